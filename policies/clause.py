@@ -67,7 +67,7 @@ class Under(Section):
     @model_validator(mode="after")
     def _says_something(self) -> Under:
         if not self.settings:
-            raise PydanticCustomError("said", "says nothing; leave it out")
+            raise PydanticCustomError("said", "is empty; leave it out")
         return self
 
     @property
@@ -106,7 +106,7 @@ class When(Section):
     @model_validator(mode="after")
     def _says_something(self) -> When:
         if not self.model_fields_set:
-            raise PydanticCustomError("said", "says nothing; leave it out")
+            raise PydanticCustomError("said", "is empty; leave it out")
         if "format" in self.model_fields_set and not self.format:
             raise PydanticCustomError("said", "format is empty; name one or leave it out")
         return self
@@ -151,7 +151,7 @@ class Part(Section):
         atomic = [name for name in ATOMIC if name in self.model_fields_set]
         if len(given) > 1 or (given and atomic):
             both = " and ".join(map(repr, (*given, *atomic)))
-            raise PydanticCustomError("said", "says {both} at once; say one", {"both": both})
+            raise PydanticCustomError("said", "has {both}; keep one of them", {"both": both})
         if not given:
             for name in ("measure", "rule", "limit"):
                 if name not in self.model_fields_set:

@@ -10,7 +10,8 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError, model_validator
+from pydantic_core import PydanticCustomError
 
 from treewarden.audit.knowledge.toml_words import in_words
 from treewarden.audit.measures import MeasureCall, call, measures
@@ -59,24 +60,26 @@ def json_schema() -> bytes:
     file = {
         key: {"type": "string", "minLength": 1} for key in ("name", "version", "title", "extends")
     }
+    either = [{"required": [table]} for table in TABLES]
+    full = {"minItems": 1, "items": {"oneOf": _FORMS, "not": {"required": ["drop"]}}}
     schema = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "Policy pack of treewarden",
+        "title": "Policy of treewarden",
         "type": "object",
         "additionalProperties": False,
         "required": ["name", "version"],
         "properties": {
             **file,
             "description": {"type": "string"},
-            "clause": {"type": "array", "items": {"$ref": "#/$defs/Clause"}},
+            **{table: {"type": "array", "items": {"$ref": "#/$defs/Clause"}} for table in TABLES},
             "waivers": whole["waivers"],
         },
+        "not": {"required": list(TABLES)},
         "if": {"not": {"required": ["extends"]}},
         "then": {
-            "required": ["title", "clause"],
-            "properties": {
-                "clause": {"minItems": 1, "items": {"oneOf": _FORMS, "not": {"required": ["drop"]}}}
-            },
+            "required": ["title"],
+            "oneOf": either,
+            "properties": dict.fromkeys(TABLES, full),
         },
         "$defs": {name: known[name] for name in sorted(known) if name not in ("Base", "Dropped")},
     }
@@ -101,18 +104,38 @@ Made = TypeVar("Made", bound=BaseModel)
 
 LONGEST = 10
 """How many packs may extend each other in a chain."""
+TABLES = ("check", "clause")
+"""What a file may call the tables of its checks: the word of the documentation, and the older one."""
 
 
 class _File(Section):
-    """The tables of a pack's file; its clauses may leave out what those of the extended pack say."""
+    """The tables of a pack's file; its checks may leave out what those of the extended pack say."""
 
     name: Text
     version: Text
     title: Text | None = None
     description: str | None = None
+    checks: Annotated[tuple[dict[str, Any], ...] | None, Field(alias="check")] = None
     clauses: Annotated[tuple[dict[str, Any], ...] | None, Field(alias="clause")] = None
     extends: Text | None = None
     waivers: dict[str, Any] | None = None
+
+    @model_validator(mode="after")
+    def _has_one_name_for_checks(self) -> _File:
+        if self.checks is not None and self.clauses is not None:
+            problem = "uses both [[check]] and [[clause]]; write every check as [[check]]"
+            raise PydanticCustomError("said", problem)
+        return self
+
+    @property
+    def table(self) -> str:
+        """What this file calls the tables of its checks."""
+        return "check" if self.clauses is None else "clause"
+
+    @property
+    def entries(self) -> tuple[dict[str, Any], ...] | None:
+        """The checks as they are written, by either name; None if the file has no such table."""
+        return self.checks if self.clauses is None else self.clauses
 
 
 def measure_call(clause: Part) -> MeasureCall:
@@ -209,11 +232,12 @@ def _parsed(data: bytes, where: str) -> dict[str, Any]:
 def _resolved(said: Mapping[str, object], where: str, folder: Path, trail: tuple[str, ...]) -> Pack:
     file = _valid(_File, said, where)
     if file.extends is None:
-        for key, value in (("title", file.title), ("clause", file.clauses)):
+        for key, value in (("title", file.title), (file.table, file.entries)):
             if value is None:
                 raise PolicyError(where, f"{key!r} is missing; add it")
-        if not file.clauses:
-            raise PolicyError(where, "'clause' is []: a pack needs a clause or more; add one")
+        if not file.entries:
+            problem = f"{file.table!r} is []: a policy needs at least one check; add one"
+            raise PolicyError(where, problem)
         return _put_together(file, None, where)
     try:
         base = _loaded(file.extends, folder, trail)
@@ -226,9 +250,9 @@ def _put_together(file: _File, base: Pack | None, where: str) -> Pack:
     clauses = {} if base is None else {each.id: each for each in base.clauses}
     gone = [] if base is None else list(base.dropped)
     seen: set[str] = set()
-    for number, said in enumerate(file.clauses or ()):
+    for number, said in enumerate(file.entries or ()):
         name = said.get("id")
-        place = f"{where}: clause {name!r}"
+        place = f"{where}: check {name!r}"
         if name in seen if isinstance(name, str) else False:
             raise PolicyError(place, "two checks have this id; give each its own")
         seen.add(str(name))
@@ -246,7 +270,7 @@ def _put_together(file: _File, base: Pack | None, where: str) -> Pack:
             continue
         old = clauses.get(name) if isinstance(name, str) else None
         whole = said if old is None else merged(old, said)
-        clause = _valid(Clause, whole, where, ("clause", number), None if base is None else place)
+        clause = _valid(Clause, whole, where, (file.table, number), None if base is None else place)
         check(clause, place)
         if base is not None:
             refuse_looser(base, clause, said, place)

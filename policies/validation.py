@@ -138,8 +138,8 @@ def _looser(base: Pack, old: Clause, clause: Clause, key: str, how: Strictness) 
 
 def _doubt(base: Pack) -> str:
     return (
-        f"{base.name!r} limits certainty and says nothing of who believes the labels, which its verdicts doubt; "
-        "a clause that ends this doubt may let more pass"
+        f"{base.name!r} limits certainty and does not limit label_disclosure, so its verdict can be UNDETERMINED; "
+        "a check that limits it may let more pass"
     )
 
 

@@ -159,7 +159,7 @@ OUT_OF_REACH = "waiver-out-of-reach"
 OPEN = "waiver-undetermined"
 OUTGROWN = "waiver-outgrown"
 MOST_LEAVES = 20
-NOT_WAIVED = "which no waiver accepts, only a baseline (--write-baseline)"
+NOT_WAIVED = "which no waiver can accept, only a baseline file (--write-baseline)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,15 +295,15 @@ def _wrong(
     ids = [clause.id for clause in decision.pack.clauses]
     if waiver.clause in ABOUT_THE_EVIDENCE and waiver.clause not in ids:
         problem = (
-            f"{waiver.clause!r} says that the evidence cannot be believed, which nobody can waive"
+            f"{waiver.clause!r} means that the evidence is contradictory, and cannot be waived"
         )
         return WaiverFault(UNKNOWN, waiver, problem)
     if waiver.clause not in ids:
         have = ", ".join(ids)
-        problem = f"the policy {decision.pack.name!r} has no clause {waiver.clause!r}; have {have}"
+        problem = f"the policy {decision.pack.name!r} has no check {waiver.clause!r}; it has {have}"
         return WaiverFault(UNKNOWN, waiver, problem)
     if waiver.leaf and waiver.leaf not in model.leaves:
-        problem = f"no leaf of {model.name} has the fingerprint {waiver.leaf}; the model was changed, or is another"
+        problem = f"no leaf of {model.name} has the fingerprint {waiver.leaf}; the model was changed or is another"
         return WaiverFault(UNKNOWN, waiver, problem)
     return None
 
@@ -311,24 +311,24 @@ def _wrong(
 def _by_itself(waiver: Waiver, today: date) -> Iterator[WaiverFault]:
     """Yield what is wrong with a waiver whatever model it is for."""
     if waiver.leaf and waiver.digest:
-        problem = "it is for a leaf and for a whole model file at once; leave out one of them"
+        problem = "it names both a leaf and a whole model file; remove one of them"
         yield WaiverFault(CONTRADICTS, waiver, problem)
     if waiver.granted is not None and waiver.granted > waiver.expires:
         problem = f"it was granted on {waiver.granted}, after it expires on {waiver.expires}"
         yield WaiverFault(CONTRADICTS, waiver, problem)
     if waiver.granted is not None and waiver.granted > today:
-        problem = f"it says that it was granted on {waiver.granted}, and today is {today}"
+        problem = f"it was granted on {waiver.granted}, which is in the future (today is {today})"
         yield WaiverFault(CONTRADICTS, waiver, problem)
     if waiver.expires < today:
         problem = (
-            f"it expired on {waiver.expires}: {waiver.clause!r} in {waiver.where} counts again; {waiver.owner} answers "
-            f"for it ({waiver.ticket})"
+            f"it expired on {waiver.expires}: {waiver.clause!r} in {waiver.where} counts again; ask its owner, "
+            f"{waiver.owner} ({waiver.ticket})"
         )
         yield WaiverFault(EXPIRED, waiver, problem)
 
 
 def _unused(waiver: Waiver) -> WaiverFault:
-    problem = f"nothing breaks {waiver.clause!r} in {waiver.where} any more, or it is of another model; take it out"
+    problem = f"{waiver.clause!r} no longer fails in {waiver.where}, or the waiver is for another model; remove it"
     return WaiverFault(UNUSED, waiver, problem)
 
 
@@ -354,7 +354,7 @@ class _Applying:
         if finding.of:
             if not mine or not is_adversary(finding.of):
                 return finding
-            why = f"This is what an adversary learns, {NOT_WAIVED}."
+            why = f"This is what an adversary with partial knowledge can infer, {NOT_WAIVED}."
             return replace(finding, message=f"{finding.message} {why}")
         digest = f"sha256:{self._model.digest}"
         whole = next((waiver for waiver in mine if waiver.digest == digest), None)
@@ -379,8 +379,8 @@ class _Applying:
             return None
         more = f" and {len(who) - 1} more" if who[1:] else ""
         problem = (
-            f"it accepts nothing here: {waiver.clause!r} is not met by what {who[0]}{more} can learn, {NOT_WAIVED}; "
-            "take it out"
+            f"it accepts nothing here: {waiver.clause!r} fails because of what {who[0]}{more} can infer, {NOT_WAIVED}; "
+            "remove it"
         )
         return WaiverFault(OUT_OF_REACH, waiver, problem)
 
@@ -392,8 +392,8 @@ class _Applying:
             named = sorted(broken)
             more = f" and {len(named) - MOST_LEAVES} more" if named[MOST_LEAVES:] else ""
             problem = (
-                f"it waives {finding.clause!r} in the whole model, of whose {len(self._model.leaves)} leaves "
-                f"{len(named)} break it; waive these: {', '.join(named[:MOST_LEAVES])}{more}"
+                f"it waives {finding.clause!r} in the whole model, but only {len(named)} of "
+                f"{len(self._model.leaves)} leaves fail it; waive these: {', '.join(named[:MOST_LEAVES])}{more}"
             )
             self.told.append(WaiverFault(BROAD, waiver, problem))
             return False
@@ -419,8 +419,8 @@ class _Applying:
         if isinstance(reading, Interval) and not is_beyond(finding, reading, waiver.worst):
             return False
         problem = (
-            f"{finding.clause!r} is worse in {waiver.where} than what was waived; "
-            f"{waiver.owner} answers for it ({waiver.ticket})"
+            f"{finding.clause!r} is now worse in {waiver.where} than the value that was waived; "
+            f"ask its owner, {waiver.owner} ({waiver.ticket})"
         )
         self._tell(WaiverFault(OUTGROWN, waiver, problem))
         return True
@@ -430,8 +430,8 @@ class _Applying:
         if is_decided or self._settings.undetermined:
             return True
         problem = (
-            f"what {finding.clause!r} comes to in {waiver.where} could not all be told, and the policy lets only what "
-            "is known be waived"
+            f"{finding.clause!r} could not be decided in {waiver.where}, and the policy allows waivers only for "
+            "decided checks"
         )
         self._tell(WaiverFault(OPEN, waiver, problem))
         return False

@@ -46,8 +46,8 @@ from treewarden.ppdm_models.errors import BaselineError
 
 SCHEMA = "treewarden-baseline/1"
 CONFIDENTIAL = (
-    "Confidential: the readings of single leaves tell of few people. Keep this file where only those can read it "
-    "who may see the table."
+    "Confidential: this file contains values of single leaves, which describe few people. Store it where the table "
+    "may be stored."
 )
 End = Annotated[float, Field(strict=True, allow_inf_nan=False)] | Literal["inf", "-inf"] | None
 
@@ -75,9 +75,9 @@ class BaselineReading(_BaselinePart):
     @model_validator(mode="after")
     def _both_or_none(self) -> Self:
         if (self.low is None) != (self.high is None):
-            raise ValueError("a reading has both ends or none")
+            raise ValueError("a value must have both ends or none")
         if self.low is not None and self.high is not None and float(self.low) > float(self.high):
-            raise ValueError("the ends of a reading are the wrong way round")
+            raise ValueError("the ends of a value are in the wrong order")
         return self
 
     @property
@@ -111,7 +111,7 @@ class ModelBaseline(_BaselinePart):
     @model_validator(mode="after")
     def _each_once(self) -> Self:
         if len({(finding.clause, finding.leaf) for finding in self.findings}) < len(self.findings):
-            raise ValueError("a clause stands twice for one leaf")
+            raise ValueError("a check occurs twice for one leaf")
         return self
 
 
@@ -204,7 +204,7 @@ def at_worst(finding: Finding, places: list[Location]) -> tuple[Verdict, Reading
     readings = [reading_at(place) for place in places]
     intervals = [reading for reading in readings if isinstance(reading, Interval)]
     if len(intervals) < len(readings):
-        return verdict, Undetermined("not told")
+        return verdict, Undetermined("not known")
     is_low = finding.requirement.rule in rules() and rules()[finding.requirement.rule].risk == "low"
     pick = min if is_low else max
     return verdict, Interval(
@@ -240,9 +240,7 @@ def read_baseline(data: bytes, where: str) -> Baseline:
     except (ValidationError, OverflowError) as error:
         raise BaselineError(where, f"{_first(error)}; write it again") from error
     if baseline.sha256 != baseline.digest:
-        problem = (
-            "was changed after it was written: its sha256 is of something else; write it again"
-        )
+        problem = "was changed after it was written: its sha256 does not match; write it again"
         raise BaselineError(where, problem)
     return baseline
 
@@ -278,7 +276,7 @@ def _each_key_once(pairs: list[tuple[str, object]]) -> dict[str, object]:
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"the key {twice!r} stands twice in one object")
+        raise ValueError(f"the key {twice!r} occurs twice in one object")
     return found
 
 
@@ -295,7 +293,7 @@ def _first(error: ValidationError | OverflowError) -> str:
 
 OTHER_MODEL = "baseline-other-model"
 OTHER_AUDIT = "baseline-other-audit"
-KNOWN = Accepted("baseline", "known to the baseline, and no worse")
+KNOWN = Accepted("baseline", "in the baseline file, and no worse")
 
 
 def held_against(
@@ -310,14 +308,14 @@ def held_against(
     if old is None:
         have = ", ".join(sorted(baseline.models)) or "none"
         problem = (
-            f"The baseline has no model {name!r}, so that all its findings count; it has {have}."
+            f"The baseline file has no model {name!r}, so all its findings count. It has {have}."
         )
         return _noted(decision, OTHER_MODEL, problem, "note")
     other = _differing(old.circumstances, under)
     if other:
         problem = (
-            f"The baseline of {name!r} was written with another {other}, so that it hides nothing; "
-            "write a new one if these findings are to be known from now on."
+            f"The baseline file of {name!r} was written with another {other}, so it accepts nothing. "
+            "To accept these findings, write a new one."
         )
         return _noted(decision, OTHER_AUDIT, problem, "warning")
     findings = tuple(_hidden(finding, old) for finding in decision.findings)

@@ -14,15 +14,15 @@ from treewarden.ppdm_models.errors import WaiverError
 
 Text = Annotated[str, Field(strict=True, min_length=1, pattern=r"\S")]
 WANTED = {
-    "clause": "the id of a clause of the policy pack",
-    "leaf": "a fingerprint as a report shows it: 24 letters 0-9 a-f, with #2 or the like where it has that",
-    "digest": '"sha256:" and the 64 letters of the digest of the model file',
-    "model": "the name that a model has in a gate, or of its file",
-    "reason": "a text that says why this is accepted",
-    "owner": "a text that says who answers for it",
-    "ticket": "a text that says where it was decided",
-    "expires": "the last day on which it holds, as 2026-01-31 without quotes",
-    "worst": "a number: the reading that is waived, so that a worse one counts again",
+    "clause": "the id of a check of the policy",
+    "leaf": "a fingerprint as a report shows it: 24 letters 0-9 a-f, perhaps followed by #2",
+    "digest": '"sha256:" and the 64 letters of the SHA-256 of the model file',
+    "model": "the name of the model in a gate, or of its file",
+    "reason": "a text: why this is accepted",
+    "owner": "a text: the responsible person",
+    "ticket": "a text: where it was decided",
+    "expires": "the last day on which it is valid, as 2026-01-31 without quotes",
+    "worst": "a number: the value that is accepted, so that a worse one counts again",
     "granted": "the day on which it was granted, as 2026-01-31 without quotes",
 }
 
@@ -89,7 +89,9 @@ def read_waivers(data: bytes, where: str) -> WaiverFile:
             raise WaiverError(where, f"unknown key {key!r}; each waiver begins with [[waiver]]")
     listed = said.get("waiver", [])
     if not isinstance(listed, list) or not all(isinstance(each, dict) for each in listed):
-        raise WaiverError(where, "'waiver' is no list of tables; begin each with [[waiver]]")
+        raise WaiverError(
+            where, "'waiver' is not a list of tables; begin each waiver with [[waiver]]"
+        )
     waivers = tuple(_waiver(each, number, where) for number, each in enumerate(listed, start=1))
     _check_twice(waivers, where)
     return WaiverFile(where, waivers)
@@ -109,7 +111,7 @@ def check_lengths(waivers: WaiverFile, longest_days: int, today: date) -> None:
             raise WaiverError(
                 f"{waivers.source}: waiver {waiver.number}: expires",
                 f"{waiver.expires} is more than {longest_days} days after {since}; "
-                f"the policy pack allows {last} at the latest",
+                f"the policy allows {last} at the latest",
             )
 
 
@@ -125,7 +127,7 @@ def _waiver(said: Mapping[str, Any], number: int, where: str) -> Waiver:
         if key in said and not said[key]:
             raise WaiverError(f"{place}: {key}", f"is empty; give {WANTED[key]}")
     if not waiver.leaf and not waiver.digest:
-        problem = "is missing, and so is digest; say for which leaf it is, or for which model file"
+        problem = "is missing, and so is digest; name the leaf, or the model file"
         raise WaiverError(f"{place}: leaf", problem)
     return waiver
 

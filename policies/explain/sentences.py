@@ -20,7 +20,7 @@ NEEDS = {
     EvidenceSource.LEAVES: "the people in each leaf",
     EvidenceSource.TRUTH: "their true values",
     EvidenceSource.ESTIMATE: "the best inference (maximum entropy)",
-    EvidenceSource.WORLDS: "proofs over all tables that fit the model",
+    EvidenceSource.WORLDS: "proofs over all consistent tables",
     EvidenceSource.CELLS: "how often each value can occur",
     EvidenceSource.FILE: "the rest of the file",
     EvidenceSource.SHAPE: "the number of people, splits and leaves",
@@ -224,7 +224,7 @@ def _toml_lines(pack: Pack) -> Iterator[str]:
         yield f"# Left out: {json.dumps(each.id)} ({json.dumps(each.reason, ensure_ascii=False)})"
     for clause in pack.clauses:
         yield ""
-        yield "[[clause]]"
+        yield "[[check]]"
         yield from _clause(clause)
 
 

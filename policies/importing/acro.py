@@ -49,7 +49,7 @@ def read_mapping(data: bytes, where: str) -> dict[str, object]:
         raise PolicyError(where, "not text in UTF-8; save it as UTF-8") from error
     except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:
         reason = " ".join(str(error).split())[:200]
-        raise PolicyError(where, f"not a YAML file ({reason}); mend it") from error
+        raise PolicyError(where, f"not a YAML file ({reason}); correct it") from error
     return said
 
 
@@ -100,10 +100,10 @@ def _check_keys(root: Any, where: str) -> None:  # noqa: ANN401  # a node of an 
         place = f"{where}:{key.start_mark.line + 1}"
         if key.tag != "tag:yaml.org,2002:str":
             raise PolicyError(
-                place, f"the key {str(key.value)!r:.60} is no word; mend or delete it"
+                place, f"the key {str(key.value)!r:.60} is not a word; correct or delete it"
             )
         if key.value in seen:
-            raise PolicyError(place, f"the key {key.value!r:.60} stands twice; delete one of them")
+            raise PolicyError(place, f"the key {key.value!r:.60} occurs twice; delete one of them")
         seen.add(key.value)
 
 
@@ -114,14 +114,14 @@ Whole = Annotated[int, Field(strict=True, ge=1, le=MOST)]
 Share = Annotated[float, Field(strict=True, gt=0, le=1)]
 
 LEFT_OUT = {
-    "check_missing_values": "it has a person look at tables whose means left cells out; here a record with missing "
-    "values goes where the tree sends it, and where that is no one leaf, the clauses about leaves cannot be told",
-    "survival_safe_threshold": "it is about survival tables and curves, and a tree has none",
-    "safe_round_base": "it says how ACRO rounds a table that failed; a tree is mended by `treewarden repair`",
-    "federated": "it says where ACRO runs its checks, not what they ask",
-    "blocked_extensions": "it is about names of files; what a model's file may hold is asked by `side_leaks`",
-    "output_template_file": "it names a file that ACRO writes to",
-    "safe_tests": "it lists statistical tests, and a tree is none",
+    "check_missing_values": "ACRO asks a person to review tables whose means omit cells. Here a record with missing "
+    "values follows the tree, and if it has no single leaf, the checks on leaves cannot be decided",
+    "survival_safe_threshold": "it applies to survival tables and curves, which a tree does not have",
+    "safe_round_base": "it sets how ACRO rounds a table that failed; to change a tree, use `treewarden repair`",
+    "federated": "it sets where ACRO runs its checks, not what they require",
+    "blocked_extensions": "it applies to names of files; `side_leaks` checks the content of a model's file",
+    "output_template_file": "it names a file that ACRO writes",
+    "safe_tests": "it lists statistical tests",
 }
 """Keys that ACRO has or had and that ask nothing of a tree, and why not."""
 MISNAMED = {"safe_p_percent": "safe_pratio_p"}
@@ -134,24 +134,24 @@ WANTED = {
 """What a key must be, where it is not a whole number."""
 
 HEAD = """\
-# What ACRO's risk appetite asks, asked of a tree. Made by `treewarden policy import` from {file}.
-# The smallest size is asked of leaves and of the groups in them that share a value: of every cell of the table that the
-# leaves and the values span, as by ACRO's check of tables and by the structural attack of SACRO-ML.
+# ACRO's risk appetite as a policy for trees. Made by `treewarden policy import` from {file}.
+# The smallest size is required of each leaf and of the people in it who share a value: every cell of the table of
+# leaves and values, as in ACRO's check of tables and in the structural attack of SACRO-ML.
 #
-# What no risk appetite says, and this pack does not ask either: what the tree proves of a person (certain_disclosure),
-# how sure an adversary can be (disclosure, label_disclosure), what stands beside the tree in its file (side_leaks).
-# The pack `research-output` asks for these as well; compare the two before this one decides about a release.
-# Withholding numbers never mends the clauses about leaves: they are held against the owner's real counts.
+# Not covered, because no risk appetite covers it: values that the tree proves (certain_disclosure), the confidence of
+# an adversary (disclosure, label_disclosure), and content of the file other than the tree (side_leaks).
+# The built-in policy `research-output` covers these too. Compare the two before you use this one.
+# Removing numbers never fixes the checks on leaves: they use the owner's real counts.
 #
-# Not taken over:
+# Left out:
 {left_out}
 name = "acro"
 version = "1.0.0"
 title = "ACRO's risk appetite"
-description = "The limits of a research environment's output checks, as its risk appetite for ACRO gives them."
+description = "The limits of a research environment's output checks, as set in its risk appetite for ACRO."
 """
 CLAUSE = """
-[[clause]]
+[[check]]
 id = "{id}"
 measure = "{measure}"
 rule = "{rule}"
@@ -209,7 +209,9 @@ def _appetite(said: Mapping[str, object], where: str) -> _Appetite:
             raise PolicyError(f"{where}: {wrong}", f"ACRO does not read this key; write {right}")
     for one, other in (("safe_nk_n", "safe_nk_k"), ("safe_nk_k", "safe_nk_n")):
         if one in said and other not in said:
-            raise PolicyError(f"{where}: {other}", f"it is missing beside {one}; give both or none")
+            raise PolicyError(
+                f"{where}: {other}", f"it is missing, but {one} is given; give both or none"
+            )
     try:
         return _Appetite.model_validate({k: v for k, v in said.items() if k not in LEFT_OUT})
     except ValidationError as error:
@@ -221,7 +223,7 @@ def _appetite(said: Mapping[str, object], where: str) -> _Appetite:
 
 def _problem(key: str, kind: str, value: object) -> str:
     if kind == "extra_forbidden":
-        return f"ACRO has no such key; have {', '.join((*_Appetite.model_fields, *LEFT_OUT))}"
+        return f"ACRO has no such key; it has {', '.join((*_Appetite.model_fields, *LEFT_OUT))}"
     if kind == "missing":
         return "it is missing; give the limit, as ACRO needs it"
     return f"it is {str(value)!r:.60}; give {WANTED.get(key, f'a whole number from 1 to {MOST:,}')}"
@@ -231,33 +233,33 @@ def _not_taken_over(appetite: _Appetite) -> Iterator[str]:
     size, rules = appetite.dominance
     if rules:
         clause = "smallest-leaf" if size <= appetite.safe_threshold else "dominance"
-        yield f"# - {rules}: dominance is about sums of amounts. Counted in people each weighs one, and the"
-        yield f"#   rules hold in every group of {size} or more, which the clause {clause} asks for. Of a tree that"
-        yield "#   predicts an amount they are not judged; it is undetermined, as what its people have is not known."
+        yield f"# - {rules}: dominance is defined for sums of amounts. If people are counted, each weighs one, and the"
+        yield f"#   rules hold in every group of {size} or more, which the check {clause} requires. A tree that"
+        yield "#   predicts an amount is UNDETERMINED, because the amounts of its people are not known."
     if not appetite.zeros_are_disclosive:
-        yield "# - zeros_are_disclosive is off: that nobody in a leaf has some value is taken for no breach."
+        yield "# - zeros_are_disclosive is off: a value that nobody in a leaf has does not count as a disclosure."
 
 
 def _clauses(appetite: _Appetite) -> Iterator[str]:
     least, freedom = appetite.safe_threshold, appetite.safe_dof_threshold
     size, rules = appetite.dominance
     threshold = f"safe_threshold = {least}"
-    why = "What a leaf says is a fact about a group only if there is a group."
+    why = "A rule is a fact about a group only if the group is large enough."
     yield _clause("smallest-leaf", ("k_anonymity", "at_least", least), why, threshold)
-    why = "The few in a leaf who share a value are singled out by it."
+    why = "A few people in a leaf who share a value are singled out by it."
     yield _clause("small-groups", ("smallest_class", "at_least", least), why, threshold)
     if size > least:
-        why = "In a smaller group than this, a few people make up too much of it."
+        why = "In a smaller group, a few people are too large a part of it."
         yield _clause("dominance", ("k_anonymity", "at_least", size), why, rules)
-    why = "Where everybody in a leaf has the same value, knowing the leaf is knowing the value."
+    why = "If everybody in a leaf has the same value, knowing a person's leaf discloses the value."
     always = "no key; ACRO always checks that not all values of a cell are the same"
     yield _clause("mixed-leaves", ("distinct_diversity", "at_least", 2), why, always)
     if appetite.zeros_are_disclosive:
         said = "zeros_are_disclosive" in appetite.model_fields_set
-        source = f"zeros_are_disclosive{'' if said else ', which is on where it is not said'}"
-        why = "Where nobody in a leaf has a value, knowing the leaf is knowing that it is not true."
+        source = f"zeros_are_disclosive{'' if said else ', which is on by default'}"
+        why = "If nobody in a leaf has a value, knowing a person's leaf excludes that value."
         yield _clause("class-disclosure", ("absent_values", "at_most", 0), why, source)
-    why = "A model with as many fitted numbers as there are people may hold the table itself."
+    why = "A model with as many fitted numbers as there are people may contain the table itself."
     asks = ("residual_freedom", "at_least", freedom)
     yield _clause("residual-freedom", asks, why, f"safe_dof_threshold = {freedom}")
 

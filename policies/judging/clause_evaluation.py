@@ -381,12 +381,12 @@ def _lack(clause: Clause, leaves: Leaves) -> str:
     atom = clause.atom
     values = _values(atom, leaves)
     if isinstance(values, Undetermined):
-        return f"clause {clause.id!r} cannot be judged: {values.reason}"
+        return f"check {clause.id!r} cannot be decided: {values.reason}"
     worst = _worst_group(atom, values)
     if rules()[atom.rule].judge(exactly(worst), atom.limit) is Verdict.PASS:
         return ""
     wanted = f"{atom.rule.replace('_', ' ')} {atom.limit:g}"
-    return f"clause {clause.id!r} wants {atom.call.measure} {wanted}; a group has {worst:g}"
+    return f"check {clause.id!r} requires {atom.call.measure} {wanted}; a group has {worst:g}"
 
 
 def _combined_lack(clause: Clause, leaves: Leaves) -> str:
@@ -394,7 +394,7 @@ def _combined_lack(clause: Clause, leaves: Leaves) -> str:
     found = {atom: _values(atom, leaves) for atom in clause.atoms}
     for values in found.values():
         if isinstance(values, Undetermined):
-            return f"clause {clause.id!r} cannot be judged: {values.reason}"
+            return f"check {clause.id!r} cannot be decided: {values.reason}"
 
     def of_atom(atom: Atom) -> IndexArray:
         values = found[atom]
@@ -405,7 +405,7 @@ def _combined_lack(clause: Clause, leaves: Leaves) -> str:
 
     if combined(clause, of_atom).max() == Verdict.PASS:
         return ""
-    return f"clause {clause.id!r} wants {words(clause)}; a group breaks that"
+    return f"check {clause.id!r} requires {words(clause)}; a group does not meet that"
 
 
 def _values(atom: Atom, leaves: Leaves) -> FloatArray | Undetermined:

@@ -210,8 +210,8 @@ def _assumed(exposure: Exposure, clause: Clause, base: Exposure) -> Iterator[str
     more = understated(knowledge, model) if isinstance(model, Tree) else ""
     if more:
         yield (
-            f"{model.source} publishes {more}, but this clause assumes that nobody uses that: "
-            "a pass would hold only for a file without it."
+            f"{model.source} publishes {more}, but this check assumes that an adversary does not use that. "
+            "A PASS would hold only for a file without it."
         )
     untrue = [dropped_row for dropped_row in exposure.dropped if dropped_row not in base.dropped]
     if untrue:
@@ -256,7 +256,7 @@ def _read_at(clause: Clause, found: ClauseEvaluation, at: int) -> str:
     for atom, ends in zip(clause.atoms, found.ends, strict=True):
         unit = measures()[atom.call.measure].unit
         if isinstance(ends, Undetermined):
-            told = "could not be told"
+            told = "not available"
         else:
             told = recorded_span(Interval(float(ends[0][at]), float(ends[1][at])), unit, atom.limit)
         said.append(f"{atom.call.measure} {told}")
@@ -457,7 +457,7 @@ def _noise_place(spot: Spot) -> Location:
 
 def _nothing(randomised: Randomisation, pack: Pack) -> Finding:
     reason = (
-        f"no clause of the policy that counts is about {randomised.source}, so nothing was shown of it; "
-        f"clauses of severity {pack.fail_on} or graver count; choose a policy that is about such tables"
+        f"no required check of the policy applies to {randomised.source}, so nothing was decided about it "
+        f"(required: severity {pack.fail_on} or higher); choose a policy for such tables"
     )
     return doubt(NOTHING_JUDGED, reason)

@@ -136,19 +136,19 @@ def _all_doubts(audit: Audit, counting: Pack, judged: Judged) -> Iterator[Findin
 
 
 def _nothing(audit: Audit, counting: Pack) -> str:
-    weak = f"; clauses of severity {counting.fail_on} or graver count"
+    weak = f" (required: severity {counting.fail_on} or higher)"
     return (
-        f"no clause of the policy that counts is about {audit.full.evidence.source}, so nothing was shown of it{weak}; "
-        "choose a policy that is about such models"
+        f"no required check of the policy applies to {audit.full.evidence.source}, so nothing was decided about "
+        f"it{weak}; choose a policy for such models"
     )
 
 
 def _nobody_asked(audit: Audit, counting: Pack) -> str:
     first = audit.adversaries[0].adversary
-    weak = f" ({counting.fail_on} or graver)"
+    weak = f" (severity {counting.fail_on} or higher)"
     return (
-        f"no clause of the policy that counts{weak} asks what somebody like “{first}” can infer, so nothing was shown "
-        "of that; choose a policy that asks it, or leave such adversaries out"
+        f"no required check of the policy{weak} limits what an adversary like “{first}” can infer, so nothing was "
+        "decided about that; choose a policy that limits it, or leave such adversaries out"
     )
 
 
@@ -161,8 +161,8 @@ def _doubts(exposure: Exposure) -> Iterator[Finding]:
         more = f" ({len(broken)} such contradictions in all)" if len(broken) > 1 else ""
         yield doubt(
             "table-agrees",
-            f"what the file publishes is not true of this table, so nothing read from both can be trusted: "
-            f"{first.where}: {first.problem}{more}; audit with the table the tree was trained on",
+            f"the file contradicts this table, so no metric of the two can be trusted: "
+            f"{first.where}: {first.problem}{more}; audit with the table that the tree was trained on",
         )
     untrue = [dropped for dropped in exposure.dropped if dropped.constraint == FACT]
     if untrue:
@@ -170,9 +170,9 @@ def _doubts(exposure: Exposure) -> Iterator[Finding]:
         more = f" ({len(untrue)} such facts in all)" if len(untrue) > 1 else ""
         yield doubt(
             FACTS_AGREE,
-            f"the adversary is said to know what this table contradicts, so nothing was shown of somebody who knows "
-            f"the like: {first.where}: {first.problem}{more}; correct the fact, write a rounded share as two facts "
-            "with >= and <=, or take it out",
+            f"a fact of the knowledge file contradicts this table, so nothing was decided about an adversary with this "
+            f"knowledge: {first.where}: {first.problem}{more}; correct the fact, write a rounded share as two facts "
+            "with >= and <=, or remove it",
         )
     if exposure.evidence.linkage_gap:
         yield doubt(RELEASES_LINKED, exposure.evidence.linkage_gap)
@@ -180,8 +180,8 @@ def _doubts(exposure: Exposure) -> Iterator[Finding]:
     if rival:
         yield doubt(
             "target-named",
-            f"the file {source} does not name what it predicts, and its labels are right about {rival!r} at least "
-            f"as often as about {exposure.evidence.target!r}, so which of them it was trained on cannot be told; "
+            f"the file {source} does not name its target, and its labels are right for {rival!r} at least "
+            f"as often as for {exposure.evidence.target!r}, so it is unknown which of them it was trained on; "
             "export the model in a format that names its target, and audit that file",
         )
     wrong = [tree for tree in exposure.evidence.trees if tree.quality is Quality.INCONSISTENT]
@@ -189,7 +189,7 @@ def _doubts(exposure: Exposure) -> Iterator[Finding]:
         notes = f": {'; '.join(wrong[0].notes)}" if wrong[0].notes else ""
         yield doubt(
             "file-agrees",
-            f"the numbers in {source} contradict each other, so what they say of people cannot be trusted{notes}",
+            f"the numbers in {source} contradict each other, so metrics of people cannot be trusted{notes}",
         )
 
 
@@ -199,8 +199,8 @@ def _odd_labels(exposure: Exposure) -> Iterator[Finding]:
     if misfit is not None:
         yield doubt(
             "file-agrees",
-            f"a label in {exposure.evidence.source} contradicts the numbers beside it, and the file gives no reason "
-            f"for that, so what it says of people cannot be trusted: {misfit}",
+            f"a label in {exposure.evidence.source} contradicts the numbers in its leaf, and the file gives no reason "
+            f"for that, so metrics of people cannot be trusted: {misfit}",
         )
 
 
@@ -230,16 +230,16 @@ def _believing_labels(
         if _hides_shares(exposure.evidence):
             yield doubt(
                 "labels-believed",
-                "numbers are withheld, and how many are right to believe the labels could not be told: "
+                "numbers are withheld, and it is unknown for how many people the labels are right: "
                 f"{believed.reason}",
             )
     elif believed.high > min(held):
         share, limit = figure(believed.high, "share"), figure(min(held), "share")
         yield doubt(
             "labels-believed",
-            f"the adversary is unsure of everybody only while not believing the labels: of one leaf's "
-            f"people {share} carry its label, and the policy's limit is {limit}; "
-            f"add a clause on {BELIEF} that says how much of that is allowed, or prune",
+            f"the confidence is low only if the adversary does not believe the labels: one label is right for "
+            f"{share} of its leaf, and the policy's limit is {limit}; "
+            f"add a check of {BELIEF} with the limit that you allow, or prune",
         )
 
 
@@ -315,16 +315,16 @@ def out_of_reach(audit: Audit, decision: Decision) -> str:
         figure(found.cap, "share", found.accuracy),
     )
     said = (
-        f"No tree as accurate as this one can meet {found.clause!r}: it is right about {accuracy} of the table's "
-        f"people, and that is an average over the leaves of what the clause caps at {cap} in each. "
+        f"No tree as accurate as this one can pass {found.clause!r}: it is right for {accuracy} of the table's "
+        f"people, which is an average over the leaves, and the check allows at most {cap} in each. "
     )
     if found.commonest > found.cap:
         said += (
             f"Nor can any other tree: {figure(found.commonest, 'share', found.cap)} of the people have one value, so "
-            "that some leaf has as much of it. "
+            "at least one leaf has as large a share. "
         )
     else:
-        said += f"Only a tree that is right about at most {cap} can pass. "
+        said += f"Only a tree that is right for at most {cap} can pass. "
     return said + " ".join(_instead(audit, decision.pack, found.accuracy))
 
 

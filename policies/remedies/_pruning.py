@@ -284,7 +284,7 @@ def _satisfied(size: int, peopled: tuple[IndexArray, Leaves], pack: Pack) -> Boo
     for clause in pack.counting:
         found = met(clause, leaves)
         if isinstance(found, str):
-            return f"pruning cannot meet clause {clause.id!r}: {found}"
+            return f"pruning cannot meet check {clause.id!r}: {found}"
         if found is not None:
             satisfied[held] &= found
     return satisfied

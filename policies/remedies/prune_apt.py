@@ -25,7 +25,7 @@ class PruneApt(Pruning):
     """Proposes one tree: the pruned one; or says that no tree is left."""
 
     no_tree: ClassVar[str] = (
-        "pruning leaves no tree: to meet the clauses about leaves everything would have to be merged into one leaf"
+        "pruning leaves no tree: only a single leaf would pass the checks on leaves"
     )
 
     def best(self, found: Prospect) -> Pruned | None:

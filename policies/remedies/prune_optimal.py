@@ -24,9 +24,7 @@ NAME = "prune_optimal"
 class PruneOptimal(Pruning):
     """Proposes the tree of the highest training accuracy, then the one that changes fewest predictions, if another."""
 
-    no_tree: ClassVar[str] = (
-        "no pruning whatever, other than to a single leaf, meets the clauses about leaves"
-    )
+    no_tree: ClassVar[str] = "no pruning passes the checks on leaves, except a single leaf"
 
     def best(self, found: Prospect) -> Pruned | None:
         return prune_optimally(found.prunable, *(found.right or found.unchanged))

@@ -49,7 +49,7 @@ from treewarden.ppdm_models.tree.tree import (
 )
 
 COUNTED_ANYWAY = (
-    "record counts are audited as known, for whoever knows all quasi-identifiers counts them"
+    "record counts are audited as known: an adversary with everyone's quasi-identifiers can count"
 )
 
 
@@ -104,7 +104,7 @@ class Redact(Remedy):
 
 OF_NUMBERS = "a model that predicts a number publishes no class numbers that could be withheld"
 NOT_OF_SEVERAL = (
-    "class numbers are withheld from one tree; of several, what they say together stays undetermined without them, and "
+    "class numbers are withheld from a single tree only: without them, several trees together are undetermined, and "
     "no leaf gets larger"
 )
 

@@ -31,34 +31,34 @@ DIGITS = (8, 4, 3, 2, 1)
 """Binary digits that stay after the leading one, most first."""
 NOT_WRITTEN: dict[str, str] = {
     "catboost_json": (
-        "leaf values of CatBoost are not rounded: each is reached in several steps from scores that rounding hides, "
-        "and what these leave of the labels is not worked out; grow the model again with fewer rounds or larger leaves"
+        "leaf values of CatBoost are not rounded: each is computed in several steps, and what rounding hides of them "
+        "cannot be judged; train the model again with fewer rounds or larger leaves"
     ),
     "lightgbm_dump": (
-        "a dump does not say how the model was trained, so nobody could judge what rounded leaf values still tell; "
+        "a dump does not contain the training settings, so rounded leaf values could not be judged; "
         "save the model as text (save_model) and repair that file"
     ),
     "skops_file": (
-        "files of skops are only read here, so leaf values are not rounded in them; grow the model again with fewer "
-        "rounds (max_iter, n_estimators) or larger leaves (min_samples_leaf)"
+        "treewarden does not write skops files, so leaf values are not rounded in them; train the model again with "
+        "fewer rounds (max_iter, n_estimators) or larger leaves (min_samples_leaf)"
     ),
     "spark_ml": (
-        "models of Spark are only read here, so leaf values are not rounded in them; grow the model again with fewer "
-        "rounds (maxIter) or larger leaves (minInstancesPerNode)"
+        "treewarden does not write Spark models, so leaf values are not rounded in them; train the model again with "
+        "fewer rounds (maxIter) or larger leaves (minInstancesPerNode)"
     ),
 }
 """Why leaf values are not rounded in files of a format, and what to do."""
 OTHERWISE = (
-    "leaf values are not rounded in files of the format {}; grow the model again with fewer rounds or with larger "
+    "leaf values are not rounded in files of the format {}; train the model again with fewer rounds or larger "
     "leaves"
 )
 SAMPLED = (
-    "its trees saw samples of the records, or others than the table's: of rounded leaf values nobody could say any "
-    "more what they tell of whom"
+    "its trees were trained on samples of the records, or on other records than the table's, so rounded leaf values "
+    "could not be judged"
 )
 OF_NUMBERS = (
-    "leaf values were not rounded, as the model predicts a number, and what rounded ones still tell of people's "
-    "numbers cannot be judged; grow the model again with fewer rounds or larger leaves"
+    "leaf values were not rounded, because the model predicts a number, and what rounded values disclose about "
+    "people's numbers cannot be judged; train the model again with fewer rounds or larger leaves"
 )
 SUMS, SEEDS, VALUES = "sums of second derivatives", "seeds", "digits of leaf values"
 
@@ -107,7 +107,7 @@ def _beside(forest: Forest, growth: EnsembleGrowth, population: Population) -> F
     if not formats()[model.format].rounds_leaves:
         return NOT_WRITTEN.get(model.format, OTHERWISE.format(model.format))
     if growth.refused:
-        return f"leaf values would not be told: {growth.refused}"
+        return f"rounded leaf values could not be judged: {growth.refused}"
     if not inverter.is_of(growth, population.records) or inverter.is_sampled(growth):
         return SAMPLED
     if not model.classes:
@@ -116,7 +116,7 @@ def _beside(forest: Forest, growth: EnsembleGrowth, population: Population) -> F
     case = GrownCase(growth, forest.trees, forest.stops, population.counts, classes)
     beside = inverter.beside_steps(case)
     if isinstance(beside, Undetermined):
-        return f"leaf values would not be told: {beside.reason}"
+        return f"rounded leaf values could not be judged: {beside.reason}"
     return beside
 
 

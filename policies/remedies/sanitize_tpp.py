@@ -43,13 +43,13 @@ class SanitizeTpp(Remedy):
         if self.table is None:
             return
         if tree.task is not Task.CLASSIFICATION or tree.learner.criterion is None:
-            yield NoProposal(NAME, "sanitising needs a tree of classes that says its criterion")
+            yield NoProposal(
+                NAME, "sanitising needs a classification tree whose file names its criterion"
+            )
             return
         if population.weights is not Weights.NONE or population.records != self.table.rows:
-            reason = (
-                "the rows of the table carry weights, and a tree is grown again by counting rows"
-            )
-            yield NoProposal(NAME, f"sanitising knows no weights: {reason}")
+            reason = "the rows of the table have weights, but training counts rows"
+            yield NoProposal(NAME, f"sanitising does not support weights: {reason}")
             return
         target = population.sensitive or tree.target
         if not target:
@@ -72,12 +72,14 @@ def _proposed(tree: Tree, name: str, table: Table, pack: Pack) -> Iterator[Propo
     if not _same(tree, growth.tree(splits)):
         yield NoProposal(
             NAME,
-            "the tree is not the one that grows best split first from this table, so no sanitised table can promise it",
+            "training on this table, best split first, gives another tree, so no sanitised table can yield it",
         )
         return
     found = sanitise(columns, [job], target, [Clauses(pack)], max_splits=splits)
     if found.best is None or not found.best.step.splits:
-        yield NoProposal(NAME, f"no split can be kept beside a sanitised table ({found.stopped})")
+        yield NoProposal(
+            NAME, f"no split can be kept together with a sanitised table ({found.stopped})"
+        )
     elif found.best.step.splits < splits:
         yield _proposal(tree, growth, found.best)
 

@@ -84,9 +84,9 @@ def holdout_of(tree: Model, table: Table, target: str = "") -> Holdout:
     )
     table, target = names.table, names.sensitive or ""
     if not target:
-        raise TableError(table.source, "the model does not name what it predicts; say --sensitive")
+        raise TableError(table.source, "the model does not name its target; add --sensitive COLUMN")
     if not table.rows:
-        raise TableError(table.source, "there are no records in it; give some that were held out")
+        raise TableError(table.source, "it has no records; give records that were held out")
     columns = {feature.name: table.column(feature) for feature in used}
     numeric = tree.task is Task.REGRESSION
     truth = table.column(Feature(target, numeric, () if numeric else tree.classes))
@@ -101,8 +101,10 @@ def holdout_of(tree: Model, table: Table, target: str = "") -> Holdout:
         return Holdout(columns, truth.numbers)
     if not set(truth.categories) & set(tree.classes):
         have = ", ".join(map(repr, tree.classes[:12]))
-        problem = f"column {target!r} holds no class of the tree, as {have}"
-        raise TableError(table.source, f"{problem}; give records that say what it predicts")
+        problem = f"column {target!r} has no class of the tree, such as {have}"
+        raise TableError(
+            table.source, f"{problem}; give records with the column that the model predicts"
+        )
     code = {name: number for number, name in enumerate(tree.classes)}
     codes = np.array([code.get(name, -1) for name in truth.categories], dtype=np.float64)
     return Holdout(columns, codes[truth.codes])

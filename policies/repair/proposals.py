@@ -96,7 +96,7 @@ def _leaf_pack(pack: Pack, of_leaves: Sequence[Finding]) -> Pack | str:
     reasons = {f.clause: f.reading.reason for f in alone if isinstance(f.reading, Undetermined)}
     if len(reasons) == len(of_leaves):
         clause, reason = next(iter(reasons.items()))
-        return f"pruning cannot meet clause {clause!r}: {reason}"
+        return f"pruning cannot meet check {clause!r}: {reason}"
     clauses = tuple(clause for clause in pack.clauses if clause.id not in reasons)
     return pack.model_copy(update={"clauses": clauses})
 
@@ -178,9 +178,9 @@ def _pruned(
 def _best(remedy: Pruning, tree: Tree, part: Prospect) -> Tree | str:
     pruned = remedy.best(part)
     if pruned is None:
-        return "even as a single leaf it does not meet the clauses about leaves"
+        return "even a single leaf does not pass the checks on leaves"
     if any(leaf.score is None and leaf.outputs is None for leaf in pruned.tree.leaves):
-        return "a merged leaf needs a label or a number, and none is known"
+        return "a merged leaf needs a label or a number, but the file has none"
     return replace(pruned.tree, quality=tree.quality)
 
 
@@ -226,10 +226,12 @@ def without_leaks(model: Model, evidence: Evidence, *, trees_alone: bool) -> Pro
     goes = [leak for leak in evidence.leaks if leak.removable or trees_alone]
     if not goes:
         kinds = ", ".join(kinds_of(evidence.leaks))
-        reason = f"what {evidence.source} gives away beside its trees ({kinds}) cannot be taken out of its format: "
+        reason = (
+            f"the other content of {evidence.source} ({kinds}) cannot be removed in its format: "
+        )
         return NoProposal((REDACT_FILE,), reason + _otherwise(model))
     stays = [leak for leak in evidence.leaks if leak not in goes]
-    title = f"write the trees without what the file gives away beside them ({', '.join(kinds_of(goes))})"
+    title = f"remove the other content of the file ({', '.join(kinds_of(goes))})"
     if stays:
         title += f"; its format keeps {', '.join(kinds_of(stays))}: {_otherwise(model)}"
     node_map = tuple(range(len(model.nodes))) if isinstance(model, Tree) else ()

@@ -178,7 +178,7 @@ class RemedySearch:
         decision = judge(found, self.trial.pack)
         if decision.verdict is not Verdict.FAIL:
             return False
-        why = "its leaves, or its file, break a clause already"
+        why = "its leaves, or its file, already fail a check"
         name, proposal, cost = candidate.name, candidate.proposal, candidate.cost
         self._enter(RepairAttempt(name, proposal, cost, found, decision, not_audited=why))
         return True
@@ -271,4 +271,8 @@ def _open(proposal: Proposal, pack: Pack) -> str:
     """Return what the audit of the tree does not tell: what a table published beside it gives away."""
     asked = applying(pack, proposal.model)
     left = Clauses(asked).not_judged if isinstance(proposal, TableProposal) else ()
-    return f"the table beside the tree is not held against {', '.join(left)}" if left else ""
+    return (
+        f"not judged for the table that is published with the tree: {', '.join(left)}"
+        if left
+        else ""
+    )

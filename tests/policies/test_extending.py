@@ -82,27 +82,27 @@ def test_a_new_clause_stands_behind_those_of_the_base(tmp_path):
 LOOSER = {
     "limit": (
         clause("k", "limit = 5"),
-        "clause 'k': limit: 5 is looser than the 10 of 'base'; give 10 or more, or say why: ",
+        "check 'k': limit: 5 is looser than the 10 of 'base'; give 10 or more, or say why: ",
     ),
     "limit of a maximum": (
         clause("sure", "limit = 1"),
-        "clause 'sure': limit: 1 is looser than the 0.9 of 'base'; give 0.9 or less",
+        "check 'sure': limit: 1 is looser than the 0.9 of 'base'; give 0.9 or less",
     ),
     "severity": (
         clause("k", 'severity = "note"'),
-        "clause 'k': severity: this requires less than 'base' does; leave it out, or say why: ",
+        "check 'k': severity: this requires less than 'base' does; leave it out, or say why: ",
     ),
     "when": (
         clause("k", 'when = { model = "tree" }'),
-        "clause 'k': when: this may require less",
+        "check 'k': when: this may require less",
     ),
     "under": (
         clause("k", 'under = { leaf = "labels" }'),
-        "clause 'k': under: this may require less",
+        "check 'k': under: this may require less",
     ),
     "another measure": (
         clause("k", 'measure = "confidence"', 'rule = "at_most"', "limit = 0.5"),
-        "clause 'k': measure: this may require less",
+        "check 'k': measure: this may require less",
     ),
     "one more way": (
         clause(
@@ -110,7 +110,7 @@ LOOSER = {
             'any = [ { measure = "k_anonymity", rule = "at_least", limit = 10 },'
             ' { measure = "confidence", rule = "at_most", limit = 0.5 } ]',
         ),
-        "clause 'k': any: this requires less than 'base' does",
+        "check 'k': any: this requires less than 'base' does",
     ),
     "waivers": (
         "[waivers]\nlongest_days = 100",
@@ -155,19 +155,19 @@ def test_a_clause_is_dropped_for_a_reason_which_is_kept(tmp_path):
 DROPS = {
     "an unknown clause": (
         clause("kk", "drop = true", 'loosen = "x"'),
-        "clause 'kk': drop: 'base' has no check 'kk' (did you mean 'k'?); it has k, sure, mix",
+        "check 'kk': drop: 'base' has no check 'kk' (did you mean 'k'?); it has k, sure, mix",
     ),
     "without a reason": (
         clause("k", "drop = true"),
-        "clause 'k': drop: a check is dropped only with a reason; say why: ",
+        "check 'k': drop: a check is dropped only with a reason; say why: ",
     ),
     "and changed": (
         clause("k", "drop = true", "limit = 12", 'loosen = "x"'),
-        "clause 'k': limit: the check is dropped; ",
+        "check 'k': limit: the check is dropped; ",
     ),
     "not dropped": (
         clause("k", "drop = false"),
-        "clause 'k': drop: False is not true; write drop = true, or leave it out",
+        "check 'k': drop: False is not true; write drop = true, or leave it out",
     ),
 }
 
@@ -192,10 +192,10 @@ def test_a_combination_takes_the_place_of_an_atom_and_an_atom_that_of_a_combinat
 
 def test_an_override_that_is_not_understood_is_named_with_its_clause(tmp_path):
     assert refusal(tmp_path, clause("k", "limits = 5")).startswith(
-        "mine.toml: clause 'k': unknown key 'limits' (did you mean 'limit'?); use id, measure, "
+        "mine.toml: check 'k': unknown key 'limits' (did you mean 'limit'?); use id, measure, "
     )
     assert refusal(tmp_path, clause("new", 'measure = "confidence"')) == (
-        "mine.toml: clause 'new': 'rule' is missing; add it"
+        "mine.toml: check 'new': 'rule' is missing; add it"
     )
 
 
@@ -251,9 +251,7 @@ def test_the_checksum_covers_what_the_base_says(tmp_path):
 def test_a_clause_that_ends_the_doubt_about_labels_needs_a_reason(tmp_path):
     base = BASE[: BASE.index('[[clause]]\nid = "mix"')].replace('severity = "warning"', "")
     label = clause("label", 'measure = "label_disclosure"', 'rule = "at_most"', "limit = 1")
-    with pytest.raises(
-        PolicyError, match="limits certainty and says nothing of who believes the labels"
-    ):
+    with pytest.raises(PolicyError, match="limits certainty and does not limit label_disclosure"):
         over(tmp_path, label, base=base)
     assert over(tmp_path, label, 'loosen = "we know"', base=base).clauses
 

@@ -47,7 +47,7 @@ def test_the_measures_of_a_combination_are_those_of_all_its_atoms_each_once():
 def test_combinations_stand_in_each_other_as_deep_as_is_allowed_and_no_deeper():
     assert len(of(nested(DEEPEST)).clauses[0].atoms) == 1
     assert refusal(nested(DEEPEST + 1)) == (
-        "mine.toml: clause 'a': combinations are nested more than 8 deep; use fewer levels"
+        "mine.toml: check 'a': combinations are nested more than 8 deep; use fewer levels"
     )
 
 
@@ -85,11 +85,11 @@ def test_a_clause_may_be_about_several_kinds_of_models():
 REFUSED = {
     "both atomic and combined": (
         [*ATOM, f"any = [ {SURE} ]"],
-        "mine.toml: 'clause.0' says 'any' and 'measure' and 'rule' and 'limit' at once; say one",
+        "mine.toml: 'clause.0' has 'any' and 'measure' and 'rule' and 'limit'; keep one of them",
     ),
     "two combinations": (
         [f"any = [ {SURE} ]", f"all = [ {K} ]"],
-        "mine.toml: 'clause.0' says 'all' and 'any' at once; say one",
+        "mine.toml: 'clause.0' has 'all' and 'any'; keep one of them",
     ),
     "empty any": (["any = []"], "mine.toml: 'clause.0.any' is []: "),
     "empty all": (["all = []"], "mine.toml: 'clause.0.all' is []: "),
@@ -104,11 +104,11 @@ REFUSED = {
     ),
     "unknown measure inside": (
         ['not = { measure = "size", rule = "at_most", limit = 1 }'],
-        "mine.toml: clause 'a': no metric 'size'; list them: treewarden list measures",
+        "mine.toml: check 'a': no metric 'size'; list them: treewarden list measures",
     ),
     "limit out of range inside": (
         ['not = { measure = "confidence", rule = "at_most", limit = 2 }'],
-        "mine.toml: clause 'a': the limit 2 is out of range; confidence takes 0 to 1",
+        "mine.toml: check 'a': the limit 2 is out of range; confidence takes 0 to 1",
     ),
     "unknown knowledge": (
         [*ATOM, 'under = { leafs = "labels" }'],
@@ -121,7 +121,7 @@ REFUSED = {
     ),
     "empty knowledge": (
         [*ATOM, "under = {}"],
-        "mine.toml: 'clause.0.under' says nothing; leave it out",
+        "mine.toml: 'clause.0.under' is empty; leave it out",
     ),
     "knowledge that is no truth": (
         [*ATOM, 'under = { marginal = "yes" }'],
@@ -137,13 +137,13 @@ REFUSED = {
     ),
     "unknown format": (
         [*ATOM, 'when = { format = "word" }'],
-        "mine.toml: clause 'a': when: no format 'word'; list them: treewarden list formats",
+        "mine.toml: check 'a': when: no format 'word'; list them: treewarden list formats",
     ),
     "unknown key of when": (
         [*ATOM, 'when = { kind = "tree" }'],
         "mine.toml: unknown key 'clause.0.when.kind'; use model, task, format",
     ),
-    "empty when": ([*ATOM, "when = {}"], "mine.toml: 'clause.0.when' says nothing; leave it out"),
+    "empty when": ([*ATOM, "when = {}"], "mine.toml: 'clause.0.when' is empty; leave it out"),
     "no kind of model": (
         [*ATOM, "when = { model = [] }"],
         "mine.toml: 'clause.0.when.model' is []: ",
@@ -151,15 +151,15 @@ REFUSED = {
     "unknown scope": ([*ATOM, 'scope = "node"'], "mine.toml: 'clause.0.scope' is 'node': "),
     "no value per leaf": (
         [f"any = [ {K}, {LEAKS} ]", 'scope = "leaf"'],
-        "mine.toml: clause 'a': scope 'leaf': the metric 'side_leaks' has no value per leaf; use ",
+        "mine.toml: check 'a': scope 'leaf': the metric 'side_leaks' has no value per leaf; use ",
     ),
     "loosening nothing": (
         [*ATOM, 'loosen = "we like it"'],
-        "mine.toml: clause 'a': loosen: the policy extends no other, so there is nothing to loosen; leave it out",
+        "mine.toml: check 'a': loosen: the policy extends no other, so there is nothing to loosen; leave it out",
     ),
     "dropping nothing": (
         [*ATOM, "drop = true"],
-        "mine.toml: clause 'a': drop: the policy extends no other, so there is nothing to loosen; leave it out",
+        "mine.toml: check 'a': drop: the policy extends no other, so there is nothing to loosen; leave it out",
     ),
     "unknown key of guidance": (
         [*ATOM, 'guidance = [ { document = "law", paragraph = "1", page = "2" } ]'],

@@ -103,15 +103,17 @@ def test_a_waiver_accepts_nothing_that_an_adversary_learns_and_says_so(files, su
     assert [each["clause"] for each in findings if not each["measure"]] == told
     of_others = [each for each in findings if each["of"]]
     assert [each["accepted"] for each in of_others] == [None] * len(of_others)
-    assert all("no waiver accepts, only a baseline" in each["message"] for each in of_others)
+    assert all(
+        "no waiver can accept, only a baseline file" in each["message"] for each in of_others
+    )
 
 
 def test_what_a_waiver_does_not_reach_is_not_called_unbroken(files, sure):
     words = ("--policy", sure, *SECRET, "--waivers", waiver_of_all(files))
     said = " ".join(files.run("audit", *words, "--verbose").stdout.split())
     assert (
-        "waiver 1: it accepts nothing here: 'sure' is not met by what the adversary “who knows all else” and 1 more "
-        "can learn, which no waiver accepts, only a baseline (--write-baseline); take it out."
+        "waiver 1: it accepts nothing here: 'sure' fails because of what the adversary “who knows all else” and 1 more "
+        "can infer, which no waiver can accept, only a baseline file (--write-baseline); remove it."
     ) in said
     assert "waiver-unused" not in said
 

@@ -266,7 +266,7 @@ def test_numbers_that_the_table_contradicts_are_never_a_pass_whatever_the_advers
     for level in ("as-published", "labels", "rates"):
         outcome = files.run("audit", "--policy", files.policy("lenient"), "--leaf", level)
         assert outcome.exit_code == 3
-        assert "what the file publishes is not true of this table" in outcome.stdout.lower()
+        assert "the file contradicts this table" in outcome.stdout.lower()
 
 
 def test_a_pass_that_leaves_published_numbers_out_does_not_say_publish(files):

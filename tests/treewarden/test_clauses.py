@@ -153,7 +153,7 @@ def test_a_clause_is_judged_under_the_knowledge_that_it_assumes_and_says_what_th
     assert (code, found["verdict"], found["under"]) == (0, "PASS", "leaf = labels")
     assert "Checked as if an adversary knew leaf = labels." in found["message"]
     assert "publishes class numbers of its leaves" in found["message"]
-    assert "a pass would hold only for a file without it" in found["message"]
+    assert "A PASS would hold only for a file without it" in found["message"]
     # What the audit assumes else is told as before.
     assert document["readings"]["confidence"]["low"] > 0.6
 
@@ -205,7 +205,7 @@ def test_a_pack_that_loosens_silently_is_refused_with_its_clause_and_key(files):
     outcome = files.run("audit", "--policy", policy)
     assert outcome.exit_code == 4
     assert (
-        "mine.toml: clause 'smallest-leaf': limit: 2 is looser than the 10 of 'standard'"
+        "mine.toml: check 'smallest-leaf': limit: 2 is looser than the 10 of 'standard'"
         in outcome.stderr
     )
 

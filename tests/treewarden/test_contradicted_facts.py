@@ -67,7 +67,7 @@ def test_text_lists_it_apart_from_what_is_known(folder):
     assert FALSE not in known
     assert FALSE in rest.partition("What an adversary could learn")[0]
     flat = " ".join(said.split())
-    assert "UNDETERMINED facts-agree: The adversary is said to know what this table" in flat
+    assert "UNDETERMINED facts-agree: A fact of the knowledge file contradicts this table" in flat
     assert "The table contradicts 1 statement of what an adversary was to know" in flat
 
 

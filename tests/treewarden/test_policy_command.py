@@ -102,7 +102,7 @@ def test_a_policy_that_is_not_understood_is_refused(files, pack):
     path = pack(limit=-1)
     outcome = run("check", path)
     assert outcome.exit_code == 4
-    assert "ours.toml: clause 'groups': the limit -1 is out of range" in outcome.stderr
+    assert "ours.toml: check 'groups': the limit -1 is out of range" in outcome.stderr
     assert run("explain", files.folder / "none.toml").exit_code == 4
 
 

@@ -220,7 +220,7 @@ def test_releases_with_one_file_name_are_told_apart_in_warnings_which_are_said_o
     document = json.loads(outcome.stdout)
     said = [*document["warnings"], *document["model"]["notes"], document["ensemble"]["summary"]]
     assert "spring/model.json and autumn/model.json does not name" in " ".join(said)
-    assert sum("does not name what it predicts" in each for each in said) == 1
+    assert sum("does not name its target" in each for each in said) == 1
     assert all(" model.json" not in f" {each}" for each in said)
     assert "told: autumn/model.json: node" in document["ensemble"]["summary"]
     assert document["model"]["notes"][0].startswith("autumn/model.json: ")

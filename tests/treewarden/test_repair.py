@@ -238,7 +238,7 @@ def test_a_table_whose_rows_carry_weights_is_not_sanitised(files):
         (["--taxonomy", "lacks/sex.csv"], "sex.csv: 'sex': lacks the value 'M'; add it"),
         (["--taxonomy", "round/sex.csv"], "sex.csv: a cycle: '"),
         (["--taxonomy", "round.toml"], "round.toml:2: 'sex': a cycle: 'F' falls under itself"),
-        (["--holdout", "held.csv"], "held.csv: column 'flu' holds no class of the tree"),
+        (["--holdout", "held.csv"], "held.csv: column 'flu' has no class of the tree"),
     ],
 )
 def test_a_bad_hierarchy_or_holdout_is_named_and_nothing_is_written(
@@ -317,7 +317,7 @@ def test_a_format_that_is_only_read_is_an_error_that_says_what_to_do(files):
     asked = ["--policy", files.policy("harsh"), "-o", target]
     outcome = files.run("repair", *asked, sensitive=False)
     assert outcome.exit_code == 4
-    assert "only read here" in outcome.stderr
+    assert "does not write" in outcome.stderr
     assert "say --to pmml to have the tree alone" in outcome.stderr
     assert files.run("repair", *asked, "--to", "pmml", sensitive=False).exit_code == 0
     assert read_tree(target).format == "pmml"

@@ -172,7 +172,7 @@ def test_a_change_whose_leaves_fail_anyway_is_reported_without_an_audit_in_full(
     policy.write_text(hopeless + sure[sure.index("[[clause]]") :].replace("the-one", "c"), "utf-8")
     outcome = files.run("repair", "--policy", policy, "-o", "fixed.pmml", "--format", form)
     assert outcome.exit_code == 1, outcome.output
-    assert "its leaves, or its file, break a clause already" in on_one_line(outcome)
+    assert "its leaves, or its file, already fail a check" in on_one_line(outcome)
     assert "redact_file: FAIL (the-one)" in outcome.stderr
 
 

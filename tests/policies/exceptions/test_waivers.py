@@ -95,9 +95,9 @@ def test_what_is_not_understood_is_named_with_what_to_do(changes, message):
     [
         (b"\xff", "not a TOML file"),
         (b"[[waiver]", "not a TOML file"),
-        (b"waiver = 3", "'waiver' is no list of tables"),
-        (b"waiver = [3]", "'waiver' is no list of tables"),
-        (b"[waiver]\nclause = 'x'", "'waiver' is no list of tables"),
+        (b"waiver = 3", "'waiver' is not a list of tables"),
+        (b"waiver = [3]", "'waiver' is not a list of tables"),
+        (b"[waiver]\nclause = 'x'", "'waiver' is not a list of tables"),
         (b"[[waivers]]", r"unknown key 'waivers'; each waiver begins with \[\[waiver\]\]"),
         (b"a = " + b"[" * 100_000, "not a TOML file"),
     ],

@@ -298,7 +298,7 @@ def test_a_policy_in_which_nothing_that_counts_is_about_the_model_never_passes(o
     assert decision.verdict is UNDETERMINED
     (doubt,) = [each for each in decision.findings if each.is_about_evidence]
     assert doubt.clause == NOTHING_JUDGED
-    assert "No clause of the policy that counts is about" in doubt.message
+    assert "No required check of the policy applies to" in doubt.message
 
 
 def test_kinds_of_models_that_a_file_does_not_tell_apart_are_both():
@@ -366,7 +366,7 @@ class_groups = [np.array([[40.0, 0.0], [3.0, 3.0]]), np.array([[40.0, 0.0], [5.0
 
 
 @pytest.mark.parametrize(
-    ("classes", "lacks"), [(class_groups[0], ""), (class_groups[1], "a group breaks that")]
+    ("classes", "lacks"), [(class_groups[0], ""), (class_groups[1], "a group does not meet that")]
 )
 def test_groups_of_a_table_meet_a_combination_group_by_group(classes, lacks):
     wanted = Clauses(pack(f'any = [ {K10}, {LABEL} ]\nscope = "leaf"', f"any = [ {K10}, {SURE} ]"))

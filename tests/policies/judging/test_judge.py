@@ -216,7 +216,7 @@ def test_withholding_numbers_never_passes_on_the_uniform_estimate_alone():
         Verdict.PASS
     ]
     assert decision.verdict is Verdict.UNDETERMINED
-    assert "carry its label" in doubts[0].message
+    assert "one label is right for" in doubts[0].message
 
 
 def test_a_place_has_the_fingerprint_of_its_leaf_and_profiles_that_of_the_leaf_where_they_stop():

@@ -36,8 +36,8 @@ def test_the_irises_are_out_of_reach_of_every_pack_that_caps_certainty(name, cap
     found = ceiling(audit_for(IRIS, load_pack(name)), load_pack(name))
     assert (found.clause, found.cap, found.accuracy) == ("label", cap, 144 / 150)
     text = said(IRIS, load_pack(name))
-    assert "it is right about 96 % of the table's people" in text
-    assert f"Only a tree that is right about at most {100 * cap:g} % can pass" in text
+    assert "it is right for 96 % of the table's people" in text
+    assert f"Only a tree that is right for at most {100 * cap:g} % can pass" in text
     assert "'accurate' passes it as it is" in text
 
 

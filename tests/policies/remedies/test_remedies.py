@@ -275,7 +275,7 @@ def test_where_pruning_leaves_no_tree_it_says_so():
 def test_without_the_truth_pruning_says_which_clause_it_cannot_meet():
     people = replace(people_of(TWO), truth=NO_TRUTH)
     (nothing,) = proposed("prune_apt", TWO, pack_of(("distinct_diversity", "at_least", 2)), people)
-    assert nothing.reason.endswith(f"clause '0-distinct_diversity': {NO_TRUTH.reason}")
+    assert nothing.reason.endswith(f"check '0-distinct_diversity': {NO_TRUTH.reason}")
 
 
 def test_without_the_truth_pruning_can_still_meet_a_size():

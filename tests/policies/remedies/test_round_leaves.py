@@ -70,7 +70,7 @@ def test_what_is_not_turned_back_is_not_rounded_and_that_is_said(name):
     model = opened(FOLDER / f"{name}.json").model
     (refused,) = proposals(model, read(FOLDER / "two.csv"), "y")
     assert isinstance(refused, NoProposal)
-    assert "would not be told" in refused.reason
+    assert "could not be judged" in refused.reason
 
 
 def test_seeds_and_all_that_gives_digits_back_go_from_a_file_of_lightgbm():
@@ -115,11 +115,11 @@ def test_predictions_move_little_as_the_start_stays_whole():
     ("name", "table", "said"),
     [
         ("catboost_plain.json", "two.csv", "several steps"),
-        ("spark_plain.zip", "two.csv", "only read here"),
+        ("spark_plain.zip", "two.csv", "does not write"),
         (
             "numbers_lightgbm.txt",
             "numbers_whole.csv",
-            "leaf values were not rounded, as the model predicts a number",
+            "leaf values were not rounded, because the model predicts a number",
         ),
     ],
 )
@@ -128,4 +128,4 @@ def test_where_nothing_is_rounded_the_reason_is_said_and_what_to_do(name, table,
     (refused,) = proposals(model, read(FOLDER / table), "y")
     assert isinstance(refused, NoProposal)
     assert said in refused.reason
-    assert "grow the model again" in refused.reason
+    assert "train the model again" in refused.reason

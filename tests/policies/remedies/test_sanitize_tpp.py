@@ -84,11 +84,11 @@ def test_every_node_of_the_original_is_mapped_to_where_its_records_are_now():
 @pytest.mark.parametrize(
     ("change", "pack", "reason"),
     [
-        ({"learner": replace(grown().learner, criterion=None)}, THREE, "says its criterion"),
+        ({"learner": replace(grown().learner, criterion=None)}, THREE, "names its criterion"),
         (
             {"learner": replace(grown().learner, min_leaf_records=5)},
             THREE,
-            "not the one that grows",
+            "gives another tree",
         ),
         ({}, pack_of(("k_anonymity", "at_least", 12)), "no split can be kept"),
     ],
@@ -103,7 +103,7 @@ def test_rows_with_weights_are_not_sanitised():
     tree, rows = grown(), REMEDY.using_table(TABLE)
     people = build_population(tree, TABLE, sensitive="flu")
     (found,) = rows.propose(tree, replace(people, counts=2 * people.counts), THREE)
-    assert "knows no weights" in found.reason
+    assert "does not support weights" in found.reason
 
 
 @pytest.mark.parametrize(

@@ -95,7 +95,7 @@ def test_a_forest_in_which_no_tree_keeps_a_split_is_no_repair():
 def test_where_not_even_everybody_together_is_enough_it_says_which_tree():
     few = pack_of(("k_anonymity", "at_least", 11))
     found = repaired(forest(by_sex("yes", "no"), stump(50.0, "no", "yes")), few)
-    assert "tree 1 of 2 (forest.json): even as a single leaf" in found.refusals[0].reason
+    assert "tree 1 of 2 (forest.json): even a single leaf" in found.refusals[0].reason
 
 
 def test_parts_that_are_no_trees_weights_and_nested_ensembles_stay():
@@ -247,7 +247,7 @@ def test_the_loss_on_records_held_out_is_that_of_all_trees():
     numbers = forest(deep(1.0, 3.0, 9.0), target="")
     scored = table_of({"age": [20, 33], "sex": ["F", "M"], "pay": [1, 5]})
     assert holdout_of(numbers, scored, "pay").loss(numbers).low == pytest.approx(2.0)
-    with pytest.raises(TableError, match="does not name what it predicts"):
+    with pytest.raises(TableError, match="does not name its target"):
         holdout_of(numbers, scored)
 
 

@@ -58,7 +58,7 @@ def test_a_tree_of_one_node_has_a_loss():
         ({"illness": ["c0"]}, "no column 'place'"),
         ({"place": ["p0", "p1"], "illness": ["c0", ""]}, "record 2: no value"),
         ({"place": [], "illness": []}, "no records"),
-        ({"place": ["p0"], "illness": ["other"]}, "holds no class of the tree, as 'c0', 'c1'"),
+        ({"place": ["p0"], "illness": ["other"]}, "has no class of the tree, such as 'c0', 'c1'"),
     ],
 )
 def test_a_table_that_does_not_fit_is_refused(columns, problem):

@@ -220,7 +220,9 @@ def test_a_table_that_contradicts_the_file_is_not_mended_by_changing_the_tree():
 
     result = repaired(MENDABLE, LEAVES, people, doubted)
     assert result.attempts == ()
-    assert result.message.startswith("No change to the tree can help. What the file publishes")
+    assert result.message.startswith(
+        "No change to the tree can help. The file contradicts this table"
+    )
 
 
 def test_a_change_whose_audit_was_lost_is_reported_and_not_recommended():
@@ -327,7 +329,7 @@ def test_a_table_that_clauses_say_nothing_of_is_no_pass(grown):
     result = repair(tree, people, auditor(people, pack), pack, Given(table=table))
     found = next(each for each in result.attempts if each.name == "sanitize_tpp")
     assert found.verdict is Verdict.UNDETERMINED
-    assert "not held against 1-confidence" in found.problem
+    assert found.problem == "not judged for the table that is published with the tree: 1-confidence"
     assert not any(each.name.startswith("sanitize_tpp+") for each in result.attempts)
 
 

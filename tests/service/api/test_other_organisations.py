@@ -38,7 +38,7 @@ id = "smallest-leaf"
 measure = "k_anonymity"
 rule = "at_least"
 limit = 5
-why = "A leaf with very few people says something about each of them."
+why = "A rule about very few people describes each of them."
 """
 NOT_KEPT = ("/reports/", "/file", "/events", "/compare")
 """What the seeds have no bytes of, no job, and no second version."""

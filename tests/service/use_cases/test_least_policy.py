@@ -24,7 +24,7 @@ id = "smallest-leaf"
 measure = "k_anonymity"
 rule = "at_least"
 limit = {}
-why = "A leaf with very few people says something about each of them."
+why = "A rule about very few people describes each of them."
 """
 
 

@@ -9,7 +9,7 @@ A case is a model, its table and what is expected; ``NAME.cases.toml`` beside ``
     sensitive = "ill"
     qi = ["age", "sex"]             # optional, as are knowledge = "all.toml" and adversary = "neighbour.toml"
     verdict = "fail"
-    clauses = { smallest-leaf = "fail", label = "undetermined" }
+    checks = { smallest-leaf = "fail", label = "undetermined" }
 
 A clause that is not named must pass. Where several adversaries are asked about, the worst that is said of one counts.
 """
@@ -24,7 +24,7 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
 
 from treewarden.audit.options import AuditOptions
 from treewarden.audit.progress import Step, silent
@@ -61,7 +61,10 @@ class PolicyCase(_CaseSection):
     adversary: Path | None = None
     worlds_budget: Annotated[float, Field(ge=0, le=LONGEST_BUDGET)] = 20.0
     verdict: Word
-    clauses: dict[str, Word | Literal["not judged"]] = {}
+    checks: Annotated[
+        dict[str, Word | Literal["not judged"]],
+        Field(validation_alias=AliasChoices("checks", "clauses")),
+    ] = {}
 
 
 class _Cases(_CaseSection):
@@ -124,7 +127,7 @@ def read_cases(path: Path, pack: Pack) -> tuple[PolicyCase, ...]:
         if case.name in seen:
             raise PolicyError(place, "two cases have this name; give each its own")
         seen.add(case.name)
-        for name in case.clauses:
+        for name in case.checks:
             if name not in known:
                 raise PolicyError(place, f"no check {name!r}; use {', '.join(sorted(known))}")
     return cases
@@ -183,7 +186,7 @@ def _tried(pack: Pack, case: PolicyCase, folder: Path, jobs: int | None = None) 
     if decision.verdict.word != case.verdict:
         differs.append(f"the verdict is {decision.verdict.word}, not {case.verdict}")
     for clause in pack.clauses:
-        found, wanted = said.get(clause.id, NOT_JUDGED), case.clauses.get(clause.id)
+        found, wanted = said.get(clause.id, NOT_JUDGED), case.checks.get(clause.id)
         if found != (wanted or "pass") and not (wanted is None and found == NOT_JUDGED):
             differs.append(f"{clause.id} is {found}, not {wanted or 'pass'}")
     return Tried(
