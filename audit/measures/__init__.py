@@ -61,7 +61,8 @@ class EvidenceSource(StrEnum):
 
     ``SHAPE`` is how many splits and leaves the trees have, and how many people are in the table; ``NOISE`` what a
     table of noisy records gives away, ``TOGETHER`` what can be told of the people in the leaves of several trees,
-    ``NUMBERS`` between which ends the leaves of a model that predicts a number leave each person's.
+    ``NUMBERS`` between which ends the leaves of a model that predicts a number leave each person's, ``CONTRIBUTIONS``
+    what each record of the table adds to the totals of leaves, and whose record it is.
     """
 
     LEAVES = "leaves"
@@ -74,6 +75,7 @@ class EvidenceSource(StrEnum):
     TOGETHER = "together"
     NUMBERS = "numbers"
     NOISE = "noise"
+    CONTRIBUTIONS = "contributions"
 
 
 class Measure(ABC):

@@ -124,6 +124,7 @@ class KnownGroups:
             values=values,
             order=None,
             numbers=numbers,
+            contributions=None,
         )
 
 

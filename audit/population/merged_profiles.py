@@ -38,5 +38,6 @@ def merged(population: Population, known: Sequence[str]) -> tuple[Population, In
         values=NO_NUMBERS,
         numbers=NO_NUMBERS,
         order=None,
+        contributions=None,
     )
     return people, of

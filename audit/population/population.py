@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from treewarden.audit.population.contributions import Contributions
 from treewarden.audit.population.table_counts import (
     Weights,
     check_counts,
@@ -58,7 +59,8 @@ class Population:
     the table carried. ``sensitive`` is the sensitive column that was named, "" where none was; ``rival``
     another column that a file without a target may have been trained on as well. ``is_absent`` says that there is no
     table: then the profiles are the leaves, as far as the file tells how many are in them. ``order`` is that of the
-    records, None where rows do not stand for one person each. ``records`` is the number of people.
+    records, None where rows do not stand for one person each. ``contributions`` are what they add to totals, record by
+    record, None where only profiles are known.
     """
 
     qi: tuple[str, ...]
@@ -75,10 +77,12 @@ class Population:
     is_absent: bool = False
     order: RecordOrder | None = None
     numbers: TargetNumbers | Undetermined = Undetermined("the target is no number")
-    records: float = field(init=False, compare=False)
+    contributions: Contributions | None = None
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "records", float(self.counts.sum()))
+    @property
+    def records(self) -> float:
+        """How many people there are."""
+        return float(self.counts.sum())
 
     @property
     def weighed_counts(self) -> FloatArray:
@@ -171,6 +175,7 @@ def build_population(
         sensitive=sensitive or "",
         order=_order(table, rows.people, rows.sampling, order),
         numbers=numbers,
+        contributions=grouping.contributions(targets, rows.sampling),
     )
     if not isinstance(tree, Tree):
         return population
@@ -200,6 +205,18 @@ class _Grouping:
     def profiles(self) -> int:
         """How many profiles there are."""
         return len(self.first_record)
+
+    def contributions(
+        self, targets: FloatArray | Undetermined, sampling: FloatArray | None
+    ) -> Contributions:
+        """Return what the records add to totals: their ``targets``, (K,); ``sampling`` are weights of all rows."""
+        return Contributions(
+            self.counted,
+            self.profile_of_record,
+            self.weight,
+            None if isinstance(targets, Undetermined) else targets,
+            None if sampling is None else sampling[self.counted],
+        )
 
     def totals(self, group_of_record: IndexArray, groups: int) -> FloatArray:
         """Return what the records of each group stand for together."""

@@ -16,6 +16,7 @@ from treewarden.audit.population.forest import Forest, sample_in_words
 from treewarden.audit.population.population import Population
 from treewarden.audit.population.target import TargetNumbers
 from treewarden.audit.reading import Undetermined
+from treewarden.audit.regression.printed_numbers import DOUBLE, numbers_said, rounding
 from treewarden.audit.regression.result import EXACT_SHARE
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble
@@ -193,10 +194,6 @@ def _of_one(
 # the
 # root of n - 1 (Samuelson 1968).
 
-SINGLE, DOUBLE = 2.0**-24, 2.0**-53
-FULL_DIGITS = 15
-"""Numbers with so many digits were not rounded for reading."""
-
 NOT_MEANS = Undetermined(
     "the file does not say how its trees were grown, and a leaf is no mean of its people's values"
 )
@@ -231,7 +228,7 @@ def mean_sums(forest: Forest, population: Population, largest: float) -> ValueSu
         if any(isinstance(node.score, str) or node.score is None for node in there):
             return NO_NUMBERS
         means = np.array([node.score for node in there], dtype=np.float64)
-        room = rounding(_numbers(tree))[nodes] + 4 * DOUBLE * population.records * largest
+        room = rounding(numbers_said(tree))[nodes] + 4 * DOUBLE * population.records * largest
         parts.append((number, nodes, people * (means - room), people * (means + room)))
         low, high = _mean_of_one(tree, nodes, means, room, people, largest)
         least, most = np.maximum(least, low[place]), np.minimum(most, high[place])
@@ -246,48 +243,6 @@ def mean_sums(forest: Forest, population: Population, largest: float) -> ValueSu
         is_all=False,
         facts={},
     )
-
-
-def rounding(numbers: FloatArray) -> FloatArray:
-    """Return how far published numbers may lie from what was computed; NaN stands for none.
-
-    Numbers of full length are of 64 bits, or of 32 where all are such; others were rounded to so many decimals, or to
-    so many digits, as the longest of them has.
-    """
-    told = numbers[np.isfinite(numbers)]
-    size = np.abs(np.nan_to_num(numbers))
-    room = np.where(_are_single(told), 2 * SINGLE, 2 * DOUBLE) * size
-    digits, decimals = (
-        max((each[k] for each in map(_length, told.tolist())), default=0) for k in (0, 1)
-    )
-    if digits >= FULL_DIGITS:
-        return np.asarray(room)
-    # Of a number whose last digits are 0 these need not be printed: whichever way it was cut, the wider one is taken.
-    with np.errstate(divide="ignore"):
-        first = np.floor(np.log10(np.where(size > 0, size, 1.0)))
-    cut = np.maximum(0.5 * 10.0**-decimals, 0.5 * 10.0 ** (first + 1 - digits))
-    return np.asarray(room + cut * (1 + 2.0**-40))
-
-
-def _are_single(numbers: FloatArray) -> bool:
-    with np.errstate(over="ignore"):
-        return bool((numbers.astype(np.float32).astype(np.float64) == numbers).all())
-
-
-def _length(number: float) -> tuple[int, int]:
-    """Return how many digits and how many decimals a number has."""
-    digits, _, exponent = f"{number:.17g}".partition("e")
-    digits, _, exponent = repr(float(digits + "e" + (exponent or "0"))).partition("e")
-    whole, _, decimals = digits.lstrip("-").partition(".")
-    decimals = "" if decimals == "0" else decimals
-    shift = int(exponent or 0)
-    return len((whole + decimals).strip("0")), max(len(decimals) - shift, 0)
-
-
-def _numbers(tree: Tree) -> FloatArray:
-    """Return what each node says, NaN where it is no number."""
-    said = (node.score for node in tree.nodes)
-    return np.array([one if isinstance(one, int | float) else np.nan for one in said], dtype=float)
 
 
 def _mean_of_one(

@@ -27,6 +27,7 @@ NEEDS = {
     EvidenceSource.NOISE: "the noisy and the true table",
     EvidenceSource.TOGETHER: "the leaves of all trees combined",
     EvidenceSource.NUMBERS: "the proved interval of each person's number",
+    EvidenceSource.CONTRIBUTIONS: "what each record adds to the totals of leaves",
 }
 PLACES = {
     "leaf": "in each leaf",

@@ -155,6 +155,7 @@ def _people(forest: Forest, index: int, population: Population) -> Population | 
         values=population.values
         if isinstance(population.values, Undetermined)
         else population.values[rows],
+        contributions=None,
     )
 
 

@@ -360,7 +360,8 @@ def _own_part(exposure: Exposure) -> Iterator[Lesson]:
     note = f" {sentence(measured.spots[0].note)}" if measured.spots else ""
     yield Lesson(
         figure=_shares(measured.reading),
-        text="of certainty about somebody is owed to that person's own record, at worst; the rest the others tell.",
+        text="of the certainty about a person comes from that person's own record, at worst. "
+        "The rest comes from other people's.",
         detail=f"Facts about a group are known with or without any one of its people.{note}",
     )
 

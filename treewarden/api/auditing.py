@@ -61,8 +61,9 @@ def audit(
             count.
         earlier: What was published before, of the same people or of some of them, in that order: models, or pairs of a
             model and its own table.
-        id: The column that says who is who in several tables. Without it nothing of several tables passes; what the
-            releases of one table prove holds, and may fail.
+        id: The column that says who is who: in several tables, or in several records of one table (checks of
+            contributors count each once). Without it nothing of several tables passes; what the releases of one table
+            prove holds, and may fail.
         worlds_budget: Seconds for reasoning over whole records; what that does not prove is undetermined.
         jobs: Processes for the estimate and for questions about whole records (all cores); any number gives the same
             result.
@@ -95,10 +96,11 @@ def audit(
     )
     if not (id is None or isinstance(id, str)):
         raise ArgumentError("id", f"give the name of a column, not {type(id).__name__}")
+    if id is not None and data is None:
+        raise ArgumentError("id", "names a column of the table; give data, too")
+    request = replace(request, key=id)
     if earlier:
-        request = replace(request, earlier=earlier_of(earlier, request, sensitive, data), key=id)
-    elif id is not None:
-        raise ArgumentError("id", "matches people across tables; give earlier releases, too")
+        request = replace(request, earlier=earlier_of(earlier, request, sensitive, data))
     asked = replace(request, options=replace(request.options, levels=False))
     with on_cluster(cluster, say_of(progress), is_required=cluster_required):
         done = audit_file(asked, step)

@@ -76,7 +76,8 @@ _MAYBE_ALONE: tuple[Option, ...] = (
         "--id",
         "key",
         metavar="COLUMN",
-        help="The column that identifies a person in several tables.  [default: none; then nothing passes]",
+        help="The column that identifies a person: in several tables, or in several records of one table.  "
+        "[default: none; then nothing of several tables passes]",
     ),
     click.option(
         "--no-table",
@@ -197,8 +198,10 @@ def _earlier(given: dict[str, Any]) -> tuple[Earlier, ...]:
     tables = list(given["tables"])
     if len(tables) > 1 and len(tables) != len(given["models"]):
         raise click.UsageError("give one --data for all models, or one per model in the same order")
-    if given["key"] is not None and len(set(tables)) < 2:
+    if given["key"] is not None and before and len(set(tables)) < 2:
         raise click.UsageError("--id matches people across tables; give --data once per model")
+    if given["key"] is not None and not tables:
+        raise click.UsageError("--id names a column of the table; give it with --data")
     if before and not tables:
         raise click.UsageError("several models are audited with their tables; add --data TABLE")
     given["data"] = tables[-1] if tables else None

@@ -44,7 +44,7 @@ from treewarden.jobs.inputs import (
     release_names,
     table_name,
 )
-from treewarden.jobs.population import nobody, people_of, with_options
+from treewarden.jobs.population import nobody, people_of, with_contributors, with_options
 from treewarden.jobs.training_consistency import check_training
 from treewarden.policies.clause import Under
 from treewarden.policies.judging.applicability import (
@@ -359,13 +359,10 @@ def read_subject(request: Request, step: Step = silent) -> AuditInputs:
     with step(f"reading {table_name(request.data)}"):
 
         def people(table: Table) -> tuple[Population, AdversaryRequest]:
-            is_declared = bool(knowledge.adversaries) or knowledge.secret is not None
-            if not is_declared and not options.target_known:
-                return people_of(request.model, tree, table, options), AdversaryRequest()
-            from treewarden.jobs.declared_adversaries import people_and_adversaries  # as above
-
-            where = _said_in(request)
-            return people_and_adversaries(request.model, tree, table, options, knowledge, where)
+            found = _people_of(request, tree, table, knowledge)
+            if request.key is None or request.earlier:
+                return found
+            return with_contributors(found[0], table, request.key), found[1]
 
         source = source_of(request.data, tree, knowledge, is_one=not request.earlier)
         if source is None:
@@ -391,6 +388,21 @@ def read_subject(request: Request, step: Step = silent) -> AuditInputs:
         shared=shared,
         asked=adversary_request,
         table=told,
+    )
+
+
+def _people_of(
+    request: Request, model: Model, table: Table, knowledge: Knowledge
+) -> tuple[Population, AdversaryRequest]:
+    """Return the people of the last release, and the adversaries who know only some of their columns."""
+    options = request.options
+    is_declared = bool(knowledge.adversaries) or knowledge.secret is not None
+    if not is_declared and not options.target_known:
+        return people_of(request.model, model, table, options), AdversaryRequest()
+    from treewarden.jobs.declared_adversaries import people_and_adversaries  # as above
+
+    return people_and_adversaries(
+        request.model, model, table, options, knowledge, _said_in(request)
     )
 
 

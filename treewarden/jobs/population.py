@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from treewarden.audit.knowledge.adversaries import WORDS
 from treewarden.audit.knowledge.declared import (
@@ -14,6 +15,7 @@ from treewarden.audit.knowledge.declared import (
 )
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.options import AuditOptions
+from treewarden.audit.population.contributions import contributors_of
 from treewarden.audit.population.file_only_population import said_of
 from treewarden.audit.population.population import Population, build_population
 from treewarden.jobs.inputs import ModelInput
@@ -117,6 +119,26 @@ def people_of(given: ModelInput, model: Model, table: Table, options: AuditOptio
         )
     except TableError as error:
         raise _with_notes(error, model) from error
+
+
+def with_contributors(population: Population, table: Table, name: str) -> Population:
+    """Return the same people, of whom a column of their table says whose record each is.
+
+    Raises:
+        TableError: there is no such column, or a record has no value there.
+    """
+    contributions = population.contributions
+    assert contributions is not None  # the people were built from this table
+    contributors, several = contributors_of(table, name, contributions.rows)
+    notes = population.warnings
+    if several:
+        verb = "contributor has" if several == 1 else "contributors have"
+        notes += (
+            f"{several:,} {verb} several records ({name!r}): checks of contributors count each once, all other checks "
+            "count records",
+        )
+    contributions = replace(contributions, contributors=contributors)
+    return replace(population, contributions=contributions, warnings=notes)
 
 
 def target_of(model: Model, table: Table) -> str | None:

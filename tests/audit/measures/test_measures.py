@@ -24,7 +24,12 @@ from treewarden.ppdm_models.tree.tree import Task
 MEASURES = of_models()
 TREE = flat_tree([[14, 6, 0], [3, 3, 4]])
 WORLDS = [name for name, measure in MEASURES.items() if EvidenceSource.WORLDS in measure.reads]
-NUMBERS = [name for name, measure in MEASURES.items() if EvidenceSource.NUMBERS in measure.reads]
+TOTALS = {EvidenceSource.CONTRIBUTIONS, EvidenceSource.TRUTH}
+NUMBERS = [
+    name
+    for name, measure in MEASURES.items()
+    if EvidenceSource.NUMBERS in measure.reads or measure.reads >= TOTALS
+]
 PLAIN = [name for name in MEASURES if name not in (*WORLDS, *NUMBERS)]
 ESTIMATE = [name for name in PLAIN if EvidenceSource.ESTIMATE in MEASURES[name].reads]
 NEEDS_TRUTH = [name for name in PLAIN if EvidenceSource.TRUTH in MEASURES[name].reads]
@@ -77,6 +82,7 @@ def test_of_a_regression_tree_only_the_leaf_sizes_can_be_read(name):
         EvidenceSource.LEAVES,
         EvidenceSource.FILE,
         EvidenceSource.SHAPE,
+        EvidenceSource.CONTRIBUTIONS,
     }
     assert isinstance(reading, Interval if known else Undetermined)
 

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from treewarden.audit.clock import FOREVER, clock
 from treewarden.audit.population.target import step_of
 from treewarden.audit.regression import inference
-from treewarden.audit.regression.rows import Scale, UnitRange, ValueRows, rounding
+from treewarden.audit.regression.printed_numbers import rounding
+from treewarden.audit.regression.rows import Scale, UnitRange, ValueRows
 from treewarden.audit.regression.search import (
     NONE_FOUND,
     OUT_OF_TIME,

@@ -183,7 +183,9 @@ def _check(section: ModelSection, place: str) -> None:
             "earlier model its own if it differs"
         )
         raise ConfigurationError(place, problem)
-    if section.id is not None and len(own) < 2:
+    if section.id is not None and ABSENT in own:
+        raise ConfigurationError(place, "'id' names a column of the table, and there is none")
+    if section.id is not None and section.earlier and len(own) < 2:
         problem = "'id' matches people across tables; give an earlier release its own table"
         raise ConfigurationError(place, problem)
 
