@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from treewarden.audit.clock import clock
 from treewarden.audit.consistent_tables.result import ConsistentTables
+from treewarden.audit.engine.time_budget import budget_of
 from treewarden.audit.evidence import NOT_RUN, SEE_NUMBERS, Enough, Evidence
 from treewarden.audit.exposures import exposure_of, not_run, prior_of_all, unsolved
 from treewarden.audit.inverters import settings_of
@@ -27,7 +28,7 @@ from treewarden.audit.regression.releases import AllNumbers, HeldNumbers, join_n
 from treewarden.audit.regression.result import ValueBounds
 from treewarden.audit.result import Audit, Exposure
 from treewarden.audit.run import run
-from treewarden.audit.run_inputs import ESTIMATE_SECONDS, FACTS_NOT_JOINED, NOT_JOINED
+from treewarden.audit.run_inputs import FACTS_NOT_JOINED, NOT_JOINED
 from treewarden.ppdm_models.errors import KnowledgeError
 from treewarden.ppdm_models.tree.ensemble import Model
 from treewarden.ppdm_models.tree.side_channels import Leak
@@ -147,8 +148,7 @@ def _audit_classifiers(
         joined = join_releases(
             release_views,
             shared,
-            clock(options.time_limit or ESTIMATE_SECONDS),
-            options.worlds_budget if options.worlds else 0.0,
+            budget_of(options),
             request.step,
         )
     if isinstance(joined, Undetermined):

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from treewarden.audit.clock import clock
 from treewarden.audit.consistent_tables.result import ConsistentTables
+from treewarden.audit.engine.time_budget import budget_of
 from treewarden.audit.entropy.posterior import SolverReport
 from treewarden.audit.evidence import NOT_RUN, Evidence
 from treewarden.audit.exposures import exposure_of, not_run, prior_of_all
 from treewarden.audit.facts.kinds import contradicted_facts
 from treewarden.audit.facts.rows import DroppedRow
-from treewarden.audit.joint.ensemble_inference import EnsembleProblem, join_trees
+from treewarden.audit.joint.ensemble_inference import JoinedTrees, join_trees
 from treewarden.audit.joint.profiles import (
     in_trees,
     only_certain,
@@ -23,7 +23,6 @@ from treewarden.audit.knowledge.levels import RowOrder, SplitLevel
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.result import Audit
 from treewarden.audit.run_inputs import (
-    ESTIMATE_SECONDS,
     FACTS_NOT_JOINED,
     NOT_ESTIMATED,
     NOT_JOINED,
@@ -74,7 +73,7 @@ def _joined_evidence(inputs: RunInputs) -> tuple[Evidence, SolverReport]:
     return evidence, report_of(joined, population.records)
 
 
-def _joined(inputs: RunInputs) -> EnsembleProblem | Undetermined:
+def _joined(inputs: RunInputs) -> JoinedTrees | Undetermined:
     """Return what the leaves of all trees say together; nothing where facts are known besides."""
     forest, population, knowledge = inputs.forest, inputs.population, inputs.knowledge
     options, bare = inputs.options, inputs.unsolved(NOT_ESTIMATED)
@@ -91,13 +90,12 @@ def _joined(inputs: RunInputs) -> EnsembleProblem | Undetermined:
         return join_trees(
             forest,
             population,
-            clock(options.time_limit or ESTIMATE_SECONDS),
-            options.worlds_budget if options.worlds else 0.0,
+            budget_of(options),
             inputs.step,
             training=knowledge.training,
             seeds=knowledge.seeds if knowledge.row_order is RowOrder.KNOWN else None,
             over_trees=options.levels,
-            enough=is_enough,
+            should_stop=is_enough,
         )
     except KeyError as error:
         raise not_a_setting(forest.model, error) from error

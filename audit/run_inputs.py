@@ -20,8 +20,6 @@ from treewarden.ppdm_models.errors import KnowledgeError
 from treewarden.ppdm_models.tree.ensemble import Model
 from treewarden.ppdm_models.tree.side_channels import Leak
 
-ESTIMATE_SECONDS = 120.0
-"""What the estimate over many trees may take where no limit is set: it then is undetermined, never half done."""
 NOT_JOINED = "what its trees say together could not be told"
 NOT_ESTIMATED = Undetermined("what whole records prove fails the policy already")
 FACTS_NOT_JOINED = Undetermined(

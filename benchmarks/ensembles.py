@@ -27,6 +27,7 @@ from benchmarks.studies.ensembles_data import LABEL, data_of
 from benchmarks.studies.ensembles_models import LEARNERS
 from benchmarks.tables import table
 from treewarden.audit.clock import clock
+from treewarden.audit.engine.time_budget import TimeBudget
 from treewarden.audit.joint.cells import cells_of
 from treewarden.audit.joint.ensemble_inference import join_trees, sums_of
 from treewarden.audit.population.forest import forest_of
@@ -135,13 +136,13 @@ def part(name: str, model: Path, people: Path) -> dict[str, object]:
         cells_of(forest.stops, population.counts)
         assert not isinstance(found, Undetermined), found.reason
     else:
-        joined = join_trees(forest, population, clock(240.0), 0.0)
+        joined = join_trees(forest, population, TimeBudget(clock(240.0), 0.0))
         assert not isinstance(joined, Undetermined), joined.reason
-        sure = (joined.joint.low == joined.cells.sizes[:, None]).any(axis=1)
+        sure = (joined.bounds.low == joined.cells.sizes[:, None]).any(axis=1)
         certain = f"{100 * joined.cells.sizes[sure].sum() / population.records:.1f} %"
-        guess = joined.joint.guess
+        guess = joined.bounds.estimate
         gap = "undetermined" if isinstance(guess, Undetermined) else f"{guess.gap:.1g} nats"
-        certain += " (of a part of the trees)" if joined.is_part else ""
+        certain += " (of a part of the trees)" if joined.problem.incomplete else ""
     return {
         "reading": read_by - began,
         "working": time.perf_counter() - read_by,

@@ -23,10 +23,12 @@ from scipy import sparse
 from benchmarks.machine import machine
 from benchmarks.tables import number, table
 from treewarden.audit.clock import clock
-from treewarden.audit.joint.bound_pipeline import estimate, reason
-from treewarden.audit.joint.cells import JointRows
-from treewarden.audit.joint.counts import by_leaves, counts_of, propagate
-from treewarden.audit.joint.result import CellPosterior
+from treewarden.audit.engine.counts import by_leaves, counts_of, propagate
+from treewarden.audit.engine.driver import reason
+from treewarden.audit.engine.estimate import Estimate
+from treewarden.audit.engine.newton_steps import estimate
+from treewarden.audit.engine.problem import Problem
+from treewarden.audit.engine.time_budget import TimeBudget
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,7 @@ TASKS = (
 )
 
 
-def made_up(task: Task, seed: int = 0) -> tuple[JointRows, np.ndarray]:
+def made_up(task: Task, seed: int = 0) -> tuple[Problem, np.ndarray]:
     """Return the rows of a made-up ensemble and its true table, (C, m)."""
     draw = np.random.default_rng(seed)
     points = draw.normal(size=(task.people, 8))
@@ -75,7 +77,7 @@ def _leaves(points: np.ndarray, count: int, draw: np.random.Generator) -> np.nda
     return leaf
 
 
-def _rows(cells: np.ndarray, truth: np.ndarray, task: Task, draw: np.random.Generator) -> JointRows:
+def _rows(cells: np.ndarray, truth: np.ndarray, task: Task, draw: np.random.Generator) -> Problem:
     said = [1] if task.classes == 2 else list(range(task.classes))
     before = np.concatenate([[0], np.cumsum(cells.max(axis=0) + 1)])
     count = int(before[-1])
@@ -88,7 +90,7 @@ def _rows(cells: np.ndarray, truth: np.ndarray, task: Task, draw: np.random.Gene
     below, above = draw.integers(0, task.slack + 1, (2, len(total)))
     trees = np.repeat(np.arange(cells.shape[1]) - 1, np.diff(before))
     nodes = np.concatenate([np.arange(n) for n in np.diff(before)])
-    return JointRows(
+    return Problem(
         matrix,
         np.maximum(total - below, 0),
         np.minimum(total + above, matrix @ sizes),
@@ -110,10 +112,10 @@ def run(task: Task, budget: float) -> dict[str, object]:
     estimated = estimate(counts, boxes, clock(budget))
     done = time.perf_counter()
     megabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
-    found = reason(rows, truth=truth, until=clock(budget))
+    found = reason(rows, truth=truth, budget=TimeBudget(clock(budget)))
     assert ((found.low <= truth) & (truth <= found.high)).all()
     is_open = (found.low < found.high) & (found.reached_low == found.reached_high)
-    guess = estimated.guess
+    guess = estimated.estimate
     return {
         "rows": len(rows.low),
         "cells": len(rows.sizes),
@@ -121,8 +123,8 @@ def run(task: Task, budget: float) -> dict[str, object]:
         "propagation": propagated - began,
         "estimate": done - propagated,
         "memory": megabytes,
-        "residual": guess.residual if isinstance(guess, CellPosterior) else None,
-        "gap": guess.gap if isinstance(guess, CellPosterior) else None,
+        "residual": guess.residual if isinstance(guess, Estimate) else None,
+        "gap": guess.gap if isinstance(guess, Estimate) else None,
         "how": Counter(str(how) for how in found.how),
         "pure": int((truth == rows.sizes[:, None]).any(axis=1).sum()),
         "undecided": int(is_open.any(axis=1).sum()),

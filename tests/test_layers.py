@@ -60,6 +60,7 @@ audit/consistent_tables/proofs
 audit/consistent_tables/witnesses
 audit/consistent_tables
 audit/entropy
+audit/engine
 audit/joint
 audit/regression
 audit/partial/fitting

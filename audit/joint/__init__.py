@@ -1,1 +1,1 @@
-"""What the leaves of all trees of a model, or of several, prove together: rows over people, and what follows."""
+"""Builders of problems: what leaves of all trees of a model say, or of several models, and what follows by profile."""

@@ -2,72 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import permutations, product
 
 import numpy as np
 from scipy import sparse
 
+from treewarden.audit.engine.problem import ALL_PEOPLE, NEW_PEOPLE, IntegerCellRows, Problem
 from treewarden.audit.inverters import Added, LeafSums
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
 
-# Rows whose coefficients are no whole numbers: sums over people who each add a number of their own, made whole.
-#
-# Coefficients are scaled and rounded, and the ends of each row moved apart by what that may do: whatever fulfils the
-# row
-# as it was fulfils it still, and is checked in whole numbers.
+# Sums over people who each add a number of their own: scaled and rounded to whole coefficients, and the ends of each
+# row moved apart by what that may do. Whatever fulfils the row as it was fulfils it still.
 
 DIGITS, MOST_DIGITS = 34, 60
 """Binary digits that are kept of coefficients, and that sums may have in all."""
-
-
-@dataclass(frozen=True, slots=True)
-class IntegerCellRows:
-    """Rows ``low <= matrix @ x[:, output] <= high`` over cells, in whole numbers: matrix (R, C), the others (R,)."""
-
-    matrix: sparse.csr_array
-    low: IntArray
-    high: IntArray
-    output: IndexArray
-
-    def over(self, width: int) -> IntegerCellRows:
-        """Return the rows over numbers (C w,), w to a cell; of one to a cell, it is of the second class."""
-        if width == 1:
-            return self
-        columns = self.matrix.indices.astype(np.int64) * width
-        columns += np.repeat(self.output, np.diff(self.matrix.indptr))
-        shape = (len(self.low), self.matrix.shape[1] * width)
-        matrix = sparse.csr_array((self.matrix.data, columns, self.matrix.indptr), shape=shape)
-        return IntegerCellRows(matrix, self.low, self.high, self.output)
-
-    def fits(self, numbers: IntArray) -> bool:
-        """Whether numbers (C w,) fulfil the rows, which are over as many."""
-        total = self.matrix @ numbers
-        return bool(((self.low <= total) & (total <= self.high)).all())
-
-    def fits_all(self, table: IntArray) -> bool:
-        """Whether a table (C, m) fulfils the rows over cells."""
-        each = self.matrix @ table
-        total = each[np.arange(len(self.output)), self.output]
-        return bool(((self.low <= total) & (total <= self.high)).all())
-
-    def rest(
-        self, places: IndexArray, fixed: IntArray
-    ) -> Iterator[tuple[list[tuple[int, int]], int, int]]:
-        """Yield what fixed numbers (C w,) leave of rows over those at ``places``: coefficients by place, and ends."""
-        there = self.matrix @ fixed
-        matrix = sparse.csr_array(self.matrix[:, places])
-        for row in range(len(self.low)):
-            start, end = matrix.indptr[row], matrix.indptr[row + 1]
-            weights = list(
-                zip(
-                    matrix.indices[start:end].tolist(), matrix.data[start:end].tolist(), strict=True
-                )
-            )
-            if weights:
-                yield weights, int(self.low[row] - there[row]), int(self.high[row] - there[row])
 
 
 def scaled_of(added: Sequence[Added], first: IndexArray, sizes: IntArray) -> IntegerCellRows | None:
@@ -92,48 +43,6 @@ def scaled_of(added: Sequence[Added], first: IndexArray, sizes: IntArray) -> Int
     return IntegerCellRows(matrix, *(np.concatenate(column) for column in (low, high, output)))
 
 
-# What leaves say of how many of their records have a class, as rows over cells of people that no leaf tells apart.
-
-
-@dataclass(frozen=True, slots=True)
-class JointRows:
-    """Rows over cells: in every table that fits, ``low <= sum of x[cells of a row, class of the row] <= high``.
-
-    A cell is all people who stop in the same leaf of every tree; C cells have ``sizes`` people, shape (C,), and x[c, k]
-    of them have class k, of ``classes`` many. ``matrix`` is sparse (CSR), shape (R, C), of zeros and ones; where rows
-    are of draws, of how often each person of a cell was drawn. ``low`` and ``high`` are whole numbers, shape (R,),
-    proved of the number of people, or of draws; ``output`` (R,) is the class that a row counts. ``trees`` and
-    ``nodes`` (R,) say which leaf a row is of; a tree below 0 is that of all people, or of those who are new in a
-    release. Of two classes only the second one is counted. ``scaled`` are rows over the same numbers whose coefficients
-    are others.
-    """
-
-    matrix: sparse.csr_array
-    low: IntArray
-    high: IntArray
-    output: IndexArray
-    trees: IndexArray
-    nodes: IndexArray
-    sizes: IntArray
-    classes: int
-    scaled: IntegerCellRows | None = None
-
-    def __post_init__(self) -> None:
-        if self.matrix.shape != (len(self.low), len(self.sizes)):
-            raise ValueError("rows and cells do not fit the matrix")
-        if (self.low > self.high).any():
-            raise ValueError("a row that nothing can fulfil")
-
-    @property
-    def people(self) -> IntArray:
-        """How many people each row is about, or draws of people, shape (R,)."""
-        return np.asarray(self.matrix @ self.sizes)
-
-
-ALL_PEOPLE = -1
-"""The tree of a row that is about everybody of a release; its node is the number of the release."""
-NEW_PEOPLE = -2
-"""The tree of a row about those whom one release has and an earlier one has not; its node counts such pairs."""
 OTHER_TOTALS = (
     "the releases do not agree on how many people have a class: one of them was grown on others"
 )
@@ -199,7 +108,7 @@ def first_trees(sums: LeafSums, trees: int) -> LeafSums:
 
 def rows_of(
     releases: Sequence[ReleaseCells], cells: PeopleCells, classes: int
-) -> JointRows | Undetermined:
+) -> Problem | Undetermined:
     """Return what the leaves of all releases say of the cells, with a row for the people of each as a whole.
 
     A row over all people is what one-row reasoning needs to see that one release has somebody more than another.
@@ -233,7 +142,7 @@ def rows_of(
         cells.first,
         cells.sizes,
     )
-    return JointRows(
+    return Problem(
         matrix=matrix,
         low=low,
         high=high,
@@ -361,16 +270,7 @@ def _new(fewer: IndexArray | None, more: IndexArray | None, size: int) -> IndexA
     return np.where(has & ~had, 0, -1)
 
 
-def breaking(rows: JointRows, truth: IntArray) -> IndexArray:
-    """Return the rows that the true values, by cell and class (C, m), do not fulfil."""
-    sums = np.empty(len(rows.low), dtype=np.int64)
-    for output in np.unique(rows.output).tolist():
-        these = np.flatnonzero(rows.output == output)
-        sums[these] = rows.matrix[these] @ truth[:, output]
-    return np.flatnonzero((sums < rows.low) | (sums > rows.high))
-
-
-def class_by_leaf(rows: JointRows, cells: PeopleCells, trees: int | None = None) -> IntArray:
+def class_by_leaf(rows: Problem, cells: PeopleCells, trees: int | None = None) -> IntArray:
     """Return the class that all people of a leaf of each profile provably have, -1 where no leaf proves one; (P,).
 
     Rows from ``trees`` on are of no leaves.
@@ -387,6 +287,6 @@ def class_by_leaf(rows: JointRows, cells: PeopleCells, trees: int | None = None)
     return np.asarray(found[cells.of])
 
 
-def certain_by_leaf(rows: JointRows, cells: PeopleCells, trees: int | None = None) -> BoolArray:
+def certain_by_leaf(rows: Problem, cells: PeopleCells, trees: int | None = None) -> BoolArray:
     """Return which profiles are in a leaf, of any tree, whose people provably all have one class; shape (P,)."""
     return class_by_leaf(rows, cells, trees) >= 0

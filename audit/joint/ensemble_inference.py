@@ -8,11 +8,13 @@ from types import MappingProxyType
 
 import numpy as np
 
-from treewarden.audit.clock import Clock, clock
+from treewarden.audit.clock import clock
+from treewarden.audit.engine.bounds import Bounds
+from treewarden.audit.engine.driver import ShouldStop, never, reason
+from treewarden.audit.engine.problem import Problem
+from treewarden.audit.engine.time_budget import OVER_TREES_SECONDS, TimeBudget
 from treewarden.audit.inverters import LeafSums, doubting
-from treewarden.audit.joint.bound_pipeline import Enough, never, reason
 from treewarden.audit.joint.cells import (
-    JointRows,
     PeopleCells,
     ReleaseCells,
     class_by_leaf,
@@ -28,7 +30,7 @@ from treewarden.audit.joint.leaf_facts import (
     refine_cut_values,
 )
 from treewarden.audit.joint.per_tree_disclosure import count_certain, predicted, prefixes
-from treewarden.audit.joint.result import EnsembleInference, Joint, Prefix
+from treewarden.audit.joint.result import EnsembleInference, Prefix
 from treewarden.audit.population.forest import Forest
 from treewarden.audit.population.population import Population
 from treewarden.audit.progress import Step, silent
@@ -39,10 +41,6 @@ from treewarden.ppdm_models.tree.tree import Task
 
 MOST_PASSES = 3
 """How often cut leaf values are read again with what all proofs together prove of each leaf."""
-
-
-OVER_TREES_SECONDS = 20.0
-"""What the first trees tell is a picture for readers, and worked out as far as that suffices."""
 NOT_ALL_OF_SAMPLES = (
     "each tree saw a sample of the records that is not known here, so only bounds follow: what they prove holds, and "
     "somebody who knows more of the sample may know more"
@@ -50,19 +48,14 @@ NOT_ALL_OF_SAMPLES = (
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class EnsembleProblem:
-    """What was inferred from an ensemble: of whom, their cells, the rows over these and what they prove.
-
-    ``is_part`` says that the file tells more: other trees are not joined, or the rows are only bounds of what was
-    drawn. Whoever knows that may tell the people of a cell apart, and rule out tables that fit the rows.
-    """
+class JoinedTrees:
+    """What was inferred from several trees: of whom, their cells, the problem over these and what its rows prove."""
 
     inference: EnsembleInference
     units: Units
     cells: PeopleCells
-    rows: JointRows
-    joint: Joint
-    is_part: bool = False
+    problem: Problem
+    bounds: Bounds
 
 
 def recovered_leaves(sums: LeafSums) -> tuple[int, int]:
@@ -93,24 +86,22 @@ def sums_of(
 def join_trees(
     forest: Forest,
     population: Population,
-    until: Clock,
-    searching: float,
+    budget: TimeBudget,
     step: Step = silent,
     *,
     training: Mapping[str, float] = MappingProxyType({}),
     seeds: Sequence[int] | None = (),
     over_trees: bool = False,
-    enough: Callable[[BoolArray], bool] | None = None,
-) -> EnsembleProblem | Undetermined:
+    should_stop: Callable[[BoolArray], bool] | None = None,
+) -> JoinedTrees | Undetermined:
     """Return what all trees of a model prove of its people together, or why that is not known.
 
-    The estimate is looked for ``until`` then, other tables for ``searching`` seconds more. ``training`` are settings
-    that the file may withhold and the adversary knows. Where neither tells them, those that the library takes by itself
-    are tried, and believed where the true values are known and fit. ``seeds`` are what draws of records may have
-    started from, tried beside those that the file says; None stands for an adversary who does not know in which order
-    the records stood, and so cannot repeat any draws. With ``over_trees`` what the first trees tell is
-    worked out too. No other tables are looked for once ``enough`` profiles are certain (P,). ``step`` is told of each
-    stage; what it raises ends it.
+    ``training`` are settings that the file may withhold and the adversary knows. Where neither tells them, those that
+    the library takes by itself are tried, and believed where the true values are known and fit. ``seeds`` are what
+    draws of records may have started from, tried beside those that the file says; None stands for an adversary who does
+    not know in which order the records stood, and so cannot repeat any draws. With ``over_trees`` what the first trees
+    tell is worked out too. No other tables are looked for once ``should_stop`` says so of the profiles that are certain
+    (P,). ``step`` is told of each stage; what it raises ends it.
     """
     problem = _unfit(forest, population)
     if problem:
@@ -122,12 +113,12 @@ def join_trees(
         if isinstance(published, Undetermined):
             return doubting(published, growth, training)
         units, cells = published.units, published.cells
-        refined = refine_cut_values(published, forest, until)
+        refined = refine_cut_values(published, forest, budget.until)
     with step("reasoning over the leaves of all trees"):
-        proved = _prove_trees(refined, forest, until, searching, _in_cells(enough, units, cells))
-    joint, sums = proved.joint, proved.facts.sums
-    if joint.problem:
-        no_table = Undetermined(f"no table fits all leaves: {joint.problem}")
+        proved = _prove_trees(refined, forest, budget, _in_cells(should_stop, units, cells))
+    bounds, sums = proved.bounds, proved.facts.sums
+    if bounds.problem:
+        no_table = Undetermined(f"no table fits all leaves: {bounds.problem}")
         return doubting(no_table, growth, training)
     recovered, leaves = recovered_leaves(sums)
     inference = EnsembleInference(
@@ -137,13 +128,11 @@ def join_trees(
         by_leaf=units.agreed(class_by_leaf(published.rows, cells)) >= 0,
         facts=sums.facts,
         said=sums.said,
-        left=joint.left,
+        left=bounds.left,
         is_complete=sums.is_complete,
         is_replayed=units.draws is not None,
     )
-    joined = EnsembleProblem(
-        inference, units, cells, proved.facts.rows, joint, bool(proved.missing)
-    )
+    joined = JoinedTrees(inference, units, cells, proved.facts.rows, bounds)
     if not over_trees:
         return joined
     with step("measuring what the first trees tell"):
@@ -152,56 +141,43 @@ def join_trees(
 
 
 def _in_cells(
-    enough: Callable[[BoolArray], bool] | None, units: Units, cells: PeopleCells
-) -> Enough:
+    should_stop: Callable[[BoolArray], bool] | None, units: Units, cells: PeopleCells
+) -> ShouldStop:
     """Return whether enough profiles are certain, asked of the class that each cell certainly has, (C,)."""
-    if enough is None:
+    if should_stop is None:
         return never
-    return lambda class_of_cell: enough(units.agreed(class_of_cell[cells.of]) >= 0)
+    return lambda class_of_cell: should_stop(units.agreed(class_of_cell[cells.of]) >= 0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _ProvedTrees:
-    """What the leaves of all trees prove, and what these say of their people after all that is proved of them.
-
-    ``missing`` is what the file says beyond the rows, "" where they are all that it says.
-    """
+    """What the leaves of all trees prove, and what these say of their people after all that is proved of them."""
 
     facts: EnsembleLeafFacts
-    joint: Joint
-    missing: str
+    bounds: Bounds
 
 
 def _prove_trees(
-    facts: EnsembleLeafFacts,
-    forest: Forest,
-    until: Clock,
-    searching: float,
-    is_certain_enough: Enough,
+    facts: EnsembleLeafFacts, forest: Forest, budget: TimeBudget, should_stop: ShouldStop
 ) -> _ProvedTrees:
     """Return what the leaves prove together; cut leaf values are read again with that while they narrow."""
     used = joined_trees(forest, facts.units)
     for passes in range(MOST_PASSES + 1):
         missing = _missing(facts.sums, used, len(forest.trees))
-        joint = reason(
-            facts.rows,
-            truth=facts.truth,
-            until=until,
-            searching=0.0 if missing else searching,
-            is_certain_enough=is_certain_enough,
-        )
+        facts = replace(facts, rows=replace(facts.rows, incomplete=missing))
+        bounds = reason(facts.rows, truth=facts.truth, budget=budget, should_stop=should_stop)
         narrowed = (
-            None if joint.problem else narrow_cut_values(facts, (joint.low, joint.high), forest)
+            None if bounds.problem else narrow_cut_values(facts, (bounds.low, bounds.high), forest)
         )
         if narrowed is None:
             break
         is_last = passes + 1 >= MOST_PASSES
         facts = replace(narrowed, sums=mark_unfinished(narrowed.sums)) if is_last else narrowed
-    return _ProvedTrees(facts, of_part(joint, missing) if missing else joint, missing)
+    return _ProvedTrees(facts, bounds)
 
 
 def _disclosed_by_first_trees(
-    joined: EnsembleProblem, forest: Forest, population: Population, sums: LeafSums
+    joined: JoinedTrees, forest: Forest, population: Population, sums: LeafSums
 ) -> tuple[Prefix, ...]:
     """Return what the first trees prove and predict by themselves, and what all of them do; ``sums`` are published."""
     growth = forest.model.growth if isinstance(forest.model, Ensemble) else None
@@ -209,9 +185,9 @@ def _disclosed_by_first_trees(
     draws = None if units.draws is None else units.draws[:used]
     cells = ReleaseCells(units.stops[:used], first_trees(sums, used), draws=draws)
     until = clock(OVER_TREES_SECONDS)
-    early = prefixes(cells, units, population, growth, joined.rows.classes, until)
+    early = prefixes(cells, units, population, growth, joined.problem.classes, until)
     last = replace(
-        count_certain(joined.joint, joined.cells, units, population, joined.inference.by_leaf),
+        count_certain(joined.bounds, joined.cells, units, population, joined.inference.by_leaf),
         trees=len(forest.trees),
         predicted=predicted(growth, units, units.stops),
     )
@@ -225,11 +201,6 @@ def _missing(sums: LeafSums, used: int, trees: int) -> str:
     if used < trees:
         return f"the leaves of {used:,} of {trees:,} trees were joined, as all would take too much memory"
     return ""
-
-
-def of_part(joint: Joint, missing: str) -> Joint:
-    """Return what some of what the file says proves, which holds; what is left open may be settled by the rest."""
-    return replace(joint, guess=Undetermined(f"no estimate: {missing}"), left=(missing,))
 
 
 def _unfit(forest: Forest, population: Population) -> str:

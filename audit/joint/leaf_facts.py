@@ -12,18 +12,17 @@ import numpy as np
 
 from treewarden.audit.clock import Clock
 from treewarden.audit.consistent_tables.proofs.bounds import ContradictionError
+from treewarden.audit.engine.counts import by_class, by_leaves, counts_of, propagate
+from treewarden.audit.engine.problem import Problem, breaking
 from treewarden.audit.inverters import GrownCase, LeafSums, inverters, knowing, leaf_sums
 from treewarden.audit.joint.cells import (
-    JointRows,
     PeopleCells,
     ReleaseCells,
-    breaking,
     cells_of,
     first_trees,
     rows_of,
 )
 from treewarden.audit.joint.counted_leaves import counted_sums
-from treewarden.audit.joint.counts import by_class, by_leaves, counts_of, propagate
 from treewarden.audit.joint.draws import Units, by_profile, replays
 from treewarden.audit.population.forest import Forest
 from treewarden.audit.population.population import Population
@@ -70,7 +69,7 @@ def narrow_sums(
     return None if is_same else (low, high)
 
 
-def proved_by_rows(rows: JointRows, until: Clock) -> tuple[IntArray, IntArray]:
+def proved_by_rows(rows: Problem, until: Clock) -> tuple[IntArray, IntArray]:
     """Return the boxes (C, m) that one-row reasoning leaves.
 
     Raises:
@@ -92,7 +91,7 @@ OTHER_WAY_ROUND = (
 )
 
 
-def problem_with(rows: JointRows, truth: IntArray) -> str:
+def problem_with(rows: Problem, truth: IntArray) -> str:
     """Return why the rows cannot be of these people, whose true values (C, m) are known; "" where they can."""
     if not len(breaking(rows, truth)):
         return "" if rows.scaled is None or rows.scaled.fits_all(truth) else OTHER_LABELS
@@ -109,7 +108,7 @@ class EnsembleLeafFacts:
     """
 
     sums: LeafSums
-    rows: JointRows
+    rows: Problem
     units: Units
     cells: PeopleCells
     truth: IntArray | None

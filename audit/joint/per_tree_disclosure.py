@@ -8,9 +8,11 @@ from dataclasses import replace
 import numpy as np
 
 from treewarden.audit.clock import Clock
-from treewarden.audit.joint.bound_pipeline import reason
+from treewarden.audit.engine.bounds import Bounds
+from treewarden.audit.engine.driver import reason
+from treewarden.audit.engine.problem import Problem
+from treewarden.audit.engine.time_budget import PREFIX_SECONDS, TimeBudget
 from treewarden.audit.joint.cells import (
-    JointRows,
     PeopleCells,
     ReleaseCells,
     cells_of,
@@ -19,7 +21,7 @@ from treewarden.audit.joint.cells import (
     rows_of,
 )
 from treewarden.audit.joint.draws import Units
-from treewarden.audit.joint.result import Joint, Prefix
+from treewarden.audit.joint.result import Prefix
 from treewarden.audit.population.population import Population
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
@@ -27,9 +29,6 @@ from treewarden.ppdm_models.tree.growth import EnsembleGrowth
 
 STEPS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
 """Of so many trees, as far as there are."""
-
-
-PART_SECONDS = 4.0
 
 
 def prefixes(
@@ -67,24 +66,24 @@ def prefixes(
 
 
 def _prefix_of_trees(
-    rows: JointRows, cells: PeopleCells, units: Units, population: Population, until: Clock
+    rows: Problem, cells: PeopleCells, units: Units, population: Population, until: Clock
 ) -> Prefix:
     known = None if units.truth is None else cells.summed(units.truth)
-    joint = reason(rows, truth=known, until=until.part(PART_SECONDS), searching=0.0)
+    bounds = reason(rows, truth=known, budget=TimeBudget(until.part(PREFIX_SECONDS), 0.0))
     by_leaf = units.agreed(class_by_leaf(rows, cells)) >= 0
-    return count_certain(joint, cells, units, population, by_leaf)
+    return count_certain(bounds, cells, units, population, by_leaf)
 
 
 def count_certain(
-    joint: Joint, cells: PeopleCells, units: Units, population: Population, by_leaf: BoolArray
+    bounds: Bounds, cells: PeopleCells, units: Units, population: Population, by_leaf: BoolArray
 ) -> Prefix:
     """Return how many people are certain, by one leaf (P,) and by all, and how many are guessed right."""
-    is_all = joint.low == cells.sizes[:, None]
+    is_all = bounds.low == cells.sizes[:, None]
     classes = np.where(is_all.any(axis=1), is_all.argmax(axis=1), -1)
     sure = units.agreed(classes[cells.of]) >= 0
     guessed, truth, people = None, population.truth, population.counts
-    if not isinstance(truth, Undetermined) and not isinstance(joint.guess, Undetermined):
-        best = units.mean(joint.guess.shares[cells.of]).argmax(axis=1)
+    if not isinstance(truth, Undetermined) and not isinstance(bounds.estimate, Undetermined):
+        best = units.mean(bounds.estimate.values[cells.of]).argmax(axis=1)
         guessed = float(truth[np.arange(len(best)), best].sum())
     return Prefix(0, float(people[by_leaf].sum()), float(people[sure].sum()), guessed, None)
 

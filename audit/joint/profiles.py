@@ -15,6 +15,8 @@ from treewarden.audit.consistent_tables.result import (
     ConsistentTables,
     TableEnumeration,
 )
+from treewarden.audit.engine.bounds import How
+from treewarden.audit.engine.problem import ALL_PEOPLE
 from treewarden.audit.entropy.posterior import (
     BlockCounts,
     Posterior,
@@ -22,9 +24,7 @@ from treewarden.audit.entropy.posterior import (
     SolverRun,
     entropy,
 )
-from treewarden.audit.joint.cells import ALL_PEOPLE
-from treewarden.audit.joint.ensemble_inference import EnsembleProblem
-from treewarden.audit.joint.result import How
+from treewarden.audit.joint.ensemble_inference import JoinedTrees
 from treewarden.audit.population.population import Population
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, IndexArray, IntArray
@@ -36,36 +36,36 @@ BY_ALL = "all leaves together leave no other value; checked in whole numbers"
 BY_SOLVER = "no table with another value fits all leaves; an exact search found none"
 
 
-def posterior_of(joined: EnsembleProblem) -> Posterior | Undetermined:
+def posterior_of(joined: JoinedTrees) -> Posterior | Undetermined:
     """Return the estimate by profile: everybody of a cell has the cell's shares, as no leaf tells them apart.
 
     Of people whom draws tell apart nobody knows which one is meant, so their profile has the mean of their shares.
     """
-    guess = joined.joint.guess
+    guess = joined.bounds.estimate
     if isinstance(guess, Undetermined):
         return guess
-    values = joined.units.mean(guess.shares[joined.cells.of])
+    values = joined.units.mean(guess.values[joined.cells.of])
     return Posterior(values, np.ones(len(values), dtype=bool), values, values)
 
 
-def report_of(joined: EnsembleProblem, people: float) -> SolverReport:
+def report_of(joined: JoinedTrees, people: float) -> SolverReport:
     """Return how the estimate was found, entropies in nats per record of so many."""
-    guess, rows = joined.joint.guess, len(joined.rows.low)
+    guess, rows = joined.bounds.estimate, len(joined.problem.low)
     if isinstance(guess, Undetermined):
         return SolverReport("stalled", rows=rows, rows_active=rows, reason=guess.reason)
     sizes = joined.cells.sizes.astype(np.float64)
     return SolverReport(
         "optimal",
-        entropy=entropy(guess.shares, sizes),
+        entropy=entropy(guess.values, sizes),
         entropy_bound=guess.bound / people,
         bound_argument="convex",
-        run=SolverRun("dual Newton", seconds=joined.joint.seconds, max_violation=guess.residual),
+        run=SolverRun("dual Newton", seconds=joined.bounds.seconds, max_violation=guess.residual),
         rows=rows,
         rows_active=rows,
         blocks=BlockCounts(1),
         profiles_fixed=int(
             _ProfileParts.from_problem(joined)
-            .all_of((joined.joint.low == joined.joint.high).all(axis=1))
+            .all_of((joined.bounds.low == joined.bounds.high).all(axis=1))
             .sum()
         ),
         split_rows="integer",
@@ -89,16 +89,16 @@ def in_trees(trees: Sequence[Tree]) -> Where:
 
 
 def worlds_of(
-    joined: EnsembleProblem, population: Population, where: Where, classes: Sequence[str]
+    joined: JoinedTrees, population: Population, where: Where, classes: Sequence[str]
 ) -> ConsistentTables:
     """Return what is certain of each profile, with the reason of each that is.
 
     In a table that fits, the people of a cell may be swapped: of x people with a value among s, a profile with n of
     them has between x - (s - n) and x.
     """
-    joint, parts = joined.joint, _ProfileParts.from_problem(joined)
+    bounds, parts = joined.bounds, _ProfileParts.from_problem(joined)
     counts = np.rint(population.counts).astype(np.int64)
-    low, high = parts.summed(parts.least(joint.low)), parts.summed(parts.most(joint.high))
+    low, high = parts.summed(parts.least(bounds.low)), parts.summed(parts.most(bounds.high))
     reached = _reached(joined, population, parts, counts[:, None])
     worlds = ConsistentTables(
         counts=counts,
@@ -111,12 +111,12 @@ def worlds_of(
         reasons={},
         witnesses=(),
         enumeration=TableEnumeration(NOT_COUNTED, NO_SPLITS),
-        not_decided=joint.left,
-        left=joint.left,
-        seconds=joint.seconds,
+        not_decided=bounds.left,
+        left=bounds.left,
+        seconds=bounds.seconds,
     )
     certain = np.flatnonzero(worlds.certain & (counts > 0)).tolist()
-    say = _CertaintyReasons(joined, joined.rows.people, where, classes)
+    say = _CertaintyReasons(joined, joined.problem.people, where, classes)
     reasons = {profile: say(parts.cells_of(profile)) for profile in certain}
     return replace(worlds, reasons=reasons)
 
@@ -167,7 +167,7 @@ class _ProfileParts:
     starts: IndexArray
 
     @classmethod
-    def from_problem(cls, joined: EnsembleProblem) -> _ProfileParts:
+    def from_problem(cls, joined: JoinedTrees) -> _ProfileParts:
         """Return the parts of all profiles."""
         units, cells = joined.units, joined.cells
         keys, place = np.unique(units.profile * len(cells.sizes) + cells.of, return_inverse=True)
@@ -199,25 +199,25 @@ class _ProfileParts:
 
 
 def _reached(
-    joined: EnsembleProblem, population: Population, parts: _ProfileParts, size: IntArray
+    joined: JoinedTrees, population: Population, parts: _ProfileParts, size: IntArray
 ) -> tuple[IntArray, IntArray]:
     """Return how far the tables that were found take each profile's numbers, (P, m) each; crossed where none was.
 
     Where the file tells more than was joined it may tell the people of a cell apart: then only the true table is one
     that fits. A table that takes one cell of a profile to its end leaves the others anywhere within what is proved.
     """
-    joint, truth = joined.joint, population.truth
-    if joined.is_part:
+    bounds, truth = joined.bounds, population.truth
+    if joined.problem.incomplete:
         if isinstance(truth, Undetermined):
-            shape = (len(size), joint.low.shape[1])
+            shape = (len(size), bounds.low.shape[1])
             return np.broadcast_to(size + 1, shape), np.full(shape, -1)
         known = np.rint(truth).astype(np.int64)
         return known, known
-    seen = (joint.reached_low <= joint.reached_high)[parts.cell]
-    low, high = parts.least(joint.low), parts.most(joint.high)
+    seen = (bounds.reached_low <= bounds.reached_high)[parts.cell]
+    low, high = parts.least(bounds.low), parts.most(bounds.high)
     all_ = size[parts.profile]
-    lows = np.where(seen, parts.least(joint.reached_low), all_ + 1) - high
-    highs = np.where(seen, parts.most(joint.reached_high), -1 - all_) - low
+    lows = np.where(seen, parts.least(bounds.reached_low), all_ + 1) - high
+    highs = np.where(seen, parts.most(bounds.reached_high), -1 - all_) - low
     least = parts.summed(high) + np.minimum.reduceat(lows, parts.starts[:-1], axis=0)
     most = parts.summed(low) + np.maximum.reduceat(highs, parts.starts[:-1], axis=0)
     if joined.units.draws is not None and not isinstance(truth, Undetermined):
@@ -235,16 +235,16 @@ def _consistency(population: Population) -> Consistency:
 class _CertaintyReasons:
     """Says why cells are certain; ``people`` (R,) is how many each row is about."""
 
-    joined: EnsembleProblem
+    joined: JoinedTrees
     people: IntArray
     where: Where
     classes: Sequence[str]
 
     def __call__(self, cells: IndexArray) -> str:
         """Return why a profile's cells are certain, as people say it: the leaf that settled them, or all leaves."""
-        joint, rows = self.joined.joint, self.joined.rows
-        by = {joint.how[cell] for cell in cells.tolist()}
-        row = int(joint.row[cells[0]])
+        bounds, rows = self.joined.bounds, self.joined.problem
+        by = {bounds.how[cell] for cell in cells.tolist()}
+        row = int(bounds.row[cells[0]])
         if len(cells) > 1 or row < 0 or not by <= {How.LEAF, How.PROPAGATION}:
             return BY_SOLVER if How.SOLVER in by else BY_ALL
         people = int(self.people[row])

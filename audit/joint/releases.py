@@ -7,14 +7,14 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from treewarden.audit.clock import Clock
 from treewarden.audit.consistent_tables.result import ConsistentTables
+from treewarden.audit.engine.bounds import Bounds
+from treewarden.audit.engine.driver import reason
+from treewarden.audit.engine.estimate import Estimate
+from treewarden.audit.engine.problem import ALL_PEOPLE, NEW_PEOPLE, Problem
+from treewarden.audit.engine.time_budget import ADDS_SHARE, TimeBudget
 from treewarden.audit.inverters import Added, LeafSums
-from treewarden.audit.joint.bound_pipeline import reason
 from treewarden.audit.joint.cells import (
-    ALL_PEOPLE,
-    NEW_PEOPLE,
-    JointRows,
     PeopleCells,
     ReleaseCells,
     cells_of,
@@ -24,14 +24,13 @@ from treewarden.audit.joint.cells import (
 from treewarden.audit.joint.draws import Units
 from treewarden.audit.joint.ensemble_inference import (
     NOT_ALL_OF_SAMPLES,
-    EnsembleProblem,
-    of_part,
+    JoinedTrees,
     recovered_leaves,
     sums_of,
 )
 from treewarden.audit.joint.leaf_facts import MOST_ENTRIES, problem_with
 from treewarden.audit.joint.profiles import Where
-from treewarden.audit.joint.result import CellPosterior, EnsembleInference, Joint, Released
+from treewarden.audit.joint.result import EnsembleInference, Released
 from treewarden.audit.of_releases import of_release
 from treewarden.audit.population.forest import Forest
 from treewarden.audit.population.linked_population import KnownGroups
@@ -40,8 +39,6 @@ from treewarden.audit.progress import Step, silent
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, IndexArray
 
-ADDS_SHARE = 0.3
-"""Of the time for each of both parts, so much is for what each release adds; the rest is for all of them together."""
 ROUNDING = 2.0**-45
 """Relative rounding of a sum over people, with room to spare."""
 
@@ -68,38 +65,38 @@ class ReleaseView:
 class AllReleases:
     """What all releases prove together of all groups of people; see ``seen_by``."""
 
-    joined: EnsembleProblem
+    joined: JoinedTrees
     shared: KnownGroups
     where: Where
 
-    def seen_by(self, release: int) -> EnsembleProblem:
+    def seen_by(self, release: int) -> JoinedTrees:
         """Return it of the people of one release, in the order of its own classes."""
         joined, groups = self.joined, self.shared.groups(release)
         order = self.shared.orders[release]
-        joint = joined.joint
-        guess = joint.guess
-        if isinstance(guess, CellPosterior):
-            guess = replace(guess, shares=guess.shares[:, order])
+        bounds, estimate = joined.bounds, joined.bounds.estimate
+        if isinstance(estimate, Estimate):
+            estimate = replace(estimate, values=estimate.values[:, order])
         ends = ("low", "high", "reached_low", "reached_high")
-        joint = replace(
-            joint, guess=guess, **{name: getattr(joint, name)[:, order] for name in ends}
+        bounds = replace(
+            bounds, estimate=estimate, **{name: getattr(bounds, name)[:, order] for name in ends}
         )
         cells = replace(joined.cells, of=joined.cells.of[groups])
         ensemble_inference = replace(joined.inference, by_leaf=joined.inference.by_leaf[groups])
         truth, people = joined.units.truth, joined.units.people[groups]
         truth = None if truth is None else truth[groups][:, order]
         units = Units(joined.units.stops[:, groups], people, np.arange(len(groups)), truth)
-        return replace(joined, inference=ensemble_inference, cells=cells, joint=joint, units=units)
+        return replace(
+            joined, inference=ensemble_inference, cells=cells, bounds=bounds, units=units
+        )
 
 
 def join_releases(
     releases: Sequence[ReleaseView],
     shared: KnownGroups,
-    until: Clock,
-    searching: float,
+    budget: TimeBudget,
     step: Step = silent,
 ) -> AllReleases | Undetermined:
-    """Return what several releases prove together, or why that is not known; parameters are as of ``join_trees``."""
+    """Return what several releases prove together, or why that is not known; ``budget`` is as of ``join_trees``."""
     sums = _sums_by_release(releases, shared, step)
     if isinstance(sums, Undetermined):
         return sums
@@ -108,39 +105,37 @@ def join_releases(
         return Undetermined("all trees of all releases would take too much memory")
     parts = _parts(releases, shared, sums)
     with step("reasoning over what each release adds"):
-        adding, seconds = until.part(ADDS_SHARE), searching * ADDS_SHARE
-        added = _disclosed_by_release(releases, shared, parts, adding, seconds)
+        added = _disclosed_by_release(releases, shared, parts, budget.share(ADDS_SHARE))
     whole = _joined(shared, [part for release_parts in parts for part in release_parts])
     if isinstance(whole, Undetermined):
         return whole
-    cells, rows = whole
+    cells, problem = whole
     units = _units(shared)
     truth = None if units.truth is None else cells.summed(units.truth)
-    problem = "" if truth is None else problem_with(rows, truth)
-    if problem:
-        return Undetermined(problem)
+    mismatch = "" if truth is None else problem_with(problem, truth)
+    if mismatch:
+        return Undetermined(mismatch)
     missing = _missing(sums)
+    problem = replace(problem, incomplete=missing)
     with step("reasoning over the leaves of all releases"):
-        seconds = 0.0 if missing else searching * (1 - ADDS_SHARE)
-        joint = reason(rows, truth=truth, until=until, searching=seconds)
-    if missing:
-        joint = of_part(joint, missing)
-    if joint.problem:
-        return Undetermined(f"no table fits all releases: {joint.problem}")
+        rest = replace(budget, searching=budget.share(1 - ADDS_SHARE).searching)
+        bounds = reason(problem, truth=truth, budget=rest)
+    if bounds.problem:
+        return Undetermined(f"no table fits all releases: {bounds.problem}")
     recovered = tuple(map(recovered_leaves, sums))
     inference = EnsembleInference(
         trees=trees,
         leaves=sum(leaves for _, leaves in recovered),
         recovered=sum(exact for exact, _ in recovered),
-        by_leaf=certain_by_leaf(rows, cells, trees),
+        by_leaf=certain_by_leaf(problem, cells, trees),
         facts=sums[-1].facts,
         said=_said_of_sums(shared, sums),
-        left=joint.left,
+        left=bounds.left,
         is_complete=not missing,
-        releases=_with_all(added, joint, cells),
-        differences=_differences(rows, shared, releases[-1].forest.model.classes),
+        releases=_with_all(added, bounds, cells),
+        differences=_differences(problem, shared, releases[-1].forest.model.classes),
     )
-    joined = EnsembleProblem(inference, units, cells, rows, joint, bool(missing))
+    joined = JoinedTrees(inference, units, cells, problem, bounds)
     return AllReleases(joined, shared, _where(releases, shared))
 
 
@@ -176,9 +171,11 @@ def _said_of_sums(shared: KnownGroups, sums: Sequence[LeafSums]) -> tuple[str, .
     )
 
 
-def _with_all(added: Sequence[Released], joint: Joint, cells: PeopleCells) -> tuple[Released, ...]:
+def _with_all(
+    added: Sequence[Released], bounds: Bounds, cells: PeopleCells
+) -> tuple[Released, ...]:
     """Return what each release adds, the last with how many people all of them make certain."""
-    sure = (joint.low == cells.sizes[:, None]).any(axis=1)
+    sure = (bounds.low == cells.sizes[:, None]).any(axis=1)
     return (*added[:-1], replace(added[-1], so_far=float(cells.sizes[sure].sum())))
 
 
@@ -290,7 +287,7 @@ def _people(sums: LeafSums, release_view: ReleaseView) -> IndexArray:
 
 def _joined(
     shared: KnownGroups, releases: Sequence[ReleaseCells]
-) -> tuple[PeopleCells, JointRows] | Undetermined:
+) -> tuple[PeopleCells, Problem] | Undetermined:
     cells = cells_of(np.concatenate([release.stops for release in releases]), shared.counts)
     rows = rows_of(releases, cells, shared.orders.shape[1])
     return rows if isinstance(rows, Undetermined) else (cells, rows)
@@ -300,19 +297,18 @@ def _disclosed_by_release(
     releases: Sequence[ReleaseView],
     shared: KnownGroups,
     parts: Sequence[Sequence[ReleaseCells]],
-    until: Clock,
-    searching: float,
+    budget: TimeBudget,
 ) -> list[Released]:
     """Return what each release adds; by how many people all of them make certain is left to the caller."""
     found, share = [], 1 / (2 * len(releases))
     for number, release_view in enumerate(releases):
         has = shared.places[number] >= 0
-        alone = _certain(shared, parts[number], has, until.part(share), searching * share)
+        alone = _certain(shared, parts[number], has, budget.share(share))
         so_far: float | None = alone
         if 0 < number < len(releases) - 1:
             before = [part for own in parts[: number + 1] for part in own]
             some = np.asarray((shared.places[: number + 1] >= 0).any(axis=0))
-            so_far = _certain(shared, before, some, until.part(share), searching * share)
+            so_far = _certain(shared, before, some, budget.share(share))
         found.append(
             Released(
                 shared.names[number],
@@ -329,8 +325,7 @@ def _certain(
     shared: KnownGroups,
     releases: Sequence[ReleaseCells],
     has: BoolArray,
-    until: Clock,
-    searching: float,
+    budget: TimeBudget,
 ) -> float | None:
     """Return how many people are certain by some releases, of those that they hold; None where they contradict."""
     joined = _joined(shared, releases)
@@ -338,10 +333,10 @@ def _certain(
         return None
     cells, rows = joined
     truth = None if isinstance(shared.truth, Undetermined) else cells.summed(shared.truth)
-    joint = reason(rows, truth=truth, until=until, searching=searching)
-    if joint.problem:
+    bounds = reason(rows, truth=truth, budget=budget)
+    if bounds.problem:
         return None
-    sure = (joint.low == cells.sizes[:, None]).any(axis=1)[cells.of]
+    sure = (bounds.low == cells.sizes[:, None]).any(axis=1)[cells.of]
     return float(shared.counts[sure & has].sum())
 
 
@@ -369,7 +364,7 @@ def _where(releases: Sequence[ReleaseView], shared: KnownGroups) -> Where:
     return where
 
 
-def _differences(rows: JointRows, shared: KnownGroups, classes: Sequence[str]) -> tuple[str, ...]:
+def _differences(rows: Problem, shared: KnownGroups, classes: Sequence[str]) -> tuple[str, ...]:
     """Return in sentences what the totals of two releases prove of those whom only one of them holds."""
     people, said, several = rows.people, [], len(shared.names)
     for row in np.flatnonzero(rows.trees == NEW_PEOPLE).tolist():

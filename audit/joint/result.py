@@ -1,62 +1,12 @@
-"""What the rows prove of each cell, what other tables were found, and the guess that they leave."""
+"""What all trees of a model, or of several, prove of their people together, as measures and reports read it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 
-from treewarden.audit.reading import Undetermined
-from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
+from treewarden.ppdm_models.arrays import BoolArray
 from treewarden.ppdm_models.tree.growth import Fact
-
-
-class How(StrEnum):
-    """By what a cell was proved to have one class: the first of them that proves it."""
-
-    LEAF = "leaf"
-    PROPAGATION = "propagation"
-    CERTIFICATE = "certificate"
-    SOLVER = "solver"
-
-
-@dataclass(frozen=True, slots=True)
-class CellPosterior:
-    """The maximum-entropy estimate: shares of each class by cell, (C, m), rows sum to 1.
-
-    ``bound`` is proved: no table that fits has more entropy (nats, summed over people); ``gap`` is how far the
-    estimate's own entropy may be below it, and ``residual`` how many people a row is missed by at most.
-    """
-
-    shares: FloatArray
-    bound: float
-    gap: float
-    residual: float
-
-
-@dataclass(frozen=True, slots=True)
-class Joint:
-    """Integer reasoning over all rows. Arrays are by cell, (C, m) or (C,).
-
-    In every table that fits, x[c, k] lies in [low, high], which is proved; tables were found that take it as far as
-    [reached_low, reached_high] (where none was found, reached_low > reached_high). ``row`` is the row that a cell was
-    settled by, -1 where none alone did; ``how`` says by what each certain cell was proved ("" elsewhere).
-    ``problem`` is why no table can fit, "" where one may. ``left`` is why something was not decided.
-    """
-
-    low: IntArray
-    high: IntArray
-    reached_low: IntArray
-    reached_high: IntArray
-    how: tuple[How | str, ...]
-    row: IndexArray
-    guess: CellPosterior | Undetermined
-    problem: str = ""
-    left: tuple[str, ...] = ()
-    seconds: float = 0.0
-
-
-# What all trees of a model prove of its people together, as measures and reports read it.
 
 
 @dataclass(frozen=True, slots=True)

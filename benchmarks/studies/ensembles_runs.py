@@ -11,8 +11,9 @@ import pandas as pd
 
 from benchmarks.studies.ensembles_data import ID, LABEL, Data
 from treewarden.audit.clock import clock
+from treewarden.audit.engine.time_budget import TimeBudget
 from treewarden.audit.inverters import facts_of, settings_of
-from treewarden.audit.joint.ensemble_inference import EnsembleProblem, join_trees
+from treewarden.audit.joint.ensemble_inference import JoinedTrees, join_trees
 from treewarden.audit.joint.releases import ReleaseView, join_releases
 from treewarden.audit.population.forest import accuracy_of, forest_of, said_by
 from treewarden.audit.population.linked_population import KnownGroups, shared_people
@@ -73,15 +74,14 @@ def judged(
     training: Mapping[str, float] = MappingProxyType({}),
     seeds: Sequence[int] | None = (),
     over_trees: bool = False,
-) -> tuple[list[Shares], EnsembleProblem | Undetermined]:
+) -> tuple[list[Shares], JoinedTrees | Undetermined]:
     """Return what all trees of a model tell, and with ``over_trees`` what the first ones do before."""
     people = people_of(file.model, data)
     forest = forest_of(file.model, people)
     found = join_trees(
         forest,
         people,
-        clock(120.0),
-        budget,
+        TimeBudget(clock(120.0), budget),
         training=training,
         seeds=seeds,
         over_trees=over_trees,
@@ -90,7 +90,7 @@ def judged(
     if isinstance(found, Undetermined):
         return [Shares(trees, problem=found.reason)], found
     records = people.records
-    sure = (found.joint.low == found.cells.sizes[:, None]).any(axis=1)
+    sure = (found.bounds.low == found.cells.sizes[:, None]).any(axis=1)
     told = [
         Shares(
             each.trees,
@@ -116,11 +116,11 @@ def judged(
     return told, found
 
 
-def _guessed(found: EnsembleProblem) -> float | None:
-    guess, units = found.joint.guess, found.units
+def _guessed(found: JoinedTrees) -> float | None:
+    guess, units = found.bounds.estimate, found.units
     if isinstance(guess, Undetermined) or units.truth is None:
         return None
-    best = guess.shares.argmax(axis=1)[found.cells.of]
+    best = guess.values.argmax(axis=1)[found.cells.of]
     return float(units.truth[np.arange(len(best)), best].sum() / units.people.sum())
 
 
@@ -174,16 +174,20 @@ def together(files: list[OpenedFile], tables: list[pd.DataFrame], budget: float)
         populations.append(people)
         held.append(ReleaseView(forest_of(file.model, people), people))
     shared = shared_people([each.model for each in files], own, populations, ID)
-    found = join_releases(held, shared, clock(60.0), budget)
+    found = join_releases(held, shared, TimeBudget(clock(60.0), budget))
     if isinstance(found, Undetermined):
         raise ValueError(found.reason)
     everybody = float(shared.counts.sum())
-    sure = (found.joined.joint.low == found.joined.cells.sizes[:, None]).any(axis=1)
+    sure = (found.joined.bounds.low == found.joined.cells.sizes[:, None]).any(axis=1)
     sure = sure[found.joined.cells.of]
     new = (shared.places[-1] >= 0) & (shared.places[:-1] < 0).all(axis=0)
-    last = join_releases(held[-1:], _last(shared), clock(60.0), budget) if new.any() else found
+    last = (
+        join_releases(held[-1:], _last(shared), TimeBudget(clock(60.0), budget))
+        if new.any()
+        else found
+    )
     assert not isinstance(last, Undetermined)
-    alone = (last.joined.joint.low == last.joined.cells.sizes[:, None]).any(axis=1)
+    alone = (last.joined.bounds.low == last.joined.cells.sizes[:, None]).any(axis=1)
     return Together(
         tuple((each.alone or 0.0) / each.people for each in found.joined.inference.releases),
         float(shared.counts[sure].sum()) / everybody,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from benchmarks.joint import Task, made_up
-from treewarden.audit.joint.counts import counts_of
+from treewarden.audit.engine.counts import counts_of
 
 
 @pytest.mark.parametrize("classes", [2, 3])

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterator
 from fractions import Fraction
 
-from treewarden.audit.joint.counts import Counts
+from treewarden.audit.engine.counts import Counts
 from treewarden.ppdm_models.arrays import IntArray
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import strategies as st
 from scipy import sparse
 
-from treewarden.audit.joint.cells import JointRows
+from treewarden.audit.engine.problem import Problem
 
 MOST_TABLES = 4000
 
@@ -23,7 +23,7 @@ def rows_of(trees, low, high=None, sizes=None, classes=2):
     cells = sorted({cell for _, leaf in leaves for cell in leaf})
     said = [1] if classes == 2 else range(classes)
     table = [[int(cell in leaf) for cell in cells] for _, leaf in leaves for _ in said]
-    return JointRows(
+    return Problem(
         sparse.csr_array(np.array(table, dtype=np.int64)),
         np.array(low, dtype=np.int64),
         np.array(low if high is None else high, dtype=np.int64),
@@ -100,7 +100,7 @@ def some_rows(draw, most_cells=9, most_classes=3):
                 output.append(k)
                 trees.append(tree)
                 nodes.append(node)
-    rows = JointRows(
+    rows = Problem(
         sparse.csr_array(np.array(matrix)),
         *(np.array(each) for each in (low, high, output, trees, nodes, sizes)),
         classes,

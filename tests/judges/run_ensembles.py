@@ -28,10 +28,12 @@ from tests.judges.certificates_again import proved_again
 from tests.judges.spread import ask_where, imported, in_order
 from treewarden.audit.clock import clock
 from treewarden.audit.consistent_tables.proofs.bounds import ContradictionError
-from treewarden.audit.joint.bound_pipeline import reason, tightened
-from treewarden.audit.joint.cells import ALL_PEOPLE, JointRows
-from treewarden.audit.joint.counts import NO_ROW, counts_of, settled_class
-from treewarden.audit.joint.result import How, Joint
+from treewarden.audit.engine.bounds import Bounds, How
+from treewarden.audit.engine.certificates import tightened
+from treewarden.audit.engine.counts import NO_ROW, counts_of, settled_class
+from treewarden.audit.engine.driver import reason
+from treewarden.audit.engine.problem import ALL_PEOPLE, Problem
+from treewarden.audit.engine.time_budget import TimeBudget
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import IntArray
 
@@ -67,7 +69,7 @@ def shared_out(people: int, classes: int) -> Iterator[tuple[int, ...]]:
         yield from ((first, *rest) for rest in shared_out(people - first, classes - 1))
 
 
-def case(seed: int) -> tuple[JointRows, IntArray]:
+def case(seed: int) -> tuple[Problem, IntArray]:
     """Return the rows of a seed, and the table (C, m) that they were made of."""
     draw = np.random.default_rng(seed)
     classes = int(draw.choice([2, 2, 3]))
@@ -95,11 +97,11 @@ def case(seed: int) -> tuple[JointRows, IntArray]:
         said.append((everybody, total, total, classes - 1, ALL_PEOPLE, 0))
     low, high, output, trees, nodes = np.array([each[1:] for each in said]).T
     matrix = sparse.csr_array(np.array([each[0] for each in said]))
-    rows = JointRows(matrix, low, high, output, trees, nodes, np.array(sizes), classes)
+    rows = Problem(matrix, low, high, output, trees, nodes, np.array(sizes), classes)
     return rows, truth
 
 
-def tables(rows: JointRows) -> IntArray:
+def tables(rows: Problem) -> IntArray:
     """Return every table that fits, (T, C, m): all ways to fill the cells, held against each row."""
     ways = [np.array(list(shared_out(n, rows.classes))) for n in rows.sizes.tolist()]
     places = np.indices([len(each) for each in ways]).reshape(len(ways), -1)
@@ -132,7 +134,9 @@ def _judge(found: Trial) -> None:
     known = truth if seed % 2 else None
     if seed % WRONG_TRUTH == 3:
         known = truth[draw.permutation(len(truth))] if len(set(rows.sizes.tolist())) == 1 else truth
-    joint = reason(rows, truth=known, until=clock(0.0 if seed % NO_TIME == 5 else BUDGET_SECONDS))
+    joint = reason(
+        rows, truth=known, budget=TimeBudget(clock(0.0 if seed % NO_TIME == 5 else BUDGET_SECONDS))
+    )
     if not len(every):
         found.tried["without a table"] += 1
         found.tried["without a table, said so"] += bool(joint.problem)
@@ -160,14 +164,14 @@ def _judge(found: Trial) -> None:
     found.tried["tables"] += len(every)
 
 
-def altered(rows: JointRows, draw: np.random.Generator) -> JointRows:
+def altered(rows: Problem, draw: np.random.Generator) -> Problem:
     """Return rows of which some ask for one person more or less: there need be no table that fits."""
     by = draw.choice([-1, 0, 0, 0, 0, 1], len(rows.low))
     low = np.clip(rows.low + by, 0, rows.people)
     return replace(rows, low=low, high=np.clip(rows.high + by, low, rows.people))
 
 
-def _judge_reasons(found: Trial, rows: JointRows, joint: Joint) -> None:
+def _judge_reasons(found: Trial, rows: Problem, joint: Bounds) -> None:
     """Whoever is certain has a proof, nobody else has, and the row that is named is about the cell."""
     counts = counts_of(rows)
     low, high = (end[:, -counts.width :] for end in (joint.low, joint.high))
@@ -184,27 +188,27 @@ def _judge_reasons(found: Trial, rows: JointRows, joint: Joint) -> None:
             found.claim(is_pure, f"row {row} is of no leaf of one class")
 
 
-def _judge_guess(found: Trial, rows: JointRows, joint: Joint, every: IntArray) -> None:
-    guess = joint.guess
+def _judge_guess(found: Trial, rows: Problem, joint: Bounds, every: IntArray) -> None:
+    guess = joint.estimate
     if isinstance(guess, Undetermined):
         found.tried["no estimate"] += 1
         return
     sizes = rows.sizes[:, None].astype(float)
     most = max(float((sizes * entr(table / sizes)).sum()) for table in every)
     found.claim(guess.bound >= most - 1e-9, f"a table has more entropy than {guess.bound}")
-    x = guess.shares * sizes
+    x = guess.values * sizes
     total = np.array(
         [row @ x[:, k] for row, k in zip(rows.matrix.toarray(), rows.output.tolist(), strict=True)]
     )
     off = np.maximum(rows.low - total, total - rows.high).max(initial=0.0)
     found.claim(off <= MISSED, f"the estimate misses a row by {off}")
-    found.claim(bool(np.abs(guess.shares.sum(axis=1) - 1).max() < ROUNDING), "shares do not add up")
-    own = float((sizes * entr(np.clip(guess.shares, 0, 1))).sum())
+    found.claim(bool(np.abs(guess.values.sum(axis=1) - 1).max() < ROUNDING), "shares do not add up")
+    own = float((sizes * entr(np.clip(guess.values, 0, 1))).sum())
     found.claim(abs(guess.bound - own) <= guess.gap + 1e-9, "the gap of the entropy is larger")
 
 
 def _judge_certificate(
-    found: Trial, rows: JointRows, every: IntArray, draw: np.random.Generator
+    found: Trial, rows: Problem, every: IntArray, draw: np.random.Generator
 ) -> None:
     """Hold what random weights prove against all tables, and do the proof again in fractions."""
     counts = counts_of(rows)

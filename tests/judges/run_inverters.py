@@ -27,6 +27,7 @@ import pandas as pd
 from tests.judges.inverter_learners import LEARNERS, Lesson, NotGrownError, is_there, lesson
 from tests.judges.spread import ask_where, imported, in_order
 from treewarden.audit.clock import clock
+from treewarden.audit.engine.time_budget import TimeBudget
 from treewarden.audit.inverters import GrownCase, LeafSums, leaf_sums
 from treewarden.audit.joint.ensemble_inference import join_trees
 from treewarden.audit.population.forest import Forest, forest_of
@@ -94,7 +95,7 @@ def _judge(found: Trial) -> None:
     if (sums.low == sums.high).all():
         found.tried["tables with another label"] += 1
         _, others, forest = _said(published.model, _relabelled(given, draw))
-        joined = join_trees(forest, others, clock(0.0), 0.0)
+        joined = join_trees(forest, others, TimeBudget(clock(0.0), 0.0))
         found.claim(isinstance(joined, Undetermined), f"another label is not noticed; {said}")
     for what, other in _wrong(given, draw):
         found.tried["wrong tables"] += 1
@@ -134,11 +135,11 @@ def _hold(sums: LeafSums, people: Population, forest: Forest) -> bool:
 
 def _judge_joined(found: Trial, people: Population, forest: Forest, said: str) -> None:
     """Hold what all trees prove together against the true labels."""
-    joined = join_trees(forest, people, clock(SECONDS), SECONDS)
+    joined = join_trees(forest, people, TimeBudget(clock(SECONDS), SECONDS))
     found.claim(not isinstance(joined, Undetermined), f"no table fits the true sums; {said}")
     if isinstance(joined, Undetermined):
         return
-    truth, joint = joined.cells.summed(people.truth), joined.joint
+    truth, joint = joined.cells.summed(people.truth), joined.bounds
     is_inside = ((joint.low <= truth) & (truth <= joint.high)).all()
     found.claim(is_inside, f"somebody's label is proved to be another; {said}")
     found.tried["people"] += int(people.counts.sum())

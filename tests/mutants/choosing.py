@@ -29,7 +29,7 @@ AREAS = {
         60,
         (
             "audit/consistent_tables/proofs",
-            "audit/joint/counts.py",
+            "audit/engine/counts.py",
             "audit/joint/per_tree_disclosure.py",
             "audit/regression",
         ),

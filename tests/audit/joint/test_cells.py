@@ -3,11 +3,10 @@
 import numpy as np
 import pytest
 
+from treewarden.audit.engine.problem import ALL_PEOPLE, breaking
 from treewarden.audit.inverters import LeafSums
 from treewarden.audit.joint.cells import (
-    ALL_PEOPLE,
     ReleaseCells,
-    breaking,
     cells_of,
     certain_by_leaf,
     rows_of,

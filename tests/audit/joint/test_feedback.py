@@ -7,6 +7,7 @@ import numpy as np
 from tests.audit.inverters.test_cut_lightgbm import read_case, written
 from tests.kit.grown_models import FOLDER, truth
 from treewarden.audit.clock import clock
+from treewarden.audit.engine.time_budget import TimeBudget
 from treewarden.audit.inverters import LeafSums, leaf_sums
 from treewarden.audit.joint.cells import cells_of
 from treewarden.audit.joint.ensemble_inference import join_trees
@@ -54,7 +55,7 @@ def test_the_whole_reasoning_goes_round_and_holds():
     people = build_population(file.model, read(FOLDER / "three.csv"), sensitive="y")
     case, _ = read_case(written("three", "three", 1), "three")
     alone = leaf_sums(case)
-    joined = join_trees(forest_of(file.model, people), people, clock(20.0), 2.0)
+    joined = join_trees(forest_of(file.model, people), people, TimeBudget(clock(20.0), 2.0))
     assert joined.inference.recovered >= int((alone.low == alone.high).sum())
     true = joined.cells.summed(people.truth)
-    assert ((joined.joint.low <= true) & (true <= joined.joint.high)).all()
+    assert ((joined.bounds.low <= true) & (true <= joined.bounds.high)).all()

@@ -9,6 +9,7 @@ import pytest
 from tests.kit.releases import a_table, a_tree
 from tests.kit.tiers import seeds
 from treewarden.audit.clock import clock
+from treewarden.audit.engine.time_budget import TimeBudget
 from treewarden.audit.joint.profiles import worlds_of
 from treewarden.audit.joint.releases import ReleaseView, join_releases
 from treewarden.audit.population.forest import forest_of
@@ -31,7 +32,7 @@ def joined(tables, trees):
     ]
     shared = shared_people(models, read, people, "id")
     held = [ReleaseView(forest_of(m, p), p) for m, p in zip(models, people, strict=True)]
-    return join_releases(held, shared, clock(20), 5.0), shared, held
+    return join_releases(held, shared, TimeBudget(clock(20), 5.0)), shared, held
 
 
 def some_releases(seed):

@@ -10,11 +10,12 @@ from tests.kit.grown_models import FOLDER
 from tests.kit.small_audits import audit_model
 from treewarden.audit.clock import FOREVER
 from treewarden.audit.consistent_tables.result import ConsistentTables
+from treewarden.audit.engine.driver import reason
+from treewarden.audit.engine.time_budget import TimeBudget
 from treewarden.audit.inverters import LeafSums
-from treewarden.audit.joint.bound_pipeline import reason
 from treewarden.audit.joint.cells import ReleaseCells, cells_of, class_by_leaf, rows_of
 from treewarden.audit.joint.draws import Units, bits, by_profile, drawn_sums, replays
-from treewarden.audit.joint.ensemble_inference import EnsembleProblem
+from treewarden.audit.joint.ensemble_inference import JoinedTrees
 from treewarden.audit.joint.profiles import in_trees, worlds_of
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.knowledge.levels import RowOrder
@@ -289,10 +290,10 @@ def test_what_is_said_of_profiles_is_what_all_tables_of_records_say(seed):
     sums = LeafSums(trees, nodes, ones, total, total, none, {})
     cells = cells_of(stops, units.people, draws)
     rows = rows_of([ReleaseCells(stops, sums, draws=draws)], cells, 2)
-    joint = reason(rows, truth=cells.summed(truth), until=FOREVER)
+    joint = reason(rows, truth=cells.summed(truth), budget=TimeBudget(FOREVER))
     by_profile_ = np.stack([np.bincount(profile, each) for each in truth.T], axis=1)
     people = Population((), {}, by_profile_.sum(axis=1), np.zeros(3, dtype=int), by_profile_)
-    joined = EnsembleProblem(None, units, cells, rows, joint)
+    joined = JoinedTrees(None, units, cells, rows, joint)
     trees_ = (stump(1.5, (1.0, 0.0), (1.0, 0.0)),) * 3  # only asked for the names of their leaves
     worlds = worlds_of(joined, people, in_trees(trees_), ("no", "yes"))
     fits = [

@@ -8,10 +8,11 @@ import pytest
 
 from tests.judges.rows_by_hand import rows_of
 from treewarden.audit.clock import clock
+from treewarden.audit.engine.counts import counts_of
+from treewarden.audit.engine.driver import reason
+from treewarden.audit.engine.time_budget import TimeBudget
 from treewarden.audit.inverters import Added
-from treewarden.audit.joint.bound_pipeline import reason
 from treewarden.audit.joint.cells import scaled_of
-from treewarden.audit.joint.counts import counts_of
 from treewarden.audit.joint.leaf_facts import OTHER_LABELS, problem_with
 
 pytest.importorskip("ortools", reason="looks for other tables")
@@ -31,22 +32,22 @@ def with_sums(rows, *sums):
 
 def test_a_sum_tells_apart_what_counts_do_not():
     rows = rows_of(("ab cd", "ac bd"), [1, 1, 1, 1])
-    open_ = reason(rows, until=clock(5.0))
+    open_ = reason(rows, budget=TimeBudget(clock(5.0)))
     assert (open_.low < open_.high).all()
-    told = reason(with_sums(rows, added([1, 2, 3, 4.5], 5.5)), until=clock(5.0))
+    told = reason(with_sums(rows, added([1, 2, 3, 4.5], 5.5)), budget=TimeBudget(clock(5.0)))
     assert told.low[:, 1].tolist() == told.high[:, 1].tolist() == [1, 0, 0, 1]
 
 
 def test_a_sum_that_is_the_same_either_way_tells_nothing():
     rows = with_sums(rows_of(("ab cd", "ac bd"), [1, 1, 1, 1]), added([1, 2, 3, 4], 5))
-    told = reason(rows, until=clock(5.0))
+    told = reason(rows, budget=TimeBudget(clock(5.0)))
     assert told.reached_low[:, 1].tolist() == [0, 0, 0, 0]
     assert told.reached_high[:, 1].tolist() == [1, 1, 1, 1]
 
 
 def test_a_sum_that_no_table_has_is_a_contradiction():
     rows = with_sums(rows_of(("ab cd", "ac bd"), [1, 1, 1, 1]), added([1, 2, 3, 4], 5.1))
-    assert "no table" in reason(rows, until=clock(5.0)).problem
+    assert "no table" in reason(rows, budget=TimeBudget(clock(5.0))).problem
 
 
 def test_true_values_that_do_not_add_up_are_of_another_table():
@@ -74,7 +75,7 @@ def test_nothing_is_proved_or_found_that_no_listing_of_tables_has(seed):
     assert any((each == true).all() for each in tables)
     assert all(abs(numbers @ each - numbers @ true) < 1e-6 for each in tables)
     truth = np.stack([np.array(sizes) - true, true], axis=1)
-    told = reason(rows, truth=truth, until=clock(5.0))
+    told = reason(rows, truth=truth, budget=TimeBudget(clock(5.0)))
     low, high = np.min(tables, axis=0), np.max(tables, axis=0)
     assert told.low[:, 1].tolist() == low.tolist() == told.reached_low[:, 1].tolist()
     assert told.high[:, 1].tolist() == high.tolist() == told.reached_high[:, 1].tolist()

@@ -13,7 +13,7 @@ from treewarden.audit.clock import Clock, OutOfTimeError
 from treewarden.audit.consistent_tables.proofs.bounds import ContradictionError
 from treewarden.audit.consistent_tables.proofs.cpsat import solver_module
 from treewarden.audit.consistent_tables.result import OUT_OF_TIME
-from treewarden.audit.joint.counts import Counts, OpenNumbers, Propagated, opened, propagate
+from treewarden.audit.engine.counts import Counts, OpenNumbers, Propagated, opened, propagate
 from treewarden.ppdm_models.arrays import BoolArray, IndexArray, IntArray
 
 # The rows as a model for OR-Tools' CP-SAT, which reasons in whole numbers: what it calls impossible is so.
@@ -38,9 +38,14 @@ class MilpModel:
     """Open numbers (N,) as variables, and rows over them; with more than two classes, that cells add up."""
 
     def __init__(
-        self, counts: Counts, left: OpenNumbers, rest: IntArray, fixed: IntArray, clock: Clock
+        self,
+        counts: Counts,
+        left: OpenNumbers,
+        people_left: IntArray,
+        fixed: IntArray,
+        clock: Clock,
     ) -> None:
-        """``rest`` (C,) is how many of each cell's people are not settled, ``fixed`` (C, w) the settled numbers.
+        """``people_left`` (C,) is how many of each cell's people are not settled, ``fixed`` (C, w) the settled numbers.
 
         Raises:
             OutOfTimeError: the budget is used up.
@@ -61,7 +66,7 @@ class MilpModel:
             total = sum(times * self.numbers[i] for i, times in terms)
             self.model.add_linear_constraint(total, low, high)
         if counts.scaled is not None:
-            for weights, low, high in counts.scaled.rest(left.places, fixed.reshape(-1)):
+            for weights, low, high in counts.scaled.remaining_rows(left.places, fixed.reshape(-1)):
                 clock.check()
                 total = sum(self.numbers[i] * weight for i, weight in weights)
                 self.model.add_linear_constraint(total, low, high)
@@ -69,19 +74,21 @@ class MilpModel:
             cells, starts = np.unique(left.places // counts.width, return_index=True)
             stops = [*starts[1:].tolist(), len(left.places)]
             for cell, start, stop in zip(cells.tolist(), starts.tolist(), stops, strict=True):
-                self.model.add(sum(self.numbers[start:stop]) == int(rest[cell]))
+                self.model.add(sum(self.numbers[start:stop]) == int(people_left[cell]))
 
     def find(self, clock: Clock, units: float, hint: IntArray | None = None) -> SearchAnswer:
         """Look for any numbers that fulfil the rows, near a hint (N,)."""
         return self._solved(self.model.clone(), clock, units, hint)
 
-    def move(self, known: IntArray, wanted: IndexArray, clock: Clock, units: float) -> SearchAnswer:
-        """Look for numbers that differ from known ones (N,) at one wanted place at least, at as many as possible."""
+    def move(
+        self, table: IntArray, targets: IndexArray, clock: Clock, units: float
+    ) -> SearchAnswer:
+        """Look for numbers that differ from a table (N,) at one target place at least, at as many as possible."""
         model = self.model.clone()
-        moved = [self._moved(model, i, int(known[i])) for i in wanted.tolist()]
+        moved = [self._moved(model, i, int(table[i])) for i in targets.tolist()]
         model.add_bool_or(moved)
         model.maximize(sum(moved))
-        return self._solved(model, clock, units, known)
+        return self._solved(model, clock, units, table)
 
     def _moved(self, model: Any, i: int, value: int) -> Any:  # noqa: ANN401 - the solver has no types
         """Return a truth value that implies that a number is not the given one."""

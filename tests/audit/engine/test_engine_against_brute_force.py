@@ -11,10 +11,13 @@ from scipy.optimize import LinearConstraint, minimize
 from tests.judges.rows_by_hand import entropy, rows_of, some_rows, tables
 from tests.kit.tiers import examples
 from treewarden.audit.clock import FOREVER
-from treewarden.audit.joint.bound_pipeline import estimate, is_small, reason, tightened, whole
-from treewarden.audit.joint.counts import by_leaves, counts_of, propagate, settled
-from treewarden.audit.joint.result import CellPosterior
-from treewarden.audit.joint.search import one_off
+from treewarden.audit.engine.certificates import is_small, tightened, whole
+from treewarden.audit.engine.counts import by_leaves, counts_of, propagate, settled
+from treewarden.audit.engine.driver import reason
+from treewarden.audit.engine.estimate import Estimate
+from treewarden.audit.engine.newton_steps import estimate
+from treewarden.audit.engine.search import one_off
+from treewarden.audit.engine.time_budget import TimeBudget
 
 SLOW = settings(
     max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.too_slow]
@@ -52,7 +55,7 @@ def test_each_kind_of_proof_finds_what_cheaper_ones_do_and_never_what_is_not_so(
 def test_with_time_everything_is_decided_as_brute_force_decides_it(case, is_told):
     rows, truth = case
     found = tables(rows)
-    joint = reason(rows, truth=truth if is_told else None, until=FOREVER)
+    joint = reason(rows, truth=truth if is_told else None, budget=TimeBudget(FOREVER))
     assert joint.problem == ""
     assert joint.left == ()
     truly = (found == rows.sizes[:, None]).all(axis=0).any(axis=1)
@@ -86,11 +89,11 @@ def test_no_weights_at_all_cut_off_a_table(case, data):
 def test_no_table_has_more_entropy_than_the_bound_and_the_estimate_fits(case):
     rows, _ = case
     counts = counts_of(rows)
-    guess = estimate(counts, propagate(counts, by_leaves(counts)), FOREVER).guess
-    assert isinstance(guess, CellPosterior)
+    guess = estimate(counts, propagate(counts, by_leaves(counts)), FOREVER).estimate
+    assert isinstance(guess, Estimate)
     assert max(entropy(table) for table in tables(rows)) <= guess.bound
-    assert guess.shares.sum(axis=1) == pytest.approx(np.ones(len(rows.sizes)))
-    people = guess.shares * rows.sizes[:, None]
+    assert guess.values.sum(axis=1) == pytest.approx(np.ones(len(rows.sizes)))
+    people = guess.values * rows.sizes[:, None]
     dense = rows.matrix.toarray()
     total = np.array([row @ people[:, k] for row, k in zip(dense, rows.output, strict=True)])
     assert (total >= rows.low - guess.residual - 1e-9).all()
@@ -122,9 +125,11 @@ def test_no_other_optimiser_finds_more_entropy_than_the_estimate_has(case):
     ]
     box = list(zip(boxes.low[:, 0], boxes.high[:, 0], strict=True))
     other = minimize(negative, start, bounds=box, constraints=inside, method="SLSQP")
-    assert -other.fun <= found.guess.bound + 1e-4
+    assert -other.fun <= found.estimate.bound + 1e-4
     # It fits (see above) and has as much entropy as any may have: there is no better one.
-    assert -negative(found.guess.shares[:, 1] * n) == pytest.approx(found.guess.bound, abs=1e-3)
+    assert -negative(found.estimate.values[:, 1] * n) == pytest.approx(
+        found.estimate.bound, abs=1e-3
+    )
 
 
 @given(some_rows())

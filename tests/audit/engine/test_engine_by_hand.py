@@ -11,18 +11,20 @@ from scipy.optimize import brentq
 
 from tests.judges.rows_by_hand import rows_of
 from treewarden.audit.clock import FOREVER, Clock, clock
-from treewarden.audit.joint.bound_pipeline import DECIDED, reason, tightened
-from treewarden.audit.joint.counts import by_class, by_leaves, counts_of, propagate
-from treewarden.audit.joint.result import How
+from treewarden.audit.engine.bounds import How
+from treewarden.audit.engine.certificates import tightened
+from treewarden.audit.engine.counts import by_class, by_leaves, counts_of, propagate
+from treewarden.audit.engine.driver import DECIDED, reason
+from treewarden.audit.engine.time_budget import TimeBudget
 
 FOUR = ("ab cd", "ac bd")
 FIVE = ("ab cde", "ac bde", "ad bce")
 
 
 def test_two_trees_that_say_nothing_leave_everybody_at_a_half():
-    found = reason(rows_of(FOUR, [1, 1, 1, 1]), until=FOREVER)
-    assert found.guess.shares == pytest.approx(np.full((4, 2), 0.5))
-    assert found.guess.bound == pytest.approx(4 * math.log(2))
+    found = reason(rows_of(FOUR, [1, 1, 1, 1]), budget=TimeBudget(FOREVER))
+    assert found.estimate.values == pytest.approx(np.full((4, 2), 0.5))
+    assert found.estimate.bound == pytest.approx(4 * math.log(2))
     assert found.how == ("", "", "", "")
     assert (found.reached_low == 0).all()
     assert (found.reached_high == 1).all()
@@ -30,34 +32,36 @@ def test_two_trees_that_say_nothing_leave_everybody_at_a_half():
 
 
 def test_two_trees_with_a_pure_leaf_each_settle_all_four():
-    found = reason(rows_of(FOUR, [1, 0, 1, 0]), until=FOREVER)
+    found = reason(rows_of(FOUR, [1, 0, 1, 0]), budget=TimeBudget(FOREVER))
     assert found.low[:, 1].tolist() == [1, 0, 0, 0]
     assert found.how == (How.PROPAGATION, How.LEAF, How.LEAF, How.LEAF)
     assert found.row.tolist() == [0, 3, 1, 1]
-    assert found.guess.bound == pytest.approx(0.0, abs=1e-9)
+    assert found.estimate.bound == pytest.approx(0.0, abs=1e-9)
 
 
 def test_cells_of_two_people_take_their_share_of_the_estimate():
-    found = reason(rows_of(FOUR, [2, 1, 2, 1], sizes=[2, 1, 1, 2]), until=FOREVER)
-    people = found.guess.shares[:, 1] * [2, 1, 1, 2]
+    found = reason(rows_of(FOUR, [2, 1, 2, 1], sizes=[2, 1, 1, 2]), budget=TimeBudget(FOREVER))
+    people = found.estimate.values[:, 1] * [2, 1, 1, 2]
     assert people == pytest.approx([1.5, 0.5, 0.5, 0.5], abs=1e-6)
-    assert found.guess.bound == pytest.approx(3.635635, abs=1e-6)
-    assert found.guess.gap < 1e-6
+    assert found.estimate.bound == pytest.approx(3.635635, abs=1e-6)
+    assert found.estimate.gap < 1e-6
 
 
 def test_three_trees_settle_five_people_in_whole_numbers_only():
-    found = reason(rows_of(FIVE, [1, 2] * 3), until=FOREVER)
+    found = reason(rows_of(FIVE, [1, 2] * 3), budget=TimeBudget(FOREVER))
     assert found.low[:, 1].tolist() == [0, 1, 1, 1, 0]
     assert found.how == (How.SOLVER,) * 5
-    assert found.guess.shares[:, 1] == pytest.approx([0, 1, 1, 1, 0])
+    assert found.estimate.values[:, 1] == pytest.approx([0, 1, 1, 1, 0])
 
 
 def test_the_estimate_of_the_five_without_whole_numbers_is_the_root_of_a_cubic():
-    found = reason(rows_of(FIVE, [1, 2] * 3), until=FOREVER, is_certain_enough=lambda _: True)
+    found = reason(
+        rows_of(FIVE, [1, 2] * 3), budget=TimeBudget(FOREVER), should_stop=lambda _: True
+    )
     root = brentq(lambda a: 4 * a**3 - 5 * a**2 + 4 * a - 1, 0, 1)
     assert root == pytest.approx(0.370972, abs=1e-6)
     expected = [root, 1 - root, 1 - root, 1 - root, 2 * root]
-    assert found.guess.shares[:, 1] == pytest.approx(expected, abs=1e-6)
+    assert found.estimate.values[:, 1] == pytest.approx(expected, abs=1e-6)
 
 
 def test_small_whole_weights_settle_one_of_the_five_and_rows_alone_the_rest():
@@ -76,14 +80,14 @@ def test_small_whole_weights_settle_one_of_the_five_and_rows_alone_the_rest():
 
 
 def test_the_difference_of_two_totals_is_the_newcomer():
-    found = reason(rows_of(("a", "ab"), [3, 4], sizes=[7, 1]), until=FOREVER)
+    found = reason(rows_of(("a", "ab"), [3, 4], sizes=[7, 1]), budget=TimeBudget(FOREVER))
     assert found.low.tolist() == found.high.tolist() == [[4, 3], [0, 1]]
     assert found.how == ("", How.PROPAGATION)
     assert found.row[1] == 1
 
 
 def test_an_interval_settles_nobody_where_its_ends_leave_room():
-    found = reason(rows_of(("ab", "bc"), [0, 1], [1, 2]), until=FOREVER)
+    found = reason(rows_of(("ab", "bc"), [0, 1], [1, 2]), budget=TimeBudget(FOREVER))
     assert found.how == ("", "", "")
     assert (found.reached_low == found.low).all()
     assert (found.reached_high == found.high).all()
@@ -92,7 +96,7 @@ def test_an_interval_settles_nobody_where_its_ends_leave_room():
 def test_a_class_that_two_leaves_rule_out_leaves_the_third():
     # Nobody in ab has class 0, nobody in ac class 1, of three classes.
     low, high = [0, 0, 0] * 2 + [0] * 6, [0, 2, 2, 1, 1, 1, 2, 0, 2, 1, 1, 1]
-    found = reason(rows_of(("ab c", "ac b"), low, high, classes=3), until=FOREVER)
+    found = reason(rows_of(("ab c", "ac b"), low, high, classes=3), budget=TimeBudget(FOREVER))
     assert found.low[0].tolist() == [0, 0, 1]
     assert found.how[0] == How.LEAF
     assert found.row[0] == -1
@@ -102,20 +106,20 @@ def test_a_class_that_two_leaves_rule_out_leaves_the_third():
     ("trees", "low"), [(("ab", "a b"), [2, 0, 1]), (FIVE, [1, 2, 1, 2, 1, 1]), (FIVE, [2, 1] * 3)]
 )
 def test_rows_that_no_table_fulfils_are_a_problem(trees, low):
-    found = reason(rows_of(trees, low), until=FOREVER)
+    found = reason(rows_of(trees, low), budget=TimeBudget(FOREVER))
     assert found.problem
 
 
 def test_no_rows_prove_nothing_and_leave_every_table_possible():
     rows = rows_of(("ab",), [0], [2])
-    found = reason(rows, until=FOREVER)
+    found = reason(rows, budget=TimeBudget(FOREVER))
     assert found.how == ("", "")
-    assert found.guess.shares == pytest.approx(np.full((2, 2), 0.5))
+    assert found.estimate.values == pytest.approx(np.full((2, 2), 0.5))
     assert found.reached_high[:, 1].tolist() == [1, 1]
 
 
 def test_without_time_nothing_is_decided_and_it_is_said():
-    found = reason(rows_of(FIVE, [1, 2] * 3), until=clock(0))
+    found = reason(rows_of(FIVE, [1, 2] * 3), budget=TimeBudget(clock(0)))
     assert found.how == ("",) * 5
     assert (found.low < found.high).all()
     assert found.left
@@ -135,20 +139,25 @@ def test_the_first_class_counts_as_the_rest_of_the_second():
     low, high = by_class(counts_of(rows), *counts_of(rows).start())
     assert (low == 0).all()
     assert (high == 1).all()
-    assert reason(turned, until=FOREVER).low.tolist() == reason(rows, until=FOREVER).low.tolist()
+    assert (
+        reason(turned, budget=TimeBudget(FOREVER)).low.tolist()
+        == reason(rows, budget=TimeBudget(FOREVER)).low.tolist()
+    )
 
 
 def test_the_same_rows_give_the_same_answer():
-    first, second = (reason(rows_of(FIVE, [1, 2] * 3), until=FOREVER) for _ in range(2))
+    first, second = (
+        reason(rows_of(FIVE, [1, 2] * 3), budget=TimeBudget(FOREVER)) for _ in range(2)
+    )
     assert first.how == second.how
-    assert (first.guess.shares == second.guess.shares).all()
+    assert (first.estimate.values == second.estimate.values).all()
     assert (first.reached_low == second.reached_low).all()
 
 
 @pytest.mark.parametrize("looks", range(2, 12))
 def test_whoever_stops_it_is_heard(looks):
     with pytest.raises(KeyboardInterrupt):
-        reason(rows_of(FIVE, [1, 2] * 3), until=Clock(math.inf, stopping_after(looks)))
+        reason(rows_of(FIVE, [1, 2] * 3), budget=TimeBudget(Clock(math.inf, stopping_after(looks))))
 
 
 def stopping_after(looks):
@@ -164,6 +173,8 @@ def stopping_after(looks):
 
 
 def test_once_enough_is_certain_no_solver_is_asked():
-    found = reason(rows_of(FIVE, [1, 2] * 3), until=FOREVER, is_certain_enough=lambda _: True)
+    found = reason(
+        rows_of(FIVE, [1, 2] * 3), budget=TimeBudget(FOREVER), should_stop=lambda _: True
+    )
     assert found.how == ("",) * 5
     assert found.left == (DECIDED,)

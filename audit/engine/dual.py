@@ -17,7 +17,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.special import entr, expit, xlogy
 
 from treewarden.audit.clock import Clock, OutOfTimeError
-from treewarden.audit.joint.counts import Counts, OpenNumbers
+from treewarden.audit.engine.counts import Counts, OpenNumbers
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray
 
 SLAB = 256

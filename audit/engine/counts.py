@@ -9,7 +9,7 @@ from scipy import sparse
 
 from treewarden.audit.clock import FOREVER, Clock
 from treewarden.audit.consistent_tables.proofs.bounds import ContradictionError
-from treewarden.audit.joint.cells import IntegerCellRows, JointRows
+from treewarden.audit.engine.problem import IntegerCellRows, Problem
 from treewarden.ppdm_models.arrays import IndexArray, IntArray
 
 
@@ -52,7 +52,7 @@ class Counts:
         return is_whole and is_inside and bool(((self.low <= total) & (total <= self.high)).all())
 
 
-def counts_of(rows: JointRows) -> Counts:
+def counts_of(rows: Problem) -> Counts:
     """Return the rows over the numbers that they count; with two classes all are said of the second."""
     width = 1 if rows.classes == 2 else rows.classes
     each, people = np.diff(rows.matrix.indptr), rows.people.astype(np.int64)

@@ -1,0 +1,41 @@
+"""What rows prove of each group, how far other tables were found to go, and the estimate that they leave."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from treewarden.audit.engine.estimate import Estimate
+from treewarden.audit.reading import Undetermined
+from treewarden.ppdm_models.arrays import IndexArray, IntArray
+
+
+class How(StrEnum):
+    """By what a cell was proved to have one class: the first of them that proves it."""
+
+    LEAF = "leaf"
+    PROPAGATION = "propagation"
+    CERTIFICATE = "certificate"
+    SOLVER = "solver"
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Integer reasoning over all rows of a problem. Arrays are by group, (C, m) or (C,).
+
+    In every table that fits, x[c, k] lies in [low, high], which is proved; tables were found that take it as far as
+    [reached_low, reached_high] (where none was found, reached_low > reached_high). ``row`` is the row that a group was
+    settled by, -1 where none alone did; ``how`` says by what each certain group was proved ("" elsewhere).
+    ``problem`` is why no table can fit, "" where one may. ``left`` is why something was not decided.
+    """
+
+    low: IntArray
+    high: IntArray
+    reached_low: IntArray
+    reached_high: IntArray
+    how: tuple[How | str, ...]
+    row: IndexArray
+    estimate: Estimate | Undetermined
+    problem: str = ""
+    left: tuple[str, ...] = ()
+    seconds: float = 0.0
