@@ -10,7 +10,9 @@ from treewarden.audit.consistent_tables.result import ConsistentTables
 from treewarden.audit.engine.time_budget import budget_of
 from treewarden.audit.evidence import NOT_RUN, SEE_NUMBERS, Enough, Evidence
 from treewarden.audit.exposures import exposure_of, not_run, prior_of_all, unsolved
+from treewarden.audit.facts.kinds import contradicted_facts, stated_facts
 from treewarden.audit.inverters import settings_of
+from treewarden.audit.joint.known_facts import known_rows, prior_of_facts
 from treewarden.audit.joint.profiles import posterior_of, report_of, worlds_of
 from treewarden.audit.joint.releases import AllReleases, ReleaseView, join_releases
 from treewarden.audit.knowledge.knowledge import Knowledge
@@ -24,11 +26,12 @@ from treewarden.audit.population.population import Population
 from treewarden.audit.population.unobserved_values import with_unheld
 from treewarden.audit.progress import Step, silent
 from treewarden.audit.reading import Undetermined
-from treewarden.audit.regression.releases import AllNumbers, HeldNumbers, join_numbers
+from treewarden.audit.regression.known_numbers import known_numbers
+from treewarden.audit.regression.releases import HeldNumbers, join_numbers
 from treewarden.audit.regression.result import ValueBounds
 from treewarden.audit.result import Audit, Exposure
 from treewarden.audit.run import run
-from treewarden.audit.run_inputs import FACTS_NOT_JOINED, NOT_JOINED
+from treewarden.audit.run_inputs import NOT_JOINED
 from treewarden.ppdm_models.errors import KnowledgeError
 from treewarden.ppdm_models.tree.ensemble import Model
 from treewarden.ppdm_models.tree.side_channels import Leak
@@ -64,7 +67,7 @@ class _ReleasesRequest:
         return run(
             case.model,
             case.population,
-            self.knowledge,
+            self.knowledge_of(case),
             calls=self.calls,
             options=options,
             leaks=case.leaks,
@@ -75,6 +78,12 @@ class _ReleasesRequest:
     def without_training(self) -> _ReleasesRequest:
         """Return the same by an adversary who knows no settings of the training beside the files."""
         return replace(self, knowledge=self.knowledge.model_copy(update={"training": {}}))
+
+    def knowledge_of(self, case: ReleaseCase) -> Knowledge:
+        """Return what is known of one release: of the facts those that are about its people."""
+        if not case.model.classes and case.model.task is not Task.REGRESSION:
+            return self.knowledge
+        return stated_facts(self.knowledge, case.model.classes, case.population)
 
     def training_of(self, *cases: ReleaseCase) -> dict[str, float]:
         """Return the known settings of the training that leaf values of some releases depend on."""
@@ -140,17 +149,11 @@ def _audit_classifiers(
             case.population,
             request.training_of(case),
             _worlds(next(proved)) if isinstance(case.model, Tree) else None,
+            known_rows(request.knowledge_of(case), case.model.classes, case.population),
         )
         for case in cases
     ]
-    joined: AllReleases | Undetermined = FACTS_NOT_JOINED
-    if not request.knowledge.facts:
-        joined = join_releases(
-            release_views,
-            shared,
-            budget_of(options),
-            request.step,
-        )
+    joined = join_releases(release_views, shared, budget_of(options), request.step)
     if isinstance(joined, Undetermined):
         joined = Undetermined(f"{NOT_JOINED}: {joined.reason}")
     if isinstance(joined, Undetermined) or not joined.joined.inference.is_complete:
@@ -238,18 +241,18 @@ def _audit_regression(
         ).run(case, options)
         for case in cases
     ]
-    joined: AllNumbers | Undetermined = FACTS_NOT_JOINED
-    if not request.knowledge.facts:
-        held = [
-            HeldNumbers(
-                forest_of(case.model, case.population, jobs=options.jobs),
-                case.population,
-                request.training_of(case),
-            )
-            for case in cases
-        ]
-        seconds = clock(options.worlds_budget if options.worlds else 0.0)
-        joined = join_numbers(held, shared, seconds, request.step)
+    known = [known_numbers(request.knowledge_of(case), case.population) for case in cases]
+    held = [
+        HeldNumbers(
+            forest_of(case.model, case.population, jobs=options.jobs),
+            case.population,
+            request.training_of(case),
+            numbers,
+        )
+        for case, numbers in zip(cases, known, strict=True)
+    ]
+    seconds = clock(options.worlds_budget if options.worlds else 0.0)
+    joined = join_numbers(held, shared, seconds, request.step)
     bare = request.without_training().knowledge.model_copy(update={"split": SplitLevel.NONE})
     exposures = []
     for number, case in enumerate(cases):
@@ -264,7 +267,9 @@ def _audit_regression(
         evidence = replace(
             evidence, numbers=numbers, together=SEE_NUMBERS, others=shared.others(number)
         )
-        exposure = exposure_of(evidence, request.calls, not_run(SEE_NUMBERS))
+        own = known[number]
+        untrue = () if own is None else own.dropped
+        exposure = exposure_of(evidence, request.calls, not_run(SEE_NUMBERS), untrue)
         exposures.append(replace(exposure, of=_said_of(shared.names, number)))
     warnings = _warnings(cases, shared.warnings, alone)
     return Audit((*exposures[::-1], *_by_themselves(alone)), warnings)
@@ -324,25 +329,31 @@ def _exposure(
     calls, options = request.calls, request.options
     people = shared.seen_by(number, case.population)
     forest = forest_of(case.model, people, jobs=options.jobs)
-    knowledge = request.knowledge.model_copy(update={"split": SplitLevel.NONE})
+    knowledge = request.knowledge_of(case).model_copy(update={"split": SplitLevel.NONE})
     of = _said_of(shared.names, number)
     if isinstance(joined, Undetermined):
         bare = unsolved(forest, people, knowledge, joined, case.leaks)
         bare = replace(bare, together=joined, numbers=joined, others=shared.others(number))
         return replace(exposure_of(bare, calls, not_run(joined)), of=of)
-    ensemble_problem = joined.seen_by(number)
+    ensemble_problem, classes = joined.seen_by(number), case.model.classes
+    known = known_rows(knowledge, classes, people)
+    prior = prior_of_all(people, knowledge, len(classes))
+    if knowledge.facts and known is not None:
+        prior = prior_of_facts(known, people, len(classes), budget_of(options))
     worlds: ConsistentTables | Undetermined = NOT_RUN
     if options.worlds:
-        worlds = worlds_of(ensemble_problem, people, joined.where, case.model.classes)
+        worlds = worlds_of(ensemble_problem, people, joined.where, classes)
     evidence = Evidence(
         forest=forest,
         population=people,
         knowledge=knowledge,
-        prior=prior_of_all(people, knowledge, len(case.model.classes)),
+        prior=prior,
         posterior=posterior_of(ensemble_problem),
         worlds=worlds,
         leaks=case.leaks,
         together=ensemble_problem.inference,
         others=shared.others(number),
     )
-    return replace(exposure_of(evidence, calls, report_of(ensemble_problem, people.records)), of=of)
+    report = report_of(ensemble_problem, people.records)
+    untrue = contradicted_facts(knowledge, classes, people)
+    return replace(exposure_of(evidence, calls, report, untrue), of=of)

@@ -10,8 +10,8 @@ from treewarden.audit.entropy.posterior import SolverReport
 from treewarden.audit.evidence import NOT_RUN, Evidence
 from treewarden.audit.exposures import exposure_of, not_run, prior_of_all
 from treewarden.audit.facts.kinds import contradicted_facts
-from treewarden.audit.facts.rows import DroppedRow
 from treewarden.audit.joint.ensemble_inference import JoinedTrees, join_trees
+from treewarden.audit.joint.known_facts import KnownRows, known_rows, prior_of_facts
 from treewarden.audit.joint.profiles import (
     in_trees,
     only_certain,
@@ -23,18 +23,12 @@ from treewarden.audit.knowledge.levels import RowOrder, SplitLevel
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.result import Audit
 from treewarden.audit.run_inputs import (
-    FACTS_NOT_JOINED,
     NOT_ESTIMATED,
     NOT_JOINED,
     RunInputs,
     not_a_setting,
 )
 from treewarden.ppdm_models.arrays import BoolArray
-
-
-def _contradicted(evidence: Evidence) -> tuple[DroppedRow, ...]:
-    """Return the facts from elsewhere that the table contradicts, where no system of rows drops them."""
-    return contradicted_facts(evidence.knowledge, evidence.model.classes, evidence.population)
 
 
 def audit_ensemble(inputs: RunInputs) -> Audit:
@@ -44,7 +38,8 @@ def audit_ensemble(inputs: RunInputs) -> Audit:
     evidence, report = _joined_evidence(replace(inputs, knowledge=knowledge, enough=enough))
     notes = () if isinstance(evidence.together, Undetermined) else evidence.together.said
     with inputs.step("measuring"):
-        exposure = exposure_of(evidence, inputs.calls, report, _contradicted(evidence))
+        untrue = contradicted_facts(knowledge, inputs.forest.model.classes, inputs.population)
+        exposure = exposure_of(evidence, inputs.calls, report, untrue)
     warnings = (*inputs.population.warnings, *inputs.forest.warnings, *notes)
     return Audit((exposure,), warnings)
 
@@ -52,14 +47,18 @@ def audit_ensemble(inputs: RunInputs) -> Audit:
 def _joined_evidence(inputs: RunInputs) -> tuple[Evidence, SolverReport]:
     """Return what all trees of an ensemble say together, and how the estimate was found."""
     forest, population, knowledge = inputs.forest, inputs.population, inputs.knowledge
-    joined = _joined(inputs)
+    classes = forest.model.classes
+    known = known_rows(knowledge, classes, population)
+    joined = _joined(inputs, known)
     if isinstance(joined, Undetermined):
         unknown = Undetermined(f"{NOT_JOINED}: {joined.reason}")
         return replace(inputs.unsolved(unknown), together=unknown), not_run(unknown)
     worlds: ConsistentTables | Undetermined = NOT_RUN
     if inputs.options.worlds:
-        worlds = worlds_of(joined, population, in_trees(forest.trees), forest.model.classes)
-    prior = prior_of_all(population, knowledge, len(forest.model.classes))
+        worlds = worlds_of(joined, population, in_trees(forest.trees, known), classes)
+    prior = prior_of_all(population, knowledge, len(classes))
+    if knowledge.facts and known is not None:
+        prior = prior_of_facts(known, population, len(classes), budget_of(inputs.options))
     evidence = Evidence(
         forest=forest,
         population=population,
@@ -73,8 +72,8 @@ def _joined_evidence(inputs: RunInputs) -> tuple[Evidence, SolverReport]:
     return evidence, report_of(joined, population.records)
 
 
-def _joined(inputs: RunInputs) -> JoinedTrees | Undetermined:
-    """Return what the leaves of all trees say together; nothing where facts are known besides."""
+def _joined(inputs: RunInputs, known: KnownRows | None) -> JoinedTrees | Undetermined:
+    """Return what the leaves of all trees say together, and with what is known of the people beside."""
     forest, population, knowledge = inputs.forest, inputs.population, inputs.knowledge
     options, bare = inputs.options, inputs.unsolved(NOT_ESTIMATED)
 
@@ -84,8 +83,6 @@ def _joined(inputs: RunInputs) -> JoinedTrees | Undetermined:
         sure = only_certain(population, certain, len(forest.model.classes))
         return inputs.enough(replace(bare, worlds=sure))
 
-    if knowledge.facts:
-        return FACTS_NOT_JOINED
     try:
         return join_trees(
             forest,
@@ -94,6 +91,7 @@ def _joined(inputs: RunInputs) -> JoinedTrees | Undetermined:
             inputs.step,
             training=knowledge.training,
             seeds=knowledge.seeds if knowledge.row_order is RowOrder.KNOWN else None,
+            known=known,
             over_trees=options.levels,
             should_stop=is_enough,
         )

@@ -22,9 +22,6 @@ from treewarden.ppdm_models.tree.side_channels import Leak
 
 NOT_JOINED = "what its trees say together could not be told"
 NOT_ESTIMATED = Undetermined("what whole records prove fails the policy already")
-FACTS_NOT_JOINED = Undetermined(
-    "facts of a knowledge file are not joined with the leaves of several trees or of numbers"
-)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,9 @@ from treewarden.audit.knowledge.knowledge import resolved
 from treewarden.audit.knowledge.levels import SplitLevel
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.regression.inference import values_of
-from treewarden.audit.regression.result import ValueBounds
+from treewarden.audit.regression.known_numbers import known_numbers
 from treewarden.audit.result import Audit
-from treewarden.audit.run_inputs import FACTS_NOT_JOINED, RunInputs, not_a_setting
+from treewarden.audit.run_inputs import RunInputs, not_a_setting
 from treewarden.ppdm_models.tree.tree import Tree
 
 
@@ -30,19 +30,19 @@ def audit_regression(inputs: RunInputs) -> Audit:
     else:
         knowledge = inputs.knowledge.model_copy(update={"split": SplitLevel.NONE})
     evidence = replace(inputs, knowledge=knowledge).unsolved(SEE_NUMBERS)
-    numbers: ValueBounds | Undetermined = FACTS_NOT_JOINED
-    if not knowledge.facts:
-        seconds = clock(options.worlds_budget if options.worlds else 0.0)
-        try:
-            numbers = values_of(
-                forest, population, seconds, inputs.step, training=knowledge.training
-            )
-        except KeyError as error:
-            raise not_a_setting(model, error) from error
+    known = known_numbers(knowledge, population)
+    seconds = clock(options.worlds_budget if options.worlds else 0.0)
+    try:
+        numbers = values_of(
+            forest, population, seconds, inputs.step, training=knowledge.training, known=known
+        )
+    except KeyError as error:
+        raise not_a_setting(model, error) from error
     if not isinstance(numbers, Undetermined):
         notes = (*notes, *numbers.said)
     evidence = replace(evidence, numbers=numbers)
     if forest.is_ensemble:
         evidence = replace(evidence, together=SEE_NUMBERS)
-    exposure = exposure_of(evidence, inputs.calls, not_run(SEE_NUMBERS))
+    untrue = () if known is None else known.dropped
+    exposure = exposure_of(evidence, inputs.calls, not_run(SEE_NUMBERS), untrue)
     return Audit((exposure,), (*population.warnings, *notes))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import replace
+from contextlib import suppress
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -195,6 +197,9 @@ def cause_of(origin: Origin) -> str:
 # Facts from elsewhere as rows: statements about shares, and records whose class is known (Du et al. 2008).
 
 Fact = Statement | KnownRecord
+KNOWN_NUMBER = (
+    'write record = { ... } and class = "52000", where class is the number that the person has'
+)
 NO_RECORD = "no record of the table meets its conditions"
 
 
@@ -210,8 +215,7 @@ def fact_row(fact: Fact, classes: Sequence[str], population: Population) -> Line
         claim = read_claim(fact.says)
         conditions, klass, ends = claim.conditions, claim.klass, (claim.low, claim.high)
     else:
-        conditions = tuple(Condition(name, "=", (_text(v),)) for name, v in fact.record.items())
-        klass, ends = fact.value, None
+        conditions, klass, ends = _conditions_of(fact), fact.value, None
     here = _matching(population, conditions, fact.words)
     if klass not in classes:
         problem = f"no class {klass!r}{near_text(klass, classes)}; have {', '.join(classes)}"
@@ -222,6 +226,32 @@ def fact_row(fact: Fact, classes: Sequence[str], population: Population) -> Line
     return Linear(here, column, np.ones(len(here)), low, high, Origin(FACT, fact.words))
 
 
+def known_people(fact: Fact, population: Population) -> tuple[IndexArray, float]:
+    """Return the profiles of the people whom a fact may mean, and the number that one of them has.
+
+    Raises:
+        KnowledgeError: it is about a share of people, names what is not there, or no number.
+    """
+    if isinstance(fact, Statement):
+        problem = (
+            f"the model predicts a number, and has no classes to be a share of; {KNOWN_NUMBER}"
+        )
+        raise KnowledgeError(_place(fact.words), problem)
+    here = _matching(population, _conditions_of(fact), fact.words)
+    try:
+        value = float(fact.value)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        problem = f"{fact.value!r} is no number, and the model predicts one; {KNOWN_NUMBER}"
+        raise KnowledgeError(_place(fact.words), problem)
+    return here, value
+
+
+def _conditions_of(fact: KnownRecord) -> tuple[Condition, ...]:
+    return tuple(Condition(name, "=", (_text(value),)) for name, value in fact.record.items())
+
+
 def check_facts(
     knowledge: Knowledge, classes: Sequence[str], population: Population, where: str
 ) -> None:
@@ -230,12 +260,48 @@ def check_facts(
     Raises:
         KnowledgeError: one names what is no quasi-identifier, no class, or no value that occurs.
     """
-    for number, fact in enumerate(knowledge.facts if classes else (), start=1):
+    is_of_numbers = not isinstance(population.numbers, Undetermined)
+    facts = knowledge.facts if classes or is_of_numbers else ()
+    for number, fact in enumerate(facts, start=1):
         try:
-            fact_row(fact, classes, population)
+            if classes:
+                fact_row(fact, classes, population)
+            else:
+                known_people(fact, population)
         except KnowledgeError as error:
             problem = f"{error.where}: {error.problem}"
             raise KnowledgeError(f"{where}: [[fact]] number {number}", problem) from error
+
+
+@dataclass(frozen=True, slots=True)
+class FactRows:
+    """Facts as rows: those that hold, and those that the true table breaks; all hold where the truth is not known."""
+
+    held: tuple[Linear, ...]
+    dropped: tuple[DroppedRow, ...]
+
+
+def fact_rows(knowledge: Knowledge, classes: Sequence[str], population: Population) -> FactRows:
+    """Return the facts from elsewhere as rows over profiles; none of a model that names no class.
+
+    Raises:
+        KnowledgeError: one names what is no quasi-identifier, no class, or no value that occurs.
+    """
+    truth = population.truth
+    held, dropped = [], []
+    for fact in knowledge.facts if classes else ():
+        row = fact_row(fact, classes, population)
+        missed = 0.0
+        if not isinstance(truth, Undetermined):
+            value = float(truth[row.profiles, row.classes].sum())
+            records = float(population.counts[row.profiles].sum())
+            missed = float(outside(value, row.low, row.high, records)[0])
+        if missed > TRUTH_TOLERANCE_SHARE:
+            problem = f"the true table misses it by {missed:.3g} of its records; {NOT_TRUE}"
+            dropped.append(DroppedRow(FACT, fact.words, problem, is_published=False))
+        else:
+            held.append(row)
+    return FactRows(tuple(held), tuple(dropped))
 
 
 def contradicted_facts(
@@ -245,19 +311,25 @@ def contradicted_facts(
 
     The system of a tree's rows drops them by itself; of other models nobody else asks.
     """
-    truth = population.truth
-    if isinstance(truth, Undetermined) or not classes:
+    if isinstance(population.truth, Undetermined):
         return ()
-    dropped_rows = []
+    return fact_rows(knowledge, classes, population).dropped
+
+
+def stated_facts(knowledge: Knowledge, classes: Sequence[str], population: Population) -> Knowledge:
+    """Return the knowledge with the facts alone that are about people and values of this table.
+
+    Of several releases each has its own table, and a person may be in one of them only.
+    """
+    facts = []
     for fact in knowledge.facts:
-        row = fact_row(fact, classes, population)
-        value = float(truth[row.profiles, row.classes].sum())
-        records = float(population.counts[row.profiles].sum())
-        missed = float(outside(value, row.low, row.high, records)[0])
-        if missed > TRUTH_TOLERANCE_SHARE:
-            problem = f"the true table misses it by {missed:.3g} of its records; {NOT_TRUE}"
-            dropped_rows.append(DroppedRow(FACT, fact.words, problem, is_published=False))
-    return tuple(dropped_rows)
+        with suppress(KnowledgeError):
+            if classes:
+                fact_row(fact, classes, population)
+            else:
+                known_people(fact, population)
+            facts.append(fact)
+    return knowledge.model_copy(update={"facts": tuple(facts)})
 
 
 def _text(value: str | int | float) -> str:

@@ -9,8 +9,15 @@ from itertools import permutations, product
 import numpy as np
 from scipy import sparse
 
-from treewarden.audit.engine.problem import ALL_PEOPLE, NEW_PEOPLE, IntegerCellRows, Problem
+from treewarden.audit.engine.problem import (
+    ALL_PEOPLE,
+    KNOWN_FACT,
+    NEW_PEOPLE,
+    IntegerCellRows,
+    Problem,
+)
 from treewarden.audit.inverters import Added, LeafSums
+from treewarden.audit.joint.known_facts import KnownRows
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
 
@@ -63,13 +70,19 @@ class PeopleCells:
         return np.rint(found).astype(np.int64)
 
 
-def cells_of(stops: IndexArray, people: FloatArray, draws: IntArray | None = None) -> PeopleCells:
+def cells_of(
+    stops: IndexArray,
+    people: FloatArray,
+    draws: IntArray | None = None,
+    parts: IndexArray | None = None,
+) -> PeopleCells:
     """Return the cells of profiles that stop at ``stops`` (T, P), of trees of one model or of several.
 
     Who is not among the people of a tree stops at -1 there. With ``draws`` (T, P) those are told apart too whom a tree
-    drew another number of times; whom it did not draw at all it says nothing of.
+    drew another number of times; whom it did not draw at all it says nothing of. ``parts`` (P,) are numbers of those
+    whom something else tells apart, from 0 on.
     """
-    of = np.zeros(stops.shape[1], dtype=np.intp)
+    of = np.zeros(stops.shape[1], dtype=np.intp) if parts is None else parts
     for tree, stopped in enumerate(stops):
         if draws is not None:
             often = int(draws[tree].max(initial=0))
@@ -107,11 +120,15 @@ def first_trees(sums: LeafSums, trees: int) -> LeafSums:
 
 
 def rows_of(
-    releases: Sequence[ReleaseCells], cells: PeopleCells, classes: int
+    releases: Sequence[ReleaseCells],
+    cells: PeopleCells,
+    classes: int,
+    known: KnownRows | None = None,
 ) -> Problem | Undetermined:
     """Return what the leaves of all releases say of the cells, with a row for the people of each as a whole.
 
-    A row over all people is what one-row reasoning needs to see that one release has somebody more than another.
+    A row over all people is what one-row reasoning needs to see that one release has somebody more than another. What
+    is ``known`` of the people beside is a row for each fact.
     """
     parts: list[_PartingRows] = []
     totals: list[tuple[int, list[_PartingRows]]] = []
@@ -123,6 +140,7 @@ def rows_of(
         totals.append((release.number, found))
         parts += found
     parts += _differences(totals, len(cells.sizes))
+    parts += _known(known, cells)
     indices = np.concatenate([part.cells(len(cells.sizes)) for part in parts])
     lengths = np.concatenate([part.lengths(len(cells.sizes)) for part in parts])
     ends = np.concatenate(([0], np.cumsum(lengths)))
@@ -257,6 +275,23 @@ def _differences(
                 leaf = np.array([NEW_PEOPLE]), np.array([first * several + second])
                 parting_rows.append(_PartingRows(*ends, has.output, *leaf, place))
     return parting_rows
+
+
+def _known(known: KnownRows | None, cells: PeopleCells) -> list[_PartingRows]:
+    """Return what is known of some cells from elsewhere; facts never part a cell."""
+    if known is None:
+        return []
+    return [
+        _PartingRows(
+            low=known.low[[fact]],
+            high=known.high[[fact]],
+            output=known.output[[fact]],
+            trees=np.array([KNOWN_FACT]),
+            nodes=np.array([fact]),
+            place=np.where(known.inside[fact][cells.first], 0, -1),
+        )
+        for fact in range(len(known.low))
+    ]
 
 
 def _new(fewer: IndexArray | None, more: IndexArray | None, size: int) -> IndexArray | None:

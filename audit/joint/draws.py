@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from treewarden.audit.inverters import GrownCase, LeafSums, inverters, leaf_sums
+from treewarden.audit.joint.known_facts import KnownRows
 from treewarden.audit.population.forest import Forest
 from treewarden.audit.population.population import Population
 from treewarden.audit.reading import Undetermined
@@ -30,7 +31,8 @@ class Units:
     """Profiles, or the records of profiles: where each stops, ``stops`` (T, U), and how many ``people`` it is, (U,).
 
     ``profile`` (U,) is whose each one is, ``truth`` (U, m) its people of each class, None where that is not known.
-    ``draws`` (T, U) says how often each tree drew a record; None where every tree saw everybody once.
+    ``draws`` (T, U) says how often each tree drew a record; None where every tree saw everybody once. ``known`` are
+    facts about them from elsewhere.
     """
 
     stops: IndexArray
@@ -38,6 +40,16 @@ class Units:
     profile: IndexArray
     truth: FloatArray | None
     draws: IntArray | None = None
+    known: KnownRows | None = None
+
+    @property
+    def parts(self) -> IndexArray | None:
+        """Whom facts tell apart, (U,), None where there are none."""
+        return None if self.known is None else self.known.parts()
+
+    def knowing(self, known: KnownRows | None) -> Units:
+        """Return the same people with what is known of their profiles from elsewhere."""
+        return self if known is None else replace(self, known=known.of_units(self.profile))
 
     @property
     def profiles(self) -> int:

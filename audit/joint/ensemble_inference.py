@@ -21,6 +21,7 @@ from treewarden.audit.joint.cells import (
     first_trees,
 )
 from treewarden.audit.joint.draws import Units
+from treewarden.audit.joint.known_facts import KnownRows
 from treewarden.audit.joint.leaf_facts import (
     EnsembleLeafFacts,
     joined_trees,
@@ -91,6 +92,7 @@ def join_trees(
     *,
     training: Mapping[str, float] = MappingProxyType({}),
     seeds: Sequence[int] | None = (),
+    known: KnownRows | None = None,
     over_trees: bool = False,
     should_stop: Callable[[BoolArray], bool] | None = None,
 ) -> JoinedTrees | Undetermined:
@@ -99,9 +101,10 @@ def join_trees(
     ``training`` are settings that the file may withhold and the adversary knows. Where neither tells them, those that
     the library takes by itself are tried, and believed where the true values are known and fit. ``seeds`` are what
     draws of records may have started from, tried beside those that the file says; None stands for an adversary who does
-    not know in which order the records stood, and so cannot repeat any draws. With ``over_trees`` what the first trees
-    tell is worked out too. No other tables are looked for once ``should_stop`` says so of the profiles that are certain
-    (P,). ``step`` is told of each stage; what it raises ends it.
+    not know in which order the records stood, and so cannot repeat any draws. ``known`` are facts about the people from
+    elsewhere. With ``over_trees`` what the first trees tell is worked out too. No other tables are looked for once
+    ``should_stop`` says so of the profiles that are certain (P,). ``step`` is told of each stage; what it raises ends
+    it.
     """
     problem = _unfit(forest, population)
     if problem:
@@ -109,7 +112,7 @@ def join_trees(
     model = forest.model
     with step("turning leaf values back into sums of labels"):
         growth = model.growth if isinstance(model, Ensemble) else None
-        published = read_leaf_facts(forest, population, growth, training, seeds)
+        published = read_leaf_facts(forest, population, growth, training, seeds, known)
         if isinstance(published, Undetermined):
             return doubting(published, growth, training)
         units, cells = published.units, published.cells
@@ -118,7 +121,8 @@ def join_trees(
         proved = _prove_trees(refined, forest, budget, _in_cells(should_stop, units, cells))
     bounds, sums = proved.bounds, proved.facts.sums
     if bounds.problem:
-        no_table = Undetermined(f"no table fits all leaves: {bounds.problem}")
+        beside = "" if known is None else " and all that is known beside them"
+        no_table = Undetermined(f"no table fits all leaves{beside}: {bounds.problem}")
         return doubting(no_table, growth, training)
     recovered, leaves = recovered_leaves(sums)
     inference = EnsembleInference(

@@ -24,6 +24,7 @@ from treewarden.audit.joint.cells import (
 )
 from treewarden.audit.joint.counted_leaves import counted_sums
 from treewarden.audit.joint.draws import Units, by_profile, replays
+from treewarden.audit.joint.known_facts import KnownRows
 from treewarden.audit.population.forest import Forest
 from treewarden.audit.population.population import Population
 from treewarden.audit.reading import Undetermined
@@ -121,11 +122,12 @@ def read_leaf_facts(
     growth: EnsembleGrowth | None,
     training: Mapping[str, float],
     seeds: Sequence[int] | None,
+    known: KnownRows | None = None,
 ) -> EnsembleLeafFacts | Undetermined:
-    """Return what the leaves say, read off their counts or turned back from their values."""
-    units = by_profile(forest.stops, population)
+    """Return what the leaves say, read off their counts or turned back from their values, beside what is ``known``."""
+    units = by_profile(forest.stops, population).knowing(known)
     if growth is None:
-        replayed = _replayed(forest, population, None, seeds)
+        replayed = _replayed(forest, population, None, seeds, known)
         return replayed or _fitting(counted_sums(forest, population), units, forest)
     classes = len(forest.model.classes)
     grown = knowing(growth, training)
@@ -133,12 +135,12 @@ def read_leaf_facts(
     is_sampled = inverters()[growth.library].is_sampled(grown)
     found: EnsembleLeafFacts | Undetermined | None = None
     if is_sampled:
-        found = _replayed(forest, population, grown, seeds)
+        found = _replayed(forest, population, grown, seeds, known)
     found = found or _of_case(case, units, forest)
     if isinstance(found, Undetermined) and units.truth is not None:
         found = _by_default(case, units, forest) or found
     if isinstance(found, Undetermined) and is_sampled is None:
-        found = _replayed(forest, population, grown, seeds) or found
+        found = _replayed(forest, population, grown, seeds, known) or found
     return found
 
 
@@ -147,12 +149,13 @@ def _replayed(
     population: Population,
     growth: EnsembleGrowth | None,
     seeds: Sequence[int] | None,
+    known: KnownRows | None,
 ) -> EnsembleLeafFacts | None:
     """Return what the leaves say of the records that were drawn, where these follow from a seed; None otherwise."""
     if seeds is None:
         return None
     for units, sums in replays(forest, population, growth, seeds):
-        found = _fitting(sums, units, forest)
+        found = _fitting(sums, units.knowing(known), forest)
         if isinstance(found, EnsembleLeafFacts):
             return found
     return None
@@ -214,10 +217,10 @@ def _fitting(
         return sums
     used = joined_trees(forest, units)
     draws = None if units.draws is None else units.draws[:used]
-    cells = cells_of(units.stops[:used], units.people, draws)
+    cells = cells_of(units.stops[:used], units.people, draws, units.parts)
     truth = None if units.truth is None else cells.summed(units.truth)
     part = ReleaseCells(units.stops[:used], first_trees(sums, used), draws=draws)
-    rows = rows_of([part], cells, len(forest.model.classes))
+    rows = rows_of([part], cells, len(forest.model.classes), units.known)
     if isinstance(rows, Undetermined):
         return rows
     problem = "" if truth is None else problem_with(rows, truth)

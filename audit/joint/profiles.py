@@ -16,7 +16,7 @@ from treewarden.audit.consistent_tables.result import (
     TableEnumeration,
 )
 from treewarden.audit.engine.bounds import How
-from treewarden.audit.engine.problem import ALL_PEOPLE
+from treewarden.audit.engine.problem import ALL_PEOPLE, KNOWN_FACT
 from treewarden.audit.entropy.posterior import (
     BlockCounts,
     Posterior,
@@ -25,6 +25,7 @@ from treewarden.audit.entropy.posterior import (
     entropy,
 )
 from treewarden.audit.joint.ensemble_inference import JoinedTrees
+from treewarden.audit.joint.known_facts import KnownRows
 from treewarden.audit.population.population import Population
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, IndexArray, IntArray
@@ -73,14 +74,21 @@ def report_of(joined: JoinedTrees, people: float) -> SolverReport:
     )
 
 
+def known_in_words(known: KnownRows, number: int) -> str:
+    """Return where a row comes from that is known from elsewhere."""
+    return f"known from elsewhere ({known.words[number]})"
+
+
 Where = Callable[[int, int], str]
 """Says which leaf a row is of, or which people: asked of its tree and node."""
 
 
-def in_trees(trees: Sequence[Tree]) -> Where:
-    """Return what names the leaves of one model's trees."""
+def in_trees(trees: Sequence[Tree], known: KnownRows | None = None) -> Where:
+    """Return what names the leaves of one model's trees, and the facts that are known beside them."""
 
     def where(tree: int, node: int) -> str:
+        if tree == KNOWN_FACT and known is not None:
+            return known_in_words(known, node)
         if tree == ALL_PEOPLE:
             return "in all"
         return f"tree {tree + 1}, leaf {trees[tree].nodes[node].name}"
@@ -252,7 +260,7 @@ class _CertaintyReasons:
         value = self.classes[int(rows.output[row])]
         low, high = int(rows.low[row]), int(rows.high[row])
         all_ = counted(people)
-        if self.joined.units.draws is not None:
+        if self.joined.units.draws is not None and rows.trees[row] != KNOWN_FACT:
             all_ = f"{people} {'draw' if people == 1 else 'draws'}"
         if How.LEAF in by:
             none = "all" if low == people else "none"

@@ -11,7 +11,7 @@ from treewarden.audit.consistent_tables.result import ConsistentTables
 from treewarden.audit.engine.bounds import Bounds
 from treewarden.audit.engine.driver import reason
 from treewarden.audit.engine.estimate import Estimate
-from treewarden.audit.engine.problem import ALL_PEOPLE, NEW_PEOPLE, Problem
+from treewarden.audit.engine.problem import ALL_PEOPLE, KNOWN_FACT, NEW_PEOPLE, Problem
 from treewarden.audit.engine.time_budget import ADDS_SHARE, TimeBudget
 from treewarden.audit.inverters import Added, LeafSums
 from treewarden.audit.joint.cells import (
@@ -28,8 +28,9 @@ from treewarden.audit.joint.ensemble_inference import (
     recovered_leaves,
     sums_of,
 )
+from treewarden.audit.joint.known_facts import KnownRows, joined_rows
 from treewarden.audit.joint.leaf_facts import MOST_ENTRIES, problem_with
-from treewarden.audit.joint.profiles import Where
+from treewarden.audit.joint.profiles import Where, known_in_words
 from treewarden.audit.joint.result import EnsembleInference, Released
 from treewarden.audit.of_releases import of_release
 from treewarden.audit.population.forest import Forest
@@ -52,13 +53,15 @@ CUT_OF_SEVERAL = (
 class ReleaseView:
     """One release: its trees with its own people in them, settings that the adversary knows beside its file.
 
-    ``proved`` is what its splits and leaves prove by themselves of its profiles, where that was looked for.
+    ``proved`` is what its splits and leaves prove by themselves of its profiles, where that was looked for. ``known``
+    are facts from elsewhere about its people.
     """
 
     forest: Forest
     population: Population
     training: Mapping[str, float] = field(default_factory=dict)
     proved: ConsistentTables | None = None
+    known: KnownRows | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -106,7 +109,8 @@ def join_releases(
     parts = _parts(releases, shared, sums)
     with step("reasoning over what each release adds"):
         added = _disclosed_by_release(releases, shared, parts, budget.share(ADDS_SHARE))
-    whole = _joined(shared, [part for release_parts in parts for part in release_parts])
+    known = _known(releases, shared, range(len(releases)))
+    whole = _joined(shared, [part for release_parts in parts for part in release_parts], known)
     if isinstance(whole, Undetermined):
         return whole
     cells, problem = whole
@@ -136,7 +140,7 @@ def join_releases(
         differences=_differences(problem, shared, releases[-1].forest.model.classes),
     )
     joined = JoinedTrees(inference, units, cells, problem, bounds)
-    return AllReleases(joined, shared, _where(releases, shared))
+    return AllReleases(joined, shared, _where(releases, shared, known))
 
 
 def _sums_by_release(
@@ -285,11 +289,26 @@ def _people(sums: LeafSums, release_view: ReleaseView) -> IndexArray:
     return found
 
 
+def _known(
+    releases: Sequence[ReleaseView], shared: KnownGroups, numbers: Sequence[int]
+) -> KnownRows | None:
+    """Return the facts about the people of some releases, over groups, in the order of their common classes."""
+    parts = []
+    for number in numbers:
+        known = releases[number].known
+        if known is not None:
+            output = shared.orders[number][known.output]
+            parts.append(replace(known.of_units(shared.places[number]), output=output))
+    return joined_rows(parts)
+
+
 def _joined(
-    shared: KnownGroups, releases: Sequence[ReleaseCells]
+    shared: KnownGroups, releases: Sequence[ReleaseCells], known: KnownRows | None
 ) -> tuple[PeopleCells, Problem] | Undetermined:
-    cells = cells_of(np.concatenate([release.stops for release in releases]), shared.counts)
-    rows = rows_of(releases, cells, shared.orders.shape[1])
+    stops = np.concatenate([release.stops for release in releases])
+    parts = None if known is None else known.parts()
+    cells = cells_of(stops, shared.counts, parts=parts)
+    rows = rows_of(releases, cells, shared.orders.shape[1], known)
     return rows if isinstance(rows, Undetermined) else (cells, rows)
 
 
@@ -303,12 +322,14 @@ def _disclosed_by_release(
     found, share = [], 1 / (2 * len(releases))
     for number, release_view in enumerate(releases):
         has = shared.places[number] >= 0
-        alone = _certain(shared, parts[number], has, budget.share(share))
+        own = _known(releases, shared, [number])
+        alone = _certain(shared, parts[number], own, has, budget.share(share))
         so_far: float | None = alone
         if 0 < number < len(releases) - 1:
             before = [part for own in parts[: number + 1] for part in own]
             some = np.asarray((shared.places[: number + 1] >= 0).any(axis=0))
-            so_far = _certain(shared, before, some, budget.share(share))
+            known = _known(releases, shared, range(number + 1))
+            so_far = _certain(shared, before, known, some, budget.share(share))
         found.append(
             Released(
                 shared.names[number],
@@ -324,11 +345,12 @@ def _disclosed_by_release(
 def _certain(
     shared: KnownGroups,
     releases: Sequence[ReleaseCells],
+    known: KnownRows | None,
     has: BoolArray,
     budget: TimeBudget,
 ) -> float | None:
     """Return how many people are certain by some releases, of those that they hold; None where they contradict."""
-    joined = _joined(shared, releases)
+    joined = _joined(shared, releases, known)
     if isinstance(joined, Undetermined):
         return None
     cells, rows = joined
@@ -340,8 +362,8 @@ def _certain(
     return float(shared.counts[sure & has].sum())
 
 
-def _where(releases: Sequence[ReleaseView], shared: KnownGroups) -> Where:
-    """Return what names the leaves of all releases' trees, the people of a release, and those who are new in one."""
+def _where(releases: Sequence[ReleaseView], shared: KnownGroups, known: KnownRows | None) -> Where:
+    """Return what names the leaves of all releases' trees, its people, those who are new in one, and known facts."""
     trees = [
         (release, number)
         for release, release_view in enumerate(releases)
@@ -351,6 +373,8 @@ def _where(releases: Sequence[ReleaseView], shared: KnownGroups) -> Where:
     def where(tree: int, node: int) -> str:
         if tree == ALL_PEOPLE:
             return f"in all of {shared.names[node]}"
+        if tree == KNOWN_FACT and known is not None:
+            return known_in_words(known, node)
         if tree == NEW_PEOPLE:
             fewer, more = divmod(node, len(releases))
             return f"among those whom {shared.names[more]} has and {shared.names[fewer]} has not"

@@ -23,6 +23,13 @@ from treewarden.audit.population.population import Population
 from treewarden.audit.population.target import TargetNumbers
 from treewarden.audit.progress import Step, silent
 from treewarden.audit.reading import Interval, Undetermined
+from treewarden.audit.regression.known_numbers import (
+    NOT_SURE_WHO,
+    KnownNumbers,
+    are_of_one,
+    parts_of,
+    with_known,
+)
 from treewarden.audit.regression.result import ValueBounds
 from treewarden.audit.regression.rows import ROUNDING, ValueRows, mean_sums, rows_of, scale_of
 from treewarden.audit.regression.search import (
@@ -33,7 +40,7 @@ from treewarden.audit.regression.search import (
     reached_from,
     solved,
 )
-from treewarden.ppdm_models.arrays import BoolArray, FloatArray
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 from treewarden.ppdm_models.tree.ensemble import Ensemble
 from treewarden.ppdm_models.tree.growth import FactSource
 
@@ -135,36 +142,45 @@ def values_of(
     step: Step = silent,
     *,
     training: Mapping[str, float] = MappingProxyType({}),
+    known: KnownNumbers | None = None,
 ) -> ValueBounds | Undetermined:
     """Return between which ends each person's number lies, or why that is not known.
 
     The adversary knows who is in which leaf, how many people there are, and the range and the step of the table's
     values: the worst case. Whatever uses the choice of splits is left out. ``training`` are settings that the file may
     withhold and the adversary knows; where neither tells them, those that the library takes by itself are tried.
-    ``clock`` bounds how long other tables are looked for.
+    ``known`` are numbers of people that the adversary has from elsewhere. ``clock`` bounds how long other tables are
+    looked for.
     """
     with step("turning leaf values back into sums of numbers"):
         used = max(1, MOST_ENTRIES // max(len(population.counts), 1))
-        found = sums_with_rows(forest, population, training, used)
+        facts = () if known is None else (known,)
+        found = sums_with_rows(forest, population, training, used, parts_of(facts))
         if isinstance(found, Undetermined):
             return found
         numbers, cells, sums, rows = found
+        rows = with_known(rows, facts, cells, max(abs(numbers.low), abs(numbers.high)))
+        is_all = sums.is_all and are_of_one(facts, cells)
     with step("reasoning over the leaves of all trees"):
         left = (
             (f"the leaves of the first {used:,} trees were joined",) if used < _trees(sums) else ()
         )
-        bounds = bounds_of(
-            rows, cells, numbers, population.counts, clock, is_all=sums.is_all, left=left
-        )
+        if not are_of_one(facts, cells):
+            left = (*left, NOT_SURE_WHO)
+        bounds = bounds_of(rows, cells, numbers, population.counts, clock, is_all=is_all, left=left)
         return replace(bounds, leaves=len(sums.low), facts=sums.facts, said=sums.said)
 
 
 def sums_with_rows(
-    forest: Forest, population: Population, training: Mapping[str, float], used: int
+    forest: Forest,
+    population: Population,
+    training: Mapping[str, float],
+    used: int,
+    parts: IndexArray | None = None,
 ) -> tuple[TargetNumbers, PeopleCells, ValueSums, ValueRows] | Undetermined:
     """Return what the leaves say, as sums and, of the first trees, as rows over cells; why not, where that is unknown.
 
-    The true numbers of the people fulfil all of it.
+    The true numbers of the people fulfil all of it. ``parts`` (P,) says whom something else tells apart.
     """
     numbers = population.numbers
     if isinstance(numbers, Undetermined):
@@ -172,7 +188,7 @@ def sums_with_rows(
     problem = _unfit(forest, population, numbers)
     if problem:
         return Undetermined(problem)
-    cells = cells_of(forest.stops, population.counts)
+    cells = cells_of(forest.stops, population.counts, parts=parts)
     found = _fitting(forest, population, numbers, cells, training, used)
     return found if isinstance(found, Undetermined) else (numbers, cells, *found)
 
@@ -306,7 +322,7 @@ def bounds_of(
     """
     x, scale = _truth(rows, numbers, cells), rows.scale
     start = starting_ends(rows)
-    by_leaf = of_one(rows, *propagated(rows, *start, most_rounds=1))
+    by_leaf = of_one(rows, *propagated(rows.of_leaves, *start, most_rounds=1))
     low, high = held_ends(rows, *propagated(rows, *start))
     reached = reached_from(rows, x)
     searches = is_all and not left

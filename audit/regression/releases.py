@@ -25,6 +25,13 @@ from treewarden.audit.regression.inference import (
     problem_with,
     sums_with_rows,
 )
+from treewarden.audit.regression.known_numbers import (
+    NOT_SURE_WHO,
+    KnownNumbers,
+    are_of_one,
+    parts_of,
+    with_known,
+)
 from treewarden.audit.regression.result import EXACT_SHARE, ValueBounds
 from treewarden.audit.regression.rows import (
     ROUNDING,
@@ -48,11 +55,12 @@ NO_TOTAL = "its trees do not agree on the total of all people's numbers"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HeldNumbers:
-    """One release: its trees with its own people in them, settings that the adversary knows beside its file."""
+    """One release: its trees with its own people in them, settings and people's numbers known beside its file."""
 
     forest: Forest
     population: Population
     training: Mapping[str, float] = field(default_factory=dict)
+    known: KnownNumbers | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -108,7 +116,13 @@ def _joined(
     until: Clock,
 ) -> AllNumbers | Undetermined:
     stops = [_lifted(shared, number, held_numbers) for number, held_numbers in enumerate(held)]
-    cells, scale = cells_of(np.concatenate(stops), shared.counts), scale_of(numbers)
+    facts = [
+        held_numbers.known.of_groups(places)
+        for held_numbers, places in zip(held, shared.places, strict=True)
+        if held_numbers.known is not None
+    ]
+    cells = cells_of(np.concatenate(stops), shared.counts, parts=parts_of(facts))
+    scale = scale_of(numbers)
     largest = max(abs(numbers.low), abs(numbers.high))
     parts = [
         _in_range(
@@ -125,12 +139,13 @@ def _joined(
         return totals
     of_some = [*totals, *_differences(totals)]
     extra = [_row(total, parts[0], scale, largest) for total in of_some]
-    rows = together([*parts, *extra])
+    rows = with_known(together([*parts, *extra]), facts, cells, largest)
     problem = problem_with(rows, numbers, cells)
     if problem:
         return Undetermined(problem)
     is_one_step = all(_step(held_numbers) == numbers.step for held_numbers in held)
-    left = () if is_one_step else (OTHER_STEPS,)
+    left: tuple[str, ...] = () if is_one_step else (OTHER_STEPS,)
+    left += () if are_of_one(facts, cells) else (NOT_SURE_WHO,)
     is_all = all(value_sums.is_all for value_sums in sums) and not left
     bounds = bounds_of(rows, cells, numbers, shared.counts, until, is_all=is_all, left=left)
     leaves = sum(len(value_sums.low) for value_sums in sums)

@@ -77,7 +77,8 @@ class ValueRows:
     ``place`` (T, C) says which row each cell is in, once per tree, whose rows part the cells; -1 stands for none, where
     a release does not hold a cell's people. ``low`` and ``high`` (R,) are proved. Cells have ``sizes`` people (C,), of
     whom each has a number between ``least`` and ``most`` (C,), both from 0 to the scale's most. Of each of the
-    ``ranges`` somebody has the least number, and somebody the greatest.
+    ``ranges`` somebody has the least number, and somebody the greatest. The first ``leaf_places`` of ``place`` are of
+    leaves, or all of them; the others are of what is known from elsewhere.
     """
 
     place: IndexArray
@@ -88,6 +89,12 @@ class ValueRows:
     most: FloatArray
     scale: Scale
     ranges: tuple[UnitRange, ...] = ()
+    leaf_places: int | None = None
+
+    @property
+    def of_leaves(self) -> ValueRows:
+        """The rows without what is known from elsewhere, of which no cell is any more."""
+        return replace(self, place=self.place[: self.leaf_places])
 
     @property
     def room(self) -> float:
