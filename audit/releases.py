@@ -241,7 +241,7 @@ def _audit_regression(
         ).run(case, options)
         for case in cases
     ]
-    known = [known_numbers(request.knowledge_of(case), case.population) for case in cases]
+    background = [known_numbers(request.knowledge_of(case), case.population) for case in cases]
     held = [
         HeldNumbers(
             forest_of(case.model, case.population, jobs=options.jobs),
@@ -249,7 +249,7 @@ def _audit_regression(
             request.training_of(case),
             numbers,
         )
-        for case, numbers in zip(cases, known, strict=True)
+        for case, numbers in zip(cases, background, strict=True)
     ]
     seconds = clock(options.worlds_budget if options.worlds else 0.0)
     joined = join_numbers(held, shared, seconds, request.step)
@@ -267,7 +267,7 @@ def _audit_regression(
         evidence = replace(
             evidence, numbers=numbers, together=SEE_NUMBERS, others=shared.others(number)
         )
-        own = known[number]
+        own = background[number]
         untrue = () if own is None else own.dropped
         exposure = exposure_of(evidence, request.calls, not_run(SEE_NUMBERS), untrue)
         exposures.append(replace(exposure, of=_said_of(shared.names, number)))
@@ -336,10 +336,10 @@ def _exposure(
         bare = replace(bare, together=joined, numbers=joined, others=shared.others(number))
         return replace(exposure_of(bare, calls, not_run(joined)), of=of)
     ensemble_problem, classes = joined.seen_by(number), case.model.classes
-    known = known_rows(knowledge, classes, people)
+    background = known_rows(knowledge, classes, people)
     prior = prior_of_all(people, knowledge, len(classes))
-    if knowledge.facts and known is not None:
-        prior = prior_of_facts(known, people, len(classes), budget_of(options))
+    if knowledge.facts and background is not None:
+        prior = prior_of_facts(background, people, len(classes), budget_of(options))
     worlds: ConsistentTables | Undetermined = NOT_RUN
     if options.worlds:
         worlds = worlds_of(ensemble_problem, people, joined.where, classes)

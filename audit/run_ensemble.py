@@ -48,17 +48,17 @@ def _joined_evidence(inputs: RunInputs) -> tuple[Evidence, SolverReport]:
     """Return what all trees of an ensemble say together, and how the estimate was found."""
     forest, population, knowledge = inputs.forest, inputs.population, inputs.knowledge
     classes = forest.model.classes
-    known = known_rows(knowledge, classes, population)
-    joined = _joined(inputs, known)
+    background = known_rows(knowledge, classes, population)
+    joined = _joined(inputs, background)
     if isinstance(joined, Undetermined):
         unknown = Undetermined(f"{NOT_JOINED}: {joined.reason}")
         return replace(inputs.unsolved(unknown), together=unknown), not_run(unknown)
     worlds: ConsistentTables | Undetermined = NOT_RUN
     if inputs.options.worlds:
-        worlds = worlds_of(joined, population, in_trees(forest.trees, known), classes)
+        worlds = worlds_of(joined, population, in_trees(forest.trees, background), classes)
     prior = prior_of_all(population, knowledge, len(classes))
-    if knowledge.facts and known is not None:
-        prior = prior_of_facts(known, population, len(classes), budget_of(inputs.options))
+    if knowledge.facts and background is not None:
+        prior = prior_of_facts(background, population, len(classes), budget_of(inputs.options))
     evidence = Evidence(
         forest=forest,
         population=population,
@@ -72,7 +72,7 @@ def _joined_evidence(inputs: RunInputs) -> tuple[Evidence, SolverReport]:
     return evidence, report_of(joined, population.records)
 
 
-def _joined(inputs: RunInputs, known: KnownRows | None) -> JoinedTrees | Undetermined:
+def _joined(inputs: RunInputs, background: KnownRows | None) -> JoinedTrees | Undetermined:
     """Return what the leaves of all trees say together, and with what is known of the people beside."""
     forest, population, knowledge = inputs.forest, inputs.population, inputs.knowledge
     options, bare = inputs.options, inputs.unsolved(NOT_ESTIMATED)
@@ -91,7 +91,7 @@ def _joined(inputs: RunInputs, known: KnownRows | None) -> JoinedTrees | Undeter
             inputs.step,
             training=knowledge.training,
             seeds=knowledge.seeds if knowledge.row_order is RowOrder.KNOWN else None,
-            known=known,
+            background=background,
             over_trees=options.levels,
             should_stop=is_enough,
         )

@@ -30,11 +30,16 @@ def audit_regression(inputs: RunInputs) -> Audit:
     else:
         knowledge = inputs.knowledge.model_copy(update={"split": SplitLevel.NONE})
     evidence = replace(inputs, knowledge=knowledge).unsolved(SEE_NUMBERS)
-    known = known_numbers(knowledge, population)
+    background = known_numbers(knowledge, population)
     seconds = clock(options.worlds_budget if options.worlds else 0.0)
     try:
         numbers = values_of(
-            forest, population, seconds, inputs.step, training=knowledge.training, known=known
+            forest,
+            population,
+            seconds,
+            inputs.step,
+            training=knowledge.training,
+            background=background,
         )
     except KeyError as error:
         raise not_a_setting(model, error) from error
@@ -43,6 +48,6 @@ def audit_regression(inputs: RunInputs) -> Audit:
     evidence = replace(evidence, numbers=numbers)
     if forest.is_ensemble:
         evidence = replace(evidence, together=SEE_NUMBERS)
-    untrue = () if known is None else known.dropped
+    untrue = () if background is None else background.dropped
     exposure = exposure_of(evidence, inputs.calls, not_run(SEE_NUMBERS), untrue)
     return Audit((exposure,), (*population.warnings, *notes))

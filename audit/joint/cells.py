@@ -123,12 +123,12 @@ def rows_of(
     releases: Sequence[ReleaseCells],
     cells: PeopleCells,
     classes: int,
-    known: KnownRows | None = None,
+    background: KnownRows | None = None,
 ) -> Problem | Undetermined:
     """Return what the leaves of all releases say of the cells, with a row for the people of each as a whole.
 
     A row over all people is what one-row reasoning needs to see that one release has somebody more than another. What
-    is ``known`` of the people beside is a row for each fact.
+    is ``background`` of the people beside is a row for each fact.
     """
     parts: list[_PartingRows] = []
     totals: list[tuple[int, list[_PartingRows]]] = []
@@ -140,7 +140,7 @@ def rows_of(
         totals.append((release.number, found))
         parts += found
     parts += _differences(totals, len(cells.sizes))
-    parts += _known(known, cells)
+    parts += _background_rows(background, cells)
     indices = np.concatenate([part.cells(len(cells.sizes)) for part in parts])
     lengths = np.concatenate([part.lengths(len(cells.sizes)) for part in parts])
     ends = np.concatenate(([0], np.cumsum(lengths)))
@@ -277,20 +277,20 @@ def _differences(
     return parting_rows
 
 
-def _known(known: KnownRows | None, cells: PeopleCells) -> list[_PartingRows]:
+def _background_rows(background: KnownRows | None, cells: PeopleCells) -> list[_PartingRows]:
     """Return what is known of some cells from elsewhere; facts never part a cell."""
-    if known is None:
+    if background is None:
         return []
     return [
         _PartingRows(
-            low=known.low[[fact]],
-            high=known.high[[fact]],
-            output=known.output[[fact]],
+            low=background.low[[fact]],
+            high=background.high[[fact]],
+            output=background.output[[fact]],
             trees=np.array([KNOWN_FACT]),
             nodes=np.array([fact]),
-            place=np.where(known.inside[fact][cells.first], 0, -1),
+            place=np.where(background.inside[fact][cells.first], 0, -1),
         )
-        for fact in range(len(known.low))
+        for fact in range(len(background.low))
     ]
 
 

@@ -31,8 +31,8 @@ class Units:
     """Profiles, or the records of profiles: where each stops, ``stops`` (T, U), and how many ``people`` it is, (U,).
 
     ``profile`` (U,) is whose each one is, ``truth`` (U, m) its people of each class, None where that is not known.
-    ``draws`` (T, U) says how often each tree drew a record; None where every tree saw everybody once. ``known`` are
-    facts about them from elsewhere.
+    ``draws`` (T, U) says how often each tree drew a record; None where every tree saw everybody once.
+    ``background`` are facts about them from elsewhere.
     """
 
     stops: IndexArray
@@ -40,16 +40,20 @@ class Units:
     profile: IndexArray
     truth: FloatArray | None
     draws: IntArray | None = None
-    known: KnownRows | None = None
+    background: KnownRows | None = None
 
     @property
     def parts(self) -> IndexArray | None:
         """Whom facts tell apart, (U,), None where there are none."""
-        return None if self.known is None else self.known.parts()
+        return None if self.background is None else self.background.parts()
 
-    def knowing(self, known: KnownRows | None) -> Units:
+    def knowing(self, background: KnownRows | None) -> Units:
         """Return the same people with what is known of their profiles from elsewhere."""
-        return self if known is None else replace(self, known=known.of_units(self.profile))
+        return (
+            self
+            if background is None
+            else replace(self, background=background.of_units(self.profile))
+        )
 
     @property
     def profiles(self) -> int:

@@ -92,7 +92,7 @@ def join_trees(
     *,
     training: Mapping[str, float] = MappingProxyType({}),
     seeds: Sequence[int] | None = (),
-    known: KnownRows | None = None,
+    background: KnownRows | None = None,
     over_trees: bool = False,
     should_stop: Callable[[BoolArray], bool] | None = None,
 ) -> JoinedTrees | Undetermined:
@@ -101,8 +101,8 @@ def join_trees(
     ``training`` are settings that the file may withhold and the adversary knows. Where neither tells them, those that
     the library takes by itself are tried, and believed where the true values are known and fit. ``seeds`` are what
     draws of records may have started from, tried beside those that the file says; None stands for an adversary who does
-    not know in which order the records stood, and so cannot repeat any draws. ``known`` are facts about the people from
-    elsewhere. With ``over_trees`` what the first trees tell is worked out too. No other tables are looked for once
+    not know in which order the records stood, and so cannot repeat any draws. ``background`` are facts about the people
+    from elsewhere. With ``over_trees`` what the first trees tell is worked out too. No other tables are looked for once
     ``should_stop`` says so of the profiles that are certain (P,). ``step`` is told of each stage; what it raises ends
     it.
     """
@@ -112,7 +112,7 @@ def join_trees(
     model = forest.model
     with step("turning leaf values back into sums of labels"):
         growth = model.growth if isinstance(model, Ensemble) else None
-        published = read_leaf_facts(forest, population, growth, training, seeds, known)
+        published = read_leaf_facts(forest, population, growth, training, seeds, background)
         if isinstance(published, Undetermined):
             return doubting(published, growth, training)
         units, cells = published.units, published.cells
@@ -121,7 +121,7 @@ def join_trees(
         proved = _prove_trees(refined, forest, budget, _in_cells(should_stop, units, cells))
     bounds, sums = proved.bounds, proved.facts.sums
     if bounds.problem:
-        beside = "" if known is None else " and all that is known beside them"
+        beside = "" if background is None else " and all that is known beside them"
         no_table = Undetermined(f"no table fits all leaves{beside}: {bounds.problem}")
         return doubting(no_table, growth, training)
     recovered, leaves = recovered_leaves(sums)

@@ -95,32 +95,32 @@ def _class_totals(
 
 def joined_rows(parts: Sequence[KnownRows | None]) -> KnownRows | None:
     """Return the facts of several releases, all over the same people, as one."""
-    known = [part for part in parts if part is not None]
-    if not known:
+    background = [part for part in parts if part is not None]
+    if not background:
         return None
     return KnownRows(
-        inside=np.concatenate([part.inside for part in known]),
-        output=np.concatenate([part.output for part in known]),
-        low=np.concatenate([part.low for part in known]),
-        high=np.concatenate([part.high for part in known]),
-        words=tuple(words for part in known for words in part.words),
+        inside=np.concatenate([part.inside for part in background]),
+        output=np.concatenate([part.output for part in background]),
+        low=np.concatenate([part.low for part in background]),
+        high=np.concatenate([part.high for part in background]),
+        words=tuple(words for part in background for words in part.words),
     )
 
 
 def prior_of_facts(
-    known: KnownRows, population: Population, classes: int, budget: TimeBudget
+    background: KnownRows, population: Population, classes: int, budget: TimeBudget
 ) -> Posterior | Undetermined:
     """Return the estimate of an adversary who has the facts and no model, by profile."""
-    parts = known.parts()
+    parts = background.parts()
     _, first = np.unique(parts, return_index=True)
     sizes = np.rint(np.bincount(parts, population.counts)).astype(np.int64)
     problem = Problem(
-        matrix=sparse.csr_array(known.inside[:, first].astype(np.int64)),
-        low=known.low,
-        high=known.high,
-        output=known.output,
-        trees=np.full(len(known.low), KNOWN_FACT),
-        nodes=np.arange(len(known.low)),
+        matrix=sparse.csr_array(background.inside[:, first].astype(np.int64)),
+        low=background.low,
+        high=background.high,
+        output=background.output,
+        trees=np.full(len(background.low), KNOWN_FACT),
+        nodes=np.arange(len(background.low)),
         sizes=sizes,
         classes=classes,
     )

@@ -122,12 +122,12 @@ def read_leaf_facts(
     growth: EnsembleGrowth | None,
     training: Mapping[str, float],
     seeds: Sequence[int] | None,
-    known: KnownRows | None = None,
+    background: KnownRows | None = None,
 ) -> EnsembleLeafFacts | Undetermined:
-    """Return what the leaves say, read off their counts or turned back from their values, beside what is ``known``."""
-    units = by_profile(forest.stops, population).knowing(known)
+    """Return what the leaves say, read off their counts or turned back from their values, beside facts."""
+    units = by_profile(forest.stops, population).knowing(background)
     if growth is None:
-        replayed = _replayed(forest, population, None, seeds, known)
+        replayed = _replayed(forest, population, None, seeds, background)
         return replayed or _fitting(counted_sums(forest, population), units, forest)
     classes = len(forest.model.classes)
     grown = knowing(growth, training)
@@ -135,12 +135,12 @@ def read_leaf_facts(
     is_sampled = inverters()[growth.library].is_sampled(grown)
     found: EnsembleLeafFacts | Undetermined | None = None
     if is_sampled:
-        found = _replayed(forest, population, grown, seeds, known)
+        found = _replayed(forest, population, grown, seeds, background)
     found = found or _of_case(case, units, forest)
     if isinstance(found, Undetermined) and units.truth is not None:
         found = _by_default(case, units, forest) or found
     if isinstance(found, Undetermined) and is_sampled is None:
-        found = _replayed(forest, population, grown, seeds, known) or found
+        found = _replayed(forest, population, grown, seeds, background) or found
     return found
 
 
@@ -149,13 +149,13 @@ def _replayed(
     population: Population,
     growth: EnsembleGrowth | None,
     seeds: Sequence[int] | None,
-    known: KnownRows | None,
+    background: KnownRows | None,
 ) -> EnsembleLeafFacts | None:
     """Return what the leaves say of the records that were drawn, where these follow from a seed; None otherwise."""
     if seeds is None:
         return None
     for units, sums in replays(forest, population, growth, seeds):
-        found = _fitting(sums, units.knowing(known), forest)
+        found = _fitting(sums, units.knowing(background), forest)
         if isinstance(found, EnsembleLeafFacts):
             return found
     return None
@@ -220,7 +220,7 @@ def _fitting(
     cells = cells_of(units.stops[:used], units.people, draws, units.parts)
     truth = None if units.truth is None else cells.summed(units.truth)
     part = ReleaseCells(units.stops[:used], first_trees(sums, used), draws=draws)
-    rows = rows_of([part], cells, len(forest.model.classes), units.known)
+    rows = rows_of([part], cells, len(forest.model.classes), units.background)
     if isinstance(rows, Undetermined):
         return rows
     problem = "" if truth is None else problem_with(rows, truth)

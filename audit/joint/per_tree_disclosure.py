@@ -53,7 +53,7 @@ def prefixes(
         draws = None if release.draws is None else release.draws[:trees]
         cells = cells_of(stops, units.people, draws, units.parts)
         first = ReleaseCells(stops, first_trees(release.sums, trees), draws=draws)
-        rows = rows_of([first], cells, classes, units.known)
+        rows = rows_of([first], cells, classes, units.background)
         if isinstance(rows, Undetermined):
             return
         prefix = _prefix_of_trees(rows, cells, units, population, until)

@@ -74,21 +74,21 @@ def report_of(joined: JoinedTrees, people: float) -> SolverReport:
     )
 
 
-def known_in_words(known: KnownRows, number: int) -> str:
+def known_in_words(background: KnownRows, number: int) -> str:
     """Return where a row comes from that is known from elsewhere."""
-    return f"known from elsewhere ({known.words[number]})"
+    return f"known from elsewhere ({background.words[number]})"
 
 
 Where = Callable[[int, int], str]
 """Says which leaf a row is of, or which people: asked of its tree and node."""
 
 
-def in_trees(trees: Sequence[Tree], known: KnownRows | None = None) -> Where:
+def in_trees(trees: Sequence[Tree], background: KnownRows | None = None) -> Where:
     """Return what names the leaves of one model's trees, and the facts that are known beside them."""
 
     def where(tree: int, node: int) -> str:
-        if tree == KNOWN_FACT and known is not None:
-            return known_in_words(known, node)
+        if tree == KNOWN_FACT and background is not None:
+            return known_in_words(background, node)
         if tree == ALL_PEOPLE:
             return "in all"
         return f"tree {tree + 1}, leaf {trees[tree].nodes[node].name}"
@@ -235,8 +235,8 @@ def _reached(
 
 
 def _consistency(population: Population) -> Consistency:
-    known = not isinstance(population.truth, Undetermined)
-    return Consistency.CONSISTENT if known else Consistency.NOT_DECIDED
+    background = not isinstance(population.truth, Undetermined)
+    return Consistency.CONSISTENT if background else Consistency.NOT_DECIDED
 
 
 @dataclass(frozen=True, slots=True, eq=False)

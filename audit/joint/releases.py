@@ -53,15 +53,15 @@ CUT_OF_SEVERAL = (
 class ReleaseView:
     """One release: its trees with its own people in them, settings that the adversary knows beside its file.
 
-    ``proved`` is what its splits and leaves prove by themselves of its profiles, where that was looked for. ``known``
-    are facts from elsewhere about its people.
+    ``proved`` is what its splits and leaves prove by themselves of its profiles, where that was looked for.
+    ``background`` are facts from elsewhere about its people.
     """
 
     forest: Forest
     population: Population
     training: Mapping[str, float] = field(default_factory=dict)
     proved: ConsistentTables | None = None
-    known: KnownRows | None = None
+    background: KnownRows | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -109,8 +109,8 @@ def join_releases(
     parts = _parts(releases, shared, sums)
     with step("reasoning over what each release adds"):
         added = _disclosed_by_release(releases, shared, parts, budget.share(ADDS_SHARE))
-    known = _known(releases, shared, range(len(releases)))
-    whole = _joined(shared, [part for release_parts in parts for part in release_parts], known)
+    background = _background_rows(releases, shared, range(len(releases)))
+    whole = _joined(shared, [part for release_parts in parts for part in release_parts], background)
     if isinstance(whole, Undetermined):
         return whole
     cells, problem = whole
@@ -140,7 +140,7 @@ def join_releases(
         differences=_differences(problem, shared, releases[-1].forest.model.classes),
     )
     joined = JoinedTrees(inference, units, cells, problem, bounds)
-    return AllReleases(joined, shared, _where(releases, shared, known))
+    return AllReleases(joined, shared, _where(releases, shared, background))
 
 
 def _sums_by_release(
@@ -289,26 +289,26 @@ def _people(sums: LeafSums, release_view: ReleaseView) -> IndexArray:
     return found
 
 
-def _known(
+def _background_rows(
     releases: Sequence[ReleaseView], shared: KnownGroups, numbers: Sequence[int]
 ) -> KnownRows | None:
     """Return the facts about the people of some releases, over groups, in the order of their common classes."""
     parts = []
     for number in numbers:
-        known = releases[number].known
-        if known is not None:
-            output = shared.orders[number][known.output]
-            parts.append(replace(known.of_units(shared.places[number]), output=output))
+        background = releases[number].background
+        if background is not None:
+            output = shared.orders[number][background.output]
+            parts.append(replace(background.of_units(shared.places[number]), output=output))
     return joined_rows(parts)
 
 
 def _joined(
-    shared: KnownGroups, releases: Sequence[ReleaseCells], known: KnownRows | None
+    shared: KnownGroups, releases: Sequence[ReleaseCells], background: KnownRows | None
 ) -> tuple[PeopleCells, Problem] | Undetermined:
     stops = np.concatenate([release.stops for release in releases])
-    parts = None if known is None else known.parts()
+    parts = None if background is None else background.parts()
     cells = cells_of(stops, shared.counts, parts=parts)
-    rows = rows_of(releases, cells, shared.orders.shape[1], known)
+    rows = rows_of(releases, cells, shared.orders.shape[1], background)
     return rows if isinstance(rows, Undetermined) else (cells, rows)
 
 
@@ -322,14 +322,14 @@ def _disclosed_by_release(
     found, share = [], 1 / (2 * len(releases))
     for number, release_view in enumerate(releases):
         has = shared.places[number] >= 0
-        own = _known(releases, shared, [number])
+        own = _background_rows(releases, shared, [number])
         alone = _certain(shared, parts[number], own, has, budget.share(share))
         so_far: float | None = alone
         if 0 < number < len(releases) - 1:
             before = [part for own in parts[: number + 1] for part in own]
             some = np.asarray((shared.places[: number + 1] >= 0).any(axis=0))
-            known = _known(releases, shared, range(number + 1))
-            so_far = _certain(shared, before, known, some, budget.share(share))
+            background = _background_rows(releases, shared, range(number + 1))
+            so_far = _certain(shared, before, background, some, budget.share(share))
         found.append(
             Released(
                 shared.names[number],
@@ -345,12 +345,12 @@ def _disclosed_by_release(
 def _certain(
     shared: KnownGroups,
     releases: Sequence[ReleaseCells],
-    known: KnownRows | None,
+    background: KnownRows | None,
     has: BoolArray,
     budget: TimeBudget,
 ) -> float | None:
     """Return how many people are certain by some releases, of those that they hold; None where they contradict."""
-    joined = _joined(shared, releases, known)
+    joined = _joined(shared, releases, background)
     if isinstance(joined, Undetermined):
         return None
     cells, rows = joined
@@ -362,7 +362,9 @@ def _certain(
     return float(shared.counts[sure & has].sum())
 
 
-def _where(releases: Sequence[ReleaseView], shared: KnownGroups, known: KnownRows | None) -> Where:
+def _where(
+    releases: Sequence[ReleaseView], shared: KnownGroups, background: KnownRows | None
+) -> Where:
     """Return what names the leaves of all releases' trees, its people, those who are new in one, and known facts."""
     trees = [
         (release, number)
@@ -373,8 +375,8 @@ def _where(releases: Sequence[ReleaseView], shared: KnownGroups, known: KnownRow
     def where(tree: int, node: int) -> str:
         if tree == ALL_PEOPLE:
             return f"in all of {shared.names[node]}"
-        if tree == KNOWN_FACT and known is not None:
-            return known_in_words(known, node)
+        if tree == KNOWN_FACT and background is not None:
+            return known_in_words(background, node)
         if tree == NEW_PEOPLE:
             fewer, more = divmod(node, len(releases))
             return f"among those whom {shared.names[more]} has and {shared.names[fewer]} has not"

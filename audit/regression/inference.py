@@ -142,19 +142,19 @@ def values_of(
     step: Step = silent,
     *,
     training: Mapping[str, float] = MappingProxyType({}),
-    known: KnownNumbers | None = None,
+    background: KnownNumbers | None = None,
 ) -> ValueBounds | Undetermined:
     """Return between which ends each person's number lies, or why that is not known.
 
     The adversary knows who is in which leaf, how many people there are, and the range and the step of the table's
     values: the worst case. Whatever uses the choice of splits is left out. ``training`` are settings that the file may
     withhold and the adversary knows; where neither tells them, those that the library takes by itself are tried.
-    ``known`` are numbers of people that the adversary has from elsewhere. ``clock`` bounds how long other tables are
-    looked for.
+    ``background`` are numbers of people that the adversary has from elsewhere. ``clock`` bounds how long other tables
+    are looked for.
     """
     with step("turning leaf values back into sums of numbers"):
         used = max(1, MOST_ENTRIES // max(len(population.counts), 1))
-        facts = () if known is None else (known,)
+        facts = () if background is None else (background,)
         found = sums_with_rows(forest, population, training, used, parts_of(facts))
         if isinstance(found, Undetermined):
             return found

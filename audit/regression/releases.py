@@ -60,7 +60,7 @@ class HeldNumbers:
     forest: Forest
     population: Population
     training: Mapping[str, float] = field(default_factory=dict)
-    known: KnownNumbers | None = None
+    background: KnownNumbers | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -117,9 +117,9 @@ def _joined(
 ) -> AllNumbers | Undetermined:
     stops = [_lifted(shared, number, held_numbers) for number, held_numbers in enumerate(held)]
     facts = [
-        held_numbers.known.of_groups(places)
+        held_numbers.background.of_groups(places)
         for held_numbers, places in zip(held, shared.places, strict=True)
-        if held_numbers.known is not None
+        if held_numbers.background is not None
     ]
     cells = cells_of(np.concatenate(stops), shared.counts, parts=parts_of(facts))
     scale = scale_of(numbers)
