@@ -40,7 +40,7 @@ OFFLINE = {
 }
 """What installs treewarden alone, beside the libraries of this interpreter: the same steps, without the registries."""
 ACTION = yaml.safe_load((places.ROOT / "action.yml").read_text("utf-8"))
-STEPS = ACTION["runs"]["steps"]
+STEPS = [step for step in ACTION["runs"]["steps"] if "run" in step]
 
 needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 needs_bash = pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed")
@@ -151,6 +151,20 @@ def test_the_steps_of_the_action_annotate_sum_up_and_end_with_the_gate_s_code(
     assert ("::error file=models/flu.pmml,line=" in done.stdout) == (code == 1)
 
 
+def test_the_action_keeps_the_results_of_the_gate_between_runs():
+    names = [step["name"] for step in ACTION["runs"]["steps"]]
+    assert names == ["Install treewarden", "Restore results", "Gate", "Save results"]
+    _, restore, gate, save = ACTION["runs"]["steps"]
+    assert restore["uses"].startswith("actions/cache/restore@")
+    assert save["uses"].startswith("actions/cache/save@")
+    assert restore["with"]["key"] == save["with"]["key"]
+    assert restore["with"]["key"].startswith(restore["with"]["restore-keys"])
+    folder = restore["with"]["path"].removeprefix("${{ runner.temp }}/")
+    assert save["with"]["path"] == restore["with"]["path"]
+    assert f'TREEWARDEN_CACHE="$RUNNER_TEMP/{folder}"' in gate["run"]
+    assert ("always()" in save["if"], "always()" in restore["if"]) == (True, False)
+
+
 @needs_bash
 def test_the_action_asks_a_service_about_one_file_where_one_is_named(tmp_path):
     program = tmp_path / "treewarden" / "bin" / "treewarden"
@@ -190,7 +204,7 @@ def test_the_action_hands_its_inputs_over_in_the_environment_and_never_in_its_sc
     for step in STEPS:
         assert "${{" not in step["run"]
     asked = {text for step in STEPS for text in step.get("env", {}).values()}
-    assert asked == {f"${{{{ inputs.{name} }}}}" for name in ACTION["inputs"]}
+    assert asked == {f"${{{{ inputs.{name} }}}}" for name in ACTION["inputs"] if name != "cache"}
 
 
 def test_the_image_is_linted():

@@ -387,6 +387,9 @@ class _Applying:
     def _may(self, waiver: Waiver, finding: Finding) -> bool:
         """Return whether a clause may be waived in the whole model."""
         self.needed.add(waiver.number)
+        verdicts = [finding.verdict, *(verdict_at(finding, place) for place in finding.places)]
+        if waiver.undecided:
+            return self._may_stay_open(waiver, finding, max(verdicts), finding.reading)
         broken = {place.leaf for place in finding.places}
         if is_listed(finding) and broken != self._model.leaves:
             named = sorted(broken)
@@ -399,7 +402,6 @@ class _Applying:
             return False
         if self._is_outgrown(waiver, finding, finding.reading):
             return False
-        verdicts = [finding.verdict, *(verdict_at(finding, place) for place in finding.places)]
         return self._is_decided(waiver, finding, Verdict.UNDETERMINED not in verdicts)
 
     def _at(self, finding: Finding, place: Location, by_leaf: dict[str, Waiver]) -> Accepted | None:
@@ -407,10 +409,30 @@ class _Applying:
         if waiver is None:
             return None
         self.needed.add(waiver.number)
+        if waiver.undecided:
+            verdict = verdict_at(finding, place)
+            is_fine = self._may_stay_open(waiver, finding, verdict, reading_at(place))
+            return self._said(waiver) if is_fine else None
         if self._is_outgrown(waiver, finding, reading_at(place)):
             return None
         is_decided = verdict_at(finding, place) is not Verdict.UNDETERMINED
         return self._said(waiver) if self._is_decided(waiver, finding, is_decided) else None
+
+    def _may_stay_open(
+        self, waiver: Waiver, finding: Finding, verdict: Verdict, reading: Reading
+    ) -> bool:
+        """Return whether a waiver accepts that something is not decided; say so where it may not, or is decided now."""
+        if verdict is Verdict.FAIL:
+            problem = (
+                f"{finding.clause!r} fails in {waiver.where}, and it accepts only that this was not decided; "
+                f"{waiver.owner} answers for it ({waiver.ticket})"
+            )
+            self._tell(WaiverFault(OUTGROWN, waiver, problem))
+            return False
+        if waiver.worst is not None and self._is_outgrown(waiver, finding, reading):
+            return False
+        is_forbidden = "undetermined" in self._settings.model_fields_set
+        return self._is_decided(waiver, finding, not is_forbidden)
 
     def _is_outgrown(self, waiver: Waiver, finding: Finding, reading: Reading) -> bool:
         """Return whether it is worse by now than what was waived; say so where it is."""
@@ -429,9 +451,10 @@ class _Applying:
         """Return whether it is known what is waived, or the pack lets the unknown be waived; say so where not."""
         if is_decided or self._settings.undetermined:
             return True
-        problem = (
-            f"{finding.clause!r} could not be decided in {waiver.where}, and the policy allows waivers only for "
-            "decided checks"
+        problem = f"{finding.clause!r} is not decided in {waiver.where}, and " + (
+            "the policy allows waivers only for decided checks (undetermined = false)"
+            if waiver.undecided
+            else "the waiver is only for a decided check; to accept it undecided, add undecided = true"
         )
         self._tell(WaiverFault(OPEN, waiver, problem))
         return False
@@ -441,8 +464,9 @@ class _Applying:
             self.told.append(told)
 
     def _said(self, waiver: Waiver) -> Accepted:
+        open_words = "not decided, and accepted as such: " if waiver.undecided else ""
         return Accepted(
             "waiver",
-            f"{waiver.reason} ({waiver.owner}, {waiver.ticket}; until {waiver.expires}; waiver {waiver.number} of "
-            f"{self._source})",
+            f"{open_words}{waiver.reason} ({waiver.owner}, {waiver.ticket}; until {waiver.expires}; "
+            f"waiver {waiver.number} of {self._source})",
         )

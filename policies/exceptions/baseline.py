@@ -22,6 +22,7 @@ from pydantic import (
 
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.locations import MOST_SPOTS
+from treewarden.audit.of_releases import is_adversary
 from treewarden.audit.reading import Interval, Reading, Undetermined, exactly
 from treewarden.policies.exceptions.apply_waivers import (
     group_of,
@@ -39,7 +40,9 @@ from treewarden.policies.judging.decision import (
     Decision,
     Finding,
     Location,
+    PlaceGroup,
 )
+from treewarden.policies.judging.place_groups import PEOPLE
 from treewarden.policies.rules import rules
 from treewarden.policies.verdict import Severity, Verdict
 from treewarden.ppdm_models.errors import BaselineError
@@ -173,12 +176,17 @@ def model_baseline(decision: Decision, under: Circumstances) -> ModelBaseline:
             baseline_readings.append(
                 _baseline_reading(finding.key, "", finding.verdict, finding.reading)
             )
-        for leaf, places in groups_of(finding).items():
-            if any(place.accepted is None or place.accepted.by != "waiver" for place in places):
-                notes = notes_of(finding, places)
-                read = at_worst(finding, places)
+        for group in place_groups(finding):
+            if _is_known_again(finding, group) and not _is_waived(finding, group.leaf):
                 baseline_readings.append(
-                    _baseline_reading(finding.key, leaf, *read, len(places), notes)
+                    _baseline_reading(
+                        finding.key,
+                        group.leaf,
+                        group.verdict,
+                        _reading_of(group),
+                        group.places,
+                        group.notes,
+                    )
                 )
     times = Counter(
         (baseline_reading.clause, baseline_reading.leaf) for baseline_reading in baseline_readings
@@ -189,6 +197,39 @@ def model_baseline(decision: Decision, under: Circumstances) -> ModelBaseline:
         if times[baseline_reading.clause, baseline_reading.leaf] == 1
     )
     return ModelBaseline(circumstances=under, findings=tuple(once))
+
+
+def place_groups(finding: Finding) -> tuple[PlaceGroup, ...]:
+    """Return the places that break a clause by what they are in any audit: all, though not all may be listed."""
+    return finding.groups or tuple(
+        _group(finding, leaf, places) for leaf, places in groups_of(finding).items()
+    )
+
+
+def _group(finding: Finding, leaf: str, places: list[Location]) -> PlaceGroup:
+    verdict, reading = at_worst(finding, places)
+    ends = (
+        (math.nan, math.nan) if isinstance(reading, Undetermined) else (reading.low, reading.high)
+    )
+    return PlaceGroup(leaf, len(places), verdict, *ends, notes_of(finding, places))
+
+
+def _reading_of(group: PlaceGroup) -> Reading:
+    if math.isnan(group.low) or math.isnan(group.high):
+        return Undetermined("not told")
+    return Interval(group.low, group.high)
+
+
+def _is_known_again(finding: Finding, group: PlaceGroup) -> bool:
+    """Return whether what a group is can be told in another audit: people in no leaf are, of adversaries alone."""
+    return not group.leaf.startswith(PEOPLE) or is_adversary(finding.of)
+
+
+def _is_waived(finding: Finding, leaf: str) -> bool:
+    """Return whether all places of a leaf that are listed are waived: a waiver is of all the leaf."""
+    places = [place for place in finding.places if group_of(finding, place) == leaf]
+    accepted = [place.accepted for place in places]
+    return bool(places) and all(each is not None and each.by == "waiver" for each in accepted)
 
 
 def notes_of(finding: Finding, places: list[Location]) -> tuple[str, ...]:
@@ -365,24 +406,32 @@ def _hidden(finding: Finding, old: ModelBaseline) -> Finding:
     is_known = before is not None and not _is_worse(
         finding, finding.verdict, finding.reading, before
     )
+    groups = place_groups(finding)
     fine = {
-        leaf
-        for leaf, places in groups_of(finding).items()
-        if leaf in baseline_readings and _is_as_before(finding, places, baseline_readings[leaf])
+        group.leaf
+        for group in groups
+        if group.leaf in baseline_readings
+        and _is_known_again(finding, group)
+        and _is_as_before(finding, group, baseline_readings[group.leaf])
     }
     if not finding.places:
         return replace(finding, accepted=finding.accepted or (KNOWN if is_known else None))
-    whole = len(finding.places) < MOST_SPOTS and (is_known or is_listed(finding))
+    if finding.groups:  # not all places are listed, and all are counted
+        whole = is_known and len(fine) == len(groups)
+        known = fine | ({group_of(finding, place) for place in finding.places} if whole else set())
+    else:
+        whole = len(finding.places) < MOST_SPOTS and (is_known or is_listed(finding))
+        known = fine
     return with_places(
-        finding, lambda place: KNOWN if group_of(finding, place) in fine else None, whole
+        finding, lambda place: KNOWN if group_of(finding, place) in known else None, whole
     )
 
 
-def _is_as_before(finding: Finding, places: list[Location], known: BaselineReading) -> bool:
-    verdict, reading = at_worst(finding, places)
-    is_same = notes_of(finding, places) == known.notes
+def _is_as_before(finding: Finding, group: PlaceGroup, known: BaselineReading) -> bool:
     return (
-        is_same and len(places) <= known.places and not _is_worse(finding, verdict, reading, known)
+        group.notes == known.notes
+        and group.places <= known.places
+        and not _is_worse(finding, group.verdict, _reading_of(group), known)
     )
 
 

@@ -8,7 +8,15 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, StrictStr, ValidationError, field_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    StrictBool,
+    StrictStr,
+    ValidationError,
+    field_validator,
+)
 
 from treewarden.ppdm_models.errors import WaiverError
 
@@ -22,6 +30,7 @@ WANTED = {
     "owner": "a text: the responsible person",
     "ticket": "a text: where it was decided",
     "expires": "the last day on which it is valid, as 2026-01-31 without quotes",
+    "undecided": "true, to accept that the check is not decided and nothing else",
     "worst": "a number: the value that is accepted, so that a worse one counts again",
     "granted": "the day on which it was granted, as 2026-01-31 without quotes",
 }
@@ -31,7 +40,8 @@ class Waiver(BaseModel):
     """One waiver. It holds to the end of the day ``expires``; ``number`` counts the waivers of the file, from 1.
 
     It is for one leaf, by its fingerprint, or for the whole of one model file, by its digest; for any model, or for one
-    by name. With ``worst``, what reads worse counts again.
+    by name. With ``worst``, what reads worse counts again. One that is ``undecided`` accepts that nobody knows whether
+    the clause holds, and nothing that is known to break it.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -45,6 +55,7 @@ class Waiver(BaseModel):
     leaf: Annotated[StrictStr, Field(pattern=r"^([0-9a-f]{24}(#([2-9]|[1-9][0-9]+))?)?$")] = ""
     digest: Annotated[StrictStr, Field(pattern=r"^(sha256:[0-9a-f]{64})?$")] = ""
     model: Text | None = None
+    undecided: StrictBool = False
     worst: Annotated[float, Field(strict=True, allow_inf_nan=False)] | None = None
     number: int = Field(default=0, exclude=True)
 

@@ -57,6 +57,22 @@ class Location:
 
 
 @dataclass(frozen=True, slots=True)
+class PlaceGroup:
+    """All places of one leaf that do not pass: how many, the worst verdict, and the worst ends of what was read.
+
+    ``leaf`` is its fingerprint; of people who are in no leaf it is a digest of all that is read of them. ``notes`` is a
+    digest of what measures read there where several make up the clause.
+    """
+
+    leaf: str
+    places: int
+    verdict: Verdict
+    low: float
+    high: float
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class ClausePiece:
     """An atom of a combined clause, and what it reads of the model as a whole."""
 
@@ -96,7 +112,8 @@ class Finding:
     A finding about the evidence itself (the file contradicts itself or the table) requires no measure and has no limit.
     What is ``accepted`` as a whole stays visible and no longer counts. ``guidance`` is what the clause says that it
     serves. A combined clause has ``pieces``, its atoms; its reading is how many places break it. ``of`` names the
-    release that it is about, where that is not the model of the audit: no waiver reaches it.
+    release that it is about, where that is not the model of the audit: no waiver reaches it. Where ``places`` were cut,
+    ``groups`` count all of them.
     """
 
     clause: str
@@ -112,6 +129,7 @@ class Finding:
     guidance: tuple[Guidance, ...] = ()
     pieces: tuple[ClausePiece, ...] = ()
     of: str = ""
+    groups: tuple[PlaceGroup, ...] = ()
 
     @property
     def key(self) -> str:

@@ -35,8 +35,10 @@ from treewarden.policies.judging.decision import (
     Finding,
     LeafNames,
     Location,
+    PlaceGroup,
 )
 from treewarden.policies.judging.figures import figure, recorded_span, span
+from treewarden.policies.judging.place_groups import groups_of_reading, groups_of_scope
 from treewarden.policies.rules import rules
 from treewarden.policies.verdict import Verdict, worst
 from treewarden.policies.words import capital
@@ -70,11 +72,26 @@ def finding_of(
     )
     make = _combined if clause.is_combined else _atomic
     finding = make(exposure, clause, clause_evaluation, names, is_late=is_late)
+    groups: tuple[PlaceGroup, ...] = ()
+    if names is not None and len(finding.places) >= MOST_SPOTS:
+        groups = _groups(exposure.evidence, clause, clause_evaluation, names)
     return replace(
         finding,
+        groups=groups,
         message=" ".join([finding.message, *_assumed(exposure, clause, base)]),
         why=" ".join([*([clause.why] if clause.why else []), *loosened(clause)]),
         guidance=clause.guidance,
+    )
+
+
+def _groups(
+    evidence: Evidence, clause: Clause, evaluation: ClauseEvaluation, names: LeafNames
+) -> tuple[PlaceGroup, ...]:
+    """Return how many places do not pass in each leaf, as not all of them are listed."""
+    if is_plain(clause):
+        return groups_of_reading(clause, evidence, names)
+    return groups_of_scope(
+        clause, evaluation, evidence, names, lambda at: _read_at(clause, evaluation, at)
     )
 
 

@@ -8,7 +8,12 @@ from treewarden.policies.verdict import Severity, counts
 from treewarden.reports.building.redacted import OUTCOME
 from treewarden.reports.document.document import Document
 from treewarden.reports.document.gate import ClauseOutcome, Entry, Gate, Outcome, Result, Rule
-from treewarden.reports.document.names import finding_id, its_own_words, without_counts
+from treewarden.reports.document.names import (
+    accepted_undecided,
+    finding_id,
+    its_own_words,
+    without_counts,
+)
 from treewarden.reports.document.parts import Accepted, Finding, Place
 from treewarden.reports.document.words import counted
 
@@ -126,6 +131,13 @@ def _headline(document: Document) -> str:
     ]
     accepted = sum(finding.verdict != "PASS" and finding.accepted is not None for finding in judged)
     beside = f"; {counted(accepted, 'check', 'checks')} accepted" if accepted else ""
+    undecided_checks = accepted_undecided(
+        [
+            finding.model_copy(update={"accepted": _public_acceptance(finding.accepted)})
+            for finding in judged
+        ]
+    )
+    beside += "".join(f"; {words}" for words in undecided_checks)
     if document.verdict == "PASS":
         return f"all {'other ' if accepted else ''}required checks passed{beside}"
     if not broken:

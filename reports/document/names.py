@@ -31,6 +31,15 @@ def its_own_words(found: Finding) -> str | None:
     return found.message if is_of_nobody else None
 
 
+def accepted_undecided(findings: Sequence[Finding]) -> tuple[str, ...]:
+    """Return the clauses that are not decided and accepted all the same, each with who accepted it, why, until when."""
+    return tuple(
+        f"{finding.clause}: {finding.accepted.reason}"
+        for finding in findings
+        if finding.verdict == "UNDETERMINED" and finding.accepted is not None
+    )
+
+
 # One line that says which columns were assumed known and not judged: names first, the rest of many counted.
 
 NONE_TESTED = "nothing: the model tests no column"

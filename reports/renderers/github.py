@@ -6,7 +6,13 @@ from collections.abc import Iterator, Sequence
 
 from treewarden.reports.document.gate import Gate
 from treewarden.reports.document.words import counted, printable
-from treewarden.reports.figures.gate_rows import GateRow, gate_rows, in_words, open_and_accepted
+from treewarden.reports.figures.gate_rows import (
+    FIRST_LINE,
+    GateRow,
+    gate_rows,
+    in_words,
+    open_and_accepted,
+)
 from treewarden.reports.renderers import GateRenderer
 
 SHOWN = 10
@@ -16,7 +22,7 @@ TITLE = "treewarden"
 
 
 class GithubRenderer(GateRenderer):
-    """The worst of each kind first, at most ten; where there are more, the tenth says how many.
+    """At most ten of a kind; where there are more, one line for each model comes first, and the tenth counts the rest.
 
     All findings stand in the log, folded. What was accepted, or is only a note, is a notice.
     """
@@ -42,15 +48,49 @@ def _kind(row: GateRow) -> str:
 
 
 def _annotations(kind: str, rows: Sequence[GateRow]) -> Iterator[str]:
-    shown = rows if len(rows) <= SHOWN else rows[: SHOWN - 1]
-    for row in shown:
-        title = f"{TITLE}: {row.rule_id}"
-        place = f"file={_property(row.entry.file)},line={row.line}"
-        yield f"::{kind} {place},title={_property(title)}::{_data(_row_message(row))}"
-    left = len(rows) - len(shown)
-    if left:
-        said = f"{counted(left, f'more {kind}', f'more {kind}s')}; the log has all"
-        yield f"::{kind} title={_property(TITLE)}::{_data(said)}"
+    """Yield all where they fit; else for each model its only row or one line over all its rows, then details."""
+    models: dict[tuple[str, str], list[GateRow]] = {}
+    for row in rows:
+        models.setdefault((row.entry.name, row.entry.file), []).append(row)
+    if len(models) == 1 or len(rows) <= SHOWN:
+        heads, details = [], [_annotation(kind, row) for row in rows]
+    else:
+        heads = [_head(kind, own) for own in models.values()]
+        several = [own for own in models.values() if len(own) > 1]
+        details = [_annotation(kind, row) for row in _in_turn(several)]
+    lines = heads + details
+    shown = lines if len(lines) <= SHOWN else lines[: SHOWN - 1]
+    yield from shown
+    hidden = len(lines) - len(shown)
+    if hidden:
+        words = f"{counted(hidden, f'more {kind}', f'more {kind}s')}; the log has all"
+        if len(shown) < len(heads):
+            models_left = counted(len(heads) - len(shown), "more model", "more models")
+            words = f"{models_left} with {kind}s; the log has all"
+        yield f"::{kind} title={_property(TITLE)}::{_data(words)}"
+
+
+def _in_turn(models: Sequence[Sequence[GateRow]]) -> Iterator[GateRow]:
+    """Yield the first row of each model, then the second of each, and so on."""
+    for place in range(max(map(len, models), default=0)):
+        yield from (rows[place] for rows in models if place < len(rows))
+
+
+def _head(kind: str, rows: Sequence[GateRow]) -> str:
+    """Return the annotation of one model: its only row, or what its rows come to."""
+    first = rows[0]
+    if len(rows) == 1:
+        return _annotation(kind, first)
+    place = f"file={_property(first.entry.file)},line={FIRST_LINE}"
+    title = f"{TITLE}: {first.entry.outcome}"
+    words = f"{first.entry.headline} ({counted(len(rows), kind, f'{kind}s')})"
+    return f"::{kind} {place},title={_property(title)}::{_data(words)}"
+
+
+def _annotation(kind: str, row: GateRow) -> str:
+    title = f"{TITLE}: {row.rule_id}"
+    place = f"file={_property(row.entry.file)},line={row.line}"
+    return f"::{kind} {place},title={_property(title)}::{_data(_row_message(row))}"
 
 
 def _assumed(gate: Gate) -> Iterator[str]:

@@ -11,6 +11,7 @@ import pytest
 
 import treewarden as tw
 from tests.kit.forests import by_sex, forest, stump
+from tests.treewarden.conftest import CLAUSE
 from treewarden.api.messages import ArgumentError
 from treewarden.audit.options import AuditOptions
 from treewarden.jobs.audit_inputs import Request
@@ -270,3 +271,40 @@ def test_a_table_with_another_person_in_the_leaf_is_a_table_that_the_file_contra
     given = waivers(files, for_leaf(*broken(files)))
     files.table.write_text(files.table.read_text() + "60,M,yes\n")
     assert audit(files, "--waivers", given).exit_code == 4
+
+
+# More places than a report lists.
+
+MANY = """<?xml version="1.0" encoding="UTF-8"?>
+<PMML xmlns="http://www.dmg.org/PMML-4_4" version="4.4">
+  <Header/>
+  <DataDictionary>
+    <DataField name="age" optype="continuous" dataType="double"/>
+    <DataField name="flu" optype="categorical" dataType="string"><Value value="no"/><Value value="yes"/></DataField>
+  </DataDictionary>
+  <TreeModel functionName="classification" splitCharacteristic="binarySplit">
+    <MiningSchema><MiningField name="age"/><MiningField name="flu" usageType="target"/></MiningSchema>
+    <Node id="0" score="no"><True/>
+      <Node id="1" score="no"><SimplePredicate field="age" operator="lessThan" value="700"/></Node>
+      <Node id="2" score="yes"><SimplePredicate field="age" operator="greaterOrEqual" value="700"/></Node>
+    </Node>
+  </TreeModel>
+</PMML>
+"""
+
+
+def test_a_baseline_that_was_just_written_is_green_however_many_places_break_a_clause(files):
+    files.model.write_text(MANY)
+    people = [f"{age},{'no' if age < 700 else 'yes'}" for age in range(1400) for _ in range(2)]
+    files.table.write_text("\n".join(["age,flu", *people, ""]))
+    policy = files.folder / "sure.toml"
+    clause = {"name": "sure", "measure": "disclosure", "rule": "at_most", "limit": 0.3}
+    policy.write_text(CLAUSE.format(**clause))
+    baseline = files.folder / "b.json"
+    fixed = ("--policy", policy, "--no-worlds", "-q")
+    assert files.run("audit", *fixed, "--write-baseline", baseline).exit_code == 1
+    found = json.loads(baseline.read_text())["models"][files.model.name]["findings"]
+    assert sorted(each["places"] for each in found) == [0, 700, 700]
+    assert files.run("audit", *fixed, "--baseline", baseline).exit_code == 0
+    files.table.write_text(files.table.read_text() + "5000,yes\n")
+    assert files.run("audit", *fixed, "--baseline", baseline).exit_code == 1

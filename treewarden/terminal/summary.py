@@ -9,6 +9,7 @@ from treewarden.audit.locations import MOST_SPOTS
 from treewarden.audit.measures import measures
 from treewarden.policies.judging.figures import figure
 from treewarden.reports.document.document import Document
+from treewarden.reports.document.names import accepted_undecided
 from treewarden.reports.document.parts import Finding, Number, Place, Value
 from treewarden.reports.document.words import (
     WIDTH,
@@ -82,6 +83,10 @@ def _opening(document: Document) -> Iterator[str]:
         alone = ", as far as its file tells the truth" if document.basis == "file" else ""
         but = ", but for what is accepted" if any(f.accepted for f in document.findings) else ""
         yield f"PASS: {name} meets {policy}{but}{alone}."
+        for words in accepted_undecided(document.findings):
+            yield from wrapped(
+                f"Accepted by somebody, not passed: {printable(words)}.", "  ", "    "
+            )
     elif document.verdict == "FAIL":
         yield f"FAIL: Do not publish {name}."
     else:

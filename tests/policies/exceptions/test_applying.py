@@ -140,6 +140,41 @@ def test_what_could_not_be_told_at_all_is_not_waived():
     assert told(found) == ["waiver-undetermined"]
 
 
+def test_what_is_not_decided_is_accepted_by_a_waiver_that_says_so():
+    decision, model = decided(SURE, posterior=Undetermined("the solver stalled"))
+    open_ = {"clause": SURE.clauses[0].id, **WHOLE, "undecided": True}
+    found = waived(decision, model, open_)
+    assert found.verdict is Verdict.PASS
+    (finding,) = found.findings
+    assert finding.verdict is Verdict.UNDETERMINED
+    assert finding.accepted.reason.startswith("not decided, and accepted as such: agreed with")
+    assert "A. Owner, T-1; until 2026-01-31" in finding.accepted.reason
+    late = waived(decision, model, {**open_, "expires": TODAY - timedelta(days=1)})
+    assert (late.verdict, told(late)) == (Verdict.FAIL, ["waiver-expired"])
+
+
+def test_a_policy_may_forbid_that():
+    settings = Settings(undetermined=False)
+    strict = SURE.model_copy(update={"waivers": settings})
+    assert strict.digest == SURE.digest  # what was written under it stays valid
+    decision, model = decided(strict, posterior=Undetermined("the solver stalled"))
+    found = waived(decision, model, {"clause": SURE.clauses[0].id, **WHOLE, "undecided": True})
+    assert (found.verdict, told(found)) == (Verdict.UNDETERMINED, ["waiver-undetermined"])
+
+
+@pytest.mark.parametrize("by_leaf", [True, False])
+def test_a_waiver_of_what_is_not_decided_accepts_nothing_that_fails(by_leaf):
+    low, high = [[0.9, 0.1], [0.7, 0.3]], [[0.9, 0.1], [0.9, 0.3]]
+    decision, model = decided(SURE, flat_tree([[9, 1]] * 2), posterior=bounds(low, high))
+    clause = SURE.clauses[0].id
+    targets = [{"leaf": leaf} for leaf in leaves(decision, clause)] if by_leaf else [WHOLE]
+    changes = [{"clause": clause, "undecided": True, **target} for target in targets]
+    found = waived(decision, model, *changes)
+    assert (found.verdict, told(found)) == (Verdict.FAIL, ["waiver-outgrown"])
+    assert found.findings[-1].accepted is None
+    assert sum(place.accepted is not None for place in found.findings[-1].places) == by_leaf
+
+
 def test_a_file_that_the_table_contradicts_is_never_waived():
     evidence = evidence_of(TREE)
     dropped = DroppedRow("leaf_label", "tree: node 'leaf 1'", "says 5, the table has 4", True)

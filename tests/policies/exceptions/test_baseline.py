@@ -26,7 +26,7 @@ from treewarden.policies.exceptions.baseline import (
     read_baseline,
     write_baseline,
 )
-from treewarden.policies.judging.decision import ClauseRequirement
+from treewarden.policies.judging.decision import ClauseRequirement, PlaceGroup
 from treewarden.policies.judging.judge import judge
 from treewarden.policies.verdict import Verdict
 from treewarden.ppdm_models.errors import BaselineError
@@ -144,6 +144,44 @@ def test_places_that_may_have_been_cut_are_never_all():
     many = replace(finding, places=(finding.places[0],) * MOST_SPOTS)
     cut = replace(decision, findings=(many,))
     assert held(cut, baseline_of(cut)).verdict is Verdict.FAIL
+
+
+def cut(decision, *groups):
+    """Return a decision whose finding has more places than are listed, all of them counted in groups."""
+    finding = decision.findings[0]
+    many = replace(finding, places=(finding.places[0],) * MOST_SPOTS, groups=groups)
+    return replace(decision, findings=(many,))
+
+
+def test_where_places_were_cut_all_are_counted_and_none_may_be_worse():
+    decision, _ = decided()
+    leaf = decision.findings[0].places[0].leaf
+    known = PlaceGroup(leaf, 1200, Verdict.FAIL, 0.9, 1.0)
+    other = replace(known, leaf="0" * 24, places=7)
+    baseline = baseline_of(cut(decision, known, other))
+    found = held(cut(decision, known, other), baseline)
+    assert found.verdict is Verdict.PASS
+    assert found.findings[0].accepted.by == "baseline"
+    for better in ((known,), (replace(known, places=1100, low=0.95), other)):
+        assert held(cut(decision, *better), baseline).verdict is Verdict.PASS
+    for worse in (
+        (replace(known, places=1201), other),
+        (replace(known, low=0.8), other),
+        (replace(known, verdict=Verdict.UNDETERMINED), other),
+        (replace(known, notes=("another",)), other),
+        (known, other, replace(other, leaf="1" * 24)),
+        (known, replace(other, leaf="profiles 0")),
+        (),
+    ):
+        assert held(cut(decision, *worse), baseline).verdict is Verdict.FAIL
+
+
+def test_where_places_were_cut_people_in_no_leaf_are_known_of_adversaries_alone():
+    decision, _ = decided()
+    people = PlaceGroup("profiles 0", 1200, Verdict.FAIL, 0.9, 1.0)
+    plain, of_one = cut(decision, people), cut(of_somebody(decision), people)
+    assert held(plain, baseline_of(plain)).verdict is Verdict.FAIL
+    assert held(of_one, baseline_of(of_one)).verdict is Verdict.PASS
 
 
 @pytest.mark.parametrize(

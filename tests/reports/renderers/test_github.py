@@ -1,4 +1,4 @@
-"""Workflow commands: escaped as the runner reads them, the worst first, at most ten of a kind."""
+"""Workflow commands: escaped as the runner reads them, at most ten of a kind, for all models."""
 
 import re
 
@@ -15,11 +15,10 @@ def annotations(gate, kind="error"):
     return [line for line in lines(gate) if line.startswith(f"::{kind} ")]
 
 
-def test_a_finding_is_an_annotation_at_its_line(gate):
-    assert any(
-        each.startswith("::error file=models/loan.pmml,line=11,title=treewarden%3A 0-k_anonymity::")
-        for each in annotations(gate)
-    )
+def test_a_finding_is_an_annotation_at_its_line():
+    shown = annotations(fails_in_many_leaves(3, models=2))
+    assert shown[1].startswith("::error file=m0.pmml,line=11,title=treewarden%3A smallest-leaf::")
+    assert len(shown) == 6
 
 
 def test_ten_of_a_kind_are_shown_the_last_saying_how_many_more_there_are():
@@ -53,3 +52,29 @@ def test_no_name_makes_a_command_of_its_own(hostile_gate):
         is_ours = re.match(r"::(error|warning|notice) |::group::All findings$|::endgroup::$", line)
         assert is_ours or not line.lstrip().startswith("::")
         assert is_ours or "##[" not in line
+
+
+def test_each_model_has_a_line_before_details_of_any():
+    shown = annotations(fails_in_many_leaves(20, models=4))
+    assert len(shown) == 10
+    for model, line in enumerate(shown[:4]):
+        assert line == (
+            f"::error file=m{model}.pmml,line=1,title=treewarden%3A FAIL::"
+            "1 required check failed: smallest-leaf (20 errors)"
+        )
+    assert [line.split(",")[0] for line in shown[4:9]] == [
+        f"::error file=m{model}.pmml" for model in (0, 1, 2, 3, 0)
+    ]
+    assert shown[-1] == "::error title=treewarden::75 more errors; the log has all"
+
+
+def test_the_only_finding_of_a_model_is_its_line():
+    shown = annotations(fails_in_many_leaves(1, models=3))
+    assert len(shown) == 3
+    assert all("smallest-leaf::" in line for line in shown)
+
+
+def test_more_models_than_lines_are_counted():
+    shown = annotations(fails_in_many_leaves(2, models=14))
+    assert len(shown) == 10
+    assert shown[-1] == "::error title=treewarden::5 more models with errors; the log has all"

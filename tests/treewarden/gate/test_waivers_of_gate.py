@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-from datetime import date
+from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
@@ -141,3 +142,28 @@ def test_waivers_beside_the_configuration_need_no_naming(repository):
     outcome = repository.run()
     assert outcome.exit_code == 4
     assert "treewarden-waivers.toml" in outcome.output
+
+
+def test_what_was_accepted_undecided_says_by_whom_why_and_until_when(repository):
+    digest = hashlib.sha256(repository.model().read_bytes()).hexdigest()
+    until = datetime.now(UTC).date() + timedelta(days=30)
+    text = (repository.folder / "lenient.toml").read_text().replace("lenient", "open")
+    clause = text.replace("k_anonymity", "certain_disclosure").replace("at_least", "at_most")
+    repository.write("open.toml", clause.replace("limit = 5", "limit = 0"))
+    repository.configure(
+        '[[model]]\npath = "models/flu.pmml"\ntable = "people.csv"\nsensitive = "flu"\n'
+        'policy = "open.toml"\nworlds = false\n'
+    )
+    assert repository.run("-q", "--no-cache").exit_code == 3
+    repository.write(
+        "treewarden-waivers.toml",
+        f'[[waiver]]\nclause = "the-one"\ndigest = "sha256:{digest}"\nundecided = true\n'
+        f'reason = "no time to prove it"\nowner = "R. Weiss"\nticket = "DP-1"\nexpires = {until}\n',
+    )
+    outcome = repository.run("-q")
+    said = " ".join(outcome.stdout.split())
+    assert outcome.exit_code == 0
+    assert (
+        "1 check accepted; the-one: not decided, and accepted as such: no time to prove it" in said
+    )
+    assert f"(R. Weiss, DP-1; until {until};" in said
