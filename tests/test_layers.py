@@ -66,7 +66,6 @@ audit/regression
 audit/partial/fitting
 audit/partial
 audit/partial/attributes
-audit/divergence.py
 audit/randomised
 audit/evidence.py
 audit/measures
@@ -111,6 +110,7 @@ treewarden/terminal
 treewarden/jobs
 treewarden/jobs/policies
 treewarden/jobs/attesting
+treewarden/jobs/tables
 treewarden/jobs/gate
 treewarden/jobs/randomised
 treewarden/jobs/vertical

@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from treewarden.audit.divergence import individual_divergences
+from treewarden.audit.entropy.divergence import individual_divergences
 from treewarden.audit.evidence import Evidence
 from treewarden.audit.locations import people, worst_spots
 from treewarden.audit.measures import EvidenceSource, Measure, Parameters, PerPlace

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from treewarden.audit.consistent_tables.result import ConsistentTables
-from treewarden.audit.divergence import individual_divergences
+from treewarden.audit.entropy.divergence import individual_divergences
 from treewarden.audit.entropy.posterior import Posterior
 from treewarden.audit.evidence import Evidence
 from treewarden.audit.population.target import label_of

@@ -20,11 +20,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from treewarden.reports.document.words import printable
-from treewarden.service.api._requests import the_principal, the_site
-from treewarden.service.auth.principal import Permission
-from treewarden.service.errors import InvalidError, NotSignedInError, ServiceError, TooManyError
-from treewarden.service.site import Site, Unit
-from treewarden.service.use_cases.idempotent import (
+from treewarden.service.api._idempotency import (
     LONGEST,
     WHERE,
     KeyClaim,
@@ -33,6 +29,10 @@ from treewarden.service.use_cases.idempotent import (
     give_back,
     keep,
 )
+from treewarden.service.api._requests import the_principal, the_site
+from treewarden.service.auth.principal import Permission
+from treewarden.service.errors import InvalidError, NotSignedInError, ServiceError, TooManyError
+from treewarden.service.site import Site, Unit
 
 MEDIA_TYPE = "application/problem+json"
 URN = "urn:treewarden:problem:"

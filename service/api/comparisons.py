@@ -10,7 +10,7 @@ from treewarden.service.api._requests import Reading, Who, reads
 from treewarden.service.auth.principal import Permission
 from treewarden.service.schemas.audits import AuditComparison
 from treewarden.service.schemas.base import Id
-from treewarden.service.use_cases.compare_audits import compare_audits
+from treewarden.service.use_cases.show_audit import compare_audits
 
 ROUTER = APIRouter(tags=["audits"])
 

@@ -24,8 +24,8 @@ from treewarden.service.schemas.base import Id
 from treewarden.service.schemas.tables import NewTable
 from treewarden.service.site import Site, Unit
 from treewarden.service.use_cases.blobs import Kind
-from treewarden.service.use_cases.compare_audits import compare_audits
 from treewarden.service.use_cases.repairs import start_repair, start_repair_with, take_proposal
+from treewarden.service.use_cases.show_audit import compare_audits
 
 ROUTER = APIRouter(tags=["pages"])
 KINDS: dict[str, Kind] = {"table_file": "table"}

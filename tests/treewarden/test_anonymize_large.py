@@ -13,8 +13,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.kit.run import run_command
-from treewarden.jobs import sorted_lines
-from treewarden.jobs.anonymizing import MISSING, GeneraliseRequest, read_subject, table_pieces
+from treewarden.jobs.tables import sorted_lines
+from treewarden.jobs.tables.anonymizing import (
+    MISSING,
+    GeneraliseRequest,
+    read_subject,
+    table_pieces,
+)
 from treewarden.ppdm_models.errors import TreewardenError
 from treewarden.ppdm_models.methods.generalise.lattice import (
     Lattice,

@@ -17,7 +17,7 @@ from treewarden.commands._common_options import (
     output_option,
     qi_option,
 )
-from treewarden.jobs.anonymizing import (
+from treewarden.jobs.tables.anonymizing import (
     GeneraliseRequest,
     TableToGeneralise,
     level_words,

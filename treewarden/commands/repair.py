@@ -21,7 +21,7 @@ from treewarden.jobs.auditing import CommandClock
 from treewarden.jobs.inputs import known_as, model_name, read
 from treewarden.jobs.next_steps import repair_next_steps
 from treewarden.jobs.repairing import Repaired, repair_file
-from treewarden.jobs.sanitizing import table_beside
+from treewarden.jobs.tables.sanitizing import table_beside
 from treewarden.policies.remedies._records import TableProposal
 from treewarden.policies.repair.attempts import SearchEnd
 from treewarden.policies.repair.holdout import Deadline, Given, holdout_of

@@ -20,8 +20,8 @@ from treewarden.commands._common_options import (
     output_option,
     qi_option,
 )
-from treewarden.jobs.memory_check import WORTH_SAYING, check_held, held_of
-from treewarden.jobs.sanitizing import (
+from treewarden.jobs.tables.memory_check import WORTH_SAYING, check_held, held_of
+from treewarden.jobs.tables.sanitizing import (
     SanitizeRequest,
     TableToSanitise,
     grown_from,

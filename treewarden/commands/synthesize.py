@@ -9,7 +9,12 @@ import click
 
 from treewarden.audit.population.population import build_population
 from treewarden.commands._common_options import FILE, FORCE, QUIET, output_option
-from treewarden.jobs.synthesizing import check_suffix, domains_from, shares_from, write_chunks
+from treewarden.jobs.tables.synthesizing import (
+    check_suffix,
+    domains_from,
+    shares_from,
+    write_chunks,
+)
 from treewarden.policies.pack import load_pack
 from treewarden.policies.remedies import NoProposal, remedies
 from treewarden.ppdm_models.errors import OutputError

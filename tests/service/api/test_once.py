@@ -7,10 +7,10 @@ import pytest
 from sqlalchemy import func, select, update
 
 from tests.kit.service.sites import add_account, add_organisation, add_token, open_client
+from treewarden.service.api._idempotency import GIVEN_UP, StoredAnswer, claim, keep
 from treewarden.service.database.tables import idempotency, model
 from treewarden.service.errors import ConflictError
 from treewarden.service.running import PREFIX
-from treewarden.service.use_cases.idempotent import GIVEN_UP, StoredAnswer, claim, keep
 
 PATH = f"{PREFIX}/models"
 KEY = {"Idempotency-Key": "one"}

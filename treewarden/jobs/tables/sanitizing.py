@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 import treewarden
-from treewarden.jobs.sorted_lines import TextColumn, sorted_lines
+from treewarden.jobs.tables.sorted_lines import TextColumn, sorted_lines
 from treewarden.policies.judging.clause_evaluation import Clauses
 from treewarden.policies.pack import Pack
 from treewarden.policies.remedies._records import TableProposal
