@@ -15,6 +15,7 @@ from treewarden.audit.facts.case import Case
 from treewarden.audit.facts.class_facts import InnerFacts, LeafFacts, inner_facts, leaf_facts
 from treewarden.audit.facts.grower import incomplete_records, stops_at_pure
 from treewarden.audit.facts.rows import LeftOut, Linear, Origin, WholeRecords
+from treewarden.audit.facts.weighed_rows import weighed_masses
 from treewarden.audit.knowledge.levels import LeafLevel
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import BoolArray
@@ -82,12 +83,12 @@ def _is_label_sure(case: Case, facts: LeafFacts) -> bool:
     """Whether a label is known to be that of some record: rows of ``leaf_label`` say so, and the true table agrees."""
     if not facts.node.is_leaf or case.tree.learner.weighs_classes:
         return False
-    here, truth = case.members.stops(facts.node.index), case.population.weighed_truth
+    here, truth = case.members.stops(facts.node.index), case.population.truth
     if incomplete_records(case)[here].any():
         return False
     if isinstance(truth, Undetermined):
         return True
-    masses = truth.take(here, axis=0).sum(axis=0)
+    masses = weighed_masses(case, here, truth)
     return bool(masses[facts.label] >= masses.max())
 
 

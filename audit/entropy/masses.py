@@ -11,7 +11,7 @@ from scipy import sparse
 from treewarden.audit.entropy.blocks import ViolatedCandidate
 from treewarden.audit.ipopt.program import SMALLEST_MASS, BlockProgram, SplitRows, SplitTerms
 from treewarden.audit.system.system import LeafKnowledge, complete
-from treewarden.ppdm_models.arrays import FloatArray, IndexArray
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 from treewarden.ppdm_models.tree.tree import Criterion
 
 # Collects the variables and rows of one program, one by one.
@@ -52,6 +52,22 @@ class ProgramBuilder:
         self.row_stops.append(len(self.row_variables))
         self.ends.append((low, high))
 
+    def groups(self, starts: FloatArray, records: FloatArray, kappa: IndexArray) -> IndexArray:
+        """Add masses (L, k), a row for the ``records`` (L,) of each group, and return their numbers (L, k)."""
+        groups, width = starts.shape
+        first = len(self.start)
+        numbers = np.arange(first, first + starts.size).reshape(groups, width)
+        self.lower.extend([SMALLEST_MASS] * starts.size)
+        self.upper.extend([np.inf] * starts.size)
+        self.start.extend(np.maximum(starts, SMALLEST_MASS).ravel().tolist())
+        self.scale.extend((records[:, None] * kappa).ravel().tolist())
+        stop = len(self.row_variables)
+        self.row_variables.extend(numbers.ravel().tolist())
+        self.row_weights.extend([1.0] * starts.size)
+        self.row_stops.extend(range(stop + width, stop + starts.size + 1, width))
+        self.ends.extend((size, size) for size in records.tolist())
+        return numbers
+
     def total(self, variables: Sequence[int], constant: float) -> int | None:
         """Return a variable that equals a sum of variables and a constant; None where nothing in it is free."""
         if not variables:
@@ -69,11 +85,14 @@ class ProgramBuilder:
     def members(self) -> sparse.csr_matrix:
         """Return the masses that each variable sums, shape (variables, masses)."""
         n, n_mass = len(self.start), len(self.scale)
-        found = [np.array([number], dtype=np.intp) for number in range(n_mass)]
+        sums: dict[int, IndexArray] = {}
         for number in range(n_mass, n):  # a total comes after all that it sums
-            found.append(np.concatenate([found[i] for i in self.parts[number]]))
-        ends = np.cumsum([0, *map(len, found)])
-        masses = np.concatenate(found) if found else np.zeros(0, dtype=np.intp)
+            parts = np.array(self.parts[number], dtype=np.intp)
+            inner = [sums[part] for part in parts[parts >= n_mass].tolist()]
+            sums[number] = np.concatenate([parts[parts < n_mass], *inner])
+        widths = np.concatenate([np.ones(n_mass, dtype=np.intp), [len(s) for s in sums.values()]])
+        masses = np.concatenate([np.arange(n_mass), *sums.values()])
+        ends = np.concatenate([[0], np.cumsum(widths)]).astype(np.intp)
         return sparse.csr_matrix((np.ones(len(masses)), masses, ends), shape=(n, n_mass))
 
     def program(self, criterion: Criterion) -> BlockProgram:
@@ -157,26 +176,19 @@ def make_cells(
     nodes = np.unique(lumping.leaf).tolist()
     pooled = {leaf: _pooled(knowledge[leaf], lumping) for leaf in nodes}
     most = {leaf: _most(knowledge[leaf], pooled[leaf], lumping) for leaf in nodes}
-    for lump, weight in enumerate(lumping.weight):
-        leaf_knowledge = pooled[int(lumping.leaf[lump])]
-        is_exact = leaf_knowledge.low == leaf_knowledge.high
-        if not np.isnan(lumping.proved[lump]).any():
-            fixed[lump] = lumping.proved[lump]
-            continue
-        possible = leaf_knowledge.high > 1e-9 * leaf_knowledge.records
-        is_alone = (lumping.kappa[possible] == 1).all()  # classes of a pool are free to differ
-        if lumps_in_leaf[leaf_knowledge.node] == 1 and is_exact.all() and is_alone:
-            fixed[lump] = leaf_knowledge.low
-            continue
-        if possible.sum() == 1 and is_alone:
-            fixed[lump, possible] = weight
-            continue
-        for pool in np.flatnonzero(possible):
-            cell[lump, pool] = build.variable(float(start[lump, pool]))
-            build.scale.append(float(weight * lumping.kappa[pool]))
-        build.row(
-            cell[lump, possible].tolist(), [1.0] * int(possible.sum()), float(weight), float(weight)
-        )
+    proved: BoolArray = np.asarray(~np.isnan(lumping.proved).any(axis=1))
+    fixed[proved] = lumping.proved[proved]
+    openness = {leaf: _openness(pooled[leaf], lumping, lumps_in_leaf) for leaf in nodes}
+    for lumps in _runs(lumping.leaf, proved):
+        leaf = int(lumping.leaf[lumps[0]])
+        possible, inside = openness[leaf].possible, np.ix_(lumps, openness[leaf].possible)
+        records = lumping.weight[lumps]
+        if openness[leaf].is_told:
+            fixed[lumps] = pooled[leaf].low
+        elif openness[leaf].is_one:
+            fixed[inside] = records[:, None]
+        else:
+            cell[inside] = build.groups(start[inside], records, lumping.kappa[possible])
     return MassCells(
         lumping=lumping,
         cell=cell,
@@ -185,6 +197,38 @@ def make_cells(
         leaves=pooled,
         most=most,
         leaf_total={},
+    )
+
+
+def _runs(leaf: IndexArray, proved: BoolArray) -> list[IndexArray]:
+    """Return the lumps that are not proved, those of one leaf that stand side by side together."""
+    lumps = np.flatnonzero(~proved)
+    if not len(lumps):
+        return []
+    return np.split(lumps, np.flatnonzero(np.diff(leaf[lumps])) + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Openness:
+    """What a leaf leaves open of each of its lumps: the ``possible`` pools.
+
+    It ``is_told`` where the leaf has one lump and says its masses; it ``is_one`` where one class alone is possible.
+    """
+
+    possible: IndexArray
+    is_told: bool
+    is_one: bool
+
+
+def _openness(leaf: LeafKnowledge, lumping: Lumping, lumps_in_leaf: IndexArray) -> _Openness:
+    """Return what is open in a leaf, by what is known of it per pool."""
+    possible = np.flatnonzero(leaf.high > 1e-9 * leaf.records)
+    is_alone = bool((lumping.kappa[possible] == 1).all())  # a pool's classes may differ
+    is_exact = bool((leaf.low == leaf.high).all())
+    return _Openness(
+        possible,
+        is_told=bool(lumps_in_leaf[leaf.node] == 1) and is_exact and is_alone,
+        is_one=len(possible) == 1 and is_alone,
     )
 
 

@@ -307,20 +307,16 @@ def _across(system: System, index: int, cells: MassCells) -> None:
     row, lumping = system.across[index], cells.lumping
     by_lump = np.zeros((len(lumping.weight), len(lumping.pools)))
     by_lump[lumping.of_profile] = _weights(row, lumping.profiles, len(lumping.pools))
-    variables: list[int] = []
-    weights: list[float] = []
-    constant = 0.0
-    for lump, klass in np.argwhere(by_lump):
-        number = int(cells.cell[lump, lumping.pools[klass]])
-        if number >= 0:
-            variables.append(number)
-            weights.append(float(by_lump[lump, klass]))
-        else:
-            constant += by_lump[lump, klass] * cells.fixed[lump, lumping.pools[klass]]
-    if variables:
-        unit = 1.0 if row.slack is None else max(abs(weight) for weight in weights)
+    lumps, classes = np.nonzero(by_lump)
+    said, numbers = by_lump[lumps, classes], cells.cell[lumps, lumping.pools[classes]]
+    is_free = numbers >= 0
+    mass = cells.fixed[lumps, lumping.pools[classes]]
+    constant = sum((said * mass)[~is_free].tolist())
+    weights = said[is_free]
+    if len(weights):
+        unit = 1.0 if row.slack is None else float(np.abs(weights).max())
         low, high = (row.low - constant) / unit, (row.high - constant) / unit
-        cells.build.row(variables, [weight / unit for weight in weights], low, high)
+        cells.build.row(numbers[is_free].tolist(), (weights / unit).tolist(), low, high)
 
 
 def _split_row(system: System, candidate: ViolatedCandidate, cells: MassCells) -> None:

@@ -7,12 +7,12 @@ how many they are.
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 
 import numpy as np
 
 from treewarden.audit.facts.case import Case
 from treewarden.audit.facts.rows import LeafMass, Linear, Origin
+from treewarden.audit.facts.whole_units import units_of
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray, IntArray
 
@@ -33,7 +33,20 @@ def rounding(case: Case, profiles: IndexArray) -> float:
     """Return how far two sums of these people's weights can be apart by floating point alone, whatever their order."""
     people = case.population
     terms = float(people.counts[profiles].sum()) + 16.0
-    return terms * 2.0**-52 * float(people.weighed_counts[profiles].sum())
+    return terms * 2.0**-52 * weighed_size(case, profiles)
+
+
+def weighed_size(case: Case, profiles: IndexArray) -> float:
+    """Return what a file counts of some profiles: their people, or the sum of their weights."""
+    people = case.population
+    counts = people.counts[profiles]
+    return float((counts if people.weight is None else counts * people.weight[profiles]).sum())
+
+
+def weighed_masses(case: Case, profiles: IndexArray, truth: FloatArray) -> FloatArray:
+    """Return what a file counts of each class (m,) among some profiles, by a table (P, m) of people."""
+    weight, here = case.population.weight, truth.take(profiles, axis=0)
+    return np.asarray((here if weight is None else here * weight[profiles, None]).sum(axis=0))
 
 
 def class_row(
@@ -107,11 +120,10 @@ def whole_units(weight: FloatArray | None, profiles: IndexArray) -> IntArray | N
     A weight is read as the shortest decimal that stands for it, as a survey's file prints it.
     """
     assert weight is not None
-    exact = [Fraction(repr(value)) for value in weight[profiles].tolist()]
-    scale = math.lcm(*(value.denominator for value in exact))
-    if scale > MOST_UNITS or max(exact) * scale > MOST_UNITS:
+    units, scale = units_of(weight[profiles])
+    if scale > MOST_UNITS or max(units, default=0) > MOST_UNITS:
         return None
-    return np.array([int(value * scale) for value in exact], dtype=np.int64)
+    return np.array(units, dtype=np.int64)
 
 
 def lead_rows(
@@ -123,7 +135,7 @@ def lead_rows(
     is_whole = bool((weight[here] == np.rint(weight[here])).all())
     # A lead of fractions may be as small as one likes.
     least = margin if is_whole or margin < 0 else 0.0
-    size, slack = float(case.population.weighed_counts[here].sum()), rounding(case, here)
+    size, slack = weighed_size(case, here), rounding(case, here)
     return tuple(
         Linear(
             profiles=np.concatenate([here, here]),
@@ -147,13 +159,13 @@ def _widened(
     misses: tuple[float, float],
 ) -> tuple[float, float]:
     """Return the ends as they are where floating point alone (the first miss) explains the truth, else wider."""
-    truth: FloatArray | Undetermined = case.population.weighed_truth
+    truth, weight = case.population.truth, case.population.weight
     slack, half = misses
     if isinstance(truth, Undetermined):
         return ends[0] - half, ends[1] + half
-    value = float(truth[profiles, klass].sum())
+    true_counts = truth[profiles, klass]
+    value = float((true_counts if weight is None else true_counts * weight[profiles]).sum())
     if ends[0] - slack <= value <= ends[1] + slack:
         return ends
-    size = float(case.population.weighed_counts[profiles].sum())
-    wider = max(half, PRINTING_SHARE * size)
+    wider = max(half, PRINTING_SHARE * weighed_size(case, profiles))
     return ends[0] - wider, ends[1] + wider

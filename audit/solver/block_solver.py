@@ -39,6 +39,7 @@ from treewarden.audit.solver.task import (
     holds,
     no_answer,
 )
+from treewarden.audit.solver.tilting import tilted
 from treewarden.ppdm_models.arrays import FloatArray
 from treewarden.ppdm_models.tree.tree import Criterion
 
@@ -92,12 +93,13 @@ def _moved(start: FloatArray, seed: int) -> FloatArray:
 
 
 def _solved(task: SolverTask) -> SolverAnswer:
-    """Solve a task as it stands and from inside, one after the other until one settles it.
+    """Solve a task by its multipliers, as it stands and from inside, one after the other until one settles it.
 
     Where linear rows leave no interior, IPOPT may not converge, stop a little beside the optimum, or end in any local
     one: a small program is solved from inside first.
     """
     ways = [_from_inside, _as_it_stands] if _is_cramped(task) else [_as_it_stands, _from_inside]
+    ways.insert(0, _tilted)
     if task.part is not TaskPart.WHOLE:
         ways = [_as_it_stands]
     answer = no_answer(task, TaskOutcome.INFEASIBLE)
@@ -108,6 +110,15 @@ def _solved(task: SolverTask) -> SolverAnswer:
     except MemoryError:
         return no_answer(task, TaskOutcome.OUT_OF_MEMORY)
     return answer
+
+
+def _tilted(task: SolverTask, before: SolverAnswer) -> SolverAnswer:
+    """Return the optimum that follows from multipliers of few linear rows, where the program has no others."""
+    solution = tilted(task.program)
+    if solution is None:
+        return before
+    answer = _judged(task.program, solution, 0.0)
+    return replace(answer, iterations=solution.iterations) if answer.is_accepted else before
 
 
 def _is_cramped(task: SolverTask) -> bool:

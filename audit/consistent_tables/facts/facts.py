@@ -33,6 +33,7 @@ from treewarden.audit.facts.rows import (
     SplitFamily,
 )
 from treewarden.audit.facts.split_families import MISSING
+from treewarden.audit.facts.whole_units import units_of
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.system.system import System
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray, IntArray, distinct
@@ -83,8 +84,9 @@ def _chosen(case: Case, node: int) -> str:
 
 MOST_RECORDS = 2**52
 """Above this a count read as a float may not be whole."""
-MOST_WEIGHT = 2**10
-"""Up to this weight the sum over ``MOST_RECORDS`` records fits in 64 bits."""
+MOST_WEIGHT = 2**31
+MOST_SUM = 2**62
+"""Up to this, weight times records, sums of 64 bits are exact."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -99,16 +101,19 @@ class IntegerRow:
     high: int
     origin: Origin
     _short: IntArray | None = field(default=None, init=False)
+    _most_records: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
-        # Most weights are 1 and -1, and their sums are asked for very often.
-        if max(map(abs, self.weights), default=0) <= MOST_WEIGHT:
+        # Most weights are 1 and -1, or hundredths of a survey, and their sums are asked for very often.
+        most = max(map(abs, self.weights), default=0)
+        if most <= MOST_WEIGHT:
             object.__setattr__(self, "_short", np.array(self.weights, dtype=np.int64))
+            object.__setattr__(self, "_most_records", MOST_SUM // max(most, 1))
 
     def value(self, table: IntArray, start: int = 0) -> int:
         """Return the sum for a table whose first row is the profile at position ``start``."""
         cells = table[self.positions - start, self.classes]
-        if self._short is not None:
+        if self._short is not None and int(np.abs(cells).sum()) <= self._most_records:
             return int(self._short @ cells)
         return sum(w * x for w, x in zip(self.weights, cells.tolist(), strict=True))
 
@@ -295,7 +300,7 @@ def _whole_ends(row: LeafMass) -> tuple[tuple[int, int], str]:
 
 def _line(case: Case, row: Linear, position: IndexArray) -> IntegerRow:
     positions = position[row.profiles]
-    weights, scale = _in_whole_units(row.weights)
+    weights, scale = units_of(row.weights)
     people = float(case.population.counts[distinct(row.profiles)].sum())
     miss = Fraction(
         max(COUNT_TOLERANCE_RECORDS, 2 * TRUTH_TOLERANCE_SHARE * people)
@@ -308,25 +313,11 @@ def _line(case: Case, row: Linear, position: IndexArray) -> IntegerRow:
         node=lowest_above(case, positions),
         positions=positions,
         classes=row.classes.astype(np.intp),
-        weights=weights,
+        weights=tuple(weights),
         low=-most if low is None else math.ceil(low),
         high=most if high is None else math.floor(high),
         origin=row.origin,
     )
-
-
-def _in_whole_units(weights: FloatArray) -> tuple[tuple[int, ...], int]:
-    """Return weights as whole numbers of one unit, and how many units make 1.
-
-    A weight is read as it is written: a survey prints 1.37, and sums of such numbers are exact in hundredths.
-    """
-    if (weights == np.rint(weights)).all() and np.abs(weights).max(initial=0.0) < MOST_RECORDS:
-        return tuple(
-            weights.astype(np.int64).tolist()
-        ), 1  # fractions take long where rows are many
-    exact = [Fraction(repr(float(weight))) for weight in weights]
-    scale = math.lcm(*(weight.denominator for weight in exact))
-    return tuple(int(weight * scale) for weight in exact), scale
 
 
 def _end(end: float, miss: Fraction, scale: int) -> Fraction | None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from treewarden.audit.clock import Clock
-from treewarden.audit.consistent_tables.facts.facts import Facts
+from treewarden.audit.consistent_tables.facts.facts import Facts, IntegerRow
 from treewarden.audit.consistent_tables.facts.places import StoppingPlace
 from treewarden.audit.consistent_tables.facts.splits import AttributeSplits
 from treewarden.audit.consistent_tables.witnesses.witness_pool import Swap, WitnessPool
@@ -247,20 +247,41 @@ class _Checker:
         return np.asarray(found)
 
     def _lines_hold(self, changes: TableChanges, good: BoolArray) -> None:
-        """Take out the changes that break a linear row."""
+        """Take out the changes that break a linear row; only those of its people can."""
+        by_first = np.argsort(changes.first, kind="stable")
+        by_second = np.argsort(changes.second, kind="stable")
+        first, second = changes.first[by_first], changes.second[by_second]
         for lines in self.facts.lines.values():
             for line in lines:
-                short = max(map(abs, line.weights), default=0) < 2**40
-                weights = np.zeros(self.table.shape, dtype=np.int64 if short else object)
-                np.add.at(weights, (line.positions, line.classes), np.array(line.weights))
-                gain = (
-                    weights[changes.first, changes.to]
-                    - weights[changes.first, changes.own]
-                    + weights[changes.second, changes.own]
-                    - weights[changes.second, changes.other]
+                span = int(line.positions.min()), int(line.positions.max()) + 1
+                here = np.union1d(
+                    by_first[slice(*np.searchsorted(first, span))],
+                    by_second[slice(*np.searchsorted(second, span))],
                 )
-                after = line.value(self.table) + gain
-                good &= ((after >= line.low) & (after <= line.high)).astype(bool)
+                if len(here):
+                    good[here] &= self._line_holds(line, span, changes.of(here))
+
+    def _line_holds(
+        self, line: IntegerRow, span: tuple[int, int], changes: TableChanges
+    ) -> BoolArray:
+        """Return whether each change keeps a linear row whose people stand between two positions."""
+        short = max(map(abs, line.weights), default=0) < 2**40
+        # What stands outside has no weight: the last row says so.
+        shape = (span[1] - span[0] + 1, self.table.shape[1])
+        weights = np.zeros(shape, dtype=np.int64 if short else object)
+        np.add.at(weights, (line.positions - span[0], line.classes), np.array(line.weights))
+        first, second = (
+            np.where((at >= span[0]) & (at < span[1]), at - span[0], shape[0] - 1)
+            for at in (changes.first, changes.second)
+        )
+        gain = (
+            weights[first, changes.to]
+            - weights[first, changes.own]
+            + weights[second, changes.own]
+            - weights[second, changes.other]
+        )
+        after = line.value(self.table) + gain
+        return np.asarray(((after >= line.low) & (after <= line.high)).astype(bool))
 
 
 def _moved(

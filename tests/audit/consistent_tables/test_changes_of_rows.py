@@ -1,0 +1,38 @@
+"""Changes of a table held against linear rows: a change is allowed where the changed table keeps every row."""
+
+import numpy as np
+import pytest
+
+from tests.audit.weighed_trees import people_of, weighed_tree
+from treewarden.audit.clock import FOREVER
+from treewarden.audit.consistent_tables.facts.facts import facts_of
+from treewarden.audit.consistent_tables.witnesses.changes import _alone, _Checker, _paired
+from treewarden.audit.facts.case import Case
+from treewarden.audit.knowledge.knowledge import Knowledge
+from treewarden.audit.population.members import members
+from treewarden.audit.system.system import build_system
+
+
+@pytest.mark.parametrize("marginal", [False, True])
+@pytest.mark.parametrize("leaf", ["labels", "counts"])
+@pytest.mark.parametrize("decimals", [0, 2, 12])
+def test_a_change_is_allowed_where_every_row_of_weights_holds_after_it(decimals, leaf, marginal):
+    draw = np.random.default_rng(decimals)
+    ages, ill = draw.integers(20, 26, 60).astype(float), draw.choice(["no", "yes"], 60)
+    weights = draw.choice((draw.gamma(4, 2.5, 5) + 1).round(decimals), 60)
+    tree, table = weighed_tree(ages.tolist(), ill.tolist(), weights.tolist(), max_leaf_nodes=4)
+    people = people_of(tree, table)
+    knowledge = Knowledge(leaf=leaf, split="none", marginal=marginal)
+    system = build_system(Case(tree, people, members(tree, people.leaf), knowledge))
+    facts = facts_of(system)
+    true_table = facts.arranged(people.truth)
+    cells = np.argwhere(np.ones(true_table.shape, dtype=bool))
+    lines = [line for lines in facts.lines.values() for line in lines]
+    assert lines
+    for changes in (_alone(true_table, cells), _paired(facts, true_table, cells, draw)):
+        good = np.ones(len(changes), dtype=bool)
+        _Checker(facts, true_table)._lines_hold(changes, good)
+        for number in range(len(changes)):
+            after = changes.applied(number, true_table)
+            assert good[number] == all(line.holds(after) for line in lines)
+    assert set(_Checker(facts, true_table).allowed(changes, FOREVER)) <= set(np.flatnonzero(good))
