@@ -259,7 +259,7 @@ def _stopped(evidence: Evidence, calls: Sequence[MeasureCall], system: System) -
 def _reasoning(options: AuditOptions) -> str:
     if not options.worlds:
         return "measuring"
-    return f"reasoning over whole records for {options.worlds_budget:g} s at most"
+    return f"proving over consistent tables, at most {options.worlds_budget:.3g} s"
 
 
 def _refuse_contradictions(system: System) -> None:

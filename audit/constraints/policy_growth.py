@@ -1,4 +1,4 @@
-"""Growth under a policy, of cuts that were drawn: whatever gives each leaf the same people and classes grows the tree.
+"""Training under a policy, with random cut points: what gives each leaf the same people and classes yields the tree.
 
 ``treewarden.learn`` takes a split only if both children meet the policy, and looks at each cut with a probability
 below 1 (``treewarden.ppdm_models.learn.drawn_cuts``). Which cuts were drawn nobody knows. In every table whose leaves

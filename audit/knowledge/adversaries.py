@@ -54,7 +54,7 @@ def adversary_of(
         names = None if names is None else tuple(each for each in names if each != secret)
     else:
         if declared.columns:
-            raise KnowledgeError(here, "columns says what a preset means; leave it out")
+            raise KnowledgeError(here, "columns explains a preset, and there is none; leave it out")
         words = WORDS if len(declared.knows) == 1 else ()
         names = tuple(found_column(name, columns, here, words) for name in declared.knows)
         said = ()
@@ -131,7 +131,7 @@ def _by_word(
     preset = PRESETS[word]
     strange = [name for name in declared.columns if name not in preset.attributes]
     if strange:
-        problem = f"{word!r} says nothing of {strange[0]!r}; it knows {listed(preset.attributes)}"
+        problem = f"{word!r} does not include {strange[0]!r}; it knows {listed(preset.attributes)}"
         raise KnowledgeError(here, problem)
     found = {
         name: tuple(_matches(name, declared.columns, columns, here)) for name in preset.attributes

@@ -93,7 +93,7 @@ def fact_slip(table: Mapping[str, Any]) -> str:
         if others:
             return f"{others[0]}: cannot stand beside 'says'; {KINDS_OF_FACTS}"
         if not isinstance(table["says"], str):
-            return f"says: a statement in quotes is needed, such as {STATEMENT}"
+            return f"says: give a statement in quotes, such as {STATEMENT}"
         return ""
     for key in keys[1:]:
         if key not in table:
@@ -103,9 +103,9 @@ def fact_slip(table: Mapping[str, Any]) -> str:
 
 def _slip_in_record(record: object) -> str:
     if not isinstance(record, Mapping):
-        return f"record: the columns and values of somebody are needed, such as {RECORD}"
+        return f"record: give columns and values of one person, such as {RECORD}"
     if not record:
-        return f"record: names no column; say whom it is about, such as {RECORD}"
+        return f"record: names no column; give columns and values of one person, such as {RECORD}"
     for name, value in record.items():
         if isinstance(value, bool) or not isinstance(value, str | int | float):
             return f"record: {name}: text or a number is needed"
@@ -366,7 +366,7 @@ def read_adversaries(data: bytes, where: str) -> Knowledge:
         one = {"name": where.rpartition("/")[2].removesuffix(".toml"), **one}
         said = {"adversary": [one], **{key: said[key] for key in ("secret",) if key in said}}
     if not said.get("adversary"):
-        problem = "declares no adversary; say what he knows: knows = [...], or [[adversary]] tables"
+        problem = "declares no adversary; say what the adversary knows: knows = [...], or [[adversary]] tables"
         raise KnowledgeError(where, problem)
     _check_no_more(said.keys() - TOGETHER, where)
     for one in said["adversary"] if isinstance(said["adversary"], list) else ():

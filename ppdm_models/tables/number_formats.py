@@ -219,12 +219,10 @@ def _unit(parts: pa.Array) -> str:
     if None in numbers:
         known = text_array(["", *UNIT_NUMBER], beside.type)
         strange = pc.and_(there, pc.invert(pc.is_in(beside, known)))
-        _refuse(
-            strange, "a word or sign beside the number that treewarden does not know", PLAIN_NUMBERS
-        )
+        _refuse(strange, "an unknown word or sign with the number", PLAIN_NUMBERS)
     if len(numbers) > 1:
         other = pc.and_(there, pc.not_equal(beside, beside[first_where(there)]))
-        _refuse(other, "another unit beside the number than in a record before it", PLAIN_NUMBERS)
+        _refuse(other, "another unit than in an earlier record", PLAIN_NUMBERS)
     return UNITS[numbers.pop() or 0][0]
 
 

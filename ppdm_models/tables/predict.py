@@ -401,7 +401,9 @@ def _linked(ensemble: Ensemble, scores: Scores) -> Scores:
     if ensemble.link is Link.IDENTITY:
         return scores
     if ensemble.link is Link.UNKNOWN:
-        raise ValueError(f"{ensemble.source}: the file does not say what becomes of the scores")
+        raise ValueError(
+            f"{ensemble.source}: the file does not say how the scores become a prediction"
+        )
     if ensemble.link is Link.EXP:
         return np.asarray(np.exp(scores))
     if ensemble.link is Link.SOFTMAX:

@@ -1,4 +1,4 @@
-"""A summary for the terminal: the verdict, what breaks and where, the readings. No colours, no control characters."""
+"""A report as text: the verdict, the failed checks and where, all metrics. No colours, no control characters."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ Command = TypeVar("Command", bound=Callable[..., None])
 
 def _where(command: Command) -> Command:
     database = click.option(
-        "--database", metavar="URL", help="The database, where it is not in the data folder."
+        "--database", metavar="URL", help="The database, if it is not in the data folder."
     )
     folder = click.option(
         "--data-dir",
@@ -36,13 +36,13 @@ def _where(command: Command) -> Command:
 
 @click.group("db")
 def db_command() -> None:
-    """Upgrade, back up, restore or check the database of a service; make its first administrator."""
+    """Upgrade, back up, restore or check the database of a service, or create an administrator."""
 
 
 @db_command.command("upgrade")
 @_where
 def upgrade_command(data_dir: Path | None, database: str | None) -> None:
-    """Bring the database to the level that this version needs; make its tables where there are none."""
+    """Upgrade the database to this version, or create its tables."""
     with _opened(data_dir, database) as site:
         before, after = levels.upgrade(site.engine)
     was = ", as before" if before == after else f", was {before or 'none'}"
@@ -53,27 +53,27 @@ def upgrade_command(data_dir: Path | None, database: str | None) -> None:
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 @_where
 def backup_command(file: Path, data_dir: Path | None, database: str | None) -> None:
-    """Write a copy of the database into a new FILE, while the service runs.
+    """Copy the database into a new FILE while the service runs.
 
-    The copy holds no key of a table, so whoever has it cannot read one. Copy the folder blobs beside it after that;
-    keep the key file elsewhere, as the two together open models and reports.
+    The copy contains no keys of tables. Then also copy the folder blobs, and store the key file in another place: copy
+    and key together open models and reports.
     """
     with _opened(data_dir, database) as site:
         number = back_up(site, file)
-    click.echo(f"{file}: {number} rows; keys of tables were left out")
+    click.echo(f"{file}: {number} rows; keys of tables are not included")
 
 
 @db_command.command("restore")
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 @_where
 def restore_command(file: Path, data_dir: Path | None, database: str | None) -> None:
-    """Put the copy in FILE into an empty database; one that holds something is refused.
+    """Restore the copy in FILE into an empty database.
 
-    It need not be of the kind that the copy was taken from: this is also the way from SQLite to PostgreSQL.
+    The database may be of the other kind: this is also how to move from SQLite to PostgreSQL.
     """
     with _opened(data_dir, database) as site:
         number = restore(site, file)
-    click.echo(f"{file}: {number} rows restored; tables that were there then are erased")
+    click.echo(f"{file}: {number} rows restored; uploaded tables are erased")
 
 
 @db_command.command("check")
@@ -82,13 +82,13 @@ def restore_command(file: Path, data_dir: Path | None, database: str | None) -> 
     "--anchor",
     "anchors",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="A file of anchors, as TREEWARDEN_ANCHOR_FILE names it: a log must still hold each row that it tells of.",
+    help="A file of anchors (see TREEWARDEN_ANCHOR_FILE): the log must still contain each of its rows.",
 )
 @click.pass_context
 def check_command(
     context: click.Context, data_dir: Path | None, database: str | None, anchors: Path | None
 ) -> None:
-    """Look whether all is there and agrees: level, logs, verdicts, decisions, references, all files of the vault."""
+    """Check the level, logs, seals, references and all files; exit with 1 if something is wrong."""
     wrong = 0
     known = () if anchors is None else read_anchors(anchors)
     with _opened(data_dir, database) as site:
@@ -104,16 +104,19 @@ def check_command(
 @db_command.command("create-admin")
 @click.argument("name")
 @click.option(
-    "--organisation", default=DEFAULT, show_default=True, help="Whose administrator that is."
+    "--organisation",
+    default=DEFAULT,
+    show_default=True,
+    help="The organisation of that administrator.",
 )
 @_where
 def create_admin_command(
     name: str, organisation: str, data_dir: Path | None, database: str | None
 ) -> None:
-    """Make an administrator called NAME and print a one-time password, whether the service runs or not.
+    """Create an administrator NAME and print a one-time password.
 
-    The organisation is made where there is none of that name, and so are the tables of a new SQLite database. Run it
-    as the service's user, so that the files are that user's.
+    A missing organisation is created too, and so are the tables of a new SQLite database. The service may be running.
+    Run the command as the service's user.
     """
     site = ready_site(settings_from({"data_dir": data_dir, "database": database}))
     try:

@@ -15,14 +15,29 @@ from treewarden.service.use_cases.accounts.people import DEFAULT, create_adminis
 
 
 @click.command("serve")
-@click.option("--data-dir", type=click.Path(path_type=Path), help="Folder of all that is kept.")
-@click.option("--database", help="sqlite:///FILE or postgresql://USER@HOST/NAME.")
-@click.option("--host", help="Address to listen on; 127.0.0.1 where nothing is said.")
-@click.option("--port", type=click.IntRange(0, 65535), help="Port; 8321 where nothing is said.")
-@click.option("--create-admin", metavar="NAME", help="Make an administrator first.")
-@click.option("--organisation", default=DEFAULT, help="Whose administrator that is.")
+@click.option(
+    "--data-dir",
+    type=click.Path(path_type=Path),
+    help="The folder of the database, the encrypted files and the key.  [default: treewarden-data]",
+)
+@click.option(
+    "--database",
+    metavar="URL",
+    help="postgresql://USER@HOST/NAME or sqlite:///FILE.  [default: SQLite in the data folder]",
+)
+@click.option("--host", help="The address to listen on.  [default: 127.0.0.1]")
+@click.option("--port", type=click.IntRange(0, 65535), help="The port.  [default: 8321]")
+@click.option(
+    "--create-admin",
+    metavar="NAME",
+    help="Create an administrator first, and print a one-time password.",
+)
+@click.option("--organisation", default=DEFAULT, help="The organisation of that administrator.")
 def serve_command(create_admin: str | None, organisation: str, **given: object) -> None:
-    """Serve the pages and the API, with a worker beside them."""
+    """Run the service, for an organisation: pages, API and a worker that audits.
+
+    Every option is also an environment variable, such as TREEWARDEN_DATA_DIR.
+    """
     settings = settings_from(given)
     site = ready_site(settings)
 

@@ -20,23 +20,23 @@ from treewarden.service.worker.working import follow, stop_at_signals, work
 @click.option(
     "--data-dir",
     type=click.Path(path_type=Path, file_okay=False),
-    help="The data folder of the service; on other machines the same one, shared, or with an object store any of their "
-    "own.  [default: treewarden-data]",
+    help="The data folder of the service, shared by all machines unless there is an object store.  "
+    "[default: treewarden-data]",
 )
-@click.option("--database", metavar="URL", help="The database, where it is not in the data folder.")
+@click.option("--database", metavar="URL", help="The database, if it is not in the data folder.")
 @click.option(
     "--slots",
     type=click.IntRange(min=1, max=64),
-    help="How many jobs are done side by side.  [default: one a processor, 8 at most]",
+    help="The number of parallel jobs.  [default: one per processor, at most 8]",
 )
 @click.option("--follow", "parent", type=int, hidden=True, help="The server to end with.")
 def worker_command(
     data_dir: Path | None, database: str | None, slots: int | None, parent: int | None
 ) -> None:
-    """Do audits for a service, until it is stopped.
+    """Run audits for a service, for operators of several machines.
 
-    Every option can be said as a variable of the environment too, TREEWARDEN_DATA_DIR for instance. A worker that is
-    stopped (Ctrl-C, SIGTERM) gives back what it was doing, and another one begins it anew.
+    Every option is also an environment variable, such as TREEWARDEN_DATA_DIR. If a worker is stopped (Ctrl-C, SIGTERM),
+    another one starts its jobs again.
     """
     hide_from_neighbours()
     stop = stop_at_signals()

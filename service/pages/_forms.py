@@ -112,7 +112,7 @@ WAIVER = {
     "reason": "Why this can be accepted",
     "owner": "Who answers for it",
     "ticket": "Where it was decided",
-    "expires": "Last day on which it holds",
+    "expires": "Last day on which it is valid",
 }
 WAIVER_OF_FINDING = {field: WAIVER[field] for field in ("reason", "owner", "ticket", "expires")}
 WAIVER_DECISION = {"comment": "Why"}
@@ -128,7 +128,7 @@ FILES = {
 }
 COMPARISON = {"to": "Audit"}
 SHARE = {"name": "Name of a person"}
-LEAST_POLICY = {"pack": "Least policy"}
+LEAST_POLICY = {"pack": "Minimum policy"}
 AUDIT = {
     "sensitive": "To be protected",
     "qi": "Known to the adversary",
@@ -140,13 +140,13 @@ AUDIT = {
     "leaf": "Of each leaf",
     "split": "The criterion of the splits",
     "row_order": "The order of the table’s records",
-    "weights": "Column that says how many people a row stands for",
+    "weights": "Column with the number of people per row",
     "worlds_budget": "Seconds for whole records",
     "marginal": "The adversary knows each class’s overall share",
     "accuracy": "The adversary knows the training accuracy",
     "knows": "Columns that the neighbour knows",
-    "secret": "Another column to stay secret",
-    "bins": "Ends that part its numbers",
+    "secret": "Another column to protect",
+    "bins": "Cut points of its numbers",
     "target_known": "The neighbour knows what the model predicts of a person",
     "knowledge": "Knowledge file",
 }

@@ -272,7 +272,7 @@ def test_a_report_of_adversaries_is_verified_by_doing_it_again(files, told, word
     asked = ["verify", path, "--model", files.model, "--data", files.table]
     again = run_command(*asked)
     assert again.exit_code == 0, again.output
-    assert "things agree" in again.stdout
+    assert "items agree" in again.stdout
 
 
 def test_what_a_tested_column_says_of_the_secret_counts_as_if_the_secret_were_tested(files):
@@ -339,7 +339,9 @@ def test_a_policy_that_asks_nothing_of_what_somebody_can_infer_passes_no_declare
     assert files.run(*asked).exit_code == 0
     done = files.run(*asked, "--knows", "sex")
     assert done.exit_code == 3
-    assert "asks what somebody like “who knows sex” can infer" in " ".join(done.stdout.split())
+    assert "limits what an adversary like “who knows sex” can infer" in " ".join(
+        done.stdout.split()
+    )
     page = files.run(*asked, "--knows", "sex", "--format", "html").stdout
     assert "whether the policy asks what is to be judged" in page
     assert "can be believed" not in page
@@ -371,14 +373,14 @@ def test_a_file_of_adversaries_is_asked_of_beside_what_everybody_knows(files, to
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ('leaf = "rates"\n', "who.toml: declares no adversary; say what he knows"),
+        ('leaf = "rates"\n', "who.toml: declares no adversary; say what the adversary knows"),
         (
             'leaf = "rates"\n[[adversary]]\nname = "a"\nknows = ["sex"]\n',
             "'leaf' is about everybody",
         ),
         ('secret = "age"\nknows = ["sex"]\n', "the secret is 'age' here and 'sex' elsewhere"),
         ("knows = [", "who.toml: not TOML"),
-        ("adversary = []\n", "who.toml: declares no adversary; say what he knows"),
+        ("adversary = []\n", "who.toml: declares no adversary; say what the adversary knows"),
         ('leaf = "rates"\nknows = ["sex"]\n', "'leaf' is about everybody"),
         (
             '[[adversary]]\nname = "a"\nknows = ["sex"]\nleaf = "rates"\n',

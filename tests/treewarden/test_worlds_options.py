@@ -94,7 +94,7 @@ def test_budget_and_ties_change_no_verdict_where_the_leaves_say_it_all(files, ce
 @pytest.mark.parametrize(
     ("more", "told"),
     [
-        ({}, "reasoning over whole records for 7 s at most"),
+        ({}, "proving over consistent tables, at most 7 s"),
         ({"worlds": False}, "measuring"),
     ],
 )
@@ -132,4 +132,4 @@ def test_the_default_budget_is_shown(command):
 
 def test_doctor_says_that_the_solver_of_whole_records_works():
     lines = run_command("doctor").stdout.splitlines()
-    assert "works: OR-Tools" in next(line for line in lines if line.startswith("exact worlds"))
+    assert "works: OR-Tools" in next(line for line in lines if line.startswith("exact proofs"))

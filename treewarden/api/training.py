@@ -88,7 +88,7 @@ def _target(estimator: Any, table: Table, target: str) -> Any:  # noqa: ANN401  
         [spelled.index(name) for name in column.categories]
     )  # ValueError: an unknown class
     if column.missing.any():
-        raise ValueError("the target lacks values")
+        raise ValueError("the target has missing values")
     return np.asarray(classes)[codes[column.codes]]
 
 

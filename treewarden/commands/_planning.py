@@ -21,4 +21,4 @@ def show_plan(request: Request, report: Reporting, progress: ProgressPrinter) ->
     else:
         for line in plan_lines(plan):
             click.echo(printable(line))
-    click.echo("no audit was performed: --plan asks only what one would take", err=True)
+    click.echo("no audit was performed: --plan only estimates its cost", err=True)

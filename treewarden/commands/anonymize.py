@@ -75,7 +75,7 @@ def anonymize_command(  # one parameter per option
     The table is read once, piece by piece. Memory is needed for its distinct rows over these columns only.
     """
     if k is None and diversity is None:
-        raise click.UsageError("say what is demanded of the groups: --k or --l")
+        raise click.UsageError("add a requirement for the groups: --k or --l")
     if ratio is not None and (diversity is None or diversity != int(diversity)):
         raise click.UsageError("--c needs --l, a whole number")
     if output.suffix.lower() != ".csv":

@@ -51,7 +51,7 @@ def miner_command(
         f"depth {skeleton.depth}"
     )
     click.echo(
-        "not audited: nobody here holds the joined table; audit it before anybody publishes it"
+        "not audited: no side has the joined table; audit the tree before anybody publishes it"
     )
     click.echo(f"written: {output}")
     context.exit(PASS)

@@ -71,7 +71,7 @@ def party_command(  # one parameter per option
     if is_making:
         roles = (MINER_NAME, *meeting.session.parties)
         make_certificates(certificates, roles, force=force)
-        click.echo(f"written: {certificates}; for trials, as whoever has it is every side")
+        click.echo(f"written: {certificates}; for trials only: its owner can act as every side")
         context.exit(PASS)
     if name is None or data is None:
         raise click.UsageError("give --name and --data; or --make-certificates")

@@ -161,7 +161,7 @@ class RepairOptions:
         if self.only_list:
             return ()
         if self.output is None:
-            raise click.UsageError("say where the repaired model goes (-o FILE), or --list")
+            raise click.UsageError("add -o FILE for the repaired model, or --list")
         return (self.output,) if self.table_output is None else (self.output, self.table_output)
 
 

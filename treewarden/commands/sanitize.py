@@ -144,7 +144,7 @@ def sanitize_command(context: click.Context, /, **_: Any) -> None:  # noqa: ANN4
         found = sanitised(subject, lambda step: click.echo(_line(step)))
     click.echo(f"stopped: {found.stopped}")
     if found.best is None:
-        click.echo("nothing is written: no table of these columns meets what is demanded")
+        click.echo("nothing is written: no table of these columns meets the requirements")
         context.exit(FAIL)
     with progress.step("writing, and growing the trees again from what is written"):
         holds, files = _files(subject, found.best, paths, outputs.tree_format)
@@ -161,7 +161,7 @@ def _request(options: Mapping[str, Any]) -> SanitizeRequest:
         PolicyError: the policy cannot be read.
     """
     if options["k"] is None and options["diversity"] is None and options["policy"] is None:
-        raise click.UsageError("say what is demanded of the groups: --k, --l or --policy")
+        raise click.UsageError("add a requirement for the groups: --k, --l or --policy")
     if options["weights"] is not None:
         raise click.UsageError(
             "--weights: each row is one record here; write a row as often as its weight says, and leave the column out"

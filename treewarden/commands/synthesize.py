@@ -114,7 +114,7 @@ def synthesize_command(  # one parameter per option
     Records are written piece by piece, so memory does not grow with --rows. The table of --data is held in memory.
     """
     if (rows is None) == (not as_published):
-        raise click.UsageError("say how many records to draw: --rows N or --as-published")
+        raise click.UsageError("add the number of records: --rows N or --as-published")
     if policy is not None and (data is None or len(models) > 1):
         raise click.UsageError("--policy needs --data and a single MODEL")
     check_suffix(output)

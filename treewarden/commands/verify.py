@@ -134,7 +134,7 @@ def _print_comparison(found: list[ComparedItem]) -> int:
                 f"{compared_item.outcome.value}: {printable(compared_item.name)}{printable(more)}"
             )
     agrees = [each for each in found if each.outcome is ComparisonOutcome.AGREES]
-    click.echo(f"{len(agrees)} of {len(found)} things agree: digests, verdicts and readings")
+    click.echo(f"{len(agrees)} of {len(found)} items agree: digests, verdicts and metrics")
     for compared_item in agrees:
         if not compared_item.name.startswith("reading "):
             click.echo(

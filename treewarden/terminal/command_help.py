@@ -54,6 +54,9 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "policy": ("treewarden policy explain standard", "treewarden policy diff standard strict"),
     "list": ("treewarden list formats",),
     "demo": ("treewarden demo --out demo-report",),
+    "serve": ("treewarden serve --create-admin ann",),
+    "worker": ("treewarden worker --slots 4",),
+    "db": ("treewarden db upgrade", "treewarden db backup treewarden.backup"),
     "doctor": ("treewarden doctor",),
 }
 DONE: Codes = {
@@ -98,6 +101,7 @@ CODES: Mapping[str, Codes] = {
     "vertical": MEANINGS | {PASS: "PASS: both trees pass; --check: the trees are equal"},
     "demo": DONE | {PASS: "the demo ran to its end"},
     "doctor": DONE | {PASS: "at least one solver works", NO_AUDIT: "no solver works"},
+    "db": DONE | {FAIL: "check: something is wrong"},
     "policy": DONE | {FAIL: "test: a case differs; diff --tighten-only: NEW is looser"},
 }
 USUAL: Mapping[str, tuple[str, ...]] = {

@@ -1,4 +1,4 @@
-"""Our own JSON: one flat list of nodes, everything a tree can publish, described by treewarden.schema.json."""
+"""treewarden's own JSON: a flat list of nodes with everything a tree can publish (treewarden.schema.json)."""
 
 from __future__ import annotations
 

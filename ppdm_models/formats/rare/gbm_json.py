@@ -1,4 +1,4 @@
-"""R's gbm as JSON: every tree as pretty.gbm.tree shows it, and what the model says of its variables and its start."""
+"""R's gbm as JSON: every tree as pretty.gbm.tree shows it, and what the model contains about its variables."""
 
 from __future__ import annotations
 

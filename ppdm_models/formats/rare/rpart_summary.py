@@ -1,4 +1,4 @@
-"""What R's ``summary()`` says of an rpart tree: counts of each class at every node, and surrogate splits."""
+"""What R's ``summary()`` prints of an rpart tree: counts of each class at every node, and surrogate splits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What scikit-learn's export_text prints of a tree: ``|--- age <= 30.50``, weights only where they were asked for."""
+"""What scikit-learn's export_text prints of a tree: ``|--- age <= 30.50``, weights only if they were requested."""
 
 from __future__ import annotations
 

@@ -160,7 +160,7 @@ def _why(error: Exception) -> str:
         "3D": "there is no such database; check the address",
         "42": "the table cannot be read: it is not there, or this user may not; check the address and what is granted",
         "53": "the server has too little memory or room for it; name fewer quasi-identifiers (--qi)",
-        "57": "the server stopped the query; ask again, or ask whoever runs it",
+        "57": "the server stopped the query; try again, or ask its administrator",
     }
     if code[:2] in said:
         return said[code[:2]]

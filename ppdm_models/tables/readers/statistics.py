@@ -243,9 +243,7 @@ class Statistics(TableReader):
         beyond = np.flatnonzero(self.form.calendar.beyond(numbers, moment))
         if len(beyond):
             where = f"column {column!r}, record {before + int(beyond[0]) + 1}"
-            problem = (
-                "the date is before the year 1 or after 9999; mend it, or make it a missing value"
-            )
+            problem = "the date is before the year 1 or after 9999; correct it, or make it a missing value"
             raise TableError(self.name, f"{where}: {problem}")
         return self.form.calendar.values(numbers, moment)
 

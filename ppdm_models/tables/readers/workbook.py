@@ -151,7 +151,7 @@ class Sheet(TableReader):
             at = next(at for at, text in enumerate(found) if text in ERRORS)
             problem = f"cell {letters(place + 1)}{start + at} holds the error {found[at]}"
             raise self._error(
-                f"{problem}; mend the formula, or clear the cell where no value is known"
+                f"{problem}; correct the formula, or clear the cell if there is no value"
             )
         return pa.array(found, pa.string())
 

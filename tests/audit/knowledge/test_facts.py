@@ -26,7 +26,7 @@ def people():
 @pytest.mark.parametrize(
     ("lines", "says"),
     [
-        (["record = 3", 'class = "yes"'], "record: the columns and values of somebody"),
+        (["record = 3", 'class = "yes"'], "record: give columns and values of one person"),
         (["record = {}", 'class = "yes"'], "record: names no column"),
         ([RECORD], "class: is not there; a fact is one statement"),
         (['class = "yes"'], "record: is not there; a fact is one statement"),
@@ -41,8 +41,8 @@ def people():
             "records: unknown key (did you mean 'record'?)",
         ),
         ([RECORD, 'value = "yes"'], "value: unknown key; a fact is one statement"),
-        (["says = 3"], "says: a statement in quotes is needed"),
-        (["says = { a = 3 }"], "says: a statement in quotes is needed"),
+        (["says = 3"], "says: give a statement in quotes"),
+        (["says = { a = 3 }"], "says: give a statement in quotes"),
         (["record = { age = [30] }", 'class = "yes"'], "record: age: text or a number is needed"),
         (["record = { age = true }", 'class = "yes"'], "record: age: text or a number is needed"),
         (["record = { age = nan }", 'class = "yes"'], "record: age: a finite number is needed"),

@@ -56,8 +56,8 @@ def test_the_target_among_what_is_known_is_the_target_known():
         ({"knows": "age, sex"}, r"the list \['age', 'sex'\] if columns are meant"),
         ({"knows": "AGE"}, r"the list \['age'\] if columns are meant"),
         ({"knows": []}, "knows no column of the table"),
-        ({"knows": ["age"], "columns": {"zip": "zip_code"}}, "columns says what a preset means"),
-        ({"knows": "register", "columns": {"income": "income"}}, "says nothing of 'income'"),
+        ({"knows": ["age"], "columns": {"zip": "zip_code"}}, "columns explains a preset"),
+        ({"knows": "register", "columns": {"income": "income"}}, "does not include 'income'"),
         ({"knows": "register", "columns": {"zip": "zipp"}}, "no column 'zipp'"),
     ],
 )

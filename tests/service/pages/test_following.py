@@ -68,7 +68,7 @@ def test_a_repair_is_one_button_where_the_table_was_kept(site, home, client, flu
     viewer = sites.open_client(site, sites.add_account(site, home, "vera", Role.VIEWER))
     both = viewer.get(f"/audits/{audit['id']}/compare?to={again[8:]}").text
     assert "Gone" in both
-    assert "Readings that changed" not in both
+    assert "Metrics that changed" not in both
     assert "Take as a version" not in viewer.get(repair).text
 
     body = {"audit_id": again[8:], "title": "Flu", "purpose": "The open data portal"}

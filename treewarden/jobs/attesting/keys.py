@@ -115,10 +115,10 @@ def public_key(data: bytes, where: str = "public key") -> Any:  # noqa: ANN401  
         key = serialization.load_pem_public_key(data)
     except Exception as error:  # as above
         raise KeyFileError(
-            where, "no public key in PEM; give the .pub file of whoever attests"
+            where, "not a public key in PEM; give the .pub file of the signer"
         ) from error
     if not isinstance(key, ed25519.Ed25519PublicKey):
-        raise KeyFileError(where, "is no Ed25519 key; give the .pub file of whoever attests")
+        raise KeyFileError(where, "is not an Ed25519 key; give the .pub file of the signer")
     return key
 
 

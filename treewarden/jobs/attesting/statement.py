@@ -211,7 +211,7 @@ def opened(envelope: bytes, key: Any, where: str) -> bytes:  # noqa: ANN401  # a
     try:
         key.verify(signature, _signed(payload))
     except Exception as error:  # the library's InvalidSignature, of a package that may not be there
-        problem = "the signature does not hold: what was signed was changed; ask for it anew"
+        problem = "the signature is not valid: the content was changed; ask for a new attestation"
         raise SignatureError(where, problem) from error
     return payload
 

@@ -79,7 +79,7 @@ def columns_of(
         name, why = next(iter(unused.items()))
         raise LearnerError(f"column {name!r}", f"{why}; leave it out of --columns")
     if not attributes:
-        raise LearnerError(table.source, "no column to grow a tree on; choose some with --columns")
+        raise LearnerError(table.source, "no column to train on; choose some with --columns")
     return tuple(attributes), columns, noise, unused
 
 

@@ -127,7 +127,7 @@ def test_columns_are_counted_in_letters():
 
 def test_an_error_is_told_by_its_cell(tmp_path):
     path = write_book(tmp_path / "b.xlsx", {"A": [*ROWS, ["#DIV/0!", "F"]]})
-    assert "sheet 'A': cell A4 holds the error #DIV/0!; mend the formula" in refused(path)
+    assert "sheet 'A': cell A4 holds the error #DIV/0!; correct the formula" in refused(path)
 
 
 def test_not_available_is_a_missing_value(tmp_path):
