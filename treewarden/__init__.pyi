@@ -10,6 +10,9 @@ from treewarden.api.messages import VerdictError as VerdictError
 from treewarden.api.repairing import Repair as Repair
 from treewarden.api.repairing import repair as repair
 from treewarden.api.result import Result as Result
+from treewarden.api.searching import Search as Search
+from treewarden.api.searching import privacy_scorer as privacy_scorer
+from treewarden.api.searching import search as search
 from treewarden.api.verdict import Verdict as Verdict
 from treewarden.ppdm_models.errors import KnowledgeError as KnowledgeError
 from treewarden.ppdm_models.errors import OutputError as OutputError

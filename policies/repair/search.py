@@ -29,7 +29,7 @@ from treewarden.policies.repair.holdout import NO_LIMIT, Deadline, Given
 from treewarden.policies.repair.proposals import REDACT_FILE, Named, Proposing, RepairBase
 from treewarden.policies.verdict import Verdict
 from treewarden.ppdm_models.errors import TreewardenError
-from treewarden.ppdm_models.tree.ensemble import Model
+from treewarden.ppdm_models.tree.ensemble import Model, trees_of
 from treewarden.ppdm_models.tree.tree import Tree
 
 Found = Audit | TreewardenError
@@ -124,6 +124,7 @@ class RemedySearch:
                 cost_of(trial.model, trial.population, proposal, trial.given.holdout),
             )
             for name, proposal in named
+            if _has_split(proposal.model) or not _has_split(trial.model)
         ]
         if self._open:
             self._audit(sorted(self._open, key=lambda each: each.cost.rank))
@@ -260,6 +261,11 @@ class RemedySearch:
         self._open, self._found = [], {}
         self.attempts += tried
         return tried
+
+
+def _has_split(model: Model) -> bool:
+    """Return whether some tree of a model asks anything: one that does not predicts the same of everybody."""
+    return any(len(tree.nodes) > 1 for tree in trees_of(model))
 
 
 def _lacks(attempt: RepairAttempt) -> str:

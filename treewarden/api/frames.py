@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
@@ -71,6 +72,7 @@ def attempts_frame(attempts: Iterable[Attempt], regrown: Iterable[Regrown] = ())
     """Return one row per change that was tried, best first, as the report of a repair lists them.
 
     Below them stand the settings that the model was grown anew with; what those would change is not told.
+    ``utility`` is cross-validated, and told of these alone.
     """
     rows = [
         {
@@ -98,6 +100,7 @@ def attempts_frame(attempts: Iterable[Attempt], regrown: Iterable[Regrown] = ())
             "title": "grown anew",
             "leaves": each.leaves,
             "accuracy_after": each.accuracy,
+            "utility": None if math.isnan(each.utility) else each.utility,
             **dict.fromkeys(("is_recommended", "is_applied", "is_unbeaten"), False),
             "failing": "; ".join(finding.clause for finding in each.audited.decision.failing)
             if each.audited
@@ -135,7 +138,7 @@ _READING = {
 _ATTEMPT = {
     **dict.fromkeys(("name", "verdict", "title"), _TEXT),
     **dict.fromkeys(("leaves", "leaves_lost"), _COUNT),
-    **dict.fromkeys(("accuracy_before", "accuracy_after"), _NUMBER),
+    **dict.fromkeys(("accuracy_before", "accuracy_after", "utility"), _NUMBER),
     **dict.fromkeys(("predictions_changed", "numbers_withheld"), _NUMBER),
     **dict.fromkeys(("is_recommended", "is_applied", "is_unbeaten"), _TRUTH),
     **dict.fromkeys(("failing", "problem"), _TEXT),

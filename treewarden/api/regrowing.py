@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import copy
+import importlib
 import itertools
+import math
 import sys
 import time
+import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,6 +17,7 @@ import numpy as np
 
 from treewarden.api.requests import model_input
 from treewarden.api.training import Training, final_of, innermost, is_of_scikit, training_of
+from treewarden.api.utility import Utility, cross_validated, relabelled
 from treewarden.audit.progress import Step
 from treewarden.audit.result import Audit
 from treewarden.jobs.audit_inputs import AuditInputs, Request, read_subject
@@ -38,8 +42,9 @@ MOST_ALPHAS = 12
 class Regrown:
     """One estimator that was grown anew, by the settings that changed, and what its audit came to.
 
-    ``accuracy`` is the share of the training records it predicts rightly (of numbers: the variance it explains).
-    ``audited`` is None where a clause about leaves alone broke, or no audit was possible; ``problem`` says which.
+    ``accuracy`` is the share of the training records it predicts rightly (of numbers: the variance it explains), and
+    ``utility`` is cross-validated (NaN where it was not asked). ``audited`` is None where a clause about leaves alone
+    broke, or no audit was possible; ``problem`` says which.
     """
 
     settings: Settings
@@ -48,11 +53,20 @@ class Regrown:
     leaves: int
     audited: JudgedAudit | None
     problem: str = ""
+    utility: float = math.nan
+    learner: str = ""
+
+    @property
+    def trees(self) -> int:
+        """How many trees it has."""
+        final = final_of(self.estimator)[0]
+        return max(1, len(np.ravel(getattr(final, "estimators_", ()))))
 
     @property
     def name(self) -> str:
         """The settings as they are typed."""
-        return ", ".join(f"{name}={value!r}" for name, value in self.settings.items())
+        said = ", ".join(f"{name}={value!r}" for name, value in self.settings.items())
+        return f"{self.learner}({said})" if self.learner else said
 
     @property
     def verdict(self) -> Verdict:
@@ -68,31 +82,89 @@ def regrow(
     request: Request,
     step: Step,
     seconds: float,
+    *,
+    utility: Utility = "accuracy",
+    grow: bool = False,
 ) -> tuple[Regrown, ...]:
-    """Return what was tried, the most accurate first; the first that passes is the one to take.
+    """Return what was tried, what breaks a check on leaves first, then the rest by utility up to the first that passes.
 
-    Everything is fitted and looked at first, as that is quick beside an audit. Of what is left each audit goes twice as
-    far down as the one before, until one passes; then those above it have their turn, until the time is up.
+    A tree without a split is never among them. Everything is fitted and looked at first, as that is quick beside an
+    audit; what is left is compared by its cross-validated utility. Of that each audit goes twice as far down as the one
+    before, until one passes; then those above it have their turn, until the time is up. With ``grow`` a tree grown
+    under the policy is one of them.
     """
-    end = time.monotonic() + seconds
+    begun = time.monotonic()
+    half, end = begun + seconds / 2, begun + seconds
     with step("growing the model anew under other settings"):
-        grown = sorted(_fitted(estimator, training, request, end), key=lambda each: -each.accuracy)
-        read = [_looked_at(regrown, request, training) for regrown in grown]
-    tried = {place: regrown for place, (regrown, subject) in enumerate(read) if subject is None}
-    waiting = [place for place in range(len(read)) if place not in tried]
+        fitted = (*_under_policy(estimator, training, request, grow=grow),)
+        fitted += tuple(_fitted(estimator, training, request, begun + seconds / 4))
+        # What is grown under the policy comes first, as it is the likeliest to pass.
+        grown = sorted(fitted, key=lambda each: (not each.learner, -each.accuracy))
+        read = [
+            _looked_at(each, request, training)
+            for each in grown
+            if each.leaves > each.trees and (each.learner or time.monotonic() <= half)
+        ]
+    broken = tuple(regrown for regrown, subject in read if subject is None)
+    with step("comparing what may pass by its cross-validated utility"):
+        waiting = [
+            (replace(regrown, utility=_utility(regrown, training, utility, half)), subject)
+            for regrown, subject in read
+            if subject is not None
+        ]
+    waiting.sort(key=lambda pair: -math.inf if math.isnan(pair[0].utility) else pair[0].utility)
+    waiting.reverse()
+    tried: dict[int, Regrown] = {}
 
     def passes(place: int) -> bool:
-        regrown, subject = read[place]
-        if place not in tried and subject is not None and time.monotonic() <= end:
+        regrown, subject = waiting[place]
+        if place not in tried and (not tried or time.monotonic() <= end):
             with step(f"auditing the model grown with {regrown.name}"):
                 tried[place] = _audited(regrown, subject)
         return place in tried and tried[place].verdict is Verdict.PASS
 
-    reach = next((n for n in _further(len(waiting)) if passes(waiting[n])), None)
+    reach = next((place for place in _further(len(waiting)) if passes(place)), None)
     if reach is not None:
-        next(place for place in waiting[: reach + 1] if passes(place))
-    best = min((n for n in tried if tried[n].verdict is Verdict.PASS), default=len(read))
-    return tuple(tried[place] for place in sorted(tried) if place <= best)
+        next(place for place in range(reach + 1) if passes(place))
+    best = min((n for n in tried if tried[n].verdict is Verdict.PASS), default=len(waiting))
+    return broken + tuple(tried[place] for place in sorted(tried) if place <= best)
+
+
+def _utility(regrown: Regrown, training: Training, utility: Utility, end: float) -> float:
+    is_late = time.monotonic() > end and not regrown.learner
+    return math.nan if is_late else cross_validated(regrown.estimator, training, utility)
+
+
+def _under_policy(
+    estimator: Any,  # noqa: ANN401  # see above
+    training: Training,
+    request: Request,
+    *,
+    grow: bool,
+) -> Iterator[Regrown]:
+    """Yield the same pipeline with a tree that is grown under the policy at its end, where that is asked for."""
+    if not grow:
+        return
+    learners = importlib.import_module("treewarden.learn")
+    final, before = final_of(estimator)
+    is_of_classes = hasattr(final, "classes_")
+    make = learners.PolicyTreeClassifier if is_of_classes else learners.PolicyTreeRegressor
+    settings = {"policy": request.policy, "max_depth": int(min(_depth(final), 12)) or 1}
+    learner = make(**settings)
+    grown = learner
+    if before:
+        grown = sys.modules["sklearn.base"].clone(estimator)
+        grown.set_params(**{before.removesuffix("__"): learner})
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a tree without a split is left out here
+            grown.fit(training.inputs, training.target)
+        accuracy = float(grown.score(training.inputs, training.target))
+    except (ValueError, TypeError):  # missing values that no step fills
+        return
+    named = {**settings, "policy": getattr(request.policy, "name", request.policy)}
+    leaves = _leaves(final_of(grown)[0])
+    yield Regrown(named, grown, accuracy, leaves, None, learner=make.__name__)
 
 
 def _further(size: int) -> Iterator[int]:
@@ -311,6 +383,9 @@ def offer(
     request: Request,
     step: Step,
     seconds: float,
+    *,
+    utility: Utility = "accuracy",
+    grow: bool = False,
 ) -> Offer:
     """Return the estimator to go on with; nothing where the model is none of scikit-learn's, or nothing passes.
 
@@ -328,17 +403,19 @@ def offer(
     if training is None or not training.agrees(estimator, subject.tree):
         return Offer()
     cut = _cut_back(estimator, repaired, training, asked, step)
-    if cut is not None:
+    if cut is not None and not grow:
         return cut
     options = request.options
     if options.weights is not None or options.sampling_weights is not None or seconds <= 0:
-        return Offer()
-    tried = regrow(estimator, training, asked, step, seconds)
+        return cut or Offer()
+    tried = regrow(estimator, training, asked, step, seconds, utility=utility, grow=grow)
     best = next((regrown for regrown in tried if regrown.verdict is Verdict.PASS), None)
     if best is None:
-        return Offer(tried=tried)
+        return cut or Offer(tried=tried)
+    if cut is not None and relabelled(cut.estimator, training, utility) >= best.utility:
+        return cut
     file = None
-    if repaired.file is None and best.audited is not None:
+    if (repaired.file is None or grow) and best.audited is not None:
         file = _published(best.audited.subject.file, asked, step)
     done = best.audited
     assert done is not None

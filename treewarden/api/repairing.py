@@ -25,6 +25,7 @@ from treewarden.api.requests import (
 )
 from treewarden.api.result import Result
 from treewarden.api.saving import save_bytes, save_report
+from treewarden.api.utility import Utility, checked_utility
 from treewarden.audit.progress import Step
 from treewarden.audit.result import Audit
 from treewarden.audit.workers.clusters.cluster import on_cluster
@@ -53,6 +54,10 @@ if TYPE_CHECKING:
 
 SUFFIXES = {"pmml": ".pmml", "treewarden_json": ".json"}
 MOST_ROWS = 6
+NOTHING_USEFUL = (
+    "No useful change was found: a tree without a split is none. Try grow=True, a tree grown under the policy "
+    "(treewarden.learn), or train with larger leaves, less depth or fewer columns."
+)
 
 
 class Repair:
@@ -87,7 +92,7 @@ class Repair:
         """What came of it, in words."""
         said = self._repaired.repair.message
         if self.suggestion is None:
-            return said
+            return said if self.is_found or not self.is_needed else f"{said} {NOTHING_USEFUL}"
         grown = self._offer.tried[-1]
         too = " too" if self._repaired.file is not None else ""
         return f"{said} Grown anew with {grown.name}, the model passes{too}."
@@ -115,7 +120,7 @@ class Repair:
     @property
     def model_bytes(self) -> bytes | None:
         """The file to publish, audited as its receiver reads it; None where nothing passes or nothing is needed."""
-        return self._offer.file if self._repaired.file is None else self._repaired.file
+        return self._offer.file or self._repaired.file
 
     @property
     def estimator(self) -> Any:  # noqa: ANN401  # of a library that is no dependency
@@ -232,6 +237,8 @@ def repair(
     taxonomies: Iterable[AnyPath] = (),
     bands: Iterable[int] = (),
     regrow_seconds: float = 60.0,
+    utility: Utility = "accuracy",
+    grow: bool = False,
     **options: Unpack[Options],
 ) -> Repair:
     """Change a model that fails as little as the policy allows; what ``treewarden repair`` does.
@@ -258,6 +265,8 @@ def repair(
         bands: The widths of bands, in records, that numbers are given in before they are withheld.
         regrow_seconds: How long settings are looked for that grow a scikit-learn model which passes, where its nodes
             cannot be pruned to one; 0 for not at all.
+        utility: By what models that are grown anew are compared, cross-validated: "accuracy", "auc" or "log-loss".
+        grow: Whether to grow a tree under the policy too (``treewarden.learn``), from a scikit-learn tree or pipeline.
         options: Further flags of ``treewarden audit``, by name; ``time_limit`` holds for all of it.
 
     At the time limit, or a keyboard interrupt, the search ends with what it has; after an interrupt there is no file.
@@ -268,7 +277,7 @@ def repair(
     clock, step = CommandClock(), step_of(progress)
     if to is not None and to not in MODELS:
         raise ArgumentError("to", f"{to!r}: one of {', '.join(MODELS)} is needed")
-    widths = _checked_widths(bands)
+    widths, measure = _checked_widths(bands), checked_utility(utility)
     more = {"worlds_budget": worlds_budget, "jobs": jobs, "solver": solver, **options}
     request = request_of(
         model,
@@ -287,7 +296,7 @@ def repair(
         repaired = task.search(every=every, change=apply or "", tell=say_of(progress))
     if apply is not None and repaired.repair.is_needed:
         repaired = repaired.choosing(_named(repaired.repair.attempts, apply), task.subject)
-    other = task.offer(model, data, repaired, regrow_seconds)
+    other = task.offer(model, data, repaired, regrow_seconds, utility=measure, grow=grow)
     provenance = clock.provenance(request, task.subject.pack, table=task.subject.table)
     return Repair(repaired, task.subject, request, provenance, other)
 
@@ -335,7 +344,16 @@ class _RepairTask:
             tell=tell,
         )
 
-    def offer(self, model: object, data: object, repaired: Repaired, seconds: float) -> Offer:
+    def offer(
+        self,
+        model: object,
+        data: object,
+        repaired: Repaired,
+        seconds: float,
+        *,
+        utility: Utility,
+        grow: bool,
+    ) -> Offer:
         """Return the estimator to go on with, looked for at most so many seconds."""
         seconds = min(seconds, self.deadline.left)
         if repaired.repair.ended is SearchEnd.INTERRUPTED:
@@ -348,6 +366,8 @@ class _RepairTask:
             request=self.request,
             step=self.step,
             seconds=seconds,
+            utility=utility,
+            grow=grow,
         )
 
 

@@ -1,0 +1,84 @@
+import math
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer, load_wine
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+
+import treewarden as tw
+from treewarden.api.training import Training
+from treewarden.api.utility import UTILITIES, cross_validated, relabelled
+from treewarden.ppdm_models.tables.read_table import table_of
+
+ONE = table_of({"x": [1.0]})
+
+
+@pytest.fixture(scope="module")
+def wine():
+    return load_wine(as_frame=True).frame
+
+
+def fitted(frame, **settings):
+    tree = DecisionTreeClassifier(random_state=0, **settings)
+    return make_pipeline(StandardScaler(), tree).fit(frame.drop(columns="target"), frame["target"])
+
+
+def training(frame):
+    return Training(frame.drop(columns="target"), frame["target"].to_numpy(), ONE)
+
+
+def test_a_repair_offers_no_tree_without_a_split_and_says_what_else_can_be_done(wine):
+    frame = load_breast_cancer(as_frame=True).frame.iloc[:120]
+    model = fitted(frame, max_depth=3)
+    repair = tw.repair(model, frame, sensitive="target", regrow_seconds=15, jobs=1)
+    assert not repair.is_found
+    assert repair.estimator is None
+    assert "grow=True" in repair.message
+    assert (repair.attempts["leaves"] > 1).all()
+    with pytest.raises(tw.FailedError):
+        repair.raise_for_verdict()
+
+
+def test_a_tree_grown_under_the_policy_is_offered_where_it_is_asked_for(wine):
+    model = fitted(wine)
+    repair = tw.repair(
+        model, wine, sensitive="target", grow=True, regrow_seconds=15, utility="auc", jobs=1
+    )
+    assert repair.is_found
+    assert repair.result.passed
+    assert repair.suggestion["policy"] == "standard"
+    assert repair.estimator[-1].get_n_leaves() > 2
+    best = repair.attempts[repair.attempts["verdict"] == "PASS"].iloc[-1]
+    assert best["name"].startswith("PolicyTreeClassifier(policy='standard'")
+    assert 0.7 < best["utility"] <= 1
+    file = tw.audit(repair.model_bytes, wine, sensitive="target", levels=False, jobs=1)
+    assert file.passed
+
+
+def test_utility_is_measured_on_records_that_were_held_out(wine):
+    model = fitted(wine)
+    score = model.score(wine.drop(columns="target"), wine["target"])
+    assert score == 1
+    assert cross_validated(model, training(wine), "accuracy") < score
+    shuffled = wine.assign(target=np.random.default_rng(0).permutation(wine["target"]))
+    guessing = fitted(shuffled)
+    assert guessing.score(shuffled.drop(columns="target"), shuffled["target"]) == 1
+    assert cross_validated(guessing, training(shuffled), "accuracy") < 0.6
+    assert relabelled(guessing, training(shuffled), "accuracy") < 1
+
+
+def test_each_utility_ranks_a_model_above_a_guess(wine):
+    good, guess = fitted(wine), fitted(wine, max_depth=1, min_samples_leaf=80)
+    for utility in UTILITIES:
+        for measure in (cross_validated, relabelled):
+            better, worse = (measure(model, training(wine), utility) for model in (good, guess))
+            assert math.isfinite(better), (utility, measure)
+            if measure is relabelled or utility != "log-loss":
+                assert better > worse, (utility, measure)
+
+
+def test_a_utility_that_there_is_not_is_refused_by_name(wine):
+    with pytest.raises(tw.ArgumentError, match="utility: 'f1': one of accuracy, auc, log-loss"):
+        tw.repair(fitted(wine), wine, sensitive="target", utility="f1")
