@@ -7,21 +7,28 @@ from dataclasses import replace
 from pathlib import Path
 
 from treewarden.audit.consistent_tables.result import ConsistentTables
-from treewarden.audit.evidence import NOT_RUN
+from treewarden.audit.evidence import NOT_RUN, Evidence
 from treewarden.audit.population.population import NO_SENSITIVE
 from treewarden.audit.reading import Undetermined
 from treewarden.jobs.audit_inputs import AuditInputs, Request
 from treewarden.jobs.auditing import JudgedAudit
 from treewarden.jobs.shell_commands import (
     audit_command,
+    convert_command,
     redact_command,
     repair_command,
     shell_command,
 )
 from treewarden.policies.judging.decision import RELEASES_LINKED
 from treewarden.policies.verdict import Verdict
+from treewarden.ppdm_models.files.convert import first_writable
 from treewarden.ppdm_models.tree.side_channels import Leak, kinds_of
-from treewarden.reports.building.story import clearance_step, decision_steps, repair_steps
+from treewarden.reports.building.story import (
+    WRITTEN,
+    clearance_step,
+    decision_steps,
+    repair_steps,
+)
 from treewarden.reports.document.document import Document
 from treewarden.reports.document.names import is_about_waivers
 from treewarden.reports.document.words import listed
@@ -90,13 +97,7 @@ def _after_fail(request: Request, done: JudgedAudit, command: str) -> Iterator[N
             "Correct the waivers: each names one check, leaves that fail it, and a day that is still to come."
         )
     if any(finding.is_of_file for finding in failing):
-        if isinstance(request.model, Path) and _is_removable(evidence.leaks):
-            remove = redact_command(request.model)
-            yield NextStep(
-                "Remove what is outside the trees, and audit the file that this writes:", remove
-            )
-        else:
-            yield NextStep("Export the model again without what is outside its trees.")
+        yield _without_the_rest(request, evidence)
     if all(finding.is_of_file for finding in failing if finding.requirement.measure):
         return
     yield from _with_sensitive(request, done)
@@ -115,6 +116,8 @@ def _after_doubt(request: Request, done: JudgedAudit) -> Iterator[NextStep]:
         yield _with_table(request)
         return
     worlds, options = evidence.worlds, request.options
+    if any(finding.is_of_file for finding in failing):
+        yield _without_the_rest(request, evidence)
     if any(finding.clause == RELEASES_LINKED for finding in failing):
         again = audit_command(request, "--id", "COLUMN")
         yield NextStep("Name the column that identifies a person in every table:", again)
@@ -134,6 +137,23 @@ def _after_doubt(request: Request, done: JudgedAudit) -> Iterator[NextStep]:
     else:
         for step in list(decision_steps(done.decision))[:MOST_REASONS]:
             yield NextStep(step)
+
+
+def _without_the_rest(request: Request, evidence: Evidence) -> NextStep:
+    """Return how a file comes to hold its trees alone: by redaction, by conversion, or only by another export."""
+    if isinstance(request.model, Path) and _is_removable(evidence.leaks):
+        remove = redact_command(request.model)
+        return NextStep(
+            "Remove what is outside the trees, and audit the file that this writes:", remove
+        )
+    target = None if evidence.model.format in WRITTEN else first_writable(evidence.model)
+    convert = convert_command(request, target) if target is not None else ""
+    if convert:
+        return NextStep("Write only the trees, audit that file, and publish it instead:", convert)
+    return NextStep(
+        "Export the model again without what is outside its trees, or in a format that can pass "
+        "(“Which file to publish” in docs/formats.md)."
+    )
 
 
 def _with_sensitive(request: Request, done: JudgedAudit) -> Iterator[NextStep]:

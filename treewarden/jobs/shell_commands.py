@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 
 from treewarden.audit.options import DEFAULT, KNOWLEDGE
@@ -62,6 +62,16 @@ def redact_command(model: Path) -> str:
     """Return the command that takes out of a file what can go of all that stands outside its trees."""
     output = typed_path(_free(model, REDACTED, model.suffix))
     return shell_command("treewarden", "redact", typed_path(model), "-o", output)
+
+
+def convert_command(request: Request, target: str) -> str:
+    """Return the command that writes a model's trees alone, and audits them; "" where a file is not on disk."""
+    if not isinstance(request.model, Path):
+        return ""
+    output = _free(request.model, "", SUFFIXES[target])
+    again = audit_command(replace(request, model=output))
+    convert = shell_command("treewarden", "convert", typed_path(request.model), typed_path(output))
+    return f"{convert} && {again}" if again else ""
 
 
 def typed_path(path: Path) -> str:

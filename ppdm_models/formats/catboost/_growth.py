@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
+from treewarden.ppdm_models.formats.catboost._settings import settings_beside
 from treewarden.ppdm_models.formats.common.json import JsonPart
 from treewarden.ppdm_models.tree.growth import EnsembleGrowth, Fact, GrownTree, stated_fact
 from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind
@@ -160,6 +161,7 @@ SECRETS = (
     ("model_guid", LeakKind.IDENTIFIER, "the number that names this model among all others"),
     ("params", LeakKind.REPLAY, "all training parameters, the random seed among them"),
     ("output_options", LeakKind.PATH, "the names of files and folders of the training"),
+    ("training", LeakKind.AVERAGES, "the loss over the training records, after each tree"),
 )
 
 
@@ -216,5 +218,5 @@ def _training(document: JsonPart) -> Iterator[Leak]:
     info = document.get("model_info")
     for key, kind, what in SECRETS:
         part = None if info is None else info.get(key)
-        if part is not None:
+        if part is not None and (key != "params" or settings_beside(document)):
             yield Leak(kind, part.pointer, what)

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from treewarden.ppdm_models import limits
 from treewarden.ppdm_models.formats import Format, Opened
+from treewarden.ppdm_models.formats.catboost._account import account_of, has_categories
 from treewarden.ppdm_models.formats.catboost._growth import growth_of, leaks_of
 from treewarden.ppdm_models.formats.catboost._trees import (
     CatboostSplits,
@@ -16,6 +17,7 @@ from treewarden.ppdm_models.formats.catboost._trees import (
 )
 from treewarden.ppdm_models.formats.common.json import JsonPart, opens_json, read_part
 from treewarden.ppdm_models.formats.common.node_order import bounded, simplest, unique
+from treewarden.ppdm_models.formats.common.shapes import AccountedJson
 from treewarden.ppdm_models.semantics.support import with_support
 from treewarden.ppdm_models.tree.ensemble import (
     Combination,
@@ -27,6 +29,7 @@ from treewarden.ppdm_models.tree.ensemble import (
     TreeSampling,
     shrinkage_of,
 )
+from treewarden.ppdm_models.tree.side_channels import unread_rest
 from treewarden.ppdm_models.tree.tree import (
     Missing,
     Node,
@@ -57,6 +60,8 @@ PAIRWISE = ("PairLogit", "PairLogitPairwise", "YetiRank", "YetiRankPairwise")
 class CatBoostJson(Format):
     """What ``save_model(..., format="json")`` writes; a split on target statistics is a derived feature."""
 
+    accounts_for_all = True
+
     def sniff(self, data: bytes) -> bool:
         return (
             opens_json(data) == b"{"
@@ -67,7 +72,10 @@ class CatBoostJson(Format):
     def open(self, data: bytes, source: str) -> Opened:
         document = read_part(data, source)
         leaks = leaks_of(document)
-        return Opened(_read(document), leaks)
+        model = _read(document)
+        if has_categories(document):
+            return Opened(model, (*leaks, unread_rest("catboost_json")))
+        return AccountedJson(data, document.value, model, leaks, account_of(document))
 
 
 def _read(document: JsonPart) -> Model:

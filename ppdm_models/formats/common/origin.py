@@ -6,7 +6,7 @@ Any other text in such a place may be a sentence about anybody, and nobody could
 from __future__ import annotations
 
 import re
-from decimal import ROUND_DOWN, ROUND_HALF_EVEN, Context, Decimal
+from decimal import ROUND_DOWN, ROUND_HALF_EVEN, ROUND_HALF_UP, Context, Decimal
 
 from treewarden.ppdm_models.tree.side_channels import LeakKind
 
@@ -119,13 +119,18 @@ def has_digits_of_double(text: str) -> bool:
     digits = mantissa.replace(".", "").strip("0")
     if len(digits) <= DOUBLE_DIGITS or not digits.isdigit():
         return True
+    return is_rounded_double(text)
+
+
+def is_rounded_double(text: str) -> bool:
+    """Return whether a number is its double, exactly or rounded to the digits that stand there."""
     told, held = Decimal(text.strip()), Decimal(float(text))
     if not held.is_finite():
         return False
     last = told.normalize(_DECIMALS).as_tuple().exponent
     assert isinstance(last, int)
     unit = Decimal((0, (1,), last))
-    roundings = (ROUND_DOWN, ROUND_HALF_EVEN)
+    roundings = (ROUND_DOWN, ROUND_HALF_EVEN, ROUND_HALF_UP)
     return any(held.quantize(unit, rounding, _DECIMALS) == told for rounding in roundings)
 
 

@@ -20,6 +20,20 @@ from treewarden.ppdm_models.formats.common.node_order import (
     grown,
     unique,
 )
+from treewarden.ppdm_models.formats.common.shapes import (
+    JUDGED,
+    Account,
+    AccountedJson,
+    Either,
+    Entries,
+    Items,
+    Shape,
+    Strange,
+    is_number,
+    is_setting,
+    is_text,
+    one_of,
+)
 from treewarden.ppdm_models.formats.rare._r_forest_levels import cut_between
 from treewarden.ppdm_models.semantics.support import with_support
 from treewarden.ppdm_models.tree.ensemble import (
@@ -38,6 +52,8 @@ from treewarden.ppdm_models.tree.tree import (
     Tree,
 )
 
+LEVELS = (("var.levels",),)
+WAYS = ("LeftNode", "RightNode", "MissingNode")
 LEFT, RIGHT, ABSENT = -1, 1, 0
 """Where a level goes at a split; one that no record had there goes where missing values go."""
 
@@ -58,6 +74,8 @@ OF_TWO = ("bernoulli", "adaboost", "huberized")
 class GbmJson(Format):
     """One model per file; the weight of a node counts the records of its sample, where they weigh one."""
 
+    accounts_for_all = True
+
     def sniff(self, data: bytes) -> bool:
         marks = (b'"SplitVar"', b'"SplitCodePred"', b'"MissingNode"')
         return opens_json(data) in (b"{", b"[") and all(mark in data for mark in marks)
@@ -70,7 +88,14 @@ class GbmJson(Format):
                 "trees alone, whose variables have numbers and no names; write trees, var.names, var.type, var.levels, "
                 "c.splits, initF and distribution of the model in one object",
             )
-        return Opened(_model(root), _leaks(root))
+        model = _model(root)
+        removable = {
+            LeakKind.EXTREMES: () if any(feature.values for feature in model.features) else LEVELS,
+            LeakKind.RAW_RECORDS: (("data",), ("fit",)),
+            LeakKind.AVERAGES: tuple(part.steps for part in _of_splits(root)),
+        }
+        account = Account(_shape(model), tuple(_strange(root)), removable)
+        return AccountedJson(data, root.value, model, _leaks(root), account)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +116,22 @@ def _leaks(root: JsonPart) -> Iterator[Leak]:
         part = root.get(key)
         if part is not None and part.value:
             yield Leak(LeakKind.RAW_RECORDS, part.pointer, "a value of every training record")
+
+    told = list(_of_splits(root))
+    if told:
+        what = f"what {len(told)} splits gained, and the averages of their records"
+        yield Leak(LeakKind.AVERAGES, root["trees"].pointer, what)
+
+
+def _of_splits(root: JsonPart) -> Iterator[JsonPart]:
+    """Yield the numbers of splits that no prediction needs: gains, and the values of inner nodes."""
+    for tree in root["trees"]:
+        for row in tree:
+            is_split = row["SplitVar"].whole(low=-1) >= 0
+            for key in ("ErrorReduction", "Prediction") if is_split else ():
+                part = row.get(key)
+                if part is not None:
+                    yield part
 
 
 def _is_number(part: JsonPart) -> bool:
@@ -174,10 +215,7 @@ def _draft(
     records = 0.0 if number in empty else row["Weight"].amount()
     if place < 0:
         return Draft(str(number), score=row["Prediction"].number(), records=records)
-    ways = [
-        row[side].whole(low=1, high=len(rows) - 1)
-        for side in ("LeftNode", "RightNode", "MissingNode")
-    ]
+    ways = [row[side].whole(low=1, high=len(rows) - 1) for side in WAYS]
     tests = _tests(variables[place], row["SplitCodePred"], splits)
     return Draft(str(number), tuple(map(Branch, ways, tests)), records=records)
 
@@ -251,6 +289,84 @@ def _classes(root: JsonPart) -> tuple[str, ...]:
     return unique(
         (part.label() for part in root["classes"]), "classes", root.source, limits.CLASSES
     )
+
+
+# What such a file holds beside its trees.
+
+ROW = (
+    *("SplitVar", "SplitCodePred", "LeftNode", "RightNode", "MissingNode", "ErrorReduction"),
+    *("Weight", "Prediction"),
+)
+
+
+def _shape(model: Ensemble) -> Shape:
+    """Return which keys a file has, and what may stand there."""
+    single: Shape = Either((Items(is_number, 1), is_number))
+    name: Shape = Either((Items(is_text, 1), is_text))
+    is_loss = one_of(*LINKS, *OF_TWO)
+    loss: Shape = Either((Items(is_loss, 1), is_loss))
+    levels: Shape = Either((Entries({}), Items(is_text), Items(is_number)))
+    return Entries(
+        {
+            "initF": single,
+            "fit": JUDGED,
+            "data": JUDGED,
+            "bag.fraction": Either((Items(_is_share, 1), _is_share)),
+            "distribution": Either((Entries({"name": loss}), loss)),
+            "num.classes": single,
+            "response.name": name,
+            "var.names": Items(is_text),
+            "var.type": Items(is_number),
+            "c.splits": Items(Items(one_of(LEFT, ABSENT, RIGHT))),
+            "classes": Items(
+                one_of(*model.classes, *(int(c) for c in model.classes if c.isdecimal()))
+            ),
+            "var.levels": Items(levels, len(model.features)),
+            "trees": Items(Items(Entries(dict.fromkeys(ROW, is_number)))),
+        }
+    )
+
+
+def _is_share(value: object) -> bool:
+    return is_setting(value) and isinstance(value, int | float) and 0 < value <= 1
+
+
+def _sizes(root: JsonPart) -> list[object]:
+    return [part.value for part in root["var.type"]]
+
+
+def _strange(root: JsonPart) -> Iterator[Strange]:
+    """Yield what no node of the model has: numbers at leaves that only splits need, rows of no tree, unused splits."""
+    sizes, used = _sizes(root), set()
+    if len(sizes) != len(root["var.names"]):
+        yield Strange(("var.type",), "not as many types as there are variables")
+    for tree in root["trees"]:
+        rows = list(tree)
+        for row in rows:
+            place = row["SplitVar"].whole(low=-1)
+            if place < 0:
+                yield from _strange_leaf(row)
+            elif sizes[place]:
+                used.add(row["SplitCodePred"].value)
+        ways = {row[side].value for row in rows for side in WAYS if row["SplitVar"].value != -1}
+        if len(ways) != len(rows) - 1:
+            yield Strange(tree.steps, "rows that are in no tree")
+    splits = root.get("c.splits")
+    for place in range(0 if splits is None else len(splits)):
+        if place not in used:
+            what = "a split of levels that no tree uses"
+            yield Strange(("c.splits", place), what)
+
+
+def _strange_leaf(row: JsonPart) -> Iterator[Strange]:
+    for side in WAYS:
+        if row[side].value != -1:
+            yield Strange(row[side].steps, "a child of a leaf")
+    if row["SplitCodePred"].value != row["Prediction"].value:
+        yield Strange(row["SplitCodePred"].steps, "another number than the leaf's")
+    gain = row.get("ErrorReduction")
+    if gain is not None and gain.value != 0:
+        yield Strange(gain.steps, "a gain of a leaf")
 
 
 FORMAT = GbmJson()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from treewarden.ppdm_models import limits
@@ -18,6 +18,21 @@ from treewarden.ppdm_models.formats.common.node_order import (
     unique,
 )
 from treewarden.ppdm_models.formats.common.printed_trees import as_float, decimals_of
+from treewarden.ppdm_models.formats.common.shapes import (
+    Account,
+    AccountedJson,
+    Either,
+    Entries,
+    Items,
+    Named,
+    Shape,
+    Strange,
+    is_flag,
+    is_label,
+    is_number,
+    is_text,
+    one_of,
+)
 from treewarden.ppdm_models.formats.rare._r_forest_levels import (
     Levels,
     cut_between,
@@ -43,10 +58,21 @@ from treewarden.ppdm_models.tree.tree import (
 
 LEVELS = re.compile(r"\d{1,6}(?:,\d{1,6})*")
 SHARE = "pred."
+DAUGHTERS = ("left daughter", "right daughter")
+OF_SPLITS = frozenset(
+    (
+        *DAUGHTERS,
+        *("split var", "split point"),
+        *("leftChild", "rightChild", "splitvarID", "splitvarName", "splitval"),
+    )
+)
+"""What only nodes that were split have."""
 
 
 class RForestJson(Format):
     """One list per file, or an object of ``trees`` and ``levels``; both tools resample, and publish no counts."""
+
+    accounts_for_all = True
 
     def sniff(self, data: bytes) -> bool:
         if opens_json(data) not in (b"[", b"{"):
@@ -54,13 +80,15 @@ class RForestJson(Format):
         return b'"left daughter"' in data or (b'"leftChild"' in data and b'"splitvarName"' in data)
 
     def open(self, data: bytes, source: str) -> Opened:
-        return Opened(_read(data, source))
+        document = read_part(data, source)
+        model = _read(document, source)
+        account = Account(_shape(document, model), tuple(_strange(document)))
+        return AccountedJson(data, document.value, model, (), account)
 
 
-def _read(data: bytes, source: str) -> Ensemble:
-    document = read_part(data, source)
+def _read(document: JsonPart, source: str) -> Ensemble:
     root = document["trees"] if document.is_object else document
-    trees = [root] if len(root) and root.at(0).is_object else list(root)
+    trees = _trees(root)
     if not 0 < len(trees) <= limits.TREES:
         raise root.refused(f"{len(trees):,} trees; 1 to {limits.TREES:,} are read")
     is_ranger = any(name == "nodeID" for name, _ in trees[0].at(0).entries())
@@ -75,6 +103,11 @@ def _read(data: bytes, source: str) -> Ensemble:
         }
     grown_trees = [_nodes(row, is_ranger, factors, levels, root.source) for row in rows]
     return _ensemble(grown_trees, rows, is_ranger, levels, root)
+
+
+def _trees(root: JsonPart) -> list[JsonPart]:
+    """Return the trees, which stand in a list but for a single one."""
+    return [root] if len(root) and root.at(0).is_object else list(root)
 
 
 def _variables(rows: Sequence[Sequence[JsonPart]]) -> list[str]:
@@ -283,6 +316,83 @@ def _notes(source: str, features: Sequence[Feature], is_ranger: bool) -> tuple[s
     else:
         return ()
     return (f"{source}: {said}",)
+
+
+# What such a file holds beside its trees.
+
+
+def _shape(document: JsonPart, model: Ensemble) -> Shape:
+    """Return which columns the rows of trees have, and what may stand there."""
+    variables = frozenset(feature.name for feature in model.features)
+    is_variable = one_of(None, *variables)
+    forest: dict[str, Shape] = {
+        "left daughter": is_number,
+        "right daughter": is_number,
+        "split var": is_variable,
+        "split point": is_number,
+        "status": one_of(-1, 1, -3),
+        "prediction": is_label,
+    }
+    ranger: dict[str, Shape] = {
+        "nodeID": is_number,
+        "leftChild": is_number,
+        "rightChild": is_number,
+        "splitvarID": is_number,
+        "splitvarName": is_variable,
+        "splitval": is_label,
+        "terminal": is_flag,
+        "prediction": is_label,
+        **{f"{SHARE}{name}": is_number for name in model.classes},
+    }
+    tree = Items(Either((Entries(forest), Entries(ranger))))
+    root = document["trees"] if document.is_object else document
+    trees: Shape = tree if root.at(0).is_object else Items(tree)
+    if not document.is_object:
+        return trees
+    levels = Either((Entries({}), Items(is_text), Items(one_of(0), 1)))
+    return Entries(
+        {
+            "trees": trees,
+            "levels": Named(variables, levels),
+            "ordered": Items(one_of(*variables)),
+        }
+    )
+
+
+def _strange(document: JsonPart) -> Iterator[Strange]:
+    """Yield what no node has: numbers of splits at leaves, predictions at splits, rows of no tree."""
+    root = document["trees"] if document.is_object else document
+    numbers: dict[str, float] = {}
+    for tree in _trees(root):
+        rows = list(tree)
+        reached: set[int] = set()
+        for row in rows:
+            is_ranger = row.get("nodeID") is not None
+            is_leaf = row["terminal"].flag() if is_ranger else row["status"].value == -1
+            yield from _strange_cells(row, is_leaf)
+            if is_leaf:
+                continue
+            sides = ("leftChild", "rightChild") if is_ranger else DAUGHTERS
+            reached |= {row[side].whole() - (not is_ranger) for side in sides}
+            number, name = row.get("splitvarID"), row.get("splitvarName")
+            if number is None or name is None:
+                continue
+            if numbers.setdefault(name.text(), number.number()) != number.value:
+                yield Strange(number.steps, "another number of the same variable")
+        if len(reached) != len(rows) - 1:
+            yield Strange(tree.steps, "rows that are in no tree")
+    is_odd = any(not 0 <= number < limits.FEATURES for number in numbers.values())
+    if is_odd or len(set(numbers.values())) < len(numbers):
+        yield Strange(root.steps, "numbers of variables that are none")
+
+
+def _strange_cells(row: JsonPart, is_leaf: bool) -> Iterator[Strange]:
+    for key, part in row.entries():
+        if is_leaf and key in OF_SPLITS and part.value not in (None, 0):
+            yield Strange(part.steps, "a part of a split at a leaf")
+        is_prediction = key == "prediction" or key.startswith(SHARE)
+        if not is_leaf and is_prediction and part.value is not None:
+            yield Strange(part.steps, "a prediction at a split, which no reader uses", part.steps)
 
 
 FORMAT = RForestJson()

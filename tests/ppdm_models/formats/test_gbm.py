@@ -68,7 +68,7 @@ def test_quantiles_of_variables_are_extremes_of_records():
     value = held("gaussian")
     value["var.levels"][0] = [18.1, 50.0, 89.7]
     leaks = list(FORMAT.open(json.dumps(value).encode(), "x").leaks)
-    assert [leak.kind for leak in leaks] == [LeakKind.EXTREMES]
+    assert LeakKind.EXTREMES in {leak.kind for leak in leaks}
 
 
 @pytest.mark.parametrize(

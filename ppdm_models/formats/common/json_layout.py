@@ -1,0 +1,150 @@
+"""Whether the bytes of a JSON file hold more than its values: blanks, digits and escapes that no program would write.
+
+The same values can be written in many ways, and a way that is chosen freely is room for a message: any number of
+blanks, digits beyond those of a double, letters as escapes. Programs choose once for a whole file.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable
+
+from treewarden.ppdm_models.formats.common.origin import DOUBLE_DIGITS, is_rounded_double
+
+TEXT = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
+NUMBER = re.compile(rb"-?(?:Infinity|[0-9][0-9.eE+-]*)|NaN")
+MARK = re.compile(rb'([{}\[\],:"0])([ \t\r\n]*)')
+NUMBER_FORM = re.compile(r"-?(?:0|[1-9]\d*)(?:\.(\d+))?(?:([eE][-+]?)(\d+))?")
+BLANK = re.compile(rb"[ \t\r\n]")
+LINE_END = re.compile(rb"( ?\r?\n)( *|\t*)\Z")
+LEVELS = (-1, 0, 1, 2)
+"""By how many levels a line may stand beside the one in which its object or list began."""
+UNITS = (1, 2, 3, 4, 8)
+MOST_ODD = 8
+"""So many lines may stand otherwise than all of their kind, as CatBoost's do that it took from another document."""
+
+Context = tuple[bytes, bytes, bytes]
+"""What stands before and after blanks, and how the two innermost begin that both stand in."""
+
+
+def odd_layout(data: bytes) -> str:
+    """Return what is odd about the way JSON is written, in words; "" where it is as a program writes it."""
+    data = data.removeprefix(b"\xef\xbb\xbf")
+    problem = _odd_texts(set(TEXT.findall(data)))
+    bare = TEXT.sub(b'"', data)
+    problem = problem or _odd_numbers(set(NUMBER.findall(bare)))
+    bare = re.sub(rb"true|false|null", b"0", NUMBER.sub(b"0", bare))
+    if problem:
+        return problem
+    return _odd_blanks(bare)
+
+
+def _odd_texts(texts: set[bytes]) -> str:
+    """Return that letters are written as escapes where the rest of the file does not need them."""
+    ways = [(is_ascii, slash) for is_ascii in (False, True) for slash in ("/", "\\/")]
+    for written in texts:
+        if b"\\" not in written and written.isascii():
+            continue
+        text, token = json.loads(written), written.decode("utf-8", "replace")
+        ways = [
+            (is_ascii, slash)
+            for is_ascii, slash in ways
+            if json.dumps(text, ensure_ascii=is_ascii).replace("/", slash).lower() == token.lower()
+        ]
+        if not ways:
+            return "letters that are written as escapes, each in its own way"
+    return ""
+
+
+def _odd_numbers(tokens: set[bytes]) -> str:
+    """Return that numbers have digits that belong to no value, or are written in too many ways."""
+    exponents, is_short, is_long = set(), False, False
+    for written in tokens:
+        token = written.decode("ascii")
+        form = NUMBER_FORM.fullmatch(token)
+        if form is None:
+            if token in ("NaN", "Infinity", "-Infinity"):
+                continue
+            return "numbers that no program writes like that"
+        fraction, exponent, power = form[1], form[2], form[3]
+        if fraction and fraction.endswith("0") and fraction != "0":
+            return "numbers with zeros at their end"
+        if exponent:
+            exponents.add((exponent.rstrip("-+"), len(exponent) > 1, len(power) > 1))
+        digits = _digits(token)
+        if len(digits) > 15 and (fraction or exponent):
+            shortest, full = _digits(repr(float(token))), _digits(f"{float(token):.16e}")
+            if digits not in (shortest, full):
+                if len(digits) > DOUBLE_DIGITS or not is_rounded_double(token):
+                    return "numbers with digits that no value has"
+                continue  # halves are rounded up by some programs
+            is_short |= digits != full
+            is_long |= digits != shortest
+    if is_short and is_long:
+        return "numbers that are written to different lengths"
+    signs = {letter for letter, _, _ in exponents}
+    return "exponents that are written in different ways" if len(signs) > 1 else ""
+
+
+def _digits(token: str) -> str:
+    return re.split("[eE]", token.lstrip("-"))[0].replace(".", "").strip("0")
+
+
+def _odd_blanks(bare: bytes) -> str:
+    """Return that blanks follow no rule; texts and numbers are one byte each here."""
+    if not BLANK.search(bare.rstrip(b"\n")):
+        return _odd_end(bare)
+    body = bare.strip(b" \t\r\n")
+    if not bare.startswith(body):
+        return "blanks before it begins"
+    ways: dict[Context, bytes] = {}
+    offsets: dict[tuple[bytes, ...], Counter[int]] = {}
+    indents: dict[bytes, int] = {}
+    line = 0
+    outer = [(b"", b"", 0)]  # how each container opens, behind what, and where its line stands
+    opened = b""  # what opened just before, in the same line
+    marks = MARK.finditer(body)
+    previous = next(marks)
+    for mark in marks:
+        before, blanks, after = previous[1], previous[2], mark[1]
+        if before in b"{[":
+            outer.append((before, opened, line))
+            opened = before if not blanks else b""
+        else:
+            opened = b""
+        kind, behind, base = outer[-1]
+        context = (before, after, kind + outer[max(0, len(outer) - 2)][0])
+        end = LINE_END.match(blanks)
+        if end is not None:
+            line = indents.setdefault(end[2], len(end[2]))
+            offsets.setdefault((*context, behind), Counter())[line - base] += 1
+            blanks = end[1]
+        elif blanks not in (b"", b" "):
+            return "more blanks than one"
+        if ways.setdefault(context, blanks) != blanks:
+            return "blanks that follow no rule"
+        if after in b"}]" and len(outer) > 1:
+            outer.pop()
+        previous = mark
+    if len({blank[:1] for blank in indents if blank}) > 1:
+        return "lines set in by blanks of several kinds"
+    if len({way.strip(b" ") for way in ways.values() if way.endswith(b"\n")}) > 1:
+        return "lines that end in different ways"
+    if not _are_even(offsets.values()):
+        return "lines that are set in by no rule"
+    return _odd_end(bare)
+
+
+def _are_even(offsets: Iterable[Counter[int]]) -> bool:
+    """Return whether lines of a kind are set in alike, by few levels; a document inside one may stand further right."""
+    counters = list(offsets)
+    odd = sum(counter.total() - max(counter.values()) for counter in counters)
+    far = {offset for counter in counters for offset in counter}
+    return odd <= MOST_ODD and any(far <= {unit * level for level in LEVELS} for unit in UNITS)
+
+
+def _odd_end(bare: bytes) -> str:
+    end = bare[len(bare.rstrip(b" \t\r\n")) :]
+    return "" if end in (b"", b"\n", b"\r\n") else "blanks behind its end"

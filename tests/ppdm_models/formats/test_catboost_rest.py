@@ -1,0 +1,70 @@
+"""What a CatBoost file holds that nobody reads is found, wherever it stands, and can be taken out."""
+
+import json
+
+import pytest
+
+from tests.kit import places
+from tests.ppdm_models.formats.accounting import cleaned, content, leaks, unnoticed, unremoved
+from treewarden.ppdm_models.files.load import open_model
+
+GOOD = places.ROOT / "tests" / "data" / "formats" / "catboost_json" / "good"
+FILES = ("numbers.json", "classes.json")
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_all_that_the_library_wrote_is_named_and_nothing_is_left_once_it_is_removed(name):
+    data = (GOOD / name).read_bytes()
+    file = open_model(data, name)
+    assert [leak.kind.value for leak in file.leaks] == [
+        *("timestamp", "identifier", "replay", "path", "averages")
+    ]
+    assert all(leak.removable for leak in file.leaks)
+    clean = cleaned(data)
+    assert leaks(clean) == []
+    assert content(open_model(clean, name).model) == content(file.model)
+    assert json.loads(clean)["model_info"]["params"]["boosting_options"] == {
+        **dict.fromkeys(("boost_from_average", "posterior_sampling"), False),
+        "iterations": 2,
+        "learning_rate": 0.5,
+        "model_shrink_rate": 0,
+    }
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_nothing_can_be_hidden_in_it_unnoticed(name):
+    clean = cleaned((GOOD / name).read_bytes())
+    assert unnoticed(clean) == []
+    assert unremoved(clean) == []
+
+
+def test_a_number_where_no_record_came_is_told():
+    data = json.loads(cleaned((GOOD / "numbers.json").read_bytes()))
+    (leaf,) = [
+        at for at, weight in enumerate(data["oblivious_trees"][0]["leaf_weights"]) if not weight
+    ]
+    data["oblivious_trees"][0]["leaf_values"][leaf] = 0.4417
+    (leak,) = leaks(json.dumps(data).encode())
+    assert leak[1:] == (
+        "/oblivious_trees/0/leaf_values",
+        "a number in a leaf that no record reached",
+    )
+
+
+def test_settings_that_say_something_of_their_own_are_no_mere_settings():
+    data = json.loads((GOOD / "numbers.json").read_bytes())
+    data["model_info"]["params"]["metadata"] = {"note": "ann 44 hiv"}
+    found = leaks(json.dumps(data).encode())
+    assert ("unknown", "/model_info/params/metadata") in {
+        (str(kind), where) for kind, where, _ in found
+    }
+    assert leaks(cleaned(json.dumps(data).encode())) == []
+
+
+def test_a_training_that_holds_something_else_is_no_mere_training():
+    data = json.loads((GOOD / "numbers.json").read_bytes())
+    for key in ("training", "output_options", "train_finish_time", "model_guid"):
+        changed = json.loads(json.dumps(data))
+        changed["model_info"][key] = '{"metrics": {"learn_best_error": {"ann 44 hiv": 1}}}'
+        told = {(str(kind), where) for kind, where, _ in leaks(json.dumps(changed).encode())}
+        assert ("unknown", f"/model_info/{key}") in told
