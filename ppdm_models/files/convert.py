@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import replace
 
 from treewarden.ppdm_models.errors import OutputError, TreeFormatError
 from treewarden.ppdm_models.files.load import load_model, writers
@@ -112,6 +113,8 @@ def _bytes(lines: list[str]) -> bytes:
 
 MODELS = ("pmml", "treewarden_json")
 DRAWINGS: Mapping[str, Callable[[Model], bytes]] = {"dot": dot, "mermaid": mermaid}
+SHARE_ROUNDING = 1e-6
+"""How far numbers of several outputs, of 32 bits, are from the class shares that they repeat."""
 MOST_NODES = 200_000
 """A larger model is not written only to see whether it can be."""
 TARGETS = (*MODELS, *DRAWINGS)
@@ -167,6 +170,7 @@ def converted(model: Model, target: str) -> bytes:
     """
     if target in DRAWINGS:
         return DRAWINGS[target](model)
+    model = _with_shares_alone(model)
     data = _written(model, target)
     try:
         again = load_model(data, model.source)
@@ -174,6 +178,24 @@ def converted(model: Model, target: str) -> bytes:
         raise OutputError(model.source, f"{target} cannot hold it ({error.problem})") from error
     _check_same(model, again, target)
     return data
+
+
+def _with_shares_alone(model: Model) -> Model:
+    """Return a single tree without the numbers of several outputs, where these are the class shares once more."""
+    if not isinstance(model, Tree) or not model.classes:
+        return model
+    leaves = [node for node in model.nodes if node.outputs is not None]
+    if not leaves or any(not _are_shares(node) for node in leaves):
+        return model
+    return replace(model, nodes=tuple(replace(node, outputs=None) for node in model.nodes))
+
+
+def _are_shares(node: Node) -> bool:
+    shares, outputs = node.class_shares, node.outputs
+    if shares is None or outputs is None or len(shares) != len(outputs):
+        return False
+    pairs = zip(shares, outputs, strict=True)
+    return all(abs(share - output) <= SHARE_ROUNDING for share, output in pairs)
 
 
 def _written(model: Model, target: str) -> bytes:

@@ -385,6 +385,7 @@ def _after_pass(evidence: Evidence, decision: Decision) -> Iterator[str]:
 def _after_doubt(evidence: Evidence, decision: Decision) -> Iterator[str]:
     if evidence.population.is_absent:
         yield "Audit the file with its training table, or ask the owner of the table for an attestation."
+    yield from _beside_steps(evidence, decision)
     yield from decision_steps(decision)
     yield "Do not publish before an audit has passed. UNDETERMINED is never a pass."
 
@@ -397,10 +398,9 @@ def _after_fail(evidence: Evidence, decision: Decision, command: str) -> Iterato
         yield "Correct the waivers: each names one check, leaves that fail it, and a day that is still to come."
     failed = [f for f in decision.failing if f.verdict is Verdict.FAIL and not f.is_about_evidence]
     about_leaves = _each_once(f.clause for f in failed if f.is_of_leaves)
-    about_file = _each_once(f.clause for f in failed if f.is_of_file)
+    about_file = _each_once(f.clause for f in decision.failing if f.is_of_file)
     others = _each_once(f.clause for f in failed if f.clause not in (*about_leaves, *about_file))
-    if about_file:
-        yield f"{listed(about_file)}: changing the tree does not fix this. {removal(evidence)}"
+    yield from _beside_steps(evidence, decision)
     if about_leaves:
         yield (
             f"{listed(about_leaves)}: to fix this, merge leaves or train larger ones. Removing numbers from the file "
@@ -416,6 +416,13 @@ def _after_fail(evidence: Evidence, decision: Decision, command: str) -> Iterato
         yield from repair_steps(evidence, command)
     if evidence.is_of_several:
         yield from releases_steps(evidence, decision)
+
+
+def _beside_steps(evidence: Evidence, decision: Decision) -> Iterator[str]:
+    """Yield how the file comes to hold its trees alone, where a check of what is beside them did not pass."""
+    clauses = _each_once(f.clause for f in decision.failing if f.is_of_file)
+    if clauses and not isinstance(evidence.leaks, Undetermined):
+        yield f"{listed(clauses)}: changing the tree does not fix this. {removal(evidence)}"
 
 
 def _each_once(clauses: Iterable[str]) -> list[str]:

@@ -40,7 +40,7 @@ from treewarden.ppdm_models.formats.common.shapes import (
     Entries,
     Items,
     Shape,
-    Strange,
+    StrangePart,
     is_flag,
     is_label,
     is_number,
@@ -162,9 +162,9 @@ def _is_output(value: object) -> bool:
     """Return whether a text holds output options: words, short numbers, and names of files."""
     options = _inside(value)
     return isinstance(options, dict) and all(
-        _is_option(name, each)
+        _is_option(name, option)
         for name, held in options.items()
-        for each in (held if isinstance(held, list) else [held])
+        for option in (held if isinstance(held, list) else [held])
     )
 
 
@@ -232,7 +232,7 @@ def is_small(text: str) -> bool:
     return len(text) <= MOST_DIGITS and re.fullmatch(r"-?[0-9.]+(?:e-?[0-9]+)?", text) is not None
 
 
-def _strange(document: JsonPart) -> Iterator[Strange]:
+def _strange(document: JsonPart) -> Iterator[StrangePart]:
     """Yield what a shape cannot say: settings, numbers that follow from others, and values that no record meets."""
     yield from _strange_settings(document)
     yield from _strange_features(document)
@@ -254,19 +254,19 @@ def _strange(document: JsonPart) -> Iterator[Strange]:
         asked.setdefault(index, set()).add(border)
         number = split.get("split_index")
         if border not in listed:
-            yield Strange((*split.steps, "border"), "a border that its feature does not list")
+            yield StrangePart((*split.steps, "border"), "a border that its feature does not list")
         elif number is not None and number.value != starts[index] + listed.index(border):
-            yield Strange((*split.steps, "split_index"), "not the number of its border")
+            yield StrangePart((*split.steps, "split_index"), "not the number of its border")
     for place, (index, listed) in enumerate(borders.items()):
         if len(asked[index]) != len(listed):
             steps = ("features_info", "float_features", place, "borders")
-            yield Strange(
+            yield StrangePart(
                 steps, "borders at which no tree splits, which are quantiles of the records"
             )
     yield from _strange_leaves(document)
 
 
-def _strange_settings(document: JsonPart) -> Iterator[Strange]:
+def _strange_settings(document: JsonPart) -> Iterator[StrangePart]:
     params = params_of(document)
     if params is None:
         return
@@ -286,7 +286,7 @@ def _strange_settings(document: JsonPart) -> Iterator[Strange]:
                 (key or name) in KEPT.get(name, ALONE)
                 and not _is_of_its_type(key or name, held, labels)
             ):
-                yield Strange(whole or place, UNKNOWN_VALUE, whole or place)
+                yield StrangePart(whole or place, UNKNOWN_VALUE, whole or place)
 
 
 def _is_of_its_type(key: str, value: object, labels: object) -> bool:
@@ -307,22 +307,22 @@ def _class_names(document: JsonPart) -> object:
     return None if names is None else names.value
 
 
-def _strange_features(document: JsonPart) -> Iterator[Strange]:
+def _strange_features(document: JsonPart) -> Iterator[StrangePart]:
     parts = list(document["features_info"].get("float_features") or ())
     for place, part in enumerate(parts):
         for key in ("feature_index", "flat_feature_index"):
             if part[key].value != place:
-                yield Strange(part[key].steps, "not the place of the feature among all")
+                yield StrangePart(part[key].steps, "not the place of the feature among all")
         names = {part[key].value for key in ("feature_id", "feature_name") if part.get(key)}
         if len(names - {"", str(place)}) > 1:
-            yield Strange((*part.steps, "feature_id"), "a second name")
+            yield StrangePart((*part.steps, "feature_id"), "a second name")
         has_gaps, treatment = part.get("has_nans"), part.get("nan_value_treatment")
         says = treatment is not None and treatment.value != "AsIs"
         if has_gaps is not None and has_gaps.value is not says:
-            yield Strange(has_gaps.steps, "whether a value was missing in training")
+            yield StrangePart(has_gaps.steps, "whether a value was missing in training")
 
 
-def _strange_classes(document: JsonPart) -> Iterator[Strange]:
+def _strange_classes(document: JsonPart) -> Iterator[StrangePart]:
     info = document.get("model_info")
     classes = None if info is None else info.get("class_params")
     if classes is None:
@@ -331,11 +331,11 @@ def _strange_classes(document: JsonPart) -> Iterator[Strange]:
     size = 0 if names is None else len(names)
     numbers, count = classes.get("class_to_label"), classes.get("classes_count")
     if numbers is not None and numbers.value != list(range(len(numbers))):
-        yield Strange(numbers.steps, "not the numbers of the classes")
+        yield StrangePart(numbers.steps, "not the numbers of the classes")
     elif numbers is not None and len(numbers) != size:
-        yield Strange(numbers.steps, "not as many numbers as there are classes")
+        yield StrangePart(numbers.steps, "not as many numbers as there are classes")
     if count is not None and count.value not in (0, size):
-        yield Strange(count.steps, "not the number of the classes")
+        yield StrangePart(count.steps, "not the number of the classes")
 
 
 def _splits(document: JsonPart) -> Iterator[JsonPart]:
@@ -352,7 +352,7 @@ def _nodes(document: JsonPart) -> Iterator[JsonPart]:
         pending += [side for key in ("left", "right") if (side := node.get(key)) is not None]
 
 
-def _strange_leaves(document: JsonPart) -> Iterator[Strange]:
+def _strange_leaves(document: JsonPart) -> Iterator[StrangePart]:
     """Yield leaves that no record of the training reached, where they hold a number all the same."""
     what = "a number in a leaf that no record reached"
     for tree in document.get("oblivious_trees") or ():
@@ -363,15 +363,15 @@ def _strange_leaves(document: JsonPart) -> Iterator[Strange]:
         width = len(values) // len(weights)
         for leaf, weight in enumerate(weights):
             if weight.value == 0 and any(values[leaf * width : (leaf + 1) * width]):
-                yield Strange((*tree.steps, "leaf_values"), what)
+                yield StrangePart((*tree.steps, "leaf_values"), what)
     for node in _nodes(document):
         records, value = node.get("weight"), node.get("value")
         is_empty = records is not None and records.value == 0
         if is_empty and value is not None and any(value.numbers()):
-            yield Strange(value.steps, what)
+            yield StrangePart(value.steps, what)
         is_inner = node.get("split") is not None
         for key in ("value", "weight") if is_inner else ("left", "right"):
             if node.get(key) is not None:
-                yield Strange(
+                yield StrangePart(
                     (*node.steps, key), "a part of a leaf at a split, or of a split at a leaf"
                 )

@@ -35,7 +35,7 @@ class Entries:
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class NamedEntries:
     """An object whose keys are the names of the model."""
 
     names: frozenset[str]
@@ -62,12 +62,12 @@ class Either:
     shapes: tuple[Shape, ...]
 
 
-Shape = Entries | Named | Items | Judged | Either | Scalar
+Shape = Entries | NamedEntries | Items | Judged | Either | Scalar
 JUDGED = Judged()
 
 
 @dataclass(frozen=True, slots=True)
-class Strange:
+class StrangePart:
     """Something that no reader knows: where it stands, and which keys go for it to be gone, None where none can."""
 
     steps: tuple[str | int, ...]
@@ -111,9 +111,9 @@ def one_of(*values: object) -> Scalar:
     return lambda value: any(type(value) is type(known) and value == known for known in values)
 
 
-def strange_parts(document: object, shape: Shape) -> Iterator[Strange]:
+def strange_parts(document: object, shape: Shape) -> Iterator[StrangePart]:
     """Yield what does not fit a shape; parts of the same name in many items of lists are told each."""
-    pending = [_Part(document, shape)]
+    pending = [_ShapedValue(document, shape)]
     while pending:
         part = pending.pop()
         value, shape = part.value, _chosen(part.value, part.shape)
@@ -123,27 +123,29 @@ def strange_parts(document: object, shape: Shape) -> Iterator[Strange]:
             inside = [
                 part.entry(name, shape) for name, inner in value.items() if name in shape.shapes
             ]
-            pending += reversed([each for each in inside if each.value is not None or each.goes])
+            pending += reversed(
+                [entry for entry in inside if entry.value is not None or entry.goes]
+            )
             foreign = [(*part.steps, name) for name in value if name not in shape.shapes]
-        elif isinstance(shape, Named) and isinstance(value, dict):
+        elif isinstance(shape, NamedEntries) and isinstance(value, dict):
             known = [name for name in value if name in shape.names]
             pending += [part.inner(name, shape.shape) for name in reversed(known)]
             foreign = [(*part.steps, name) for name in value if name not in shape.names]
         elif isinstance(shape, Items) and isinstance(value, list):
             if shape.size not in (None, len(value)):
                 what = f"{len(value)} values, where {shape.size} belong"
-                yield Strange(part.steps, what, part.goes)
+                yield StrangePart(part.steps, what, part.goes)
             pending += [part.inner(at, shape.shape) for at in reversed(range(len(value)))]
             continue
         else:
-            if isinstance(shape, Entries | Named | Items) or not shape(value):  # type: ignore[operator]  # no Either
-                yield Strange(part.steps, UNKNOWN_VALUE, part.goes)
+            if isinstance(shape, Entries | NamedEntries | Items) or not shape(value):  # type: ignore[operator]  # no Either
+                yield StrangePart(part.steps, UNKNOWN_VALUE, part.goes)
             continue
-        yield from (Strange(place, UNKNOWN_KEY, place) for place in foreign)
+        yield from (StrangePart(place, UNKNOWN_KEY, place) for place in foreign)
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class _ShapedValue:
     """A value that is held against a shape; ``goes`` is the innermost place around it that may go."""
 
     value: Any
@@ -151,20 +153,20 @@ class _Part:
     steps: tuple[str | int, ...] = ()
     goes: tuple[str | int, ...] | None = None
 
-    def inner(self, step: str | int, shape: Shape) -> _Part:
-        return _Part(self.value[step], shape, (*self.steps, step), self.goes)
+    def inner(self, step: str | int, shape: Shape) -> _ShapedValue:
+        return _ShapedValue(self.value[step], shape, (*self.steps, step), self.goes)
 
-    def entry(self, name: str, entries: Entries) -> _Part:
+    def entry(self, name: str, entries: Entries) -> _ShapedValue:
         place = (*self.steps, name)
         goes = place if name in entries.optional else self.goes
-        return _Part(self.value[name], entries.shapes[name], place, goes)
+        return _ShapedValue(self.value[name], entries.shapes[name], place, goes)
 
 
 def _chosen(value: object, shape: Shape) -> Shape:
     """Return the first of several shapes that fits, or the one that fits best."""
     if not isinstance(shape, Either):
         return shape
-    return min(shape.shapes, key=lambda each: sum(1 for _ in strange_parts(value, each)))
+    return min(shape.shapes, key=lambda option: sum(1 for _ in strange_parts(value, option)))
 
 
 def _objects(document: object, shape: Shape) -> Iterator[tuple[dict[str, object], Entries]]:
@@ -177,7 +179,7 @@ def _objects(document: object, shape: Shape) -> Iterator[tuple[dict[str, object]
             yield value, shape
             shapes = shape.shapes
             pending += [(inner, shapes[name]) for name, inner in value.items() if name in shapes]
-        elif isinstance(shape, Named) and isinstance(value, dict):
+        elif isinstance(shape, NamedEntries) and isinstance(value, dict):
             pending += [(inner, shape.shape) for inner in value.values()]
         elif isinstance(shape, Items) and isinstance(value, list):
             pending += [(inner, shape.shape) for inner in value]
@@ -225,9 +227,9 @@ def _inside(holder: object, step: str | int) -> object:
     return None
 
 
-def leaks_of_strange(parts: Iterable[Strange]) -> Iterator[Leak]:
+def leaks_of_strange(parts: Iterable[StrangePart]) -> Iterator[Leak]:
     """Yield one leak for all parts of the same name and kind, at the place of the first."""
-    groups: dict[object, list[Strange]] = {}
+    groups: dict[object, list[StrangePart]] = {}
     for part in parts:
         keys = tuple(step if isinstance(step, str) else 0 for step in part.steps)
         groups.setdefault((keys, part.what, part.goes is None), []).append(part)
@@ -248,7 +250,7 @@ class Account:
     """
 
     shape: Shape
-    strange: tuple[Strange, ...] = ()
+    strange: tuple[StrangePart, ...] = ()
     removable: Mapping[LeakKind, tuple[Steps, ...]] = field(default_factory=dict)
 
 

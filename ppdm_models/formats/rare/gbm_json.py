@@ -28,7 +28,7 @@ from treewarden.ppdm_models.formats.common.shapes import (
     Entries,
     Items,
     Shape,
-    Strange,
+    StrangePart,
     is_number,
     is_setting,
     is_text,
@@ -335,11 +335,11 @@ def _sizes(root: JsonPart) -> list[object]:
     return [part.value for part in root["var.type"]]
 
 
-def _strange(root: JsonPart) -> Iterator[Strange]:
+def _strange(root: JsonPart) -> Iterator[StrangePart]:
     """Yield what no node of the model has: numbers at leaves that only splits need, rows of no tree, unused splits."""
     sizes, used = _sizes(root), set()
     if len(sizes) != len(root["var.names"]):
-        yield Strange(("var.type",), "not as many types as there are variables")
+        yield StrangePart(("var.type",), "not as many types as there are variables")
     for tree in root["trees"]:
         rows = list(tree)
         for row in rows:
@@ -350,23 +350,23 @@ def _strange(root: JsonPart) -> Iterator[Strange]:
                 used.add(row["SplitCodePred"].value)
         ways = {row[side].value for row in rows for side in WAYS if row["SplitVar"].value != -1}
         if len(ways) != len(rows) - 1:
-            yield Strange(tree.steps, "rows that are in no tree")
+            yield StrangePart(tree.steps, "rows that are in no tree")
     splits = root.get("c.splits")
     for place in range(0 if splits is None else len(splits)):
         if place not in used:
             what = "a split of levels that no tree uses"
-            yield Strange(("c.splits", place), what)
+            yield StrangePart(("c.splits", place), what)
 
 
-def _strange_leaf(row: JsonPart) -> Iterator[Strange]:
+def _strange_leaf(row: JsonPart) -> Iterator[StrangePart]:
     for side in WAYS:
         if row[side].value != -1:
-            yield Strange(row[side].steps, "a child of a leaf")
+            yield StrangePart(row[side].steps, "a child of a leaf")
     if row["SplitCodePred"].value != row["Prediction"].value:
-        yield Strange(row["SplitCodePred"].steps, "another number than the leaf's")
+        yield StrangePart(row["SplitCodePred"].steps, "another number than the leaf's")
     gain = row.get("ErrorReduction")
     if gain is not None and gain.value != 0:
-        yield Strange(gain.steps, "a gain of a leaf")
+        yield StrangePart(gain.steps, "a gain of a leaf")
 
 
 FORMAT = GbmJson()

@@ -24,9 +24,9 @@ from treewarden.ppdm_models.formats.common.shapes import (
     Either,
     Entries,
     Items,
-    Named,
+    NamedEntries,
     Shape,
-    Strange,
+    StrangePart,
     is_flag,
     is_label,
     is_number,
@@ -353,13 +353,13 @@ def _shape(document: JsonPart, model: Ensemble) -> Shape:
     return Entries(
         {
             "trees": trees,
-            "levels": Named(variables, levels),
+            "levels": NamedEntries(variables, levels),
             "ordered": Items(one_of(*variables)),
         }
     )
 
 
-def _strange(document: JsonPart) -> Iterator[Strange]:
+def _strange(document: JsonPart) -> Iterator[StrangePart]:
     """Yield what no node has: numbers of splits at leaves, predictions at splits, rows of no tree."""
     root = document["trees"] if document.is_object else document
     numbers: dict[str, float] = {}
@@ -378,21 +378,23 @@ def _strange(document: JsonPart) -> Iterator[Strange]:
             if number is None or name is None:
                 continue
             if numbers.setdefault(name.text(), number.number()) != number.value:
-                yield Strange(number.steps, "another number of the same variable")
+                yield StrangePart(number.steps, "another number of the same variable")
         if len(reached) != len(rows) - 1:
-            yield Strange(tree.steps, "rows that are in no tree")
+            yield StrangePart(tree.steps, "rows that are in no tree")
     is_odd = any(not 0 <= number < limits.FEATURES for number in numbers.values())
     if is_odd or len(set(numbers.values())) < len(numbers):
-        yield Strange(root.steps, "numbers of variables that are none")
+        yield StrangePart(root.steps, "numbers of variables that are none")
 
 
-def _strange_cells(row: JsonPart, is_leaf: bool) -> Iterator[Strange]:
+def _strange_cells(row: JsonPart, is_leaf: bool) -> Iterator[StrangePart]:
     for key, part in row.entries():
         if is_leaf and key in OF_SPLITS and part.value not in (None, 0):
-            yield Strange(part.steps, "a part of a split at a leaf")
+            yield StrangePart(part.steps, "a part of a split at a leaf")
         is_prediction = key == "prediction" or key.startswith(SHARE)
         if not is_leaf and is_prediction and part.value is not None:
-            yield Strange(part.steps, "a prediction at a split, which no reader uses", part.steps)
+            yield StrangePart(
+                part.steps, "a prediction at a split, which no reader uses", part.steps
+            )
 
 
 FORMAT = RForestJson()
