@@ -1,4 +1,4 @@
-"""What whole records prove where something may hold that is not known to: proofs do without it, witnesses obey it.
+"""Results of the proofs where something may hold that is not known to: proofs do without it, witnesses obey it.
 
 A cell is certain only by what is known. That it can be otherwise is shown only by a table that obeys whatever may hold
 too (``treewarden.audit.facts.rows.LeftOut``), so that it would be possible either way. What is neither is not decided.

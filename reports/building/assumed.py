@@ -90,7 +90,7 @@ def _sentences(evidence: Evidence, contradicted: Collection[str]) -> Iterator[st
         yield "Not how the splits were chosen."
     if known.strict_labels:
         but = UNLESS if "leaf_label" in contradicted else ""
-        yield f"That each leaf’s label is strictly its commonest value, never a tie{but}."
+        yield f"That each leaf’s label is strictly its most common value, never a tie{but}."
     if known.marginal:
         target = f"“{evidence.target}”" if evidence.target else "the target"
         yield f"How common each value of {target} is overall."

@@ -188,7 +188,7 @@ CONFIDENTIAL = (
     "Confidential: this report names profiles, counts and true values of people in the table. Keep it with the table; "
     "--redacted writes one without them."
 )
-COMBINED = "several demands together"
+COMBINED = "several requirements combined"
 JUDGED = {
     "": "of the model as a whole",
     "model": "of the model as a whole",

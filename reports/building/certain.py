@@ -1,4 +1,4 @@
-"""What whole records prove, for the report: who is certain and why, who could say something else, what stays open."""
+"""Results of the proofs, for the report: who is certain and why, who could say something else, what stays open."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ FITS = {
 LARGER = "a larger --worlds-budget may decide more"
 BY_COUNTS = "the counts of its leaf"
 GRADES: Mapping[str, tuple[Grade, str]] = {
-    "same tree": ("same tree", "the same tree grows on that other table"),
-    "a tie": ("a tie", "a tie: the learner, run again, takes another split that is just as good"),
+    "same tree": ("same tree", "training on that other table gives the same tree"),
+    "a tie": ("a tie", "a tie: training again takes another split that is equally good"),
     "another tree": (
         "another tree",
-        "the learner, run again, grows another tree there: it breaks a tie, or stops elsewhere",
+        "training again gives another tree: it breaks a tie, or stops elsewhere",
     ),
     "consistent": (
         "consistent",
-        "that other table fits all that the file says; the learner was not run again on it",
+        "that other table is consistent with the file; the tree was not trained again on it",
     ),
 }
 
@@ -77,16 +77,16 @@ def _rows(worlds: ConsistentTables, told: str) -> tuple[Row, ...]:
     ruled_out = float(worlds.counts[worlds.excluded.any(axis=1)].sum())
     bits = worlds.enumeration.split_bits
     said = (
-        ("Groups of people who look alike", count(float((worlds.counts > 0).sum()))),
-        ("Certain", _groups(worlds, worlds.certain)),
-        ("Some value ruled out", counted(ruled_out, "person", "people")),
+        ("Groups with equal quasi-identifiers", count(float((worlds.counts > 0).sum()))),
+        ("Proved", _groups(worlds, worlds.certain)),
+        ("Some value excluded", counted(ruled_out, "person", "people")),
         ("Not decided", _groups(worlds, worlds.open_profiles)),
-        ("Whether some table fits", FITS[worlds.consistency]),
+        ("File and table are consistent", FITS[worlds.consistency]),
         (
-            "Given away by the choice of splits",
+            "Disclosed by the choice of splits",
             sentence(bits.reason) if isinstance(bits, Undetermined) else span(bits, "bits"),
         ),
-        ("Probabilities among the tables", told),
+        ("Probabilities over all consistent tables", told),
     )
     return tuple(Row(name=name, text=text) for name, text in said)
 
@@ -116,9 +116,7 @@ def _summary(evidence: Evidence, worlds: ConsistentTables) -> str:
     if sure:
         of = f"{count(sure)} of {counted(records, 'person', 'people')} ({percent(sure / records)})"
         what = "The model" if evidence.forest.is_ensemble else "The tree"
-        said = (
-            f"{what} proves the value of {of}: it is the same in every table that fits the model."
-        )
+        said = f"{what} proves the value of {of}: it is the same in every consistent table."
     elif open_:
         said = "No value was proved."
     else:
@@ -137,12 +135,12 @@ def _posterior(worlds: ConsistentTables) -> tuple[Found, str]:
         tables = counted(posterior.draws, "table", "tables")
         return (
             "sampled",
-            f"Estimated from {tables} drawn at random among all that fit (99 % intervals).",
+            f"Estimated from {tables} drawn at random from all consistent tables (99 % intervals).",
         )
     if worlds.enumeration.numbers is None:
-        return "enumerated", "Every table that fits was counted."
+        return "enumerated", "All consistent tables were counted."
     tables = _large(worlds.enumeration.numbers.worlds)
-    return "enumerated", f"Every table that fits was counted: {tables}."
+    return "enumerated", f"All consistent tables were counted: {tables}."
 
 
 def _large(number_: int) -> str:

@@ -90,7 +90,7 @@ def _certainty(
     worlds = certain = None
     if isinstance(whole_records, ConsistentTables):
         proved = float(whole_records.counts[whole_records.certain].sum())
-        known += f"; the value of {count(proved)} is proved by whole records"
+        known += f"; the value of {count(proved)} is proved"
         certain = proved / people.records
         worlds = _reached(_best_of_worlds(whole_records), people.counts)
     return Certainty(
@@ -104,7 +104,7 @@ def _certainty(
         and isinstance(whole_records.enumeration.posterior, Undetermined),
         certain=certain,
         limit=limit,
-        summary=f"The adversary is at least 90 % sure of the best guess about {count(sure)} of "
+        summary=f"The adversary is at least 90 % confident about {count(sure)} of "
         f"{count(people.records)} records ({percent(sure / people.records)}){known}.",
     )
 
@@ -124,7 +124,7 @@ def _divergence(estimate: Posterior, truth: FloatArray, limit: float | None) -> 
     shares, edges = np.histogram(low[finite], BINS, (0.0, top), weights=weights[finite])
     ruled_out = min(max(float(weights[~finite].sum()), 0.0), 1.0)
     said = (
-        f" For {percent(ruled_out)} it is infinite: the adversary rules out what is true."
+        f" For {percent(ruled_out)} it is infinite: the adversary excludes the true value."
         if ruled_out
         else ""
     )
@@ -272,12 +272,16 @@ def lessons(audit: Audit) -> tuple[Lesson, ...]:
 
 def _sureness(evidence: Evidence) -> Lesson:
     estimate = evidence.estimate
-    what = f"people can be guessed with at least {SURE:.0%} certainty".replace("%", " %")
+    what = f"people have a value that can be inferred with at least {SURE:.0%} confidence".replace(
+        "%", " %"
+    )
     if isinstance(estimate, Undetermined):
         return _unknown(f"How many {what}.", estimate)
     everyone = evidence.population.records
     sure, right = sure_records(evidence, estimate, SURE)
-    known = "" if right is None or not sure else f"The guess is right for {count(right)} of them."
+    known = (
+        "" if right is None or not sure else f"The inference is correct for {count(right)} of them."
+    )
     return Lesson(
         figure=f"{count(sure)} of {count(everyone)}",
         text=f"{what} ({percent(sure / everyone)}).",
@@ -310,17 +314,15 @@ def _guesses(exposure: Exposure) -> Lesson:
     if isinstance(reading, Undetermined) or isinstance(gain, Undetermined):
         problem = reading if isinstance(reading, Undetermined) else gain
         assert isinstance(problem, Undetermined)
-        return _unknown("How many people’s value is guessed right.", problem)
+        return _unknown("How many people’s value is inferred correctly.", problem)
     whole = "model" if exposure.evidence.forest.is_ensemble else "tree"
     without = percent(max(reading.low - gain.low, 0.0))
-    detail = f"Always guessing the commonest value is right for {without}: the {whole} adds {_points(gain)}."
+    detail = f"The most common value is right for {without} (majority class): the {whole} adds {_points(gain)}."
     if not reading.is_exact:
-        detail += (
-            " Where several values are equally likely any may be picked, the label among them."
-        )
+        detail += " If several values are equally likely, any of them may be chosen."
     return Lesson(
         figure=_shares(reading),
-        text="of the people have their value guessed right.",
+        text="of people’s values are inferred correctly.",
         detail=detail,
     )
 
@@ -329,7 +331,7 @@ def _worst_leaf(exposure: Exposure) -> Iterator[Lesson]:
     evidence, measured = exposure.evidence, exposure.measured("label_disclosure")
     if isinstance(measured.reading, Undetermined):
         yield _unknown(
-            "What share of a leaf’s people its label is true of, at worst.", measured.reading
+            "For what share of a leaf’s people its label is right, at worst.", measured.reading
         )
     elif measured.spots:
         worst = [spot for spot in measured.spots if spot.high == measured.spots[0].high]
@@ -347,7 +349,7 @@ def _worst_leaf(exposure: Exposure) -> Iterator[Lesson]:
             who = "of the people in the worst leaf, or of their weights,"
         yield Lesson(
             figure=figure,
-            text=f"{who} really are “{node_label(tree, node)}”, as its label says.",
+            text=f"{who} have the value that its label predicts: “{node_label(tree, node)}”.",
             detail=f"Path: {path_text(tree, node.index)}.{more}",
         )
 
@@ -360,30 +362,28 @@ def _own_part(exposure: Exposure) -> Iterator[Lesson]:
     note = f" {sentence(measured.spots[0].note)}" if measured.spots else ""
     yield Lesson(
         figure=_shares(measured.reading),
-        text="of the certainty about a person comes from that person's own record, at worst. "
-        "The rest comes from other people's.",
-        detail=f"Facts about a group are known with or without any one of its people.{note}",
+        text="of the confidence about a person comes from that person's own record, at worst. "
+        "The rest comes from other people's records.",
+        detail=f"A fact about a group is known with or without any one person in it.{note}",
     )
 
 
 def _smallest_leaf(exposure: Exposure) -> Lesson:
     evidence, measured = exposure.evidence, exposure.measured("k_anonymity")
     if isinstance(measured.reading, Undetermined):
-        return _unknown("How few people a path can single out.", measured.reading)
+        return _unknown("How many people are in the smallest leaf.", measured.reading)
     spot = measured.spots[0] if measured.spots else None
     detail = f"Path: {path_text(evidence.tree_of(spot), spot.index)}." if spot else ""
     return Lesson(
         figure=span(measured.reading, "records"),
-        text="in the smallest leaf: so few people share that path.",
+        text="in the smallest leaf.",
         detail=detail,
     )
 
 
 def _unknown(question: str, reading: Undetermined) -> Lesson:
     reason = reading.reason.rstrip(".")
-    return Lesson(
-        figure=UNKNOWN, text=question, detail=f"Could not tell: {reason}.", is_known=False
-    )
+    return Lesson(figure=UNKNOWN, text=question, detail=f"Not available: {reason}.", is_known=False)
 
 
 def _shares(reading: Interval) -> str:

@@ -55,12 +55,12 @@ KNOWN = (
     "Somebody who knows more of a person, or tries other attacks than those that were run, may learn more."
 )
 MEANING = {
-    Verdict.PASS: "Whoever has the noisy table, knows the noise, and knows how values are distributed is left with as "
-    "much doubt about every hidden column as the policy asks for.",
-    Verdict.FAIL: "Whoever has the noisy table and knows the noise could narrow values down further than the policy "
+    Verdict.PASS: "For an adversary who has the noisy table, the noise and the distribution of values, every hidden "
+    "column remains as uncertain as the policy requires.",
+    Verdict.FAIL: "An adversary who has the noisy table and the noise could narrow values down further than the policy "
     "allows.",
-    Verdict.UNDETERMINED: "Nothing was shown to fail, but a demand of the policy could not be decided. That is not a "
-    "pass.",
+    Verdict.UNDETERMINED: "No check failed, but at least one could not be decided. Treat it as a "
+    "FAIL.",
 }
 NEXT = {
     Verdict.PASS: (

@@ -15,9 +15,7 @@ def audited(name: str, decision: Decision) -> Audited:
     """Return the verdict on a tree, and what was found that is no pass."""
     no_pass = (finding for finding in decision.findings if finding.verdict is not Verdict.PASS)
     open_ones = sorted(no_pass, key=lambda each: -each.verdict)
-    holds = (
-        "every clause of the policy holds" if decision.findings else "the policy demands nothing"
-    )
+    holds = "all checks of the policy pass" if decision.findings else "the policy has no checks"
     told = [
         f"{word(open_one.verdict)}: {open_one.clause}: {open_one.message}" for open_one in open_ones
     ]

@@ -245,7 +245,7 @@ def _policy(document: Document) -> Iterator[Block]:
 
 def _clauses(document: Document) -> Block:
     if not document.findings:
-        return Paragraph("The policy demands nothing.")
+        return Paragraph("The policy has no checks.")
     rows = tuple(_clause(finding, document.fail_on) for finding in document.findings)
     headings = ("Clause, and what it measures", "Result", "Reading", "Limit")
     return ReportTable("Every clause of the policy", headings, rows, (46, 18, 18, 18))

@@ -77,14 +77,14 @@ def _together(found: tuple[str, list[str]]) -> str:
 # The adversaries of an audit as rows of a table: what each knows, and what each can tell.
 
 COLUMNS: Mapping[str, str] = {
-    "certain_disclosure": "People certain",
-    "confidence": "Surest guess",
+    "certain_disclosure": "People proved",
+    "confidence": "Highest confidence",
     "disclosure": "Highest confidence in a true value",
-    "guess_accuracy": "Guessed right",
+    "guess_accuracy": "Correct inferences",
 }
 """What is told of each, by measure."""
 MOST_COLUMNS = 6
-UNTOLD = "not told"
+UNTOLD = "not available"
 INDENT = " " * 16
 
 
@@ -159,7 +159,7 @@ def adversary_lines(document: Document) -> Iterator[str]:
     if not document.adversaries:
         return
     yield ""
-    yield "Who learns what"
+    yield "Adversaries with partial knowledge"
     for row in adversary_rows(document.adversaries):
         yield from wrapped(f"{row.verdict:12}  {printable(row.name)}", "  ")
         yield from wrapped(f"knows {row.knows}", INDENT)

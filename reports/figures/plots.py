@@ -92,7 +92,7 @@ def certainty(series: Certainty) -> Markup:
     with new_figure() as figure:
         axes = figure.add_subplot()
         x = [100 * p for p in series.probability]
-        axes.step(x, _percents(series.guess), where="pre", color=BLUE, lw=2, label="the best guess")
+        axes.step(x, _percents(series.guess), where="pre", color=BLUE, lw=2, label="the inference")
         if series.truth is not None:
             axes.step(
                 x,
@@ -105,7 +105,7 @@ def certainty(series: Certainty) -> Markup:
             )
         if series.worlds is not None:
             proved = "whole records: proved, at least"
-            name = proved if series.worlds_are_proved_only else "whole records: best guess"
+            name = proved if series.worlds_are_proved_only else "over all consistent tables"
             reached = _percents(series.worlds)
             axes.step(x, reached, where="pre", color=INK, lw=1.4, ls=(0, (6, 2, 1, 2)), label=name)
         if series.certain is not None:
@@ -160,7 +160,7 @@ def levels(series: tuple[Level, ...], summary: str) -> Markup:
         for place, level in enumerate(reversed(series)):
             _bar(axes, place + 0.19, level.guess_accuracy.low, level.guess_accuracy.high, BLUE)
             _bar(axes, place - 0.19, level.disclosure.low, level.disclosure.high, ORANGE)
-        axes.barh([0], [0], color=BLUE, label="guessed right")
+        axes.barh([0], [0], color=BLUE, label="inferred correctly")
         axes.barh([0], [0], color=PAPER, edgecolor=ORANGE, hatch="////", label="surest true guess")
         axes.set_yticks(range(len(series)), [_plain(level.name) for level in reversed(series)])
         axes.set(xlim=(0, 118), xticks=range(0, 101, 25), ylim=(-0.6, len(series) - 0.4))
@@ -179,7 +179,7 @@ def over_trees(ensemble: Ensemble, people: Number) -> Markup | None:
     lines: tuple[tuple[str, list[Number | None], str, object], ...] = (
         ("certain by all leaves", [each.certain for each in series], ORANGE, "-"),
         ("certain by one leaf", [each.by_leaf for each in series], ORANGE, (0, (1, 2))),
-        ("guessed right by the estimate", [each.guessed for each in series], BLUE, "-"),
+        ("inferred correctly", [each.guessed for each in series], BLUE, "-"),
         ("predicted right by the model", [each.predicted for each in series], INK, (0, (5, 2))),
     )
     with new_figure() as figure:
@@ -229,7 +229,7 @@ def tradeoff(repair: Repair) -> Markup | None:
         _original(axes, repair, places)
         axes.axhline(100, color=INK, lw=1.2, ls=":")
         axes.set_xlabel(_utility_words(repair))
-        axes.set_ylabel("privacy: weakest demand met to")
+        axes.set_ylabel("privacy: margin of the tightest check")
         axes.xaxis.set_major_locator(MaxNLocator(5))
         axes.xaxis.set_major_formatter(PercentFormatter(symbol=" %"))
         axes.yaxis.set_major_formatter(PercentFormatter(decimals=0, symbol=" %"))

@@ -313,7 +313,7 @@ def _left_open(document: Document) -> Iterator[str]:
     worlds = document.worlds
     if worlds is not None:
         if worlds.reason:
-            yield f"What whole records prove was not worked out: {sentence(worlds.reason)}"
+            yield f"Results of the proofs was not worked out: {sentence(worlds.reason)}"
         yield from (
             f"Not decided by whole records: {sentence(each)}" for each in worlds.not_decided
         )

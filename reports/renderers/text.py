@@ -56,7 +56,7 @@ class TextRenderer(GateRenderer, RandomisedRenderer):
             ),
             *_list("Knowledge assumed", document.knowledge.sentences),
             *_list("Not assumed, as the table contradicts it", tuple(_contradicted(document))),
-            *_list("What an adversary could learn", _lessons(document)),
+            *_list("What an adversary can infer", _lessons(document)),
             *_list("What the file proves", _certain(document)),
             *adversary_lines(document),
             *_readings(document),

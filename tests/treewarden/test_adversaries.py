@@ -109,12 +109,12 @@ def test_reports_show_the_adversaries_and_what_each_column_is_worth(files, told)
     assert without_age["high"] == pytest.approx(12 / 18)
     page = files.run("audit", "--knowledge", told, "--format", "html").stdout
     assert 'href="#adversaries"' not in files.run("audit", "--format", "html").stdout
-    assert page.count("Who learns what") == 2
-    assert '<a href="#adversaries">Who learns what</a>' in page
-    assert "What would “register” lose by each column?" in page
+    assert page.count("Adversaries with partial knowledge") == 1
+    assert '<a href="#adversaries">Adversaries</a>' in page
+    assert "“register” without one of the columns" in page
     assert "What “neighbour” cannot know" in page
     text = files.run("audit", "--knowledge", told, "--verbose").stdout
-    assert "Who learns what" in text
+    assert "Adversaries with partial knowledge" in text
     assert "who knows more may not" in " ".join(text.split())
 
 

@@ -65,7 +65,7 @@ def test_text_lists_it_apart_from_what_is_known(folder):
     known, _, rest = said.partition("Knowledge assumed")[2].partition("Not assumed")
     assert TRUE in known
     assert FALSE not in known
-    assert FALSE in rest.partition("What an adversary could learn")[0]
+    assert FALSE in rest.partition("What an adversary can infer")[0]
     flat = " ".join(said.split())
     assert "UNDETERMINED facts-agree: A fact of the knowledge file contradicts this table" in flat
     assert "The table contradicts 1 statement of what an adversary was to know" in flat

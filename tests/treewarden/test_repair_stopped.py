@@ -1,4 +1,4 @@
-"""What whole records prove to fail is not audited further; that changes no verdict, and nothing of what passes."""
+"""Results of the proofs to fail is not audited further; that changes no verdict, and nothing of what passes."""
 
 from __future__ import annotations
 

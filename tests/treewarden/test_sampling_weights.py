@@ -130,5 +130,6 @@ def test_a_row_of_weight_0_is_nobody(survey):
 def test_no_fraction_of_a_person_is_told_of(survey):
     told = on_one_line(survey("--sampling-weights", "w", "--verbose"))
     assert (
-        "50.0 % to 55.0 % of the people in the worst leaf, or of their weights, really are" in told
+        "50.0 % to 55.0 % of the people in the worst leaf, or of their weights, have the value"
+        in told
     )

@@ -1,4 +1,4 @@
-"""What whole records prove reaches the reader: reasons, swaps, what is open, and the picture."""
+"""Results of the proofs reaches the reader: reasons, swaps, what is open, and the picture."""
 
 from dataclasses import replace
 
@@ -31,7 +31,7 @@ def test_the_counts_are_of_people_and_of_profiles(proved):
     assert (part.profiles, part.profiles_certain, part.profiles_not_decided) == (4, 1, 1)
     assert (part.records_certain, part.records_not_decided) == (4, 3)
     assert part.summary == (
-        "The tree proves the value of 4 of 45 people (8.9 %): it is the same in every table that fits the model. "
+        "The tree proves the value of 4 of 45 people (8.9 %): it is the same in every consistent table. "
         "For 3 more people this was not decided."
     )
 
@@ -60,7 +60,7 @@ def test_a_finding_says_profile_path_line_and_reason(proved):
 
 @pytest.mark.parametrize(
     ("form", "title"),
-    [("html", "What is certain, not only likely"), ("text", "What the file proves")],
+    [("html", "What the file proves"), ("text", "What the file proves")],
 )
 def test_the_reports_tell_certain_from_likely_and_from_open(proved, form, title):
     said = shown(proved, form)
@@ -77,7 +77,7 @@ def test_a_larger_budget_is_advised_only_where_time_was_lacking(proved, document
 def test_a_witness_is_shown_with_its_swap_and_its_grade(proved):
     said = shown(proved, "html")
     assert "One record of (place = p0) trades c0 for c1." in said
-    assert "the same tree grows on that other table" in said
+    assert "training on that other table gives the same tree" in said
 
 
 def test_worlds_that_were_not_run_say_so(document):
@@ -89,7 +89,7 @@ def test_worlds_that_were_not_run_say_so(document):
 
 def test_a_regression_tree_has_no_such_part(regression):
     assert regression.worlds is None
-    assert "What is certain" not in shown(regression, "html")
+    assert "What the file proves" not in shown(regression, "html")
 
 
 def test_the_picture_has_the_guess_over_all_tables_and_who_is_certain():
@@ -118,4 +118,4 @@ def test_a_number_of_tables_with_hundreds_of_digits_is_said_shortly():
     numbers = replace(ONLY.enumeration.numbers, worlds=10**400)
     many = replace(ONLY, enumeration=replace(ONLY.enumeration, numbers=numbers))
     told = worlds_part(evidence_of(TREE, worlds=many)).posterior_text
-    assert told == "Every table that fits was counted: about 10^400."
+    assert told == "All consistent tables were counted: about 10^400."

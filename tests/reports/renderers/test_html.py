@@ -107,7 +107,7 @@ def test_an_unknown_lesson_shows_no_number(undetermined):
 def test_no_plot_stands_for_what_is_not_known(undetermined, document):
     assert "certainty-title" in page(document)
     assert "certainty-title" not in page(undetermined)
-    assert "Could not tell: it stalled" in page(undetermined)
+    assert "Not available: it stalled" in page(undetermined)
 
 
 def test_a_policy_without_demands_is_said_to_demand_nothing(document):
