@@ -14,9 +14,15 @@ from treewarden.ppdm_models.files.convert import converted
 from treewarden.ppdm_models.files.load import OpenedFile, open_model
 from treewarden.ppdm_models.formats import ESTIMATOR, Rewritable
 from treewarden.ppdm_models.formats.sklearn._arrays import class_label
-from treewarden.ppdm_models.formats.skops._estimator import PRIVATE, fitted_of
-from treewarden.ppdm_models.formats.skops._models import leaks_of, model_of
+from treewarden.ppdm_models.formats.skops._estimator import (
+    PRIVATE,
+    behind_pipelines,
+    fitted_of,
+    matrix_before,
+)
+from treewarden.ppdm_models.formats.skops._models import leaks_of, model_of, of_steps
 from treewarden.ppdm_models.formats.skops._parts import LivePart
+from treewarden.ppdm_models.formats.skops._table_tests import tree_of_table
 from treewarden.ppdm_models.tree.ensemble import Ensemble, Model, with_trees
 from treewarden.ppdm_models.tree.side_channels import people_named
 
@@ -71,6 +77,9 @@ def _of_sklearn(estimator: object, target: str, names: tuple[str, ...]) -> Opene
             raise TreeFormatError(kind, "is not fitted, or kept no best estimator; call fit first")
         return open_fitted(best, target=target, names=names)
     root = LivePart(kind, estimator)
+    last = behind_pipelines(root)[0] if kind == "Pipeline" else root
+    if last.module.partition(".")[0] in TOOLS and isinstance(last, LivePart):
+        return _of_pipeline(root, last, target, names)
     fitted = fitted_of(root, names, strict=True)
     model = _aimed(model_of(fitted), target)
     model = replace(model, format=ESTIMATOR, notes=(*model.notes, f"{root.name}: {NOTE}"))
@@ -86,19 +95,53 @@ def _aimed(model: Model, target: str) -> Model:
     return replace(model, target=target)
 
 
+def _of_pipeline(root: LivePart, last: LivePart, target: str, names: tuple[str, ...]) -> OpenedFile:
+    """Return the model of a pipeline that ends in a boosting tool, with its tests on the columns of the table.
+
+    Raises:
+        TreeFormatError: a step cannot be followed, or the tool was given categories of its own.
+    """
+    save = TOOLS[last.module.partition(".")[0]]
+    table = matrix_before(root, names)
+    if table is None:
+        return _of_tool(last.value, save, target, names)
+    places = tuple(map(str, range(len(table.columns))))
+    file = _of_tool(last.value, save, target, places, is_renamed=True)
+    model = file.model
+    if not isinstance(model, Ensemble) or not all(feature.numeric for feature in model.features):
+        raise last.refused("splits categories of its own behind other steps; encode them in a step")
+    table = replace(table, single=any(feature.single for feature in model.features))
+    moved = with_trees(model, (tree_of_table(tree, table) for tree in model.trees))
+    note = f"{root.name}: thresholds are given on the values before its first step. {NOTE}"
+    model = replace(
+        moved,
+        features=table.features(),
+        growth=model.growth,  # the same records stop in the same leaves
+        sampling=model.sampling,
+        format=ESTIMATOR,
+        source=root.name,
+        notes=(*model.notes, note),
+    )
+    leaks = (*of_steps(root, last), *file.leaks)
+    return OpenedFile(model, leaks, _InMemory(model, leaks))
+
+
 Saved = tuple[bytes, tuple[str, ...]]
 """A model as its tool saves it, and the labels of its classes where it does not save them."""
 
 
 def _of_tool(
     estimator: Any,  # noqa: ANN401  # of a library that is no dependency
-    save: Callable[[Any, tuple[str, ...]], Saved],
+    save: Callable[[Any, tuple[str, ...], bool], Saved],
     target: str,
     names: tuple[str, ...],
+    *,
+    is_renamed: bool = False,
 ) -> OpenedFile:
+    """Return the model that a boosting tool saves; where it ``is_renamed``, its features have these names."""
     kind = type(estimator).__name__
     try:
-        data, classes = save(estimator, names)
+        data, classes = save(estimator, names, is_renamed)
     except TreeFormatError:
         raise
     except Exception as error:  # each tool has errors of its own, which are no part of ours
@@ -118,10 +161,10 @@ def _without_labels(notes: Sequence[str]) -> list[str]:
     return [note for note in notes if "classes are their numbers" not in note]
 
 
-def _xgboost(model: Any, names: tuple[str, ...]) -> Saved:  # noqa: ANN401  # see _of_tool
+def _xgboost(model: Any, names: tuple[str, ...], is_renamed: bool) -> Saved:  # noqa: ANN401  # see _of_tool
     booster = model.get_booster() if hasattr(model, "get_booster") else model
     data = bytes(booster.save_raw("json"))
-    if names and not booster.feature_names:
+    if names and (is_renamed or not booster.feature_names):
         document = json.loads(data)
         _check_count(names, booster.num_features())
         document["learner"]["feature_names"] = list(names)
@@ -129,18 +172,18 @@ def _xgboost(model: Any, names: tuple[str, ...]) -> Saved:  # noqa: ANN401  # se
     return data, _labels(model)
 
 
-def _lightgbm(model: Any, names: tuple[str, ...]) -> Saved:  # noqa: ANN401  # see _of_tool
+def _lightgbm(model: Any, names: tuple[str, ...], is_renamed: bool) -> Saved:  # noqa: ANN401  # see _of_tool
     booster = model.booster_ if hasattr(model, "booster_") else model
     text = str(booster.model_to_string())
     known = booster.feature_name()
-    if names and known == [f"Column_{place}" for place in range(len(known))]:
+    if names and (is_renamed or known == [f"Column_{place}" for place in range(len(known))]):
         _check_count(names, len(known))
         said = " ".join("_".join(name.split()) for name in names)  # it takes no blanks in a name
         text = text.replace(f"\nfeature_names={' '.join(known)}\n", f"\nfeature_names={said}\n", 1)
     return text.encode(), _labels(model)
 
 
-def _catboost(model: Any, names: tuple[str, ...]) -> Saved:  # noqa: ANN401  # see _of_tool
+def _catboost(model: Any, names: tuple[str, ...], is_renamed: bool) -> Saved:  # noqa: ANN401  # see _of_tool
     if not model.is_fitted():
         raise ValueError("no trees")
     with tempfile.TemporaryDirectory(
@@ -150,7 +193,7 @@ def _catboost(model: Any, names: tuple[str, ...]) -> Saved:  # noqa: ANN401  # s
         model.save_model(str(path), format="json")
         data = path.read_bytes()
     known = list(model.feature_names_)
-    if names and known == list(map(str, range(len(known)))):
+    if names and (is_renamed or known == list(map(str, range(len(known))))):
         _check_count(names, len(known))
         document = json.loads(data)
         for kind in ("float_features", "categorical_features"):
@@ -171,7 +214,7 @@ def _labels(model: Any) -> tuple[str, ...]:  # noqa: ANN401  # see _of_tool
     return () if found is None else tuple(class_label(value) for value in found)
 
 
-TOOLS: Mapping[str, Callable[[Any, tuple[str, ...]], Saved]] = {
+TOOLS: Mapping[str, Callable[[Any, tuple[str, ...], bool], Saved]] = {
     "xgboost": _xgboost,
     "lightgbm": _lightgbm,
     "catboost": _catboost,

@@ -24,14 +24,41 @@ TREES = ("DecisionTree", "ExtraTree", POLICY_TREE)
 FORESTS = ("RandomForest", "ExtraTrees")
 BOOSTED = ("GradientBoosting",)
 BINNED = ("HistGradientBoosting",)
+BAGGED = ("Bagging",)
+REWEIGHTED = ("AdaBoost",)
 KINDS = tuple(
     f"{name}{task}"
-    for name in (*TREES, *FORESTS, *BOOSTED, *BINNED)
+    for name in (*TREES, *FORESTS, *BOOSTED, *BINNED, *BAGGED, *REWEIGHTED)
     for task in ("Classifier", "Regressor")
 )
 PRIVATE = "diffprivlib"
 """The library whose estimators claim differential privacy; their classes are called as those of scikit-learn."""
-READ = "DecisionTree, ExtraTree, RandomForest, ExtraTrees, GradientBoosting and HistGradientBoosting are read"
+READ = (
+    "DecisionTree, ExtraTree, RandomForest, ExtraTrees, Bagging, AdaBoost, GradientBoosting and "
+    "HistGradientBoosting are read"
+)
+EVERY = "audit each estimator in estimators_, as all are published, and give the others as earlier=[...]"
+STACKED = (
+    "its last estimator is fitted on what the others predict; publish one of estimators_ alone"
+)
+ONE_BY_ONE = "give its estimator alone: trees tell several classes apart by themselves"
+BY_TARGET = "audit each of estimators_ with its own target"
+ADVICE = {
+    **dict.fromkeys(("VotingClassifier", "VotingRegressor"), EVERY),
+    **dict.fromkeys(("StackingClassifier", "StackingRegressor"), STACKED),
+    **dict.fromkeys(("OneVsRestClassifier", "OneVsOneClassifier"), ONE_BY_ONE),
+    **dict.fromkeys(("MultiOutputClassifier", "MultiOutputRegressor"), BY_TARGET),
+    "CalibratedClassifierCV": (
+        "its calibrators are fitted on the target, and each fold has a model of its own; publish the estimator "
+        "without them, fitted on all records, and audit that"
+    ),
+    "FixedThresholdClassifier": "audit its estimator_, and publish that and the threshold",
+    "TunedThresholdClassifierCV": "audit its estimator_, and publish that and best_threshold_",
+    "TransformedTargetRegressor": (
+        "its trees predict a changed target; change the column in the table, and fit the regressor alone"
+    ),
+}
+"""What to do with an estimator around others that is not read, by its class."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +99,11 @@ def fitted_of(root: SkopsPart, names: Sequence[str] = (), *, strict: bool = Fals
     Raises:
         TreeFormatError: it is no estimator that is read, not fitted, or something contradicts itself.
     """
-    part, steps = root, list[tuple[str, SkopsPart]]()
-    while part.kind == "Pipeline":
-        named = steps_of(part)
-        steps.extend(named[:-1])
-        part = named[-1][1]
+    part, steps = behind_pipelines(root)
     if part.kind not in KINDS:
+        advice = ADVICE.get(part.kind)
+        if advice is not None:
+            raise part.refused(f"{part.kind} is not read; {advice}")
         raise part.refused(f"{part.kind[:60]} is not read here; {READ}{_alone(part.kind)}")
     skops_parts = part.attributes()
     features = _feature_count(part, skops_parts)
@@ -117,6 +143,34 @@ def policy_growth(part: SkopsPart, settings: Mapping[str, object]) -> Learner:
     )
 
 
+def behind_pipelines(root: SkopsPart) -> tuple[SkopsPart, list[tuple[str, SkopsPart]]]:
+    """Return the estimator at the end of the pipelines around it, and the steps before it, by name."""
+    part, steps = root, list[tuple[str, SkopsPart]]()
+    while part.kind == "Pipeline":
+        named = steps_of(part)
+        steps.extend(named[:-1])
+        part = named[-1][1]
+    return part, steps
+
+
+def matrix_before(root: SkopsPart, names: Sequence[str] = ()) -> MatrixOrigin | None:
+    """Return what the steps of a pipeline make of the table for its last one; None where they leave it as it is.
+
+    ``names`` are those of the table's columns where the first step saw none.
+
+    Raises:
+        TreeFormatError: a step is not fitted or cannot be followed back to the table; names it.
+    """
+    part, steps = behind_pipelines(root)
+    working = [(name, step) for name, step in steps if not is_identity(step)]
+    if not working:
+        return None
+    first = working[0][1].attributes()
+    width = _feature_count(working[0][1], first)
+    columns = all_followed(working, width)
+    return MatrixOrigin(columns, _names(part, [first], width) or _given_names(part, names, width))
+
+
 def claims_privacy(part: SkopsPart) -> bool:
     """Return whether an estimator is of a library whose trees claim differential privacy."""
     return part.module.partition(".")[0] == PRIVATE
@@ -139,7 +193,7 @@ def _private(part: SkopsPart, known: Mapping[str, SkopsPart]) -> tuple[str, ...]
 def _alone(kind: str) -> str:
     if not kind.startswith(("XGB", "LGBM", "CatBoost")):
         return ""
-    return f"; give the {kind[:60]} alone, and the table as the steps before it make it"
+    return f"; audit the fitted pipeline in Python, or give the {kind[:60]} alone and the table as the steps make it"
 
 
 def _columns(

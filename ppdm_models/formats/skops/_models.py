@@ -9,7 +9,12 @@ import numpy as np
 
 from treewarden.ppdm_models import limits
 from treewarden.ppdm_models.formats.common.json import pointer
-from treewarden.ppdm_models.formats.sklearn._arrays import UNMODELLED, TreeArrays, tree_from_arrays
+from treewarden.ppdm_models.formats.sklearn._arrays import (
+    UNMODELLED,
+    TreeArrays,
+    class_label,
+    tree_from_arrays,
+)
 from treewarden.ppdm_models.formats.sklearn._fitted import (
     arrays_of,
     seed_leak,
@@ -18,16 +23,18 @@ from treewarden.ppdm_models.formats.sklearn._fitted import (
 )
 from treewarden.ppdm_models.formats.skops._boosted import binned, keeps_aside, of_boosted
 from treewarden.ppdm_models.formats.skops._estimator import (
+    BAGGED,
     BINNED,
     BOOSTED,
     FORESTS,
+    REWEIGHTED,
     TREES,
     Fitted,
     claims_privacy,
     grew_under_policy,
     policy_growth,
 )
-from treewarden.ppdm_models.formats.skops._parts import Array, SkopsPart
+from treewarden.ppdm_models.formats.skops._parts import Array, LivePart, SkopsPart
 from treewarden.ppdm_models.formats.skops._pipeline_columns import is_identity
 from treewarden.ppdm_models.formats.skops._table_tests import tree_of_table
 from treewarden.ppdm_models.tree.ensemble import (
@@ -61,6 +68,10 @@ def model_of(fitted: Fitted) -> Model:
         return _forest(fitted)
     if kind.startswith(BINNED):
         return binned(fitted)
+    if kind.startswith(BAGGED):
+        return _bagged(fitted)
+    if kind.startswith(REWEIGHTED):
+        return _reweighted(fitted)
     if kind.startswith(BOOSTED):
         return _boosted(fitted)
     tree = _tree(fitted, fitted.part, fitted.classes)
@@ -92,8 +103,10 @@ def parts_of(fitted: Fitted) -> Sequence[SkopsPart]:
     parts = fitted.known["estimators_"].items()
     if not 0 < len(parts) <= limits.TREES:
         raise fitted.part.refused(f"{len(parts):,} trees; 1 to {limits.TREES:,} are read")
-    if any(not part.kind.startswith(TREES) for part in parts):
-        raise fitted.known["estimators_"].refused("holds something that is no tree")
+    other = next((part.kind for part in parts if not part.kind.startswith(TREES)), None)
+    if other is not None:
+        problem = f"holds a {other[:60]}, which is no tree; only {fitted.part.kind} of decision trees is read"
+        raise fitted.known["estimators_"].refused(problem)
     return parts
 
 
@@ -164,6 +177,71 @@ def _forest(fitted: Fitted) -> Ensemble:
     notes = (*ensemble.notes, *dict.fromkeys(note for tree, _ in trees for note in tree.notes))
     sampling = TreeSampling(resampled, seeds=_seeds(fitted) if resampled else ())
     return replace(ensemble, notes=notes, sampling=sampling)
+
+
+def _bagged(fitted: Fitted) -> Ensemble:
+    """Return the ensemble of a Bagging estimator: the mean of trees on samples of the records.
+
+    Raises:
+        TreeFormatError: its trees see some of the columns each, or not all classes.
+    """
+    every = list(range(fitted.width))
+    for part in fitted.known["estimators_features_"].items() if _has_columns(fitted) else ():
+        if part.array().tolist() != every:
+            problem = "its trees see some of the columns each; set max_features=1.0, or fit a RandomForest"
+            raise part.refused(problem)
+    _check_classes(fitted)
+    trees = _trees(fitted, fitted.classes)
+    members = tuple(Member(tree) for tree, _ in trees)
+    share = fitted.plain("max_samples", 1.0)  # the whole number 1 is one record
+    takes_all = share is None or (isinstance(share, float) and share == 1.0)
+    is_whole = takes_all and fitted.plain("bootstrap", True) is False
+    ensemble = _ensemble(fitted, members, Combination.AVERAGE, TreeSampling(not is_whole))
+    notes = (*ensemble.notes, *dict.fromkeys(note for tree, _ in trees for note in tree.notes))
+    return replace(ensemble, notes=notes)
+
+
+def _has_columns(fitted: Fitted) -> bool:
+    part = fitted.known.get("estimators_features_")
+    return part is not None and part.loader == "ListNode"
+
+
+def _check_classes(fitted: Fitted) -> None:
+    """Refuse trees that know other classes than the ensemble numbers.
+
+    Raises:
+        TreeFormatError: one does.
+    """
+    for part in parts_of(fitted) if fitted.classes else ():
+        known = part.attributes().get("classes_")
+        found = () if known is None else tuple(known.array().tolist())
+        numbered = tuple(range(len(fitted.classes)))
+        if found != numbered and tuple(map(class_label, found)) != fitted.classes:
+            raise part.refused(f"a tree of {len(found)} classes among {len(fitted.classes)}")
+
+
+def _reweighted(fitted: Fitted) -> Ensemble:
+    """Return the ensemble of an AdaBoost estimator: trees vote with their weights, or the middle one counts.
+
+    A classifier's trees are fitted on records that weigh more where the trees before were wrong; a regressor's, on
+    samples that are drawn by such weights. (Hastie et al. 2009, SAMME; Drucker 1997.)
+
+    Raises:
+        TreeFormatError: it adds up probabilities (SAMME.R), or its weights are none of its trees'.
+    """
+    if str(fitted.plain("algorithm", "SAMME")) == "SAMME.R":
+        raise fitted.part.refused("algorithm='SAMME.R' is not read; fit it with algorithm='SAMME'")
+    _check_classes(fitted)
+    trees = _trees(fitted, fitted.classes)
+    part = fitted.known.get("estimator_weights_")
+    weights = np.zeros(0) if part is None or part.loader != "NdArrayNode" else part.array()
+    numbers = weights.astype(np.float64) if weights.dtype.kind in "fiu" else np.full(1, np.nan)
+    if len(numbers) < len(trees) or not (np.isfinite(numbers) & (numbers >= 0)).all():
+        raise fitted.part.refused("estimator_weights_ are no weights of its trees; call fit first")
+    pairs = zip(trees, numbers.tolist(), strict=False)
+    members = tuple(Member(tree, weight=weight) for (tree, _), weight in pairs)
+    votes = Combination.WEIGHTED_MAJORITY_VOTE if fitted.classes else Combination.WEIGHTED_MEDIAN
+    return _ensemble(fitted, members, votes, TreeSampling(not fitted.classes))
 
 
 def _seeds(fitted: Fitted) -> tuple[int, ...]:
@@ -348,13 +426,42 @@ def leaks_of(root: SkopsPart, fitted: Fitted) -> Iterator[Leak]:
 
 
 def _of_settings(fitted: Fitted) -> Iterator[Leak]:
-    yield from seed_leak(fitted.plain("random_state"), fitted.part.place_of("random_state"))
+    where = fitted.part.place_of("random_state")
+    for leak in seed_leak(fitted.plain("random_state"), where):
+        yield replace(leak, what=f"{leak.what}{_to_withhold(fitted.part)}")
+    yield from _of_rounds(fitted)
     if "init_" in fitted.known and fitted.known["init_"].kind.startswith("Dummy"):
         yield Leak(
             LeakKind.TARGET_STATISTICS,
             fitted.part.place_of("init_"),
             "the mean of the target, or the shares of its classes, over all training records",
         )
+
+
+def _to_withhold(part: SkopsPart) -> str:
+    """Return how to take the seed out of an estimator in memory, in one line of Python; a file is redacted."""
+    if not isinstance(part, LivePart):
+        return ""
+    end = "model[-1]" if part.place else "model"
+    return f"; to withhold it before you publish: {end}.random_state = None"
+
+
+def _of_rounds(fitted: Fitted) -> Iterator[Leak]:
+    """Yield what Bagging and AdaBoost keep of the training beside their trees."""
+    if "_seeds" in fitted.known and fitted.part.kind.startswith(BAGGED):
+        what = "the seeds of each tree's sample: which records each tree saw can be repeated"
+        yield Leak(LeakKind.REPLAY, fitted.part.place_of("_seeds"), what)
+    if not fitted.part.kind.startswith(REWEIGHTED):
+        return
+    for name, what in (
+        ("estimator_errors_", "the weighted error of each tree over all training records"),
+        (
+            "estimator_weights_",
+            "the weight of each tree, which follows from its error over all training records",
+        ),
+    ):
+        if name in fitted.known:
+            yield Leak(LeakKind.TARGET_STATISTICS, fitted.part.place_of(name), what)
 
 
 def _of_bins(fitted: Fitted) -> Iterator[Leak]:

@@ -17,9 +17,32 @@ from treewarden.ppdm_models.tree.nodes import Numbers
 Columns = Sequence[Derived]
 
 FOLLOWED = (
-    "StandardScaler, MinMaxScaler, MaxAbsScaler, RobustScaler, SimpleImputer, OrdinalEncoder, OneHotEncoder, "
-    "ColumnTransformer, Pipeline and 'passthrough' are followed back to the columns of the table"
+    "StandardScaler, MinMaxScaler, MaxAbsScaler, RobustScaler, SimpleImputer, KBinsDiscretizer, OrdinalEncoder, "
+    "OneHotEncoder, ColumnTransformer, Pipeline and 'passthrough' are followed back to the columns of the table"
 )
+MIXES = "makes columns of several columns of the table, so that no test of a tree is about one of them; leave it out"
+CROSS_FITTED = (
+    "is fitted on the target and in folds: the trees were grown on other numbers than it gives afterwards, and its "
+    "encodings publish the mean target of each category; use an OrdinalEncoder or OneHotEncoder"
+)
+NEIGHBOURS = (
+    "fills gaps from other columns, so that a test of a tree is about several; use a SimpleImputer"
+)
+BENDS = (
+    "keeps the order of values, which is all that trees use; leave it out, the trees lose nothing"
+)
+NOT_FOLLOWED = {
+    **dict.fromkeys(
+        ("PCA", "TruncatedSVD", "FastICA", "NMF", "KernelPCA", "IncrementalPCA"), MIXES
+    ),
+    **dict.fromkeys(
+        ("PolynomialFeatures", "SplineTransformer", "FeatureUnion", "Normalizer"), MIXES
+    ),
+    **dict.fromkeys(("KNNImputer", "IterativeImputer"), NEIGHBOURS),
+    **dict.fromkeys(("QuantileTransformer", "PowerTransformer"), BENDS),
+    "TargetEncoder": CROSS_FITTED,
+}
+"""Why a step is not followed and what to do, by its class."""
 
 
 def followed(step: SkopsPart, columns: Columns) -> Columns:
@@ -30,6 +53,8 @@ def followed(step: SkopsPart, columns: Columns) -> Columns:
     """
     if is_identity(step):
         return columns
+    if step.kind in NOT_FOLLOWED:
+        raise step.refused(f"a {step.kind} {NOT_FOLLOWED[step.kind]}; {FOLLOWED}")
     if step.kind not in KNOWN:
         raise step.refused(f"a {step.kind[:60]} comes before the trees; {FOLLOWED}")
     skops_parts = step.attributes()
@@ -181,6 +206,25 @@ def _imputer(step: SkopsPart, known: Mapping[str, SkopsPart], columns: Columns) 
     return filled
 
 
+def _bins(step: SkopsPart, known: Mapping[str, SkopsPart], columns: Columns) -> Columns:
+    encoding = _setting(known, "encode", "onehot")
+    if encoding != "ordinal":
+        problem = f"encode={str(encoding)[:20]!r} is not followed; set encode='ordinal', trees can tell its bins apart"
+        raise ValueError(problem)
+    if "bin_edges_" not in known:
+        raise ValueError("has no bin_edges_; call fit first")
+    lists = [part.array().reshape(-1) for part in known["bin_edges_"].items()]
+    if len(lists) != len(columns):
+        raise ValueError(f"bin_edges_ of {len(lists)} columns, and there are {len(columns)}")
+    binned = []
+    for column, edges in zip(columns, lists, strict=True):
+        numbers = edges.astype(np.float64) if edges.dtype.kind in "fiu" else np.full(1, np.nan)
+        if not np.isfinite(numbers).all() or (np.diff(numbers) < 0).any():
+            raise ValueError("bin_edges_ holds something that is no list of ends in order")
+        binned.append(column.through("bin", tuple(numbers[1:-1].tolist())))
+    return binned
+
+
 def _ordinal(step: SkopsPart, known: Mapping[str, SkopsPart], columns: Columns) -> Columns:
     lenient = _setting(known, "handle_unknown", "error") == "use_encoded_value"
     other = _number(_setting(known, "unknown_value", None)) if lenient else math.nan
@@ -317,6 +361,7 @@ KNOWN: Mapping[str, Callable[[SkopsPart, Mapping[str, SkopsPart], Columns], Colu
     "MinMaxScaler": _min_max,
     "MaxAbsScaler": _max_abs,
     "SimpleImputer": _imputer,
+    "KBinsDiscretizer": _bins,
     "OrdinalEncoder": _ordinal,
     "OneHotEncoder": _one_hot,
 }

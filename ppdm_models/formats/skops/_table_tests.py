@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -23,6 +24,7 @@ from treewarden.ppdm_models.tree.predicate import (
 )
 from treewarden.ppdm_models.tree.tree import (
     Feature,
+    Learner,
     Missing,
     Node,
     Tree,
@@ -33,7 +35,18 @@ from treewarden.ppdm_models.tree.tree import (
 Label = str | float
 """A category as the table has it: text, or a number."""
 
-ARITHMETIC = {
+Operand = float | tuple[float, ...]
+
+
+def _bin_of(number: np.float64, edges: Operand) -> np.float64:
+    """Return the number of the bin between inner edges, as KBinsDiscretizer has it; missing stays missing."""
+    if math.isnan(number):
+        return number
+    return np.float64(np.searchsorted(np.atleast_1d(edges), number, side="right"))
+
+
+ARITHMETIC: Mapping[str, Callable[[np.float64, Any], np.float64]] = {
+    "bin": _bin_of,
     "-": np.subtract,
     "+": np.add,
     "*": np.multiply,
@@ -55,7 +68,7 @@ class Derived:
     """
 
     source: int
-    operations: tuple[tuple[str, float], ...] = ()
+    operations: tuple[tuple[str, Operand], ...] = ()
     codes: tuple[tuple[Label, float], ...] | None = None
     other: float = math.nan
     labels: tuple[Label, ...] = ()
@@ -75,7 +88,7 @@ class Derived:
                 number = ARITHMETIC[operation](number, operand)
         return float(number)
 
-    def through(self, operation: str, operand: float) -> Derived:
+    def through(self, operation: str, operand: Operand) -> Derived:
         """Return the column after one more operation.
 
         Raises:
@@ -163,7 +176,7 @@ def tree_of_table(tree: Tree, table: MatrixOrigin) -> Tree:
         TreeFormatError: its tests would name too many categories.
     """
     table.check(tree)
-    ends: dict[tuple[int, float], float] = {}
+    ends: dict[tuple[int, float, bool], float] = {}
     nodes = list(tree.nodes)
     for node in tree.nodes:
         if not node.children:
@@ -176,19 +189,30 @@ def tree_of_table(tree: Tree, table: MatrixOrigin) -> Tree:
     takes_missing = any(node.default_child is not None for node in nodes)
     return replace(
         tree,
+        learner=_learner(tree, table),
         nodes=tuple(nodes),
         features=table.features(),
         missing=Missing.DEFAULT_CHILD if takes_missing else tree.missing,
     )
 
 
+def _learner(tree: Tree, table: MatrixOrigin) -> Learner:
+    """Return how a tree was grown: where it saw bins, cuts inside them were neither compared nor possible."""
+    binned = any(name == "bin" for column in table.columns for name, _ in column.operations)
+    if not binned:
+        return tree.learner
+    unmodelled = (*tree.learner.unmodelled, "KBinsDiscretizer")
+    return replace(tree.learner, unmodelled=unmodelled, stopping=None)
+
+
 def _tests(
-    tree: Tree, node: Node, table: MatrixOrigin, ends: dict[tuple[int, float], float]
+    tree: Tree, node: Node, table: MatrixOrigin, ends: dict[tuple[int, float, bool], float]
 ) -> tuple[Pair, int | None]:
     """Return the tests of both children, and the child that takes missing values."""
     left, right = node.children
     test = tree.nodes[left].test
-    assert isinstance(test, NumericTest | CategoryTest | MissingTest)
+    if not isinstance(test, NumericTest | CategoryTest | MissingTest) or not _is_one_sided(test):
+        raise TreeFormatError(tree.source, f"node {node.name} is no cut of one column in two")
     place = int(test.feature)
     column = table.columns[place]
     name = table.names[column.source]
@@ -202,7 +226,8 @@ def _tests(
             return str(int(number)) in test.values
         if isinstance(test, MissingTest):
             return test.negated
-        return _narrow(number, table) <= test.high
+        narrow = _narrow(number, table)
+        return narrow <= test.high if test.high_closed else narrow < test.high
 
     if isinstance(column.filled, float):
         default = left if is_left(column.filled) else right
@@ -215,8 +240,13 @@ def _tests(
         pair = (there, absent) if test.negated else (absent, there)
     else:
         assert isinstance(test, NumericTest)  # sets of codes are of columns with codes
-        pair = _cut(name, column, test.high, place, table, ends)
+        pair = _cut(name, column, (test.high, test.high_closed), place, table, ends)
     return pair, default
+
+
+def _is_one_sided(test: Predicate) -> bool:
+    """Return whether a test of numbers has an upper end alone, as every cut has on its left."""
+    return not isinstance(test, NumericTest) or test.low == -math.inf < test.high < math.inf
 
 
 def _narrow(number: float, table: MatrixOrigin) -> float:
@@ -227,19 +257,21 @@ def _narrow(number: float, table: MatrixOrigin) -> float:
 def _cut(
     name: str,
     column: Derived,
-    threshold: float,
+    cut: tuple[float, bool],
     place: int,
     table: MatrixOrigin,
-    ends: dict[tuple[int, float], float],
+    ends: dict[tuple[int, float, bool], float],
 ) -> Pair:
-    key = place, threshold
+    threshold, is_closed = cut
+    key = place, threshold, is_closed
+
+    def is_left(value: float) -> bool:
+        number = table.number(column, value)
+        return number <= threshold if is_closed else number < threshold
+
     if key not in ends:
-        is_same = column.is_raw and not table.single
-        ends[key] = (
-            threshold
-            if is_same
-            else largest(lambda value: table.number(column, value) <= threshold)
-        )
+        is_same = column.is_raw and not table.single and is_closed
+        ends[key] = threshold if is_same else largest(is_left)
     end = ends[key]
     return threshold_tests(name, end)
 
