@@ -20,11 +20,14 @@ from treewarden.jobs.attesting.keys import (
     private_key,
     read_key_file,
 )
+from treewarden.jobs.attesting.ml_bom import ml_bom
+from treewarden.jobs.attesting.verification_summary import verification_summary
 from treewarden.jobs.audit_inputs import Request
-from treewarden.jobs.auditing import CommandClock, audit_file
+from treewarden.jobs.auditing import CommandClock, JudgedAudit, audit_file
 from treewarden.jobs.inputs import ModelBytes
 from treewarden.ppdm_models.files.load import read_bytes
 from treewarden.reports.building.build import audit_document
+from treewarden.reports.document.parts import File
 from treewarden.reports.document.words import wrapped
 from treewarden.reports.figures.remaining import summary_of
 from treewarden.reports.renderers import renderer
@@ -64,6 +67,16 @@ def _make_key(context: click.Context, _: click.Parameter, path: Path | None) -> 
 @click.option("-o", "--output", type=FILE, required=True, help="The file for the attestation.")
 @click.option("--report", type=FILE, help="Also write the report as JSON. Keep it with the table.")
 @click.option(
+    "--vsa",
+    type=FILE,
+    help="Also write the signed verdict as an in-toto statement with SLSA's verification summary.",
+)
+@click.option(
+    "--ml-bom",
+    type=FILE,
+    help="Also write a CycloneDX 1.7 bill of materials with the model, the verdict and what was assumed. Not signed.",
+)
+@click.option(
     "--expires",
     type=click.DateTime(["%Y-%m-%d"]),
     help="The first day (UTC) on which the attestation is no longer valid.",
@@ -78,6 +91,7 @@ def attest_command(context: click.Context, /, **_: Any) -> None:  # noqa: ANN401
     """
     clock, progress = CommandClock(), ProgressPrinter(context.params["quiet"])
     request, options = request_of(context), options_record(AttestOptions, context)
+    request = replace(request, key=None)  # --key is the private key here, and names no column
     options.check(request)
     secret = private_key(read_key_file(options.key), str(options.key), os.environ.get(PASSPHRASE))
     expires = options.expiry(clock)
@@ -104,6 +118,7 @@ def attest_command(context: click.Context, /, **_: Any) -> None:  # noqa: ANN401
             expires=expires,
         )
         files = {options.output: signed}
+        files |= _for_others(options, done, provenance.model, signed, secret, clock)
         if options.report is not None and written is not None:
             files[options.report] = written
         write_files(files)
@@ -111,18 +126,44 @@ def attest_command(context: click.Context, /, **_: Any) -> None:  # noqa: ANN401
     for line in wrapped(summary_of(document), "  "):
         click.echo(line)
     click.echo(f"  {options.output}, signed by {key_id(secret.public_key())}")
-    if options.report is not None:
-        click.echo(f"  {options.report}")
+    for path in (options.report, options.vsa, options.ml_bom):
+        if path is not None:
+            click.echo(f"  {path}")
     context.exit(EXITS[done.decision.verdict])
+
+
+def _for_others(
+    options: AttestOptions,
+    done: JudgedAudit,
+    model: File,
+    signed: bytes,
+    secret: Any,  # noqa: ANN401  # a private key, see keys
+    clock: CommandClock,
+) -> dict[Path, bytes]:
+    """Return what other tools than treewarden read, by the path that each goes to."""
+    files: dict[Path, bytes] = {}
+    is_file = not options.model.is_dir()
+    if options.vsa is not None:
+        files[options.vsa] = verification_summary(
+            done.decision, model, signed, secret, issued=clock.created, is_file=is_file
+        )
+    if options.ml_bom is not None:
+        files[options.ml_bom] = ml_bom(
+            done.subject, done.decision, model, issued=clock.created, is_file=is_file
+        )
+    return files
 
 
 @dataclass(frozen=True, slots=True)
 class AttestOptions:
     """What the command is asked for beside what an audit is; a field has the name of its parameter."""
 
+    model: Path
     key: Path
     output: Path
     report: Path | None
+    vsa: Path | None
+    ml_bom: Path | None
     expires: datetime | None
     force: bool
 
@@ -133,13 +174,19 @@ class AttestOptions:
             OutputError: a file cannot be written, is there already, or is an input.
             click.UsageError: both results have one path.
         """
-        outputs = (self.output, *([self.report] if self.report else []))
+        beside = (self.report, self.vsa, self.ml_bom)
+        outputs = (self.output, *(path for path in beside if path is not None))
         for path in outputs:
             check_file(path)
             check_new(path, self.force)
         if len({real(path) for path in outputs}) < len(outputs):
-            raise click.UsageError("--output and --report name one file; choose two")
+            raise click.UsageError(
+                "two of --output, --report, --vsa and --ml-bom name one file; choose two"
+            )
         check_no_input(outputs, (*request.files, self.key))
+        if self.vsa is not None and self.expires is not None:
+            problem = "a verification summary has no end; leave out --vsa or --expires"
+            raise click.UsageError(problem)
 
     def expiry(self, clock: CommandClock) -> datetime | None:
         """Return when the attestation expires, in universal time.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from pathlib import Path
 
@@ -233,3 +234,26 @@ def test_no_file_is_read_because_a_report_names_it(attesting, report):
     outcome = verify(attesting, report, "--data", attesting.files.table)
     assert outcome.exit_code == 4
     assert "give that with --policy" in outcome.stderr
+
+
+def test_a_summary_is_refused_where_the_verdict_holds_for_a_time(attesting):
+    files = attesting.files
+    told = ("--policy", files.policy("lenient"), "--key", attesting.key, "-o", files.folder / "a")
+    outcome = files.run(
+        "attest", *told, "--vsa", files.folder / "v", "--expires", "2999-01-01", "--no-worlds"
+    )
+    assert outcome.exit_code == 2
+    assert not (files.folder / "v").exists()
+
+
+def test_a_summary_of_a_failing_audit_holds_no_count_and_no_pass(attesting):
+    files = attesting.files
+    vsa, bom = files.folder / "v", files.folder / "bom"
+    attesting.attest("--vsa", vsa, "--ml-bom", bom, policy="harsh")
+    payload = base64.b64decode(json.loads(vsa.read_text())["payload"])
+    assert json.loads(payload)["predicate"]["verificationResult"] == "FAILED"
+    assert b'"PASS' not in payload
+    card = json.loads(bom.read_text())["components"][0]["modelCard"]
+    assert card["considerations"]["ethicalConsiderations"][0]["mitigationStrategy"].endswith(
+        "FAIL."
+    )

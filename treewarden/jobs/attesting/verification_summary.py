@@ -1,0 +1,87 @@
+"""The verdict as other tools read it: an in-toto Statement with SLSA's Verification Summary (VSA, predicate version 1).
+
+Sources: slsa.dev/spec/v1.1/verification_summary; in-toto attestation framework 1.0; the OpenSSF model-signing
+specification 1.0 for the second digest. The envelope is DSSE, as of our own attestations. It holds no more than a
+verdict: what could not be decided is FAILED, as SLSA knows no third result.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import quote
+
+import treewarden
+from treewarden.jobs.attesting.keys import AttestationError
+from treewarden.jobs.attesting.statement import STATEMENT, sealed
+from treewarden.policies.judging.decision import Decision
+from treewarden.policies.verdict import Verdict
+from treewarden.reports.document.parts import File
+
+PREDICATE = "https://slsa.dev/verification_summary/v1"
+VERIFIER = "urn:treewarden"
+LEVEL = "TREEWARDEN_PASSED"
+"""What is verified; names that begin with SLSA_ are SLSA's own."""
+SLSA_VERSION = "1.1"
+
+
+def verification_summary(
+    decision: Decision,
+    model: File,
+    attestation: bytes,
+    key: Any,  # noqa: ANN401  # a private key, see keys
+    *,
+    issued: datetime,
+    is_file: bool = True,
+) -> bytes:
+    """Return the signed summary of an audit; it names our own ``attestation`` as what it rests on.
+
+    Of a model that ``is_file``, no folder, it has the digest of model-signing, too.
+
+    Raises:
+        AttestationError: something was accepted, which holds for a time only, and a summary cannot say that.
+    """
+    if any(finding.accepted for finding in decision.findings):
+        problem = (
+            "the verdict holds for a time, and a verification summary has no end; leave --vsa out"
+        )
+        raise AttestationError(model.name, problem)
+    is_passed = decision.verdict is Verdict.PASS
+    digests = [model.sha256, *([model_signing_digest(model.sha256)] if is_file else [])]
+    statement = {
+        "_type": STATEMENT,
+        "subject": [{"name": model.name, "digest": {"sha256": digest}} for digest in digests],
+        "predicateType": PREDICATE,
+        "predicate": {
+            "verifier": {"id": VERIFIER, "version": {"treewarden": treewarden.__version__}},
+            "timeVerified": issued.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "resourceUri": resource_uri(model),
+            "policy": {
+                "uri": f"urn:treewarden:policy:{quote(decision.pack.name, safe='')}",
+                "digest": {"sha256": decision.pack.digest},
+            },
+            "inputAttestations": [
+                {
+                    "uri": "urn:treewarden-attestation:1",
+                    "digest": {"sha256": hashlib.sha256(attestation).hexdigest()},
+                }
+            ],
+            "verificationResult": "PASSED" if is_passed else "FAILED",
+            "verifiedLevels": [LEVEL if is_passed else "FAILED"],
+            "slsaVersion": SLSA_VERSION,
+        },
+    }
+    payload = json.dumps(statement, sort_keys=True, separators=(",", ":")).encode("utf-8")
+    return sealed(payload, key)
+
+
+def resource_uri(model: File) -> str:
+    """Return the package URL of a model file: its name and digest, as nothing says where it will be published."""
+    return f"pkg:generic/{quote(model.name, safe='')}?checksum=sha256:{model.sha256}"
+
+
+def model_signing_digest(sha256: str) -> str:
+    """Return the digest that model-signing gives a model of one file: SHA-256 of the digests of its files."""
+    return hashlib.sha256(bytes.fromhex(sha256)).hexdigest()
