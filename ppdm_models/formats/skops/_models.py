@@ -466,7 +466,8 @@ def _of_rounds(fitted: Fitted) -> Iterator[Leak]:
 
 def _of_bins(fitted: Fitted) -> Iterator[Leak]:
     bins, coder = fitted.known.get("_bin_mapper"), fitted.known.get("_preprocessor")
-    if bins is not None:
+    ends = None if bins is None else bins.attributes().get("bin_thresholds_")
+    if bins is not None and (ends is None or ends.loader != "ListNode" or ends.items()):
         what = "the ends of the bins of each feature, which lie between values of training records"
         yield Leak(LeakKind.MEDIANS, bins.place_of("bin_thresholds_"), what)
     if coder is not None and coder.loader == "ObjectNode":

@@ -17,6 +17,16 @@ from treewarden.ppdm_models.formats.skops._unread import clean_npy
 CENTRAL_HEADER, END_HEADER = 46, 22
 """Bytes of a zip archive's records without their names."""
 Raw = dict[str, Any]
+EMPTIED = "bin_thresholds_"
+"""The ends of bins: a list that must be there, and that no prediction looks into."""
+NOTHING = {
+    "__class__": "str",
+    "__module__": "builtins",
+    "__loader__": "JsonNode",
+    "content": "null",
+    "is_json": True,
+}
+"""What takes the place of a seed that was no plain number."""
 
 
 def written_anew(archive: Archive, removed: Collection[str]) -> bytes:
@@ -29,7 +39,7 @@ def written_anew(archive: Archive, removed: Collection[str]) -> bytes:
     """
     root: Raw = copy.deepcopy(json.loads(archive.files[SCHEMA]))
     for part in objects_in(root):
-        _take_out(part, removed)
+        take_out(part, removed)
     numbers: dict[object, int] = {}
     arrays: dict[str, bytes] = {}
     for part in objects_in(root):
@@ -71,7 +81,7 @@ def is_counted(root: Mapping[str, Any]) -> bool:
     return True
 
 
-def _take_out(part: Raw, removed: Collection[str]) -> None:
+def take_out(part: Raw, removed: Collection[str]) -> None:
     """Take attributes out of a described dictionary, and a seed's number out of its setting."""
     content = part.get("content")
     if part["__loader__"] != "DictNode" or not isinstance(content, dict):
@@ -79,10 +89,12 @@ def _take_out(part: Raw, removed: Collection[str]) -> None:
     for name in [name for name in content if name in removed]:
         if name == "random_state":
             if isinstance(content[name], dict) and "content" in content[name]:
-                content[name] |= {
-                    "content": "null",
-                    "__id__": object(),
-                }  # no longer the same number
+                content[name] |= {"content": "null", "__id__": object()}  # another number
+            elif isinstance(content[name], dict):
+                content[name] = NOTHING | {"__id__": object()}
+            continue
+        if name == EMPTIED and isinstance(content[name], dict):
+            content[name]["content"] = []
             continue
         del content[name]
         types = part.get("key_types")

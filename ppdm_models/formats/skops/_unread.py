@@ -29,6 +29,7 @@ KEYS_OF_LOADER: Mapping[str, frozenset[str]] = {
     "DictNode": frozenset(("content", "key_types")),
     "ObjectNode": frozenset(("content",)),
     "TreeNode": frozenset(("content", "__reduce__")),
+    "LossNode": frozenset(("content", "__reduce__")),
     "TypeNode": frozenset(),
 }
 """What stands in a described object beside its class, by what skops builds it with."""
@@ -51,7 +52,7 @@ WORDS = frozenset(
     (
         *("gini", "entropy", "log_loss", "squared_error", "friedman_mse", "absolute_error"),
         *("poisson", "mse", "mae", "best", "random", "sqrt", "log2", "auto", "balanced"),
-        *("balanced_subsample", "deprecated", "warn"),
+        *("balanced_subsample", "deprecated", "warn", "from_dtype", "loss", "gamma", "quantile"),
     )
 )
 SETTINGS = frozenset(
@@ -82,6 +83,9 @@ OF_RECORDS = frozenset(("oob_decision_function_", "oob_prediction_"))
 LONGEST = 12
 """Characters of a number that is a setting: more would be room for something else."""
 LEAF, UNDEFINED = -1, -2
+UNUSED_OF_BINS = ("gain", "depth", "bin_threshold")
+ONLY_OF_LEAVES = ("value",)
+OF_ALL_NODES = ("count", "is_leaf")
 
 Place = tuple[str | int, ...]
 
@@ -107,16 +111,20 @@ def is_accounted(root: FilePart, fitted: Fitted) -> bool:
 
 def strange_parts(root: FilePart, fitted: Fitted) -> Iterator[Strange]:
     """Yield what stands in the description that no reader knows."""
-    for key in OF_ROOT & root.raw.keys():
-        value = root.raw[key]
-        is_known = VERSION.fullmatch(str(value)) or (type(value) is int and 0 <= value < 100)
-        if not is_known:
-            yield Strange((key,), "a version that is no version")
-    yield from _forms(root, OF_ROOT)
+    yield from strange_versions(root)
+    yield from strange_forms(root, OF_ROOT)
     yield from _of_estimator(root, fitted, is_root=True)
 
 
-def _forms(part: FilePart, extra_keys: frozenset[str] = frozenset()) -> Iterator[Strange]:
+def strange_versions(root: FilePart) -> Iterator[Strange]:
+    """Yield versions of the file that are none."""
+    for key in OF_ROOT & root.raw.keys():
+        value = root.raw[key]
+        if not is_version(value) and not (type(value) is int and 0 <= value < 100):
+            yield Strange((key,), "a version that is no version")
+
+
+def strange_forms(part: FilePart, extra_keys: frozenset[str] = frozenset()) -> Iterator[Strange]:
     """Yield described objects of another form than skops gives them; whatever a key of its own holds."""
     pending = [(part, extra_keys)]
     first_of_number: dict[object, Mapping[str, object]] = {}
@@ -258,7 +266,7 @@ def _is_known(name: str, value: FilePart, fitted: Fitted, *, is_root: bool) -> b
 def _is_told(name: str, value: object, fitted: Fitted) -> bool:
     """Return whether a number is the one that the model has anyway, or the version of scikit-learn."""
     if name == "_sklearn_version":
-        return VERSION.fullmatch(str(value)) is not None
+        return is_version(value)
     told = {
         "n_outputs_": 1,
         "n_classes_": len(fitted.classes) or 1,
@@ -266,6 +274,11 @@ def _is_told(name: str, value: object, fitted: Fitted) -> bool:
         "n_features_": fitted.width,
     }
     return name in told and type(value) is int and value == told[name]
+
+
+def is_version(value: object) -> bool:
+    """Return whether a value is the version of a program."""
+    return VERSION.fullmatch(str(value)) is not None
 
 
 def is_setting(value: object) -> bool:
@@ -341,5 +354,19 @@ def _clean_nodes(nodes: Any) -> Array:  # noqa: ANN401  # an array with named fi
     if "missing_go_to_left" in names and "left_child" in names:
         to_left = clean["missing_go_to_left"]
         to_left[...] = np.where(clean["left_child"] == LEAF, 0, to_left != 0)
+    if "bin_threshold" in names and "is_leaf" in names:
+        _clean_bins(clean)
     cleaned: Array = clean
     return cleaned
+
+
+def _clean_bins(nodes: Any) -> None:  # noqa: ANN401  # as above
+    """Set what no prediction uses to 0 in nodes of boosting by bins: gains, and at leaves what only splits need."""
+    is_leaf = nodes["is_leaf"] != 0
+    for name in nodes.dtype.names:
+        if name in UNUSED_OF_BINS:
+            nodes[name] = 0
+        elif name in ONLY_OF_LEAVES:
+            nodes[name][~is_leaf] = 0
+        elif name not in OF_ALL_NODES:
+            nodes[name][is_leaf] = 0

@@ -18,6 +18,7 @@ from treewarden.ppdm_models.formats.skops._parts import (
     open_archive,
 )
 from treewarden.ppdm_models.formats.skops._rewriting import (
+    EMPTIED,
     has_room,
     is_counted,
     is_dated,
@@ -25,12 +26,20 @@ from treewarden.ppdm_models.formats.skops._rewriting import (
     written_anew,
 )
 from treewarden.ppdm_models.formats.skops._unread import clean_npy, is_accounted, strange_parts
+from treewarden.ppdm_models.formats.skops._unread_binned import (
+    LEFT_BY_TRAINING,
+    is_of_bins,
+    strange_of_bins,
+    training_left,
+)
 from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind, unread_rest
 
 ATTRIBUTES = {
     LeakKind.REPLAY: ("random_state",),
     LeakKind.PER_RECORD: ("oob_decision_function_", "oob_prediction_"),
     LeakKind.TARGET_STATISTICS: ("oob_score_",),
+    LeakKind.MEDIANS: (EMPTIED,),
+    LeakKind.UNKNOWN: LEFT_BY_TRAINING,
 }
 """What is taken out to remove leaks of a kind."""
 BETWEEN_QUOTES = re.compile(rb'"([^"]*)(?=")')
@@ -48,13 +57,13 @@ class Skops(Format):
     def open(self, data: bytes, source: str) -> Opened:
         root = open_archive(data, source).root()
         fitted = fitted_of(root)
-        if is_accounted(root, fitted):
+        if is_accounted(root, fitted) or is_of_bins(root, fitted):
             return _OpenedSkops(data, root, fitted)
         return Opened(model_of(fitted), (*_leaks(root, fitted), unread_rest("skops_file")))
 
 
 class _OpenedSkops(Strippable):
-    """A file of one tree or forest alone, all of which is accounted for."""
+    """A file of one tree, forest or estimator of binned trees alone, all of which is accounted for."""
 
     def __init__(self, data: bytes, root: FilePart, fitted: Fitted) -> None:
         model = model_of(fitted)  # first: it refuses arrays that contradict each other
@@ -73,7 +82,9 @@ def _removable(leak: Leak) -> Leak:
 
 def _beside_model(data: bytes, root: FilePart, fitted: Fitted) -> Iterator[Leak]:
     """Yield what no reader of the file knows; what its writer left between numbers, objects and files goes with it."""
-    for strange in strange_parts(root, fitted):
+    yield from training_left(root)
+    of_bins = is_of_bins(root, fitted)
+    for strange in strange_of_bins(root, fitted) if of_bins else strange_parts(root, fitted):
         yield Leak(LeakKind.UNKNOWN, strange.where, f"{strange.what}: nobody looked into it")
     if "oob_score_" in fitted.known:
         what = "how well the trees that did not see a training record predict it"

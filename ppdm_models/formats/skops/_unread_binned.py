@@ -1,0 +1,226 @@
+"""What a skops file of a HistGradientBoosting estimator holds that no reader of it knows.
+
+Such an estimator keeps, of its training, the ends of all bins, its random generators and how its loss fell. None of it
+is needed to predict, so that all of it can be taken out.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+
+from treewarden.ppdm_models.formats.skops._estimator import BINNED, Fitted
+from treewarden.ppdm_models.formats.skops._parts import FilePart
+from treewarden.ppdm_models.formats.skops._rewriting import objects_in, take_out
+from treewarden.ppdm_models.formats.skops._unread import (
+    NAMES,
+    OF_ROOT,
+    SETTINGS,
+    Strange,
+    is_setting,
+    is_size,
+    is_version,
+    strange_forms,
+    strange_versions,
+)
+from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind
+
+MODULE = "sklearn.ensemble._hist_gradient_boosting.gradient_boosting"
+LEFT_BY_TRAINING = (
+    *("_random_seed", "_feature_subsample_rng", "train_score_", "validation_score_"),
+    "n_bins_non_missing_",
+    *("y_true_int", "y_true_one_hot", "class_indexing_offsets"),
+)
+"""What goes whenever unknown content goes: random generators, losses, sizes, and the targets that a loss may keep."""
+BINS = "bin_thresholds_"
+SETTINGS_OF_BOOSTING = SETTINGS | {
+    *("loss", "learning_rate", "max_iter", "l2_regularization", "max_bins", "interaction_cst"),
+    *("categorical_features", "early_stopping", "scoring", "validation_fraction", "quantile"),
+    *("n_iter_no_change", "tol", "do_early_stopping_", "_use_validation_data", "_scorer"),
+    *("is_categorical_", "_preprocessor", "_is_categorical_remapped"),
+}
+SETTINGS_OF_BINS = frozenset(
+    (
+        *("n_bins", "subsample", "n_threads", "is_categorical", "known_categories"),
+        "missing_values_bin_idx_",
+    )
+)
+OF_LOSS = frozenset(
+    (
+        *("closs", "link", "n_classes", "xp", "device", "approx_hessian", "constant_hessian"),
+        *("interval_y_true", "interval_y_pred", "low", "high", "low_inclusive", "high_inclusive"),
+        "quantile",
+    )
+)
+LOSSES = frozenset(
+    f"{prefix}{name}"
+    for prefix in ("", "Cy")
+    for name in (
+        *("HalfBinomialLoss", "HalfMultinomialLoss", "HalfSquaredError", "AbsoluteError"),
+        *("PinballLoss", "HalfPoissonLoss", "HalfGammaLoss", "ExponentialLoss", "HuberLoss"),
+    )
+)
+LINKS = frozenset(
+    (
+        *("LogitLink", "HalfLogitLink", "IdentityLink", "LogLink", "MultinomialLogit"),
+        "Interval",
+    )
+)
+BITSETS = ("binned_left_cat_bitsets", "raw_left_cat_bitsets")
+NOT_READ = "which is not read"
+
+
+def is_of_bins(root: FilePart, fitted: Fitted) -> bool:
+    """Return whether a file holds one HistGradientBoosting estimator alone, of columns without categories."""
+    is_alone = root.place == fitted.part.place
+    of_bins = fitted.known.get("_bin_mapper")
+    if not is_alone or not fitted.part.kind.startswith(BINNED) or root.module != MODULE:
+        return False
+    coder, mapper = (
+        fitted.known.get("_preprocessor"),
+        {} if of_bins is None else of_bins.attributes(),
+    )
+    marks = mapper.get("is_categorical_")
+    has_coder = coder is not None and coder.loader != "JsonNode"
+    return not has_coder and marks is not None and not marks.array().any()
+
+
+def training_left(root: FilePart) -> Iterator[Leak]:
+    """Yield that an estimator keeps random generators and losses of its training."""
+    loss = root.attributes().get("_loss")
+    holders = [root] if loss is None or loss.loader != "ObjectNode" else [root, loss]
+    for holder in holders:
+        kept = [name for name in LEFT_BY_TRAINING if name in holder.attributes()]
+        if not kept:
+            continue
+        what = f"what the training left: {', '.join(kept)}"
+        place = holder.place_of(kept[0])
+        yield Leak(LeakKind.UNKNOWN, place, what, removable=True)
+    mapper = root.attributes().get("_bin_mapper")
+    seed = None if mapper is None else mapper.attributes().get("random_state")
+    if mapper is not None and seed is not None and not _is_none(seed):
+        kind = LeakKind.REPLAY if type(seed.plain()) is int else LeakKind.UNKNOWN
+        yield Leak(kind, mapper.place_of("random_state"), "the seed of the bins", removable=True)
+
+
+def _is_none(part: FilePart) -> bool:
+    return part.loader == "JsonNode" and part.plain() is None
+
+
+def strange_of_bins(root: FilePart, fitted: Fitted) -> Iterator[Strange]:
+    """Yield what stands in the description that no reader knows, but for what the training left."""
+    raw = copy.deepcopy(dict(root.raw))
+    for part in objects_in(raw):
+        take_out(part, (*LEFT_BY_TRAINING, BINS, "random_state"))
+    for part in objects_in(raw):
+        if type(part.get("__id__")) is object:  # of what took the place of a seed
+            part["__id__"] = 0
+    bare = FilePart(root.archive, raw, root.steps)
+    yield from strange_versions(root)
+    yield from strange_forms(bare, OF_ROOT)
+    for name, value in bare.attributes().items():
+        if name == "_loss":
+            yield from _of_loss(value)
+        elif name == "_label_encoder":
+            yield from _of_labels(value, bare)
+        elif name == "_bin_mapper":
+            yield from _of_bins(value, fitted)
+        elif name == "_predictors":
+            for group in value.items():
+                for tree in group.items():
+                    yield from _of_tree(tree)
+        elif not _is_known(name, value, fitted):
+            yield Strange(value.steps, f"{name!r:.40}, {NOT_READ}")
+    seed = fitted.plain("random_state")
+    if seed is not None and not is_size(seed):
+        yield Strange((*root.steps, "random_state"), "a seed that is no number")
+
+
+def _is_known(name: str, value: FilePart, fitted: Fitted) -> bool:
+    if name in SETTINGS_OF_BOOSTING:
+        return value.loader == "JsonNode" and is_setting(value.plain())
+    if name in NAMES:
+        return name != "classes_" or bool(fitted.classes)
+    if name == "_baseline_prediction" or (name == "random_state" and value.plain() is None):
+        return True
+    if name == "_sklearn_version":
+        return is_version(value.plain())
+    outputs = len(fitted.classes) if len(fitted.classes) > 2 else 1
+    told = dict.fromkeys(("n_features_in_", "_n_features"), fitted.width)
+    told["n_trees_per_iteration_"] = outputs
+    return name in told and type(value.plain()) is int and value.plain() == told[name]
+
+
+def _of_loss(loss: FilePart) -> Iterator[Strange]:
+    """Yield what a loss holds beside the names of functions and few small numbers."""
+    pending = [loss]
+    while pending:
+        part = pending.pop()
+        names = {"sklearn._loss.link": LINKS}.get(part.module, LOSSES)
+        is_loss = part.module in ("sklearn._loss.loss", "sklearn._loss._loss", "sklearn._loss.link")
+        if part.loader == "JsonNode":
+            if not is_setting(part.plain()):
+                yield Strange(part.steps, f"a value of the loss, {NOT_READ}")
+            continue
+        if part.loader not in ("ObjectNode", "LossNode") or not is_loss or part.kind not in names:
+            yield Strange(part.steps, f"a loss of a kind {NOT_READ}")
+            continue
+        reduced = part.raw.get("__reduce__")
+        if isinstance(reduced, dict):
+            if reduced.keys() != {"args"}:
+                yield Strange((*part.steps, "__reduce__"), "not how skops says a loss is made")
+            else:
+                pending += part.child(reduced["args"], "__reduce__", "args").items()
+        content = part.child(part.raw["content"], "content")
+        if content.loader == "JsonNode":
+            pending.append(content)
+            continue
+        for name, value in content.attributes().items():
+            if name in OF_LOSS:
+                pending.append(value)
+            else:
+                yield Strange(value.steps, f"{name!r:.40}, {NOT_READ}")
+
+
+def _of_labels(encoder: FilePart, root: FilePart) -> Iterator[Strange]:
+    """Yield what stands in the encoder of labels beside the classes of the model."""
+    if (encoder.module, encoder.kind) != ("sklearn.preprocessing._label", "LabelEncoder"):
+        yield Strange(encoder.steps, f"an encoder of a kind {NOT_READ}")
+    for name, value in encoder.attributes().items():
+        classes = root.attributes().get("classes_")
+        is_same = (
+            name == "classes_"
+            and classes is not None
+            and value.array().tolist() == classes.array().tolist()
+        )
+        if not is_same and not (name == "_sklearn_version" and is_version(value.plain())):
+            yield Strange(value.steps, f"{name!r:.40}, {NOT_READ}")
+
+
+def _of_bins(mapper: FilePart, fitted: Fitted) -> Iterator[Strange]:
+    """Yield what stands in the description of bins beside their ends."""
+    if not mapper.module.endswith("_hist_gradient_boosting.binning") or mapper.kind != "_BinMapper":
+        yield Strange(mapper.steps, f"bins of a kind {NOT_READ}")
+    for name, value in mapper.attributes().items():
+        if name in SETTINGS_OF_BINS:
+            is_known = value.loader == "JsonNode" and is_setting(value.plain())
+        elif name == "is_categorical_":
+            is_known = value.array().shape == (fitted.width,)
+        elif name == BINS:
+            is_known = value.loader == "ListNode" and not value.items()
+        elif name == "random_state":
+            is_known = value.plain() is None
+        else:
+            is_known = name == "_sklearn_version" and is_version(value.plain())
+        if not is_known:
+            yield Strange(value.steps, f"{name!r:.40}, {NOT_READ}")
+
+
+def _of_tree(tree: FilePart) -> Iterator[Strange]:
+    """Yield what stands in a tree beside its nodes, whose bytes are looked at elsewhere."""
+    is_tree = tree.module.endswith("_hist_gradient_boosting.predictor")
+    if not is_tree or tree.kind != "TreePredictor":
+        yield Strange(tree.steps, f"a tree of a kind {NOT_READ}")
+    for name, value in tree.attributes().items():
+        if name != "nodes" and not (name in BITSETS and value.array().size == 0):
+            yield Strange(value.steps, f"{name!r:.40}, {NOT_READ}")
