@@ -13,6 +13,7 @@ from treewarden.policies.verdict import Severity
 from treewarden.reports.document.document import Attempt, Document, Repair
 from treewarden.reports.document.parts import Accepted, File, Finding, Value
 from treewarden.reports.document.words import listed, sentence
+from treewarden.reports.figures.officer import questions, terms
 from treewarden.reports.figures.remaining import (
     Blanks,
     Block,
@@ -30,6 +31,7 @@ from treewarden.reports.figures.remaining import (
     reading_cell,
     remaining_risk,
 )
+from treewarden.reports.figures.signed_words import signed, signed_section, words_of_code
 
 # The repair in a compliance report: what was changed so that the model passes, and what that costs.
 
@@ -133,31 +135,35 @@ def filing(document: Document, more: tuple[ReportSection, ...] = ()) -> Filing:
     repaired = () if document.repair is None else (repair_section(document.repair),)
     return Filing(
         title=f"Compliance report on {document.model.file}",
-        banner=document.confidential,
+        banner=signed(document.confidential),
         running="Redacted report" if is_public else "Confidential: tells of people in the table",
         verdict=document.verdict,
-        headline=document.headline,
-        meaning=document.meaning,
+        headline=signed(document.headline),
+        meaning=signed(document.meaning),
         disclaimer=DISCLAIMER,
         created=document.provenance.created or "",
         sections=(
-            ReportSection("purpose", "Purpose", _purpose(document)),
-            ReportSection("subject", "Model and data", tuple(_subject(document))),
-            ReportSection("adversary", "Adversary and knowledge assumed", _adversary(document)),
-            ReportSection("policy", "Policy", tuple(_policy(document))),
-            ReportSection(
-                "clauses", "Each clause: reading, limit and result", (_clauses(document),)
-            ),
-            ReportSection(
-                "guidance", "Evidence by paragraph of guidance", tuple(_guidance(document))
-            ),
-            ReportSection("waivers", "Waivers in force", tuple(_waivers(document))),
-            ReportSection("risk", "Remaining risk", tuple(remaining_risk(document))),
-            ReportSection("unexamined", "What was not examined", tuple(not_examined(document))),
-            *repaired,
+            *map(signed_section, (*_sections(document), *repaired)),
             *more,
             ReportSection("sign-off", "Decision and signature", _sign_off()),
+            terms(),
         ),
+    )
+
+
+def _sections(document: Document) -> tuple[ReportSection, ...]:
+    """Return the sections that the document fills."""
+    return (
+        ReportSection("purpose", "Purpose", _purpose(document)),
+        ReportSection("subject", "Model and data", tuple(_subject(document))),
+        ReportSection("adversary", "Adversary and knowledge assumed", _adversary(document)),
+        questions(document),
+        ReportSection("policy", "Policy", tuple(_policy(document))),
+        ReportSection("clauses", "Each clause: reading, limit and result", (_clauses(document),)),
+        ReportSection("guidance", "Evidence by paragraph of guidance", tuple(_guidance(document))),
+        ReportSection("waivers", "Waivers in force", tuple(_waivers(document))),
+        ReportSection("risk", "Remaining risk", tuple(remaining_risk(document))),
+        ReportSection("unexamined", "What was not examined", tuple(not_examined(document))),
     )
 
 
@@ -175,7 +181,7 @@ def _subject(document: Document) -> Iterator[Block]:
         "The model" if provenance.written is None else "The model: as it was given, and repaired",
         *_named(provenance.model),
         *(_named(provenance.written, ", repaired") if provenance.written is not None else ()),
-        ("Format", Cell(f"{model.format}, {model.task}")),
+        ("Format", Cell(f"{words_of_code(model.format)}, {model.task}")),
         ("Size" if document.repair is None else "Size, as audited", Cell(size)),
         ("Published numbers", Cell(model.quality)),
         ("Sensitive column", Cell(model.target or "the target, which the file does not name")),
@@ -192,7 +198,7 @@ def _subject(document: Document) -> Iterator[Block]:
         ("Quasi-identifiers", Cell(known)),
     )
     made = (("Made", Cell(provenance.created)),) if provenance.created else ()
-    report = Cell(f"treewarden {provenance.version}, {document.schema_version}")
+    report = Cell(f"treewarden, version {provenance.version}")
     yield _facts("This report", ("Program and form", report), *made)
 
 

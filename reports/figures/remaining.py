@@ -320,7 +320,8 @@ def _left_open(document: Document) -> Iterator[str]:
     if document.solver is not None and document.solver.reason:
         yield f"The estimate is not complete: {sentence(document.solver.reason)}"
     for each in document.dropped:
-        yield f"A statement that the table contradicts was not used ({each.constraint}, {each.where}): {each.problem}"
+        what = each.constraint.replace("_", " ")
+        yield f"A statement that the table contradicts was not used ({what}, {each.where}): {each.problem}"
     yield from document.warnings
     yield from document.model.notes
 

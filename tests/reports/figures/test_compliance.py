@@ -1,5 +1,7 @@
 """What is filed: every section that a data protection officer needs, in order, and nothing that claims more."""
 
+import re
+
 import pytest
 
 from treewarden.audit.reading import exactly
@@ -16,6 +18,7 @@ ORDER = [
     "purpose",
     "subject",
     "adversary",
+    "questions",
     "policy",
     "clauses",
     "guidance",
@@ -62,8 +65,13 @@ def with_findings(document, **changes):
 
 
 def test_the_sections_stand_in_the_order_in_which_they_are_filed(document, repaired):
-    assert [each.ident for each in filing(document).sections] == [*ORDER, "sign-off"]
-    assert [each.ident for each in filing(repaired).sections] == [*ORDER, "repair", "sign-off"]
+    assert [each.ident for each in filing(document).sections] == [*ORDER, "sign-off", "terms"]
+    assert [each.ident for each in filing(repaired).sections] == [
+        *ORDER,
+        "repair",
+        "sign-off",
+        "terms",
+    ]
 
 
 def test_it_says_that_it_claims_no_compliance(any_document):
@@ -319,3 +327,74 @@ def test_a_redacted_report_keeps_no_reason_of_a_waiver(document):
     said = words(section(public, "waivers"))
     assert WAIVED.reason not in said
     assert "waiver" in said
+
+
+FLAG = re.compile(r"(?<![\\w-])--[a-z]")
+
+
+def test_what_is_signed_names_no_flag_command_or_id_of_code(any_document):
+    told = any_document.model_copy(
+        update={
+            "warnings": (
+                "'flu' is taken for it on your word (--sensitive)",
+                "name who is who with --id COLUMN; see 'treewarden audit'",
+            ),
+            "findings": tuple(
+                finding.model_copy(update={"message": f"{finding.message} (--worlds-budget)"})
+                for finding in any_document.findings
+            ),
+        }
+    )
+    assert not FLAG.search(filing(told).banner)
+    for each in filing(told).sections:
+        said = words(each.blocks)
+        assert not FLAG.search(said), said
+        assert "treewarden audit" not in said
+        assert "treewarden-report/" not in said
+        assert any_document.model.format not in said or "_" not in any_document.model.format
+    said = words(section(told, "unexamined"))
+    assert "'flu' is taken for it on your word" in said
+    assert "name who is who with the column that says who is who; see the program's audit" in said
+
+
+def test_the_questions_of_guidance_are_answered_or_said_to_be_not_measured(document):
+    (table,) = [block for block in section(document, "questions") if isinstance(block, ReportTable)]
+    assert all(measured.text and missing.text for _, measured, missing in table.rows)
+    answers = {
+        question.text: (measured.text, missing.text) for question, measured, missing in table.rows
+    }
+    assert {each.note.split(",")[0] for each, *_ in table.rows} == {"EDPB", "GDPR", "ICO"}
+    extracted = next(told for question, told in answers.items() if "extracted" in question)
+    assert document.readings["disclosure"].text in extracted[0]
+    assert (
+        "Not decided: people whose value the file proves (exact worlds were not run)"
+        in extracted[0]
+    )
+    member = next(told for question, told in answers.items() if "membership" in question)
+    assert member[0] == "Not measured."
+
+
+def test_without_a_reading_a_question_is_not_measured_and_the_reason_is_told(document):
+    lost = {
+        name: reading.model_copy(
+            update={"low": None, "high": None, "text": "not decided", "reason": "there is no table"}
+        )
+        for name, reading in document.readings.items()
+    }
+    said = words(section(document.model_copy(update={"readings": lost}), "questions"))
+    assert "Not measured. There is no table." in said
+    public = words(section(redacted(document), "questions"))
+    assert "left out of this report" in public
+
+
+def test_no_page_says_that_predictions_alone_are_harmless(any_document):
+    said = words(section(any_document, "questions"))
+    assert "A model that shows only its predictions can disclose too" in said
+
+
+def test_a_page_explains_the_terms(document):
+    terms = words(section(document, "terms"))
+    assert all(
+        term in terms
+        for term in ("Adversary", "Quasi-identifier", "PASS", "UNDETERMINED", "SHA-256")
+    )

@@ -1,0 +1,230 @@
+"""What guidance on anonymity asks of a model, question by question: what was measured, what was not, and why.
+
+For the data protection officer who signs. The questions are those of EDPB Opinion 28/2024 (its summary, on when a model
+is anonymous), of recital 26 of the GDPR, and of the UK Information Commissioner's guidance on anonymisation ("How do we
+ensure anonymisation is effective?"), in our own words. Nothing is measured here: what a report does not tell is said to
+be not measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from treewarden.reports.document.document import Document
+from treewarden.reports.document.words import listed, sentence
+from treewarden.reports.figures.remaining import (
+    Block,
+    Cell,
+    Paragraph,
+    ReportSection,
+    ReportTable,
+)
+
+OPINION = "EDPB, Opinion 28/2024, summary"
+RECITAL = "GDPR, recital 26"
+INTRUDER = "ICO, anonymisation guidance"
+HEADINGS = ("Guidance, and its question", "What was measured", "What was not, and why")
+INTRO = (
+    "Guidance asks these questions about a model that was trained on data about people. The table says what this audit "
+    "measured for each, and what it did not. Whether a likelihood is insignificant, and which means are reasonably "
+    "likely to be used, is for the people who sign to judge."
+)
+LABELS_TELL = (
+    "A model that shows only its predictions can disclose too: a prediction that is nearly always right tells what it "
+    "predicts, with or without numbers beside it."
+)
+NOT_MEASURED = "Not measured."
+REDACTED = "left out of this report"
+EXTRACTION = {
+    "classification": (
+        ("certain_disclosure", "people whose value the file proves"),
+        ("disclosure", "highest confidence in a value that is true"),
+    ),
+    "regression": (
+        ("value_disclosure", "people whose number is known closely"),
+        ("value_width", "narrowest proved interval of a number"),
+    ),
+}
+"""By what the model predicts."""
+GROUPS = {
+    "classification": (
+        ("k_anonymity", "people in the smallest leaf"),
+        ("certain_in_small_groups", "people proved in small groups"),
+    ),
+    "regression": (("k_anonymity", "people in the smallest leaf"),),
+}
+BESIDE = (("side_leaks", "findings elsewhere in the file, beside the trees"),)
+
+
+def questions(document: Document) -> ReportSection:
+    """Return the questions of guidance on anonymity, each with what the report tells of it."""
+    rows = tuple(
+        (Cell(question, note=where), Cell(measured), Cell(missing))
+        for where, question, measured, missing in _rows(document)
+    )
+    table = ReportTable("Extraction, queries and means", HEADINGS, rows, (30, 36, 34))
+    return ReportSection(
+        "questions",
+        "Questions of guidance on anonymity",
+        (Paragraph(INTRO), table, Paragraph(LABELS_TELL)),
+    )
+
+
+def _rows(document: Document) -> Iterator[tuple[str, str, str, str]]:
+    yield (
+        OPINION,
+        "How likely is it that personal data are extracted from the model directly, also with a probability?",
+        _told(document, EXTRACTION.get(document.model.task, EXTRACTION["classification"])),
+        "Adversaries who know more than is listed under “Adversary and knowledge assumed”."
+        + _open(document),
+    )
+    yield (
+        OPINION,
+        "How likely is it that personal data are obtained by queries, on purpose or not?",
+        "By the audit of the file: each answer of the model follows from the file, so answers alone cannot tell more "
+        "than the row above says.",
+        f"{NOT_MEASURED} A model whose file stays secret was not tried by queries alone.{_other_answers(document)}",
+    )
+    yield (
+        OPINION,
+        "Does the model hold records of its training data as such?",
+        _told(document, BESIDE),
+        "Whether a record could be reproduced by other means than the file."
+        if _value(document, "side_leaks")
+        else f"{NOT_MEASURED} The rest of the file was not read, so nobody knows what it holds.",
+    )
+    yield (
+        OPINION,
+        "Can it be told whether somebody's data were used for the training (membership)?",
+        NOT_MEASURED,
+        "The adversary is taken to know who is in the table. Against one who does not, that a person is in it is a "
+        "disclosure of its own, which this report does not rate.",
+    )
+    yield from _of_means(document)
+
+
+def _of_means(document: Document) -> Iterator[tuple[str, str, str, str]]:
+    yield (
+        f"{RECITAL}; {OPINION}",
+        "Which means are reasonably likely to be used, by the controller or by another person?",
+        f"The strongest inference from what is assumed known of everyone: {_known(document)}. Cost, time and skill do "
+        "not limit it.",
+        "Which means are likely: whether others can get these columns, at what cost and with what technology, now or "
+        "later. This needs knowledge of the recipients and of other sources.",
+    )
+    yield (
+        RECITAL,
+        "Can a person be singled out?",
+        _told(document, GROUPS.get(document.model.task, GROUPS["classification"])),
+        "Singling out by columns that the model does not test.",
+    )
+    earlier = document.provenance.earlier
+    yield (
+        f"{RECITAL}; {INTRUDER}",
+        "Can the model be linked with other data about the same people?",
+        f"Linked with {len(earlier):,} earlier {'release' if len(earlier) == 1 else 'releases'} of the same people."
+        if earlier
+        else "Linked with a register of everyone's known columns, which the adversary is assumed to hold.",
+        "Links to further registers, publications or models of the same people.",
+    )
+    others = [adversary.name for adversary in document.adversaries]
+    yield (
+        INTRUDER,
+        "Would a motivated intruder, who starts without prior knowledge, succeed?",
+        f"Adversaries with partial knowledge: {listed(others)}."
+        if others
+        else "A stronger reader than the test asks for: one who has already found the known columns of everyone.",
+        f"{NOT_MEASURED} Nobody searched public sources, asked around or tried to identify real people. If this report "
+        "does not pass, such a trial can show how much of the assumed knowledge can be had.",
+    )
+    yield (
+        INTRUDER,
+        "Who gets access, and what would they want to know?",
+        NOT_MEASURED if not document.purpose else f"As stated by the owner: {document.purpose}",
+        "Recipients, contracts and safeguards of access are no part of the file or the table.",
+    )
+
+
+def _known(document: Document) -> str:
+    return listed(list(document.population.quasi_identifiers)) or "no column"
+
+
+def _value(document: Document, measure: str) -> str:
+    """Return what a measure read, in words; "" where it was not told."""
+    reading = document.readings.get(measure)
+    return "" if reading is None or reading.low is None else reading.text
+
+
+def _told(document: Document, measures: tuple[tuple[str, str], ...]) -> str:
+    """Return what measures read, each after its name, and of those that read nothing why."""
+    told, untold, reasons = [], [], []
+    for name, words in measures:
+        reading = document.readings.get(name)
+        if reading is None:
+            continue
+        if reading.low is not None:
+            told.append(f"{words}: {reading.text}")
+        elif reading.reason and document.redacted_below is None:
+            untold.append(f"{words} ({reading.reason})")
+            reasons.append(sentence(reading.reason))
+    if not told:
+        if document.redacted_below is not None:
+            return f"Measured or not decided; {REDACTED}."
+        return " ".join([NOT_MEASURED, *dict.fromkeys(reasons)])
+    known = sentence("; ".join(told))
+    return f"{known} Not decided: {'; '.join(untold)}." if untold else known
+
+
+def _other_answers(document: Document) -> str:
+    """Return that answers of other versions were not looked at, where none was audited together with this one."""
+    if document.provenance.earlier:
+        return ""
+    return " Nor were answers of its earlier or later versions."
+
+
+def _open(document: Document) -> str:
+    """Return which checks could not be decided, as a sentence behind another."""
+    undecided = [each.clause for each in document.findings if each.verdict == "UNDETERMINED"]
+    return f" Not decided: {listed(undecided)}." if undecided else ""
+
+
+# The terms that a report uses, for whoever signs it.
+
+TERMS = (
+    ("Adversary", "Whoever reads the published model in order to learn something about a person."),
+    ("Leaf", "Where a record ends up in a tree: all people for whom the same conditions hold."),
+    (
+        "Quasi-identifier",
+        "A column that others may know of a person from elsewhere, such as age or education.",
+    ),
+    (
+        "Group",
+        "All people who agree in every quasi-identifier. The adversary cannot tell them apart.",
+    ),
+    (
+        "Inference",
+        "The best that an adversary can conclude of each group from all that is known (maximum entropy).",
+    ),
+    ("Proved", "The same in every table that could have produced the published file."),
+    (
+        "Not decided",
+        "Neither proved nor refuted in the time that was given. It never counts as safe.",
+    ),
+    ("Clause", "One check of the policy: what is measured, and the limit that it must keep."),
+    ("PASS", "Every required clause holds, even at the worst end of what was measured."),
+    ("FAIL", "At least one required clause does not hold."),
+    (
+        "UNDETERMINED",
+        "Nothing was shown to fail, but at least one required clause could not be decided. Never a pass.",
+    ),
+    ("SHA-256", "A fingerprint of a file: if one byte changes, so does the fingerprint."),
+)
+
+
+def terms() -> ReportSection:
+    """Return the page of terms."""
+    rows = tuple((Cell(term), Cell(meaning)) for term, meaning in TERMS)
+    blocks: tuple[Block, ...] = (
+        ReportTable("Terms of this report", ("Term", "Meaning"), rows, (25, 75)),
+    )
+    return ReportSection("terms", "Terms", blocks)
