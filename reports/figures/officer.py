@@ -60,7 +60,7 @@ def questions(document: Document) -> ReportSection:
     """Return the questions of guidance on anonymity, each with what the report tells of it."""
     rows = tuple(
         (Cell(question, note=where), Cell(measured), Cell(missing))
-        for where, question, measured, missing in _rows(document)
+        for where, question, measured, missing in _question_rows(document)
     )
     table = ReportTable("Extraction, queries and means", HEADINGS, rows, (30, 36, 34))
     return ReportSection(
@@ -70,13 +70,15 @@ def questions(document: Document) -> ReportSection:
     )
 
 
-def _rows(document: Document) -> Iterator[tuple[str, str, str, str]]:
+def _question_rows(document: Document) -> Iterator[tuple[str, str, str, str]]:
     yield (
         OPINION,
         "How likely is it that personal data are extracted from the model directly, also with a probability?",
-        _told(document, EXTRACTION.get(document.model.task, EXTRACTION["classification"])),
+        _measured_words(
+            document, EXTRACTION.get(document.model.task, EXTRACTION["classification"])
+        ),
         "Adversaries who know more than is listed under “Adversary and knowledge assumed”."
-        + _open(document),
+        + _undecided_clauses(document),
     )
     yield (
         OPINION,
@@ -88,9 +90,9 @@ def _rows(document: Document) -> Iterator[tuple[str, str, str, str]]:
     yield (
         OPINION,
         "Does the model hold records of its training data as such?",
-        _told(document, BESIDE),
+        _measured_words(document, BESIDE),
         "Whether a record could be reproduced by other means than the file."
-        if _value(document, "side_leaks")
+        if _reading_text(document, "side_leaks")
         else f"{NOT_MEASURED} The rest of the file was not read, so nobody knows what it holds.",
     )
     yield (
@@ -100,22 +102,22 @@ def _rows(document: Document) -> Iterator[tuple[str, str, str, str]]:
         "The adversary is taken to know who is in the table. Against one who does not, that a person is in it is a "
         "disclosure of its own, which this report does not rate.",
     )
-    yield from _of_means(document)
+    yield from _means_rows(document)
 
 
-def _of_means(document: Document) -> Iterator[tuple[str, str, str, str]]:
+def _means_rows(document: Document) -> Iterator[tuple[str, str, str, str]]:
     yield (
         f"{RECITAL}; {OPINION}",
         "Which means are reasonably likely to be used, by the controller or by another person?",
-        f"The strongest inference from what is assumed known of everyone: {_known(document)}. Cost, time and skill do "
-        "not limit it.",
+        f"The strongest inference from what is assumed known of everyone: {_known_columns(document)}. Cost, time and "
+        "skill do not limit it.",
         "Which means are likely: whether others can get these columns, at what cost and with what technology, now or "
         "later. This needs knowledge of the recipients and of other sources.",
     )
     yield (
         RECITAL,
         "Can a person be singled out?",
-        _told(document, GROUPS.get(document.model.task, GROUPS["classification"])),
+        _measured_words(document, GROUPS.get(document.model.task, GROUPS["classification"])),
         "Singling out by columns that the model does not test.",
     )
     earlier = document.provenance.earlier
@@ -145,17 +147,17 @@ def _of_means(document: Document) -> Iterator[tuple[str, str, str, str]]:
     )
 
 
-def _known(document: Document) -> str:
+def _known_columns(document: Document) -> str:
     return listed(list(document.population.quasi_identifiers)) or "no column"
 
 
-def _value(document: Document, measure: str) -> str:
+def _reading_text(document: Document, measure: str) -> str:
     """Return what a measure read, in words; "" where it was not told."""
     reading = document.readings.get(measure)
     return "" if reading is None or reading.low is None else reading.text
 
 
-def _told(document: Document, measures: tuple[tuple[str, str], ...]) -> str:
+def _measured_words(document: Document, measures: tuple[tuple[str, str], ...]) -> str:
     """Return what measures read, each after its name, and of those that read nothing why."""
     told, untold, reasons = [], [], []
     for name, words in measures:
@@ -182,7 +184,7 @@ def _other_answers(document: Document) -> str:
     return " Nor were answers of its earlier or later versions."
 
 
-def _open(document: Document) -> str:
+def _undecided_clauses(document: Document) -> str:
     """Return which checks could not be decided, as a sentence behind another."""
     undecided = [each.clause for each in document.findings if each.verdict == "UNDETERMINED"]
     return f" Not decided: {listed(undecided)}." if undecided else ""

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal, Unpack
 
+from treewarden.api.keywords import naming_arguments
 from treewarden.api.messages import ArgumentError, Listener, say_of, step_of
 from treewarden.api.requests import (
     AnyPath,
@@ -23,6 +24,7 @@ from treewarden.jobs.auditing import CommandClock, audit_file
 from treewarden.policies.verdict import Severity
 
 
+@naming_arguments
 def audit(
     model: object,
     data: object | None,

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from treewarden.api.card import Card, assumed_facts, reasons
 from treewarden.api.frames import attempts_frame
+from treewarden.api.keywords import naming_arguments
+from treewarden.api.leaf_views import draw_curve
 from treewarden.api.messages import ArgumentError, Listener, say_of, step_of
 from treewarden.api.regrowing import Offer, offer
 from treewarden.api.requests import (
@@ -51,6 +53,7 @@ from treewarden.reports.renderers import renderer
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
 SUFFIXES = {"pmml": ".pmml", "treewarden_json": ".json"}
 MOST_ROWS = 6
@@ -116,6 +119,21 @@ class Repair:
         """Every change that was tried, best first; below them the settings that the model was grown anew with."""
         told = self._brief.repair
         return attempts_frame(told.attempts if told else (), self._offer.tried)
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the changes that were tried: how much accuracy each keeps, and how far its weakest check is met."""
+        told = self._brief.repair
+        attempts = told.attempts if told else ()
+        shown = [(each.accuracy_after, each.privacy, each.verdict, each.name) for each in attempts]
+        if told and attempts:
+            before = told.before.verdict
+            shown.append((attempts[0].accuracy_before, told.privacy, before, "as given"))
+        points = [
+            (100 * float(utility.low), 100 * float(privacy.low), verdict, name)
+            for utility, privacy, verdict, name in shown
+            if utility.low is not None and privacy.low is not None
+        ]
+        return draw_curve(points, ax)
 
     @property
     def model_bytes(self) -> bytes | None:
@@ -215,6 +233,7 @@ class Repair:
         return repair_document(self._repaired.with_levels(full).repair, self._provenance)
 
 
+@naming_arguments
 def repair(
     model: object,
     data: object,

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from treewarden.api.card import Card, assumed_facts, cases, reasons
 from treewarden.api.frames import findings_frame, readings_frame
-from treewarden.api.messages import FailedError, UndeterminedError
+from treewarden.api.keywords import with_keywords
+from treewarden.api.leaf_views import changes_frame, draw_leaves, leaves_frame
+from treewarden.api.messages import ArgumentError, FailedError, UndeterminedError
 from treewarden.api.saving import save_report, save_trees
 from treewarden.api.verdict import Verdict
 from treewarden.audit.knowledge_ablation import with_levels
@@ -28,6 +30,7 @@ from treewarden.reports.renderers import renderer
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
     from treewarden.api.requests import AnyPath
 
@@ -72,10 +75,35 @@ class Result:
         """What each measure read, one row each, ``low`` to ``high``."""
         return readings_frame(self._brief.readings)
 
+    @cached_property
+    def leaves(self) -> pd.DataFrame:
+        """The leaves that people stop in, one row each; none where the model has no leaves to count.
+
+        Columns: ``tree`` (from 0), ``node``, ``path``, ``records``, ``prediction``, the ``commonest`` true value and
+        its ``share``, and the clauses that the leaf or a group in it ``fails`` or leaves ``undecided``.
+        """
+        return leaves_frame(self._audit.full.evidence, self._decision)
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the leaves by how many people are in them and how alike they are, into ``ax`` or a new picture."""
+        return draw_leaves(self.leaves, ax)
+
+    def compare(self, result: Result) -> pd.DataFrame:
+        """Return one row per clause of this audit or another: verdict, value and limit in both, and what changed.
+
+        Raises:
+            ArgumentError: it is no result of an audit.
+        """
+        if not isinstance(result, Result):
+            raise ArgumentError(
+                "result", f"give the result of another audit, not {type(result).__name__}"
+            )
+        return changes_frame(self._brief.findings, result._brief.findings)
+
     @property
     def warnings(self) -> tuple[str, ...]:
         """What the reader of the result should know about the audit as a whole."""
-        return self._brief.warnings
+        return tuple(map(with_keywords, self._brief.warnings))
 
     def posterior(self) -> pd.DataFrame:
         """Return what the adversary believes of each profile, one row per profile and class.

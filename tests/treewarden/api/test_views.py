@@ -1,0 +1,105 @@
+"""Leaves as a table, pictures of audits and repairs, two audits side by side, and errors that name arguments."""
+
+import matplotlib as mpl
+import pytest
+from matplotlib.figure import Figure
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+import treewarden as tw
+from tests.treewarden.api.conftest import people
+from treewarden.api.keywords import with_keywords
+from treewarden.api.leaf_views import draw_curve
+
+FRAME = people()
+QUICK = {"sensitive": "ill", "worlds_budget": 1, "jobs": 1}
+mpl.use("Agg")
+
+
+def audited(leaf, frame=FRAME):
+    tree = DecisionTreeClassifier(min_samples_leaf=leaf, random_state=0)
+    return tw.audit(
+        tree.fit(frame[["age", "sex"]], frame["ill"]), frame, policy="open-data", **QUICK
+    )
+
+
+@pytest.fixture(scope="module")
+def small():
+    return audited(1)
+
+
+@pytest.fixture(scope="module")
+def large():
+    return audited(60)
+
+
+def test_leaves_are_rows_that_add_up_to_the_people_and_name_what_fails(small):
+    leaves = small.leaves
+    assert leaves.records.sum() == len(FRAME)
+    assert leaves.share.between(0, 1).all()
+    assert set(leaves.commonest) <= set(FRAME["ill"].astype(str))
+    assert leaves.path.str.contains("age").any()
+    assert leaves.fails.str.contains("smallest-leaf").any()
+    few = leaves[leaves.fails.str.contains("smallest-leaf")]
+    assert (few.records < 20).all()
+    assert ((leaves.records < 20) == leaves.fails.str.contains("smallest-leaf")).all()
+
+
+def test_leaves_of_numbers_have_no_shares():
+    tree = DecisionTreeRegressor(max_depth=1).fit(FRAME[["sex"]], FRAME["age"])
+    result = tw.audit(tree, FRAME, **{**QUICK, "sensitive": "age"})
+    assert result.leaves.share.isna().all()
+    assert "smallest first" in result.plot().get_ylabel()
+
+
+def test_a_picture_shows_every_leaf_and_goes_into_given_axes(small, tmp_path):
+    axes = Figure().subplots()
+    assert small.plot(axes) is axes
+    assert sum(len(dots.get_offsets()) for dots in axes.collections) == len(small.leaves)
+    axes.figure.savefig(tmp_path / "leaves.png")
+    assert (tmp_path / "leaves.png").stat().st_size > 1000
+
+
+def test_two_audits_are_compared_check_by_check(small, large):
+    changes = small.compare(large).set_index("clause")
+    row = changes.loc["smallest-leaf"]
+    assert (row.verdict, row.verdict_other, row.change) == ("FAIL", "PASS", "the other is better")
+    assert (
+        large.compare(small).set_index("clause").loc["smallest-leaf"].change == "the other is worse"
+    )
+    assert set(small.compare(small).change) == {"same"}
+    with pytest.raises(tw.ArgumentError, match="result: give the result of another audit, not str"):
+        small.compare("small")
+
+
+def test_a_repair_shows_what_each_change_costs():
+    tree = DecisionTreeClassifier(random_state=0).fit(FRAME[["age", "sex"]], FRAME["ill"])
+    axes = tw.repair(tree, FRAME, policy="standard", **QUICK).plot()
+    assert axes.get_xlabel().startswith("utility")
+    assert {"as given", "prune_apt"} <= {text.get_text() for text in axes.texts}
+
+
+def test_a_curve_joins_what_passes():
+    axes = draw_curve([(90, 40, "FAIL", "a"), (80, 100, "PASS", "b"), (70, 100, "PASS", "c")])
+    assert [line.get_xdata().tolist() for line in axes.lines] == [[70, 80]]
+    assert {text.get_text() for text in axes.texts} == {"a", "b", "c"}
+
+
+def test_flags_are_called_by_their_arguments():
+    for told, expected in {
+        "use --sensitive flu, or add --secret COLUMN": 'use sensitive="flu", or add secret=COLUMN',
+        "name the columns with --qi": "name the columns with qi=",
+        "say --row-order unknown where": 'say row_order="unknown" where',
+        "(a larger --worlds-budget may decide it)": "(a larger worlds_budget= may decide it)",
+        "add: --qi age,sex": 'add: qi="age,sex"',
+        "--no-table": "data=None",
+        "nothing of the kind": "nothing of the kind",
+    }.items():
+        assert with_keywords(told) == expected
+
+
+def test_errors_name_the_argument_to_change():
+    tree = DecisionTreeClassifier().fit(FRAME[["age", "sex"]], FRAME["ill"])
+    with pytest.raises(tw.TreewardenError) as caught:
+        tw.audit(tree, FRAME, sensitive="ill", qi=["sex"])
+    assert "qi=" in str(caught.value)
+    assert "--" not in str(caught.value)
