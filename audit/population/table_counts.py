@@ -101,8 +101,8 @@ def _column(table: Table, name: str) -> FloatArray:
 
 COUNT_TOLERANCE_SHARE = 1e-6
 OPTIONS = (
-    "say --weights COLUMN if each row stands for so many people of the table, --sampling-weights COLUMN if a survey "
-    "weighs its people"
+    "if each row stands for several people, add --weights COLUMN; for survey weights, add --sampling-weights "
+    "COLUMN"
 )
 UNNAMED_WEIGHTS = (
     "its class numbers are sums of weights or of parts of records, and no option names the weights: what they say of "

@@ -137,7 +137,7 @@ def target_of(suffix: str) -> str:
     """
     if suffix.lower() not in SUFFIXES:
         known = ", ".join(SUFFIXES)
-        raise OutputError(suffix or "the output", f"stands for no format; have {known}")
+        raise OutputError(suffix or "the output", f"unknown suffix; use {known}")
     return SUFFIXES[suffix.lower()]
 
 

@@ -81,7 +81,7 @@ def ask_server(question: ServerQuestion, progress: ProgressPrinter) -> int:
     """
     paths, sha256 = question.paths, question.sha256
     if not question.token:
-        raise click.UsageError("--server needs a token: set TREEWARDEN_TOKEN, or say --token TOKEN")
+        raise click.UsageError("--server needs a token: set TREEWARDEN_TOKEN, or add --token TOKEN")
     if len(paths) + (sha256 is not None) != 1:
         problem = "--server needs the file that is published, and one alone: name it, or say --sha256 DIGEST"
         raise click.UsageError(problem)

@@ -128,9 +128,7 @@ def _form_of(output: Path) -> str:
     form = SUFFIXES.get(output.suffix.lower())
     if form not in MODELS:
         known = ", ".join(suffix for suffix, form in SUFFIXES.items() if form in MODELS)
-        raise OutputError(
-            str(output), f"its suffix stands for no format; have {known}, or --format"
-        )
+        raise OutputError(str(output), f"unknown suffix; use {known}, or add --format")
     return form
 
 

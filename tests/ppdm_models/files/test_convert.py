@@ -73,7 +73,7 @@ def test_a_suffix_stands_for_a_format(suffix, target):
 
 
 def test_an_unknown_suffix_is_an_error_that_lists_the_known_ones():
-    with pytest.raises(OutputError, match=r"stands for no format; have \.pmml"):
+    with pytest.raises(OutputError, match=r"unknown suffix; use \.pmml"):
         target_of(".txt")
 
 
