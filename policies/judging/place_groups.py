@@ -104,8 +104,11 @@ def _groups(
         return
     leaves = _leaves(places, evidence, names)
     pick = np.min if is_low else np.max
-    for leaf in sorted(set(leaves)):
-        members = np.flatnonzero([each == leaf for each in leaves])
+    members_of: dict[str, list[int]] = {}  # in one pass, as there may be a place for each person
+    for at, leaf in enumerate(leaves):
+        members_of.setdefault(leaf, []).append(at)
+    for leaf in sorted(members_of):
+        members = np.array(members_of[leaf], dtype=np.intp)
         notes = sorted(filter(None, map(places.note, members.tolist())))
         yield PlaceGroup(
             leaf=leaf or _digest_of_people(places, members, evidence),

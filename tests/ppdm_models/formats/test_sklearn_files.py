@@ -223,7 +223,7 @@ def test_a_scaler_publishes_the_extremes():
 @pytest.mark.parametrize(
     ("estimator", "said"),
     [
-        (ensemble.AdaBoostClassifier(n_estimators=2), "AdaBoostClassifier is not read here; "),
+        (ensemble.IsolationForest(n_estimators=2), "IsolationForest is not read here; "),
         (tree.DecisionTreeClassifier(), "is not fitted"),
     ],
 )
