@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import importlib
 import sys
 import time
 from collections.abc import Collection, Iterator
@@ -53,6 +54,10 @@ from treewarden.terminal.resuming import resuming
 
 TERMINAL_SECONDS = 300.0
 """The limit where somebody waits at a terminal and gives none; a pipeline waits for the whole answer."""
+NOTHING_USEFUL = (
+    "no useful change was found; try --grow (a tree grown under the policy), or train with larger leaves, less depth "
+    "or fewer columns"
+)
 SAYS = {
     "time_limit": "Time for the whole repair. It ends with the best change so far.  "
     f"[default: {TERMINAL_SECONDS:g} on a terminal, else none]",
@@ -95,6 +100,18 @@ SAYS = {
     type=click.Choice(MODELS),
     help="The format of the repaired model.  [default: the format of MODEL]",
 )
+@click.option(
+    "--grow",
+    is_flag=True,
+    help="If no change passes, train a new tree under the policy from the same table (needs scikit-learn).",
+)
+@click.option(
+    "--utility",
+    type=click.Choice(("accuracy", "auc", "log-loss")),
+    default="accuracy",
+    show_default=True,
+    help="How --grow measures the new tree, by cross-validation.",
+)
 @report_options("--report")
 @click.option("--waivers", type=FILE, hidden=True)
 @click.option("--baseline", type=FILE, hidden=True)
@@ -121,6 +138,10 @@ def repair_command(context: click.Context, /, **_: Any) -> None:  # noqa: ANN401
     code = None if options.change is None else _refusal(repaired, options.change)
     if code is not None and not options.only_list:
         context.exit(code)
+    if code is None and run.growth.grow:
+        repaired = run.grow(subject, repaired)
+    elif repaired.repair.is_needed and repaired.file is None and not options.only_list:
+        run.progress.say(NOTHING_USEFUL)
     if code is None:
         repaired = _applied(repaired, options.change, subject)
     repaired = repaired.with_levels(subject, run.progress.step, run.deadline)
@@ -166,6 +187,14 @@ class RepairOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class GrowthOptions:
+    """Whether a tree is grown where no change passes, and how it is measured; a field has the name of its parameter."""
+
+    grow: bool
+    utility: str
+
+
+@dataclass(frozen=True, slots=True)
 class RepairRun:
     """A repair whose options are checked: what is asked for, until when, where reports go and who hears of it."""
 
@@ -175,6 +204,7 @@ class RepairRun:
     deadline: Deadline
     clock: CommandClock
     progress: ProgressPrinter
+    growth: GrowthOptions
 
     def read_subject(self) -> AuditInputs:
         """Read all that an audit of the model needs.
@@ -219,6 +249,27 @@ class RepairRun:
             wanted=self.options.change or "",
             tell=self.progress.say,
         )
+
+    def grow(self, subject: AuditInputs, repaired: Repaired) -> Repaired:
+        """Return the repair with a tree grown under the policy as its file, where no change passes and that does.
+
+        Raises:
+            RemedyError: scikit-learn is not installed, or the table has weights.
+        """
+        if not repaired.repair.is_needed or repaired.file is not None:
+            return repaired
+        try:
+            learners = importlib.import_module("treewarden.learn.grown_file")
+        except ImportError as error:
+            problem = "needs scikit-learn 1.6 or newer; pip install scikit-learn"
+            raise RemedyError("--grow", problem) from error
+        grown = learners.grown_file(
+            self.request, subject, self.options.target, self.growth.utility, self.progress.step
+        )
+        self.progress.say(grown.message)
+        message = f"{repaired.repair.message} {grown.message}"
+        found = replace(repaired.repair, message=message)
+        return replace(repaired, repair=found, file=grown.data)
 
     def provenance(self, subject: AuditInputs) -> Provenance:
         """Return what the report says of the run itself."""
@@ -276,7 +327,10 @@ def _prepare(context: click.Context) -> RepairRun:
     )
     _check_new(outputs, options.force)
     check_apart((*report.paths, *outputs))
-    return RepairRun(request, options, report, deadline, clock, progress)
+    growth = options_record(GrowthOptions, context)
+    return RepairRun(
+        request, options, report, deadline=deadline, clock=clock, progress=progress, growth=growth
+    )
 
 
 def _refuse_exceptions(context: click.Context) -> None:
@@ -383,9 +437,11 @@ def _results(
 ) -> Iterator[tuple[Path, bytes]]:
     """Yield the repaired model, and the table where it goes with it."""
     applied, options = repaired.repair.applied, run.options
-    if repaired.file is None or options.output is None or applied is None:
+    if repaired.file is None or options.output is None:
         return
     yield options.output, repaired.file
+    if applied is None:  # a tree that was grown
+        return
     if options.table_output is not None and isinstance(applied.proposal, TableProposal):
         assert isinstance(subject.tree, Tree)
         target = subject.population.sensitive or subject.tree.target

@@ -1,0 +1,83 @@
+"""``treewarden repair --grow``: a tree grown under the policy where no change of the model passes."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.tree import DecisionTreeClassifier
+
+from tests.kit.run import run_command
+from treewarden.audit.options import AuditOptions
+from treewarden.audit.progress import silent
+from treewarden.jobs.audit_inputs import Request, read_subject
+from treewarden.learn.grown_file import grown_file
+from treewarden.ppdm_models.errors import RemedyError
+from treewarden.ppdm_models.files.convert import converted
+from treewarden.ppdm_models.files.fitted import open_fitted
+
+
+def small_leaf(table):
+    """Return a tree of two leaves, one of a few people: all that pruning can do is to leave none of its splits."""
+    for seed in range(1000):
+        tree = DecisionTreeClassifier(
+            max_depth=1, splitter="random", max_features=1, random_state=seed
+        ).fit(table[["age", "noise"]], table["ill"])
+        if tree.tree_.feature[0] == 1 and tree.tree_.n_node_samples.min() < 30:
+            return tree
+    raise AssertionError("no seed draws a small leaf")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A tree of leaves of one value, on a table of a number, a category with gaps, and a class."""
+    folder = tmp_path_factory.mktemp("grow")
+    draw = np.random.default_rng(0)
+    age = draw.integers(20, 80, 300).astype(float)
+    city = draw.choice(np.array(["Aachen", "Bonn", ""], dtype=object), 300)
+    ill = np.where((age > 50) ^ (draw.random(300) < 0.2), "yes", "no")
+    table = pd.DataFrame({"age": age, "noise": draw.random(300), "city": city, "ill": ill})
+    table.to_csv(folder / "people.csv", index=False)
+    data = converted(open_fitted(small_leaf(table), target="ill").model, "pmml")
+    (folder / "tree.pmml").write_bytes(data)
+    clause = 'measure = "{}"\nrule = "{}"\nlimit = {}\n'
+    text = 'name = "few"\nversion = "1"\ntitle = "few"\n[[clause]]\nid = "k"\n'
+    text += clause.format("k_anonymity", "at_least", 30)
+    text += '[[clause]]\nid = "two"\n' + clause.format("distinct_diversity", "at_least", 2)
+    text += '[[clause]]\nid = "label"\n' + clause.format("label_disclosure", "at_most", 0.9)
+    (folder / "few.toml").write_text(text)
+    return folder
+
+
+def arguments(folder, *more):
+    paths = [folder / "tree.pmml", "--data", folder / "people.csv"]
+    return [*paths, "--sensitive", "ill", "--policy", folder / "few.toml", *more]
+
+
+def test_a_grown_tree_is_written_where_no_change_leaves_a_split(folder):
+    output = folder / "grown.pmml"
+    without = run_command("repair", *arguments(folder, "-o", output))
+    assert without.exit_code == 1
+    assert "try --grow" in without.output
+    assert not output.exists()
+    outcome = run_command("repair", *arguments(folder, "--grow", "-o", output, "--utility", "auc"))
+    assert outcome.exit_code == 0, outcome.output
+    assert "was grown under the policy" in " ".join(outcome.output.split())
+    assert b"policy-tree" in output.read_bytes()
+    asked = ["--data", folder / "people.csv", "--sensitive", "ill", "--policy", folder / "few.toml"]
+    assert run_command("audit", output, *asked).exit_code == 0
+
+
+def test_what_a_grown_tree_is_worth_is_said_and_weights_are_refused_by_name(folder):
+    options = AuditOptions(sensitive="ill")
+    request = Request(
+        folder / "tree.pmml", folder / "people.csv", options, policy=str(folder / "few.toml")
+    )
+    subject = read_subject(request)
+    grown = grown_file(request, subject, None, "accuracy", silent)
+    assert grown.data is not None
+    assert "its file passes" in grown.message
+    assert "accuracy 0." in grown.message
+    weighed = Request(
+        folder / "tree.pmml", folder / "people.csv", AuditOptions(sensitive="ill", weights="age")
+    )
+    with pytest.raises(RemedyError, match="leave out --grow"):
+        grown_file(weighed, subject, None, "accuracy", silent)

@@ -1,0 +1,133 @@
+"""A new tree in place of one that no change lets pass: grown under the policy from the same table, as a file."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
+from sklearn.impute import SimpleImputer
+from sklearn.model_selection import cross_val_score
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import OrdinalEncoder
+
+from treewarden.audit.progress import Step
+from treewarden.jobs.audit_inputs import AuditInputs, Request
+from treewarden.jobs.auditing import audit_file
+from treewarden.jobs.inputs import ModelBytes, model_name, read
+from treewarden.learn.policy_tree import PolicyTreeClassifier, PolicyTreeRegressor
+from treewarden.policies.verdict import Verdict
+from treewarden.ppdm_models.errors import RemedyError
+from treewarden.ppdm_models.files.convert import converted
+from treewarden.ppdm_models.files.fitted import open_fitted
+from treewarden.ppdm_models.tables.table import Table
+from treewarden.ppdm_models.tree.column import CategoricalColumn
+from treewarden.ppdm_models.tree.tree import Feature, Task
+
+SCORINGS = {"accuracy": "accuracy", "auc": "roc_auc_ovr", "log-loss": "neg_log_loss"}
+"""What scikit-learn calls each utility, of classes."""
+FOLDS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class GrownFile:
+    """The file of a grown tree that passes, None where none does, and what came of it in words."""
+
+    data: bytes | None
+    message: str
+
+
+def grown_file(
+    request: Request, subject: AuditInputs, target: str | None, utility: str, step: Step
+) -> GrownFile:
+    """Grow a tree under the policy of a request, from the features of its model, and audit its file.
+
+    Numbers are compared and categories are numbered in their order; missing numbers count as the median, missing
+    categories as one of their own. ``target`` is the format, PMML where it is None.
+
+    Raises:
+        RemedyError: the table has weights.
+        TreewardenError: the table cannot be read record by record, or no audit of the file is possible.
+    """
+    options, model = request.options, subject.tree
+    if options.weights is not None or options.sampling_weights is not None:
+        problem = "a tree is grown from one row a person; leave out --grow, or the weights"
+        raise RemedyError(model_name(request.model), problem)
+    name = subject.population.sensitive or model.target
+    table = read(request.data)
+    inputs, numbers = _inputs(table, model.features)
+    is_of_classes = model.task is Task.CLASSIFICATION
+    values = _values(table, Feature(name, not is_of_classes, model.classes))
+    pipeline = _pipeline(subject, inputs, numbers)
+    with step("growing a tree under the policy"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that it has no split is said below
+        pipeline.fit(inputs, values)
+        leaves = int(pipeline[-1].get_n_leaves())
+        if leaves == 1:
+            said = "No tree with a split, grown under the policy, passes."
+            return GrownFile(None, said)
+        scoring = SCORINGS[utility] if is_of_classes else "r2"
+        scores = cross_val_score(
+            clone(pipeline), inputs, values, cv=FOLDS, scoring=scoring, error_score=np.nan
+        )
+    data = converted(open_fitted(pipeline, target=name).model, target or "pmml")
+    file = ModelBytes(data, model_name(request.model))
+    with step("auditing the grown tree as its file"):
+        done = audit_file(replace(request, model=file, data=table, policy=subject.pack))
+    said = f"A tree of {leaves} leaves was grown under the policy{_worth(scores, scoring)}"
+    if done.decision.verdict is not Verdict.PASS:
+        return GrownFile(None, f"{said}; its file does not pass ({done.decision.verdict.name}).")
+    return GrownFile(data, f"{said}; its file passes.")
+
+
+def _worth(scores: Any, scoring: str) -> str:  # noqa: ANN401  # an array of scikit-learn's
+    mean = float(np.mean(scores))
+    name = {"neg_log_loss": "log loss", "roc_auc_ovr": "AUC", "r2": "R²"}.get(scoring, scoring)
+    value = -mean if scoring == "neg_log_loss" else mean
+    return "" if math.isnan(mean) else f" ({name} {value:.3g} in cross-validation)"
+
+
+def _pipeline(subject: AuditInputs, inputs: pd.DataFrame, numbers: list[str]) -> Pipeline:
+    is_of_classes = subject.tree.task is Task.CLASSIFICATION
+    make = PolicyTreeClassifier if is_of_classes else PolicyTreeRegressor
+    words = [column for column in inputs.columns if column not in numbers]
+    encoder = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1)
+    parts = []
+    if numbers:
+        lacking = bool(inputs[numbers].isna().to_numpy().any())
+        parts.append(
+            ("numbers", SimpleImputer(strategy="median") if lacking else "passthrough", numbers)
+        )
+    if words:
+        parts.append(("categories", encoder, words))
+    return make_pipeline(ColumnTransformer(parts), make(subject.pack))
+
+
+def _inputs(table: Table, features: tuple[Feature, ...]) -> tuple[pd.DataFrame, list[str]]:
+    """Return the features of a model as columns, and the names of those that are numbers."""
+    columns: dict[str, Any] = {}
+    numbers = []
+    for feature in features:
+        column = table.column(feature)
+        if isinstance(column, CategoricalColumn):
+            names = np.array([*column.categories, "(missing)"], dtype=object)
+            columns[feature.name] = names[column.codes]
+        else:
+            columns[feature.name] = column.numbers
+            numbers.append(feature.name)
+    return pd.DataFrame(columns), numbers
+
+
+def _values(table: Table, feature: Feature) -> Any:  # noqa: ANN401  # texts or numbers
+    column = table.column(feature)
+    if column.missing.any():
+        problem = f"column {feature.name!r} lacks values; leave such records out"
+        raise RemedyError(table.source, problem)
+    if isinstance(column, CategoricalColumn):
+        return np.array(column.categories, dtype=str)[column.codes]
+    return column.numbers
