@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from dataclasses import fields
 from typing import get_args
 
 import pytest
 from pydantic import ValidationError
 
+from tests.kit import places
 from tests.treewarden.gate.conftest import PASSING
 from treewarden.audit.options import KNOWLEDGE, OPTION_SPECS, AuditOptions
 from treewarden.jobs.gate.config import (
@@ -233,3 +237,32 @@ def test_who_knows_some_columns_is_said_as_a_list_or_as_one_word(repository, kno
     asks = PASSING.replace("lenient", "truth")  # one of what somebody can infer
     repository.configure(f"{asks}knows = {knows}\n")
     assert repository.run().exit_code == 0
+
+
+@pytest.mark.parametrize("path", [r"models\flu.pmml", r"models\f*.pmml", r".\models\flu.pmml"])
+def test_paths_that_were_written_under_windows_are_understood_anywhere(repository, path):
+    (repository.folder / "tables").mkdir()
+    (repository.folder / "people.csv").rename(repository.folder / "tables" / "people.csv")
+    repository.write(
+        "treewarden.toml",
+        f"policy = '.\\lenient.toml'\n[[model]]\npath = '{path}'\ntable = 'tables\\people.csv'\n",
+    )
+    (model,) = models_of(read_configuration(repository.folder / "treewarden.toml"))
+    assert (model.file, model.name) == ("models/flu.pmml", "models/flu.pmml")
+    assert model.policy == repository.folder / "lenient.toml"
+    assert model.table == repository.folder / "tables" / "people.csv"
+
+
+@pytest.mark.skipif(os.sep == "\\", reason="Windows has no such name")
+def test_a_backslash_in_a_name_stays_where_there_is_such_a_file(repository):
+    repository.model().rename(repository.folder / r"a\b.pmml")
+    repository.write("treewarden.toml", PASSING.replace('"models/*.pmml"', r"'a\b.pmml'"))
+    (model,) = models_of(read_configuration(repository.folder / "treewarden.toml"))
+    assert model.file == r"a\b.pmml"
+
+
+def test_the_gate_loads_without_modules_that_only_posix_has():
+    code = "import sys\nfor name in ('fcntl', 'pwd', 'grp', 'termios'): sys.modules[name] = None\n"
+    code += "import treewarden.commands.gate, treewarden.commands.attest, treewarden.jobs.gate.uncovered"
+    env = {**os.environ, "PYTHONPATH": str(places.ROOT)}
+    subprocess.run([sys.executable, "-c", code], check=True, env=env)

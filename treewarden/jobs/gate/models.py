@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
+from pathlib import Path, PureWindowsPath
 
 from treewarden.audit.options import KNOWLEDGE, find_conflict
 from treewarden.jobs.gate.config import (
@@ -193,7 +193,8 @@ def _check(section: ModelSection, place: str) -> None:
 def _paths(configuration: Configuration, section: ModelSection, place: str) -> list[Path]:
     """Return the files a section is about, in name order."""
     found: dict[Path, None] = {}
-    for pattern in section.path:
+    for text in section.path:
+        pattern = _portable(configuration, text)
         plain = _inside(configuration, pattern, "path", place)
         here = [plain] if plain.exists() else list(_globbed(configuration, pattern))
         if not here:
@@ -298,7 +299,7 @@ def _table(configuration: Configuration, value: str, place: str) -> Path | Table
     """Return a table, wherever it is: personal data has no place in most repositories."""
     if is_address(value):
         return _on_server(value, place)
-    path = configuration.root / value
+    path = configuration.root / _portable(configuration, value)
     if not parted(path)[0].is_file() and not has_no_records(path):
         problem = (
             f"'table' is {value!r}: there is no such file; paths start from {configuration.root}"
@@ -361,9 +362,16 @@ def _usual(configuration: Configuration) -> str | None:
     return WAIVERS if (configuration.root / WAIVERS).is_file() else None
 
 
+def _portable(configuration: Configuration, value: str) -> str:
+    r"""Return a path as this system writes it: ``models\loan.pmml`` is a path of Windows, unless it is a name here."""
+    if os.sep == "\\" or "\\" not in value or (configuration.root / value).exists():
+        return value
+    return PureWindowsPath(value).as_posix()
+
+
 def _inside(configuration: Configuration, value: str, key: str, place: str) -> Path:
     """Return a path that stays in the repository, where who reviews the configuration sees what it points to."""
-    path = Path(os.path.normpath(configuration.root / value))
+    path = Path(os.path.normpath(configuration.root / _portable(configuration, value)))
     if not resolved(path).is_relative_to(resolved(configuration.repository)):
         problem = f"{key!r} is {value!r}, outside the repository {configuration.repository}; only a table may be"
         raise ConfigurationError(place, problem)
