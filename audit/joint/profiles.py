@@ -235,8 +235,8 @@ def _reached(
 
 
 def _consistency(population: Population) -> Consistency:
-    background = not isinstance(population.truth, Undetermined)
-    return Consistency.CONSISTENT if background else Consistency.NOT_DECIDED
+    is_known = not isinstance(population.truth, Undetermined)
+    return Consistency.CONSISTENT if is_known else Consistency.NOT_DECIDED
 
 
 @dataclass(frozen=True, slots=True, eq=False)
