@@ -449,7 +449,7 @@ def _warnings(
     said = []
     if sensitive is not None and not target_in(tree, table):
         says = f"calls what it predicts {tree.target!r}, as tools do where nobody names it"
-        says = says if tree.target else "does not name what it predicts"
+        says = says if tree.target else "does not name its target"
         said.append(
             f"{tree.source} {says}; {sensitive!r} is taken for it on your word (--sensitive)"
         )

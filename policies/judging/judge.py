@@ -377,7 +377,8 @@ def _instead(audit: Audit, pack: Pack, accuracy: float) -> Iterator[str]:
     yield "None of the other policies that ship passes it as it is."
     open_ = [each.name for each in packs if all(cap >= accuracy for _, cap in _caps(each))]
     if open_:
-        names = " and ".join(map(repr, open_))
+        *most, last = map(repr, open_)
+        names = f"{', '.join(most)} and {last}" if most else last
         yield f"{names} {'sets' if len(open_) == 1 else 'set'} no such cap: repair may find a tree that passes."
 
 

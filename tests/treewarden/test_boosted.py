@@ -81,7 +81,7 @@ def test_a_sampled_model_is_not_rounded(folder):
     shutil.copy(FOLDER / "sampled_exact.json", folder)
     words = ("-o", folder / "fixed.json", "--verbose")
     outcome = called(folder, "repair", "sampled_exact.json", *words)
-    assert "saw samples of the records" in " ".join(outcome.stdout.split())
+    assert "trained on samples of the records" in " ".join(outcome.stdout.split())
     assert not (folder / "fixed.json").exists()
 
 

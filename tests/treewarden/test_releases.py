@@ -292,7 +292,9 @@ def test_a_report_of_several_releases_is_not_verified_by_one_of_them(folder):
     assert "of several releases together" in " ".join(outcome.output.split())
 
 
-CONFIGURATION = """[[model]]
+CONFIGURATION = """ignore = ["before.pmml"]
+
+[[model]]
 path = "after.pmml"
 table = "after.csv"
 sensitive = "illness"

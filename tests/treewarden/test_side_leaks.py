@@ -205,7 +205,7 @@ def test_what_the_format_keeps_is_said_with_what_to_do_and_nothing_is_written(ca
     case.file((field, told))
     outcome = case.run("repair", "flu.pmml", "strict", "-o", "fixed.pmml", "--verbose")
     assert outcome.exit_code == 1
-    assert "(medians) cannot be taken out of its format: export the model again" in on_one_line(
+    assert "(medians) cannot be removed in its format: export the model again" in on_one_line(
         outcome
     )
     assert not Path("fixed.pmml").exists()
