@@ -30,6 +30,12 @@ NOTE = (
     "audited as its trees and what its own attributes are known to hold; a pickle or another file of the estimator "
     "says more, is not what this verdict is about, and is audited as that file; PMML says the trees alone"
 )
+TOOL_NOTE = (
+    "audited as the file that its tool saves; a pickle of the estimator says more, is not what this verdict is about, "
+    "and is audited as that file"
+)
+IMPORTANCES = "\nfeature_importances:\n"
+"""Where LightGBM's text lists how often each feature is used, by name."""
 ACCEPTED = (
     "a fitted scikit-learn tree, forest or boosting, alone or at the end of a Pipeline, or a fitted model of XGBoost, "
     "LightGBM or CatBoost"
@@ -153,7 +159,7 @@ def _of_tool(
     model = replace(file.model, target=target)
     if classes and len(classes) == len(model.classes):
         model = replace(model, classes=classes, notes=tuple(_without_labels(model.notes)))
-    return replace(file, model=model)
+    return replace(file, model=replace(model, notes=(*model.notes, f"{kind}: {TOOL_NOTE}")))
 
 
 def _without_labels(notes: Sequence[str]) -> list[str]:
@@ -178,9 +184,21 @@ def _lightgbm(model: Any, names: tuple[str, ...], is_renamed: bool) -> Saved:  #
     known = booster.feature_name()
     if names and (is_renamed or known == [f"Column_{place}" for place in range(len(known))]):
         _check_count(names, len(known))
-        said = " ".join("_".join(name.split()) for name in names)  # it takes no blanks in a name
-        text = text.replace(f"\nfeature_names={' '.join(known)}\n", f"\nfeature_names={said}\n", 1)
+        new = ["_".join(name.split()) for name in names]  # it takes no blanks in a name
+        text = text.replace(
+            f"\nfeature_names={' '.join(known)}\n", f"\nfeature_names={' '.join(new)}\n", 1
+        )
+        text = _renamed_importances(text, dict(zip(known, new, strict=True)))
     return text.encode(), _labels(model)
+
+
+def _renamed_importances(text: str, names: Mapping[str, str]) -> str:
+    """Return a model of LightGBM whose list of importances names the features as its trees do."""
+    trees, importances, rest = text.partition(IMPORTANCES)
+    listed, end, settings = rest.partition("\n\n")
+    pairs = [line.partition("=") for line in listed.split("\n")]
+    lines = [f"{names.get(name, name)}{sign}{number}" for name, sign, number in pairs]
+    return f"{trees}{importances}{chr(10).join(lines)}{end}{settings}"
 
 
 def _catboost(model: Any, names: tuple[str, ...], is_renamed: bool) -> Saved:  # noqa: ANN401  # see _of_tool

@@ -436,6 +436,10 @@ def _of_settings(fitted: Fitted) -> Iterator[Leak]:
             fitted.part.place_of("init_"),
             "the mean of the target, or the shares of its classes, over all training records",
         )
+    if "oob_score_" in fitted.known:
+        where = fitted.part.place_of("oob_score_")
+        what = "how well the trees that did not see a training record predict it"
+        yield Leak(LeakKind.TARGET_STATISTICS, where, what)
 
 
 def _to_withhold(part: SkopsPart) -> str:

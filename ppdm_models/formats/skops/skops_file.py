@@ -86,10 +86,6 @@ def _beside_model(data: bytes, root: FilePart, fitted: Fitted) -> Iterator[Leak]
     of_bins = is_of_bins(root, fitted)
     for strange in strange_of_bins(root, fitted) if of_bins else strange_parts(root, fitted):
         yield Leak(LeakKind.UNKNOWN, strange.where, f"{strange.what}: nobody looked into it")
-    if "oob_score_" in fitted.known:
-        what = "how well the trees that did not see a training record predict it"
-        where = fitted.part.place_of("oob_score_")
-        yield Leak(LeakKind.TARGET_STATISTICS, where, what, removable=True)
     archive = root.archive
     arrays = [name for name in archive.files if name.endswith(".npy")]
     dirty = [name for name in arrays if not _is_clean(archive, name)]

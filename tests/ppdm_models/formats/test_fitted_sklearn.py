@@ -309,3 +309,11 @@ def test_a_column_of_which_only_its_gaps_are_left_is_one_of_categories():
     estimator = make_pipeline(encoder, TREE).fit(column, CLASSES)
     (feature,) = open_fitted(estimator).model.features
     assert (feature.name, feature.numeric, feature.values) == ("town", False, ())
+
+
+def test_a_score_on_records_that_trees_did_not_see_is_told():
+    estimator = ensemble.RandomForestClassifier(40, oob_score=True, random_state=3)
+    estimator.fit(FRAME[NUMERIC], CLASSES)
+    del estimator.oob_decision_function_
+    places = [leak.where for leak in open_fitted(estimator).leaks]
+    assert any("oob_score_" in place for place in places)

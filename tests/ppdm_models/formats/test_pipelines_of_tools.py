@@ -101,6 +101,14 @@ def test_what_the_steps_keep_is_told_beside_what_the_tool_does():
     assert {LeakKind.CATEGORIES, LeakKind.MEDIANS, LeakKind.AVERAGES} <= set(kinds)
 
 
+@pytest.mark.parametrize("place", range(2), ids=["xgboost", "lightgbm"])
+def test_all_that_the_tool_saves_is_accounted_for_under_the_new_names(place):
+    estimator = make_pipeline(steps(), ends("Classifier")[place]).fit(TABLE, CODES)
+    opened = open_fitted(estimator)
+    assert not [leak for leak in opened.leaks if leak.kind is LeakKind.UNKNOWN]
+    assert any("a pickle of the estimator says more" in note for note in opened.model.notes)
+
+
 def test_steps_that_leave_the_table_as_it_is_are_none():
     end = ends("Classifier")[0]
     estimator = make_pipeline("passthrough", end).fit(TABLE[["age", "pay"]], CODES)
