@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import Any, NamedTuple
@@ -50,7 +50,8 @@ class OptionSpec:
     Numbers lie between ``low`` (exclusive where ``is_open``) and ``high``. ``metavar`` stands for the value in a
     synopsis, ``unset`` for what holds where nothing is given, ``kinds`` are the types that a value can have. The values
     of ``choices`` become members of ``enum``. With ``names_columns`` a value names columns of the table, with
-    ``is_numbers`` it is a list of numbers. A list that has ``if_empty`` may not be empty: that says what to do instead.
+    ``is_numbers`` it is a list of numbers, with ``is_mapping`` of pairs NAME=VALUE, which a mapping can stand for. A
+    list that has ``if_empty`` may not be empty: that says what to do instead.
     """
 
     help: str
@@ -60,6 +61,7 @@ class OptionSpec:
     choices: tuple[str, ...] = ()
     names_columns: bool = False
     is_numbers: bool = False
+    is_mapping: bool = False
     if_empty: str = ""
     low: float | None = None
     high: float | None = None
@@ -138,6 +140,15 @@ class AuditOptions:
         str,
         names_columns=True,
         metavar="COLUMN",
+    )
+    columns: tuple[str, ...] | None = option(
+        Concern.COLUMNS,
+        None,
+        "The column that a feature is, if the model file does not name it: f0=age. May be repeated.",
+        tuple,
+        is_mapping=True,
+        if_empty="names no feature; leave it out if the file names its columns",
+        metavar="FEATURE=COLUMN[,...]",
     )
     leaf: LeafLevel = option(
         Concern.KNOWLEDGE,
@@ -278,11 +289,63 @@ class AuditOptions:
     def __post_init__(self) -> None:
         for name, spec in OPTION_SPECS.items():
             value = getattr(self, name)
+            if spec.is_mapping and isinstance(value, Mapping):
+                value = _written_pairs(name, value)
+                object.__setattr__(self, name, value)
             problem = spec.problem(value)
             if problem:
                 raise ValueError(f"{name}: {value!r}: {problem}")
+            problem = _pairs_problem(value) if spec.is_mapping else ""
+            if problem:
+                raise ValueError(f"{name}: {problem}")
             if spec.enum is not None and value is not None:
                 object.__setattr__(self, name, spec.enum(value))
+
+    @property
+    def column_of_feature(self) -> dict[str, str]:
+        """The column that each feature is which ``columns`` names, by the feature's name in the file."""
+        return dict(_pair(entry) for entry in self.columns or ())
+
+
+def _pair(entry: str) -> tuple[str, str]:
+    """Return what stands before and after the first sign of equality."""
+    name, _, value = entry.partition("=")
+    return name, value
+
+
+def _written_pairs(name: str, columns: Mapping[object, object]) -> tuple[str, ...]:
+    """Return a mapping as the command line writes it.
+
+    Raises:
+        ValueError: it holds what is no text, or a name that cannot be written so.
+    """
+    for feature, column in columns.items():
+        if not isinstance(feature, str) or not isinstance(column, str):
+            raise ValueError(f"{name}: {feature!r}: names of features and columns are needed")
+        if "=" in feature:
+            problem = "a name with = in it cannot be mapped; name it in the table as in the file"
+            raise ValueError(f"{name}: {feature!r}: {problem}")
+    return tuple(f"{feature}={column}" for feature, column in columns.items())
+
+
+def _pairs_problem(entries: tuple[str, ...] | None) -> str:
+    """Return why pairs of a feature and its column cannot be, in words; "" where they can."""
+    features: set[str] = set()
+    columns: dict[str, str] = {}
+    for entry in entries or ():
+        feature, column = _pair(entry) if isinstance(entry, str) else ("", "")
+        if not feature or not column:
+            return f"{entry!r} is no feature and its column; write FEATURE=COLUMN, such as f0=age"
+        if feature in features:
+            return f"the feature {feature!r} stands there twice; give it one column"
+        if column in columns:
+            return (
+                f"the features {columns[column]!r} and {feature!r} both are the column {column!r}; "
+                "give each its own column"
+            )
+        features.add(feature)
+        columns[column] = feature
+    return ""
 
 
 OPTION_SPECS: dict[str, OptionSpec] = {
@@ -321,6 +384,11 @@ def find_conflict(
             "person of a survey; choose one"
         )
         return OptionConflict("weights", problem)
+    for feature, column in options.column_of_feature.items():
+        for name in ("sensitive", "weights", "sampling_weights"):
+            if column == getattr(options, name):
+                problem = f"the feature {feature!r} cannot be the column of {flag_name(name)}; give it its own column"
+                return OptionConflict("columns", problem)
     if options.bins and options.secret is None:
         problem = f"divides the numbers of a secret column; name it with {flag_name('secret')}"
         return OptionConflict("bins", problem)

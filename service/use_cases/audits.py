@@ -124,6 +124,8 @@ def _check(name: str, value: Any) -> None:  # noqa: ANN401  # whatever JSON hold
     if isinstance(value, int | float) and abs(value) > MOST:
         raise InvalidError(place, f"is more than {MOST:g} or less than -{MOST:g}; give another")
     texts = value if isinstance(value, list) else [value] if isinstance(value, str) else []
+    if isinstance(value, dict):
+        texts = [*value, *value.values()]
     for text in texts:
         if not isinstance(text, str) or not text or not is_text(text):
             raise InvalidError(place, "holds what is no text, or an empty one; give names")

@@ -31,6 +31,14 @@ from treewarden.jobs.audit_inputs import knowledge_of
         {"worlds": "no"},
         {"worlds": None},
         {"qi": "age"},
+        {"columns": "f0=age"},
+        {"columns": ("f0",)},
+        {"columns": ("=age",)},
+        {"columns": ("f0=",)},
+        {"columns": ("f0=age", "f1=age")},
+        {"columns": ("f0=age", "f0=town")},
+        {"columns": {"f0": 1}},
+        {"columns": {"f=0": "age"}},
     ],
     ids=str,
 )
@@ -43,6 +51,13 @@ def test_what_can_be_is_taken():
     taken = AuditOptions("flu", ("age",), leaf="rates", jobs=2, time_limit=3, rows="real")
     assert (taken.sensitive, taken.qi, taken.leaf) == ("flu", ("age",), LeafLevel.RATES)
     assert (taken.jobs, taken.time_limit, taken.rows) == (2, 3, RowStatement.REAL)
+
+
+def test_a_mapping_is_what_its_pairs_are():
+    taken = AuditOptions(columns={"f0": "age", "f1": "a=b"})
+    assert taken == AuditOptions(columns=("f0=age", "f1=a=b"))
+    assert taken.column_of_feature == {"f0": "age", "f1": "a=b"}
+    assert AuditOptions().column_of_feature == {}
 
 
 def test_each_field_is_a_flag_of_the_command_line():
@@ -63,6 +78,8 @@ def test_each_field_is_a_keyword_of_python():
     [
         ({"weights": "n", "sampling_weights": "w"}, "weights"),
         ({"bins": ("1",)}, "bins"),
+        ({"sensitive": "flu", "columns": ("f0=flu",)}, "columns"),
+        ({"weights": "n", "columns": ("f0=n",)}, "columns"),
         ({"secret": "age", "target_known": True}, "target_known"),
     ],
 )

@@ -67,6 +67,7 @@ from treewarden.ppdm_models.files.load import OpenedFile
 from treewarden.ppdm_models.tables.counting.addresses import parted
 from treewarden.ppdm_models.tables.table import Table
 from treewarden.ppdm_models.tree.ensemble import Ensemble, Model, outputs_of
+from treewarden.ppdm_models.tree.rename_columns import known_names, rename_columns
 from treewarden.reports.document.parts import File
 
 if TYPE_CHECKING:
@@ -343,7 +344,11 @@ def read_subject(request: Request, step: Step = silent) -> AuditInputs:
     if request.earlier:
         names = release_names([*(each.model for each in request.earlier), request.model])
         file = called(file, names[-1])
-    tree, options = file.model, request.options
+    options = request.options
+    if options.columns:
+        named = rename_columns(file.model, options.column_of_feature)
+        file = replace(file, model=named)
+    tree = file.model
     _check_outputs(tree)
     if not request.earlier:
         check_training(knowledge, _said_in(request), [tree])
@@ -445,6 +450,8 @@ def _releases(
     for earlier, name in zip(request.earlier, names, strict=False):
         with step(f"reading {name} and {table_name(earlier.data)}"):
             file = called(opened(earlier.model), name)
+            columns = known_names(file.model, request.options.column_of_feature)
+            file = replace(file, model=rename_columns(file.model, columns))
             place = _place_of(earlier.data)
             own = known[place] if place in known else read(earlier.data)
             known[place] = own

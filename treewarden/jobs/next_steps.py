@@ -105,6 +105,10 @@ def _after_fail(request: Request, done: JudgedAudit, command: str) -> Iterator[N
         yield _with_table(request)
     elif command:
         yield NextStep("Repair it, and publish only the repaired file:", command)
+    elif request.options.columns:
+        yield NextStep(
+            "Save the model with the names of the table's columns: without --columns, it can be repaired."
+        )
     else:
         yield NextStep(next(iter(repair_steps(evidence))))
 

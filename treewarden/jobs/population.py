@@ -103,11 +103,14 @@ def people_of(given: ModelInput, model: Model, table: Table, options: AuditOptio
     Raises:
         TableError: the table is not the model's.
     """
-    target = target_of(model, table)
+    target, features = target_of(model, table), {feature.name for feature in model.features}
     named = options.sensitive or (None if target in (options.qi or ()) else target)
     if isinstance(given, OpenedFile) and named and not has_column(table, named):
         # No file names the target here, so that a slip in its name would go unseen.
         raise TableError(table.source, table.lacks(named))
+    for column in options.column_of_feature.values():
+        if column in features and not has_column(table, column):
+            raise TableError(table.source, table.lacks(column))
     try:
         return build_population(
             model,
@@ -153,7 +156,7 @@ def nobody(model: Model, options: AuditOptions) -> Population:
     Raises:
         TableError: the options name columns of a table.
     """
-    for name in ("qi", "weights", "sampling_weights", "knows", "secret"):
+    for name in ("qi", "weights", "sampling_weights", "columns", "knows", "secret"):
         if getattr(options, name) is not None:
             problem = f"--{name.replace('_', '-')} names columns of a table, and none is given; leave it out"
             raise TableError(model.source, problem)

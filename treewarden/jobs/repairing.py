@@ -33,6 +33,12 @@ from treewarden.ppdm_models.tree.tree import Tree
 # Audits changed models as files: each as it would be read by whoever gets it, several at a time.
 
 LOST = RemedyError("the audit", "three processes ended before it was done; is there enough memory?")
+NAMED_HERE = (
+    "a repair keeps the names in the file, and here 'columns' gives its features those of the table; save the model "
+    "with the table's names (XGBoost: booster.feature_names), or name the table's columns as in the file, and leave "
+    "'columns' out"
+)
+"""Why a model is not repaired whose features were renamed: what is written would be audited under other names."""
 LARGE_CELLS = 20_000
 """Profiles times classes from which on an estimate takes so long that it is not made of what fails without it."""
 LEAST_SHARE_SECONDS = 0.75
@@ -253,11 +259,13 @@ def repair_file(
     that, else the tree alone.
 
     Raises:
-        RemedyError: the format is only read and no other is asked for.
+        RemedyError: the format is only read and no other is asked for, or the features have the names of the table.
         OutputError: the format cannot say something that the tree holds.
         TreewardenError: the original cannot be audited.
     """
     own = subject.tree
+    if subject.options.columns:
+        raise RemedyError(own.source, NAMED_HERE)
     subject = replace(subject, options=replace(subject.options, levels=False))
     written(subject, own, target)
     begun = time.monotonic()

@@ -27,9 +27,9 @@ def shell_command(*words: str) -> str:
 def repair_command(request: Request, subject: AuditInputs, *, is_list: bool = False) -> str:
     """Return the command that repairs the model, or lists all changes.
 
-    It is "" where the files are not on disk, or no format says the model.
+    It is "" where the files are not on disk, no format says the model, or its columns have the names of a table.
     """
-    target = repair_target(subject.tree)
+    target = None if request.options.columns else repair_target(subject.tree)
     if target is None or not _is_typed(request) or request.data is None:
         return ""
     assert isinstance(request.model, Path)

@@ -134,6 +134,9 @@ REFUSED = [
     ({"table_id": "0" * 32}, 404, ""),
     ({"model_version_id": "0" * 32}, 404, "there is none of that id"),
     ({"unknown": 1}, 422, ""),
+    ({"options": {"columns": {"f0": "a", "f1": "a"}}}, 422, "both are the column"),
+    ({"options": {"columns": {"f0": 1}}}, 422, "give names"),
+    ({"options": {"columns": [1]}}, 422, "give names"),
 ]
 
 

@@ -60,6 +60,9 @@ CHANGES = {
         repository.write("known.toml", 'leaf = "counts"\n'),
         repository.configure(f'{ONE}{PACK}knowledge = "known.toml"\n'),
     ),
+    "the names of its columns": lambda repository: repository.configure(
+        f'{ONE}{PACK}columns = {{ age = "age" }}\n'
+    ),
     "its name": lambda repository: repository.configure(f'{ONE}{PACK}name = "a"\n'),
 }
 
@@ -70,6 +73,29 @@ def test_what_changed_is_audited_again(one, change):
     CHANGES[change](one)
     assert [entry.is_cached for entry in gated(one)] == [False]
     assert [entry.is_cached for entry in gated(one)] == [True]
+
+
+def test_a_pass_is_kept_for_the_columns_that_it_was_given_for(one):
+    rows = (one.folder / "people.csv").read_text().splitlines()
+    twice = [f"{row},{row.partition(',')[0] if row[0].isdigit() else 'height'}" for row in rows]
+    one.write("people.csv", "\n".join([*twice, ""]))
+    one.model().write_text(one.model().read_text(encoding="utf-8").replace('"age"', '"f0"'))
+    for column, outcome, is_cached in (
+        ("age", "PASS", False),
+        ("age", "PASS", True),
+        ("height", "PASS", False),
+        ("sex", "NO AUDIT", False),
+        ("agee", "NO AUDIT", False),
+    ):
+        one.configure(f'{ONE}{PACK}columns = {{ f0 = "{column}" }}\n')
+        (entry,) = gated(one)
+        assert (entry.outcome, entry.is_cached) == (outcome, is_cached), column
+    one.configure(f'{ONE}{PACK}columns = {{ f9 = "age" }}\n')
+    (entry,) = gated(one)
+    assert "no feature 'f9'" in entry.headline
+    one.configure(ONE + PACK)
+    (entry,) = gated(one)
+    assert entry.outcome == "NO AUDIT"
 
 
 def test_a_sheet_of_a_workbook_is_a_table_and_another_sheet_another(one):

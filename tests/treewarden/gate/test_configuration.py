@@ -62,6 +62,10 @@ def test_a_knowledge_file_stands_for_the_same_keys_as_for_an_audit(repository, k
         ('weights = "n"\nsampling_weights = "w"', "'weights' not together with 'sampling_weights'"),
         ("bins = [1.5]", "'bins' .* with 'secret'"),
         ('secret = "age"\ntarget_known = true', "'target_known' .* with 'knows'"),
+        ('columns = { f0 = "flu" }', "'columns' .* the column of 'sensitive'"),
+        ('columns = { f0 = "age", f1 = "age" }', "columns: the features 'f0' and 'f1' both are"),
+        ("columns = {}", "'columns' is"),
+        ("columns = { f0 = 1 }", "'columns.f0' is 1"),
     ],
 )
 def test_options_that_exclude_each_other_are_refused_by_key(repository, keys, named):

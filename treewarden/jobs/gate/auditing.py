@@ -48,6 +48,7 @@ TOO_LITTLE = (
     "this machine has too little memory for it; try fewer quasi-identifiers or a smaller tree"
 )
 NOT_OF_COLUMNS = "adversaries who know some columns are asked, which no attestation answers yet"
+NOT_OF_NAMES = "the model's columns are named by 'columns', of which no attestation says anything"
 SAME_PATHS = "all workers of a cluster need the same files under the same paths"
 CHANGED = "the file changed while the gate ran; run it again"
 
@@ -150,6 +151,8 @@ def _attested(model: GateModel, request: Request) -> tuple[Entry | None, tuple[s
     if not model.attestations:
         return None, ()
     pack, options = pack_of(request), request.options
+    if options.columns is not None:
+        return None, (NOT_OF_NAMES,)
     if options.knows is not None or options.secret is not None or request.adversaries:
         return None, (NOT_OF_COLUMNS,)
     question = CheckRequest(

@@ -73,6 +73,8 @@ def _setting_of(spec: OptionSpec) -> Any:  # noqa: ANN401  # a type, as pydantic
         return Literal[spec.choices]
     if spec.is_numbers:
         return Annotated[tuple[End, ...], Field(min_length=1)]
+    if spec.is_mapping:
+        return Annotated[dict[Text, Text], Field(min_length=1)]
     if tuple in spec.kinds:
         names = Annotated[tuple[Text, ...], Field(min_length=1)]
         # An adversary may be one word: a preset, such as "neighbour".

@@ -164,7 +164,10 @@ def effective(said: GateConfig, section: ModelSection) -> dict[str, object]:
 def _check(section: ModelSection, place: str) -> None:
     """Check that a section's settings do not contradict each other, as ``treewarden audit`` does."""
     given = given_settings(section)
-    conflict = find_conflict(audit_options(section), repr)
+    try:
+        conflict = find_conflict(audit_options(section), repr)
+    except ValueError as error:  # what no type of a key says: which of its names exclude each other
+        raise ConfigurationError(place, str(error)) from error
     if conflict is not None:
         raise ConfigurationError(place, f"{conflict.name!r} {conflict.problem}")
     beside = [key for key in KNOWLEDGE if key in given]
