@@ -131,8 +131,18 @@ def kinds_of(leaks: Iterable[Leak]) -> tuple[str, ...]:
 
 # People whom a model itself names: a mail address among its features, their values or its classes.
 
-NUMBER = re.compile(r"[A-Za-z]{0,12}[ _#:-]{0,2}[\d_.:/+-]{0,60}[A-Za-z]?")
-"""What the number of a node looks like."""
+_CALLED = (
+    "[A-Za-z]|id|ID|[Nn]ode?|[Ll]eaf|[Ss]plit|[Ll]ine|[Ss]ide|[Tt]ree|[Rr]oot|[Rr]ule|[Aa]ctivity"
+)
+_NUMBERED = rf"(?:{_CALLED})?[ _#:-]?[0-9]{{1,10}}(?:[._:/-][0-9]{{1,10}}){{0,9}}[LR]?"
+NUMBER = re.compile(
+    rf"(?=(?:\D*[0-9]){{0,10}}\D*\Z)(?:(?:[Ss]eg[0-9]{{1,6}}_)?{_NUMBERED}|{_CALLED}|[A-Z](?:_[A-Z]){{1,4}})?"
+)
+"""What the number of a node looks like: up to ten digits in all, a path too, behind a letter or a usual word.
+
+More digits, or any other word, may say something of somebody. Programs write ``7``, ``n7``, ``leaf 7``, ``N0_1`` and
+``Seg1_Nod_1.2``; R counts the nodes of a binary tree, which has ten digits at a depth of 30.
+"""
 MAIL = re.compile(r"[\w.+-]+@[\w-]+\.[\w.]+")
 
 

@@ -5,11 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
+from string import ascii_lowercase
 from xml.parsers import expat
 
-from treewarden.ppdm_models.formats.common.origin import MOST_SIGNS, has_digits_of_double, is_number
+from treewarden.ppdm_models.formats.common.origin import (
+    MOST_SIGNS,
+    has_digits_of_double,
+    is_marker,
+    is_number,
+)
 from treewarden.ppdm_models.formats.common.xml_edit import Edit, ElementSpan, XmlDocument
 from treewarden.ppdm_models.formats.pmml._known_elements import COUNTS, NAMESPACES, PREFIX
+from treewarden.ppdm_models.formats.pmml._references import ElementSite
 from treewarden.ppdm_models.formats.pmml._values import ITEM
 
 # What stands in an XML file between its elements and is no part of a model: text, instructions, types, namespaces.
@@ -206,12 +213,67 @@ class ValueLists:
                 yield ValueList(f"a list of {odd} values, {what}", start, line)
 
 
+# Constants in the fields that a PMML file computes: a branch that is never taken may hold anything.
+
+MOST_CONSTANTS, MOST_OF_CLASS = 16, 4
+"""So many numbers of their own may computed fields hold, and so many more for each class."""
+
+
+class Constants:
+    """Gathers the constants of computed fields, and what tests compare with."""
+
+    def __init__(self) -> None:
+        self.compared: set[str] = set()
+        """The values that tests of trees compare with."""
+        self.texts: list[tuple[str, int, int]] = []
+        """The texts, each with where it stands and its line."""
+        self.numbers: list[tuple[int, int]] = []
+        self.applied: list[list[str]] = []
+        """The operands of the functions around what is read."""
+
+    def open(self, local: str, parent: str) -> None:
+        """Note that an element begins inside another."""
+        if parent == "Apply" and self.applied:
+            self.applied[-1].append(local)
+        if local == "Apply":
+            self.applied.append([])
+
+    def is_constant(self) -> bool:
+        """Leave a function, and return whether it works on nothing but constants: it computes nothing of a record."""
+        operands = self.applied.pop()
+        is_constant = bool(operands) and set(operands) == {"Constant"}
+        if is_constant and self.applied:
+            self.applied[-1][-1] = "Constant"
+        return is_constant
+
+    def add(self, text: str, at: int, line: int) -> None:
+        """Note a constant."""
+        if is_number(text):
+            self.numbers.append((at, line))
+        elif not is_marker(text):
+            self.texts.append((text.strip(), at, line))
+
+    def unaccounted(self, labels: Collection[str], classes: int) -> Iterator[tuple[str, int, int]]:
+        """Yield what no field declares (``labels``) and no test compares with, and numbers beyond the limit."""
+        for text, at, line in self.texts:
+            if text not in labels and text not in self.compared:
+                yield "text of a Constant that is no value of the model", at, line
+        if len(self.numbers) > MOST_CONSTANTS + MOST_OF_CLASS * classes:
+            yield f"{len(self.numbers)} numbers in computed fields", *self.numbers[0]
+
+
 class Contents(Markup):
     """Looks at the texts, lists and counted parts of a model while a parser walks over its file."""
 
     def __init__(self, document: XmlDocument) -> None:
         super().__init__(document)
         self.lists = ValueLists()
+        self.constants = Constants()
+        self.odd_names: list[tuple[str, dict[str, str], int, int]] = []
+        """The attributes that call a node by more than a number: which, of which element, its place and line."""
+        self.is_renamable = True
+        self.result: ElementSite | None = None
+        """The OutputField around what is read; its texts are judged with it."""
         self.spoken: list[str] = []
         """The text of an open element whose text belongs to the model."""
         self.spoken_depth = 0
@@ -223,6 +285,7 @@ class Contents(Markup):
 
     def open_contents(self, local: str, attributes: dict[str, str], at: int, line: int) -> None:
         """Note where parts are counted, and which field a set is a test of."""
+        self.constants.open(local, self.around[-2])
         if local in COUNTS:
             self.counted, self.parts = (local, at, line, attributes), 0
         elif self.counted is not None and local == COUNTS[self.counted[0]][1]:
@@ -237,6 +300,9 @@ class Contents(Markup):
             self.counted = None
         elif local == "SimpleSetPredicate":
             self.tested = None
+        elif local == "Apply" and self.constants.applied and self.constants.is_constant():
+            at, line = self.parser.CurrentByteIndex, self.parser.CurrentLineNumber
+            self.note("an expression of nothing but constants", at, line, None)
 
     def speak(self, text: str) -> None:
         """Note a piece of text that belongs to the model; comments and characters part texts into pieces."""
@@ -263,9 +329,31 @@ class Contents(Markup):
             if is_number(word) and not has_digits_of_double(word):
                 at, line = self.parser.CurrentByteIndex, self.parser.CurrentLineNumber
                 self.note("a number of more digits than a double holds", at, line, None)
+        if local == "Constant" and (self.result is None or is_number(text)):
+            at, line = self.parser.CurrentByteIndex, self.parser.CurrentLineNumber
+            self.constants.add(text, at, line)
         if local == "Array" and self.tested is not None:
             field, at, line = self.tested
+            self.constants.compared.update(word.strip() for word in words)
             self.lists.condition(field, words, line, at)
+
+    def note_odd_names(self) -> None:
+        """Note nodes that are called by more than numbers; they can be called by numbers instead."""
+        starts = (letter for letter in ascii_lowercase if not self.is_begun_with(f"{letter}1_"))
+        start = next(starts, None) if self.is_renamable else None
+        new: dict[str, str] = {}
+        for name, attributes, at, line in self.odd_names:
+            edit = None
+            if start is not None:
+                number = new.setdefault(attributes[name], f"{start}1_{len(new) + 1}")
+                edit = self.document.attribute(
+                    ElementSpan("Node", attributes, line, at), name, number
+                )
+            self.note(f"{name!r} of Node", at, line, edit)
+
+    def is_begun_with(self, text: str) -> bool:
+        """Return whether some attribute of the file may begin with a text."""
+        return any(self.document.encoded(quote + text) in self.data for quote in "\"'")
 
     def without(
         self, local: str, attributes: dict[str, str], name: str, at: int, line: int

@@ -15,6 +15,7 @@ from treewarden.ppdm_models.formats.common.origin import (
     is_program,
 )
 from treewarden.ppdm_models.formats.pmml._tree import SETTINGS
+from treewarden.ppdm_models.tree.side_channels import NUMBER as NODE_NUMBER
 
 _FIELD = "name optype opType dataType displayName isCyclic"
 _MODEL = "modelName functionName algorithmName isScorable x-mathContext"
@@ -200,9 +201,7 @@ VALUES = {
     **{name: re.compile(words) for name, words in _WORDS.items()},
 }
 """What a setting may say, by its attribute."""
-ID = re.compile(r"[A-Za-z]{0,12}[ _#:-]{0,2}[\d_.:/+-]{0,60}[A-Za-z]?")
-"""What a number of a node looks like."""
-SEGMENT = re.compile(rf"{ID.pattern}|{IDENTIFIER.pattern}")
+SEGMENT = re.compile(rf"{NODE_NUMBER.pattern}|{IDENTIFIER.pattern}")
 NAMESPACE = re.compile(r"https?://www\.dmg\.org/PMML-\d_\d(?:_\d)?")
 TABLE_NAMESPACE = "http://jpmml.org/jpmml-model/InlineTable"
 NAMESPACES = re.compile(
@@ -289,9 +288,9 @@ def is_setting(element: str, name: str, value: str) -> bool:
     if name == "algorithmName":
         return is_algorithm(value)
     if name == "id":
-        return (SEGMENT if element == "Segment" else ID).fullmatch(value) is not None
-    if name == "defaultChild":
-        return True  # one of the node's own children, or the file is refused
+        return (SEGMENT if element == "Segment" else NODE_NUMBER).fullmatch(value) is not None
+    if name == "defaultChild":  # one of the node's own children, or the file is refused
+        return NODE_NUMBER.fullmatch(value) is not None
     if name not in WRITTEN and VALUES[name].fullmatch(value.strip()) is None:
         return False
     return len(value) <= DOUBLE_DIGITS or not is_number(value) or has_digits_of_double(value)

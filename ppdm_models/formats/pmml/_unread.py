@@ -44,6 +44,7 @@ from treewarden.ppdm_models.formats.pmml._references import (
     stands_here,
 )
 from treewarden.ppdm_models.formats.pmml._statistics import FoundLeak
+from treewarden.ppdm_models.tree.side_channels import NUMBER as NODE_NUMBER
 from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind
 
 DEFINERS = frozenset(("DataField", "DerivedField", "DefineFunction"))
@@ -105,8 +106,6 @@ class _UnreadFinder(Contents):
         self.scope: tuple[int, ...] = ()
         self.functions: list[str | None] = []
         self.definition: Definition | None = None
-        self.result: ElementSite | None = None
-        """The OutputField around what is read."""
         self.is_number = False
         self.field = ""
         self.columns: set[str] | None = None
@@ -167,6 +166,7 @@ class _UnreadFinder(Contents):
                 self.setting(local, attributes, name, at, line)
         if local == "SimplePredicate":
             self.lists.mention(attributes.get("value", ""))
+            self.constants.compared.add(attributes.get("value", "").strip())
             asked = self.references.asked
             asked.add((self.scope, attributes.get("field", "")))
             if "value" in attributes and attributes.get("operator") in OF_MISSING:
@@ -239,7 +239,9 @@ class _UnreadFinder(Contents):
         self, local: str, attributes: dict[str, str], name: str, at: int, line: int
     ) -> None:
         """Note an attribute that says what it may not say; one that the model needs stays."""
-        if name in NEEDED.get(local, ()):
+        if local == "Node" and name in ("id", "defaultChild"):
+            self.odd_names.append((name, attributes, at, line))
+        elif name in NEEDED.get(local, ()):
             self.note(f"{name!r} of {local}", at, line, None)
         else:
             self.attribute(local, attributes, name, at, line)
@@ -356,6 +358,8 @@ class _UnreadFinder(Contents):
         if not is_extension_read(name, attributes.get("value", ""), parent):
             self.hide("an element 'Extension'", at, line, True)
             return
+        if name == "defaultChild" and NODE_NUMBER.fullmatch(attributes["value"]) is None:
+            self.is_renamable = False
         if name in READ and parent == "DataField" and self.definition is not None:
             self.definition.is_known_otherwise = True
         self.enter("Extension", attributes, at, line)
@@ -388,15 +392,19 @@ class _UnreadFinder(Contents):
             site = definition.site
             what = f"{definition.what} that no model asks for"
             self.note(what, site.start, site.line, Edit(site.start, site.end))
+        self.note_odd_names()
+        classes = len(self.references.predicted - {""})
+        for what, at, line in self.constants.unaccounted(self.references.labels, classes):
+            self.note(what, at, line, None)
         targets = set(self.targets.values())
-        classes = [named_reference for name, named_reference in self.declared if name in targets]
-        known = {class_name.text for class_name in classes}
-        classes += [
+        declared = [named_reference for name, named_reference in self.declared if name in targets]
+        known = {class_name.text for class_name in declared}
+        declared += [
             NamedReference(CLASS, "a class that no node predicts", label, ElementSite(0, line))
             for label, line in self.unpredicted.items()
             if label not in known
         ]
-        self.references.statements += classes
+        self.references.statements += declared
         for values in self.lists.unneeded(targets, self.references.predicted):
             self.note(values.what, values.start, values.line, None)
         for one in self.references.unknown_statements():

@@ -88,7 +88,7 @@ class _OpenedPmml(Rewritable, Strippable):
         document = XmlDocument(data, self.source, whole=False)
         found_leaks = [found_leak for found_leak in find(document) if found_leak.leak.kind in kinds]
         changed = document.edited([edit for found_leak in found_leaks for edit in found_leak.edits])
-        original = _model_alone(self.model)
+        original = _model_alone(_numbered(self.model))
         if _is_model(changed, self.source, original):
             return changed
         # What nobody could judge may turn out to be a part of the model: then it stays, and is still named.
@@ -139,7 +139,7 @@ def _read(data: bytes, source: str) -> Model:
 def _is_model(data: bytes, source: str, model: Model) -> bool:
     """Return whether a file holds a model, whatever else it tells."""
     try:
-        return _model_alone(_read(data, source)) == model
+        return _model_alone(_numbered(_read(data, source))) == model
     except TreeFormatError:
         return False
 
@@ -150,6 +150,14 @@ def _model_alone(model: Model) -> Model:
         return replace(model, learner=Learner(), unused=(), quality=Quality.EXACT)
     model = replace(model, sampling=replace(model.sampling, resampled=None), shrinkage=None)
     return with_trees(model, (cast(Tree, _model_alone(tree)) for tree in model.trees))
+
+
+def _numbered(model: Model) -> Model:
+    """Return a model whose nodes are called by where they stand: what a file calls them is no part of it."""
+    if isinstance(model, Tree):
+        nodes = tuple(replace(node, name=str(node.index)) for node in model.nodes)
+        return replace(model, nodes=nodes)
+    return with_trees(model, (cast(Tree, _numbered(tree)) for tree in model.trees))
 
 
 class _ModelReader:
