@@ -286,7 +286,10 @@ def import_waivers(unit: Unit, who: Principal, data: bytes) -> Imported:
     except WaiverError as error:
         raise as_invalid(error) from error
     for each in waiver_file.each:
-        said = each.model_dump(exclude={"granted", "number"})
+        if each.undecided:
+            problem = "is for the command line and the gate; here a person decides on a check that was not decided"
+            raise InvalidError(f"waivers: waiver {each.number}: undecided", problem)
+        said = each.model_dump(exclude={"granted", "number", "undecided"})
         try:
             new = NewWaiver.model_validate(said)
         except ValidationError as error:

@@ -96,6 +96,17 @@ def test_the_file_is_the_one_of_the_command_line_there_and_back(site, ann, bob):
     assert (second.requested, second.known) == ((), 2)
 
 
+def test_a_check_that_was_not_decided_is_accepted_by_no_file_here(site, ann, bob):
+    approved(site, ann, bob)
+    with site.reading() as unit:
+        data = export_waivers(unit, ann) + b"undecided = true\n"
+    with (
+        site.unit() as unit,
+        pytest.raises(InvalidError, match="for the command line and the gate"),
+    ):
+        import_waivers(unit, ann, data)
+
+
 def test_waivers_of_a_model_are_those_that_hold_for_it(site, ann, bob):
     everywhere = approved(site, ann, bob)
     approved(site, ann, bob, clause="b", model="another")
