@@ -216,7 +216,10 @@ def _catboost(model: Any, names: tuple[str, ...], is_renamed: bool) -> Saved:  #
         document = json.loads(data)
         for kind in ("float_features", "categorical_features"):
             for feature in document["features_info"].get(kind, ()):
-                feature["feature_name"] = names[feature["flat_feature_index"]]
+                name = names[feature["flat_feature_index"]]
+                held = sorted({**feature, "feature_name": name}.items())  # as the tool orders them
+                feature.clear()
+                feature.update(held)
         data = json.dumps(document, ensure_ascii=False).encode()
     return data, ()
 

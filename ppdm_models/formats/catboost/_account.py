@@ -23,7 +23,10 @@ from treewarden.ppdm_models.formats.catboost._words import (
     FILES,
     GUID,
     KEYS,
+    LOSS_PARAMS,
+    LOSSES,
     METRIC,
+    ORDER,
     OUTPUT,
     SIGNS,
     VERSION_INFO,
@@ -71,7 +74,7 @@ def account_of(document: JsonPart) -> Account:
         LeakKind.AVERAGES: ((*INFO, "training"),),
         LeakKind.REPLAY: tuple(unneeded_settings(document)),
     }
-    return Account(_shape(), tuple(_strange(document)), removable)
+    return Account(_shape(document), tuple(_strange(document)), removable)
 
 
 def has_categories(document: JsonPart) -> bool:
@@ -83,7 +86,7 @@ def has_categories(document: JsonPart) -> bool:
     )
 
 
-def _shape() -> Shape:
+def _shape(document: JsonPart) -> Shape:
     feature: dict[str, Shape] = {
         "borders": Items(is_number),
         "feature_id": is_text,
@@ -100,7 +103,7 @@ def _shape() -> Shape:
         "classes_count": is_number,
     }
     info: dict[str, Shape] = {
-        "catboost_version_info": _is_like(VERSION_INFO),
+        "catboost_version_info": one_of(*VERSION_INFO),
         "class_params": Entries(classes),
         "model_guid": _is_like(GUID),
         "output_options": _is_output,
@@ -121,15 +124,20 @@ def _shape() -> Shape:
         "leaf_weights": Items(is_number),
         "splits": Items(split),
     }
-    return Entries(
-        {
-            "features_info": Entries({"float_features": Items(Entries(feature))}),
-            "model_info": Entries(info, frozenset(info) - {"class_params"}),
-            "oblivious_trees": Items(Entries(tree)),
-            "scale_and_bias": Items(Either((is_number, Items(is_number))), 2),
-            "trees": Items(_nested(split)),
-        }
-    )
+    whole: dict[str, Shape] = {
+        "features_info": Entries({"float_features": Items(Entries(feature))}),
+        "model_info": Entries(info, frozenset(info) - {"class_params"}),
+        "oblivious_trees": Items(Entries(tree)),
+        "scale_and_bias": Items(Either((is_number, Items(is_number))), 2),
+    }
+    if not is_symmetric(document):  # beside symmetric trees nobody reads others
+        whole["trees"] = Items(_nested(split))
+    return Entries(whole)
+
+
+def is_symmetric(document: JsonPart) -> bool:
+    """Return whether the trees that count are the symmetric ones."""
+    return document.get("oblivious_trees") is not None
 
 
 def _nested(split: Entries) -> Entries:
@@ -294,10 +302,27 @@ def _is_of_its_type(key: str, value: object, labels: object) -> bool:
     if key == "class_weights" and isinstance(value, list):
         size = len(labels) if isinstance(labels, list) else 0
         return len(value) in (0, size) and all(map(is_number, value))
+    if key == "params":
+        return _is_of_loss(value)
+    if key == "type":
+        return value in LOSSES
+    if TYPES.get(key) is str:
+        return value in WORDS
     if key == "iterations":
         return type(value) is int and 0 < value <= limits.TREES
     expected = TYPES.get(key)
     return is_number(value) if expected is None else type(value) is expected
+
+
+def _is_of_loss(value: object) -> bool:
+    """Return whether these are numbers that a loss has, and in which order they were given."""
+    if not isinstance(value, dict) or not value.keys() <= LOSS_PARAMS | {ORDER}:
+        return False
+    numbers = {key: held for key, held in value.items() if key != ORDER}
+    if not all(isinstance(held, str) and is_small(held) for held in numbers.values()):
+        return False
+    order = _inside(value[ORDER]) if ORDER in value else list(numbers)
+    return isinstance(order, list) and sorted(map(str, order)) == sorted(numbers)
 
 
 def _class_names(document: JsonPart) -> object:
@@ -345,7 +370,7 @@ def _splits(document: JsonPart) -> Iterator[JsonPart]:
 
 
 def _nodes(document: JsonPart) -> Iterator[JsonPart]:
-    pending = list(document.get("trees") or ())
+    pending = [] if is_symmetric(document) else list(document.get("trees") or ())
     while pending:
         node = pending.pop()
         yield node

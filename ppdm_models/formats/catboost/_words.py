@@ -75,12 +75,53 @@ FILES = frozenset(
 METRIC = re.compile(r"[A-Z][A-Za-z0-9]{0,24}(?::[a-z_]{1,20}=[-0-9.eE]{1,12})?")
 """The name of a loss or metric, with one number that it has."""
 GUID = re.compile(r"[0-9a-f]{1,8}(?:-[0-9a-f]{1,8}){3}")
-VERSION_INFO = re.compile(
-    r"(?:Git|Arc|Svn) info:\n    Commit: [0-9a-f]{6,40}\n    Branch: [\w./-]{1,40}\n"
-    r"    Author: \w{1,20} <\w{1,20}@(?:yandex-team\.com|yandex-team\.ru|ydb\.tech|nebius\.com)>\n"
-    r"    Summary: CatBoost release [0-9.]{1,12}\.?(?: commit_hash:[0-9a-f]{40})?\n"
-    r"(?:    git-svn info:\n    Last Changed Rev: [0-9]{1,10}\n)?\n?"
-    r"Other info:\n    Build by: [\w ]{1,20}\n    Top src dir: [\w/.-]{1,80}\n"
-    r"(?:    Hostname: [\w.-]{1,60}\n    Host information: \n)?"
+VERSION_INFO = tuple(
+    f"Git info:\n    Commit: {commit}\n    Branch: {branch}\n"
+    f"    Author: {author} <{author}@yandex-team.com>\n    Summary: {summary}\n"
+    "    git-svn info:\n    Last Changed Rev: 9293085\n\n"
+    "Other info:\n    Build by: Unknown user\n    Top src dir: /src/catboost\n"
+    for commit, branch, author, summary in (
+        (
+            "ad980dac979d2d8b4d633dffab06cb2e7303c126",
+            "heads/master",
+            "kickbutt",
+            "Manually unroll the loop",
+        ),
+        (
+            "2605fe627ed4271aa8a87ff3564fb68de5f116f0",
+            "heads/master",
+            "akhropov",
+            "CatBoost release 1.2.5. 73c7da08458ed5aaa80f6ca0bc00362061158b7e",
+        ),
+        (
+            "f903943a8cd903a117c3d3c8421cc72d3910562c",
+            "tags/v1.2.7",
+            "akhropov",
+            "CatBoost Release 1.2.7. e8fed88cb7baa390f4cfb62bcb925f84a3f073a7",
+        ),
+        (
+            "0bcf252505e3d1cf01acd925dcd7026799512fb9",
+            "tags/v1.2.8",
+            "akhropov",
+            "CatBoost Release 1.2.8. commit_hash:2f3bd095bc4e3a4c5ef9b0dcaf6f7f1a9d2bc3e7",
+        ),
+        (
+            "b1bd2a6d77219e82a1acfcedfccb8e6f6c1ee084",
+            "tags/v1.2.10",
+            "akhropov",
+            "CatBoost release 1.2.10. commit_hash:f8e0038b19555d36a9ba7b81b6730254b352960d",
+        ),
+    )
 )
-"""What CatBoost says of itself: who released it, and where it was built."""
+"""What the wheels for Linux of 1.2.3 to 1.2.10 say of themselves; another text could say anything, and may go."""
+LOSSES = frozenset(
+    """
+    CrossEntropy Expectile Focal Huber LambdaMart LogLinQuantile Logloss Lq MAE MAPE MultiClass MultiClassOneVsAll
+    MultiCrossEntropy MultiLogloss MultiQuantile MultiRMSE MultiRMSEWithMissingValues PairLogit PairLogitPairwise
+    Poisson QueryCrossEntropy QueryRMSE QuerySoftMax Quantile RMSE RMSEWithUncertainty StochasticRank Tweedie YetiRank
+    YetiRankPairwise
+    """.split()  # noqa: SIM905  # as above
+)
+LOSS_PARAMS = frozenset(("alpha", "beta", "border", "delta", "q", "variance_power"))
+ORDER = "__params_key_order"
+"""The key behind which the parameters of a loss are named in the order in which they were given."""

@@ -7,7 +7,11 @@ from dataclasses import replace
 
 from treewarden.ppdm_models import limits
 from treewarden.ppdm_models.formats import Format, Opened
-from treewarden.ppdm_models.formats.catboost._account import account_of, has_categories
+from treewarden.ppdm_models.formats.catboost._account import (
+    account_of,
+    has_categories,
+    is_symmetric,
+)
 from treewarden.ppdm_models.formats.catboost._growth import growth_of, leaks_of
 from treewarden.ppdm_models.formats.catboost._trees import (
     CatboostSplits,
@@ -80,7 +84,7 @@ class CatBoostJson(Format):
 
 def _read(document: JsonPart) -> Model:
     splits = read_splits(document["features_info"])
-    kind = "oblivious_trees" if document.get("oblivious_trees") is not None else "trees"
+    kind = "oblivious_trees" if is_symmetric(document) else "trees"
     parts = document[kind]
     if not 0 < len(parts) <= limits.TREES:
         raise parts.refused(f"{len(parts):,} trees; give 1 to {limits.TREES:,}")

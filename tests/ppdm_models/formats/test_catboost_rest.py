@@ -68,3 +68,74 @@ def test_a_training_that_holds_something_else_is_no_mere_training():
         changed["model_info"][key] = '{"metrics": {"learn_best_error": {"ann 44 hiv": 1}}}'
         told = {(str(kind), where) for kind, where, _ in leaks(json.dumps(changed).encode())}
         assert ("unknown", f"/model_info/{key}") in told
+
+
+def altered(change, name="numbers.json"):
+    """Return a cleaned file after a change, and what is told of it."""
+    document = json.loads(cleaned((GOOD / name).read_bytes()))
+    change(document)
+    data = json.dumps(document).encode()
+    return data, {(str(kind), where) for kind, where, _ in leaks(data)}
+
+
+def test_trees_of_the_other_shape_beside_those_that_are_read_are_told_and_go():
+    def hide(document):
+        document["trees"] = [{"value": code, "weight": 1} for code in b"ann 44 hiv"]
+
+    data, told = altered(hide)
+    assert told == {("unknown", "/trees")}
+    assert leaks(cleaned(data)) == []
+    assert "trees" not in json.loads(cleaned(data))
+
+
+def test_what_the_library_says_of_itself_is_what_a_release_said():
+    info = json.loads((GOOD / "numbers.json").read_bytes())["model_info"]["catboost_version_info"]
+    for old, new in (
+        ("Branch: tags/v1.2.10", "Branch: ann/44/hiv"),
+        ("Top src dir: /src/catboost", "Top src dir: /ann/44/hiv"),
+        ("Build by: Unknown user", "Build by: ann"),
+        ("Author: akhropov", "Author: ann"),
+        ("Commit: b1bd", "Commit: affe"),
+        ("commit_hash:f8e0", "commit_hash:affe"),
+    ):
+        assert old in info
+
+        def hide(document, old=old, new=new):
+            document["model_info"]["catboost_version_info"] = info.replace(old, new)
+
+        data, told = altered(hide)
+        assert told == {("unknown", "/model_info/catboost_version_info")}
+        assert leaks(cleaned(data)) == []
+
+
+def test_parameters_of_a_loss_are_its_numbers_and_their_order():
+    for held, is_known in (
+        ({"alpha": "0.9", "__params_key_order": '["alpha"]'}, True),
+        ({"__params_key_order": '["alpha","delta"]', "alpha": "0.9", "delta": "0.0001"}, True),
+        ({"__params_key_order": '["ann","hiv"]'}, False),
+        ({"alpha": "0.9", "__params_key_order": '["alpha","hiv"]'}, False),
+        ({"alpha": "0.9", "__params_key_order": ["alpha"]}, False),
+        ({"__ann": "1"}, False),
+        ({"metrics": ["AnnHiv", 44]}, False),
+    ):
+
+        def hide(document, held=held):
+            document["model_info"]["params"]["loss_function"]["params"] = held
+
+        data, told = altered(hide)
+        assert bool(told) is not is_known, held
+        assert leaks(cleaned(data)) == []
+
+
+def test_a_setting_in_words_says_only_what_the_library_says():
+    for group, key in (
+        ("tree_learner_options", "leaf_estimation_method"),
+        ("data_processing_options", "auto_class_weights"),
+        ("loss_function", "type"),
+    ):
+
+        def hide(document, group=group, key=key):
+            document["model_info"]["params"][group][key] = "AnnHiv"
+
+        _, told = altered(hide)
+        assert ("unknown", f"/model_info/params/{group}/{key}") in told

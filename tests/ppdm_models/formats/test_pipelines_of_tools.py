@@ -119,3 +119,11 @@ def test_a_step_that_cannot_be_followed_is_named_with_what_to_do():
     estimator = make_pipeline(PCA(2), ends("Classifier")[0]).fit(TABLE[["age", "pay"]], CODES)
     with pytest.raises(TreeFormatError, match=r"step 'pca': a PCA makes columns .* leave it out"):
         open_fitted(estimator)
+
+
+def test_nothing_unknown_is_in_a_tool_at_the_end_of_a_pipeline():
+    names = ["age", "pay"]
+    for end in ends("Classifier"):
+        estimator = make_pipeline(preprocessing.StandardScaler(), end).fit(TABLE[names], CODES)
+        leaks = open_fitted(estimator, names=names).leaks
+        assert [leak for leak in leaks if leak.kind is LeakKind.UNKNOWN] == [], end
