@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from treewarden.ppdm_models.errors import OutputError
@@ -61,13 +61,18 @@ def _without(file: OpenedFile, kinds: frozenset[LeakKind]) -> tuple[bytes, Opene
         raise OutputError(model.source, f"{problem}; 'treewarden convert' writes the trees alone")
     data = file.opened.without(kinds)
     bare = open_model(data, model.source)
-    if _trees(bare.model) != _trees(model):
+    if _trees(bare.model) != _trees(model) and _unnamed(bare.model) != _unnamed(model):
         raise OutputError(model.source, "removing that would change its trees; nothing was removed")
     return data, bare
 
 
 def _trees(model: Model) -> list[Sequence[Node]]:
     return [tree.nodes for tree in trees_of(model)]
+
+
+def _unnamed(model: Model) -> list[list[Node]]:
+    """Return the nodes of a model without what they are called: names that say more than a number are replaced."""
+    return [[replace(node, name="") for node in tree.nodes] for tree in trees_of(model)]
 
 
 def _gone(before: tuple[Leak, ...], after: tuple[Leak, ...]) -> tuple[Leak, ...]:
