@@ -45,8 +45,8 @@ def _unseen(case: Case, tool: Tool) -> list[int]:
     seen = np.zeros(len(case.tree.classes), dtype=bool)
     possible = np.zeros(len(case.tree.classes), dtype=bool)
     for facts in leaf_facts(case):
-        seen |= [mass is not None and mass > 0 for mass in facts.masses]
-        possible |= [mass is None for mass in facts.masses]
+        seen |= np.array([mass is not None and mass > 0 for mass in facts.masses], dtype=bool)
+        possible |= np.array([mass is None for mass in facts.masses], dtype=bool)
         is_label_read = tool is Tool.UNKNOWN and not case.tree.learner.weighs_classes
         if facts.label is not None and is_label_read:
             seen[facts.label] = True

@@ -103,3 +103,12 @@ def test_errors_name_the_argument_to_change():
         tw.audit(tree, FRAME, sensitive="ill", qi=["sex"])
     assert "qi=" in str(caught.value)
     assert "--" not in str(caught.value)
+
+
+def test_numbers_are_judged_alike_where_only_labels_or_rates_of_leaves_are_known():
+    tree = DecisionTreeRegressor(max_depth=1).fit(FRAME[["sex"]], FRAME["age"])
+    audits = [
+        tw.audit(tree, FRAME, leaf=leaf, **{**QUICK, "sensitive": "age"})
+        for leaf in ("as-published", "labels", "rates")
+    ]
+    assert len({(str(audit.verdict), audit.readings.high["value_width"]) for audit in audits}) == 1
