@@ -11,6 +11,7 @@ from treewarden.audit.facts.rows import DroppedRow
 from treewarden.audit.knowledge.adversaries import Adversary
 from treewarden.audit.measures import MeasureCall, Parameters, call, measures
 from treewarden.audit.reading import Interval, Measurement, Reading, Undetermined
+from treewarden.ppdm_models.tables.column_meanings import ColumnMeaning
 
 NOT_MEASURED = Measurement(Undetermined("the audit did not measure it"))
 KNOWS_ALL = "knows all"
@@ -81,13 +82,14 @@ class Audit:
     """What each adversary can infer, and what the reader should know about the audit as a whole.
 
     ``stopped`` is why it ended before everything was read, if it did; what was not read never passes. ``secret`` is the
-    column that is to stay secret, where that is not the target.
+    column that is to stay secret, where that is not the target. ``meanings`` are what columns are called for people.
     """
 
     exposures: tuple[Exposure, ...]
     warnings: tuple[str, ...] = ()
     stopped: str = ""
     secret: str = ""
+    meanings: tuple[ColumnMeaning, ...] = ()
 
     @property
     def dropped(self) -> tuple[DroppedRow, ...]:

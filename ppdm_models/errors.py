@@ -52,6 +52,10 @@ class LearnerError(TreewardenError):
     """A learner cannot grow the tree that is asked for, or not the same one every time."""
 
 
+class DictionaryError(TreewardenError):
+    """The data dictionary is not understood, or says two things of one column."""
+
+
 class TaxonomyError(TreewardenError):
     """The value hierarchy is not understood, or lacks what it is used for."""
 

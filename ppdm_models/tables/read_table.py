@@ -18,6 +18,7 @@ import pyarrow.parquet as pa_parquet
 from treewarden.ppdm_models.arrays import FloatArray
 from treewarden.ppdm_models.errors import TableError
 from treewarden.ppdm_models.tables.arrow_column import ArrowColumn, flat, table_of_arrays
+from treewarden.ppdm_models.tables.column_meanings import meanings_of_labels
 from treewarden.ppdm_models.tables.dialect import (
     SAY_ENCODING,
     UTF_8,
@@ -79,7 +80,9 @@ class LabelledColumn(RawColumn):
         return "labels" if by_label > by_code else "codes"
 
 
-def labelled(table: Table, labels: Mapping[str, Labels], notes: tuple[str, ...]) -> Table:
+def labelled(
+    table: Table, labels: Mapping[str, Labels], titles: Mapping[str, str], notes: tuple[str, ...]
+) -> Table:
     """Return a table whose columns have labels where some are said, with notes for the reader of a report."""
     columns = {
         name: LabelledColumn(column, labels[name])
@@ -87,7 +90,8 @@ def labelled(table: Table, labels: Mapping[str, Labels], notes: tuple[str, ...])
         else column
         for name, column in table.columns.items()
     }
-    return replace(table, columns=columns, notes=notes)
+    meanings = meanings_of_labels(table.columns, titles, labels)
+    return replace(table, columns=columns, notes=notes, meanings=meanings)
 
 
 def _number(text: str) -> float | str:
@@ -282,7 +286,9 @@ def is_encoding_error(error: Exception) -> bool:
 def _of_reader(reader: TableReader, name: str, dialect: Dialect) -> Table:
     table = pa.Table.from_batches(reader.read(reader.schema.names), reader.schema)
     typed = replace(dialect, is_typed=True)
-    return labelled(table_of_arrow(table, name, dialect=typed), reader.labels, reader.notes)
+    return labelled(
+        table_of_arrow(table, name, dialect=typed), reader.labels, reader.titles, reader.notes
+    )
 
 
 def _source(whole: Path | pa.Buffer) -> Path | pa.BufferReader:

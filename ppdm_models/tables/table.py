@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from treewarden.ppdm_models.arrays import FloatArray, IntArray
 from treewarden.ppdm_models.errors import TableError
 from treewarden.ppdm_models.near_names import near_text
+from treewarden.ppdm_models.tables.column_meanings import ColumnMeaning
 from treewarden.ppdm_models.tables.dialect import COMMA, SAY_DECIMAL
 from treewarden.ppdm_models.tables.header import NO_HEADER, seem_cells
 from treewarden.ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn
@@ -118,7 +119,7 @@ class Table:
     ``index`` are the names of what labels the records of a data frame, which is no column. A table that was counted has
     distinct rows, over the columns that were asked for: ``counts`` (rows,) is how many records each stands for, None
     where it is one each, and ``places`` where those are. Then ``digest`` is of the whole table, and ``notes`` are for
-    the reader of a report.
+    the reader of a report. ``meanings`` are what its file says that columns and values are called.
     """
 
     source: str
@@ -129,6 +130,7 @@ class Table:
     places: FirstRecords | None = None
     digest: str = ""
     notes: tuple[str, ...] = ()
+    meanings: tuple[ColumnMeaning, ...] = ()
 
     @property
     def records(self) -> int:

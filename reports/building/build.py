@@ -31,6 +31,7 @@ from treewarden.reports.building.certain import worlds_part
 from treewarden.reports.building.ensembles import ensemble_part, values_part
 from treewarden.reports.building.facts import model, population, solver
 from treewarden.reports.building.lessons import lessons, plots, tree_nodes
+from treewarden.reports.building.meanings import column_parts, quoted_column
 from treewarden.reports.building.story import Story, audit_story, headline, repair_story
 from treewarden.reports.building.values import parameters, place_value, plain, readings
 from treewarden.reports.building.worded import UNKNOWN, value, word
@@ -227,7 +228,8 @@ def audit_document(
     """
     evidence = audit.full.evidence
     title = f"Privacy audit of {evidence.source}"
-    story = audit_story(evidence, decision, command, untold(audit))
+    secret = quoted_column(audit, evidence.secret_name) if evidence.secret_name else ""
+    story = audit_story(evidence, decision, command, untold(audit), secret)
     return _document(
         audit,
         decision,
@@ -306,6 +308,7 @@ def _document(
         ensemble=ensemble_part(evidence) if asks_together(evidence) else None,
         values=values_part(evidence) if asks_values(evidence) else None,
         adversaries=adversaries(audit, decision),
+        columns=column_parts(audit),
         provenance=provenance,
     )
 

@@ -21,6 +21,7 @@ from treewarden.ppdm_models.tree.column import brief
 from treewarden.ppdm_models.tree.paths import path_text, rounded
 from treewarden.ppdm_models.tree.predicate import text
 from treewarden.ppdm_models.tree.tree import Node, Task, Tree
+from treewarden.reports.building.meanings import quoted_value
 from treewarden.reports.building.worded import value
 from treewarden.reports.document.parts import (
     Certainty,
@@ -264,7 +265,7 @@ def lessons(audit: Audit) -> tuple[Lesson, ...]:
     return (
         _sureness(told.evidence),
         _guesses(told),
-        *(() if audit.secret else _worst_leaf(exposure)),
+        *(() if audit.secret else _worst_leaf(exposure, audit)),
         _smallest_leaf(exposure),
         *(() if audit.secret else _own_part(exposure)),
     )
@@ -327,7 +328,7 @@ def _guesses(exposure: Exposure) -> Lesson:
     )
 
 
-def _worst_leaf(exposure: Exposure) -> Iterator[Lesson]:
+def _worst_leaf(exposure: Exposure, audit: Audit) -> Iterator[Lesson]:
     evidence, measured = exposure.evidence, exposure.measured("label_disclosure")
     if isinstance(measured.reading, Undetermined):
         yield _unknown(
@@ -347,9 +348,10 @@ def _worst_leaf(exposure: Exposure) -> Iterator[Lesson]:
         if spot.low != spot.high:  # a share of people and another of their sampling weights
             figure = f"{percent(spot.low)} to {percent(spot.high)}"
             who = "of the people in the worst leaf, or of their weights,"
+        label = quoted_value(audit, evidence.target, node_label(tree, node))
         yield Lesson(
             figure=figure,
-            text=f"{who} have the value that its label predicts: “{node_label(tree, node)}”.",
+            text=f"{who} have the value that its label predicts: {label}.",
             detail=f"Path: {path_text(tree, node.index)}.{more}",
         )
 

@@ -91,6 +91,10 @@ def redacted(document: Document) -> Document:
             adversary.model_copy(update={"readings": {}, "worst": (), "shown": (), "lacking": ()})
             for adversary in document.adversaries
         ),
+        "columns": tuple(
+            column.model_copy(update={"values": (), "values_left_out": 0})
+            for column in document.columns
+        ),
         "provenance": _provenance(document),
         "repair": None if document.repair is None else _repair(document.repair),
     }

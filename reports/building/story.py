@@ -28,6 +28,7 @@ from treewarden.ppdm_models.formats import ESTIMATOR
 from treewarden.ppdm_models.tree.ensemble import Model
 from treewarden.ppdm_models.tree.side_channels import kinds_of
 from treewarden.reports.building.assumed import accepted_words, untold
+from treewarden.reports.building.meanings import quoted_column
 from treewarden.reports.document.names import is_about_waivers
 from treewarden.reports.document.words import counted, listed, percent, sentence
 
@@ -227,11 +228,16 @@ def _whole(evidence: Evidence) -> str:
 
 
 def audit_story(
-    evidence: Evidence, decision: Decision, command: str = "", contradicted: str = ""
+    evidence: Evidence,
+    decision: Decision,
+    command: str = "",
+    contradicted: str = "",
+    secret: str = "",
 ) -> Story:
     """Return the opening of an audit's report; ``command`` is how the model is repaired, where that is known.
 
-    ``contradicted`` says how much of what an adversary was to know the table contradicts.
+    ``contradicted`` says how much of what an adversary was to know the table contradicts. ``secret`` is the column that
+    is to stay so, in quotes and with its label.
     """
     if decision.verdict is Verdict.FAIL:
         steps = _after_fail(evidence, decision, command)
@@ -239,7 +245,7 @@ def audit_story(
         steps = _after_pass(evidence, decision)
     else:
         steps = _after_doubt(evidence, decision)
-    meaning = f"{_meaning(evidence, decision)}{contradicted}"
+    meaning = f"{_meaning(evidence, decision, secret)}{contradicted}"
     return Story(headline(evidence, decision), meaning, tuple(steps))
 
 
@@ -273,7 +279,8 @@ def repair_story(repair: RepairSearch) -> Story:
         )
     return Story(
         f"No repair was found: do not publish this {whole}.",
-        f"{_meaning(evidence, repair.decision)}{untold(repair.audit)}",
+        f"{_meaning(evidence, repair.decision, quoted_column(repair.audit, evidence.secret_name))}"
+        f"{untold(repair.audit)}",
         (
             "Read in the table of attempts which checks each change still fails.",
             f"Consider training a new {whole}: larger leaves, fewer tests, or without the columns on the marked paths.",
@@ -304,7 +311,7 @@ def _of_repaired(evidence: Evidence) -> str:
     return f"Never publish the original. {publish_step(evidence)}"
 
 
-def _meaning(evidence: Evidence, decision: Decision) -> str:
+def _meaning(evidence: Evidence, decision: Decision, secret: str = "") -> str:
     verdicts = _by_demand(decision, lambda finding: finding.open_verdict)
     failed = sum(verdict is Verdict.FAIL for verdict in verdicts.values())
     open_ = sum(verdict is Verdict.UNDETERMINED for verdict in verdicts.values())
@@ -343,7 +350,8 @@ def _meaning(evidence: Evidence, decision: Decision) -> str:
     if not failed:
         return f"No required check of {policy} failed, but a waiver or baseline is not in order.{apart}"
     undecided = f"; {open_} more could not be decided" if open_ else ""
-    whose = f" people’s “{evidence.secret_name}”" if evidence.secret_name else " people"
+    named = secret or f"“{evidence.secret_name}”"
+    whose = f" people’s {named}" if evidence.secret_name else " people"
     return (
         f"{sentence(_part(failed, len(verdicts)))[:-1]} of {policy} failed{undecided}. "
         f"A reader of the {_whole(evidence)} could learn more about{whose} than the policy allows.{apart}"

@@ -12,6 +12,7 @@ from treewarden.reports.document.parts import (
     Adversary,
     AssumedKnown,
     Break,
+    ColumnMeaning,
     Ensemble,
     File,
     Finding,
@@ -266,7 +267,8 @@ class Document(Part):
     that do not apply to this model, and why. ``assumed_known`` names the columns that the model tests and nobody
     judged; null in older ones. ``adversaries`` are all who were asked about, where that are not only those who know
     every quasi-identifier; ``readings`` then are those of the worst of them. ``basis`` is "file" where no table was
-    given, and ``rests_on`` says then what the verdict rests on.
+    given, and ``rests_on`` says then what the verdict rests on. ``columns`` say what columns and values mean, where
+    labels are known; all else has the names of the table.
     """
 
     schema_version: Literal["treewarden-report/1"] = Field(default=SCHEMA, alias="schema")
@@ -302,6 +304,7 @@ class Document(Part):
     ensemble: Ensemble | None = None
     values: Values | None = None
     adversaries: tuple[Adversary, ...] = ()
+    columns: tuple[ColumnMeaning, ...] = ()
     provenance: Provenance
     repair: Repair | None = None
 

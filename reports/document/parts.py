@@ -277,6 +277,19 @@ class Row(Part):
     text: Text
 
 
+class ColumnMeaning(Part):
+    """What a column and its values are called for people, in words of the table's file or of a data dictionary.
+
+    ``values`` has a value as ``name`` and its label as ``text``; ``values_left_out`` is how many more there are.
+    """
+
+    name: Text
+    label: Text = ""
+    values: tuple[Row, ...] = ()
+    values_left_out: int = 0
+    is_sensitive: bool = False
+
+
 class Certain(Part):
     """A profile whose records provably all have one value, and what proves it."""
 

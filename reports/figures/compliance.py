@@ -13,6 +13,7 @@ from treewarden.policies.verdict import Severity
 from treewarden.reports.document.document import Attempt, Document, Repair
 from treewarden.reports.document.parts import Accepted, File, Finding, Value
 from treewarden.reports.document.words import listed, sentence
+from treewarden.reports.figures.column_meanings import meaning_sections, with_label
 from treewarden.reports.figures.officer import questions, terms
 from treewarden.reports.figures.remaining import (
     Blanks,
@@ -156,6 +157,7 @@ def _sections(document: Document) -> tuple[ReportSection, ...]:
     return (
         ReportSection("purpose", "Purpose", _purpose(document)),
         ReportSection("subject", "Model and data", tuple(_subject(document))),
+        *meaning_sections(document),
         ReportSection("adversary", "Adversary and knowledge assumed", _adversary(document)),
         questions(document),
         ReportSection("policy", "Policy", tuple(_policy(document))),
@@ -184,9 +186,10 @@ def _subject(document: Document) -> Iterator[Block]:
         ("Format", Cell(f"{words_of_code(model.format)}, {model.task}")),
         ("Size" if document.repair is None else "Size, as audited", Cell(size)),
         ("Published numbers", Cell(model.quality)),
-        ("Sensitive column", Cell(model.target or "the target, which the file does not name")),
+        ("Sensitive column", Cell(_sensitive(document))),
     )
-    known = "; ".join(document.population.quasi_identifiers) or "none"
+    names = document.population.quasi_identifiers
+    known = "; ".join(with_label(document, name) for name in names) or "none"
     yield _facts(
         "The data",
         *(
@@ -200,6 +203,11 @@ def _subject(document: Document) -> Iterator[Block]:
     made = (("Made", Cell(provenance.created)),) if provenance.created else ()
     report = Cell(f"treewarden, version {provenance.version}")
     yield _facts("This report", ("Program and form", report), *made)
+
+
+def _sensitive(document: Document) -> str:
+    name = document.model.target
+    return with_label(document, name) if name else "the target, which the file does not name"
 
 
 def _named(file: File, which: str = "") -> Iterator[tuple[str, Cell]]:

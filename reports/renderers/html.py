@@ -11,6 +11,7 @@ from treewarden.reports.document.document import Document
 from treewarden.reports.document.gate import Gate
 from treewarden.reports.document.randomised import RandomisedDocument
 from treewarden.reports.figures.attempts import tells_accuracy
+from treewarden.reports.figures.column_meanings import ORIGIN, values_text
 from treewarden.reports.figures.drawing import Drawing, draw, outline
 from treewarden.reports.figures.finding_rows import COLUMNS, adversary_notes, adversary_rows
 from treewarden.reports.figures.gate_rows import (
@@ -46,6 +47,8 @@ class HtmlRenderer(GateRenderer, RandomisedRenderer):
         page = environment().get_template("report.html.j2")
         return page.render(
             doc=document,
+            origin_of_labels=ORIGIN,
+            values_text=values_text,
             plots=_plots(document),
             trees=_trees(document),
             assumed=summary_of(document),

@@ -12,6 +12,7 @@ from treewarden.reports.document.parts import Accepted, Finding, Release
 from treewarden.reports.document.randomised import RandomisedDocument
 from treewarden.reports.document.words import WIDTH, count, is_command, printable, wrapped
 from treewarden.reports.figures.attempts import advice_lines, attempt_lines
+from treewarden.reports.figures.column_meanings import TITLE, meaning_lines
 from treewarden.reports.figures.distributions import column_lines
 from treewarden.reports.figures.finding_rows import (
     adversary_lines,
@@ -55,6 +56,7 @@ class TextRenderer(GateRenderer, RandomisedRenderer):
                 "Not applicable", tuple(f"{row.name}: {row.text}" for row in document.not_judged)
             ),
             *_list("Knowledge assumed", document.knowledge.sentences),
+            *_list(TITLE, tuple(meaning_lines(document))),
             *_list("Not assumed, as the table contradicts it", tuple(_contradicted(document))),
             *_list("What an adversary can infer", _lessons(document)),
             *_list("What the file proves", _certain(document)),

@@ -38,6 +38,7 @@ class Options(TypedDict, total=False):
     columns: Mapping[str, str] | None
     knows: str | Iterable[str] | None
     adversary: AnyPath | Iterable[AnyPath] | None
+    dictionary: AnyPath | None
     secret: str | None
     bins: Iterable[float] | None
     target_known: bool
@@ -80,6 +81,7 @@ def request_of(
     table, target = (None, sensitive) if data is None and alone else _table(data, sensitive, model)
     more = dict(more)
     files = more.pop("adversary", None)
+    dictionary = _dictionary(more.pop("dictionary", None))
     more |= _lists(more)
     options = _options({"sensitive": target, "qi": _names(qi), **more})
     said = [name for name in KNOWLEDGE if name in more]
@@ -100,6 +102,7 @@ def request_of(
         _policy(policy),
         fail_on=fail_on,
         adversaries=_paths(files),
+        dictionary=dictionary,
     )
 
 
@@ -268,6 +271,13 @@ def _paths(files: object) -> tuple[Path, ...]:
         problem = "give a path, or several; the content of such a file can be in knowledge too"
         raise ArgumentError("adversary", problem)
     return tuple(map(Path, paths))
+
+
+def _dictionary(path: object) -> Path | None:
+    if path is None or isinstance(path, str | os.PathLike):
+        return None if path is None else Path(path)
+    problem = f"give the path of a CSV file, not {type(path).__name__}"
+    raise ArgumentError("dictionary", problem)
 
 
 def _knowledge(knowledge: object) -> Path | Knowledge | None:

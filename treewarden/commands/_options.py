@@ -97,6 +97,11 @@ _BESIDE: tuple[Option, ...] = (
         help="A TOML file that declares adversaries with partial knowledge. May be repeated.",
     ),
     click.option(
+        "--dictionary",
+        type=FILE,
+        help="A CSV file with what columns and values mean: column,label[,value,value_label]. For the report only.",
+    ),
+    click.option(
         "--policy",
         metavar="NAME|FILE",
         default="standard",
@@ -173,6 +178,7 @@ def request_of(context: click.Context) -> Request:
         earlier=earlier,
         key=given.get("key"),
         adversaries=tuple(given["adversaries"]),
+        dictionary=given["dictionary"],
     )
 
 

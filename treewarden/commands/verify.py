@@ -34,6 +34,7 @@ EXITS = {ComparisonOutcome.AGREES: 0, ComparisonOutcome.DIFFERS: 1, ComparisonOu
     help="The policy of the audit.  [default: the built-in policy that the report names]",
 )
 @click.option("--sensitive", metavar="COLUMN", help="The sensitive column, if it was renamed.")
+@click.option("--dictionary", type=FILE, help="The data dictionary of the audit, if it had one.")
 @click.option("--attestation", type=FILE, help="Check this attestation. No table is needed.")
 @click.option("--key", type=FILE, help="The public key that must have signed it.")
 @on_a_cluster
@@ -47,6 +48,7 @@ def verify_command(
     data: Path | None,
     policy: str | None,
     sensitive: str | None,
+    dictionary: Path | None,
     attestation: Path | None,
     key: Path | None,
     quiet: bool,
@@ -67,7 +69,15 @@ def verify_command(
     if report is not None and (attestation is None or data is not None):
         progress = ProgressPrinter(quiet)
         compared_items = list(
-            repeated(read_report(report), model, data, policy, sensitive, progress.step)
+            repeated(
+                read_report(report),
+                model,
+                data,
+                policy=policy,
+                sensitive=sensitive,
+                step=progress.step,
+                dictionary=dictionary,
+            )
         )
         exits.append(_print_comparison(compared_items))
     context.exit(1 if 1 in exits else max(exits))

@@ -33,6 +33,7 @@ from treewarden.audit.population.population import Population, rerouted
 from treewarden.audit.progress import Share, Step, silent
 from treewarden.audit.result import Audit
 from treewarden.audit.run import run, start_early
+from treewarden.jobs.column_meanings import NONE_KNOWN, KnownMeanings, dictionary_at, known_meanings
 from treewarden.jobs.counting import columns_needed, counted, source_of
 from treewarden.jobs.inputs import (
     ModelInput,
@@ -94,7 +95,8 @@ class Request:
     Clauses of the severity ``fail_on`` or a graver one have to be met; None: what the pack itself has, errors if it is
     read from a file. ``earlier`` are the models that were published before, in that order; records of different tables
     are one person where the column ``key`` holds the same; without one that is not known, and nothing passes.
-    ``key_setting`` is what messages call the naming of that column.
+    ``key_setting`` is what messages call the naming of that column. ``dictionary`` is a CSV file that says what columns
+    and values are called for people; nothing is judged by it.
     """
 
     model: ModelInput
@@ -111,12 +113,14 @@ class Request:
     key: str | None = None
     key_setting: KeySetting = KEY_OPTION
     adversaries: tuple[Path, ...] = ()
+    dictionary: Path | None = None
 
     @property
     def files(self) -> tuple[Path, ...]:
         """The files that are read, which nothing may overwrite."""
         policy = (Path(self.policy),) if isinstance(self.policy, str) else ()
         given = (self.model, self.data, self.knowledge, *policy, self.waivers, self.baseline)
+        given += (self.dictionary,)
         given += self.adversaries
         given += tuple(each for earlier in self.earlier for each in (earlier.model, earlier.data))
         return tuple(parted(each)[0] for each in given if isinstance(each, Path))
@@ -128,7 +132,7 @@ class AuditInputs:
 
     ``earlier`` are the releases before this one, and ``shared`` is who is in which of all of them, if that is known.
     ``asked`` are the adversaries who know only some columns, and what they are after. ``table`` is what reports tell of
-    a table that was counted.
+    a table that was counted. ``meanings`` are what columns are called for people.
     """
 
     file: OpenedFile
@@ -140,6 +144,7 @@ class AuditInputs:
     shared: KnownGroups | UnlinkedReleases | None = None
     asked: AdversaryRequest = AdversaryRequest()
     table: File | None = None
+    meanings: KnownMeanings = NONE_KNOWN
 
     @property
     def secret(self) -> str:
@@ -166,7 +171,7 @@ class AuditInputs:
         ``is_stopped_by_failing``, clauses about the estimate are not read of what fails by whole records.
         """
         if self.population.is_absent:
-            return self._alone(file)
+            return self._explained(self._alone(file))
         pack, people = applying(self.pack, file.model, self.secret), self._people(file)
         apart = assumptions(pack)
         sharing = 1 + sum(any(map(of_worlds, asked.clauses)) for _, asked in apart.values())
@@ -184,7 +189,7 @@ class AuditInputs:
             fails=failing(own) if is_stopped_by_failing else None,
         )
         if audit.stopped:
-            return audit
+            return self._explained(audit)
         exposures, warnings = list(audit.exposures), list(audit.warnings)
         for words, (under, asked) in apart.items():
             found = self._assuming(
@@ -196,7 +201,12 @@ class AuditInputs:
                 exposures += [replace(exposure, under=words) for exposure in found.exposures]
                 new = [warning for warning in found.warnings if warning not in audit.warnings]
                 warnings += [f"under {words}: {each}" for each in new]
-        return replace(audit, exposures=tuple(exposures), warnings=tuple(warnings))
+        return self._explained(replace(audit, exposures=tuple(exposures), warnings=tuple(warnings)))
+
+    def _explained(self, audit: Audit) -> Audit:
+        """Return an audit with what its columns are called for people."""
+        warnings = (*audit.warnings, *self.meanings.warnings)
+        return replace(audit, warnings=warnings, meanings=self.meanings.columns)
 
     def _assuming(
         self,
@@ -349,17 +359,15 @@ def read_subject(request: Request, step: Step = silent) -> AuditInputs:
         named = rename_columns(file.model, options.column_of_feature)
         file = replace(file, model=named)
     tree = file.model
+    dictionary = dictionary_at(request.dictionary)
     _check_outputs(tree)
     if not request.earlier:
         check_training(knowledge, _said_in(request), [tree])
     if request.data is None:
-        if knowledge.adversaries or knowledge.secret is not None:
-            problem = "who knows some columns only needs a table; give it with --data, or leave adversaries out"
-            raise KnowledgeError(_said_in(request), problem)
-        if knowledge.facts:
-            problem = "fact: facts are of people, and need their table; give it with --data, or leave facts out"
-            raise KnowledgeError(_said_in(request), problem)
-        return AuditInputs(file, nobody(tree, options), knowledge, pack, options)
+        _check_without_table(request, knowledge)
+        people_of_file = nobody(tree, options)
+        meanings = known_meanings(dictionary, None, tree, people_of_file, AdversaryRequest())
+        return AuditInputs(file, people_of_file, knowledge, pack, options, meanings=meanings)
     start_early(tree, options)
     with step(f"reading {table_name(request.data)}"):
 
@@ -393,7 +401,22 @@ def read_subject(request: Request, step: Step = silent) -> AuditInputs:
         shared=shared,
         asked=adversary_request,
         table=told,
+        meanings=known_meanings(dictionary, table, tree, population, adversary_request),
     )
+
+
+def _check_without_table(request: Request, knowledge: Knowledge) -> None:
+    """Check that nothing is known that needs a table.
+
+    Raises:
+        KnowledgeError: something is.
+    """
+    if knowledge.adversaries or knowledge.secret is not None:
+        problem = "who knows some columns only needs a table; give it with --data, or leave adversaries out"
+        raise KnowledgeError(_said_in(request), problem)
+    if knowledge.facts:
+        problem = "fact: facts are of people, and need their table; give it with --data, or leave facts out"
+        raise KnowledgeError(_said_in(request), problem)
 
 
 def _people_of(

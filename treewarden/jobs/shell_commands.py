@@ -91,6 +91,8 @@ def _files(request: Request) -> Iterator[str]:
         yield from ("--knowledge", str(request.knowledge))
     for path in request.adversaries:
         yield from ("--adversary", str(path))
+    if request.dictionary is not None:
+        yield from ("--dictionary", str(request.dictionary))
     yield from ("--policy", str(request.policy))
     if request.fail_on is not None and request.fail_on != "error":
         yield from ("--fail-on", request.fail_on)

@@ -217,6 +217,11 @@ class Files(TableSource):
         return _labels(self.tables[0])
 
     @property
+    def titles(self) -> Mapping[str, str]:
+        reader = self.tables[0].reader
+        return {} if reader is None else reader.titles
+
+    @property
     def dialect(self) -> Dialect:
         """How its files are written; in several ways, what is doubtful in one of them is doubtful in all."""
         dialects = [table.dialect for table in self.tables]

@@ -52,6 +52,11 @@ class TableSource(ABC):
         """The value labels of those columns that have some."""
         return {}
 
+    @property
+    def titles(self) -> Mapping[str, str]:
+        """What those columns are called for people that have a label."""
+        return {}
+
     @abstractmethod
     def count(self, columns: tuple[str, ...]) -> DistinctRows:
         """Return the distinct rows over some of its columns, in an order that is always the same.
@@ -102,7 +107,7 @@ def count_table(source: TableSource, columns: Iterable[str] | None = None) -> Ta
         places=distinct_rows.places,
         digest=distinct_rows.digest,
     )
-    return labelled(table, source.labels, distinct_rows.notes)
+    return labelled(table, source.labels, source.titles, distinct_rows.notes)
 
 
 def in_order(rows: pa.Table) -> pa.Table:

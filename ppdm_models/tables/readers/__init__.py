@@ -38,6 +38,11 @@ class TableReader(ABC):
         return {}
 
     @property
+    def titles(self) -> Mapping[str, str]:
+        """What those columns are called for people that have a label."""
+        return {}
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """What the reader of a report has to know of how it was read."""
         return ()

@@ -193,6 +193,7 @@ class Statistics(TableReader):
     columns: pa.Schema
     moments: Mapping[str, Moment]
     named: Mapping[str, Labels]
+    called: Mapping[str, str]
     rows: int | None
     said: tuple[str, ...]
 
@@ -203,6 +204,10 @@ class Statistics(TableReader):
     @property
     def labels(self) -> Mapping[str, Labels]:
         return self.named
+
+    @property
+    def titles(self) -> Mapping[str, str]:
+        return self.called
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -295,6 +300,7 @@ def open_table(whole: Whole, name: str, sheet: str = "") -> Statistics:
             for each, labels in said.variable_value_labels.items()
             if labels
         },
+        called={n: str(label) for n, label in said.column_names_to_labels.items() if label},
         rows=said.number_rows,
         said=(WEIGHTED.format(name),) if form is SAV and _is_weighted(whole) else (),
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.options import OPTION_SPECS, AuditOptions, Concern, options_about
 from treewarden.audit.progress import Step, silent
 from treewarden.jobs.attesting.alike import (
+    OTHERWISE,
     ComparedItem,
     ComparisonOutcome,
     is_close,
@@ -28,10 +30,12 @@ from treewarden.jobs.attesting.alike import (
 from treewarden.jobs.attesting.keys import MalformedError
 from treewarden.jobs.audit_inputs import Request
 from treewarden.jobs.auditing import CommandClock, audit_file
+from treewarden.jobs.column_meanings import ABOUT_DICTIONARY
 from treewarden.jobs.inputs import file_of_source, told_table
 from treewarden.policies.pack import load_pack
 from treewarden.policies.shipped import shipped_packs
 from treewarden.reports.building.build import audit_document
+from treewarden.reports.building.meanings import column_parts, told_meanings
 from treewarden.reports.document.document import Document
 from treewarden.reports.document.parts import (
     Adversary,
@@ -59,8 +63,8 @@ TIMED = ("worlds", "ensemble", "values")
 SOMETIMES = "over_trees"
 """What not every report of an ensemble tells: one that Python made leaves it out."""
 NUMBERS = ("findings", "readings", "adversaries", *TIMED)
-NOT_WRITTEN = "--posterior: "
-"""How a warning begins that is of a further file that was asked for, as the audit done again is not."""
+NOT_COMPARED = ("--posterior: ", f"{ABOUT_DICTIONARY}: ")
+"""How a warning begins that is of a further file, which an audit done again may be without."""
 FOUND = ("optimal", "closed form")
 
 
@@ -72,8 +76,11 @@ def sections(old: Document, new: Document) -> Iterator[ComparedItem]:
     follows = ComparisonOutcome.DIFFERS if is_same_number else ComparisonOutcome.OPEN
     for name in WORDED:
         yield same(_words(name), is_close(_dumped(old, name), _dumped(new, name)), follows)
-    warned = [warning for warning in old.warnings if not warning.startswith(NOT_WRITTEN)]
-    yield same("warnings", warned == list(new.warnings), follows)
+    warned, warns = (
+        [warning for warning in document.warnings if not warning.startswith(NOT_COMPARED)]
+        for document in (old, new)
+    )
+    yield same("warnings", warned == warns, follows)
     yield from _tree(old, new, follows)
     yield from _levels(old, new)
     yield from _estimate(old, new)
@@ -313,13 +320,18 @@ def repeated(
     policy: str | None,
     sensitive: str | None = None,
     step: Step = silent,
+    dictionary: Path | None = None,
 ) -> Iterator[ComparedItem]:
     """Yield what agrees and what does not: the digests first, and if these agree all that an audit done again says.
+
+    Labels of columns are words beside the results: what no ``dictionary`` or table says is open, and all else is
+    compared under the labels of the report.
 
     Raises:
         TreewardenError: the report does not say enough to repeat it, a file cannot be read, or no audit is possible.
     """
     request = _request(document, model, data, policy, sensitive)
+    request = replace(request, dictionary=dictionary)
     digests = tuple(_digests(document, request))
     yield from digests
     if any(digest.outcome is ComparisonOutcome.DIFFERS for digest in digests):
@@ -327,7 +339,15 @@ def repeated(
     clock = CommandClock()
     done = audit_file(request, step)
     told_ = clock.provenance(request, done.subject.pack, table=done.subject.table)
-    yield from compared(document, audit_document(done.audit, done.decision, told_))
+    audit = replace(done.audit, meanings=told_meanings(document))
+    yield from compared(document, audit_document(audit, done.decision, told_))
+    if document.columns:
+        is_same = document.columns == column_parts(done.audit)
+        is_given = dictionary is not None
+        differs = ComparisonOutcome.DIFFERS if is_given else ComparisonOutcome.OPEN
+        why = OTHERWISE if is_given else f"{OTHERWISE}; give the data dictionary with --dictionary"
+        outcome, detail = (ComparisonOutcome.AGREES, "") if is_same else (differs, why)
+        yield ComparedItem("labels of columns", outcome, detail)
 
 
 def _request(
