@@ -178,7 +178,7 @@ def _is_output(value: object) -> bool:
 
 def _is_option(name: str, value: object) -> bool:
     if name in OUTPUT:
-        return value in OUTPUT[name]
+        return isinstance(value, str | int) and value in OUTPUT[name]
     is_file = isinstance(value, str) and (value in PLAIN_FILES or is_place(value))
     is_folder = name in ("name", "result_model_file", "train_dir")
     is_name = is_folder and isinstance(value, str) and is_place(f"{value}/")
@@ -305,9 +305,9 @@ def _is_of_its_type(key: str, value: object, labels: object) -> bool:
     if key == "params":
         return _is_of_loss(value)
     if key == "type":
-        return value in LOSSES
+        return isinstance(value, str) and value in LOSSES
     if TYPES.get(key) is str:
-        return value in WORDS
+        return isinstance(value, str) and value in WORDS
     if key == "iterations":
         return type(value) is int and 0 < value <= limits.TREES
     expected = TYPES.get(key)
