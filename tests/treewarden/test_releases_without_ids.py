@@ -181,7 +181,9 @@ def test_a_notebook_links_what_is_handed_in_twice_and_nothing_else(folder):
     assert "id in a gate and in a notebook" in said
 
 
-GATE = """[[model]]
+GATE = """ignore = ["*.pmml"]
+
+[[model]]
 path = "y1.pmml"
 table = "y1.csv"
 sensitive = "illness"

@@ -29,7 +29,7 @@ LEVELS = FRAME.set_axis(pd.MultiIndex.from_product([["a"], FRAME.columns]), axis
             make_pipeline(PolynomialFeatures(), DecisionTreeClassifier()).fit(INPUTS, FRAME["ill"]),
             FRAME,
             {},
-            "step 'polynomialfeatures': a PolynomialFeatures comes before the trees",
+            "step 'polynomialfeatures': a PolynomialFeatures makes columns of several columns",
         ),
         (
             DecisionTreeClassifier().fit(INPUTS, FRAME[["ill", "sex"]].astype(str)),
