@@ -84,7 +84,11 @@ def test_where_no_weights_are_named_the_column_that_would_match_is(survey):
 @pytest.mark.parametrize(
     ("options", "rows", "message"),
     [
-        ([], [row.rpartition(",")[0] for row in ROWS], "for survey weights, add --sampling-weights COLUMN"),
+        (
+            [],
+            [row.rpartition(",")[0] for row in ROWS],
+            "for survey weights, add --sampling-weights COLUMN",
+        ),
         (["--weights", "w"], [*ROWS[:4], "45,yes,"], "column 'w', record 4: the weight is missing"),
         (["--sampling-weights", "w"], [*ROWS[:4], "45,yes,"], "record 4: the weight is missing"),
         (["--weights", "w"], [*ROWS[:4], "45,yes,49.5"], "say --sampling-weights w"),
