@@ -172,8 +172,11 @@ class AttestOptions:
 
         Raises:
             OutputError: a file cannot be written, is there already, or is an input.
-            click.UsageError: both results have one path.
+            click.UsageError: two results have one path, or what was asked for cannot be attested.
         """
+        if request.options.columns is not None:
+            problem = "an attestation cannot state it; save the model with the names of the table's columns"
+            raise click.UsageError(f"--columns: {problem}")
         beside = (self.report, self.vsa, self.ml_bom)
         outputs = (self.output, *(path for path in beside if path is not None))
         for path in outputs:
