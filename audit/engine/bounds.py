@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from treewarden.audit.engine.estimate import Estimate
 from treewarden.audit.reading import Undetermined
-from treewarden.ppdm_models.arrays import IndexArray, IntArray
+from treewarden.ppdm_models.arrays import FloatArray, IndexArray, IntArray
 
 
 class How(StrEnum):
@@ -17,6 +16,20 @@ class How(StrEnum):
     PROPAGATION = "propagation"
     CERTIFICATE = "certificate"
     SOLVER = "solver"
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """The maximum-entropy estimate: shares of each class by group, ``values`` (C, m), rows sum to 1.
+
+    ``bound`` is proved: no table that fits has more entropy (nats, summed over people); ``gap`` is how far the
+    estimate's own entropy may be below it, and ``residual`` how many people a row is missed by at most.
+    """
+
+    values: FloatArray
+    bound: float
+    gap: float
+    residual: float
 
 
 @dataclass(frozen=True, slots=True)

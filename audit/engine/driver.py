@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from treewarden.audit.consistent_tables.proofs.bounds import ContradictionError
-from treewarden.audit.engine.bounds import Bounds, How
+from treewarden.audit.engine.bounds import Bounds, Estimate, How
 from treewarden.audit.engine.counts import (
     NO_ROW,
     Counts,
@@ -19,7 +19,6 @@ from treewarden.audit.engine.counts import (
     propagate,
     settled,
 )
-from treewarden.audit.engine.estimate import Estimate
 from treewarden.audit.engine.newton_steps import estimate
 from treewarden.audit.engine.problem import Problem
 from treewarden.audit.engine.search import search

@@ -9,10 +9,10 @@ import numpy as np
 from scipy.special import entr
 
 from treewarden.audit.clock import Clock, OutOfTimeError
+from treewarden.audit.engine.bounds import Estimate
 from treewarden.audit.engine.certificates import keeping_still, tightened, whole
 from treewarden.audit.engine.counts import Counts, OpenNumbers, Propagated, opened, propagate
 from treewarden.audit.engine.dual import DualStep, EntropyDual, dual_of, steps
-from treewarden.audit.engine.estimate import Estimate
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import FloatArray
 

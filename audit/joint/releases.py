@@ -8,9 +8,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from treewarden.audit.consistent_tables.result import ConsistentTables
-from treewarden.audit.engine.bounds import Bounds
+from treewarden.audit.engine.bounds import Bounds, Estimate
 from treewarden.audit.engine.driver import reason
-from treewarden.audit.engine.estimate import Estimate
 from treewarden.audit.engine.problem import ALL_PEOPLE, KNOWN_FACT, NEW_PEOPLE, Problem
 from treewarden.audit.engine.time_budget import ADDS_SHARE, TimeBudget
 from treewarden.audit.inverters import Added, LeafSums

@@ -48,14 +48,14 @@ class LeafTotalMeasure(Measure):
         """Return what is to say of a leaf."""
 
     def per_place(self, evidence: Evidence, parameters: Parameters) -> PerPlace | Undetermined:
-        found = self._ends(evidence, parameters)
-        return found if isinstance(found, Undetermined) else found[0]
+        leaf_ends = self._ends(evidence, parameters)
+        return leaf_ends if isinstance(leaf_ends, Undetermined) else leaf_ends[0]
 
     def read(self, evidence: Evidence, parameters: Parameters) -> Measurement:
-        found = self._ends(evidence, parameters)
-        if isinstance(found, Undetermined):
-            return Measurement(found)
-        places, contributors = found
+        leaf_ends = self._ends(evidence, parameters)
+        if isinstance(leaf_ends, Undetermined):
+            return Measurement(leaf_ends)
+        places, contributors = leaf_ends
         ends = places.low, places.high
         bad = ends[0] if self.risk == "low" else ends[1]
 

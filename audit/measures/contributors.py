@@ -46,17 +46,25 @@ class Contributors(Measure):
         return PerPlace(leaves.nodes, counts, counts, leaves.trees)
 
     def read(self, evidence: Evidence, parameters: Parameters) -> Measurement:
-        found = self.per_place(evidence, parameters)
-        if isinstance(found, Undetermined):
-            return Measurement(found)
+        places = self.per_place(evidence, parameters)
+        if isinstance(places, Undetermined):
+            return Measurement(places)
 
         def note(position: int) -> str:
-            return contributors_in_words(float(found.low[position]))
+            return contributors_in_words(float(places.low[position]))
 
         spots = worst_spots(
-            "leaf", found.indices, (found.low, found.high), self.risk, note, found.trees
+            "leaf",
+            places.indices,
+            (places.low, places.high),
+            self.risk,
+            note,
+            places.trees,
         )
-        return Measurement(Interval(float(found.low.min()), float(found.high.min())), spots)
+        return Measurement(
+            Interval(float(places.low.min()), float(places.high.min())),
+            spots,
+        )
 
 
 def _distinct(
@@ -69,8 +77,8 @@ def _distinct(
     for tree in np.unique(trees).tolist():
         there = np.flatnonzero(trees == tree)
         pairs = np.unique(stops[tree] * size + contributors)
-        held, number = np.unique(pairs // size, return_counts=True)
-        known = dict(zip(held.tolist(), number.tolist(), strict=True))
+        nodes_there, number = np.unique(pairs // size, return_counts=True)
+        known = dict(zip(nodes_there.tolist(), number.tolist(), strict=True))
         counts[there] = [known[node] for node in nodes[there].tolist()]
     return counts
 

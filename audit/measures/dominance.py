@@ -36,8 +36,10 @@ class Dominance(LeafTotalMeasure):
 
     def words(self, parameters: Parameters) -> str:
         largest = int(parameters["n"])
-        who = "largest contributor adds" if largest == 1 else f"{largest} largest contributors add"
-        return f"share of a leaf's total that its {who}, worst leaf"
+        subject = (
+            "largest contributor adds" if largest == 1 else f"{largest} largest contributors add"
+        )
+        return f"share of a leaf's total that its {subject}, worst leaf"
 
     def values(self, ranked: RankedContributions, parameters: Parameters) -> FloatArray:
         totals = ranked.totals

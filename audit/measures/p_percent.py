@@ -39,8 +39,8 @@ class PPercent(LeafTotalMeasure):
 
     def values(self, ranked: RankedContributions, parameters: Parameters) -> FloatArray:
         largest = ranked.largest(1)
-        rest = float(parameters["q"]) * ranked.without_largest(2)
-        return np.where(largest > 0, rest / np.where(largest > 0, largest, 1.0), 0.0)
+        other_total = float(parameters["q"]) * ranked.without_largest(2)
+        return np.where(largest > 0, other_total / np.where(largest > 0, largest, 1.0), 0.0)
 
     def note(self, contributors: float, value: float, parameters: Parameters) -> str:
         return f"{contributors_in_words(contributors)}; the largest can be estimated to within {100 * value:.4g} %"

@@ -63,8 +63,8 @@ def known_numbers(knowledge: Knowledge, population: Population) -> KnownNumbers 
         inside.append(here)
         values.append(value)
     shape = (len(inside), len(population.counts))
-    found = np.array(inside, dtype=bool).reshape(shape)
-    return KnownNumbers(found, np.array(values, dtype=np.float64), tuple(dropped))
+    is_meant = np.array(inside, dtype=bool).reshape(shape)
+    return KnownNumbers(is_meant, np.array(values, dtype=np.float64), tuple(dropped))
 
 
 def parts_of(facts: Sequence[KnownNumbers]) -> IndexArray | None:

@@ -135,13 +135,13 @@ def _are_means(
     tree: Tree, nodes: IndexArray, cell: IndexArray, amounts: FloatArray, weighing: FloatArray
 ) -> bool:
     """Whether every leaf that says a number says the mean of its people's, but for rounding."""
-    said = numbers_said(tree)
+    printed = numbers_said(tree)
     totals = np.bincount(cell, weighing * amounts, len(nodes))
     means = totals / np.bincount(cell, weighing, len(nodes))
-    room = rounding(said)[nodes] + 8 * DOUBLE * len(amounts) * float(amounts.max(initial=0.0))
+    room = rounding(printed)[nodes] + 8 * DOUBLE * len(amounts) * float(amounts.max(initial=0.0))
     # Where a number was computed with 32 bits, its last digits are none of the table's.
     room += 2.0**-20 * np.abs(means)
-    return bool((np.isnan(said[nodes]) | (np.abs(means - said[nodes]) <= room)).all())
+    return bool((np.isnan(printed[nodes]) | (np.abs(means - printed[nodes]) <= room)).all())
 
 
 def _ranked(

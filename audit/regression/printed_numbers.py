@@ -18,11 +18,11 @@ def rounding(numbers: FloatArray) -> FloatArray:
     Numbers of full length are of 64 bits, or of 32 where all are such; others were rounded to so many decimals, or to
     so many digits, as the longest of them has.
     """
-    told = numbers[np.isfinite(numbers)]
+    finite = numbers[np.isfinite(numbers)]
     size = np.abs(np.nan_to_num(numbers))
-    room = np.where(_are_single(told), 2 * SINGLE, 2 * DOUBLE) * size
+    room = np.where(_are_single(finite), 2 * SINGLE, 2 * DOUBLE) * size
     digits, decimals = (
-        max((each[k] for each in map(_length, told.tolist())), default=0) for k in (0, 1)
+        max((each[k] for each in map(_length, finite.tolist())), default=0) for k in (0, 1)
     )
     if digits >= FULL_DIGITS:
         return np.asarray(room)
@@ -50,5 +50,7 @@ def _length(number: float) -> tuple[int, int]:
 
 def numbers_said(tree: Tree) -> FloatArray:
     """Return what each node says, NaN where it is no number."""
-    said = (node.score for node in tree.nodes)
-    return np.array([one if isinstance(one, int | float) else np.nan for one in said], dtype=float)
+    scores = (node.score for node in tree.nodes)
+    return np.array(
+        [one if isinstance(one, int | float) else np.nan for one in scores], dtype=float
+    )

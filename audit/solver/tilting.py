@@ -45,10 +45,10 @@ def tilted(program: BlockProgram) -> Solution | None:
     rows = _across(program, groups)
     if rows is None:
         return None
-    found = _multipliers(groups, rows)
-    if found is None:
+    solved = _multipliers(groups, rows)
+    if solved is None:
         return None
-    solution = _solution(program, groups, rows, *found)
+    solution = _solution(program, groups, rows, *solved)
     shares = solution.z[: len(program.scale)] / groups.records[groups.group]
     return solution if shares.min() > LEAST_SHARE else None
 
@@ -148,25 +148,25 @@ def _disjoint(rows: sparse.csr_matrix, candidates: IndexArray) -> tuple[IndexArr
 def _across(program: BlockProgram, groups: _Groups) -> _Rows | None:
     """Return the rows across groups and the bounds that can bind, over masses alone; None where they are too many."""
     masses = len(program.scale)
-    rest = np.setdiff1d(
+    other_rows = np.setdiff1d(
         np.arange(program.rows.shape[0]), np.concatenate([groups.row, groups.of_total])
     )
     lower = np.where(program.lower > SMALLEST_MASS, program.lower, -np.inf)
     bounded = np.flatnonzero(np.isfinite(lower) | np.isfinite(program.upper))
-    if len(rest) + len(bounded) > MOST_ROWS + len(groups.constant):
+    if len(other_rows) + len(bounded) > MOST_ROWS + len(groups.constant):
         return None
     picked = sparse.identity(program.size, format="csr")[bounded]
-    both = sparse.csr_matrix(sparse.vstack([program.rows[rest], picked]))
+    both = sparse.csr_matrix(sparse.vstack([program.rows[other_rows], picked]))
     offset = both[:, masses:] @ groups.constant
     weights = np.asarray((both[:, :masses] + both[:, masses:] @ groups.sums).todense())
-    low = np.concatenate([program.low[rest], lower[bounded]]) - offset
-    high = np.concatenate([program.high[rest], program.upper[bounded]]) - offset
+    low = np.concatenate([program.low[other_rows], lower[bounded]]) - offset
+    high = np.concatenate([program.high[other_rows], program.upper[bounded]]) - offset
     least, most = _reach(weights, groups)
     binds = (least < low) | (most > high)
     if binds.sum() > MOST_ROWS:
         return None
-    is_bound = np.arange(len(low)) >= len(rest)
-    place = np.concatenate([rest, bounded])
+    is_bound = np.arange(len(low)) >= len(other_rows)
+    place = np.concatenate([other_rows, bounded])
     return _Rows(
         weights=np.ascontiguousarray(weights[binds]),
         low=low[binds],

@@ -18,10 +18,10 @@ NO_LABEL = "–"
 
 def values_text(meaning: ColumnMeaning) -> str:
     """Return what the values of a column are called: ``1 = yes; 2 = no``."""
-    said = [f"{row.name} = {row.text}" for row in meaning.values]
+    labels = [f"{row.name} = {row.text}" for row in meaning.values]
     if meaning.values_left_out:
-        said.append(f"and {meaning.values_left_out:,} more")
-    return "; ".join(said) or NO_LABEL
+        labels.append(f"and {meaning.values_left_out:,} more")
+    return "; ".join(labels) or NO_LABEL
 
 
 def meaning_lines(document: Document) -> Iterator[str]:

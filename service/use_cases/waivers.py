@@ -289,9 +289,9 @@ def import_waivers(unit: Unit, who: Principal, data: bytes) -> Imported:
         if each.undecided:
             problem = "is for the command line and the gate; here a person decides on a check that was not decided"
             raise InvalidError(f"waivers: waiver {each.number}: undecided", problem)
-        said = each.model_dump(exclude={"granted", "number", "undecided"})
+        waiver_fields = each.model_dump(exclude={"granted", "number", "undecided"})
         try:
-            new = NewWaiver.model_validate(said)
+            new = NewWaiver.model_validate(waiver_fields)
         except ValidationError as error:
             field = ".".join(map(str, error.errors()[0]["loc"]))
             problem = "is too long, or holds what cannot be kept; write another"

@@ -268,8 +268,8 @@ class RepairRun:
         )
         self.progress.say(grown.message)
         message = f"{repaired.repair.message} {grown.message}"
-        found = replace(repaired.repair, message=message)
-        return replace(repaired, repair=found, file=grown.data)
+        repair_with_tree = replace(repaired.repair, message=message)
+        return replace(repaired, repair=repair_with_tree, file=grown.data)
 
     def provenance(self, subject: AuditInputs) -> Provenance:
         """Return what the report says of the run itself."""

@@ -275,7 +275,9 @@ class AccountedJson(Strippable):
         account: Account,
     ) -> None:
         """Look through the document; ``leaks`` are those that the format itself tells."""
-        told = [replace(leak, removable=leak.removable or _goes(leak, account)) for leak in leaks]
+        accounted_leaks = [
+            replace(leak, removable=leak.removable or _goes(leak, account)) for leak in leaks
+        ]
         self._account = account
         self._strange = (*strange_parts(document, account.shape), *account.strange)
         self._is_ordered = is_in_order(document, account.shape)
@@ -284,7 +286,7 @@ class AccountedJson(Strippable):
         if not self._is_ordered:
             layout.append(UNKNOWN_ORDER)
         where = (Leak(LeakKind.UNKNOWN, "layout", what, removable=True) for what in layout)
-        super().__init__(model, (*told, *leaks_of_strange(self._strange), *where))
+        super().__init__(model, (*accounted_leaks, *leaks_of_strange(self._strange), *where))
         self._data = data
 
     def without(self, kinds: frozenset[LeakKind]) -> bytes:

@@ -117,9 +117,9 @@ def _leaks(root: JsonPart) -> Iterator[Leak]:
         if part is not None and part.value:
             yield Leak(LeakKind.RAW_RECORDS, part.pointer, "a value of every training record")
 
-    told = list(_of_splits(root))
-    if told:
-        what = f"what {len(told)} splits gained, and the averages of their records"
+    leaks = list(_of_splits(root))
+    if leaks:
+        what = f"what {len(leaks)} splits gained, and the averages of their records"
         yield Leak(LeakKind.AVERAGES, root["trees"].pointer, what)
 
 

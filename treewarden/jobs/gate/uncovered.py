@@ -31,9 +31,9 @@ class UncoveredModel:
 def uncovered_models(files: Iterable[CandidateFile]) -> Iterator[UncoveredModel]:
     """Yield those of some files that are models."""
     for candidate in files:
-        found = _uncovered_model(candidate)
-        if found is not None:
-            yield found
+        uncovered_model = _uncovered_model(candidate)
+        if uncovered_model is not None:
+            yield uncovered_model
 
 
 def entries_of(models: Iterable[UncoveredModel], configuration: str) -> tuple[Entry, ...]:
