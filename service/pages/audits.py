@@ -18,6 +18,7 @@ from treewarden.service.schemas.base import Id, PageRequest
 from treewarden.service.site import Unit
 from treewarden.service.use_cases.audits import (
     cancel,
+    comparable_audits,
     get_audit,
     list_audits,
     list_findings,
@@ -167,17 +168,12 @@ def _has_tried(audit: Audit) -> bool:
 
 def _others(unit: Unit, who: Principal, audit: Audit) -> list[tuple[str, str]]:
     """Return the audits to compare with, those of the same model first, each with what it is called."""
-    done = list_audits(unit, who, PageRequest(limit=MOST_OTHERS), state="done").items
-    audits = list_audits(
-        unit, who, PageRequest(limit=MOST_OTHERS), "done", model_id=audit.model_id
-    ).items
-    every = {each.id: each for each in (*audits, *done) if each.id != audit.id}
     return [
         (
-            each.id,
-            f"{each.verdict}: {each.model_name}, version {each.version}, {each.created_at:%Y-%m-%d %H:%M}",
+            row.id,
+            f"{row.verdict}: {row.model_name}, version {row.version}, {row.created_at:%Y-%m-%d %H:%M}",
         )
-        for each in every.values()
+        for row in comparable_audits(unit, who, audit, MOST_OTHERS)
     ]
 
 

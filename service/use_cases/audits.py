@@ -244,6 +244,34 @@ def list_audits(
     return Page(items=all_shown(unit, who, rows), next=following)
 
 
+def comparable_audits(unit: Unit, who: Principal, audited: Audit, most: int) -> list[Row[Any]]:
+    """Return the newest audits that are done, but for one: so many of its model, then so many of all.
+
+    Rows of ``id``, ``verdict``, ``model_name``, ``version`` and ``created_at``: a choice shows no more of them.
+    """
+    wanted = (
+        select(
+            audit.c.id,
+            audit.c.verdict,
+            model.c.name.label("model_name"),
+            model_version.c.n.label("version"),
+            audit.c.created_at,
+        )
+        .join(model_version, model_version.c.id == audit.c.model_version_id)
+        .join(model, model.c.id == model_version.c.model_id)
+        .where(
+            audit.c.organisation_id == who.organisation_id,
+            audit.c.state == "done",
+            audit.c.id != audited.id,
+        )
+        .order_by(audit.c.id.desc())
+        .limit(most)
+    )
+    same = wanted.where(model_version.c.model_id == audited.model_id)
+    rows = (row for each in (same, wanted) for row in unit.connection.execute(each))
+    return list({row.id: row for row in rows}.values())
+
+
 def newest_audits(unit: Unit, who: Principal, version_ids: Sequence[str]) -> dict[str, Audit]:
     """Return the newest audit of each of some versions, by the version; ids are ordered by time.
 

@@ -99,6 +99,11 @@ def _compared(unit: Unit, row: Row[Any]) -> PackComparison:
     )
 
 
+def _policies(row: Row[Any]) -> tuple[str | None, ...]:
+    """Return what the comparison of a release's policy with the least one depends on."""
+    return row.organisation_id, row.least_pack, row.pack_name, row.pack_digest
+
+
 def _policy_check(row: Row[Any], policy: PackComparison) -> Iterator[Check]:
     """Yield the line about the least policy, where the organisation has one."""
     why = {
@@ -156,12 +161,15 @@ def all_shown(unit: Unit, who: Principal, rows: Sequence[Row[Any]]) -> tuple[Rel
     said, decided = _comments(unit, ids), _reviews(unit, ids)
     parties = parties_of(unit, ids)
     waivers = waivers_by_id(unit, {waiver for row in rows for waiver in row.waivers})
+    # many releases rest on few policies, and each comparison asks for two of them
+    policies = {_policies(row): row for row in rows}
+    standings = {key: _compared(unit, row) for key, row in policies.items()}
     return tuple(
         _release_body(
             who,
             row,
             lapsed(row.waivers, waivers, unit.now),
-            policy=_compared(unit, row),
+            policy=standings[_policies(row)],
             parties=parties[row.id],
             decided=tuple(decided[row.id]),
             said=tuple(said[row.id]),

@@ -1,13 +1,17 @@
 """A list asks as much of the database however long it is."""
 
+import re
+
 from sqlalchemy import event, insert, update
 
 from tests.kit.service import sites
 from tests.kit.service import work_to_do as make
-from treewarden.service.database.tables import audit, report
+from treewarden.service.database.tables import audit, organisation, report
 from treewarden.service.ids import new_id
 from treewarden.service.running import PREFIX
+from treewarden.service.schemas.policies import NewPack
 from treewarden.service.schemas.releases import NewComment, NewRelease
+from treewarden.service.use_cases.policies import add_pack
 from treewarden.service.use_cases.releases import add_comment, open_release
 
 LISTS = ("/models", "/audits", "/releases")
@@ -22,6 +26,29 @@ def test_a_list_asks_as_often_for_five_things_as_for_one(site):
     for _ in range(4):
         a_release(site, ann)
     assert {path: statements(site, client, path) for path in paths} == short
+
+
+def test_releases_are_compared_with_the_least_policy_once_for_each_policy(site):
+    ann = sites.add_account(site, sites.add_organisation(site), "ann")
+    toml = 'name = "clinic"\nversion = "1.0.0"\ntitle = "Clinic: as health"\nextends = "health"\n'
+    with site.unit() as unit:
+        add_pack(unit, ann, NewPack(toml=toml))
+        unit.connection.execute(update(organisation).values(least_pack="clinic"))
+    client = sites.open_client(site, ann)
+    a_release(site, ann)
+    short = statements(site, client, "/releases")
+    a_release(site, ann)
+    assert statements(site, client, "/releases") == short
+
+
+def test_an_audit_is_offered_beside_those_of_its_model_and_then_all_others(site):
+    ann = sites.add_account(site, sites.add_organisation(site), "ann")
+    version, other = (make.add_version(site, ann) for _ in range(2))
+    ids = [make.queue_audit(site, ann, each, None) for each in (version, version, other, other)]
+    for each in ids[:3]:
+        done(site, each, "PASS")
+    text = sites.open_client(site, ann).get(f"/audits/{ids[0]}").text
+    assert re.findall(r'<option value="(\w{32})"', text) == [ids[1], ids[2]]
 
 
 def test_each_model_is_listed_with_its_own_file_and_its_newest_audit(site):
