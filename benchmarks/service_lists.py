@@ -24,19 +24,15 @@ from sqlalchemy import insert, text
 
 import treewarden.policies
 from tests.kit.service import sites
+from treewarden.service.database.run_tables import audit, finding, job, log_entry, report
 from treewarden.service.database.tables import (
-    audit,
     blob,
     contributor,
-    finding,
-    job,
-    log_entry,
     model,
     model_version,
     pack,
     pack_version,
     release,
-    report,
     waiver,
 )
 from treewarden.service.ids import new_id

@@ -25,7 +25,7 @@ from pathlib import Path
 from sqlalchemy import func, select
 
 from tests.kit.service import serving, sites, work_to_do
-from treewarden.service.database.tables import audit
+from treewarden.service.database.run_tables import audit
 
 WORKERS = 2
 PAGES = ("/", "/models", "/audits", "/releases", "/waivers", "/packs", "/audits/{audit}")

@@ -22,8 +22,7 @@ from fastapi import APIRouter, FastAPI
 import treewarden
 from treewarden.service import api, pages
 from treewarden.service.api._answers import GiveBack, Unchanged, tell_problems
-from treewarden.service.api._guarding import Guard
-from treewarden.service.api._queueing import SignInQueue
+from treewarden.service.api._guarding import Guard, SignInQueue
 from treewarden.service.api._requests import Forwarded
 from treewarden.service.auth.oidc import check_oidc
 from treewarden.service.database.levels import check_level, level, upgrade

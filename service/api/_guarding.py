@@ -1,24 +1,68 @@
-"""What holds for every request: its id, size and origin; for every answer: headers that bind browsers."""
+"""What holds for every request: its id, size and origin; for every answer: headers that bind browsers.
+
+The queue before the form to sign in: whoever finds no place is refused before a thread or the database is asked.
+"""
 
 from __future__ import annotations
 
 import re
 import secrets
+from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from treewarden.service.api._answers import problem_of
-from treewarden.service.api._requests import COOKIE
+from treewarden.service.api._requests import COOKIE, address_of, cookie_name
 from treewarden.service.errors import (
     ForbiddenError,
     InvalidError,
     ServiceError,
     TooLargeError,
+    TooManyError,
     WrongKindError,
 )
 from treewarden.service.settings import Settings
+from treewarden.service.site import Site
+from treewarden.service.use_cases.accounts.attempts import KnownBrowser, network_of, read_browsers
+
+PATH = "/sign-in"
+BROWSER = "treewarden_browser_"
+"""What the cookies of a browser begin with that somebody signed in with before: one for each account."""
+MOST_BROWSERS = 10
+
+
+def browsers_of(site: Site, cookies: Mapping[str, str]) -> tuple[KnownBrowser, ...]:
+    """Return what the cookies of a browser say of who signed in with it before."""
+    begin = cookie_name(site.settings, BROWSER)
+    values = [value for name, value in cookies.items() if name.startswith(begin)]
+    return read_browsers(site, values[:MOST_BROWSERS])
+
+
+class SignInQueue:
+    """Has a request to sign in hold a place while it is answered; its body was read before."""
+
+    def __init__(self, app: ASGIApp, site: Site) -> None:
+        self.app, self.site = app, site
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        is_asked = scope["type"] == "http" and (scope["method"], scope["path"]) == ("POST", PATH)
+        if not is_asked:
+            await self.app(scope, receive, send)
+            return
+        request = Request(scope)
+        browsers = browsers_of(self.site, request.cookies)
+        whose = browsers[0].account_id if browsers else network_of(address_of(request))
+        try:
+            place = self.site.hashing.take(whose, is_known=bool(browsers))
+        except TooManyError as error:
+            await problem_of(PATH, error)(scope, receive, send)
+            return
+        with place:
+            await self.app(scope, receive, send)
+
 
 SAFE = ("GET", "HEAD", "OPTIONS")
 STREAMED = re.compile(r"PUT /api/v1/blobs/[^/]*|POST /submit")

@@ -9,7 +9,7 @@ from sqlalchemy import ColumnElement, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from treewarden.service.auth.principal import Principal
-from treewarden.service.database.tables import idempotency
+from treewarden.service.database.run_tables import idempotency
 from treewarden.service.errors import ConflictError, InvalidError
 from treewarden.service.site import Site, Unit
 

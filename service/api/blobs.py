@@ -9,7 +9,7 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from treewarden.service.api._requests import AtSite, Who, asks
 from treewarden.service.api._uploading import plain_body
 from treewarden.service.auth.principal import Permission
-from treewarden.service.schemas.tables import Uploaded
+from treewarden.service.schemas.models import Uploaded
 from treewarden.service.use_cases.blobs import Kind, most_of, put_blob
 
 ROUTER = APIRouter(tags=["uploads"])

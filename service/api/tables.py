@@ -10,7 +10,7 @@ from treewarden.service.api._answers import Once
 from treewarden.service.api._requests import AtSite, Reading, Who, Writing, asks, reads
 from treewarden.service.auth.principal import Permission
 from treewarden.service.schemas.base import Id, Page, PageRequest
-from treewarden.service.schemas.tables import NewShare, NewTable, TrainingTable
+from treewarden.service.schemas.models import NewShare, NewTable, TrainingTable
 from treewarden.service.use_cases.retention import erase_files
 from treewarden.service.use_cases.tables import (
     add_table,

@@ -1,7 +1,8 @@
-"""Passwords: how they are kept, which are taken, and the one-time ones that others are given."""
+"""Passwords and tokens: how they are kept, which are taken, and the one-time ones that others are given."""
 
 from __future__ import annotations
 
+import hashlib
 import hmac
 import secrets
 import threading
@@ -14,8 +15,22 @@ from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 from zxcvbn import zxcvbn
 
-from treewarden.service.auth.tokens import digest_of
 from treewarden.service.errors import InvalidError, TooManyError
+
+PREFIX = "tw_"
+SHOWN = 10
+"""How many signs of a token may be shown, so that its owner can tell it from others."""
+
+
+def new_secret() -> str:
+    """Return a new secret: 256 random bits, with a prefix that scanners of code can look for."""
+    return PREFIX + secrets.token_urlsafe(32)
+
+
+def digest_of(secret: str) -> str:
+    """Return what is kept of a secret; without salt, as nobody can try 256 random bits."""
+    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
+
 
 SHORTEST = 12
 LONGEST = 200

@@ -9,15 +9,8 @@ from typing import Any
 from sqlalchemy import Row, Table, insert, select
 
 from treewarden.service.auth.principal import ALLOWED, Permission, Role
-from treewarden.service.database.tables import (
-    account,
-    audit,
-    delivery,
-    mail,
-    release,
-    waiver,
-    webhook,
-)
+from treewarden.service.database.run_tables import audit, delivery, mail, webhook
+from treewarden.service.database.tables import account, release, waiver
 from treewarden.service.ids import new_id
 from treewarden.service.site import Unit
 

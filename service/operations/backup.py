@@ -37,18 +37,15 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.types import TypeEngine
 
 import treewarden
+from treewarden.service.database.columns import Utc
 from treewarden.service.database.levels import check_level, head, level, upgrade
+from treewarden.service.database.run_tables import SCHEMA, idempotency, mail, worker
 from treewarden.service.database.tables import (
-    METADATA,
-    Utc,
     blob,
     data_table,
-    idempotency,
-    mail,
     organisation,
     session,
     sign_in_failure,
-    worker,
 )
 from treewarden.service.errors import SetupError
 from treewarden.service.ledger.log import record
@@ -136,7 +133,7 @@ def _without_triggers(unit: Unit, table: str) -> Iterator[None]:
 def _lines(unit: Unit) -> Iterator[bytes]:
     told = {"form": FORM, "level": head(), "version": treewarden.__version__}
     yield _line(told | {"at": unit.now.isoformat()})
-    for table in METADATA.sorted_tables:
+    for table in SCHEMA.sorted_tables:
         if table in MOMENTARY:
             continue
         columns = [_copied(table, column) for column in table.c]
@@ -174,7 +171,7 @@ def _line(told: object) -> bytes:
 
 
 def _check_empty(unit: Unit) -> None:
-    for table in METADATA.sorted_tables:
+    for table in SCHEMA.sorted_tables:
         if unit.connection.execute(select(table).limit(1)).first() is not None:
             problem = "holds something already; restore into a new, empty one"
             raise SetupError("database", problem)
@@ -182,7 +179,7 @@ def _check_empty(unit: Unit) -> None:
 
 def _restored(unit: Unit, file: BinaryIO, path: Path) -> int:
     broken = SetupError(str(path), "is no whole backup of treewarden; take another copy")
-    tables = {table.name: table for table in METADATA.sorted_tables if table not in MOMENTARY}
+    tables = {table.name: table for table in SCHEMA.sorted_tables if table not in MOMENTARY}
     lines = _checked(file, path, broken)
     number = 0
     try:

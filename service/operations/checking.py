@@ -9,13 +9,8 @@ from dataclasses import dataclass
 from sqlalchemy import Row, and_, exists, func, select, text
 
 from treewarden.service.database.levels import check_level, head
-from treewarden.service.database.tables import (
-    METADATA,
-    audit,
-    blob,
-    organisation,
-    release,
-)
+from treewarden.service.database.run_tables import SCHEMA, audit
+from treewarden.service.database.tables import blob, organisation, release
 from treewarden.service.errors import GoneError, SetupError, UnavailableError
 from treewarden.service.site import Site, Unit
 from treewarden.service.use_cases.contradictions import (
@@ -98,7 +93,7 @@ def _decisions(unit: Unit) -> Iterator[CheckedItem]:
 def _references(unit: Unit) -> Iterator[CheckedItem]:
     """Look for rows that refer to none; PostgreSQL refuses them, SQLite may have been written by somebody else."""
     number = 0
-    for table in METADATA.sorted_tables:
+    for table in SCHEMA.sorted_tables:
         for key in table.foreign_key_constraints:
             other = key.referred_table.alias()
             pairs = [(element.parent, other.c[element.column.name]) for element in key.elements]

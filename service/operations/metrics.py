@@ -19,7 +19,8 @@ from sqlalchemy import ColumnElement, Select, case, extract, func, select
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 import treewarden
-from treewarden.service.database.tables import audit, blob, data_table, delivery, job, worker
+from treewarden.service.database.run_tables import audit, delivery, job, worker
+from treewarden.service.database.tables import blob, data_table
 from treewarden.service.errors import ServiceError
 from treewarden.service.site import Site, Unit
 

@@ -12,11 +12,11 @@ from treewarden.service.api._requests import AtSite, Who, address_of, asks
 from treewarden.service.auth.principal import Permission, Principal
 from treewarden.service.errors import ServiceError
 from treewarden.service.ledger.events import Event
-from treewarden.service.pages._cookies import keep_session
 from treewarden.service.pages._forms import (
     NOTICES,
     PASSWORD,
     Typed,
+    keep_session,
     refusal,
     see,
     status_of,

@@ -17,8 +17,7 @@ from treewarden.service.pages._forms import AUDIT, is_asked_again, refusal, see,
 from treewarden.service.pages._rendering import asked_columns, facts_of, page, target_of
 from treewarden.service.schemas.audits import NewAudit
 from treewarden.service.schemas.base import Body, Id
-from treewarden.service.schemas.models import Version
-from treewarden.service.schemas.tables import TrainingTable
+from treewarden.service.schemas.models import TrainingTable, Version
 from treewarden.service.site import Unit
 from treewarden.service.use_cases.audits import submit
 from treewarden.service.use_cases.models import get_version

@@ -21,7 +21,7 @@ from treewarden.service.pages._rendering import address, page
 from treewarden.service.pages.audits import show_audit
 from treewarden.service.schemas.audits import NewRepair, Taking
 from treewarden.service.schemas.base import Id
-from treewarden.service.schemas.tables import NewTable
+from treewarden.service.schemas.models import NewTable
 from treewarden.service.site import Site, Unit
 from treewarden.service.use_cases.blobs import Kind
 from treewarden.service.use_cases.repairs import start_repair, start_repair_with, take_proposal

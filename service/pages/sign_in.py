@@ -8,12 +8,20 @@ from typing import Annotated
 from fastapi import APIRouter, Form, Query, Request
 from fastapi.responses import Response
 
-from treewarden.service.api._queueing import browsers_of
+from treewarden.service.api._guarding import browsers_of
 from treewarden.service.api._requests import AtSite, Who, address_of, asks, is_open
 from treewarden.service.auth.principal import Permission
 from treewarden.service.errors import ConflictError, ServiceError
-from treewarden.service.pages._cookies import drop_session, keep_browser, keep_session
-from treewarden.service.pages._forms import SIGN_IN, refusal, see, status_of, with_wait
+from treewarden.service.pages._forms import (
+    SIGN_IN,
+    drop_session,
+    keep_browser,
+    keep_session,
+    refusal,
+    see,
+    status_of,
+    with_wait,
+)
 from treewarden.service.pages._rendering import page
 from treewarden.service.site import Site
 from treewarden.service.use_cases.accounts.authentication import sign_out

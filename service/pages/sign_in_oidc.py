@@ -14,8 +14,7 @@ from fastapi.responses import RedirectResponse, Response
 from treewarden.service.api._requests import AtSite, address_of, cookie_name, is_open
 from treewarden.service.auth.oidc import SignInStart, begin, finish
 from treewarden.service.errors import NotFoundError, NotSignedInError, ServiceError
-from treewarden.service.pages._cookies import drop_cookie, keep_cookie, keep_session
-from treewarden.service.pages._forms import SEE_OTHER, see
+from treewarden.service.pages._forms import SEE_OTHER, drop_cookie, keep_cookie, keep_session, see
 from treewarden.service.pages.sign_in import form, safe
 from treewarden.service.site import Site
 from treewarden.service.use_cases.accounts.sign_in import sign_in_vouched

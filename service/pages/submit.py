@@ -19,8 +19,7 @@ from treewarden.service.errors import InvalidError, ServiceError
 from treewarden.service.pages._forms import FILES, refusal, see, status_of
 from treewarden.service.pages._rendering import address, page
 from treewarden.service.schemas.base import Id, PageRequest
-from treewarden.service.schemas.models import Model, NewModel, NewVersion, Version
-from treewarden.service.schemas.tables import NewTable
+from treewarden.service.schemas.models import Model, NewModel, NewTable, NewVersion, Version
 from treewarden.service.site import Site, Unit
 from treewarden.service.use_cases.blobs import Kind
 from treewarden.service.use_cases.models import (

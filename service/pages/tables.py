@@ -16,7 +16,7 @@ from treewarden.service.errors import ServiceError
 from treewarden.service.pages._forms import SHARE, Typed, refusal, see, status_of
 from treewarden.service.pages._rendering import page
 from treewarden.service.schemas.base import Id, PageRequest
-from treewarden.service.schemas.tables import NewShare
+from treewarden.service.schemas.models import NewShare
 from treewarden.service.site import Site, Unit
 from treewarden.service.use_cases.retention import erase_files
 from treewarden.service.use_cases.tables import (

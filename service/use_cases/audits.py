@@ -23,17 +23,8 @@ from treewarden.ppdm_models.tables.matching import are_alike
 from treewarden.reports.building.redacted import problem_of
 from treewarden.reports.renderers import names, renderer
 from treewarden.service.auth.principal import Permission, Principal
-from treewarden.service.database.tables import (
-    account,
-    audit,
-    blob,
-    finding,
-    job,
-    job_event,
-    model,
-    model_version,
-    report,
-)
+from treewarden.service.database.run_tables import audit, finding, job, job_event, report
+from treewarden.service.database.tables import account, blob, model, model_version
 from treewarden.service.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
 from treewarden.service.ids import new_id
 from treewarden.service.ledger.log import record

@@ -11,7 +11,8 @@ from anyio.to_thread import run_sync
 from sqlalchemy import ColumnElement, Row, exists, func, insert, select, true, update
 
 from treewarden.service.auth.principal import Principal
-from treewarden.service.database.tables import blob, contributor, data_table, job
+from treewarden.service.database.run_tables import job
+from treewarden.service.database.tables import blob, contributor, data_table
 from treewarden.service.errors import InvalidError, NotFoundError, TooLargeError, TooManyError
 from treewarden.service.ledger.log import record
 from treewarden.service.settings import Settings

@@ -10,8 +10,8 @@ from typing import Any, Literal
 from sqlalchemy import ColumnElement, Row, exists, or_, select
 
 from treewarden.service.auth.principal import Principal
+from treewarden.service.database.run_tables import audit
 from treewarden.service.database.tables import (
-    audit,
     model,
     model_version,
     release,
@@ -20,7 +20,7 @@ from treewarden.service.database.tables import (
     waiver,
 )
 from treewarden.service.errors import NotFoundError
-from treewarden.service.ledger.seals import is_sealed
+from treewarden.service.ledger.log import is_sealed
 from treewarden.service.schemas.releases import GateAnswer
 from treewarden.service.site import Unit
 from treewarden.service.use_cases.contradictions import ADVICE, contradiction_of

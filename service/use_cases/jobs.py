@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import Row, func, insert, select, update
 
-from treewarden.service.database.tables import audit, job, job_event, worker
+from treewarden.service.database.run_tables import audit, job, job_event, worker
 from treewarden.service.errors import ConflictError
 from treewarden.service.ids import new_id
 from treewarden.service.ledger.events import Event, emit

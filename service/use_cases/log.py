@@ -17,7 +17,8 @@ from sqlalchemy import Row, Text, cast, select
 
 from treewarden.reports.document.words import printable
 from treewarden.service.auth.principal import Permission, Principal
-from treewarden.service.database.tables import log_entry, log_head, organisation
+from treewarden.service.database.run_tables import log_entry, log_head
+from treewarden.service.database.tables import organisation
 from treewarden.service.errors import InvalidError, SetupError, UnavailableError
 from treewarden.service.ledger.events import Event, emit
 from treewarden.service.ledger.log import FIRST, digest_of, head_problem

@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Row, Text, cast, func, insert, or_, select
 
 from treewarden.service.auth.principal import Principal
-from treewarden.service.database.tables import audit, comparison, finding
+from treewarden.service.database.run_tables import audit, comparison, finding
 from treewarden.service.errors import InvalidError, NotFoundError
 from treewarden.service.ids import new_id
 from treewarden.service.schemas.base import PageRequest

@@ -10,12 +10,11 @@ from typing import Any
 from sqlalchemy import ColumnElement, Row, Select, and_, func, or_, select
 
 from treewarden.service.auth.principal import ALLOWED, Permission, Principal, Role
+from treewarden.service.database.run_tables import audit, finding
 from treewarden.service.database.tables import (
     account,
-    audit,
     blob,
     contributor,
-    finding,
     model,
     model_version,
     release,

@@ -10,20 +10,13 @@ from sqlalchemy import Row, func, insert, select, update
 
 from treewarden.reports.renderers import FilingRenderer, renderer
 from treewarden.service.auth.principal import Permission, Principal
-from treewarden.service.database.tables import (
-    audit,
-    comment,
-    model,
-    model_version,
-    organisation,
-    release,
-)
+from treewarden.service.database.run_tables import audit
+from treewarden.service.database.tables import comment, model, model_version, organisation, release
 from treewarden.service.database.tables import review as reviews
 from treewarden.service.errors import ConflictError, ForbiddenError, NotFoundError, StaleError
 from treewarden.service.ids import new_id
 from treewarden.service.ledger.events import Event, emit
-from treewarden.service.ledger.log import record
-from treewarden.service.ledger.seals import seal_of
+from treewarden.service.ledger.log import record, seal_of
 from treewarden.service.schemas.base import Page, PageRequest
 from treewarden.service.schemas.releases import (
     NewComment,
@@ -37,7 +30,6 @@ from treewarden.service.use_cases.contradictions import ADVICE, contradiction_of
 from treewarden.service.use_cases.gate import gate_answer
 from treewarden.service.use_cases.overview import parties_of, why_own
 from treewarden.service.use_cases.paging import NEWEST, OLDEST, ListOrder, narrowed, paged
-from treewarden.service.use_cases.release_record import release_record
 from treewarden.service.use_cases.show_audit import kept_document, kinds_for
 from treewarden.service.use_cases.show_release import (
     AGREES,
@@ -48,6 +40,7 @@ from treewarden.service.use_cases.show_release import (
     UPLOADER,
     all_shown,
     checks,
+    release_record,
     releases_of,
     show_release,
 )

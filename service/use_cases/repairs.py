@@ -9,14 +9,8 @@ from typing import Any
 from sqlalchemy import Row, insert, select, update
 
 from treewarden.service.auth.principal import Permission, Principal
-from treewarden.service.database.tables import (
-    audit,
-    blob,
-    data_table,
-    model,
-    model_version,
-    proposal,
-)
+from treewarden.service.database.run_tables import audit, proposal
+from treewarden.service.database.tables import blob, data_table, model, model_version
 from treewarden.service.errors import ConflictError, ForbiddenError, NotFoundError, ServiceError
 from treewarden.service.ids import new_id
 from treewarden.service.ledger.log import record
@@ -30,8 +24,7 @@ from treewarden.service.schemas.audits import (
     Taken,
     Taking,
 )
-from treewarden.service.schemas.models import NewVersion
-from treewarden.service.schemas.tables import NewTable
+from treewarden.service.schemas.models import NewTable, NewVersion
 from treewarden.service.site import Unit
 from treewarden.service.use_cases.audits import get_audit, submit
 from treewarden.service.use_cases.blobs import check_waiting

@@ -13,16 +13,12 @@ from typing import Any
 from sqlalchemy import ColumnElement, Row, Select, delete, exists, or_, select, update
 
 from treewarden.service.auth.principal import Principal
+from treewarden.service.database.run_tables import audit, idempotency, job, mail, report
 from treewarden.service.database.tables import (
-    audit,
     blob,
     data_table,
-    idempotency,
-    job,
-    mail,
     model_version,
     organisation,
-    report,
     session,
     sign_in_failure,
 )

@@ -13,17 +13,8 @@ from sqlalchemy import ColumnElement, Row, Select, and_, case, func, select
 from treewarden.reports.document import parts
 from treewarden.reports.document.document import Document
 from treewarden.service.auth.principal import Permission, Principal
-from treewarden.service.database.tables import (
-    account,
-    audit,
-    blob,
-    data_table,
-    finding,
-    job,
-    model,
-    model_version,
-    report,
-)
+from treewarden.service.database.run_tables import audit, finding, job, report
+from treewarden.service.database.tables import account, blob, data_table, model, model_version
 from treewarden.service.errors import ConflictError, InvalidError, NotFoundError
 from treewarden.service.schemas.audits import (
     Audit,

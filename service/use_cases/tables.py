@@ -23,7 +23,7 @@ from treewarden.service.errors import ConflictError, ForbiddenError, NotFoundErr
 from treewarden.service.ids import new_id
 from treewarden.service.ledger.log import record
 from treewarden.service.schemas.base import Page, PageRequest
-from treewarden.service.schemas.tables import ColumnOf, NewShare, NewTable, Share, TrainingTable
+from treewarden.service.schemas.models import ColumnOf, NewShare, NewTable, Share, TrainingTable
 from treewarden.service.settings import Settings
 from treewarden.service.site import Unit
 from treewarden.service.use_cases.accounts.attempts import was_added

@@ -25,8 +25,7 @@ from treewarden.service.errors import (
 )
 from treewarden.service.ids import new_id
 from treewarden.service.ledger.events import Event, emit
-from treewarden.service.ledger.log import record
-from treewarden.service.ledger.seals import is_sealed, seal_of
+from treewarden.service.ledger.log import is_sealed, record, seal_of
 from treewarden.service.schemas.base import Page, PageRequest
 from treewarden.service.schemas.policies import Deciding, Imported, NewWaiver, Sort, Waiver
 from treewarden.service.site import Unit

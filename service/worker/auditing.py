@@ -1,36 +1,47 @@
-"""The audit or repair of an order: what ``treewarden audit`` and ``repair`` do, told as an entry and as reports."""
+"""The audit or repair of an order: what ``treewarden audit`` and ``repair`` do, told as an entry and as reports.
+
+A repair tells each change with what it costs, and keeps the files that pass.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import UTC, date, datetime
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, Literal
 
 import treewarden
 from treewarden.audit.knowledge.knowledge import read_knowledge
 from treewarden.audit.progress import Step
 from treewarden.audit.result import Audit
-from treewarden.jobs.audit_inputs import Request, read_subject
+from treewarden.jobs.audit_inputs import AuditInputs, Request, read_subject
 from treewarden.jobs.auditing import asked_of
 from treewarden.jobs.exceptions import Accepting
 from treewarden.jobs.inputs import ModelBytes
 from treewarden.jobs.inspecting import said_of
+from treewarden.jobs.repairing import published, repair_file
 from treewarden.policies.exceptions.waivers import read_waivers
 from treewarden.policies.judging.decision import Decision
 from treewarden.policies.judging.judge import advised, judge
 from treewarden.policies.pack import read_pack
-from treewarden.ppdm_models.errors import OutputError
+from treewarden.policies.repair.attempts import RepairAttempt, order
+from treewarden.policies.repair.holdout import Deadline
+from treewarden.policies.verdict import Verdict
+from treewarden.ppdm_models.errors import OutputError, RemedyError
 from treewarden.ppdm_models.files.load import open_model
 from treewarden.ppdm_models.semantics.describe import describe, leaf_entries
 from treewarden.ppdm_models.tables.read_table import read_table_bytes
 from treewarden.ppdm_models.tables.table import Table
 from treewarden.ppdm_models.tree.ensemble import Model
-from treewarden.reports.building.build import audit_document
+from treewarden.reports.building.build import audit_document, repair_document
 from treewarden.reports.building.entry import entry_of
 from treewarden.reports.building.redacted import redacted
+from treewarden.reports.building.story import repair_target
+from treewarden.reports.document.document import Attempt as AttemptPart
 from treewarden.reports.document.document import Document, Provenance
 from treewarden.reports.document.parts import File
 from treewarden.reports.document.words import counted, printable
@@ -39,8 +50,125 @@ from treewarden.service.errors import ConflictError
 from treewarden.service.use_cases.audits import audit_options
 from treewarden.service.vault.paths import open_below
 from treewarden.service.vault.sealing import opened_stream
-from treewarden.service.worker.orders import JobAnswer, JobOrder, KeptFile, PlainFile, SealedFile
-from treewarden.service.worker.repairing import Repairing, search_repairs
+from treewarden.service.worker.orders import (
+    JobAnswer,
+    JobOrder,
+    KeptFile,
+    PlainFile,
+    Proposed,
+    SealedFile,
+)
+
+MOST_FILES = 5
+"""So many of the changes that pass are kept as files, the cheapest ones."""
+MOST_PROPOSALS = 200
+SUFFIXES = {"pmml": ".pmml", "treewarden_json": ".json"}
+NO_FORMAT = (
+    "the format {} is only read here, and no format that is written says this model; "
+    "train it anew with larger leaves"
+)
+WITHHELD = "could not be audited; the full report says why, where it is kept"
+SAYS_OPTION = re.compile(r"--[a-z]")
+"""A piece of advice that names an option of the command line, which is nothing that a page has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Repairing:
+    """What a search came to: its report, every change that was tried, and the files of those that pass, by number."""
+
+    document: Document
+    proposals: tuple[Proposed, ...]
+    files: tuple[tuple[int, bytes], ...]
+
+    @property
+    def summary(self) -> dict[str, object]:
+        """What the search says of itself: what came of it, what could not be tried, how to train the model anew."""
+        repair = self.document.repair
+        assert repair is not None
+        advice = [each for each in repair.advice if not SAYS_OPTION.search(each)]
+        return {"message": repair.message, "refusals": list(repair.refusals), "advice": advice}
+
+
+def search_repairs(
+    order_: JobOrder, subject: AuditInputs, told: Provenance, step: Step
+) -> Repairing:
+    """Look for changes that pass; a model of a format that is only read is written in another one.
+
+    Raises:
+        RemedyError: no format that is written says the model.
+        TreewardenError: the model cannot be audited.
+    """
+    assert order_.model is not None
+    name, target = order_.model.name, repair_target(subject.tree)
+    if target is None:
+        raise RemedyError(name, NO_FORMAT.format(subject.tree.format))
+    wanted = target or None
+    found = repair_file(
+        subject,
+        name,
+        target=wanted,
+        step=step,
+        deadline=Deadline.after(order_.seconds),
+        every=order_.tries_all,
+    ).with_levels(subject, step)
+    document = repair_document(found.repair, told, order_.purpose)
+    attempts = sorted(found.repair.attempts, key=order)[:MOST_PROPOSALS]
+    passing = [
+        repair_attempt for repair_attempt in attempts if repair_attempt.verdict is Verdict.PASS
+    ][:MOST_FILES]
+    file_name = _repaired_name(name, wanted)
+    assert document.repair is not None
+    return Repairing(
+        document,
+        tuple(
+            _proposed(
+                part,
+                file_name if attempt in passing else "",
+                # it may quote the table, as the full report does that is kept only where that is allowed
+                part.problem if order_.is_internal or not part.problem else WITHHELD,
+            )
+            for attempt, part in zip(attempts, document.repair.attempts, strict=False)
+        ),
+        tuple(
+            (number, _file(subject, attempt, wanted))
+            for number, attempt in enumerate(attempts, start=1)
+            if attempt in passing
+        ),
+    )
+
+
+def _file(subject: AuditInputs, attempt: RepairAttempt, target: str | None) -> bytes:
+    return published(subject, attempt.proposal, target)
+
+
+def _repaired_name(name: str, target: str | None) -> str:
+    path = PurePath(name)
+    return f"{path.stem}-repaired{SUFFIXES.get(target or '', path.suffix)}"
+
+
+def _proposed(part: AttemptPart, file_name: str, problem: str) -> Proposed:
+    loss = part.loss_after
+    cost = {
+        "leaves": part.leaves_text,
+        "predictions changed": part.predictions_changed_text,
+        "training accuracy": f"{part.accuracy_after.text}, was {part.accuracy_before.text}",
+        "numbers withheld": part.numbers_withheld_text,
+        "clauses met": part.privacy.text,
+    }
+    if loss is not None and part.loss_before is not None:
+        cost["loss"] = f"{loss.text}, was {part.loss_before.text}"
+    return Proposed(
+        name=part.name,
+        title=part.title,
+        remedies=part.remedies,
+        verdict=part.verdict,
+        is_recommended=part.is_recommended,
+        cost=cost,
+        failing=part.failing,
+        problem=problem or part.not_audited,
+        file_name=file_name,
+    )
+
 
 # Opens what an order names, in the process of the job: sealed files are read into memory, and stay there.
 

@@ -24,7 +24,8 @@ from sqlalchemy import (
     update,
 )
 
-from treewarden.service.database.tables import job, organisation
+from treewarden.service.database.run_tables import job
+from treewarden.service.database.tables import organisation
 from treewarden.service.site import Unit
 from treewarden.service.use_cases.jobs import add_event
 

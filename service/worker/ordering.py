@@ -7,10 +7,9 @@ from typing import Any
 
 from sqlalchemy import Row, select
 
+from treewarden.service.database.run_tables import audit, comparison
 from treewarden.service.database.tables import (
-    audit,
     blob,
-    comparison,
     data_table,
     model,
     model_version,

@@ -10,17 +10,13 @@ from typing import Any
 from sqlalchemy import insert, select, update
 
 from treewarden.reports.document.gate import Entry
+from treewarden.service.database.run_tables import audit, comparison, finding, proposal, report
 from treewarden.service.database.tables import (
-    audit,
     blob,
-    comparison,
     contributor,
     data_table,
-    finding,
     model_version,
     organisation,
-    proposal,
-    report,
 )
 from treewarden.service.errors import UnavailableError
 from treewarden.service.ids import new_id

@@ -35,8 +35,7 @@ from treewarden.service.worker.leases import (
 )
 from treewarden.service.worker.ordering import order_of
 from treewarden.service.worker.orders import READ, JobAnswer, JobOrder, SealedFile
-from treewarden.service.worker.sandbox import ProcessLimits
-from treewarden.service.worker.starting import start_forkserver, start_process
+from treewarden.service.worker.sandbox import ProcessLimits, start_forkserver, start_process
 from treewarden.service.worker.store_results import commit, finish, say_cancelled, store
 
 # Brings the sealed files that an order names to this machine, for its process, which reaches no network.

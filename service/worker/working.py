@@ -19,7 +19,7 @@ from sqlalchemy import delete, insert, update
 
 import treewarden
 from treewarden.ppdm_models.errors import TreewardenError
-from treewarden.service.database.tables import worker
+from treewarden.service.database.run_tables import worker
 from treewarden.service.errors import UnavailableError
 from treewarden.service.ids import new_id
 from treewarden.service.site import Site

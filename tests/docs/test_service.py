@@ -33,7 +33,7 @@ def named_settings(page):
 
 
 def test_the_receiver_on_the_page_knows_what_is_genuine():
-    signing = pytest.importorskip("treewarden.service.ledger.seals")
+    signing = pytest.importorskip("treewarden.service.ledger.log")
     (receiver,) = re.findall(r"```python\n(.*?)```", WEBHOOKS, re.DOTALL)
     known: dict[str, object] = {}
     exec(receiver, known)  # noqa: S102  # our own page

@@ -29,16 +29,9 @@ from sqlalchemy import func, select
 from tests.kit.service import sites
 from tests.kit.service import work_to_do as make
 from treewarden.service.auth.principal import Principal
-from treewarden.service.database.tables import (
-    audit,
-    blob,
-    data_table,
-    finding,
-    job,
-    job_event,
-    log_entry,
-)
-from treewarden.service.database.tables import report as report_table
+from treewarden.service.database.run_tables import audit, finding, job, job_event, log_entry
+from treewarden.service.database.run_tables import report as report_table
+from treewarden.service.database.tables import blob, data_table
 from treewarden.service.errors import UnavailableError
 from treewarden.service.site import Site
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from alembic import context
 
-from treewarden.service.database.tables import METADATA
+from treewarden.service.database.run_tables import SCHEMA
 
 context.configure(
     connection=context.config.attributes["connection"],
-    target_metadata=METADATA,
+    target_metadata=SCHEMA,
     render_as_batch=True,
 )
 connection = context.config.attributes["connection"]

@@ -16,7 +16,7 @@ import structlog
 from sqlalchemy import Insert, delete, func, insert, select, text
 from sqlalchemy.exc import IntegrityError
 
-from treewarden.service.auth.tokens import digest_of
+from treewarden.service.auth.passwords import digest_of
 from treewarden.service.database.tables import sign_in_failure
 from treewarden.service.errors import ServiceError, TooManyError
 from treewarden.service.ids import new_id

@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 from sqlalchemy import ColumnElement, Row, Select, delete, func, insert, select, true, update
 
+from treewarden.service.auth.passwords import SHOWN, digest_of, new_secret
 from treewarden.service.auth.principal import ALLOWED, Permission, Principal, Role
-from treewarden.service.auth.tokens import SHOWN, digest_of, new_secret
 from treewarden.service.database.tables import account, session, token
 from treewarden.service.errors import ForbiddenError, NotFoundError, NotSignedInError
 from treewarden.service.ids import new_id

@@ -2,9 +2,9 @@
 
 from sqlalchemy import select, update
 
-from treewarden.service.database.tables import audit, release, review, waiver
-from treewarden.service.ledger.log import record
-from treewarden.service.ledger.seals import seal_of
+from treewarden.service.database.run_tables import audit
+from treewarden.service.database.tables import release, review, waiver
+from treewarden.service.ledger.log import record, seal_of
 from treewarden.service.use_cases.contradictions import seal_audit
 
 

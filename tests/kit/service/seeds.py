@@ -10,7 +10,7 @@ from sqlalchemy import insert
 from tests.kit.service import sites
 from tests.kit.service.sealing import seal_all
 from treewarden.service.auth.principal import Principal, Role
-from treewarden.service.database import tables
+from treewarden.service.database import run_tables, tables
 from treewarden.service.ids import new_id
 from treewarden.service.ledger.log import record
 
@@ -43,7 +43,7 @@ def seeded(site) -> Seeded:
 
         def add(table, **values):
             row = {"organisation_id": organisation, **values}
-            unit.connection.execute(insert(tables.METADATA.tables[table]).values(**row))
+            unit.connection.execute(insert(run_tables.SCHEMA.tables[table]).values(**row))
 
         add(
             "release",
@@ -99,7 +99,7 @@ def seeded(site) -> Seeded:
             created_at=unit.now,
         )
         unit.connection.execute(
-            insert(tables.worker).values(
+            insert(run_tables.worker).values(
                 id=new_id(),
                 name="host/1",
                 slots=1,
@@ -149,7 +149,7 @@ def _an_audit(site, who):
                 },
             ),
             (
-                tables.audit,
+                run_tables.audit,
                 {
                     "id": audit,
                     "kind": "audit",
@@ -167,7 +167,7 @@ def _an_audit(site, who):
                 },
             ),
             (
-                tables.finding,
+                run_tables.finding,
                 {
                     "id": new_id(),
                     "audit_id": audit,

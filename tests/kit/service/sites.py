@@ -17,8 +17,8 @@ from fastapi.testclient import TestClient
 from sqlalchemy import create_engine, insert, text
 from sqlalchemy.pool import NullPool
 
+from treewarden.service.auth.passwords import SHOWN, digest_of, new_secret
 from treewarden.service.auth.principal import ALLOWED, Principal, Role
-from treewarden.service.auth.tokens import SHOWN, digest_of, new_secret
 from treewarden.service.database.engine import open_engine
 from treewarden.service.database.levels import upgrade
 from treewarden.service.database.tables import account, organisation, token

@@ -6,7 +6,8 @@ import pytest
 from tests.kit import office_tables
 from tests.kit.service import sites
 from tests.kit.service import work_to_do as make
-from treewarden.service.database.tables import audit, blob, data_table
+from treewarden.service.database.run_tables import audit
+from treewarden.service.database.tables import blob, data_table
 
 API = "/api/v1"
 

@@ -8,7 +8,7 @@ from sqlalchemy import func, insert, select
 
 from tests.kit.service.seeds import DIGEST, seeded
 from tests.kit.service.sites import add_account, add_organisation, make_site, open_client
-from treewarden.service.database import tables
+from treewarden.service.database import run_tables, tables
 from treewarden.service.ids import new_id
 from treewarden.service.running import PREFIX
 
@@ -101,9 +101,9 @@ def ids_of(site, seeds):
 
         return {
             "account_id": seeds.ann.account_id,
-            "audit_id": one(tables.audit),
+            "audit_id": one(run_tables.audit),
             "check_id": "c0",
-            "delivery_id": one(tables.delivery),
+            "delivery_id": one(run_tables.delivery),
             "form": "html",
             "kind": "public",
             "model_id": one(tables.model),
@@ -164,5 +164,5 @@ def rows(site):
     with site.reading() as unit:
         return {
             name: unit.connection.execute(select(func.count()).select_from(table)).scalar_one()
-            for name, table in tables.METADATA.tables.items()
+            for name, table in run_tables.SCHEMA.tables.items()
         }

@@ -8,7 +8,8 @@ from sqlalchemy import select, update
 from tests.kit.service import sites
 from tests.kit.service import work_to_do as make
 from tests.treewarden.conftest import written as written_files
-from treewarden.service.database.tables import blob, data_table, proposal
+from treewarden.service.database.run_tables import proposal
+from treewarden.service.database.tables import blob, data_table
 from treewarden.service.use_cases.retention import sweep
 
 API = "/api/v1"

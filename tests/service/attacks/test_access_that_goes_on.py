@@ -7,8 +7,7 @@ from sqlalchemy import insert, select, update
 
 from tests.kit.service import sites
 from tests.kit.service.accounts import HERE, browser, owner, sign_in
-from treewarden.service.auth.passwords import random_hash_of
-from treewarden.service.auth.tokens import digest_of
+from treewarden.service.auth.passwords import digest_of, random_hash_of
 from treewarden.service.database.tables import account, organisation, session
 from treewarden.service.running import PREFIX
 

@@ -11,7 +11,7 @@ from sqlalchemy import delete, insert, select, text, update
 from tests.kit.service import sites
 from treewarden.cli import cli
 from treewarden.ppdm_models.errors import TreewardenError
-from treewarden.service.database.tables import delivery, log_entry, log_head, webhook
+from treewarden.service.database.run_tables import delivery, log_entry, log_head, webhook
 from treewarden.service.errors import SetupError
 from treewarden.service.ids import new_id
 from treewarden.service.ledger.events import Event

@@ -11,16 +11,15 @@ from sqlalchemy import func, insert, select, text, update
 from tests.kit.service import sites
 from tests.kit.service import work_to_do as make
 from treewarden.service.auth.principal import Principal
-from treewarden.service.database.tables import (
+from treewarden.service.database.run_tables import (
     audit,
     delivery,
     finding,
     log_entry,
     log_head,
-    release,
-    waiver,
     webhook,
 )
+from treewarden.service.database.tables import release, waiver
 from treewarden.service.database.tables import review as reviews
 from treewarden.service.errors import ConflictError
 from treewarden.service.ids import new_id

@@ -6,7 +6,7 @@ import pytest
 
 from tests.kit.service import sites
 from tests.kit.service import work_to_do as make
-from treewarden.service.database.tables import audit
+from treewarden.service.database.run_tables import audit
 
 API = "/api/v1"
 PURE, OTHERS = {"north": (120, 0), "south": (70, 50)}, {"north": (60, 60), "south": (70, 50)}

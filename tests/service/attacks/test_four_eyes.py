@@ -11,7 +11,8 @@ from tests.kit.service import work_to_do as make
 from tests.kit.service.sealing import seal_all
 from tests.kit.service.tables import digest, put
 from tests.service.worker.test_fencing import REPAIRED, claimed
-from treewarden.service.database.tables import audit, review
+from treewarden.service.database.run_tables import audit
+from treewarden.service.database.tables import review
 from treewarden.service.errors import ForbiddenError
 from treewarden.service.ids import new_id
 from treewarden.service.schemas.audits import NewAudit, Taking

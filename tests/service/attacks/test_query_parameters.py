@@ -11,7 +11,8 @@ from tests.kit.service import sites
 from tests.kit.service import work_to_do as make
 from tests.kit.service.seeds import Seeded, seeded
 from tests.kit.service.tables import digest
-from treewarden.service.database.tables import audit, model, release, waiver
+from treewarden.service.database.run_tables import audit
+from treewarden.service.database.tables import model, release, waiver
 from treewarden.service.ids import new_id
 from treewarden.service.running import PREFIX
 

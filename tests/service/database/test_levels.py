@@ -11,7 +11,8 @@ from treewarden.service.database.migrations.freeze import (
     current_statements,
     frozen_statements,
 )
-from treewarden.service.database.tables import METADATA, log_entry, waiver
+from treewarden.service.database.run_tables import SCHEMA, log_entry
+from treewarden.service.database.tables import waiver
 from treewarden.service.errors import SetupError
 from treewarden.service.ids import new_id
 from treewarden.service.ledger.log import record
@@ -20,7 +21,7 @@ from treewarden.service.ledger.log import record
 def test_the_steps_lead_to_what_the_tables_say(site):
     with site.engine.connect() as connection:
         context = MigrationContext.configure(connection)
-        assert compare_metadata(context, METADATA) == []
+        assert compare_metadata(context, SCHEMA) == []
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)

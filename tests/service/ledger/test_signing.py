@@ -1,6 +1,6 @@
 import pytest
 
-from treewarden.service.ledger.seals import signature, verify_signature
+from treewarden.service.ledger.log import signature, verify_signature
 
 SECRET, BODY, AT = "twh_secret", b'{"event": "ping"}', 1_700_000_000
 

@@ -9,17 +9,8 @@ from tests.kit.service import work_to_do as make
 from tests.kit.service.sealing import seal_all
 from tests.kit.service.tables import DATA, add, an_audit, rows
 from treewarden.service.database.levels import head
-from treewarden.service.database.tables import (
-    METADATA,
-    account,
-    audit,
-    blob,
-    data_table,
-    log_entry,
-    review,
-    session,
-    waiver,
-)
+from treewarden.service.database.run_tables import SCHEMA, audit, log_entry
+from treewarden.service.database.tables import account, blob, data_table, review, session, waiver
 from treewarden.service.errors import GoneError, SetupError
 from treewarden.service.ids import new_id
 from treewarden.service.ledger.log import record
@@ -70,7 +61,7 @@ def everything(site, but=()):
                 dict(row._mapping)
                 for row in unit.connection.execute(select(table).order_by(*table.primary_key))
             ]
-            for table in METADATA.sorted_tables
+            for table in SCHEMA.sorted_tables
             if table not in (*MOMENTARY, *but)
         }
 

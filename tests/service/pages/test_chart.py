@@ -2,8 +2,8 @@
 
 import pytest
 
-from treewarden.service.pages._chart import HIGHEST, LOWEST, POINTS, TOP, charted
 from treewarden.service.pages._rendering import environment
+from treewarden.service.pages.models import HIGHEST, LOWEST, POINTS, TOP, charted
 from treewarden.service.use_cases.model_history import Past, VersionVerdict
 
 

@@ -10,7 +10,7 @@ from tests.kit.service import sites
 from tests.kit.service.browsing import add_session
 from treewarden.service.api._requests import COOKIE
 from treewarden.service.auth.principal import Role
-from treewarden.service.pages._described import described
+from treewarden.service.pages.api import described
 from treewarden.service.running import PREFIX, application
 
 METHODS = {"get", "post", "put", "patch", "delete"}

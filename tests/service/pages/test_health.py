@@ -12,7 +12,8 @@ from sqlalchemy import text, update
 
 from tests.kit.service import sites
 from tests.kit.service.tables import DATA, add, an_audit
-from treewarden.service.database.tables import data_table, job
+from treewarden.service.database.run_tables import job
+from treewarden.service.database.tables import data_table
 from treewarden.service.errors import NotFoundError
 from treewarden.service.operations.logging import log_as_json, tell_errors
 

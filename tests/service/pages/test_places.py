@@ -6,7 +6,8 @@ from tests.kit.service import sites
 from tests.kit.service.browsing import add_session
 from tests.kit.service.seeds import seeded
 from treewarden.service.api._requests import COOKIE
-from treewarden.service.database.tables import finding, release
+from treewarden.service.database.run_tables import finding
+from treewarden.service.database.tables import release
 from treewarden.service.pages._rendering import environment, paragraphs
 from treewarden.service.schemas.audits import Finding
 from treewarden.service.use_cases.jobs import queue_job

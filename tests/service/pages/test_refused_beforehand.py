@@ -7,7 +7,8 @@ from tests.kit.service import sites
 from tests.kit.service import work_to_do as make
 from tests.kit.service.tables import digest
 from tests.service.attacks.test_four_eyes import a_release, a_waiver
-from treewarden.service.database.tables import audit, job, job_event, waiver
+from treewarden.service.database.run_tables import audit, job, job_event
+from treewarden.service.database.tables import waiver
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from sqlalchemy import text, update
 from tests.kit.service import sites
 from tests.kit.service import work_to_do as make
 from tests.kit.service.sealing import seal_all
-from treewarden.service.database.tables import audit
+from treewarden.service.database.run_tables import audit
 from treewarden.service.errors import ConflictError, NotFoundError
 from treewarden.service.schemas.audits import NewAudit
 from treewarden.service.schemas.people import LeastPack

@@ -4,7 +4,7 @@ import pytest
 from sqlalchemy import delete, text, update
 
 from tests.kit.service import sites
-from treewarden.service.database.tables import log_entry
+from treewarden.service.database.run_tables import log_entry
 from treewarden.service.ledger.log import record
 from treewarden.service.schemas.base import PageRequest
 from treewarden.service.use_cases.log import check_log, exported_csv, exported_json, list_log

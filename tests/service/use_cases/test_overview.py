@@ -6,7 +6,8 @@ from sqlalchemy import insert
 
 from tests.kit.service.sites import add_account, add_organisation
 from treewarden.service.auth.principal import Role
-from treewarden.service.database.tables import audit, blob, model, model_version, release, waiver
+from treewarden.service.database.run_tables import audit
+from treewarden.service.database.tables import blob, model, model_version, release, waiver
 from treewarden.service.ids import new_id
 from treewarden.service.use_cases.overview import overview
 

@@ -10,7 +10,8 @@ from tests.kit.service import sites
 from tests.kit.service import work_to_do as make
 from tests.kit.service.sealing import seal_all
 from treewarden.ppdm_models.errors import TreewardenError
-from treewarden.service.database.tables import audit, release, waiver
+from treewarden.service.database.run_tables import audit
+from treewarden.service.database.tables import release, waiver
 from treewarden.service.database.tables import review as reviews
 from treewarden.service.errors import ConflictError, ForbiddenError, NotFoundError, StaleError
 from treewarden.service.ids import new_id

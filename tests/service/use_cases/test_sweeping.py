@@ -8,17 +8,8 @@ import pytest
 from sqlalchemy import insert, select, update
 
 from tests.kit.service.tables import add, an_audit, ended, files, finish, put, rows
-from treewarden.service.database.tables import (
-    audit,
-    blob,
-    idempotency,
-    job,
-    log_entry,
-    organisation,
-    report,
-    session,
-    sign_in_failure,
-)
+from treewarden.service.database.run_tables import audit, idempotency, job, log_entry, report
+from treewarden.service.database.tables import blob, organisation, session, sign_in_failure
 from treewarden.service.errors import ConflictError, NotFoundError
 from treewarden.service.ids import new_id
 from treewarden.service.site import Site

@@ -5,7 +5,8 @@ from sqlalchemy import update
 
 from tests.kit.service import sites
 from tests.kit.service.tables import DATA, add, an_audit, digest, ended, files, finish, put, rows
-from treewarden.service.database.tables import blob, data_table, job
+from treewarden.service.database.run_tables import job
+from treewarden.service.database.tables import blob, data_table
 from treewarden.service.errors import (
     ConflictError,
     ForbiddenError,
@@ -14,7 +15,7 @@ from treewarden.service.errors import (
     TooLargeError,
 )
 from treewarden.service.schemas.base import PageRequest
-from treewarden.service.schemas.tables import NewShare, NewTable
+from treewarden.service.schemas.models import NewShare, NewTable
 from treewarden.service.use_cases.blobs import claim_blob
 from treewarden.service.use_cases.retention import erase_files, sweep
 from treewarden.service.use_cases.tables import (

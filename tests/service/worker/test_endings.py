@@ -8,7 +8,8 @@ from tests.kit.service import children
 from tests.kit.service import work_to_do as make
 from tests.kit.service.serving import until
 from tests.service.worker.test_fencing import begun_process, goes_in_time, gone, is_alive
-from treewarden.service.database.tables import METADATA, audit, comparison, model_version
+from treewarden.service.database.run_tables import SCHEMA, audit, comparison
+from treewarden.service.database.tables import model_version
 from treewarden.service.errors import ConflictError
 from treewarden.service.ids import new_id
 from treewarden.service.use_cases.jobs import cancel_job, list_workers, queue_job
@@ -178,7 +179,7 @@ def test_no_value_of_a_table_is_anywhere_afterwards(site, ann, capfd):
     )
     assert goes_in_time(site, odd)
     with site.reading() as unit:
-        for each in METADATA.sorted_tables:
+        for each in SCHEMA.sorted_tables:
             rows = unit.connection.execute(select(each)).all()
             assert make.CANARY not in repr(rows), each.name
     for path in site.settings.data_dir.rglob("*"):

@@ -14,18 +14,15 @@ from tests.kit.processes import wait_for_end
 from tests.kit.service import children
 from tests.kit.service import work_to_do as make
 from tests.kit.service.serving import until
-from treewarden.service.database.tables import (
+from treewarden.service.database.run_tables import (
     audit,
-    blob,
-    data_table,
     finding,
     job_event,
     log_entry,
-    model,
-    model_version,
     proposal,
     report,
 )
+from treewarden.service.database.tables import blob, data_table, model, model_version
 from treewarden.service.errors import UnavailableError
 from treewarden.service.schemas.audits import Taking
 from treewarden.service.schemas.models import NewVersion

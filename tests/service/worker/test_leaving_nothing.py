@@ -6,12 +6,12 @@ from pydantic import ValidationError
 from tests.kit.service import tables
 from tests.kit.service import work_to_do as make
 from tests.service.worker.test_fencing import goes_in_time
-from treewarden.service.database.tables import audit, blob, data_table, model_version
+from treewarden.service.database.run_tables import audit
+from treewarden.service.database.tables import blob, data_table, model_version
 from treewarden.service.errors import GoneError
 from treewarden.service.operations.backup import back_up
 from treewarden.service.schemas.audits import NewAudit
-from treewarden.service.schemas.models import NewModel, NewVersion
-from treewarden.service.schemas.tables import NewTable
+from treewarden.service.schemas.models import NewModel, NewTable, NewVersion
 from treewarden.service.use_cases.audits import submit
 from treewarden.service.use_cases.jobs import queue_job
 from treewarden.service.use_cases.models import add_version, create_model, model_file

@@ -12,7 +12,8 @@ from sqlalchemy import select, update
 from tests.kit.service import sites
 from tests.kit.service import work_to_do as make
 from tests.kit.service.receivers import SECONDS, open_dripping_receiver, write_certificate
-from treewarden.service.database.tables import account, mail
+from treewarden.service.database.run_tables import mail
+from treewarden.service.database.tables import account
 from treewarden.service.errors import ConflictError, InvalidError, SetupError, TooManyError
 from treewarden.service.ledger.events import Event
 from treewarden.service.schemas.people import NewNotices

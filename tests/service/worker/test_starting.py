@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import func, select
 
 from tests.kit.service import serving, sites
-from treewarden.service.database.tables import worker
+from treewarden.service.database.run_tables import worker
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux's")
 SECRETS = {
@@ -27,7 +27,7 @@ PROGRAM = """
 import json, os, signal, sys, time
 from multiprocessing import forkserver, resource_tracker
 from pathlib import Path
-from treewarden.service.worker.starting import start_process
+from treewarden.service.worker.sandbox import start_process
 from treewarden.service.worker import supervising
 from tests.service.worker.test_starting import tell_environment
 

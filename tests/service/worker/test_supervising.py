@@ -2,17 +2,8 @@ from sqlalchemy import select
 
 from tests.kit.service import work_to_do as make
 from tests.treewarden.conftest import written as written_files
-from treewarden.service.database.tables import (
-    audit,
-    blob,
-    data_table,
-    finding,
-    job,
-    job_event,
-    model_version,
-    proposal,
-    report,
-)
+from treewarden.service.database.run_tables import audit, finding, job, job_event, proposal, report
+from treewarden.service.database.tables import blob, data_table, model_version
 from treewarden.service.use_cases.jobs import queue_job
 
 
