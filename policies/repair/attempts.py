@@ -17,6 +17,7 @@ from treewarden.audit.result import Audit
 from treewarden.policies.judging.decision import Decision, Finding
 from treewarden.policies.remedies import NoProposal, Proposal
 from treewarden.policies.repair.holdout import Holdout
+from treewarden.policies.repair.utility import CrossValidation, UtilityName
 from treewarden.policies.rules import rules
 from treewarden.policies.verdict import Verdict
 from treewarden.ppdm_models.arrays import BoolArray, IndexArray
@@ -71,6 +72,8 @@ def unbeaten(points: Sequence[Sequence[float]]) -> list[bool]:
 # What a change to a model costs: leaves, predictions, training accuracy.
 
 Said = list[str | float | None]
+UTILITY_DECIMALS = 3
+"""Decimals by which cross-validated utilities are told apart: less is noise of the folds."""
 ROUNDED = 12
 """Decimals by which costs are told apart: sums of the same weights in another order are the same cost."""
 
@@ -84,7 +87,8 @@ class Cost:
     The accuracies are shares of the table's records, so they are training accuracies. ``numbers_withheld`` is the share
     of the class numbers that an average leaf no longer gives; a number given as a band counts half. ``sizes_withheld``
     is the share of the record counts that are gone. The losses are those expected on records held out (see
-    ``Holdout``), None where there are none.
+    ``Holdout``), None where there are none. The utilities are cross-validated, more is better, None where they cannot
+    be (see ``CrossValidation``).
     """
 
     leaves_before: int
@@ -97,6 +101,21 @@ class Cost:
     sizes_withheld: float
     loss_before: Reading | None = None
     loss_after: Reading | None = None
+    utility_before: Reading | None = None
+    utility_after: Reading | None = None
+
+    @property
+    def utility_lost(self) -> float:
+        """What of the cross-validated utility is lost, below 0 where some is won; infinite where it is no longer told.
+
+        Where none can be told, it is the training accuracy that is lost.
+        """
+        before, after = self.utility_before, self.utility_after
+        if before is None or after is None or isinstance(before, Undetermined):
+            return self.accuracy_lost
+        if isinstance(after, Undetermined):
+            return math.inf
+        return round(before.low - after.low, UTILITY_DECIMALS)
 
     @property
     def accuracy_lost(self) -> float:
@@ -113,7 +132,7 @@ class Cost:
 
     @property
     def rank(self) -> tuple[float, float, int, float, float]:
-        """The order of costs: accuracy weighs more than other predictions, then lost leaves, then withheld numbers.
+        """The order of costs: utility weighs more than other predictions, then lost leaves, then withheld numbers.
 
         Class numbers come before record counts, so that what withholds these as well always costs more. Where it
         cannot be told which predictions change, all may.
@@ -122,11 +141,15 @@ class Cost:
         changed = 1.0 if isinstance(told, Undetermined) else round(told, ROUNDED)
         withheld = round(self.numbers_withheld, ROUNDED)
         sizes = round(self.sizes_withheld, ROUNDED)
-        return (self.accuracy_lost, changed, self.leaves_lost, withheld, sizes)
+        return (self.utility_lost, changed, self.leaves_lost, withheld, sizes)
 
 
 def cost_of(
-    model: Model, people: Population, proposal: Proposal, holdout: Holdout | None = None
+    model: Model,
+    people: Population,
+    proposal: Proposal,
+    holdout: Holdout | None = None,
+    validation: CrossValidation | Undetermined | None = None,
 ) -> Cost:
     """Return what a proposal costs the people's model; ``people`` are those of the model as it is."""
     old, new = model, proposal.model
@@ -147,7 +170,17 @@ def cost_of(
         sizes_withheld=_withheld(_sized(leaves_before), _sized(leaves_after)),
         loss_before=None if holdout is None else holdout.loss(old),
         loss_after=None if holdout is None else holdout.loss(new),
+        utility_before=_utility(old, people.leaf, validation),
+        utility_after=_utility(new, moved, validation),
     )
+
+
+def _utility(
+    model: Model, leaf: IndexArray, validation: CrossValidation | Undetermined | None
+) -> Reading | None:
+    if not isinstance(validation, CrossValidation) or not isinstance(model, Tree):
+        return None
+    return validation.measure(model, leaf)
 
 
 def _leaves(model: Model) -> list[Node]:
@@ -266,7 +299,7 @@ class RepairSearch:
     It is None where the original passes already, or nothing passes; ``nearest`` is then the attempt that lacks least.
     ``advice`` is how to grow the model again, where it is a boosted one.
     ``applied`` is the recommended attempt, or the passing one that was chosen instead. ``ended`` says whether the
-    search got to its end.
+    search got to its end. ``validation`` is what the ``utility`` was measured with, or why it was not.
     """
 
     audit: Audit
@@ -279,6 +312,8 @@ class RepairSearch:
     applied: RepairAttempt | None
     ended: SearchEnd = SearchEnd.DONE
     advice: tuple[str, ...] = ()
+    utility: UtilityName = "accuracy"
+    validation: CrossValidation | Undetermined | None = None
 
     def exchanging(self, old: RepairAttempt, new: RepairAttempt) -> RepairSearch:
         """Return the same with another record of one attempt, wherever that stands."""

@@ -12,6 +12,7 @@ import numpy as np
 from treewarden.audit.population.forest import said_by
 from treewarden.audit.population.target import label_of
 from treewarden.audit.reading import Reading, Undetermined, exactly
+from treewarden.policies.repair.utility import UtilityName
 from treewarden.ppdm_models.arrays import FloatArray
 from treewarden.ppdm_models.errors import TableError
 from treewarden.ppdm_models.tables.matching import matched, target_in
@@ -133,7 +134,8 @@ class Given:
     ``taxonomies`` are hierarchies of values that remedies may merge by; ``table`` holds the records where they are to
     be published beside the tree; ``holdout`` is what the loss is measured on. ``bases`` are the widths of bands that
     numbers are given in, in records (empty: those that ``redact`` knows). ``trees_alone`` says that the changed model
-    is written in another format than the original: nothing that stands beside the trees comes along.
+    is written in another format than the original: nothing that stands beside the trees comes along. ``utility`` is
+    what changes are compared by, cross-validated where that can be told.
     """
 
     taxonomies: Taxonomies = field(default_factory=dict)
@@ -141,6 +143,7 @@ class Given:
     holdout: Holdout | None = None
     bases: tuple[int, ...] = ()
     trees_alone: bool = False
+    utility: UtilityName = "accuracy"
 
 
 # When a search has to end: a reading of a clock that whoever starts it chooses.

@@ -299,6 +299,8 @@ def _outcome(model: Model, result: Audit, decision: Decision, search: RemedySear
         applied=recommended,
         ended=search.ended,
         advice=advice(model, result, decision, attempts),
+        utility=search.trial.given.utility,
+        validation=search.validation,
     )
 
 

@@ -27,6 +27,7 @@ from treewarden.policies.repair.attempts import (
 )
 from treewarden.policies.repair.holdout import NO_LIMIT, Deadline, Given
 from treewarden.policies.repair.proposals import REDACT_FILE, Named, Proposing, RepairBase
+from treewarden.policies.repair.utility import cross_validation
 from treewarden.policies.verdict import Verdict
 from treewarden.ppdm_models.errors import TreewardenError
 from treewarden.ppdm_models.tree.ensemble import Model, trees_of
@@ -92,6 +93,7 @@ class RemedySearch:
     def __init__(self, trial: Trial) -> None:
         self.trial = trial
         self.proposing = Proposing(trial.population, trial.pack, trial.given)
+        self.validation = cross_validation(trial.model, trial.population, trial.given.utility)
         self.attempts: list[RepairAttempt] = []
         self.refusals: list[NoProposal] = []
         self.ended = SearchEnd.DONE
@@ -121,7 +123,13 @@ class RemedySearch:
             CostedProposal(
                 name,
                 proposal,
-                cost_of(trial.model, trial.population, proposal, trial.given.holdout),
+                cost_of(
+                    trial.model,
+                    trial.population,
+                    proposal,
+                    holdout=trial.given.holdout,
+                    validation=self.validation,
+                ),
             )
             for name, proposal in named
             if _has_split(proposal.model) or not _has_split(trial.model)

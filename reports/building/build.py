@@ -58,7 +58,7 @@ from treewarden.reports.document.parts import (
     Value,
     number,
 )
-from treewarden.reports.document.words import count, counted, percent, sentence
+from treewarden.reports.document.words import LOG_LOSS, count, counted, percent, sentence
 
 # The part of a repair's report that sets the model as given beside the changed one, and lists what was tried.
 
@@ -83,7 +83,38 @@ def repair_part(repair: RepairSearch) -> RepairPart:
         ),
         summary=_summary(repair),
         advice=repair.advice,
+        utility=_utility_words(repair),
     )
+
+
+UTILITY_WORDS = {"accuracy": "accuracy", "auc": "AUC", "log-loss": LOG_LOSS}
+CROSS_VALIDATED = (
+    "Changes are compared by their {}, cross-validated over five folds: the splits stay as published, and the people "
+    "of the other folds decide what each leaf predicts."
+)
+
+
+def _utility_name(repair: RepairSearch) -> str:
+    is_of_classes = repair.audit.full.evidence.task is Task.CLASSIFICATION
+    return UTILITY_WORDS[repair.utility] if is_of_classes else "explained variance"
+
+
+def _utility_words(repair: RepairSearch) -> str:
+    """Return by what the changes were compared, or why not by what is asked for."""
+    if not repair.attempts or repair.validation is None:
+        return ""
+    if isinstance(repair.validation, Undetermined):
+        why = repair.validation.reason
+        return f"Changes are compared by training accuracy, not cross-validated: {sentence(why)}"
+    return CROSS_VALIDATED.format(_utility_name(repair))
+
+
+def _utility_value(taken: Taken | None, repair: RepairSearch) -> Value | None:
+    """Return a utility as it is usually given: a log loss above 0, all else as a share."""
+    if taken is None or isinstance(taken, Undetermined) or repair.utility != "log-loss":
+        return None if taken is None else value(taken, "share")
+    loss = number(-taken.low)
+    return Value(low=loss, high=loss, text=f"{-taken.low:.3f}")
 
 
 def _title(repair: RepairSearch) -> str:
@@ -101,9 +132,17 @@ def _summary(repair: RepairSearch) -> str:
     said += f"{'passes' if passing == 1 else 'pass'}."
     said += f" {counted(left, 'more was', 'more were')} not audited." if left else ""
     if repair.recommended is not None:
-        kept = value(repair.recommended.cost.accuracy_after, "share").text
-        said += f" Recommended is {repair.recommended.name}, with a training accuracy of {kept}."
+        cost = repair.recommended.cost
+        kept = _utility_value(cost.utility_after, repair)
+        name = f"{_article(_utility_name(repair))} in cross-validation"
+        if kept is None:
+            kept, name = value(cost.accuracy_after, "share"), "a training accuracy"
+        said += f" Recommended is {repair.recommended.name}, with {name} of {kept.text}."
     return said
+
+
+def _article(name: str) -> str:
+    return f"a {name}" if name == LOG_LOSS else f"an {name}"
 
 
 def _side(title: str, audit: Audit, decision: Decision, shown: int) -> Side:
@@ -162,6 +201,9 @@ def _attempt(tried: repairs.RepairAttempt, repair: RepairSearch) -> Attempt:
         accuracy_after=value(cost.accuracy_after, "share"),
         loss_before=_loss(cost.loss_before, repair),
         loss_after=_loss(cost.loss_after, repair),
+        utility_name="" if cost.utility_after is None else _utility_name(repair),
+        utility_before=_utility_value(cost.utility_before, repair),
+        utility_after=_utility_value(cost.utility_after, repair),
         numbers_withheld=number(cost.numbers_withheld),
         numbers_withheld_text=percent(cost.numbers_withheld),
         withheld=tried.proposal.withheld,

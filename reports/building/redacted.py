@@ -234,6 +234,7 @@ def _repair(repair: Repair) -> Repair:
             "attempts": tuple(_attempt(attempt) for attempt in repair.attempts),
             "refusals": (),
             "advice": (),
+            "utility": "",
         }
     )
 
@@ -243,7 +244,7 @@ def _side(side: Side) -> Side:
 
 
 def _attempt(tried: Attempt) -> Attempt:
-    has_loss = tried.loss_before is not None
+    has_loss, has_utility = tried.loss_before is not None, tried.utility_before is not None
     return tried.model_copy(
         update={
             "title": ", then ".join(tried.remedies),
@@ -254,6 +255,8 @@ def _attempt(tried: Attempt) -> Attempt:
             "accuracy_after": _nothing(),
             "loss_before": _nothing() if has_loss else None,
             "loss_after": _nothing() if has_loss else None,
+            "utility_before": _nothing() if has_utility else None,
+            "utility_after": _nothing() if has_utility else None,
             "withheld": (),
             "problem": LEFT_OUT if tried.problem else "",
             "not_audited": LEFT_OUT if tried.not_audited else "",

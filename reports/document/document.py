@@ -208,7 +208,8 @@ class Attempt(Part):
 
     ``is_unbeaten``: no other attempt is as good in privacy and every cost, and better in one. ``is_applied``: this is
     the one that is written. The losses are null without records held out,
-    ``predictions_changed`` where the model cannot be evaluated. ``not_audited`` is why no full audit was made of it.
+    ``predictions_changed`` where the model cannot be evaluated, the utilities (``utility_name``, cross-validated) where
+    they cannot be told. ``not_audited`` is why no full audit was made of it.
     """
 
     name: Text
@@ -228,6 +229,9 @@ class Attempt(Part):
     accuracy_after: Value
     loss_before: Value | None
     loss_after: Value | None
+    utility_name: Text = ""
+    utility_before: Value | None = None
+    utility_after: Value | None = None
     numbers_withheld: Number
     numbers_withheld_text: Text
     withheld: tuple[Text, ...]
@@ -240,7 +244,7 @@ class Repair(Part):
     """What was tried to make the model pass, best first; ``after`` is the model written, else the nearest, else null.
 
     ``privacy`` is that of the model as it was given; ``summary`` says what the picture of all attempts shows.
-    ``advice`` is how to grow a boosted model again.
+    ``advice`` is how to grow a boosted model again. ``utility`` says by what the changes are compared.
     """
 
     message: Text
@@ -253,6 +257,7 @@ class Repair(Part):
     refusals: tuple[Text, ...]
     summary: Text
     advice: tuple[Text, ...] = ()
+    utility: Text = ""
 
 
 class Document(Part):

@@ -12,6 +12,8 @@ Word = Literal["PASS", "UNDETERMINED", "FAIL"]
 
 COMMAND = "treewarden "
 """What a step begins with that is a command and nothing else, to be pasted as it stands: no line may be broken."""
+LOG_LOSS = "log loss"
+"""The one utility of which less is better."""
 
 
 def is_command(step: str) -> bool:

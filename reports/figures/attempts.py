@@ -9,6 +9,7 @@ from treewarden.reports.document.words import printable, wrapped
 
 HEADINGS = ("name", "verdict", "tightest check", "accuracy", "changed", "leaves", "withheld")
 LOSS = "loss"
+CROSS_VALIDATED = "cross-validated"
 
 
 def advice_lines(repair: Repair, indent: str = "") -> Iterator[str]:
@@ -29,9 +30,14 @@ def attempt_lines(repair: Repair) -> Iterator[str]:
     given = ("as given", repair.before.verdict, repair.privacy.text, first.accuracy_before.text)
     has_accuracy = tells_accuracy(repair)
     said = [
-        (*HEADINGS, *([LOSS] if first.loss_before else [])),
+        (
+            *HEADINGS,
+            *([LOSS] if first.loss_before else []),
+            *([CROSS_VALIDATED] if first.utility_before else []),
+        ),
         (*given, "-", str(repair.before.leaves), "-")
-        + ((first.loss_before.text,) if first.loss_before else ()),
+        + ((first.loss_before.text,) if first.loss_before else ())
+        + ((first.utility_before.text,) if first.utility_before else ()),
         *(_row(attempt) for attempt in repair.attempts),
     ]
     rows = [
@@ -77,7 +83,8 @@ def _row(each: Attempt) -> tuple[str, ...]:
         str(each.leaves),
         each.numbers_withheld_text,
     )
-    return (*figures, each.loss_after.text) if each.loss_after else figures
+    loss = (each.loss_after.text,) if each.loss_after else ()
+    return (*figures, *loss, *((each.utility_after.text,) if each.utility_after else ()))
 
 
 def _mark(each: Attempt | None) -> str:

@@ -15,9 +15,10 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
-from treewarden.reports.document.document import Attempt, Repair
+from treewarden.reports.document.document import Repair
 from treewarden.reports.document.parts import Certainty, Divergence, Ensemble, Level, Number
 from treewarden.reports.document.words import Word, printable
+from treewarden.reports.figures.curve import AS_GIVEN, CurvePoint, curve_of
 
 INK = "#1f2933"
 FAINT = "#9aa5b1"
@@ -210,28 +211,31 @@ def over_trees(ensemble: Ensemble, people: Number) -> Markup | None:
 
 def tradeoff(repair: Repair) -> Markup | None:
     """Draw privacy against utility of all attempts, numbered as in their table; None where there is nothing to draw."""
-    shown = [(number, attempt) for number, attempt in enumerate(repair.attempts, start=1)]
-    shown = [(number, attempt) for number, attempt in shown if attempt.privacy.low is not None]
-    if not shown:
+    curve = curve_of(repair)
+    if not any(point.number for point in curve.points):
         return None
     with new_figure() as figure:
         axes = figure.add_subplot()
+        line = curve.line
+        if len(line) > 1:
+            at = [point.utility for point in line], [point.privacy for point in line]
+            axes.plot(*at, color=BLUE, lw=1.2, zorder=2)
         places: dict[tuple[float, float], list[str]] = {}
-        for number, each in shown:
-            at = _utility(each), _percent(each.privacy.low)
-            colour, marker = VERDICT_MARKS[each.verdict]
-            face = colour if each.is_unbeaten else PAPER
-            layer = 4 if each.is_unbeaten else 3
-            axes.plot(*at, marker, ms=8, mfc=face, mec=colour, mew=1.6, clip_on=False, zorder=layer)
-            if each.is_recommended:
-                axes.plot(*at, "o", ms=16, mfc="none", mec=INK, mew=1.2, clip_on=False)
-            places.setdefault((round(at[0], 1), round(at[1], 1)), []).append(str(number))
-        _original(axes, repair, places)
+        for point in curve.points:
+            _mark(axes, point)
+            at_place = (round(point.utility, 1), round(point.privacy, 1))
+            names = places.setdefault(
+                at_place if curve.is_percent else (point.utility, point.privacy), []
+            )
+            names.append(str(point.number) if point.number else AS_GIVEN)
         axes.axhline(100, color=INK, lw=1.2, ls=":")
-        axes.set_xlabel(_utility_words(repair))
-        axes.set_ylabel("privacy: margin of the tightest check")
+        axes.set_xlabel(f"utility: {_ascii(curve.label)}")
+        axes.set_ylabel("margin of tightest check")
         axes.xaxis.set_major_locator(MaxNLocator(5))
-        axes.xaxis.set_major_formatter(PercentFormatter(symbol=" %"))
+        if curve.is_percent:
+            axes.xaxis.set_major_formatter(PercentFormatter(decimals=1, symbol=" %"))
+        else:
+            axes.xaxis.set_major_formatter(lambda place, _: f"{-place:.3g}")
         axes.yaxis.set_major_formatter(PercentFormatter(decimals=0, symbol=" %"))
         axes.set_ylim(0, max(115.0, *(1.1 * y for _, y in places)))
         axes.margins(x=0.12)
@@ -241,16 +245,22 @@ def tradeoff(repair: Repair) -> Markup | None:
             colour, marker = VERDICT_MARKS[verdict]
             axes.plot([], [], marker, ms=8, color=colour, label=words)
         axes.plot([], [], "o", ms=8, mfc="none", mec=FAINT, label="beaten by another")
-        figure.legend(loc="outside lower center", ncols=4, handletextpad=0.1, columnspacing=1)
+        if any(point.is_chosen for point in curve.points):
+            axes.plot([], [], "o", ms=13, mfc="none", mec=INK, label="chosen")
+        figure.legend(loc="outside lower center", ncols=5, handletextpad=0.1, columnspacing=1)
         return svg(figure, "tradeoff", "Privacy against utility", repair.summary)
 
 
-def _original(axes: Axes, repair: Repair, places: dict[tuple[float, float], list[str]]) -> None:
-    if repair.privacy.low is None:
+def _mark(axes: Axes, point: CurvePoint) -> None:
+    at = point.utility, point.privacy
+    if not point.number:
+        axes.plot(*at, "s", ms=7, color=INK, clip_on=False)
         return
-    at = _utility(repair.attempts[0], before=True), _percent(repair.privacy.low)
-    axes.plot(*at, "s", ms=7, color=INK, clip_on=False)
-    places.setdefault((round(at[0], 1), round(at[1], 1)), []).insert(0, "as given")
+    colour, marker = VERDICT_MARKS[point.verdict]
+    face, layer = (colour, 4) if point.is_unbeaten else (PAPER, 3)
+    axes.plot(*at, marker, ms=8, mfc=face, mec=colour, mew=1.6, clip_on=False, zorder=layer)
+    if point.is_chosen:
+        axes.plot(*at, "o", ms=16, mfc="none", mec=INK, mew=1.2, clip_on=False)
 
 
 def _numbers(axes: Axes, places: dict[tuple[float, float], list[str]]) -> None:
@@ -288,30 +298,6 @@ def _beside(
     return found[0]
 
 
-def _utility(each: Attempt, *, before: bool = False) -> float:
-    """Return the training accuracy in per cent; where it is not known, the predictions, or else the leaves, kept."""
-    said = each.accuracy_before if before else each.accuracy_after
-    if said.low is not None:
-        return _percent(said.low)
-    if before:
-        return 100.0
-    if each.predictions_changed is not None:
-        return 100 - _percent(each.predictions_changed)
-    return 100 * each.leaves / (each.leaves + each.leaves_lost)
-
-
-def _utility_words(repair: Repair) -> str:
-    first = repair.attempts[0]
-    if first.accuracy_before.low is not None:
-        return "utility: training accuracy"
-    is_told = first.predictions_changed is not None
-    return "utility: predictions kept" if is_told else "utility: leaves kept"
-
-
-def _percent(share: Number | None) -> float:
-    return 100 * float(share or 0)
-
-
 def _bar(axes: Axes, place: float, low: Number | None, high: Number | None, colour: str) -> None:
     if isinstance(low, str) or isinstance(high, str) or low is None or high is None:
         axes.text(1, place, "not decided", va="center", fontsize=9, color=INK)
@@ -335,8 +321,12 @@ def _bar(axes: Axes, place: float, low: Number | None, high: Number | None, colo
 
 def _plain(name: str) -> str:
     """Return a name in signs that the plot's font surely has, and no longer than fits."""
-    said = name.encode("ascii", "backslashreplace").decode()
-    return printable(said if len(said) <= MOST_SIGNS else f"{said[: MOST_SIGNS - 3]}...")
+    said = _ascii(name)
+    return said if len(said) <= MOST_SIGNS else f"{said[: MOST_SIGNS - 3]}..."
+
+
+def _ascii(words: str) -> str:
+    return printable(words.encode("ascii", "backslashreplace").decode())
 
 
 def _limit(axes: Axes, at: float) -> None:

@@ -84,6 +84,7 @@ def attempts_frame(attempts: Iterable[Attempt], regrown: Iterable[Regrown] = ())
             "accuracy_before": _ends(attempt.accuracy_before)[0],
             "accuracy_after": _ends(attempt.accuracy_after)[0],
             "predictions_changed": _float(attempt.predictions_changed),
+            "utility": None if attempt.utility_after is None else _ends(attempt.utility_after)[0],
             "numbers_withheld": _float(attempt.numbers_withheld),
             "is_recommended": attempt.is_recommended,
             "is_applied": attempt.is_applied,

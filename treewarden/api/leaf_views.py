@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from treewarden.reports.document.parts import Finding
+    from treewarden.reports.figures.curve import Curve
 
 _TEXT, _NUMBER, _COUNT = pa.string(), pa.float64(), pa.int64()
 _LEAF = {
@@ -119,26 +120,30 @@ def draw_leaves(leaves: pd.DataFrame, axes: Axes | None = None) -> Axes:
     return axes
 
 
-def draw_curve(points: Sequence[tuple[float, float, str, str]], axes: Axes | None = None) -> Axes:
-    """Draw utility against privacy: points of ``(utility, privacy, verdict, name)``, those that pass joined by a line.
+def draw_curve(curve: Curve | None, axes: Axes | None = None) -> Axes:
+    """Draw utility against privacy as a report does: a line through what no other point beats, a circle for the choice.
 
-    Utility and privacy are in percent, better to the right and to the top.
+    More is better in both directions.
     """
     axes = _axes(axes)
     colours = {"PASS": (INK, "o"), "FAIL": (BAD, "X"), "UNDETERMINED": (OPEN, "D")}
-    passing = sorted(point[:2] for point in points if point[2] == "PASS")
-    if len(passing) > 1:
-        axes.plot(*zip(*passing, strict=True), color=INK, linewidth=1)
+    points, line = (curve.points, curve.line) if curve is not None else ((), [])
+    if len(line) > 1:
+        axes.plot([p.utility for p in line], [p.privacy for p in line], color=INK, linewidth=1)
     told: set[str] = set()
-    for utility, privacy, verdict, name in points:
-        colour, mark = colours[verdict]
-        label = None if verdict in told else verdict
-        axes.scatter([utility], [privacy], c=colour, marker=mark, label=label)
-        axes.annotate(
-            name, (utility, privacy), xytext=(4, 4), textcoords="offset points", fontsize=8
-        )
-        told.add(verdict)
-    axes.set_xlabel("utility, in %")
+    for point in points:
+        colour, mark = colours[point.verdict]
+        label = None if point.verdict in told else point.verdict
+        at = (point.utility, point.privacy)
+        axes.scatter([at[0]], [at[1]], c=colour, marker=mark, label=label)
+        axes.annotate(point.name, at, xytext=(4, 4), textcoords="offset points", fontsize=8)
+        if point.is_chosen:
+            axes.plot(*at, "o", markersize=14, fillstyle="none", color=INK, label="chosen")
+        told.add(point.verdict)
+    measured = curve.label if curve is not None else ""
+    is_loss = curve is not None and not curve.is_percent
+    unit = "below 0" if is_loss else "in %"
+    axes.set_xlabel(f"utility: {measured}, {unit}" if measured else "utility")
     axes.set_ylabel("weakest check met to, in %")
     axes.set_title("Utility against privacy")
     if points:

@@ -49,6 +49,7 @@ from treewarden.ppdm_models.tables.table import Table
 from treewarden.ppdm_models.tables.taxonomy import load_taxonomies
 from treewarden.reports.building.build import repair_document
 from treewarden.reports.document.document import Document, Provenance
+from treewarden.reports.figures.curve import curve_of
 from treewarden.reports.renderers import renderer
 
 if TYPE_CHECKING:
@@ -121,19 +122,12 @@ class Repair:
         return attempts_frame(told.attempts if told else (), self._offer.tried)
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the changes that were tried: how much accuracy each keeps, and how far its weakest check is met."""
+        """Draw the changes that were tried: what each is worth, and how far its weakest check is met.
+
+        These are the points of the report: cross-validated utility where it is told, else training accuracy.
+        """
         told = self._brief.repair
-        attempts = told.attempts if told else ()
-        shown = [(each.accuracy_after, each.privacy, each.verdict, each.name) for each in attempts]
-        if told and attempts:
-            before = told.before.verdict
-            shown.append((attempts[0].accuracy_before, told.privacy, before, "as given"))
-        points = [
-            (100 * float(utility.low), 100 * float(privacy.low), verdict, name)
-            for utility, privacy, verdict, name in shown
-            if utility.low is not None and privacy.low is not None
-        ]
-        return draw_curve(points, ax)
+        return draw_curve(None if told is None else curve_of(told), ax)
 
     @property
     def model_bytes(self) -> bytes | None:
@@ -284,7 +278,8 @@ def repair(
         bands: The widths of bands, in records, that numbers are given in before they are withheld.
         regrow_seconds: How long settings are looked for that grow a scikit-learn model which passes, where its nodes
             cannot be pruned to one; 0 for not at all.
-        utility: By what models that are grown anew are compared, cross-validated: "accuracy", "auc" or "log-loss".
+        utility: By what changes and models that are grown anew are compared, cross-validated: "accuracy", "auc" or
+            "log-loss".
         grow: Whether to grow a tree under the policy too (``treewarden.learn``), from a scikit-learn tree or pipeline.
         options: Further flags of ``treewarden audit``, by name; ``time_limit`` holds for all of it.
 
@@ -310,7 +305,7 @@ def repair(
     )
     table = None if holdout is None else holdout_table(holdout, request, model)
     hierarchies = load_taxonomies(tuple(Path(path) for path in _all_paths(taxonomies)))
-    task = _read_task(request, Given(hierarchies, bases=widths), table, to, step)
+    task = _read_task(request, Given(hierarchies, bases=widths, utility=measure), table, to, step)
     with on_cluster(cluster, say_of(progress), is_required=cluster_required):
         repaired = task.search(every=every, change=apply or "", tell=say_of(progress))
     if apply is not None and repaired.repair.is_needed:

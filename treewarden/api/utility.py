@@ -5,15 +5,16 @@ from __future__ import annotations
 import importlib
 import math
 import warnings
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 
 from treewarden.api.messages import ArgumentError
 from treewarden.api.training import Training, final_of
+from treewarden.policies.repair.utility import UTILITY_NAMES, UtilityName
 
-Utility = Literal["accuracy", "auc", "log-loss"]
-UTILITIES: tuple[Utility, ...] = get_args(Utility)
+Utility = UtilityName
+UTILITIES = UTILITY_NAMES
 FOLDS = 5
 
 

@@ -26,6 +26,7 @@ from treewarden.jobs.tables.sanitizing import table_beside
 from treewarden.policies.remedies._records import TableProposal
 from treewarden.policies.repair.attempts import SearchEnd
 from treewarden.policies.repair.holdout import Deadline, Given, holdout_of
+from treewarden.policies.repair.utility import UtilityName
 from treewarden.policies.verdict import Verdict
 from treewarden.ppdm_models.errors import OutputError, RemedyError
 from treewarden.ppdm_models.files.convert import MODELS
@@ -110,7 +111,7 @@ SAYS = {
     type=click.Choice(("accuracy", "auc", "log-loss")),
     default="accuracy",
     show_default=True,
-    help="How --grow measures the new tree, by cross-validation.",
+    help="What the changes, and the tree of --grow, are compared by, in cross-validation.",
 )
 @report_options("--report")
 @click.option("--waivers", type=FILE, hidden=True)
@@ -188,10 +189,10 @@ class RepairOptions:
 
 @dataclass(frozen=True, slots=True)
 class GrowthOptions:
-    """Whether a tree is grown where no change passes, and how it is measured; a field has the name of its parameter."""
+    """Whether a tree is grown where no change passes, and what all are compared by; fields are named as parameters."""
 
     grow: bool
-    utility: str
+    utility: UtilityName
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,7 +234,13 @@ class RepairRun:
         holdout = None
         if options.holdout is not None:
             holdout = holdout_of(model, read_table(options.holdout), sensitive)
-        return Given(hierarchies, table, holdout, tuple(sorted(set(options.bases))))
+        return Given(
+            hierarchies,
+            table,
+            holdout,
+            tuple(sorted(set(options.bases))),
+            utility=self.growth.utility,
+        )
 
     def search(self, subject: AuditInputs, inputs: Given) -> Repaired:
         """Look for a change that passes."""

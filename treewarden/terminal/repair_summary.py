@@ -7,11 +7,13 @@ from collections.abc import Iterator, Sequence
 from treewarden.reports.document.document import Attempt, Document, Repair
 from treewarden.reports.document.words import counted, listed, printable, wrapped
 from treewarden.reports.figures.attempts import tells_accuracy
+from treewarden.reports.figures.curve import curve_of
 from treewarden.terminal.steps import NextStep, step_lines
 from treewarden.terminal.summary import VERBOSE, check_words, few_lines, measured_text
 
 MOST_ROWS = 7
 MOST_REASONS = 3
+MOST_POINTS = 6
 
 
 def repair_lines(document: Document, model_file: str, steps: Sequence[NextStep]) -> list[str]:
@@ -56,6 +58,9 @@ def _change(document: Document, repair: Repair, applied: Attempt) -> Iterator[st
         rows.append(
             ("training accuracy", applied.accuracy_before.text, applied.accuracy_after.text)
         )
+    if applied.utility_before is not None and applied.utility_after is not None:
+        name = f"{applied.utility_name}, cross-validated"
+        rows.append((name, applied.utility_before.text, applied.utility_after.text))
     if applied.loss_before is not None and applied.loss_after is not None:
         rows.append(("loss on held-out records", applied.loss_before.text, applied.loss_after.text))
     rows.append(("predictions changed", "", applied.predictions_changed_text))
@@ -74,6 +79,25 @@ def _change(document: Document, repair: Repair, applied: Attempt) -> Iterator[st
         yield f"  {name:{widths[0]}}  {before:>{widths[1]}}  {after:>{widths[2]}}".rstrip()
 
 
+def _curve(repair: Repair) -> Iterator[str]:
+    """Yield utility against privacy in one sentence: what no other change beats, and which of it is chosen."""
+    curve = curve_of(repair)
+    line = curve.line
+    if not any(point.number for point in line):
+        return
+    shown = [point for point in line if point.is_chosen] if len(line) > MOST_POINTS else line
+    told = [
+        f"{printable(p.name)} {p.text} / {p.privacy_text}{' (chosen)' if p.is_chosen else ''}"
+        for p in shown
+    ]
+    more = f" ({len(line)} on the curve)" if len(shown) < len(line) else ""
+    yield from wrapped(f"Utility ({curve.label}) / margin of privacy{more}: {', '.join(told)}.")
+    for each in repair.attempts:
+        if each.is_applied and each.utility_after is not None and each.utility_after.low is None:
+            name = each.utility_name
+            yield from wrapped(f"The chosen change has no {name}: its leaves give a class alone.")
+
+
 def _tried(repair: Repair) -> Iterator[str]:
     """Yield how many changes were audited; without one that passes, the nearest and what it still fails."""
     yield ""
@@ -82,6 +106,7 @@ def _tried(repair: Repair) -> Iterator[str]:
     are = "passes" if passing == 1 else "pass"
     changes = counted(len(audited), "change", "changes")
     yield f"Tried {changes}: {passing} {are} ({VERBOSE} shows each)."
+    yield from _curve(repair)
     if passing:
         return
     for line in (repair.message, *repair.refusals)[:MOST_REASONS]:

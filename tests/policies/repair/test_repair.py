@@ -275,7 +275,7 @@ def test_a_change_that_costs_more_than_one_that_passes_is_not_combined_further()
 
 def test_accuracy_weighs_more_than_leaves():
     cheap = repaired(MENDABLE, LEAVES).recommended.cost
-    fewer = replace(cheap, leaves_after=1, accuracy_after=cheap.accuracy_before)
+    fewer = replace(cheap, leaves_after=1, utility_after=cheap.utility_before)
     assert fewer.rank < cheap.rank
 
 

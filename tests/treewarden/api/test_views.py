@@ -1,6 +1,7 @@
 """Leaves as a table, pictures of audits and repairs, two audits side by side, and errors that name arguments."""
 
 import matplotlib as mpl
+import numpy as np
 import pytest
 from matplotlib.figure import Figure
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
@@ -9,6 +10,7 @@ import treewarden as tw
 from tests.treewarden.api.conftest import people
 from treewarden.api.keywords import with_keywords
 from treewarden.api.leaf_views import draw_curve
+from treewarden.reports.figures.curve import Curve, CurvePoint
 
 FRAME = people()
 QUICK = {"sensitive": "ill", "worlds_budget": 1, "jobs": 1}
@@ -78,10 +80,15 @@ def test_a_repair_shows_what_each_change_costs():
     assert {"as given", "prune_apt"} <= {text.get_text() for text in axes.texts}
 
 
-def test_a_curve_joins_what_passes():
-    axes = draw_curve([(90, 40, "FAIL", "a"), (80, 100, "PASS", "b"), (70, 100, "PASS", "c")])
-    assert [line.get_xdata().tolist() for line in axes.lines] == [[70, 80]]
-    assert {text.get_text() for text in axes.texts} == {"a", "b", "c"}
+def test_a_curve_joins_what_no_other_point_beats_and_circles_the_choice():
+    points = (
+        CurvePoint(0, "as given", 90, "90 %", 40, "40 %", "FAIL", is_on_curve=True),
+        CurvePoint(1, "b", 80, "80 %", 100, "100 %", "PASS", is_on_curve=True, is_chosen=True),
+        CurvePoint(2, "c", 70, "70 %", 100, "100 %", "PASS"),
+    )
+    axes = draw_curve(Curve(points, "accuracy, cross-validated", is_percent=True))
+    assert [np.ravel(line.get_xdata()).tolist() for line in axes.lines] == [[80, 90], [80]]
+    assert {text.get_text() for text in axes.texts} == {"as given", "b", "c"}
 
 
 def test_flags_are_called_by_their_arguments():

@@ -1,0 +1,124 @@
+"""Utility against privacy: the points that a report draws, a terminal names and a notebook plots of one repair."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from treewarden.reports.document.document import Attempt, Repair
+from treewarden.reports.document.parts import Number
+from treewarden.reports.document.words import LOG_LOSS, Word
+
+AS_GIVEN = "as given"
+
+
+@dataclass(frozen=True, slots=True)
+class CurvePoint:
+    """One change (or the model as given, ``number`` 0): more is better in both, privacy in per cent of the limit.
+
+    ``is_on_curve`` says that no other point has as much of both and more of one; ``text`` is its utility in words,
+    ``privacy_text`` its privacy.
+    """
+
+    number: int
+    name: str
+    utility: float
+    text: str
+    privacy: float
+    privacy_text: str
+    verdict: Word
+    is_chosen: bool = False
+    is_unbeaten: bool = False
+    is_on_curve: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """All points, the model as given first; ``label`` names the utility, in per cent unless it is a log loss."""
+
+    points: tuple[CurvePoint, ...]
+    label: str
+    is_percent: bool
+
+    @property
+    def line(self) -> list[CurvePoint]:
+        """The points on the curve, the least useful first."""
+        return sorted((p for p in self.points if p.is_on_curve), key=lambda p: p.utility)
+
+
+def curve_of(repair: Repair) -> Curve:
+    """Return the points of a repair whose privacy and utility are told; changes are numbered as in its table."""
+    attempts = repair.attempts
+    label, is_percent = _label(repair)
+    points = []
+    if attempts and repair.privacy.low is not None:
+        found = _utility(attempts[0], before=True)
+        if found is not None:
+            privacy = _percent(repair.privacy.low)
+            points.append(
+                CurvePoint(0, AS_GIVEN, *found, privacy, repair.privacy.text, repair.before.verdict)
+            )
+    for number, attempt in enumerate(attempts, start=1):
+        found = _utility(attempt)
+        if attempt.privacy.low is None or found is None:
+            continue
+        point = CurvePoint(
+            number,
+            attempt.name,
+            *found,
+            _percent(attempt.privacy.low),
+            attempt.privacy.text,
+            attempt.verdict,
+            is_chosen=attempt.is_applied or (attempt.is_recommended and not _applied(repair)),
+            is_unbeaten=attempt.is_unbeaten,
+        )
+        points.append(point)
+    marked = tuple(replace(p, is_on_curve=not any(_beats(q, p) for q in points)) for p in points)
+    return Curve(marked, label, is_percent)
+
+
+def _applied(repair: Repair) -> bool:
+    return any(attempt.is_applied for attempt in repair.attempts)
+
+
+def _beats(first: CurvePoint, second: CurvePoint) -> bool:
+    ours, theirs = (first.utility, first.privacy), (second.utility, second.privacy)
+    return ours != theirs and ours[0] >= theirs[0] and ours[1] >= theirs[1]
+
+
+def _utility(attempt: Attempt, *, before: bool = False) -> tuple[float, str] | None:
+    """Return the utility, more is better, and its words: cross-validated where told, else of the training records.
+
+    Where not even that is known, it is the share of the predictions, or else of the leaves, that is kept.
+    """
+    if attempt.utility_before is not None and attempt.utility_after is not None:
+        told = attempt.utility_before if before else attempt.utility_after
+        if told.low is None:
+            return None
+        is_loss = bool(attempt.utility_name == LOG_LOSS)
+        return (-float(told.low) if is_loss else _percent(told.low)), told.text
+    said = attempt.accuracy_before if before else attempt.accuracy_after
+    if said.low is not None:
+        return _percent(said.low), said.text
+    if before:
+        return 100.0, "100 %"
+    kept = attempt.leaves / (attempt.leaves + attempt.leaves_lost)
+    if attempt.predictions_changed is not None:
+        kept = 1 - float(attempt.predictions_changed)
+    return 100 * kept, f"{100 * kept:.1f} %"
+
+
+def _label(repair: Repair) -> tuple[str, bool]:
+    if not repair.attempts:
+        return "", True
+    first = repair.attempts[0]
+    if first.utility_before is not None:
+        name = first.utility_name
+        return f"{name}, cross-validated", name != LOG_LOSS
+    if first.accuracy_before.low is not None:
+        return "training accuracy", True
+    is_told = first.predictions_changed is not None
+    return ("predictions kept" if is_told else "leaves kept"), True
+
+
+def _percent(share: Number | None) -> float:
+    return 100 * float(share or 0)
