@@ -137,6 +137,7 @@ soundness-worlds: $(VENV)/.dev
 soundness-ensembles: $(VENV)/.dev
 	$(BIN)/python -m tests.judges.run_ensembles --cases $(or $(CASES),5000) --seed $(SEED)
 	$(BIN)/python -m tests.judges.run_inverters --seed $(SEED)
+	$(BIN)/python -m tests.judges.run_numbers --cases $(or $(CASES),5000) --seed $(SEED)
 	$(BIN)/python -m tests.judges.run_background --cases $(or $(CASES),3000) --seed $(SEED)
 
 soundness-partial: $(VENV)/.dev

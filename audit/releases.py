@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from treewarden.audit.clock import clock
 from treewarden.audit.consistent_tables.result import ConsistentTables
 from treewarden.audit.engine.time_budget import budget_of
 from treewarden.audit.evidence import NOT_RUN, SEE_NUMBERS, Enough, Evidence
@@ -251,8 +250,7 @@ def _audit_regression(
         )
         for case, numbers in zip(cases, background, strict=True)
     ]
-    seconds = clock(options.worlds_budget if options.worlds else 0.0)
-    joined = join_numbers(held, shared, seconds, request.step)
+    joined = join_numbers(held, shared, budget_of(options), request.step)
     bare = request.without_training().knowledge.model_copy(update={"split": SplitLevel.NONE})
     exposures = []
     for number, case in enumerate(cases):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from treewarden.audit.clock import clock
+from treewarden.audit.engine.time_budget import budget_of
 from treewarden.audit.evidence import SEE_NUMBERS
 from treewarden.audit.exposures import exposure_of, not_run
 from treewarden.audit.knowledge.knowledge import resolved
@@ -31,12 +31,11 @@ def audit_regression(inputs: RunInputs) -> Audit:
         knowledge = inputs.knowledge.model_copy(update={"split": SplitLevel.NONE})
     evidence = replace(inputs, knowledge=knowledge).unsolved(SEE_NUMBERS)
     background = known_numbers(knowledge, population)
-    seconds = clock(options.worlds_budget if options.worlds else 0.0)
     try:
         numbers = values_of(
             forest,
             population,
-            seconds,
+            budget_of(options),
             inputs.step,
             training=knowledge.training,
             background=background,

@@ -34,12 +34,14 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Integer reasoning over all rows of a problem. Arrays are by group, (C, m) or (C,).
+    """Integer reasoning over all rows of a problem. Arrays are by group, (C, m) or (C,); of amounts m is 1.
 
     In every table that fits, x[c, k] lies in [low, high], which is proved; tables were found that take it as far as
     [reached_low, reached_high] (where none was found, reached_low > reached_high). ``row`` is the row that a group was
     settled by, -1 where none alone did; ``how`` says by what each certain group was proved ("" elsewhere).
-    ``problem`` is why no table can fit, "" where one may. ``left`` is why something was not decided.
+    ``problem`` is why no table can fit, "" where one may. ``left`` is why something was not decided. Of amounts,
+    ``apart_low`` and ``apart_high`` (C,) are how far tables were found to go in which other groups' people have the
+    ends of each range.
     """
 
     low: IntArray
@@ -52,3 +54,5 @@ class Bounds:
     problem: str = ""
     left: tuple[str, ...] = ()
     seconds: float = 0.0
+    apart_low: IntArray | None = None
+    apart_high: IntArray | None = None

@@ -1,4 +1,7 @@
-"""Rows over whole numbers in boxes: of two classes how many of a cell have the second, of more how many have each."""
+"""Rows over whole numbers in boxes: of two classes how many of a cell have the second, of more how many have each.
+
+Of amounts it is what the people of a cell add up to.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from scipy import sparse
 
 from treewarden.audit.clock import FOREVER, Clock
 from treewarden.audit.consistent_tables.proofs.bounds import ContradictionError
-from treewarden.audit.engine.problem import IntegerCellRows, Problem
+from treewarden.audit.engine.problem import Amounts, IntegerCellRows, Problem
 from treewarden.ppdm_models.arrays import IndexArray, IntArray
 
 
@@ -20,7 +23,7 @@ class Counts:
     w is 1 for two classes, where x counts the second one, else the number of classes, and each cell's numbers add up to
     its size. ``matrix`` is (R, C w), of zeros and ones, or of how often people were drawn; ``across`` is the same the
     other way round, and ``people`` (R,) are all whom a row is about, or all draws. ``scaled`` are rows that only tables
-    found are held against, and solvers.
+    found are held against, and solvers. Of ``amounts`` w is 1, and a number is as its people's ends allow.
     """
 
     matrix: sparse.csr_array
@@ -31,6 +34,7 @@ class Counts:
     people: IntArray
     width: int
     scaled: IntegerCellRows | None = None
+    amounts: Amounts | None = None
 
     @property
     def most_often(self) -> int:
@@ -39,6 +43,9 @@ class Counts:
 
     def start(self) -> tuple[IntArray, IntArray]:
         """Return the boxes that hold whatever the rows say, (C, w) each."""
+        if self.amounts is not None:
+            ends = self.amounts.least, self.amounts.most
+            return (self.sizes * ends[0])[:, None], (self.sizes * ends[1])[:, None]
         high = np.repeat(self.sizes[:, None], self.width, axis=1)
         return np.zeros_like(high), high
 
@@ -46,7 +53,8 @@ class Counts:
         """Whether numbers (C, w) are a table that fits, checked in whole numbers."""
         total = self.matrix @ x.reshape(-1)
         is_whole = self.width == 1 or bool((x.sum(axis=1) == self.sizes).all())
-        is_inside = bool(((x >= 0) & (x <= self.sizes[:, None])).all())
+        least, most = self.start()
+        is_inside = bool(((x >= least) & (x <= most)).all())
         if self.scaled is not None and not self.scaled.fits(x.reshape(-1)):
             return False
         return is_whole and is_inside and bool(((self.low <= total) & (total <= self.high)).all())
@@ -54,17 +62,18 @@ class Counts:
 
 def counts_of(rows: Problem) -> Counts:
     """Return the rows over the numbers that they count; with two classes all are said of the second."""
-    width = 1 if rows.classes == 2 else rows.classes
+    is_of_two = rows.classes == 2
+    width = 1 if is_of_two else rows.classes
     each, people = np.diff(rows.matrix.indptr), rows.people.astype(np.int64)
     low, high = rows.low.astype(np.int64), rows.high.astype(np.int64)
     columns = rows.matrix.indices.astype(np.int64)
-    if width == 1:
+    if is_of_two:
         is_first = rows.output == 0
         low, high = (
             np.where(is_first, people - high, low),
             np.where(is_first, people - low, high),
         )
-    else:
+    elif width > 1:
         columns = columns * width + np.repeat(rows.output, each)
     shape = (len(low), len(rows.sizes) * width)
     times = rows.matrix.data.astype(np.int64)
@@ -81,19 +90,25 @@ def counts_of(rows: Problem) -> Counts:
         people=people,
         width=width,
         scaled=scaled,
+        amounts=rows.amounts,
     )
 
 
 def by_class(counts: Counts, low: IntArray, high: IntArray) -> tuple[IntArray, IntArray]:
     """Return boxes (C, w) as those of all classes, (C, m)."""
-    if counts.width > 1:
+    if counts.width > 1 or counts.amounts is not None:
         return low, high
     rest = counts.sizes[:, None]
     return np.hstack([rest - high, low]), np.hstack([rest - low, high])
 
 
 def settled_class(counts: Counts, low: IntArray, high: IntArray) -> IntArray:
-    """Return the one class that all people of a cell have in each table within boxes (C, w), -1 where none: (C,)."""
+    """Return the one class that all people of a cell have in each table within boxes (C, w), -1 where none: (C,).
+
+    Where people have amounts it is 0 of each cell of which only one sum is left.
+    """
+    if counts.amounts is not None:
+        return np.where((low == high).all(axis=1), 0, -1)
     least, _ = by_class(counts, low, high)
     is_all = (least == counts.sizes[:, None]) & (counts.sizes[:, None] > 0)
     return np.where(is_all.any(axis=1), is_all.argmax(axis=1), -1)
@@ -191,6 +206,10 @@ def opened(counts: Counts, low: IntArray, high: IntArray) -> OpenNumbers:
 # Proofs by one row at a time: what a row leaves of each of its cells, again until nothing moves.
 
 NO_ROW = -1
+MOST_LOOKS = 200
+"""So often all rows over amounts are looked at."""
+FINEST_MOVE = 30
+"""Moves of less than the span over two to that are not followed up, where amounts are real."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -203,16 +222,16 @@ class Propagated:
 
 
 def by_leaves(counts: Counts) -> Propagated:
-    """Return what rows prove that need no other: all of its people have the class, or nobody.
+    """Return what rows prove that need no other: all of its people have the class, or nobody; amounts are at an end.
 
     Raises:
         ContradictionError: two such rows contradict each other.
     """
     low, high = counts.start()
     state = _BoxState(counts, low, high)
-    is_all, is_none = counts.low >= counts.people, counts.high <= 0
-    state.raise_low(*_whole(counts, np.flatnonzero(is_all), state.high))
-    state.cut_high(*_whole(counts, np.flatnonzero(is_none), np.zeros_like(state.high)))
+    is_all, is_none = counts.low >= state.highs, counts.high <= state.lows
+    state.raise_low(*_whole(counts, np.flatnonzero(is_all), state.most))
+    state.cut_high(*_whole(counts, np.flatnonzero(is_none), state.least))
     state.add_up()
     return state.result()
 
@@ -222,7 +241,8 @@ def propagate(counts: Counts, start: Propagated, clock: Clock = FOREVER) -> Prop
 
     Of a row with ``low <= sum x <= high`` a number is at most its own least plus what ``high`` leaves above the sum of
     the least, and likewise from below; numbers of one cell add up to its size. A number that counts several times takes
-    as much of what is left for each step. Rows are looked at again only when one of their cells moved.
+    as much of what is left for each step. Rows are looked at again only when one of their cells moved; of amounts,
+    which may move ever less, only so often, and of real ones only when they moved far enough.
 
     Raises:
         ContradictionError: no table fits.
@@ -230,11 +250,25 @@ def propagate(counts: Counts, start: Propagated, clock: Clock = FOREVER) -> Prop
     state = _BoxState(counts, start.low, start.high, start.row)
     state.add_up()
     dirty = np.arange(len(counts.low))
-    while len(dirty) and not clock.is_over:
+    looks = 0
+    while len(dirty) and not clock.is_over and looks < state.most_looks:
         state.look_at(dirty)
         state.add_up()
         dirty = state.touched()
+        looks += 1
     return state.result()
+
+
+def look_once(counts: Counts, rows: IndexArray) -> tuple[IntArray, IntArray]:
+    """Return the boxes (C, w) that each of some rows leaves by itself.
+
+    Raises:
+        ContradictionError: no table fits.
+    """
+    state = _BoxState(counts, *counts.start())
+    state.look_at(rows)
+    boxes = state.result()
+    return boxes.low, boxes.high
 
 
 def _whole(
@@ -254,7 +288,13 @@ class _BoxState:
         self.low, self.high = low.reshape(-1).copy(), high.reshape(-1).copy()
         self.row = np.full(len(counts.sizes), NO_ROW, dtype=np.intp) if row is None else row.copy()
         self.seen = self.low.copy(), self.high.copy()
+        self.least, self.most = (end.reshape(-1) for end in counts.start())
         self.most_often = counts.most_often
+        self.most_looks, self.least_move = float("inf"), 1
+        if counts.amounts is not None:
+            self.most_looks = MOST_LOOKS
+            is_real = not counts.amounts.is_whole
+            self.least_move = max(counts.amounts.span >> FINEST_MOVE, 1) if is_real else 1
         self.lows = np.asarray(counts.matrix @ self.low)
         self.highs = np.asarray(counts.matrix @ self.high)
 
@@ -291,14 +331,14 @@ class _BoxState:
         owner, places, ends = owner[new], places[new], ends[new]
         np.minimum.at(self.high, places, ends)
         if self.counts.width == 1:
-            self._settled(owner, places, ends <= 0)
+            self._settled(owner, places, ends <= self.least[places])
 
     def raise_low(self, owner: IndexArray, places: IndexArray, ends: IntArray) -> None:
         """Raise the lower ends to those that some rows leave."""
         new = ends > self.low[places]
         owner, places, ends = owner[new], places[new], ends[new]
         np.maximum.at(self.low, places, ends)
-        self._settled(owner, places, ends >= self.counts.sizes[places // self.counts.width])
+        self._settled(owner, places, ends >= self.most[places])
 
     def _settled(self, owner: IndexArray, places: IndexArray, is_all: np.ndarray) -> None:
         """Write down the first row that left a cell one class."""
@@ -323,10 +363,11 @@ class _BoxState:
 
     def touched(self) -> IndexArray:
         """Bring the sums up to date; return the rows of whatever moved since the last time."""
-        moved = np.flatnonzero((self.low != self.seen[0]) | (self.high != self.seen[1]))
+        risen, cut = self.low - self.seen[0], self.seen[1] - self.high
+        moved = np.flatnonzero((risen >= self.least_move) | (cut >= self.least_move))
         owner, rows, times = weighed_entries(self.counts.across, moved)
-        np.add.at(self.lows, rows, (self.low - self.seen[0])[owner] * times)
-        np.subtract.at(self.highs, rows, (self.seen[1] - self.high)[owner] * times)
+        np.add.at(self.lows, rows, risen[owner] * times)
+        np.subtract.at(self.highs, rows, cut[owner] * times)
         for seen, now in zip(self.seen, (self.low, self.high), strict=True):
             seen[moved] = now[moved]
         is_touched = np.zeros(len(self.counts.low), dtype=bool)

@@ -8,10 +8,12 @@ from dataclasses import replace
 import numpy as np
 
 from treewarden.audit.consistent_tables.proofs.bounds import ContradictionError
+from treewarden.audit.engine.amount_tables import ReachedAmounts, by_programs, reached_from
+from treewarden.audit.engine.amount_weights import MOST_CELLS, determined, solved
+from treewarden.audit.engine.amounts import fits_nearly, hold_ranges
 from treewarden.audit.engine.bounds import Bounds, Estimate, How
 from treewarden.audit.engine.counts import (
     NO_ROW,
-    Counts,
     Propagated,
     by_class,
     by_leaves,
@@ -35,6 +37,12 @@ MORE_IS_TOLD = Undetermined(
 DECIDED = (
     "nobody was looked for who is certain by more than the cheap proofs: what they found was enough"
 )
+NO_SHARES = Undetermined("people who have amounts have no classes whose shares could be estimated")
+NOT_SOLVED = (
+    f"more than {MOST_CELLS:,} groups of people are open, too many to solve the leaves' sums for together: one leaf at "
+    "a time was looked at"
+)
+NO_TABLE = "other tables were not looked for, as none is known that fulfils the rows"
 
 
 def never(certain: IntArray) -> bool:
@@ -53,17 +61,23 @@ def reason(
 
     ``truth``, (C, m) whole numbers, is the table that the owner has: it is the first table found, if it fits. Once
     ``should_stop`` says so of who is certain, no solver is asked. Of a problem that is incomplete no other tables are
-    looked for, as whoever knows the rest may rule them out, and there is no estimate.
+    looked for, as whoever knows the rest may rule them out, and there is no estimate, which amounts never have.
     """
     began = budget.until.now()
     budget = budget.without_search() if problem.incomplete else budget
-    run = _BoundState(counts_of(problem))
+    run = _BoundState(problem)
     try:
-        run.go(truth, budget, should_stop)
+        run.settle_alone(budget)
+        if problem.amounts is None:
+            run.bound_classes(truth, budget, should_stop)
+        else:
+            run.bound_amounts(truth, budget)
     except ContradictionError as contradiction:
         run.problem = "; ".join(contradiction.says)
     bounds = run.result(budget.until.now() - began)
-    return of_part(bounds, problem.incomplete) if problem.incomplete else bounds
+    if problem.amounts is None and problem.incomplete:
+        return of_part(bounds, problem.incomplete)
+    return bounds
 
 
 def of_part(bounds: Bounds, missing: str) -> Bounds:
@@ -74,8 +88,9 @@ def of_part(bounds: Bounds, missing: str) -> Bounds:
 class _BoundState:
     """What is known so far: boxes, by what cells were settled, and the tables found."""
 
-    def __init__(self, counts: Counts) -> None:
-        self.counts = counts
+    def __init__(self, problem: Problem) -> None:
+        self.of, self.counts = problem, counts_of(problem)
+        counts = self.counts
         cells = len(counts.sizes)
         self.boxes = Propagated(*counts.start(), np.full(cells, NO_ROW, dtype=np.intp))
         self.reached = self.boxes.high + 1, self.boxes.low - 1
@@ -83,16 +98,26 @@ class _BoundState:
         self.estimate: Estimate | Undetermined = Undetermined("no estimate: no table fits")
         self.problem = ""
         self.left: tuple[str, ...] = ()
+        self.tables: ReachedAmounts | None = None
 
-    def go(self, truth: IntArray | None, budget: TimeBudget, should_stop: ShouldStop) -> None:
-        """Work through the proofs, cheap ones first.
+    def settle_alone(self, budget: TimeBudget) -> None:
+        """Take what rows prove one at a time.
+
+        Raises:
+            ContradictionError: no table fits.
+        """
+        self._settle(by_leaves(self.counts), How.LEAF)
+        self._settle(propagate(self.counts, self.boxes, budget.until), How.PROPAGATION)
+
+    def bound_classes(
+        self, truth: IntArray | None, budget: TimeBudget, should_stop: ShouldStop
+    ) -> None:
+        """Work through the proofs of how many people have each class: the estimate's certificates, then the search.
 
         Raises:
             ContradictionError: no table fits.
         """
         counts, until = self.counts, budget.until
-        self._settle(by_leaves(counts), How.LEAF)
-        self._settle(propagate(counts, self.boxes, until), How.PROPAGATION)
         estimated = estimate(counts, self.boxes, until)
         self.estimate = estimated.estimate
         self._settle(estimated.boxes, How.CERTIFICATE)
@@ -110,6 +135,48 @@ class _BoundState:
             self._settle(estimated.boxes, How.SOLVER)
             if isinstance(estimated.estimate, Estimate):
                 self.estimate = estimated.estimate
+
+    def bound_amounts(self, truth: IntArray | None, budget: TimeBudget) -> None:
+        """Work through the proofs of what people's amounts add up to: by ranges, by weights, by linear programs.
+
+        Raises:
+            ContradictionError: no table fits.
+        """
+        counts, until = self.counts, budget.until
+        self.estimate = NO_SHARES
+        self._settle(hold_ranges(counts, self.boxes, until), How.PROPAGATION)
+        if truth is not None and fits_nearly(counts, truth[:, 0]):
+            self.tables = reached_from(counts, truth[:, 0])
+        self.left = self._join_rows(budget)
+        self._settle(hold_ranges(counts, self.boxes, until), How.CERTIFICATE)
+        if self.tables is not None:
+            self.reached = self.tables.low[:, None], self.tables.high[:, None]
+
+    def _join_rows(self, budget: TimeBudget) -> tuple[str, ...]:
+        """Prove what all rows together say of open amounts; return what was not tried.
+
+        Raises:
+            ContradictionError: no table fits.
+        """
+        counts, is_open = self.counts, (self.boxes.low < self.boxes.high)[:, 0]
+        parts = self.of.parts
+        if len(parts) < 2 or not is_open.any():
+            return ()
+        found = solved(counts, parts, is_open)
+        if found is None:
+            return (NOT_SOLVED,)
+        boxes = determined(counts, found, self.boxes)
+        self._settle(propagate(counts, boxes, budget.until), How.CERTIFICATE)
+        if self.of.incomplete:
+            return (self.of.incomplete,)
+        if self.tables is None:
+            return (NO_TABLE,)
+        if not (self.boxes.low < self.boxes.high)[found.cells].any():
+            return ()
+        clock = budget.search_clock()
+        boxes, why = by_programs(counts, found, self.tables, self.boxes, clock)
+        self._settle(boxes, How.SOLVER)
+        return (why,) if why else ()
 
     def _settle(self, boxes: Propagated, by: How) -> None:
         """Take narrower boxes, and write down by what cells were settled that nothing settled before."""
@@ -150,4 +217,6 @@ class _BoundState:
             problem=self.problem,
             left=self.left,
             seconds=seconds,
+            apart_low=None if self.tables is None else self.tables.apart_low,
+            apart_high=None if self.tables is None else self.tables.apart_high,
         )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from treewarden.ppdm_models.arrays import IndexArray, IntArray
+from treewarden.ppdm_models.arrays import BoolArray, IndexArray, IntArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +58,33 @@ class IntegerCellRows:
                 yield weights, int(self.low[row] - there[row]), int(self.high[row] - there[row])
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class AmountRange:
+    """Of the people of the groups that ``has`` (C,) says, somebody has the amount ``low``, and somebody ``high``."""
+
+    has: BoolArray
+    low: int
+    high: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Amounts:
+    """That each person has an amount, of which x[c, 0] is the sum over a group: counted in units from 0 to ``span``.
+
+    The amount of one person of a group lies between ``least`` and ``most`` (C,). Amounts are whole numbers of units, or
+    real ones where ``is_whole`` does not hold: then all ends are rounded outwards. ``room`` is how many units rounding
+    may have moved an end of a range by, and ``margin`` a known sum.
+    """
+
+    least: IntArray
+    most: IntArray
+    span: int
+    is_whole: bool
+    ranges: tuple[AmountRange, ...] = ()
+    room: int = 0
+    margin: int = 0
+
+
 ALL_PEOPLE = -1
 """The tree of a row that is about everybody of a release; its node is the number of the release."""
 NEW_PEOPLE = -2
@@ -76,8 +103,9 @@ class Problem:
     numbers, shape (R,), proved of the number of people, or of draws; ``output`` (R,) is the class that a row counts. Of
     two classes only the second one need be counted. The origin of a row is a leaf, of ``trees`` and ``nodes`` (R,); a
     tree below 0 is ``ALL_PEOPLE``, ``NEW_PEOPLE`` or ``KNOWN_FACT``. ``scaled`` are rows over the same numbers whose
-    coefficients are others. ``incomplete`` says what is known of the groups beyond the rows, "" where nothing is: what
-    the rows prove holds, but neither an estimate nor a table that fits the rows shows what an adversary may think.
+    coefficients are others. With ``amounts`` there is one alternative, and x is what the people of a group add up to.
+    ``incomplete`` says what is known of the groups beyond the rows, "" where nothing is: what the rows prove holds,
+    but neither an estimate nor a table that fits the rows shows what an adversary may think.
     """
 
     matrix: sparse.csr_array
@@ -90,6 +118,7 @@ class Problem:
     classes: int
     scaled: IntegerCellRows | None = None
     incomplete: str = ""
+    amounts: Amounts | None = None
 
     def __post_init__(self) -> None:
         if self.matrix.shape != (len(self.low), len(self.sizes)):
@@ -101,6 +130,13 @@ class Problem:
     def people(self) -> IntArray:
         """How many people each row is about, or draws of people, shape (R,)."""
         return np.asarray(self.matrix @ self.sizes)
+
+    @property
+    def parts(self) -> IndexArray:
+        """Where the rows of each tree begin; a row that is of no tree stands for itself."""
+        is_first = np.ones(len(self.trees), dtype=bool)
+        is_first[1:] = (self.trees[1:] != self.trees[:-1]) | (self.trees[1:] < 0)
+        return np.flatnonzero(is_first)
 
 
 def breaking(rows: Problem, truth: IntArray) -> IndexArray:

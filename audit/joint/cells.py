@@ -130,8 +130,8 @@ def rows_of(
     A row over all people is what one-row reasoning needs to see that one release has somebody more than another. What
     is ``background`` of the people beside is a row for each fact.
     """
-    parts: list[_PartingRows] = []
-    totals: list[tuple[int, list[_PartingRows]]] = []
+    parts: list[PartingRows] = []
+    totals: list[tuple[int, list[PartingRows]]] = []
     for release in releases:
         parts += _leaves(release, cells)
         found = _totals(release, cells)
@@ -139,29 +139,35 @@ def rows_of(
             return found
         totals.append((release.number, found))
         parts += found
-    parts += _differences(totals, len(cells.sizes))
-    parts += _background_rows(background, cells)
-    indices = np.concatenate([part.cells(len(cells.sizes)) for part in parts])
-    lengths = np.concatenate([part.lengths(len(cells.sizes)) for part in parts])
-    ends = np.concatenate(([0], np.cumsum(lengths)))
-    times = np.concatenate([part.times_of(len(cells.sizes)) for part in parts])
-    matrix = sparse.csr_array(
-        (times, indices, ends),
-        shape=(len(lengths), len(cells.sizes)),
-    )
-    low, high, output, trees, nodes = (
-        np.concatenate([getattr(part, name) for part in parts])
-        for name in ("low", "high", "output", "trees", "nodes")
-    )
-    if (low > high).any():
+    parts += new_people_rows(totals, len(cells.sizes))
+    parts += _background_parts(background, cells)
+    if any((part.low > part.high).any() for part in parts):
         return Undetermined(OTHER_TOTALS)
     scaled = scaled_of(
         [each for release_cells in releases for each in release_cells.sums.added],
         cells.first,
         cells.sizes,
     )
+    return replace(problem_of(parts, cells, classes), scaled=scaled)
+
+
+def problem_of(parts: Sequence[PartingRows], cells: PeopleCells, classes: int) -> Problem:
+    """Return all parts' rows over the cells as one problem.
+
+    Raises:
+        ValueError: nothing can fulfil a row.
+    """
+    size = len(cells.sizes)
+    indices = np.concatenate([part.cells(size) for part in parts])
+    lengths = np.concatenate([part.lengths(size) for part in parts])
+    ends = np.concatenate(([0], np.cumsum(lengths)))
+    times = np.concatenate([part.times_of(size) for part in parts])
+    low, high, output, trees, nodes = (
+        np.concatenate([getattr(part, name) for part in parts])
+        for name in ("low", "high", "output", "trees", "nodes")
+    )
     return Problem(
-        matrix=matrix,
+        matrix=sparse.csr_array((times, indices, ends), shape=(len(lengths), size)),
         low=low,
         high=high,
         output=output,
@@ -169,12 +175,11 @@ def rows_of(
         nodes=nodes,
         sizes=cells.sizes,
         classes=classes,
-        scaled=scaled,
     )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _PartingRows:
+class PartingRows:
     """Rows that part the cells: those of one tree and class.
 
     ``place`` (C,) is each cell's row, -1 where it is in none of them; None where one row has all cells. ``times`` (C,)
@@ -210,7 +215,7 @@ class _PartingRows:
         return np.ones(len(chosen), dtype=np.int64) if self.times is None else self.times[chosen]
 
 
-def _leaves(release: ReleaseCells, cells: PeopleCells) -> list[_PartingRows]:
+def _leaves(release: ReleaseCells, cells: PeopleCells) -> list[PartingRows]:
     sums, parting_rows = release.sums, []
     order = np.lexsort((sums.nodes, sums.output, sums.trees))
     keys = np.stack((sums.trees[order], sums.output[order]))
@@ -221,7 +226,7 @@ def _leaves(release: ReleaseCells, cells: PeopleCells) -> list[_PartingRows]:
         stopped = release.stops[tree][cells.first]
         times = None if release.draws is None else release.draws[tree][cells.first]
         parting_rows.append(
-            _PartingRows(
+            PartingRows(
                 low=sums.low[rows],
                 high=sums.high[rows],
                 output=sums.output[rows],
@@ -234,9 +239,9 @@ def _leaves(release: ReleaseCells, cells: PeopleCells) -> list[_PartingRows]:
     return parting_rows
 
 
-def _totals(release: ReleaseCells, cells: PeopleCells) -> list[_PartingRows] | Undetermined:
+def _totals(release: ReleaseCells, cells: PeopleCells) -> list[PartingRows] | Undetermined:
     """Return how many of all people have each class: what every tree says of it at once, unless each drew others."""
-    sums, parting_rows = release.sums, list[_PartingRows]()
+    sums, parting_rows = release.sums, list[PartingRows]()
     is_absent = release.stops[0][cells.first] < 0
     place = np.where(is_absent, -1, 0) if is_absent.any() else None
     for output in np.unique(sums.output).tolist():
@@ -254,17 +259,18 @@ def _totals(release: ReleaseCells, cells: PeopleCells) -> list[_PartingRows] | U
             )
         ends = (np.array([low]), np.array([high]), np.array([output]))
         parting_rows.append(
-            _PartingRows(*ends, np.array([ALL_PEOPLE]), np.array([release.number]), place)
+            PartingRows(*ends, np.array([ALL_PEOPLE]), np.array([release.number]), place)
         )
     return parting_rows
 
 
-def _differences(
-    totals: Sequence[tuple[int, Sequence[_PartingRows]]], size: int
-) -> list[_PartingRows]:
+def new_people_rows(
+    totals: Sequence[tuple[int, Sequence[PartingRows]]], size: int
+) -> list[PartingRows]:
     """Return how many have each class of those whom a release has and another has not, where it has all of the other's.
 
-    No leaf says this by itself, and who applies one row at a time would not see it.
+    Of numbers it is what theirs add up to. No leaf says this by itself, and who applies one row at a time would not
+    see it.
     """
     parting_rows, several = [], 1 + max(number for number, _ in totals)
     for (first, fewer), (second, more) in permutations(totals, 2):
@@ -273,16 +279,16 @@ def _differences(
             if had.output[0] == has.output[0] and place is not None:
                 ends = np.maximum(has.low - had.high, 0), has.high - had.low
                 leaf = np.array([NEW_PEOPLE]), np.array([first * several + second])
-                parting_rows.append(_PartingRows(*ends, has.output, *leaf, place))
+                parting_rows.append(PartingRows(*ends, has.output, *leaf, place))
     return parting_rows
 
 
-def _background_rows(background: KnownRows | None, cells: PeopleCells) -> list[_PartingRows]:
+def _background_parts(background: KnownRows | None, cells: PeopleCells) -> list[PartingRows]:
     """Return what is known of some cells from elsewhere; facts never part a cell."""
     if background is None:
         return []
     return [
-        _PartingRows(
+        PartingRows(
             low=background.low[[fact]],
             high=background.high[[fact]],
             output=background.output[[fact]],

@@ -196,7 +196,7 @@ def _parts(
     found, first = [], 0
     for number, (release_view, leaf_sums) in enumerate(zip(releases, sums, strict=True)):
         places, order = shared.places[number], shared.orders[number]
-        stops = _lifted(release_view.forest.stops, places)
+        stops = lifted(release_view.forest.stops, places)
         told = _reordered(leaf_sums, order, release_view)
         told = replace(told, added=tuple(_of_groups(one, places) for one in told.added))
         parts = [ReleaseCells(stops, told, first, number)]
@@ -216,7 +216,7 @@ def _parts(
     return found
 
 
-def _lifted(stops: IndexArray, places: IndexArray) -> IndexArray:
+def lifted(stops: IndexArray, places: IndexArray) -> IndexArray:
     """Return where groups stop, from where profiles do; -1 where a group is not held."""
     return np.where(places < 0, -1, stops[:, np.maximum(places, 0)])
 

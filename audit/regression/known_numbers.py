@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from treewarden.audit.engine.problem import KNOWN_FACT
 from treewarden.audit.facts.kinds import known_people
 from treewarden.audit.facts.rows import TRUTH_TOLERANCE_SHARE, DroppedRow
 from treewarden.audit.joint.cells import PeopleCells
 from treewarden.audit.knowledge.knowledge import FACT, Knowledge
 from treewarden.audit.population.population import Population
 from treewarden.audit.reading import Undetermined
-from treewarden.audit.regression.rows import ValueRows, rows_between, together
+from treewarden.audit.regression.rows import NumberRows, part_of
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 
 NOT_SURE_WHO = (
@@ -76,25 +77,20 @@ def parts_of(facts: Sequence[KnownNumbers]) -> IndexArray | None:
     return np.unique(packed, axis=1, return_inverse=True)[1].reshape(-1).astype(np.intp)
 
 
-def with_known(
-    rows: ValueRows, facts: Sequence[KnownNumbers], cells: PeopleCells, largest: float
-) -> ValueRows:
+def with_known(rows: NumberRows, facts: Sequence[KnownNumbers]) -> NumberRows:
     """Return rows with one for each known number of one person alone; facts never part a cell.
 
     Of those who are not alone nothing is added: that one of several people has a number is no row.
     """
-    people = cells.sizes.astype(np.float64)
-    one = np.zeros(len(people)), np.full(len(people), rows.scale.most)
-    added = []
+    added, number = [], 0
     for part in facts:
-        inside = part.inside[:, cells.first]
-        for fact in np.flatnonzero(inside @ people == 1.0).tolist():
-            ends = part.values[[fact]], part.values[[fact]]
-            place = np.where(inside[fact], 0, -1)[None, :]
-            added.append(rows_between(place, *ends, people, one, rows.scale, largest))
-    if not added:
-        return rows
-    return replace(together([rows, *added]), leaf_places=len(rows.place))
+        inside = part.inside[:, rows.cells.first]
+        for fact in np.flatnonzero(inside @ rows.cells.sizes == 1).tolist():
+            values, place = part.values[[fact]], np.where(inside[fact], 0, -1)
+            origin = np.array([KNOWN_FACT]), np.array([number])
+            added.append(part_of(place, (values, values), *origin, rows.cells, rows.scale))
+            number += 1
+    return replace(rows, parts=(*rows.parts, *added))
 
 
 def are_of_one(facts: Sequence[KnownNumbers], cells: PeopleCells) -> bool:

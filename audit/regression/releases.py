@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import permutations
 
 import numpy as np
 
-from treewarden.audit.clock import Clock, clock
+from treewarden.audit.engine.problem import ALL_PEOPLE, NEW_PEOPLE, AmountRange
+from treewarden.audit.engine.time_budget import TimeBudget
 from treewarden.audit.inverters import ValueSums
-from treewarden.audit.joint.cells import PeopleCells, cells_of
+from treewarden.audit.joint.cells import PartingRows, PeopleCells, cells_of, new_people_rows
+from treewarden.audit.joint.releases import lifted
 from treewarden.audit.joint.result import Released
 from treewarden.audit.of_releases import of_release
 from treewarden.audit.population.forest import Forest
@@ -35,10 +36,10 @@ from treewarden.audit.regression.known_numbers import (
 from treewarden.audit.regression.result import EXACT_SHARE, ValueBounds
 from treewarden.audit.regression.rows import (
     ROUNDING,
+    NumberRows,
     Scale,
-    UnitRange,
-    ValueRows,
-    rows_between,
+    amounts_of,
+    part_of,
     rows_of,
     scale_of,
     together,
@@ -80,9 +81,9 @@ class AllNumbers:
 
 
 def join_numbers(
-    held: Sequence[HeldNumbers], shared: KnownGroups, until: Clock, step: Step = silent
+    held: Sequence[HeldNumbers], shared: KnownGroups, budget: TimeBudget, step: Step = silent
 ) -> AllNumbers | Undetermined:
-    """Return what several releases prove together, or why that is not known; other tables are looked for ``until``.
+    """Return what several releases prove together, or why that is not known; ``budget`` is as of ``values_of``.
 
     Whoever holds them knows who is in which, and the range and the step of each table's values.
     """
@@ -98,13 +99,13 @@ def join_numbers(
             found = sums_with_rows(one.forest, one.population, one.training, len(one.forest.trees))
         if isinstance(found, Undetermined):
             return Undetermined(of_release(name, found.reason))
-        sums.append(found[2])
+        sums.append(found[0])
     with step("reasoning over the leaves of all releases"):
-        found_all = _joined(held, shared, numbers, sums, until)
+        found_all = _joined(held, shared, numbers, sums, budget)
     if isinstance(found_all, Undetermined):
         return found_all
     with step("reasoning over what each release adds"):
-        told = tuple(_disclosed_by_release(held, shared, sums, found_all.bounds))
+        told = tuple(_disclosed_by_release(held, shared, sums, found_all.bounds, budget))
     return replace(found_all, bounds=replace(found_all.bounds, releases=told))
 
 
@@ -113,58 +114,80 @@ def _joined(
     shared: KnownGroups,
     numbers: TargetNumbers,
     sums: Sequence[ValueSums],
-    until: Clock,
+    budget: TimeBudget,
 ) -> AllNumbers | Undetermined:
-    stops = [_lifted(shared, number, held_numbers) for number, held_numbers in enumerate(held)]
     facts = [
         held_numbers.background.of_groups(places)
         for held_numbers, places in zip(held, shared.places, strict=True)
         if held_numbers.background is not None
     ]
-    cells = cells_of(np.concatenate(stops), shared.counts, parts=parts_of(facts))
-    scale = scale_of(numbers)
-    largest = max(abs(numbers.low), abs(numbers.high))
-    parts = [
-        _in_range(
-            rows_of(_of_groups(value_sums, shared, number), where, cells, scale, largest),
-            held_numbers,
-            has,
-        )
-        for number, (held_numbers, value_sums, where, has) in enumerate(
-            zip(held, sums, stops, _holders(shared, cells), strict=True)
-        )
-    ]
-    totals = _totals(sums, shared, cells)
-    if isinstance(totals, Undetermined):
-        return totals
-    of_some = [*totals, *_differences(totals)]
-    extra = [_row(total, parts[0], scale, largest) for total in of_some]
-    rows = with_known(together([*parts, *extra]), facts, cells, largest)
-    problem = problem_with(rows, numbers, cells)
+    rows = _rows(held, shared, numbers, sums, parts_of(facts))
+    if isinstance(rows, Undetermined):
+        return rows
+    rows = with_known(rows, facts)
+    problem = problem_with(rows, numbers)
     if problem:
         return Undetermined(problem)
-    is_one_step = all(_step(held_numbers) == numbers.step for held_numbers in held)
+    is_one_step = all(_numbers(held_numbers).step == numbers.step for held_numbers in held)
     left: tuple[str, ...] = () if is_one_step else (OTHER_STEPS,)
-    left += () if are_of_one(facts, cells) else (NOT_SURE_WHO,)
+    left += () if are_of_one(facts, rows.cells) else (NOT_SURE_WHO,)
     is_all = all(value_sums.is_all for value_sums in sums) and not left
-    bounds = bounds_of(rows, cells, numbers, shared.counts, until, is_all=is_all, left=left)
-    leaves = sum(len(value_sums.low) for value_sums in sums)
+    bounds = bounds_of(rows, numbers, shared.counts, budget, is_all=is_all, left=left)
+    if isinstance(bounds, Undetermined):
+        return bounds
     bounds = replace(
         bounds,
-        leaves=leaves,
-        recovered=int(rows.are_exact[:leaves].sum()),
+        leaves=sum(len(value_sums.low) for value_sums in sums),
+        recovered=_recovered(rows),
         said=tuple(
             of_release(name, each)
             for name, value_sums in zip(shared.names, sums, strict=True)
             for each in value_sums.said
         ),
-        differences=tuple(
-            _in_words(total, row, shared, numbers)
-            for total, row in zip(of_some, extra, strict=True)
-            if total.fewer >= 0
-        ),
+        differences=_differences(rows, shared, numbers),
     )
     return AllNumbers(bounds, shared, tuple(sums))
+
+
+def _rows(
+    held: Sequence[HeldNumbers],
+    shared: KnownGroups,
+    numbers: TargetNumbers,
+    sums: Sequence[ValueSums],
+    parts: IndexArray | None,
+) -> NumberRows | Undetermined:
+    """Return what the leaves of all releases say, and their totals, over the groups of people."""
+    stops = [
+        lifted(one.forest.stops, places) for one, places in zip(held, shared.places, strict=True)
+    ]
+    cells = cells_of(np.concatenate(stops), shared.counts, parts=parts)
+    scale = scale_of(numbers, int(cells.sizes.sum()))
+    found, first = [], 0
+    for number, (one, value_sums, where) in enumerate(zip(held, sums, stops, strict=True)):
+        rows = rows_of(_of_groups(value_sums, shared, number), where, cells, scale, first)
+        found.append(_in_range(rows, one, shared.places[number][cells.first] >= 0))
+        first += len(one.forest.trees)
+    totals = []
+    for number, (value_sums, places) in enumerate(zip(sums, shared.places, strict=True)):
+        total = _total(value_sums, places, cells, scale, number)
+        if (total.low > total.high).any():
+            return Undetermined(f"{shared.names[number]}: {NO_TOTAL}")
+        totals.append((number, [total]))
+    of_some = [total for _, each in totals for total in each]
+    of_some += new_people_rows(totals, len(cells.sizes))
+    rows = together(found)
+    return replace(rows, parts=(*rows.parts, *of_some))
+
+
+def _recovered(rows: NumberRows) -> int:
+    """Return of how many leaves the sum is told but for rounding."""
+    sizes, found = rows.cells.sizes, 0
+    for part in rows.parts:
+        if part.place is not None and part.trees[0] >= 0:
+            there = part.place >= 0
+            people = np.bincount(part.place[there], sizes[there], len(part.low))
+            found += int(rows.is_exact(part.low, part.high, people).sum())
+    return found
 
 
 def _disclosed_by_release(
@@ -172,14 +195,18 @@ def _disclosed_by_release(
     shared: KnownGroups,
     sums: Sequence[ValueSums],
     found: ValueBounds,
+    budget: TimeBudget,
 ) -> Iterator[Released]:
     """Yield what each release adds; only of all of them together are other tables looked for."""
     for number, held_numbers in enumerate(held):
-        alone = _exact((held_numbers,), shared.part(number, number + 1), sums[number : number + 1])
+        own = slice(number, number + 1)
+        alone = _exact(held[own], shared.part(number, number + 1), sums[own], budget)
         so_far: float | None = found.exact
         if number < len(held) - 1:
             end = number + 1
-            so_far = _exact(held[:end], shared.part(0, end), sums[:end]) if number else alone
+            so_far = alone
+            if number:
+                so_far = _exact(held[:end], shared.part(0, end), sums[:end], budget)
         yield Released(
             shared.names[number],
             len(held_numbers.forest.trees),
@@ -190,34 +217,16 @@ def _disclosed_by_release(
 
 
 def _exact(
-    held: Sequence[HeldNumbers], shared: KnownGroups, sums: Sequence[ValueSums]
+    held: Sequence[HeldNumbers],
+    shared: KnownGroups,
+    sums: Sequence[ValueSums],
+    budget: TimeBudget,
 ) -> float | None:
     """Return how many people's numbers some releases determine; None where they contradict each other."""
     numbers = shared.numbers
     assert not isinstance(numbers, Undetermined)
-    found = _joined(held, shared, numbers, sums, clock(0))
+    found = _joined(held, shared, numbers, sums, budget.without_search())
     return None if isinstance(found, Undetermined) else found.bounds.exact
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Total:
-    """The sum over the cells that ``has`` (C,) says: all of a release, or whom it has and ``fewer`` has not."""
-
-    release: int
-    has: BoolArray
-    low: float
-    high: float
-    fewer: int = -1
-
-
-def _lifted(shared: KnownGroups, number: int, one: HeldNumbers) -> IndexArray:
-    places = shared.places[number]
-    return np.where(places < 0, -1, one.forest.stops[:, np.maximum(places, 0)])
-
-
-def _holders(shared: KnownGroups, cells: PeopleCells) -> list[BoolArray]:
-    """Return which cells each release holds, (C,) each."""
-    return [np.asarray(places[cells.first] >= 0) for places in shared.places]
 
 
 def _of_groups(sums: ValueSums, shared: KnownGroups, number: int) -> ValueSums:
@@ -231,72 +240,60 @@ def _of_groups(sums: ValueSums, shared: KnownGroups, number: int) -> ValueSums:
     )
 
 
-def _step(one: HeldNumbers) -> float:
+def _numbers(one: HeldNumbers) -> TargetNumbers:
     numbers = one.population.numbers
     assert not isinstance(numbers, Undetermined)
-    return numbers.step
+    return numbers
 
 
-def _in_range(rows: ValueRows, one: HeldNumbers, has: BoolArray) -> ValueRows:
+def _in_range(rows: NumberRows, one: HeldNumbers, has: BoolArray) -> NumberRows:
     """Return rows whose people have no number beyond the range of their release's table."""
-    numbers, scale = one.population.numbers, rows.scale
-    assert not isinstance(numbers, Undetermined)
+    numbers, scale, amounts = _numbers(one), rows.scale, rows.amounts
     ends = scale.to_units(np.array([numbers.low, numbers.high]), np.ones(2))
-    ends = np.rint(ends) if scale.is_whole else ends
-    low, high = ends[0] - rows.room, ends[1] + rows.room
-    return replace(
-        rows,
-        least=np.where(has, np.maximum(rows.least, low), rows.least),
-        most=np.where(has, np.minimum(rows.most, high), rows.most),
-        ranges=(UnitRange(has, float(ends[0]), float(ends[1])),),
-    )
+    low, high = np.rint(ends).astype(np.int64).tolist()
+    least = np.where(has, np.maximum(amounts.least, low - scale.room), amounts.least)
+    most = np.where(has, np.minimum(amounts.most, high + scale.room), amounts.most)
+    return replace(rows, amounts=amounts_of(least, most, scale, (AmountRange(has, low, high),)))
 
 
-def _totals(
-    sums: Sequence[ValueSums], shared: KnownGroups, cells: PeopleCells
-) -> list[_Total] | Undetermined:
-    """Return the sum over all people of each release: what every tree says of it at once."""
-    totals = []
-    for number, (value_sums, has) in enumerate(zip(sums, _holders(shared, cells), strict=True)):
-        trees = np.unique(value_sums.trees, return_inverse=True)[1].reshape(-1)
-        size = np.bincount(trees, np.maximum(np.abs(value_sums.low), np.abs(value_sums.high)))
-        room = ROUNDING * np.bincount(trees) * size
-        low = float((np.bincount(trees, value_sums.low) - room).max())
-        high = float((np.bincount(trees, value_sums.high) + room).min())
-        if low > high:
-            return Undetermined(f"{shared.names[number]}: {NO_TOTAL}")
-        totals.append(_Total(number, has, low, high))
-    return totals
+def _total(
+    sums: ValueSums, places: IndexArray, cells: PeopleCells, scale: Scale, number: int
+) -> PartingRows:
+    """Return the sum over all people of a release: what every tree says of it at once."""
+    trees = np.unique(sums.trees, return_inverse=True)[1].reshape(-1)
+    size = np.bincount(trees, np.maximum(np.abs(sums.low), np.abs(sums.high)))
+    room = ROUNDING * np.bincount(trees) * size
+    low = (np.bincount(trees, sums.low) - room).max(keepdims=True)
+    high = (np.bincount(trees, sums.high) + room).min(keepdims=True)
+    place = np.where(places[cells.first] >= 0, 0, -1)
+    origin = np.array([ALL_PEOPLE]), np.array([number])
+    return part_of(place, (low, high), *origin, cells, scale)
 
 
-def _differences(totals: Sequence[_Total]) -> Iterator[_Total]:
-    """Yield the sums over those whom one release has beyond all people of another."""
-    for fewer, total in permutations(totals, 2):
-        new = total.has & ~fewer.has
-        if new.any() and not (fewer.has & ~total.has).any():
-            room = ROUNDING * (abs(total.low) + abs(total.high) + abs(fewer.low) + abs(fewer.high))
-            ends = total.low - fewer.high - room, total.high - fewer.low + room
-            yield _Total(total.release, new, *ends, fewer.release)
+def _differences(rows: NumberRows, shared: KnownGroups, numbers: TargetNumbers) -> tuple[str, ...]:
+    """Return in sentences what the totals of two releases prove of those whom only one of them holds."""
+    said, scale = [], rows.scale
+    for part in rows.parts:
+        if part.place is None or part.trees[0] != NEW_PEOPLE:
+            continue
+        people = int(rows.cells.sizes[part.place >= 0].sum())
+        low, high = (
+            float(end[0] * scale.unit + people * scale.start) for end in (part.low, part.high)
+        )
+        fewer, more = divmod(int(part.nodes[0]), len(shared.names))
+        who, some = _in_words(low, high, people, numbers)
+        said.append(
+            f"Of {who} whom {shared.names[more]} holds and {shared.names[fewer]} does not, {some}: that is the "
+            "difference of the two releases' totals."
+        )
+    return tuple(said)
 
 
-def _row(total: _Total, like: ValueRows, scale: Scale, largest: float) -> ValueRows:
-    place = np.where(total.has, 0, -1)[None, :]
-    one = np.zeros(len(like.sizes)), np.full(len(like.sizes), scale.most)
-    ends = np.array([total.low]), np.array([total.high])
-    return rows_between(place, *ends, like.sizes, one, scale, largest)
-
-
-def _in_words(total: _Total, row: ValueRows, shared: KnownGroups, numbers: TargetNumbers) -> str:
-    """Return in a sentence what the totals of two releases prove of those whom only one of them holds."""
-    people = float(row.sizes[total.has].sum())
-    low, high = (
-        float(end[0] * row.scale.unit + people * row.scale.start) for end in (row.low, row.high)
-    )
+def _in_words(low: float, high: float, people: int, numbers: TargetNumbers) -> tuple[str, str]:
+    """Return who they are, and between which ends lies what their numbers add up to."""
     who = "the one person" if people == 1 else f"the {people:,.0f} people"
     what = "the number is" if people == 1 else "the sum of their numbers is"
     is_exact = high - low <= EXACT_SHARE * people * (numbers.high - numbers.low)
-    some = f"{(low + high) / 2:.9g}" if is_exact else f"between {low:.9g} and {high:.9g}"
-    return (
-        f"Of {who} whom {shared.names[total.release]} holds and {shared.names[total.fewer]} does not, {what} {some}: "
-        "that is the difference of the two releases' totals."
-    )
+    middle = 0.0 if low <= 0 <= high else (low + high) / 2
+    some = f"{middle:.9g}" if is_exact else f"between {low:.9g} and {high:.9g}"
+    return who, f"{what} {some}"

@@ -1,6 +1,7 @@
 """What leaves say of the sums of their people's numbers, as rows over cells of people that no leaf tells apart.
 
-All numbers are counted from the least of the range on, in units: whole where the table's values lie on a grid.
+All numbers are counted from the least of the range on, in units: whole where the table's values lie on a grid. They
+make one problem of amounts.
 """
 
 from __future__ import annotations
@@ -10,15 +11,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from treewarden.audit.engine.problem import AmountRange, Amounts, Problem
 from treewarden.audit.inverters import ValueSums
-from treewarden.audit.joint.cells import PeopleCells
+from treewarden.audit.joint.cells import PartingRows, PeopleCells, problem_of
 from treewarden.audit.population.forest import Forest, sample_in_words
 from treewarden.audit.population.population import Population
 from treewarden.audit.population.target import TargetNumbers
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.regression.printed_numbers import DOUBLE, numbers_said, rounding
 from treewarden.audit.regression.result import EXACT_SHARE
-from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
 from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble
 from treewarden.ppdm_models.tree.tree import Quality, Tree
 
@@ -26,172 +28,168 @@ ROUNDING = 2.0**-48
 """Relative rounding of our own sums and products of doubles, with room to spare."""
 DECIMALS = 10
 """Whole steps have at most nine decimals: a number that is a step away from another is told as it is written."""
-UNITS = 2**24
-"""Of a range whose values lie on no grid."""
+MOST_BITS, SUM_BITS, WHOLE_BITS = 44, 60, 52
+"""Of a range whose values lie on no grid; of the sum over all people; and of it where values do lie on one."""
+MARGIN_BITS = 24
+"""Of real numbers a known sum is taken to be off by the range over two to that at most."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scale:
-    """How numbers are counted: ``(number - start) / unit``, from 0 to ``most``; whole ones, where ``is_whole``."""
+    """How numbers are counted: ``(number - start) / unit``, from 0 to ``span``; whole ones, where ``is_whole``.
+
+    No number of the table is larger than ``largest``, either sign.
+    """
 
     start: float
     unit: float
-    most: float
+    span: int
     is_whole: bool
+    largest: float
 
-    def to_units(self, values: FloatArray, people: FloatArray) -> FloatArray:
+    @property
+    def room(self) -> int:
+        """How many units rounding may move a number by that is at an end of a range."""
+        return 0 if self.is_whole else 1 + int(np.ceil(ROUNDING * self.largest / self.unit))
+
+    @property
+    def margin(self) -> int:
+        """How many units a known sum may be off by."""
+        return 0 if self.is_whole else self.span >> MARGIN_BITS
+
+    def to_units(self, values: FloatArray, people: FloatArray | IntArray) -> FloatArray:
         """Return sums over so many people in units."""
         return (values - people * self.start) / self.unit
 
-    def back(self, units: FloatArray) -> FloatArray:
+    def back(self, units: FloatArray | IntArray) -> FloatArray:
         """Return numbers of one person from units."""
-        found = self.start + units * self.unit
+        found = np.asarray(self.start + units * self.unit, dtype=np.float64)
         return np.round(found, DECIMALS) if self.is_whole else found
 
-    def inward(self, low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return ends of whole numbers as whole numbers, where numbers are whole."""
-        return (np.ceil(low), np.floor(high)) if self.is_whole else (low, high)
+    def ends(
+        self, low: FloatArray, high: FloatArray, people: IntArray
+    ) -> tuple[IntArray, IntArray]:
+        """Return ends (R,) of sums over so many people in whole units: inwards of what is whole, else outwards."""
+        room = (1 if self.is_whole else 2) * ROUNDING * (people * self.largest)
+        most = people * float(self.span) + 1.0
+        low, high = (
+            np.clip(self.to_units(end, people), -1.0, most) for end in (low - room, high + room)
+        )
+        rounded = (
+            (np.ceil(low), np.floor(high)) if self.is_whole else (np.floor(low), np.ceil(high))
+        )
+        least, greatest = (end.astype(np.int64) for end in rounded)
+        return least, greatest
 
 
-def scale_of(numbers: TargetNumbers) -> Scale:
-    """Return how the numbers of a table are counted."""
-    span = numbers.high - numbers.low
-    if numbers.step:
-        return Scale(numbers.low, numbers.step, float(round(span / numbers.step)), is_whole=True)
-    return Scale(numbers.low, span / UNITS, float(UNITS), is_whole=False)
+def scale_of(numbers: TargetNumbers, people: int) -> Scale:
+    """Return how the numbers of a table of so many people are counted."""
+    span, largest = numbers.high - numbers.low, max(abs(numbers.low), abs(numbers.high))
+    steps = round(span / numbers.step) if numbers.step else 0
+    if steps and steps * people < 2**WHOLE_BITS:
+        return Scale(numbers.low, numbers.step, steps, is_whole=True, largest=largest)
+    bits = min(MOST_BITS, SUM_BITS - people.bit_length())
+    return Scale(numbers.low, span / 2**bits, 2**bits, is_whole=False, largest=largest)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class UnitRange:
-    """The least and the greatest number of a table, in units; somebody in the cells that ``has`` (C,) has each."""
+class NumberRows:
+    """What leaves, totals and facts say of the sums of cells' people, as parts of one problem."""
 
-    has: BoolArray
-    low: float
-    high: float
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ValueRows:
-    """Rows over cells: in every table that fits, ``low <= sum of x over a row's cells <= high``, in units.
-
-    ``place`` (T, C) says which row each cell is in, once per tree, whose rows part the cells; -1 stands for none, where
-    a release does not hold a cell's people. ``low`` and ``high`` (R,) are proved. Cells have ``sizes`` people (C,), of
-    whom each has a number between ``least`` and ``most`` (C,), both from 0 to the scale's most. Of each of the
-    ``ranges`` somebody has the least number, and somebody the greatest. The first ``leaf_places`` of ``place`` are of
-    leaves, or all of them; the others are of what is known from elsewhere.
-    """
-
-    place: IndexArray
-    low: FloatArray
-    high: FloatArray
-    sizes: FloatArray
-    least: FloatArray
-    most: FloatArray
+    parts: tuple[PartingRows, ...]
+    amounts: Amounts
+    cells: PeopleCells
     scale: Scale
-    ranges: tuple[UnitRange, ...] = ()
-    leaf_places: int | None = None
 
-    @property
-    def of_leaves(self) -> ValueRows:
-        """The rows without what is known from elsewhere, of which no cell is any more."""
-        return replace(self, place=self.place[: self.leaf_places])
+    def problem(self, incomplete: str = "") -> Problem:
+        """Return all of it as one problem.
 
-    @property
-    def room(self) -> float:
-        """What rounding may move a number by that is at an end of a range."""
-        return 0.0 if self.scale.is_whole else 1e-6
+        Raises:
+            ValueError: nothing can fulfil a row.
+        """
+        problem = problem_of(self.parts, self.cells, 1)
+        return replace(problem, amounts=self.amounts, incomplete=incomplete)
 
-    @property
-    def are_exact(self) -> BoolArray:
-        """Which rows tell their sum but for rounding, (R,)."""
-        room = 0.0 if self.scale.is_whole else EXACT_SHARE * self.scale.most
-        return np.asarray(self.high - self.low <= room * self.sums(self.sizes))
-
-    def sums(self, x: FloatArray) -> FloatArray:
-        """Return the sum over each row, (R,)."""
-        found = np.zeros(len(self.low))
-        for rows in self.place:
-            there = rows >= 0
-            found += np.bincount(rows[there], x[there], len(found))
-        return found
-
-    def are_broken_by(self, x: FloatArray) -> BoolArray:
-        """Return which rows numbers of cells (C,) do not fulfil, (R,)."""
-        total = self.sums(x)
-        return np.asarray((total < self.low) | (total > self.high))
+    def is_exact(self, low: IntArray, high: IntArray, people: IntArray) -> BoolArray:
+        """Return which rows (R,) over so many people tell their sum but for rounding."""
+        room = 0.0 if self.scale.is_whole else EXACT_SHARE * self.scale.span
+        return np.asarray(high - low <= room * people)
 
 
 def rows_of(
-    sums: ValueSums, stops: IndexArray, cells: PeopleCells, scale: Scale, largest: float
-) -> ValueRows:
+    sums: ValueSums, stops: IndexArray, cells: PeopleCells, scale: Scale, first_tree: int = 0
+) -> NumberRows:
     """Return what leaves say, of profiles that stop at ``stops`` (T, P), -1 where a tree's release lacks them.
 
-    No number is larger than ``largest``.
+    ``first_tree`` is the place of the first tree among all trees of all releases.
     """
-    sizes = cells.sizes.astype(np.float64)
+    parts = []
     trees, first = np.unique(sums.trees, return_index=True)
     ends = np.append(first[1:], len(sums.trees))
-    place = np.empty((len(trees), len(sizes)), dtype=np.intp)
-    for index, (tree, start, end) in enumerate(zip(trees, first, ends, strict=True)):
+    for tree, start, end in zip(trees.tolist(), first.tolist(), ends.tolist(), strict=True):
         stopped = stops[tree][cells.first]
-        leaf = start + np.searchsorted(sums.nodes[start:end], stopped)
-        place[index] = np.where(stopped < 0, -1, leaf)
-    one = _of_one(sums, cells, scale, largest)
-    rows = rows_between(
-        place, sums.low, sums.high, sizes=sizes, one=one, scale=scale, largest=largest
+        place = np.where(stopped < 0, -1, np.searchsorted(sums.nodes[start:end], stopped))
+        nodes, values = sums.nodes[start:end], (sums.low[start:end], sums.high[start:end])
+        parts.append(
+            part_of(place, values, np.full(len(nodes), tree + first_tree), nodes, cells, scale)
+        )
+    least, most = _of_one(sums, cells, scale)
+    ranges = (AmountRange(np.ones(len(cells.sizes), dtype=bool), 0, scale.span),)
+    return NumberRows(tuple(parts), amounts_of(least, most, scale, ranges), cells, scale)
+
+
+def amounts_of(
+    least: IntArray, most: IntArray, scale: Scale, ranges: tuple[AmountRange, ...]
+) -> Amounts:
+    """Return what is known of each person's number, from its ends by cell (C,)."""
+    return Amounts(
+        least=least,
+        most=most,
+        span=scale.span,
+        is_whole=scale.is_whole,
+        ranges=ranges,
+        room=scale.room,
+        margin=scale.margin,
     )
-    return replace(rows, ranges=(UnitRange(np.ones(len(sizes), dtype=bool), 0.0, scale.most),))
 
 
-def rows_between(
+def part_of(
     place: IndexArray,
-    low: FloatArray,
-    high: FloatArray,
-    sizes: FloatArray,
-    one: tuple[FloatArray, FloatArray],
+    values: tuple[FloatArray, FloatArray],
+    trees: IndexArray,
+    nodes: IndexArray,
+    cells: PeopleCells,
     scale: Scale,
-    largest: float,
-) -> ValueRows:
-    """Return rows of sums that lie between ends (R,) in the target's unit; ``one`` are the ends of one person's."""
-    rows = ValueRows(place, low, high, sizes, *one, scale)
-    people = rows.sums(sizes)
-    room = ROUNDING * (people * largest)
-    low, high = (scale.to_units(each, people) for each in (low - room, high + room))
-    low, high = scale.inward(
-        *(np.clip(end, -1.0, people * scale.most + 1.0) for end in (low, high))
-    )
-    return replace(rows, low=low, high=high)
+) -> PartingRows:
+    """Return rows that part cells, of sums that lie between two ends (R,) in the target's unit."""
+    there = place >= 0
+    people = np.bincount(place[there], cells.sizes[there], len(nodes)).astype(np.int64)
+    low, high = scale.ends(*values, people)
+    return PartingRows(low, high, np.zeros(len(nodes), dtype=np.intp), trees, nodes, place)
 
 
-def together(parts: Sequence[ValueRows]) -> ValueRows:
+def together(parts: Sequence[NumberRows]) -> NumberRows:
     """Return the rows of all parts, which are over the same cells."""
-    first = np.cumsum([0, *(len(part.low) for part in parts)])
-    place = [
-        np.where(part.place < 0, -1, part.place + start)
-        for part, start in zip(parts, first[:-1], strict=True)
-    ]
+    amounts = [part.amounts for part in parts]
     return replace(
         parts[0],
-        place=np.concatenate(place),
-        low=np.concatenate([part.low for part in parts]),
-        high=np.concatenate([part.high for part in parts]),
-        least=np.maximum.reduce([part.least for part in parts]),
-        most=np.minimum.reduce([part.most for part in parts]),
-        ranges=tuple(unit_range for part in parts for unit_range in part.ranges),
+        parts=tuple(each for part in parts for each in part.parts),
+        amounts=replace(
+            amounts[0],
+            least=np.maximum.reduce([each.least for each in amounts]),
+            most=np.minimum.reduce([each.most for each in amounts]),
+            ranges=tuple(one for each in amounts for one in each.ranges),
+        ),
     )
 
 
-def _of_one(
-    sums: ValueSums, cells: PeopleCells, scale: Scale, largest: float
-) -> tuple[FloatArray, FloatArray]:
+def _of_one(sums: ValueSums, cells: PeopleCells, scale: Scale) -> tuple[IntArray, IntArray]:
     """Return between which ends one person's number lies as published spreads say, by cell (C,)."""
-    one, room = np.ones(len(cells.of)), ROUNDING * largest
-    low, high = scale.inward(
-        scale.to_units(sums.least - room, one), scale.to_units(sums.most + room, one)
-    )
-    least, most = np.zeros(len(cells.sizes)), np.full(len(cells.sizes), scale.most)
-    np.maximum.at(least, cells.of, np.maximum(low, 0.0))
-    np.minimum.at(most, cells.of, np.minimum(high, scale.most))
+    low, high = scale.ends(sums.least, sums.most, np.ones(len(cells.of), dtype=np.int64))
+    least = np.zeros(len(cells.sizes), dtype=np.int64)
+    most = np.full(len(cells.sizes), scale.span)
+    np.maximum.at(least, cells.of, np.maximum(low, 0))
+    np.minimum.at(most, cells.of, np.minimum(high, scale.span))
     return least, most
 
 

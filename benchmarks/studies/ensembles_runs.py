@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.studies.ensembles_data import ID, LABEL, Data
-from treewarden.audit.clock import clock
+from treewarden.audit.clock import FOREVER, clock
 from treewarden.audit.engine.time_budget import TimeBudget
 from treewarden.audit.inverters import facts_of, settings_of
 from treewarden.audit.joint.ensemble_inference import JoinedTrees, join_trees
@@ -130,7 +130,7 @@ def pinned(file: OpenedFile, data: Data, budget: float) -> tuple[float, float, f
     The last one twice: proved, and not ruled out by another table that fits. Else why that could not be told.
     """
     people = people_of(file.model, data)
-    found = values_of(forest_of(file.model, people), people, clock(budget))
+    found = values_of(forest_of(file.model, people), people, TimeBudget(FOREVER, budget))
     if isinstance(found, Undetermined):
         return found.reason
     of = found.counts / found.counts.sum()

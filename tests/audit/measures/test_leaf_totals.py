@@ -12,7 +12,8 @@ from tests.kit.forests import forest
 from tests.kit.grown_models import FOLDER
 from tests.kit.small_audits import flat_tree, read
 from tests.kit.tiers import examples
-from treewarden.audit.clock import clock
+from treewarden.audit.clock import FOREVER
+from treewarden.audit.engine.time_budget import TimeBudget
 from treewarden.audit.evidence import NO_NUMBER, NOT_RUN, Evidence
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.measures import measures
@@ -215,7 +216,7 @@ def test_models_of_a_library_are_judged_where_their_leaves_can_be_turned_back():
     }.items():
         model = opened(FOLDER / f"numbers_{name}").model
         people = build_population(model, read_table_bytes(data, "t.csv"), sensitive="y")
-        numbers = values_of(forest_of(model, people), people, clock(1))
+        numbers = values_of(forest_of(model, people), people, TimeBudget(FOREVER, 1.0))
         known = evidence(model, people, numbers)
         for measure in ("dominance", "p_percent"):
             assert reason in read(measure, known).reading.reason, (name, measure)

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from tests.kit.tiers import seeds
-from treewarden.audit.clock import clock
+from treewarden.audit.clock import FOREVER
+from treewarden.audit.engine.time_budget import TimeBudget
 from treewarden.audit.population.forest import forest_of
 from treewarden.audit.population.linked_population import shared_people
 from treewarden.audit.population.population import build_population
@@ -71,7 +72,7 @@ def joined(releases, leaf_ofs, seconds=5.0):
     ]
     shared = shared_people(models, tables, people, "id")
     held = [HeldNumbers(forest_of(m, p), p) for m, p in zip(models, people, strict=True)]
-    return join_numbers(held, shared, clock(seconds)), shared, held
+    return join_numbers(held, shared, TimeBudget(FOREVER, seconds)), shared, held
 
 
 def some_releases(seed):

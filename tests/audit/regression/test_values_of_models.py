@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from tests.kit.grown_models import FOLDER
-from treewarden.audit.clock import clock
+from treewarden.audit.clock import FOREVER
+from treewarden.audit.engine.time_budget import TimeBudget
 from treewarden.audit.joint.cells import cells_of
 from treewarden.audit.population.forest import forest_of
 from treewarden.audit.population.population import NO_SENSITIVE, build_population
@@ -60,7 +61,7 @@ def people_of(name, data=None, **changes):
 
 def found(name, data=None, seconds=2.0, **changes):
     forest, people = people_of(name, data, **changes)
-    return values_of(forest, people, clock(seconds)), people, forest
+    return values_of(forest, people, TimeBudget(FOREVER, seconds)), people, forest
 
 
 def bounds_of(name, **given):
@@ -111,7 +112,9 @@ def test_a_single_tree_of_catboost_without_a_start_is_turned_back_as_a_step_not_
     model = open_model(json.dumps(document).encode(), "one.json").model
     table = read_table_bytes(CENTS.read_bytes(), "people.csv")
     people = build_population(model, table, sensitive="y")
-    assert isinstance(values_of(forest_of(model, people), people, clock(0)), ValueBounds)
+    assert isinstance(
+        values_of(forest_of(model, people), people, TimeBudget(FOREVER, 0.0)), ValueBounds
+    )
 
 
 def test_a_spread_bounds_everybody_of_a_leaf():
@@ -182,20 +185,22 @@ def test_where_all_have_one_number_there_is_nothing_to_find():
     forest, people = people_of("xgboost.json")
     one = np.ones(len(people.counts))
     same = replace(people.numbers, sums=people.counts, least=one, most=one)
-    assert values_of(forest, replace(people, numbers=same), clock(1)) == Undetermined(ONE_VALUE)
+    assert values_of(
+        forest, replace(people, numbers=same), TimeBudget(FOREVER, 1.0)
+    ) == Undetermined(ONE_VALUE)
 
 
 def test_sampling_weights_and_parts_of_people_are_not_turned_back():
     forest, people = people_of("xgboost.json")
     weighed = replace(people, weight=np.full(len(people.counts), 2.0))
     parts = replace(people, counts=people.counts / 2)
-    assert "sampling weights" in values_of(forest, weighed, clock(1)).reason
-    assert "parts of people" in values_of(forest, parts, clock(1)).reason
+    assert "sampling weights" in values_of(forest, weighed, TimeBudget(FOREVER, 1.0)).reason
+    assert "parts of people" in values_of(forest, parts, TimeBudget(FOREVER, 1.0)).reason
 
 
 def test_settings_that_the_adversary_knows_are_taken_and_strange_ones_refused():
     forest, people = people_of("xgboost.json")
-    told = values_of(forest, people, clock(0), training={"eta": 0.3})
+    told = values_of(forest, people, TimeBudget(FOREVER, 0.0), training={"eta": 0.3})
     assert isinstance(told, ValueBounds)
     with pytest.raises(KeyError):
-        values_of(forest, people, clock(0), training={"depth": 3})
+        values_of(forest, people, TimeBudget(FOREVER, 0.0), training={"depth": 3})
