@@ -142,6 +142,7 @@ soundness-ensembles: $(VENV)/.dev
 
 soundness-partial: $(VENV)/.dev
 	$(BIN)/python -m tests.judges.run_partial --cases $(or $(CASES),5000) --seed $(SEED)
+	$(BIN)/python -m tests.judges.run_crossing --cases $(or $(CASES),3000) --seed $(SEED)
 
 soundness-doors: $(VENV)/.dev
 	$(BIN)/python -m tests.judges.run_learners --cases $(or $(CASES),500) --seed $(SEED)

@@ -8,25 +8,29 @@ from functools import cached_property
 
 import numpy as np
 
-from treewarden.audit.clock import clock
+from treewarden.audit.clock import Clock, clock
 from treewarden.audit.consistent_tables.result import OUT_OF_TIME, ConsistentTables
 from treewarden.audit.entropy.posterior import Posterior, SolverReport, certain
 from treewarden.audit.evidence import NOT_READ, Evidence, Named
 from treewarden.audit.exposures import exposure_of, not_run, unsolved
 from treewarden.audit.facts.kinds import contradicted_facts
+from treewarden.audit.joint.result import EnsembleInference
 from treewarden.audit.knowledge.adversaries import Adversary
 from treewarden.audit.knowledge.knowledge import Knowledge, resolved
+from treewarden.audit.knowledge.levels import RowOrder
 from treewarden.audit.measures import EvidenceSource, MeasureCall, measured, measures
 from treewarden.audit.of_releases import ADVERSARY
 from treewarden.audit.options import DEFAULT, AuditOptions, RowStatement
 from treewarden.audit.partial.adversary_request import AdversaryRequest
 from treewarden.audit.partial.attributes.attribute_inference import infer_attribute
 from treewarden.audit.partial.attributes.forest_attribute_inference import infer_forest_attribute
+from treewarden.audit.partial.ensembles.ensemble_target import infer_ensemble_target
 from treewarden.audit.partial.fitting.work_budget import FULL, AdversaryBudget
 from treewarden.audit.partial.full_knowledge import knows_all_tested, with_whole_records
 from treewarden.audit.partial.secret_column import Secret
 from treewarden.audit.partial.target_inference import TargetInference, infer_target
 from treewarden.audit.partial.tree_context import TreeContext
+from treewarden.audit.partial.unmodelled_knowledge import ONLY_CLASSES, WEIGHED
 from treewarden.audit.population.forest import Forest, forest_of
 from treewarden.audit.population.merged_profiles import merged
 from treewarden.audit.population.population import Population
@@ -34,13 +38,10 @@ from treewarden.audit.population.unobserved_values import with_unheld
 from treewarden.audit.progress import Step, silent
 from treewarden.audit.reading import Measurement, Undetermined
 from treewarden.audit.result import Audit, Exposure, Lacking
-from treewarden.ppdm_models.tree.ensemble import Model
+from treewarden.ppdm_models.tree.ensemble import Ensemble, Model
 from treewarden.ppdm_models.tree.side_channels import Leak
-from treewarden.ppdm_models.tree.tree import Tree
+from treewarden.ppdm_models.tree.tree import Task, Tree
 
-NO_TREE = Undetermined(
-    "what somebody learns who knows only some columns is worked out for single trees, not for several together"
-)
 NO_RELEASES = Undetermined(
     "what somebody learns who knows only some columns is worked out for one release, not for several together"
 )
@@ -87,7 +88,13 @@ def with_adversaries(
     exposures, warnings = list(audit.exposures), list(audit.warnings)
     is_whole = audit.full.solver.split_rows == RowStatement.INTEGER
     asking = _AuditedModel(
-        audit.full.evidence.forest, population, knowledge, asked.secret, options, is_whole
+        audit.full.evidence.forest,
+        population,
+        knowledge,
+        asked.secret,
+        options,
+        is_of_whole_records=is_whole,
+        are_draws_known=_are_draws_known(audit.full.evidence, knowledge),
     )
     for adversary in asked.partial:
         with step(f"asking what “{adversary.name}” learns"):
@@ -137,6 +144,18 @@ def of_model_alone(
     return Audit((exposure,), warnings, secret=secret)
 
 
+def _are_draws_known(evidence: Evidence, knowledge: Knowledge) -> bool:
+    """Return whether draws of records by the trees of a model can be repeated, as far as is known."""
+    model, together = evidence.model, evidence.together
+    if not isinstance(model, Ensemble) or model.sampling.resampled is False:
+        return False
+    if knowledge.row_order is not RowOrder.KNOWN:
+        return False
+    if isinstance(together, EnsembleInference):
+        return together.is_replayed
+    return bool(model.sampling.resampled) or model.growth is not None
+
+
 def _is_small(population: Population, exposure: Exposure) -> bool:
     """Return whether an adversary has several columns, and it is little work to ask of him without each."""
     known = 0 if exposure.who is None else len(exposure.who.knows or ())
@@ -149,7 +168,8 @@ def _is_small(population: Population, exposure: Exposure) -> bool:
 class _AuditedModel:
     """A model with its people, of whom one adversary after the other is asked; ``secret`` is None for the target.
 
-    ``is_of_whole_records`` says that the choice of splits is stated over whole records of who knows all.
+    ``is_of_whole_records`` says that the choice of splits is stated over whole records of who knows all,
+    ``are_draws_known`` that draws of records can be repeated.
     """
 
     forest: Forest
@@ -158,6 +178,7 @@ class _AuditedModel:
     secret: Secret | None
     options: AuditOptions
     is_of_whole_records: bool = False
+    are_draws_known: bool = False
 
     @cached_property
     def _context(self) -> TreeContext:
@@ -173,12 +194,12 @@ class _AuditedModel:
             KnowledgeError: the level asks for numbers that neither the file publishes nor the table can give.
             TableError: no table with these leaves has these numbers.
         """
-        if self.forest.is_ensemble and self.secret is None:
-            return NO_TREE
         known, until = adversary.knows, clock(seconds if self.options.worlds else 0.0)
         how = (until, self.options, effort)
         if self.secret is None:
             assert known is not None
+            if self.forest.is_ensemble:
+                return self._seen_of_ensemble(known, until, effort)
             seen = infer_target(self._context, known, *how)
             is_whole = self.is_of_whole_records and knows_all_tested(self._context, known)
             if isinstance(seen, Undetermined) or not is_whole:
@@ -192,6 +213,19 @@ class _AuditedModel:
             return infer_forest_attribute(*whole, *how, knows_target=adversary.target)
         about = (self._context, self.secret, known)
         return infer_attribute(*about, *how, knows_target=adversary.target)
+
+    def _seen_of_ensemble(
+        self, columns: Sequence[str], until: Clock, effort: AdversaryBudget
+    ) -> TargetInference | Undetermined:
+        """Return what an adversary makes of the target of several trees."""
+        if self.forest.model.task is not Task.CLASSIFICATION or not self.forest.model.classes:
+            return ONLY_CLASSES
+        if self.population.weight is not None:
+            return WEIGHED
+        whole = (self.forest, self.population, self.knowledge)
+        return infer_ensemble_target(
+            *whole, columns, until, self.options, effort, are_draws_known=self.are_draws_known
+        )
 
 
 def _lacking(base: Exposure, asking: _AuditedModel, exposure: Exposure) -> tuple[Lacking, ...]:

@@ -66,6 +66,7 @@ audit/regression
 audit/partial/fitting
 audit/partial
 audit/partial/attributes
+audit/partial/ensembles
 audit/randomised
 audit/evidence.py
 audit/measures

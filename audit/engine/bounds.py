@@ -23,7 +23,8 @@ class Estimate:
     """The maximum-entropy estimate: shares of each class by group, ``values`` (C, m), rows sum to 1.
 
     ``bound`` is proved: no table that fits has more entropy (nats, summed over people); ``gap`` is how far the
-    estimate's own entropy may be below it, and ``residual`` how many people a row is missed by at most.
+    estimate's own entropy may be below it, and ``residual`` how many people a row is missed by at most. Where a problem
+    has a prior, the entropy is that relative to it: sums of ``-x log(x / prior)``.
     """
 
     values: FloatArray

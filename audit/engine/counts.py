@@ -13,7 +13,7 @@ from scipy import sparse
 from treewarden.audit.clock import FOREVER, Clock
 from treewarden.audit.consistent_tables.proofs.bounds import ContradictionError
 from treewarden.audit.engine.problem import Amounts, IntegerCellRows, Problem
-from treewarden.ppdm_models.arrays import IndexArray, IntArray
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -24,6 +24,8 @@ class Counts:
     its size. ``matrix`` is (R, C w), of zeros and ones, or of how often people were drawn; ``across`` is the same the
     other way round, and ``people`` (R,) are all whom a row is about, or all draws. ``scaled`` are rows that only tables
     found are held against, and solvers. Of ``amounts`` w is 1, and a number is as its people's ends allow.
+    ``most`` (C, w) is how many of a cell may have each class, None where only the cell's size limits it; ``prior``
+    (C, w) is how likely each is before the rows, None where all are alike.
     """
 
     matrix: sparse.csr_array
@@ -35,6 +37,8 @@ class Counts:
     width: int
     scaled: IntegerCellRows | None = None
     amounts: Amounts | None = None
+    most: IntArray | None = None
+    prior: FloatArray | None = None
 
     @property
     def most_often(self) -> int:
@@ -47,7 +51,7 @@ class Counts:
             ends = self.amounts.least, self.amounts.most
             return (self.sizes * ends[0])[:, None], (self.sizes * ends[1])[:, None]
         high = np.repeat(self.sizes[:, None], self.width, axis=1)
-        return np.zeros_like(high), high
+        return np.zeros_like(high), high if self.most is None else self.most.copy()
 
     def fits(self, x: IntArray) -> bool:
         """Whether numbers (C, w) are a table that fits, checked in whole numbers."""
@@ -62,6 +66,8 @@ class Counts:
 
 def counts_of(rows: Problem) -> Counts:
     """Return the rows over the numbers that they count; with two classes all are said of the second."""
+    if rows.allowed is not None:
+        return _counts_of_alternatives(rows, rows.allowed)
     is_of_two = rows.classes == 2
     width = 1 if is_of_two else rows.classes
     each, people = np.diff(rows.matrix.indptr), rows.people.astype(np.int64)
@@ -91,6 +97,24 @@ def counts_of(rows: Problem) -> Counts:
         width=width,
         scaled=scaled,
         amounts=rows.amounts,
+    )
+
+
+def _counts_of_alternatives(rows: Problem, allowed: BoolArray) -> Counts:
+    """Return rows that are over the alternatives of each group already."""
+    matrix = sparse.csr_array(rows.matrix.astype(np.int64))
+    matrix.sort_indices()
+    sizes = rows.sizes.astype(np.int64)
+    return Counts(
+        matrix=matrix,
+        across=sparse.csr_array(matrix.T.tocsr()),
+        low=rows.low.astype(np.int64),
+        high=rows.high.astype(np.int64),
+        sizes=sizes,
+        people=rows.people.astype(np.int64),
+        width=rows.classes,
+        most=np.where(allowed, sizes[:, None], 0),
+        prior=rows.prior,
     )
 
 

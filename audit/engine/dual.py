@@ -65,19 +65,23 @@ class ManyClasses:
     """Cells of more classes, of which some numbers are known: ``people_left`` (K,) are those that are not.
 
     ``starts`` (K,) says where the open numbers of each cell begin among the N, and ``cells`` (N,) which one each is of.
-    Ends of boxes within a cell are left out, so the bound is that of more tables than fit, and holds.
+    Ends of boxes within a cell are left out, so the bound is that of more tables than fit, and holds. ``log_prior``
+    (N,) is the logarithm of how likely each number is before the rows, None where all are alike.
     """
 
     starts: IndexArray
     people_left: FloatArray
     cells: IndexArray
+    log_prior: FloatArray | None = None
 
     def value(self, z: FloatArray) -> FloatArray:
+        z = z if self.log_prior is None else z + self.log_prior
         top = np.maximum.reduceat(z, self.starts)
         total = np.add.reduceat(np.exp(z - top[self.cells]), self.starts)
         return np.asarray(self.people_left * (top + np.log(total)))
 
     def people(self, z: FloatArray) -> FloatArray:
+        z = z if self.log_prior is None else z + self.log_prior
         top = np.maximum.reduceat(z, self.starts)
         power = np.exp(z - top[self.cells])
         return np.asarray(
@@ -188,8 +192,13 @@ def dual_of(counts: Counts, left: OpenNumbers, least: FloatArray, most: FloatArr
         at = counts.sizes > 0
         known = float((xlogy(sizes[at], sizes[at]) - xlogy(rest[at], rest[at])).sum())
         known -= float(xlogy(fixed, fixed).sum())
+        log_prior = None
+        if counts.prior is not None:
+            known += float(xlogy(fixed, counts.prior).sum())
+            with np.errstate(divide="ignore"):
+                log_prior = np.log(counts.prior.reshape(-1)[left.places])
         which, starts, inverse = np.unique(owners, return_index=True, return_inverse=True)
-        cells = ManyClasses(starts, rest[which], inverse.reshape(-1))
+        cells = ManyClasses(starts, rest[which], inverse.reshape(-1), log_prior)
     across = sparse.csr_array(left.matrix.T.tocsr()).astype(np.float64)
     return EntropyDual(left.matrix.astype(np.float64), across, middle, half, cells, known)
 

@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import entr
+from scipy.special import entr, xlogy
 
 from treewarden.audit.clock import Clock, OutOfTimeError
 from treewarden.audit.engine.bounds import Estimate
@@ -149,5 +149,8 @@ def _estimate_of(
     shares = np.full_like(numbers, 1.0 / numbers.shape[1])
     np.divide(numbers, sizes[:, None], out=shares, where=sizes[:, None] > 0)
     bound = dual.bound(step.theta)
-    gap = abs(bound - float((sizes[:, None] * entr(np.clip(shares, 0.0, 1.0))).sum()))
+    entropy = float((sizes[:, None] * entr(np.clip(shares, 0.0, 1.0))).sum())
+    if counts.prior is not None:
+        entropy += float(xlogy(numbers, counts.prior).sum())
+    gap = abs(bound - entropy)
     return Estimate(shares, bound, gap, step.residual)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from treewarden.ppdm_models.arrays import BoolArray, IndexArray, IntArray
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +106,11 @@ class Problem:
     coefficients are others. With ``amounts`` there is one alternative, and x is what the people of a group add up to.
     ``incomplete`` says what is known of the groups beyond the rows, "" where nothing is: what the rows prove holds,
     but neither an estimate nor a table that fits the rows shows what an adversary may think.
+
+    Where each group has alternatives of its own, ``allowed`` (C, m) says which it has;
+    then there are three at least, the matrix is over all numbers of groups and alternatives taken flat,
+    (R, C m), and ``output`` is of no use. ``prior`` (C, m) is how likely each is before the rows, which the estimate
+    departs from; without it all are alike.
     """
 
     matrix: sparse.csr_array
@@ -119,17 +124,23 @@ class Problem:
     scaled: IntegerCellRows | None = None
     incomplete: str = ""
     amounts: Amounts | None = None
+    allowed: BoolArray | None = None
+    prior: FloatArray | None = None
 
     def __post_init__(self) -> None:
-        if self.matrix.shape != (len(self.low), len(self.sizes)):
+        places = len(self.sizes) * (1 if self.allowed is None else self.classes)
+        if self.matrix.shape != (len(self.low), places):
             raise ValueError("rows and groups do not fit the matrix")
+        if self.allowed is not None and self.classes < 3:
+            raise ValueError("groups with alternatives of their own have three at least")
         if (self.low > self.high).any():
             raise ValueError("a row that nothing can fulfil")
 
     @property
     def people(self) -> IntArray:
         """How many people each row is about, or draws of people, shape (R,)."""
-        return np.asarray(self.matrix @ self.sizes)
+        each = 1 if self.allowed is None else self.classes
+        return np.asarray(self.matrix @ np.repeat(self.sizes, each))
 
     @property
     def parts(self) -> IndexArray:
@@ -141,6 +152,9 @@ class Problem:
 
 def breaking(rows: Problem, truth: IntArray) -> IndexArray:
     """Return the rows that the true values, by group and class (C, m), do not fulfil."""
+    if rows.allowed is not None:
+        total = rows.matrix @ truth.reshape(-1)
+        return np.flatnonzero((total < rows.low) | (total > rows.high))
     sums = np.empty(len(rows.low), dtype=np.int64)
     for output in np.unique(rows.output).tolist():
         these = np.flatnonzero(rows.output == output)

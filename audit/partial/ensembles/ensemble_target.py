@@ -1,0 +1,318 @@
+"""Target inference of several trees: what an adversary who knows some columns can infer of what they predict together.
+
+Each tree that counts its people proves what it proves by itself. All of them together are one problem for the engine,
+where hidden values can be told apart in few ways. What else is possible is shown by people who exchange their hidden
+values, which leaves every number of the file as it is, and by the tables that the engine finds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy import sparse
+
+from treewarden.audit.clock import Clock, clock
+from treewarden.audit.consistent_tables.result import ConsistentTables
+from treewarden.audit.engine.bounds import Bounds, Estimate
+from treewarden.audit.engine.driver import reason
+from treewarden.audit.engine.time_budget import ESTIMATE_SECONDS, TimeBudget
+from treewarden.audit.entropy.posterior import Posterior
+from treewarden.audit.knowledge.knowledge import Knowledge
+from treewarden.audit.options import DEFAULT, AuditOptions
+from treewarden.audit.partial.ensembles.ensemble_view import (
+    EnsembleView,
+    ensemble_view,
+    hidden_values,
+)
+from treewarden.audit.partial.ensembles.exchanges import ExchangeUnits, exchange_tables
+from treewarden.audit.partial.ensembles.hidden_places import HiddenPlaces, hidden_places
+from treewarden.audit.partial.envelope import span_estimates
+from treewarden.audit.partial.fitting.flows import Rooms, ValueBoundsOfGroups, ends, network
+from treewarden.audit.partial.fitting.work_budget import FULL, AdversaryBudget
+from treewarden.audit.partial.outcome_rules import NOT_USED, ImpliedClasses, imply_classes
+from treewarden.audit.partial.reachability import Proofs, Ranges, bound_tables, proofs, ranges
+from treewarden.audit.partial.target_inference import TargetInference
+from treewarden.audit.partial.unmodelled_knowledge import (
+    FACTS_NOT_USED,
+    NO_CLASSES,
+    NOT_WHOLE,
+    WITH_AND_WITHOUT,
+)
+from treewarden.audit.partial.value_kinds import column_tests
+from treewarden.audit.partial.value_rules import OPEN
+from treewarden.audit.population.forest import Forest
+from treewarden.audit.population.population import Population
+from treewarden.audit.reading import Undetermined
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
+from treewarden.ppdm_models.tree.ensemble import Ensemble
+
+DRAWS_KNOWN = (
+    "whoever knows in which order the records stood can repeat which of them each tree drew: what that tells an "
+    "adversary who knows some columns is not worked out"
+)
+NOT_JOINT = (
+    "hidden values can be told apart in too many ways, or some trees do not count people: what all trees prove "
+    "together is not worked out"
+)
+OTHER_PARTS = "the model has parts that are no trees, which may say more"
+IN_ONE_TREE = "in one tree every leaf that can hold such a person holds this value alone"
+IN_ALL_TREES = "no place where all trees can hold such a person leaves another value"
+NO_ESTIMATE = "no estimate: {}"
+
+
+NO_MORE_ASKED = "the budget was used up: of {:,} of {:,} trees it was asked what they prove alone"
+
+
+@dataclass(frozen=True, slots=True)
+class _ShownTables:
+    """What tables show of each group: ``possible`` classes (G, m), and how many have them; None where not asked."""
+
+    possible: BoolArray
+    between: Ranges | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _GroupProofs:
+    """How many people of each group have each class at most, (G, m), and whom one tree alone leaves one: (G,)."""
+
+    most: IntArray
+    by_tree: BoolArray
+    left: tuple[str, ...] = ()
+
+
+def infer_ensemble_target(
+    forest: Forest,
+    population: Population,
+    knowledge: Knowledge,
+    columns: Collection[str],
+    until: Clock,
+    options: AuditOptions = DEFAULT,
+    effort: AdversaryBudget = FULL,
+    *,
+    are_draws_known: bool = False,
+) -> TargetInference | Undetermined:
+    """Return what an adversary who knows these columns can infer of what several trees predict.
+
+    What is proved and what tables show is decided in whole records. The estimate is that of the greatest entropy
+    relative to how common hidden values are; there is none where the places of all trees are not listed.
+    ``are_draws_known`` says that draws of records can be repeated.
+    """
+    truth = population.truth
+    if isinstance(truth, Undetermined):
+        return NO_CLASSES
+    if (population.counts != np.rint(population.counts)).any():
+        return NOT_WHOLE
+    view = ensemble_view(forest, population, columns)
+    closure = view.closure
+    outcome = imply_classes(column_tests(forest.trees), population, closure.known, closure.values)
+    doubts = _doubts(view, knowledge, are_draws_known=are_draws_known)
+    exchanges = None if doubts else _exchanged(view, truth, outcome, effort.flows)
+    proved = _proved_by_trees(view, until)
+    joint = _JointPlaces(view, options, is_whole=not doubts and outcome is None)
+    worlds = _worlds(view, proved, exchanges, joint, until)
+    worlds = replace(worlds, left=(*doubts, *worlds.left), not_decided=(*doubts, *worlds.left))
+    reasons = [*doubts]
+    if outcome is not None:
+        target = population.sensitive or forest.model.target or "the target"
+        reasons.append(outcome.words(NOT_USED, target))
+    posterior = joint.posterior()
+    if reasons:
+        posterior = Undetermined(NO_ESTIMATE.format("; ".join(reasons)))
+    elif closure.said:
+        unaided = replace(view, hidden=hidden_values(forest.trees, population, columns), guesses={})
+        posterior = span_estimates(posterior, _JointPlaces(unaided, options).posterior())
+    return TargetInference(
+        view.people,
+        posterior,
+        worlds,
+        doubts,
+        gap=joint.gap,
+        said=(*closure.said, WITH_AND_WITHOUT) if closure.said else (),
+        is_outcome_said=outcome is not None,
+    )
+
+
+def _doubts(view: EnsembleView, knowledge: Knowledge, *, are_draws_known: bool) -> tuple[str, ...]:
+    """Return why more may be known than is used."""
+    model = view.forest.model
+    found = [FACTS_NOT_USED] if knowledge.facts else []
+    found += [view.place_doubt] if view.place_doubt else []
+    found += [DRAWS_KNOWN] if are_draws_known else []
+    if isinstance(model, Ensemble) and any(True for _ in model.others):
+        found.append(OTHER_PARTS)
+    return tuple(found)
+
+
+def _exchanged(
+    view: EnsembleView, truth: FloatArray, outcome: ImpliedClasses | None, flows: int
+) -> _ShownTables:
+    """Return what exchanges of hidden values show, which leave those alone whose class known columns imply."""
+    profile, klass = (each.astype(np.intp) for each in np.nonzero(truth > 0))
+    told = np.full(len(profile), OPEN) if outcome is None else outcome.of[profile]
+    units = ExchangeUnits(truth[profile, klass], profile, klass, told)
+    tables = exchange_tables(view.stops, units)
+    net, classes, groups = tables.net, truth.shape[1], len(view.people.counts)
+    held = np.bincount(tables.column_of_unit, units.people, len(tables.value_of_column))
+    here = np.eye(classes)[tables.value_of_column] * held[:, None]
+    of_row = proofs(net, here, here).possible
+    possible = np.zeros((groups, classes), dtype=bool)
+    np.logical_or.at(possible, view.group_of_profile[profile], of_row[tables.row_of_unit])
+    if outcome is not None:
+        return _ShownTables(possible)
+    row_of_group = np.zeros(groups, dtype=np.intp)
+    row_of_group[view.group_of_profile[profile]] = tables.row_of_unit
+    value = np.rint(net.over_groups(here)).astype(np.int64)
+    size, counts = (np.rint(each).astype(np.int64) for each in (net.supply, view.people.counts))
+    demand = np.rint(net.demand).astype(np.int64)
+    rooms = Rooms(value, demand[:, None] - value)
+    inner = ends(net, lambda _, at: rooms.at(at), classes, flows)
+    whole = np.broadcast_to(size[:, None], (len(size), classes))
+    outer = ValueBoundsOfGroups(np.zeros_like(whole), whole, inner.asked)
+    return _ShownTables(possible, ranges(counts, row_of_group, size, outer, inner))
+
+
+def _proved_by_trees(view: EnsembleView, until: Clock) -> _GroupProofs:
+    """Return what each tree that counts its people proves by itself, one after the other while there is time."""
+    counts = np.rint(view.people.counts).astype(np.int64)
+    classes = len(view.forest.model.classes)
+    is_left = np.ones((len(counts), classes), dtype=bool)
+    by_tree = np.zeros(len(counts), dtype=bool)
+    done = 0
+    for stops in view.stops:
+        if done and until.is_over:
+            break
+        done += 1
+        if stops.counts is None:
+            continue
+        shape = stops.can.shape
+        there = stops.lump_of_profile, stops.leaf_of_profile
+        world = sparse.coo_array((view.population.counts, there), shape=shape).tocsr()
+        proved = proofs(network(stops.can, world), stops.counts, stops.counts)
+        lump_of_group = np.zeros(len(counts), dtype=np.intp)
+        lump_of_group[view.group_of_profile] = stops.lump_of_profile
+        is_left &= ~proved.excluded[lump_of_group]
+        by_tree |= np.asarray(proved.certain.any(axis=1))[lump_of_group]
+    left: tuple[str, ...] = ()
+    if done < len(view.stops):
+        left = (NO_MORE_ASKED.format(done, len(view.stops)),)
+    return _GroupProofs(np.where(is_left, counts[:, None], 0), by_tree, left)
+
+
+class _JointPlaces:
+    """What all trees prove together of where people can stop, where their hidden values can be told apart in few ways.
+
+    ``is_whole`` says that nothing else is known, so that tables that fit the rows are tables that fit.
+    """
+
+    def __init__(self, view: EnsembleView, options: AuditOptions, *, is_whole: bool = True) -> None:
+        self.view, self.options, self.is_whole = view, options, is_whole
+        self.places = hidden_places(view)
+        self.bounds: Bounds | None = None
+        if self.places is not None:
+            self.bounds = self._reason(self.places, 0.0)
+
+    @property
+    def lump_of_group(self) -> IndexArray:
+        """The lump of each group, (G,)."""
+        lump_of_group = np.zeros(len(self.view.people.counts), dtype=np.intp)
+        lump_of_group[self.view.group_of_profile] = self.view.lumps.of
+        return lump_of_group
+
+    @property
+    def gap(self) -> float:
+        """How far the estimate is from the optimum at most, in records times nats."""
+        found = self.bounds
+        return found.estimate.gap if found and isinstance(found.estimate, Estimate) else 0.0
+
+    def _reason(self, places: HiddenPlaces, seconds: float) -> Bounds:
+        limit = clock(self.options.time_limit or ESTIMATE_SECONDS)
+        return reason(places.problem, truth=places.truth, budget=TimeBudget(limit, seconds))
+
+    def search(self, until: Clock) -> None:
+        """Look for other tables, and for proofs that there are none."""
+        if self.places is not None and self.is_whole and not until.is_over:
+            self.bounds = self._reason(self.places, until.left)
+
+    def most(self) -> IntArray | None:
+        """Return how many people of each group have each class at most, (G, m); None where that is not worked out."""
+        if self.places is None or self.bounds is None or self.bounds.problem:
+            return None
+        counts = np.rint(self.view.people.counts).astype(np.int64)[:, None]
+        high = self._by_class(self.bounds.high)[self.lump_of_group]
+        return np.minimum(counts, np.rint(high).astype(np.int64))
+
+    def possible(self) -> BoolArray | None:
+        """Return which classes of each group some table shows that was found, (G, m); None where none was."""
+        if self.places is None or self.bounds is None or not self.is_whole:
+            return None
+        return np.asarray(self._by_class(self.bounds.reached_high > 0)[self.lump_of_group] > 0)
+
+    def _by_class(self, numbers: IntArray | FloatArray | BoolArray) -> FloatArray:
+        assert self.places is not None
+        return self.places.by_class(numbers, len(self.view.forest.model.classes))
+
+    def posterior(self) -> Posterior | Undetermined:
+        """Return the estimate of each group's class, the same for all groups of a lump."""
+        if self.bounds is None:
+            return Undetermined(NO_ESTIMATE.format(NOT_JOINT))
+        if self.bounds.problem or isinstance(self.bounds.estimate, Undetermined):
+            found = self.bounds.estimate
+            return found if isinstance(found, Undetermined) else Undetermined(self.bounds.problem)
+        values = self._by_class(self.bounds.estimate.values)[self.lump_of_group]
+        return Posterior(values, np.ones(len(values), dtype=bool), values, values)
+
+
+def _worlds(
+    view: EnsembleView,
+    proved: _GroupProofs,
+    exchanges: _ShownTables | None,
+    joint: _JointPlaces,
+    until: Clock,
+) -> ConsistentTables:
+    """Return what is proved and shown of each group; the engine looks for tables only where the rest leaves it open."""
+    worlds = _joined_tables(view, proved, exchanges, joint)
+    is_open = worlds.open_profiles.any() or worlds.open_exclusions.any()
+    if is_open and joint.places is not None:
+        joint.search(until)
+        worlds = _joined_tables(view, proved, exchanges, joint)
+    if not (worlds.open_profiles.any() or worlds.open_exclusions.any()):
+        return worlds
+    left = [*proved.left]
+    left += [NOT_JOINT] if joint.bounds is None else joint.bounds.left
+    return replace(worlds, left=tuple(left), not_decided=tuple(left))
+
+
+def _joined_tables(
+    view: EnsembleView,
+    proved: _GroupProofs,
+    exchanges: _ShownTables | None,
+    joint: _JointPlaces,
+) -> ConsistentTables:
+    counts = np.rint(view.people.counts).astype(np.int64)[:, None]
+    most, by_all = proved.most, joint.most()
+    if by_all is not None:
+        most = np.minimum(most, by_all)
+    least = np.maximum(counts - (most.sum(axis=1, keepdims=True) - most), 0)
+    possible = np.zeros(most.shape, dtype=bool) if exchanges is None else exchanges.possible.copy()
+    found = joint.possible()
+    if found is not None and exchanges is not None:
+        possible |= found
+    lowest, highest = np.broadcast_to(counts, most.shape), np.zeros_like(most)
+    between = Ranges(least, most, lowest, highest)
+    if exchanges is not None and exchanges.between is not None:
+        between = replace(
+            between,
+            reached_low=exchanges.between.reached_low,
+            reached_high=exchanges.between.reached_high,
+        )
+    worlds = bound_tables(
+        view.people,
+        Proofs(least == counts, most == 0, possible),
+        is_exact=exchanges is not None,
+        between=between,
+    )
+    sure = np.flatnonzero(worlds.certain & (worlds.counts > 0)).tolist()
+    reasons = {row: IN_ONE_TREE if proved.by_tree[row] else IN_ALL_TREES for row in sure}
+    return replace(worlds, reasons=reasons)

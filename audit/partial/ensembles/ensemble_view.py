@@ -1,0 +1,194 @@
+"""What an adversary who knows some columns sees of several trees: where people can stop in each, and in all at once.
+
+A person's hidden values decide where the person stops in all trees together: at a *place*, one leaf in each tree. The
+places where people truly stop are few; those where somebody could are as many as hidden values can be told apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy import sparse
+
+from treewarden.audit.joint.cells import PeopleCells, cells_of
+from treewarden.audit.joint.draws import counts_at
+from treewarden.audit.partial.functional_dependencies import (
+    AttributeClosure,
+    Codes,
+    attribute_closure,
+    guess_of,
+)
+from treewarden.audit.partial.leaf_table import are_sizes_published
+from treewarden.audit.partial.partial_view import ImpliedValue, branches, partial_view
+from treewarden.audit.partial.reachability import reach
+from treewarden.audit.partial.value_kinds import (
+    ValueKinds,
+    column_tests,
+    distinguished_values,
+    value_kinds_of,
+)
+from treewarden.audit.population.forest import Forest
+from treewarden.audit.population.merged_profiles import merged
+from treewarden.audit.population.population import Population
+from treewarden.audit.reading import Undetermined
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
+from treewarden.ppdm_models.tree.tree import Feature, Missing, Task, Tree
+
+MIXED = (
+    "some tests ask about a hidden column and a known one at once: what all trees say together of who can be where is "
+    "not worked out"
+)
+MOST_DENSE = 40_000_000
+"""Lumps times leaves up to which it is kept place by place who can stop where."""
+LACKING = (
+    "some people lack values that the trees ask about: what all trees say together of who can be where is not worked "
+    "out"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class TreeStops:
+    """Where inference groups can stop in one tree, and where everybody does.
+
+    Groups that can stop at the same leaves are one lump: ``lump_of_profile`` (P,) is that of each profile, and ``can``
+    (S, L) says at which of the L leaves that hold somebody people of each lump can stop. ``leaf_of_profile`` (P,) is
+    the leaf of each among them. ``counts`` (L, m) are the people of each class that the file says each leaf has, None
+    where it does not say it.
+    """
+
+    lump_of_profile: IndexArray
+    leaf_of_profile: IndexArray
+    can: sparse.csr_array
+    counts: FloatArray | None
+
+    @cached_property
+    def lump_at_leaf(self) -> BoolArray | None:
+        """The same as ``can``, dense; None where that is large."""
+        return self.can.toarray() > 0 if np.prod(self.can.shape) <= MOST_DENSE else None
+
+    def allows(self, lumps: IndexArray, leaves: IndexArray) -> BoolArray:
+        """Return whether people of each lump can stop at the leaf beside it, (N,)."""
+        if self.lump_at_leaf is not None:
+            return np.asarray(self.lump_at_leaf[lumps, leaves])
+        return np.asarray(self.can[lumps, leaves] > 0).reshape(-1)
+
+
+@dataclass(frozen=True, eq=False)
+class EnsembleView:
+    """What an adversary who knows some columns of a model's people sees of its trees.
+
+    ``people`` are the inference groups, ``group_of_profile`` (P,) that of each profile of ``population``. ``hidden``
+    are the values that each tested column can have that stays unknown, ``guesses`` what is implied of them by group.
+    """
+
+    forest: Forest
+    population: Population
+    closure: AttributeClosure
+    people: Population
+    group_of_profile: IndexArray
+    hidden: Mapping[str, ValueKinds]
+    guesses: Mapping[str, ImpliedValue]
+
+    @cached_property
+    def stops(self) -> tuple[TreeStops, ...]:
+        """Where groups can stop in each tree."""
+        return tuple(self._stops_in(place) for place in range(len(self.forest.trees)))
+
+    @cached_property
+    def places(self) -> PeopleCells:
+        """The places where people stop in all trees at once."""
+        return cells_of(self.forest.stops, self.population.counts)
+
+    @cached_property
+    def lumps(self) -> PeopleCells:
+        """Groups that can stop at the same leaves of every tree, as cells of profiles; where in doubt, each group."""
+        lump_of_profile = np.stack([stops.lump_of_profile for stops in self.stops])
+        parts = self.group_of_profile.copy() if self.place_doubt else None
+        return cells_of(lump_of_profile, self.population.counts, parts=parts)
+
+    @cached_property
+    def place_doubt(self) -> str:
+        """Why where people can be in all trees at once is not what each tree says of it; "" where it is."""
+        tests = [branches(tree) for tree in self.forest.trees]
+        if any(each.are_mixed(self.hidden) for each in tests):
+            return MIXED
+        tested = {feature.name for tree in self.forest.trees for feature in tree.used_features()}
+        lacks = any(self.population.columns[name].missing.any() for name in tested)
+        is_plain = all(tree.missing is Missing.NONE for tree in self.forest.trees)
+        return LACKING if lacks and not is_plain else ""
+
+    def _stops_in(self, place: int) -> TreeStops:
+        tree, stop_of_profile = self.forest.trees[place], self.forest.stops[place]
+        features = {feature.name for feature in tree.used_features()}
+        hidden = {name: kinds for name, kinds in self.hidden.items() if name in features}
+        guesses = {name: guess for name, guess in self.guesses.items() if name in features}
+        size = len(self.people.counts)
+        view = partial_view(branches(tree), self.people.columns, hidden, guesses, size)
+        reachability = reach(view)
+        nodes, leaf_of_profile = np.unique(stop_of_profile, return_inverse=True)
+        return TreeStops(
+            lump_of_profile=reachability.lump_of[self.group_of_profile],
+            leaf_of_profile=leaf_of_profile.reshape(-1),
+            can=reachability.over(nodes),
+            counts=published_counts(self.forest, self.population, tree, stop_of_profile),
+        )
+
+
+def ensemble_view(
+    forest: Forest, population: Population, columns: Collection[str], never: Collection[str] = ()
+) -> EnsembleView:
+    """Return what an adversary who knows these columns sees; of those ``never`` known nothing is implied."""
+    table = Codes(population, distinguished_values(forest.trees, population.columns))
+    closure = attribute_closure(table, columns, never)
+    people, group_of_profile = merged(population, closure.known)
+    hidden = hidden_values(forest.trees, population, closure.known)
+    size = len(people.counts)
+    guesses = {
+        name: guess_of(closure, name, group_of_profile, size)
+        for name in closure.guesses
+        if name in hidden
+    }
+    about = closure, people, group_of_profile
+    return EnsembleView(forest, population, *about, hidden=hidden, guesses=guesses)
+
+
+def hidden_values(
+    trees: Sequence[Tree], population: Population, columns: Collection[str]
+) -> dict[str, ValueKinds]:
+    """Return what values each column can have that some tree tests and that is not known, by its name."""
+    tests = column_tests(trees)
+    features: dict[str, Feature] = {}
+    for tree in trees:
+        for feature in tree.used_features():
+            if feature.name not in columns:
+                features.setdefault(feature.name, feature)
+    return {
+        name: value_kinds_of(tests[name], feature, population.columns[name], population.counts)
+        for name, feature in features.items()
+    }
+
+
+def published_counts(
+    forest: Forest, population: Population, tree: Tree, stop_of_profile: IndexArray
+) -> FloatArray | None:
+    """Return the people of each class in each leaf that holds somebody, (L, m), as a tree's file says them.
+
+    None where it does not, or says others than the table has.
+    """
+    nodes, leaf_of_profile = np.unique(stop_of_profile, return_inverse=True)
+    truth = population.truth
+    if forest.draws or tree.task is not Task.CLASSIFICATION or population.weight is not None:
+        return None
+    if isinstance(truth, Undetermined) or (nodes < 0).any() or not tree.has_people:
+        return None
+    if not are_sizes_published(tree, nodes):
+        return None
+    counts = counts_at(tree, nodes, forest.model.classes)
+    if isinstance(counts, Undetermined):
+        return None
+    held = np.zeros(counts.shape)
+    np.add.at(held, leaf_of_profile.reshape(-1), truth)
+    return held if np.array_equal(held, counts) else None
