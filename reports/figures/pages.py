@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -17,8 +18,12 @@ from treewarden.reports.figures.finding_rows import (
 )
 
 
+@cache
 def environment() -> Environment:
-    """Return what finds the templates, and prints every name escaped; a template that asks for nothing known fails."""
+    """Return what finds the templates, and prints every name escaped; a template that asks for nothing known fails.
+
+    There is one in a process: compiling a template takes longer than filling it.
+    """
     found = Environment(
         loader=PackageLoader("treewarden.reports", "templates"),
         autoescape=True,
