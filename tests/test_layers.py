@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import ast
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
-from tests.kit import places
-from treewarden.ppdm_models import gc_control
+from tests.kit import places, syntax
 
 ROOMS = """
 ppdm_models
@@ -194,38 +192,14 @@ MODULES = {module_of(path): path for path in SOURCES}
 
 
 @cache
-def parsed(path: Path) -> ast.Module:
-    return ast.parse((places.ROOT / path).read_text(encoding="utf-8"))
-
-
-@cache
 def imported(path: Path) -> tuple[str, ...]:
-    """Return the full name of each module that a file imports, and of each name taken from one."""
-    return tuple(name for node, _ in import_statements(path) for name in names_of(node))
+    """Return the full name of each module that a file of the product imports, and of each name taken from one."""
+    return tuple(name for each in import_statements(path) for name in each.names)
 
 
-@cache
-def import_statements(path: Path) -> list[tuple[ast.Import | ast.ImportFrom, bool]]:
-    """Return the imports of a file, each with whether it stands in a function; expressions hold none."""
-    found = []
-    open_nodes: list[tuple[ast.AST, bool]] = [(parsed(path), False)]
-    while open_nodes:
-        node, is_inside = open_nodes.pop()
-        if isinstance(node, ast.Import | ast.ImportFrom):
-            found.append((node, is_inside))
-        is_inside |= isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        open_nodes += [
-            (child, is_inside)
-            for child in ast.iter_child_nodes(node)
-            if isinstance(child, ast.stmt | ast.ExceptHandler | ast.match_case)
-        ]
-    return found
-
-
-def names_of(node: ast.Import | ast.ImportFrom) -> list[str]:
-    if isinstance(node, ast.Import):
-        return [alias.name for alias in node.names]
-    return [f"{node.module}.{alias.name}" for alias in node.names]
+def import_statements(path: Path) -> list[syntax.Import]:
+    """Return the imports of a file of the product."""
+    return syntax.product()[path.as_posix()].imports
 
 
 @cache
@@ -257,8 +231,9 @@ def imports_of_benchmarks_by_other_tests():
     """What both need is in `tests/judges` or `tests/kit`; benchmarks are imported by their own tests alone."""
     tests = places.ROOT / "tests"
     for path in sorted(tests.rglob("*.py")):
-        if path.relative_to(tests).parts[0] != "benchmarks":
-            names = imported(path.relative_to(places.ROOT))
+        text = path.read_text("utf-8") if path.relative_to(tests).parts[0] != "benchmarks" else ""
+        if "benchmarks" in text:  # few say the word, and the others need not be parsed
+            names = [name for each in syntax.facts_of(text).imports for name in each.names]
             yield from (f"{path} -> {name}" for name in names if name.startswith("benchmarks."))
 
 
@@ -296,9 +271,9 @@ LATE_IMPORTS = {
 def an_import_hides_inside_a_function():
     for path in SOURCES:
         late = LATE_IMPORTS.get(path.as_posix(), set())
-        for node, is_inside in import_statements(path):
-            if is_inside and getattr(node, "module", None) not in late:
-                yield f"{path}:{node.lineno}"
+        for statement in import_statements(path):
+            if statement.is_inside and statement.module not in late:
+                yield f"{path}:{statement.line}"
 
 
 def a_solver_is_touched_elsewhere():
@@ -342,9 +317,7 @@ RULES = [
 
 
 def test_no_rule_is_broken_anywhere():
-    # all of them in one process, as each that looks has to parse every file
-    with gc_control.paused():  # syntax is no garbage
-        broken = {rule.__name__: list(rule()) for rule in RULES}
+    broken = {rule.__name__: list(rule()) for rule in RULES}
     assert broken == dict.fromkeys(broken, [])
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from tests.kit import shapes
+from tests.kit import shapes, syntax
 
 MOST_LINES, MOST_FIELDS, MOST_POSITIONAL = 60, 15, 6
 
@@ -67,11 +67,11 @@ def test_a_docstring_and_decorators_are_no_lines_of_a_function():
     function = ast.parse(
         '@a\n@b\ndef f(\n    x,\n):\n    """One.\n\n    Two.\n    """\n    return x\n'
     )
-    assert shapes.lines_of(function.body[0]) == 4
+    assert syntax.lines_of(function.body[0]) == 4
 
 
 def test_a_constant_of_the_class_is_no_field():
     record = ast.parse(
         "class R:\n    a: int\n    b: str = ''\n    c: ClassVar[int] = 1\n    d = 2\n"
     )
-    assert shapes.field_count(record.body[0]) == 2
+    assert syntax.field_count(record.body[0]) == 2

@@ -4,18 +4,15 @@
 mended, and never adds to it.
 """
 
-import ast
 import json
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
 from tests.kit import places
-from treewarden.ppdm_models import gc_control
+from tests.kit.syntax import product
 
-PACKAGES = ("ppdm_models", "audit", "policies", "reports", "treewarden", "service")
 TOLERATED = places.ROOT / "tests" / "language.json"
 
 PARTICIPLES = frozenset(
@@ -187,18 +184,6 @@ SAME_IN_SCHEMAS = frozenset({"reports", "service"})
 """Where records are parts of documents and bodies of answers: there the domain's word is the schema's word too."""
 
 
-@cache
-def sources() -> dict[str, ast.Module]:
-    """Return the syntax of each module of the product by its path from the root."""
-    with gc_control.paused():  # syntax is no garbage
-        return {
-            path.relative_to(places.ROOT).as_posix(): ast.parse(path.read_text("utf-8"))
-            for package in PACKAGES
-            for path in sorted((places.ROOT / package).rglob("*.py"))
-            if not any(parent.is_symlink() for parent in path.parents)
-        }
-
-
 def words_of(name: str) -> list[str]:
     """Return the words of a name: ``_leaf_of_record`` and ``LeafOfRecord`` have three."""
     apart = (
@@ -218,27 +203,11 @@ def is_empty(name: str) -> bool:
 @cache
 def bound_names() -> tuple[tuple[str, str, str], ...]:
     """Return kind, path and name of whatever the product gives a name: modules, classes, functions and so on."""
-    return tuple(_bound_names())
-
-
-def _bound_names() -> Iterator[tuple[str, str, str]]:
-    for path, tree in sources().items():
-        yield "modules", path, Path(path).stem
-        for node in ast.walk(tree):
-            if isinstance(node, ast.ClassDef):
-                yield "classes", path, node.name
-            elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                yield "functions", path, node.name
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
-                arguments = node.args
-                every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
-                yield from (
-                    ("arguments", path, each.arg)
-                    for each in every
-                    if each.arg not in ("self", "cls")
-                )
-            elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-                yield "variables", path, node.id
+    return tuple(
+        (kind, path, name)
+        for path, facts in product().items()
+        for kind, name in (("modules", Path(path).stem), *facts.names)
+    )
 
 
 def bare_names() -> dict[str, list[str]]:
@@ -253,10 +222,9 @@ def bare_names() -> dict[str, list[str]]:
 def shared_class_names() -> dict[str, list[str]]:
     """Return the class names that stand for several records, with where; a schema may say what its domain says."""
     places_of = defaultdict(set)
-    for path, tree in sources().items():
-        for node in tree.body:
-            if isinstance(node, ast.ClassDef):
-                places_of[node.name].add(path)
+    for path, facts in product().items():
+        for name in facts.top_classes:
+            places_of[name].add(path)
     shared = {}
     for name, paths in sorted(places_of.items()):
         domain = [path for path in paths if path.split("/")[0] not in SAME_IN_SCHEMAS]
@@ -270,16 +238,12 @@ def shared_class_names() -> dict[str, list[str]]:
 
 def annotated_names(record: str) -> set[str]:
     """Return the names under which functions take a record of this class."""
-    names = set()
-    for tree in sources().values():
-        for node in ast.walk(tree):
-            if (
-                isinstance(node, ast.arg)
-                and node.annotation is not None
-                and ast.unparse(node.annotation) == record
-            ):
-                names.add(node.arg)
-    return names
+    return {
+        name
+        for facts in product().values()
+        for name, annotation in facts.annotated
+        if annotation == record
+    }
 
 
 def figures() -> str:
@@ -299,7 +263,7 @@ def figures() -> str:
         f"names of a population where functions take one: {', '.join(sorted(annotated_names('Population')))}"
     )
     lines.append(
-        f"modules: {len(sources())}, without heads of packages and plug-ins: {len(concepts())}"
+        f"modules: {len(product())}, without heads of packages and plug-ins: {len(concepts())}"
     )
     return "\n".join(lines)
 
@@ -321,7 +285,7 @@ def concepts() -> list[str]:
     )
     return [
         path
-        for path in sources()
+        for path in product()
         if Path(path).name != "__init__.py"
         and not (
             path.startswith(found_by_looking)
