@@ -19,13 +19,22 @@ def paused() -> Iterator[None]:
             gc.enable()
 
 
+_is_spared = False
+"""Whether something is spared already; to count what is takes as long as to look through it."""
+
+
 @contextmanager
 def spared() -> Iterator[None]:
     """Spare what stands now: for work beside many records that will stay, while its own garbage is collected.
 
     Where something is spared already, nothing more is, and it stays so: whoever began that has not ended it.
     """
-    if gc.get_freeze_count():
+    global _is_spared
+    if _is_spared:
+        yield
+        return
+    _is_spared = True
+    if gc.get_freeze_count():  # by the program that we are part of, which is not asked again
         yield
         return
     gc.freeze()
@@ -33,3 +42,4 @@ def spared() -> Iterator[None]:
         yield
     finally:
         gc.unfreeze()
+        _is_spared = False

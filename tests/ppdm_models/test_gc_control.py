@@ -30,9 +30,10 @@ class Collector:
     """Counts what it spares, in place of the one of this process, which spares what tests have in common."""
 
     def __init__(self, spared):
-        self.spared = spared
+        self.spared, self.counted = spared, 0
 
     def get_freeze_count(self):
+        self.counted += 1
         return self.spared
 
     def freeze(self):
@@ -42,13 +43,29 @@ class Collector:
         self.spared = 0
 
 
-@pytest.mark.parametrize(("before", "meanwhile"), [(0, 100), (7, 7)])
-def test_what_it_spared_is_looked_through_again_afterwards(before, meanwhile, monkeypatch):
-    found = Collector(before)
+@pytest.fixture(params=[0, 7])
+def spared_before(request, monkeypatch):
+    """A collector that spares so many objects, in a process that has not asked it yet."""
+    found = Collector(request.param)
     monkeypatch.setattr(gc_control, "gc", found)
+    monkeypatch.setattr(gc_control, "_is_spared", False)
+    return found
+
+
+def test_what_it_spared_is_looked_through_again_afterwards(spared_before):
+    before = spared_before.spared
+    for _ in range(2):
+        with gc_control.spared():
+            assert spared_before.spared == (before or 100)
+        assert spared_before.spared == before
+
+
+def test_what_is_spared_is_not_counted_again_and_again(spared_before):
     with gc_control.spared():
-        assert found.spared == meanwhile
-    assert found.spared == before
+        for _ in range(3):
+            with gc_control.spared():
+                assert spared_before.spared
+    assert spared_before.counted == 1
 
 
 def test_the_collector_of_python_has_what_is_asked_of_it():
