@@ -1,0 +1,46 @@
+"""A table of rows is one case that names every row that fails."""
+
+import inspect
+
+import pytest
+
+from tests.kit.rows import rows
+
+
+def test_every_row_is_tried_and_each_that_fails_is_named():
+    tried = []
+
+    @rows("number, half", [(2, 1), (3, 1), (4, 2), (5, 1)])
+    def halves(number, half):
+        tried.append(number)
+        assert number == 2 * half
+
+    with pytest.raises(AssertionError, match="2 of 4 rows fail") as failure:
+        halves()
+    assert tried == [2, 3, 4, 5]
+    assert "number=3, half=1: AssertionError" in str(failure.value)
+    assert "number=5, half=1: AssertionError" in str(failure.value)
+
+
+def test_what_is_expected_to_raise_and_does_not_is_a_row_that_fails():
+    @rows("text", ["x", "1"])
+    def is_no_number(text):
+        with pytest.raises(ValueError, match="invalid"):
+            int(text)
+
+    with pytest.raises(AssertionError, match="text='1': Failed"):
+        is_no_number()
+
+
+def test_fixtures_are_those_of_the_test_and_rows_are_none():
+    @rows(("number",), [1])
+    def takes(tmp_path, number):
+        assert tmp_path == number
+
+    assert list(inspect.signature(takes).parameters) == ["tmp_path"]
+    takes(tmp_path=1)
+
+
+def test_a_table_without_rows_is_refused():
+    with pytest.raises(AssertionError, match="tries nothing"):
+        rows("number", [])
