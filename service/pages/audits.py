@@ -124,7 +124,7 @@ def show_audit(
         kinds=[kind for kind in kinds if _may_see(who.permissions, kind)],
         repairs=list_repairs(unit, who, audit_id) if _can_fail(audit) else None,
         proposals=list_proposals(unit, who, audit_id) if _has_tried(audit) else None,
-        others=_others(unit, who, audit) if audit.state == "done" else [],
+        others=_others(unit, who, audit) if audit.state == "done" and audit.kind == "audit" else [],
         has_roots=bool(roots_of(unit, who.organisation_id)),
     )
 

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from functools import partial
 from typing import Any
 
-from sqlalchemy import Row, func, insert, select
+from sqlalchemy import Row, Select, and_, func, insert, select
 
 from treewarden.audit.knowledge.knowledge import read_knowledge
 from treewarden.audit.options import (
@@ -236,11 +236,11 @@ def list_audits(
 
 
 def comparable_audits(unit: Unit, who: Principal, audited: Audit, most: int) -> list[Row[Any]]:
-    """Return the newest audits that are done, but for one: so many of its model, then so many of all.
+    """Return the newest audits that are done, but for one: so many of its model, then so many of all; no repairs.
 
     Rows of ``id``, ``verdict``, ``model_name``, ``version`` and ``created_at``: a choice shows no more of them.
     """
-    wanted = (
+    wanted: Select[Any] = (
         select(
             audit.c.id,
             audit.c.verdict,
@@ -252,6 +252,7 @@ def comparable_audits(unit: Unit, who: Principal, audited: Audit, most: int) -> 
         .join(model, model.c.id == model_version.c.model_id)
         .where(
             audit.c.organisation_id == who.organisation_id,
+            audit.c.kind == "audit",
             audit.c.state == "done",
             audit.c.id != audited.id,
         )
@@ -259,18 +260,19 @@ def comparable_audits(unit: Unit, who: Principal, audited: Audit, most: int) -> 
         .limit(most)
     )
     same = wanted.where(model_version.c.model_id == audited.model_id)
-    rows = (row for each in (same, wanted) for row in unit.connection.execute(each))
+    rows = (row for statement in (same, wanted) for row in unit.connection.execute(statement))
     return list({row.id: row for row in rows}.values())
 
 
 def newest_audits(unit: Unit, who: Principal, version_ids: Sequence[str]) -> dict[str, Audit]:
     """Return the newest audit of each of some versions, by the version; ids are ordered by time.
 
+    The verdict of a repair is about a file that it made, so it is none of the version that failed.
     Which these are is asked first: asked for in one, PostgreSQL may look for the newest anew for each audit there is.
     """
     if not version_ids:
         return {}
-    its = audit.c.model_version_id == model_version.c.id
+    its = and_(audit.c.model_version_id == model_version.c.id, audit.c.kind == "audit")
     last = select(func.max(audit.c.id)).where(its).scalar_subquery()
     newest = unit.connection.execute(select(last).where(model_version.c.id.in_(version_ids)))
     ids = [each for each in newest.scalars() if each is not None]

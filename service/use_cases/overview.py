@@ -175,6 +175,8 @@ def _audits_by_state(unit: Unit, who: Principal) -> dict[str, int]:
 def _newest(unit: Unit, who: Principal) -> list[tuple[str, Failing]]:
     """Return the verdict of the newest finished audit of each model, newest first; ids are ordered by time.
 
+    A repair says nothing of the model: its verdict is that of a file which nobody has taken as a version yet.
+
     Which these are is asked first, by one look into an index for each version: asked for in one, PostgreSQL may look
     for the newest anew for each audit there is.
     """
@@ -182,6 +184,7 @@ def _newest(unit: Unit, who: Principal) -> list[tuple[str, Failing]]:
         select(func.max(audit.c.id))
         .where(
             audit.c.organisation_id == who.organisation_id,
+            audit.c.kind == "audit",
             audit.c.state == "done",
             audit.c.model_version_id == model_version.c.id,
         )

@@ -200,7 +200,7 @@ def compare_audits(unit: Unit, who: Principal, from_id: str, to_id: str) -> Audi
     Raises:
         NotFoundError: the organisation has no such audits.
         InvalidError: both are the same.
-        ConflictError: one has no verdict.
+        ConflictError: one has no verdict, or is a repair.
     """
     old, new = (_audited(unit, who, each) for each in (from_id, to_id))
     if old.id == new.id:
@@ -230,6 +230,9 @@ def _audited(unit: Unit, who: Principal, audit_id: str) -> Row[Any]:
     ).first()
     if found is None:
         raise NotFoundError(f"audit {audit_id[:40]!r}", "there is none of that id")
+    if found.kind == "repair":
+        problem = "is a repair, whose verdict is about another file; compare audits of versions"
+        raise ConflictError("audit", problem)
     if found.verdict is None:
         raise ConflictError("audit", "has no verdict, so there is nothing to compare; wait for it")
     return found
