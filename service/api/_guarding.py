@@ -78,6 +78,8 @@ HEADERS = {
     "Cache-Control": "no-store",
 }
 """What an answer has that says nothing else itself."""
+TLS_ALONE = {"Strict-Transport-Security": "max-age=31536000"}
+"""Beside them where people come over TLS: a browser then never asks in clear again, for a year."""
 REQUEST_ID = "X-Request-Id"
 
 
@@ -87,6 +89,7 @@ class Guard:
     def __init__(self, app: ASGIApp, settings: Settings) -> None:
         self.app = app
         self.settings = settings
+        self.headers = HEADERS | TLS_ALONE if settings.is_secure else HEADERS
         self.hosts = {urlsplit(settings.base_url).netloc.lower()} if settings.base_url else set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -99,7 +102,7 @@ class Guard:
         async def marked(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
-                for name, value in HEADERS.items():
+                for name, value in self.headers.items():
                     headers.setdefault(name, value)
                 headers[REQUEST_ID] = request_id
             await send(message)

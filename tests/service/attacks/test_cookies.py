@@ -45,3 +45,12 @@ def test_without_https_the_names_are_plain(tmp_path):
         form = {"name": "root", "password": one_time_password(site), "new_password": OWN}
         cookies = client.post("/sign-in", data=form).headers.get_list("set-cookie")
     assert all(each.startswith("treewarden_") and "Secure" not in each for each in cookies)
+
+
+def test_a_browser_that_came_over_tls_is_told_to_ask_in_clear_no_more(secure, tmp_path):
+    name = "strict-transport-security"
+    for path in ("/sign-in", "/healthz", "/nowhere", f"{PREFIX}/me"):
+        answer = sites.open_client(secure, base_url=ADDRESS).get(path)
+        assert answer.headers[name] == "max-age=31536000", path
+    with sites.make_site("sqlite", tmp_path / "plain") as site:
+        assert name not in sites.open_client(site).get("/sign-in").headers
