@@ -1,8 +1,9 @@
 """Sends requests generated from the service's own description, right ones and wrong ones, and looks for errors.
 
 Run as ``python -m tests.judges.service_requests [--requests 5000] [--seed 1]``: on SQLite, and on PostgreSQL where one
-answers (TREEWARDEN_TEST_POSTGRESQL); an administrator asks, half of the time for things that are there. Ends with 1
-where an answer is a server's error (5xx), or a refusal is not problem+json.
+answers (TREEWARDEN_TEST_POSTGRESQL); an administrator asks, a third of the time for things that are there. Ends with 1
+where an answer is a server's error (5xx), a refusal is not problem+json, or a request is not taken as the
+administrator's: what is sent to nobody's door finds nothing behind it.
 """
 
 from __future__ import annotations
@@ -19,12 +20,15 @@ import schemathesis
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis.errors import Unsatisfiable
 from schemathesis import GenerationMode
+from sqlalchemy import select
 
 from tests.kit.service import sites
-from tests.kit.service.seeds import seeded
+from tests.kit.service.seeds import Seeded, seeded
+from treewarden.service.database.tables import audit, delivery, model_version
 from treewarden.service.running import PREFIX
 
 POSITIVE, NEGATIVE = GenerationMode.POSITIVE, GenerationMode.NEGATIVE
+UNKNOWN = 401
 PROBLEM = "application/problem+json"
 
 
@@ -70,12 +74,7 @@ def ask(site: Any, requests: int, begin: int = 1) -> Found:
     client = sites.open_client(site, there.olga, raise_server_exceptions=False)
     schema = schemathesis.openapi.from_dict(client.get(f"{PREFIX}/openapi.json").json())
     operations = [each.ok() for each in schema.get_all_operations()]
-    ids = {
-        "release_id": there.release,
-        "waiver_id": there.waiver,
-        "webhook_id": there.webhook,
-        "account_id": there.rita.account_id,
-    }
+    ids = _ids_of(site, there)
     found = Found()
     rounds = 0
     while found.requests < requests:
@@ -89,6 +88,29 @@ def ask(site: Any, requests: int, begin: int = 1) -> Found:
                 _send(client, operation, kind, given_ids, each_time, mark, found)
         rounds += 1
     return found
+
+
+def _ids_of(site: Any, there: Seeded) -> dict[str, str]:
+    """Return the ids of what is there, by the names of parameters."""
+    with site.reading() as unit:
+        audited = unit.connection.execute(
+            select(audit.c.id, audit.c.model_version_id, model_version.c.model_id).join(
+                model_version, model_version.c.id == audit.c.model_version_id
+            )
+        ).one()
+        delivered = unit.connection.execute(select(delivery.c.id)).scalar_one()
+    return {
+        "release_id": there.release,
+        "waiver_id": there.waiver,
+        "webhook_id": there.webhook,
+        "delivery_id": delivered,
+        "account_id": there.rita.account_id,
+        "audit_id": audited.id,
+        "version_id": audited.model_version_id,
+        "model_id": audited.model_id,
+        "check_id": "text-1",
+        "name": "standard",
+    }
 
 
 def _send(
@@ -120,8 +142,9 @@ def _send(
             asked["content"] = asked.pop("data")
         answer = client.request(**{key: asked[key] for key in known & set(asked)})
         found.statuses[answer.status_code] += 1
+        status = answer.status_code
         is_told = answer.headers.get("content-type", "") == PROBLEM
-        if answer.status_code >= 500 or (answer.status_code >= 400 and not is_told):
+        if status >= 500 or status == UNKNOWN or (status >= 400 and not is_told):
             found.wrong.append(f"{answer.status_code} {case.as_curl_command()[:2000]}")
 
     with suppress(Unsatisfiable):  # a route that takes nothing can be asked nothing wrong
