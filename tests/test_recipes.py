@@ -158,6 +158,50 @@ def test_the_file_of_a_harmless_model_passes(page, title, text, tmp_path):
     assert follow(typed, tmp_path)[1].exit_code == 0
 
 
+STEPPED = """
+import pandas
+import skops.io
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import GradientBoostingClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+
+loans = pandas.read_csv("loans.csv")
+steps = make_column_transformer(
+    (OneHotEncoder(), ["job"]), (StandardScaler(), ["age", "income"]), remainder="passthrough"
+)
+last = ESTIMATOR
+model = make_pipeline(steps, last).fit(loans.drop(columns="default"), loans["default"])
+skops.io.dump(model, "model.skops")
+"""
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    ["DecisionTreeClassifier(max_depth=2)", "GradientBoostingClassifier(n_estimators=3)"],
+)
+def test_a_harmless_pipeline_passes_once_it_is_redacted(estimator, tmp_path):
+    write_harmless_loans(tmp_path, (0, 500, 1500))
+    code = STEPPED.replace("ESTIMATOR", estimator)
+    run, lacks = command("python", "scikit-learn", code, tmp_path)
+    if lacks:
+        pytest.skip(f"{lacks} is not installed")
+    done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    model, clean = tmp_path / "model.skops", tmp_path / "published.skops"
+    redacted = run_command("redact", str(model), "-o", str(clean))
+    assert redacted.exit_code == 1
+    assert "averages" in redacted.output
+    table = str(tmp_path / "loans.csv")
+    assert (
+        run_command("audit", str(clean), "--data", table, "--sensitive", "default").exit_code == 0
+    )
+    assert (
+        run_command("audit", str(model), "--data", table, "--sensitive", "default").exit_code != 0
+    )
+
+
 DEBTS = {"One tree": range(0, 3050, 50)}
 """What people may owe, where that is the target: a number of fewer than ten values is a class in all but name."""
 

@@ -61,10 +61,11 @@ class SklearnBoosting(Inverter):
             return leaves.values.times(1 / rate) * exactly(leaves.people)
 
         assert growth.start is not None
+        has_spread = any(tree.second is not None for tree in growth.trees)
         begin = np.array(growth.start)
         return square_sums(
             case,
-            Squares(step, spread=lambda _, tree: tree.second),
+            Squares(step, spread=(lambda _, tree: tree.second) if has_spread else None),
             exactly(begin).wider(4 * DOUBLE * np.abs(begin)),
             values=[number_bounds.times(rate) for number_bounds in value_bounds(case)],
             facts=dict(growth.facts),

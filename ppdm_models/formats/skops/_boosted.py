@@ -92,26 +92,36 @@ def _growth(
     refused: str,
 ) -> EnsembleGrowth:
     outputs = len(start)
+    has_impurities = not are_withheld([arrays.impurity for _, arrays in grown])
     return EnsembleGrowth(
         library,
         str(fitted.plain("loss", ""))[:60],
         outputs,
         tuple(tuple(range(first, first + outputs)) for first in range(0, len(grown), outputs)),
-        tuple(_tree(tree, arrays, place % outputs) for place, (tree, arrays) in enumerate(grown)),
+        tuple(
+            _tree(tree, arrays, place % outputs, has_impurities)
+            for place, (tree, arrays) in enumerate(grown)
+        ),
         start,
         facts=_facts(fitted, names),
         refused=refused,
     )
 
 
-def _tree(tree: Tree, arrays: TreeArrays, output: int) -> GrownTree:
+def are_withheld(impurities: Sequence[Array | None]) -> bool:
+    """Return whether all trees say an impurity of 0 at all nodes, which one with a split cannot have."""
+    told = [each for each in impurities if each is not None]
+    return not any(each.any() for each in told) and any(len(each) > 1 for each in told)
+
+
+def _tree(tree: Tree, arrays: TreeArrays, output: int, has_impurities: bool) -> GrownTree:
     rows = np.array([int(node.name) for node in tree.nodes], dtype=np.intp)
     values = np.where(arrays.children_left < 0, arrays.value[:, 0], np.nan)
     return GrownTree(
         values[rows],
         output,
         counts=arrays.samples[rows].astype(np.float64),
-        second=None if arrays.impurity is None else arrays.impurity[rows],
+        second=arrays.impurity[rows] if has_impurities and arrays.impurity is not None else None,
     )
 
 

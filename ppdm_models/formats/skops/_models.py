@@ -36,6 +36,7 @@ from treewarden.ppdm_models.formats.skops._estimator import (
 )
 from treewarden.ppdm_models.formats.skops._parts import Array, LivePart, SkopsPart
 from treewarden.ppdm_models.formats.skops._pipeline_columns import is_identity
+from treewarden.ppdm_models.formats.skops._residuals import residuals_left
 from treewarden.ppdm_models.formats.skops._table_tests import tree_of_table
 from treewarden.ppdm_models.tree.ensemble import (
     Combination,
@@ -145,6 +146,13 @@ def _tree_of_columns(
     if boosted or is_allowed:  # both refuse missing values
         assert isinstance(tree.nodes, NodeTable)
         bare = replace(tree.nodes, default_children=None)
+        if (
+            boosted
+        ):  # predictions need neither the means of residuals at inner nodes nor any variance
+            scores = arrays.value[[int(name) for name in bare.names], 0].tolist()
+            is_inner = np.bincount(bare.parents[1:], minlength=len(bare)) > 0
+            leaf_scores = [None if i else score for i, score in zip(is_inner, scores, strict=True)]
+            bare = replace(bare, scores=leaf_scores, spreads=None)
         tree = replace(tree, nodes=bare, missing=Missing.NULL_PREDICTION)
     return tree if table is None else tree_of_table(tree, table)
 
@@ -423,6 +431,8 @@ def leaks_of(root: SkopsPart, fitted: Fitted) -> Iterator[Leak]:
     yield from _of_bins(fitted)
     if "tree_" in fitted.known:
         yield from _of_tree(fitted)
+    if fitted.part.kind.startswith(BOOSTED):
+        yield from residuals_left(fitted.part, parts_of(fitted))
 
 
 def _of_settings(fitted: Fitted) -> Iterator[Leak]:

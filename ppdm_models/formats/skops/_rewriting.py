@@ -11,8 +11,8 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from treewarden.ppdm_models.archive import FIRST_MOMENT
-from treewarden.ppdm_models.formats.skops._parts import SCHEMA, Archive
-from treewarden.ppdm_models.formats.skops._unread import clean_npy
+from treewarden.ppdm_models.formats.skops._parts import SCHEMA, Archive, Array
+from treewarden.ppdm_models.formats.skops._unread import clean_npy, npy_of
 
 CENTRAL_HEADER, END_HEADER = 46, 22
 """Bytes of a zip archive's records without their names."""
@@ -29,10 +29,13 @@ NOTHING = {
 """What takes the place of a seed that was no plain number."""
 
 
-def written_anew(archive: Archive, removed: Collection[str]) -> bytes:
+def written_anew(
+    archive: Archive, removed: Collection[str], changed: Mapping[str, Array] | None = None
+) -> bytes:
     """Return the archive in its plainest form: clean arrays, objects and files named by their order, no dates.
 
-    ``removed`` are attributes that go; a ``random_state`` among them becomes null wherever it stands.
+    ``removed`` are attributes that go; a ``random_state`` among them becomes null wherever it stands. ``changed`` are
+    arrays that take the place of those in files, by the name of the file.
 
     Raises:
         TreeFormatError: an array is damaged.
@@ -49,7 +52,10 @@ def written_anew(archive: Archive, removed: Collection[str]) -> bytes:
         name = part.get("file")
         if isinstance(name, str) and name in archive.files:
             part["file"] = f"{part.get('__id__', len(arrays) + 1)}.npy"
-            arrays[part["file"]] = clean_npy(archive.files[name], f"{archive.source}/{name}")
+            data = archive.files[name]
+            if changed is not None and name in changed:
+                data = npy_of(changed[name])
+            arrays[part["file"]] = clean_npy(data, f"{archive.source}/{name}")
     schema = json.dumps(root, indent=2).encode()
     return _zipped({**arrays, SCHEMA: schema})
 
@@ -88,10 +94,8 @@ def take_out(part: Raw, removed: Collection[str]) -> None:
         return
     for name in [name for name in content if name in removed]:
         if name == "random_state":
-            if isinstance(content[name], dict) and "content" in content[name]:
-                content[name] |= {"content": "null", "__id__": object()}  # another number
-            elif isinstance(content[name], dict):
-                content[name] = NOTHING | {"__id__": object()}
+            if isinstance(content[name], dict):
+                content[name] = NOTHING | {"__id__": object()}  # another number
             continue
         if name == EMPTIED and isinstance(content[name], dict):
             content[name]["content"] = []

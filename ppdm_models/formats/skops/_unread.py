@@ -19,6 +19,7 @@ from treewarden.ppdm_models.formats.common.json import pointer
 from treewarden.ppdm_models.formats.sklearn._fitted import FIELDS
 from treewarden.ppdm_models.formats.skops._estimator import FORESTS, TREES, Fitted
 from treewarden.ppdm_models.formats.skops._parts import Array, FilePart, read_npy
+from treewarden.ppdm_models.formats.skops._unread_digits import strange_digits
 
 KEYS = frozenset(("__class__", "__module__", "__loader__", "__id__"))
 KEYS_OF_LOADER: Mapping[str, frozenset[str]] = {
@@ -31,11 +32,21 @@ KEYS_OF_LOADER: Mapping[str, frozenset[str]] = {
     "TreeNode": frozenset(("content", "__reduce__")),
     "LossNode": frozenset(("content", "__reduce__")),
     "TypeNode": frozenset(),
+    "DTypeNode": frozenset(("content",)),
+    "SliceNode": frozenset(("content",)),
 }
 """What stands in a described object beside its class, by what skops builds it with."""
 CLASSES_OF_LOADER: Mapping[str, tuple[tuple[str, str], ...]] = {
     "JsonNode": (("builtins", "str"),),
-    "TypeNode": (("builtins", "str"),),
+    "TypeNode": (
+        ("builtins", "str"),
+        ("builtins", "object"),
+        ("numpy", "float64"),
+        ("numpy", "float32"),
+        ("numpy", "number"),
+    ),
+    "DTypeNode": (("numpy", "dtype"),),
+    "SliceNode": (("builtins", "slice"),),
     "TupleNode": (("builtins", "tuple"),),
     "ListNode": (("builtins", "list"),),
     "DictNode": (("builtins", "dict"),),
@@ -53,6 +64,7 @@ WORDS = frozenset(
         *("gini", "entropy", "log_loss", "squared_error", "friedman_mse", "absolute_error"),
         *("poisson", "mse", "mae", "best", "random", "sqrt", "log2", "auto", "balanced"),
         *("balanced_subsample", "deprecated", "warn", "from_dtype", "loss", "gamma", "quantile"),
+        *("exponential", "huber", "zero"),
     )
 )
 SETTINGS = frozenset(
@@ -103,19 +115,6 @@ class Strange:
         return pointer(self.place)
 
 
-def is_accounted(root: FilePart, fitted: Fitted) -> bool:
-    """Return whether a file holds one tree or forest of scikit-learn alone, so that all of it can be judged."""
-    is_alone = root.place == fitted.part.place
-    return is_alone and root.module in MODULES and root.kind in KINDS
-
-
-def strange_parts(root: FilePart, fitted: Fitted) -> Iterator[Strange]:
-    """Yield what stands in the description that no reader knows."""
-    yield from strange_versions(root)
-    yield from strange_forms(root, OF_ROOT)
-    yield from _of_estimator(root, fitted, is_root=True)
-
-
 def strange_versions(root: FilePart) -> Iterator[Strange]:
     """Yield versions of the file that are none."""
     for key in OF_ROOT & root.raw.keys():
@@ -156,12 +155,18 @@ def _are_equal(first: object, second: object) -> bool:
     if first is second:
         return True
     if isinstance(first, dict) and isinstance(second, dict):
-        keys = first.keys() - {"__id__"}
-        is_same = keys == second.keys() - {"__id__"}
+        # skops writes a type as an empty array, into a new file each time
+        left_out = {"__id__", "content"} if _are_types(first, second) else {"__id__"}
+        keys = first.keys() - left_out
+        is_same = keys == second.keys() - left_out
         return is_same and all(_are_equal(first[key], second[key]) for key in keys)
     if isinstance(first, list) and isinstance(second, list):
         return len(first) == len(second) and all(map(_are_equal, first, second))
     return type(first) is type(second) and first == second
+
+
+def _are_types(first: Mapping[str, object], second: Mapping[str, object]) -> bool:
+    return first.get("__loader__") == second.get("__loader__") == "DTypeNode"
 
 
 def _is_in_form(part: FilePart) -> bool:
@@ -182,8 +187,8 @@ def _are_of_texts(part: FilePart, size: int) -> bool:
     if "key_types" not in part.raw:
         return size == 0
     types = part.child(part.raw["key_types"], "key_types")
-    return types.loader == "ListNode" and [each.loader for each in types.items()] == (
-        ["TypeNode"] * size
+    return types.loader == "ListNode" and [(each.loader, each.kind) for each in types.items()] == (
+        [("TypeNode", "str")] * size
     )
 
 
@@ -194,9 +199,10 @@ def _is_array(part: FilePart) -> bool:
     if not isinstance(content, list) or "file" in part.raw or "shape" not in part.raw:
         return False
     shape = part.child(part.raw["shape"], "shape")
-    return shape.loader == "TupleNode" and [each.plain() for each in shape.items()] == [
-        len(content)
-    ]
+    rows = [part.child(item, "content", at) for at, item in enumerate(content)]
+    widths = {len(row.items()) if row.loader == "ListNode" else 0 for row in rows}
+    sizes = [len(content), *(widths - {0})]  # lists inside are the rows of a table
+    return shape.loader == "TupleNode" and [each.plain() for each in shape.items()] == sizes
 
 
 def _children(part: FilePart) -> Iterator[FilePart]:
@@ -206,7 +212,7 @@ def _children(part: FilePart) -> Iterator[FilePart]:
         yield from (part.child(item, "content", at) for at, item in enumerate(content))
     elif isinstance(content, dict) and part.loader == "DictNode":
         yield from (part.child(item, "content", name) for name, item in content.items())
-    elif isinstance(content, dict):
+    elif isinstance(content, dict) and part.loader != "SliceNode":
         yield part.child(content, "content")
     for key in ("shape", "key_types"):
         if key in part.raw:
@@ -216,16 +222,20 @@ def _children(part: FilePart) -> Iterator[FilePart]:
         yield part.child(reduced["args"], "__reduce__", "args")
 
 
-def _of_estimator(part: FilePart, fitted: Fitted, *, is_root: bool) -> Iterator[Strange]:
+def strange_of_trees(part: FilePart, fitted: Fitted, *, is_root: bool = True) -> Iterator[Strange]:
     """Yield attributes of a tree or forest that scikit-learn does not give it, or that hold something else."""
     for name, value in part.attributes().items():
         if name in INNER:
             yield from _of_settings(value, fitted)
         elif name == "estimators_" and is_root:
             for tree in value.items():
-                yield from _of_estimator(tree, fitted, is_root=False)
+                yield from strange_of_trees(tree, fitted, is_root=False)
         elif name == "tree_":
             yield from _of_tree(value, fitted)
+            criterion = part.attributes().get("criterion")
+            rule = None if criterion is None else criterion.plain()
+            for odd in strange_digits(value.attributes(), len(fitted.classes), rule):
+                yield Strange(odd.place, odd.what)
         elif not _is_known(name, value, fitted, is_root=is_root):
             yield Strange(value.steps, f"{name!r:.40}, which is not read")
     yield from _of_class(part)
@@ -249,18 +259,27 @@ def _is_known(name: str, value: FilePart, fitted: Fitted, *, is_root: bool) -> b
     if name in SETTINGS:
         return value.loader == "JsonNode" and is_setting(value.plain())
     if name in SIZES or name == "random_state":  # a seed is a leak of its own
-        return value.plain() is None or is_size(value.plain())
+        is_none = value.loader == "JsonNode" and value.plain() is None
+        return is_none or is_size(value.plain())
     if name == "estimator_params":
-        return all(item.plain() in SETTINGS | {"random_state"} for item in value.items())
+        known = SETTINGS | {"random_state"}
+        return all(isinstance(n, str) and n in known for n in (i.plain() for i in value.items()))
     if name == "classes_" and not is_root:
         return bool(value.array().tolist() == list(range(len(fitted.classes))))
     if is_root and name in NAMES:
-        return name != "classes_" or bool(fitted.classes)
+        return is_of_model(name, value, fitted)
     if is_root and name in OF_RECORDS:  # a leak of its own
         return value.loader == "NdArrayNode" and value.array().dtype.kind == "f"
     if is_root and name == "oob_score_":  # the same
         return isinstance(value.plain(), int | float)
     return _is_told(name, value.plain(), fitted)
+
+
+def is_of_model(name: str, value: FilePart, fitted: Fitted) -> bool:
+    """Return whether names of columns or classes at an estimator are those that the model has."""
+    if name == "classes_":
+        return bool(fitted.classes)
+    return tuple(map(str, value.array().reshape(-1).tolist())) == fitted.names
 
 
 def _is_told(name: str, value: object, fitted: Fitted) -> bool:
@@ -339,6 +358,11 @@ def clean_npy(data: bytes, where: str) -> bytes:
     array = read_npy(data, where)
     if array.dtype.names is not None:
         array = _clean_nodes(array)
+    return npy_of(array)
+
+
+def npy_of(array: Array) -> bytes:
+    """Return an array as the file that NumPy makes of it."""
     file = BytesIO()
     np.lib.format.write_array(file, array, allow_pickle=False)
     return file.getvalue()

@@ -1,38 +1,23 @@
-"""What a skops file of a HistGradientBoosting estimator holds that no reader of it knows.
-
-Such an estimator keeps, of its training, the ends of all bins, its random generators and how its loss fell. None of it
-is needed to predict, so that all of it can be taken out.
-"""
+"""What a skops file of a HistGradientBoosting estimator holds that no reader of it knows."""
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator
 
 from treewarden.ppdm_models.formats.skops._estimator import BINNED, Fitted
 from treewarden.ppdm_models.formats.skops._parts import FilePart
-from treewarden.ppdm_models.formats.skops._rewriting import objects_in, take_out
+from treewarden.ppdm_models.formats.skops._rewriting import EMPTIED
 from treewarden.ppdm_models.formats.skops._unread import (
     NAMES,
-    OF_ROOT,
     SETTINGS,
     Strange,
+    is_of_model,
     is_setting,
-    is_size,
     is_version,
-    strange_forms,
-    strange_versions,
 )
-from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind
 
 MODULE = "sklearn.ensemble._hist_gradient_boosting.gradient_boosting"
-LEFT_BY_TRAINING = (
-    *("_random_seed", "_feature_subsample_rng", "train_score_", "validation_score_"),
-    "n_bins_non_missing_",
-    *("y_true_int", "y_true_one_hot", "class_indexing_offsets"),
-)
-"""What goes whenever unknown content goes: random generators, losses, sizes, and the targets that a loss may keep."""
-BINS = "bin_thresholds_"
+BINS = EMPTIED
 SETTINGS_OF_BOOSTING = SETTINGS | {
     *("loss", "learning_rate", "max_iter", "l2_regularization", "max_bins", "interaction_cst"),
     *("categorical_features", "early_stopping", "scoring", "validation_fraction", "quantile"),
@@ -70,11 +55,10 @@ BITSETS = ("binned_left_cat_bitsets", "raw_left_cat_bitsets")
 NOT_READ = "which is not read"
 
 
-def is_of_bins(root: FilePart, fitted: Fitted) -> bool:
-    """Return whether a file holds one HistGradientBoosting estimator alone, of columns without categories."""
-    is_alone = root.place == fitted.part.place
+def is_of_bins(part: FilePart, fitted: Fitted) -> bool:
+    """Return whether an estimator is one of HistGradientBoosting, of columns without categories."""
     of_bins = fitted.known.get("_bin_mapper")
-    if not is_alone or not fitted.part.kind.startswith(BINNED) or root.module != MODULE:
+    if not part.kind.startswith(BINNED) or part.module != MODULE:
         return False
     coder, mapper = (
         fitted.known.get("_preprocessor"),
@@ -85,44 +69,13 @@ def is_of_bins(root: FilePart, fitted: Fitted) -> bool:
     return not has_coder and marks is not None and not marks.array().any()
 
 
-def training_left(root: FilePart) -> Iterator[Leak]:
-    """Yield that an estimator keeps random generators and losses of its training."""
-    loss = root.attributes().get("_loss")
-    holders = [root] if loss is None or loss.loader != "ObjectNode" else [root, loss]
-    for holder in holders:
-        kept = [name for name in LEFT_BY_TRAINING if name in holder.attributes()]
-        if not kept:
-            continue
-        what = f"what the training left: {', '.join(kept)}"
-        place = holder.place_of(kept[0])
-        yield Leak(LeakKind.UNKNOWN, place, what, removable=True)
-    mapper = root.attributes().get("_bin_mapper")
-    seed = None if mapper is None else mapper.attributes().get("random_state")
-    if mapper is not None and seed is not None and not _is_none(seed):
-        kind = LeakKind.REPLAY if type(seed.plain()) is int else LeakKind.UNKNOWN
-        yield Leak(kind, mapper.place_of("random_state"), "the seed of the bins", removable=True)
-
-
-def _is_none(part: FilePart) -> bool:
-    return part.loader == "JsonNode" and part.plain() is None
-
-
-def strange_of_bins(root: FilePart, fitted: Fitted) -> Iterator[Strange]:
-    """Yield what stands in the description that no reader knows, but for what the training left."""
-    raw = copy.deepcopy(dict(root.raw))
-    for part in objects_in(raw):
-        take_out(part, (*LEFT_BY_TRAINING, BINS, "random_state"))
-    for part in objects_in(raw):
-        if type(part.get("__id__")) is object:  # of what took the place of a seed
-            part["__id__"] = 0
-    bare = FilePart(root.archive, raw, root.steps)
-    yield from strange_versions(root)
-    yield from strange_forms(bare, OF_ROOT)
-    for name, value in bare.attributes().items():
+def strange_of_bins(part: FilePart, fitted: Fitted) -> Iterator[Strange]:
+    """Yield what stands in an estimator that no reader knows; ``part`` is it without what the training left."""
+    for name, value in part.attributes().items():
         if name == "_loss":
-            yield from _of_loss(value)
+            yield from strange_of_loss(value)
         elif name == "_label_encoder":
-            yield from _of_labels(value, bare)
+            yield from _of_labels(value, part)
         elif name == "_bin_mapper":
             yield from _of_bins(value, fitted)
         elif name == "_predictors":
@@ -131,16 +84,13 @@ def strange_of_bins(root: FilePart, fitted: Fitted) -> Iterator[Strange]:
                     yield from _of_tree(tree)
         elif not _is_known(name, value, fitted):
             yield Strange(value.steps, f"{name!r:.40}, {NOT_READ}")
-    seed = fitted.plain("random_state")
-    if seed is not None and not is_size(seed):
-        yield Strange((*root.steps, "random_state"), "a seed that is no number")
 
 
 def _is_known(name: str, value: FilePart, fitted: Fitted) -> bool:
     if name in SETTINGS_OF_BOOSTING:
         return value.loader == "JsonNode" and is_setting(value.plain())
     if name in NAMES:
-        return name != "classes_" or bool(fitted.classes)
+        return is_of_model(name, value, fitted)
     if name == "_baseline_prediction" or (name == "random_state" and value.plain() is None):
         return True
     if name == "_sklearn_version":
@@ -151,7 +101,7 @@ def _is_known(name: str, value: FilePart, fitted: Fitted) -> bool:
     return name in told and type(value.plain()) is int and value.plain() == told[name]
 
 
-def _of_loss(loss: FilePart) -> Iterator[Strange]:
+def strange_of_loss(loss: FilePart) -> Iterator[Strange]:
     """Yield what a loss holds beside the names of functions and few small numbers."""
     pending = [loss]
     while pending:

@@ -9,6 +9,11 @@ from dataclasses import replace
 from treewarden.ppdm_models.archive import is_archive
 from treewarden.ppdm_models.formats import Format, Opened, Strippable
 from treewarden.ppdm_models.formats.common.packed import stray_files
+from treewarden.ppdm_models.formats.skops._accounting import (
+    fitted_part,
+    is_accounted,
+    strange_parts,
+)
 from treewarden.ppdm_models.formats.skops._estimator import Fitted, fitted_of
 from treewarden.ppdm_models.formats.skops._models import leaks_of, model_of
 from treewarden.ppdm_models.formats.skops._parts import (
@@ -17,6 +22,7 @@ from treewarden.ppdm_models.formats.skops._parts import (
     FilePart,
     open_archive,
 )
+from treewarden.ppdm_models.formats.skops._residuals import AVERAGES, without_residuals
 from treewarden.ppdm_models.formats.skops._rewriting import (
     EMPTIED,
     has_room,
@@ -25,13 +31,10 @@ from treewarden.ppdm_models.formats.skops._rewriting import (
     is_printed_plainly,
     written_anew,
 )
-from treewarden.ppdm_models.formats.skops._unread import clean_npy, is_accounted, strange_parts
-from treewarden.ppdm_models.formats.skops._unread_binned import (
-    LEFT_BY_TRAINING,
-    is_of_bins,
-    strange_of_bins,
-    training_left,
-)
+from treewarden.ppdm_models.formats.skops._training_left import LEFT_BY_TRAINING, training_left
+from treewarden.ppdm_models.formats.skops._unread import clean_npy
+from treewarden.ppdm_models.formats.skops._unread_boosted import is_of_boosting
+from treewarden.ppdm_models.tree.ensemble import Model
 from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind, unread_rest
 
 ATTRIBUTES = {
@@ -57,34 +60,44 @@ class Skops(Format):
     def open(self, data: bytes, source: str) -> Opened:
         root = open_archive(data, source).root()
         fitted = fitted_of(root)
-        if is_accounted(root, fitted) or is_of_bins(root, fitted):
+        if is_accounted(root, fitted):
             return _OpenedSkops(data, root, fitted)
         return Opened(model_of(fitted), (*_leaks(root, fitted), unread_rest("skops_file")))
 
 
 class _OpenedSkops(Strippable):
-    """A file of one tree, forest or estimator of binned trees alone, all of which is accounted for."""
+    """A file of one tree, forest or boosted estimator, alone or behind steps, all of which is accounted for."""
 
     def __init__(self, data: bytes, root: FilePart, fitted: Fitted) -> None:
         model = model_of(fitted)  # first: it refuses arrays that contradict each other
         told = [_removable(leak) for leak in _leaks(root, fitted)]
-        super().__init__(model, (*told, *_beside_model(data, root, fitted)))
+        super().__init__(model, (*told, *_beside_model(data, root, fitted, model)))
         self.archive = root.archive
+        self.boosted = _boosted_trees(root, fitted)
 
     def without(self, kinds: frozenset[LeakKind]) -> bytes:
         removed = [name for kind, names in ATTRIBUTES.items() if kind in kinds for name in names]
-        return written_anew(self.archive, removed)
+        changed = without_residuals(self.boosted) if LeakKind.AVERAGES in kinds else None
+        return written_anew(self.archive, removed, changed)
+
+
+def _boosted_trees(root: FilePart, fitted: Fitted) -> list[FilePart]:
+    """Return the trees of gradient boosting; none for other estimators."""
+    part = fitted_part(root, fitted)
+    return part.attributes()["estimators_"].items() if is_of_boosting(part) else []
 
 
 def _removable(leak: Leak) -> Leak:
-    return replace(leak, removable=True) if leak.kind in ATTRIBUTES else leak
+    if leak.what == AVERAGES:
+        return replace(leak, removable=True)
+    goes = leak.where.rpartition("/")[2] in ATTRIBUTES.get(leak.kind, ())
+    return replace(leak, removable=True) if goes else leak
 
 
-def _beside_model(data: bytes, root: FilePart, fitted: Fitted) -> Iterator[Leak]:
+def _beside_model(data: bytes, root: FilePart, fitted: Fitted, model: Model) -> Iterator[Leak]:
     """Yield what no reader of the file knows; what its writer left between numbers, objects and files goes with it."""
-    yield from training_left(root)
-    of_bins = is_of_bins(root, fitted)
-    for strange in strange_of_bins(root, fitted) if of_bins else strange_parts(root, fitted):
+    yield from training_left(root, fitted_part(root, fitted))
+    for strange in strange_parts(root, fitted, model):
         yield Leak(LeakKind.UNKNOWN, strange.where, f"{strange.what}: nobody looked into it")
     archive = root.archive
     arrays = [name for name in archive.files if name.endswith(".npy")]

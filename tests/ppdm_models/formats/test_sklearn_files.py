@@ -178,6 +178,10 @@ def test_a_step_that_cannot_be_undone_is_named():
     assert "not the raw ones" in model.notes[0]
 
 
+FOLLOWED = ("StandardScaler", "MaxAbsScaler", "RobustScaler", "SimpleImputer")
+"""Steps before an estimator of which everything in a file is accounted for."""
+
+
 @pytest.mark.parametrize(
     ("step", "kind"),
     [
@@ -193,8 +197,10 @@ def test_a_step_that_cannot_be_undone_is_named():
 )
 def test_what_a_fitted_step_keeps_of_the_training_records_is_found(step, kind):
     estimator = make_pipeline(step, tree.DecisionTreeClassifier()).fit(X, Y)
-    first, rest = SKOPS.open(skops_io.dumps(estimator), "m").leaks
-    assert (first.kind, rest.kind, rest.is_possible) == (kind, LeakKind.UNKNOWN, True)
+    first, *rest = SKOPS.open(skops_io.dumps(estimator), "m").leaks
+    assert first.kind == kind
+    is_followed = type(step).__name__ in FOLLOWED
+    assert any(leak.is_possible for leak in rest) is not is_followed
 
 
 def test_a_table_in_the_archive_is_found():

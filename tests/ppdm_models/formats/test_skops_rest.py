@@ -326,9 +326,63 @@ def with_bytes_behind_packed(held):
     return out.getvalue()
 
 
-def test_a_pipeline_and_boosted_trees_are_not_accounted_for():
-    pipeline = pytest.importorskip("sklearn.pipeline").make_pipeline(MODELS["tree"]).fit(X, Y)
-    boosted = ensemble.GradientBoostingClassifier(n_estimators=2).fit(X, Y)
-    for estimator in (pipeline, boosted):
-        leaks = open_model(skops_io.dumps(estimator), "m.skops").leaks
-        assert any(leak.kind is LeakKind.UNKNOWN and leak.is_possible for leak in leaks)
+def test_a_seed_that_is_a_list_of_texts_is_found():
+    clean = cleaned(save("tree")[1])
+    seed = {"__class__": "list", "__module__": "builtins", "__loader__": "ListNode"}
+    seed |= {"content": [plain('"ann has it"')]}
+    dirty = changed(clean, lambda schema: attributes(schema).update(random_state=seed))
+    assert LeakKind.UNKNOWN in kinds(dirty)
+    assert kinds(cleaned(dirty)) == set()
+
+
+def test_seeds_of_the_trees_of_a_forest_without_one_are_told():
+    forest = ensemble.RandomForestClassifier(2, max_leaf_nodes=3).fit(X, Y)
+    data = skops_io.dumps(forest)
+    assert LeakKind.REPLAY in kinds(data)
+    assert kinds(cleaned(data)) == set()
+
+
+def test_steps_that_cannot_be_followed_are_not_accounted_for():
+    pipeline = pytest.importorskip("sklearn.pipeline")
+    decomposition = pytest.importorskip("sklearn.decomposition")
+    steps = pipeline.make_pipeline(decomposition.PCA(2), MODELS["tree"]).fit(X, Y)
+    leaks = open_model(skops_io.dumps(steps), "m.skops").leaks
+    assert any(leak.kind is LeakKind.UNKNOWN and leak.is_possible for leak in leaks)
+
+
+def with_values(data, change):
+    """Return a clean file whose class shares were changed."""
+    name, values = next((n, array) for n, array in arrays_of(data).items() if array.ndim == 3)
+    values = values.copy()
+    change(values)
+    file = io.BytesIO()
+    np.save(file, values)
+    return changed(data, lambda schema: None, {name: file.getvalue()})
+
+
+def hide_in_shares(values):
+    values[1, 0, 0] += 4.4e-9
+
+
+def hide_in_impurity(raw, nodes):
+    nodes["impurity"][1] += 4.4e-9
+
+
+def hide_in_counts(raw, nodes):
+    nodes["n_node_samples"][0] += 1
+
+
+def test_digits_that_no_counts_give_are_found():
+    for name in ("tree", "forest"):
+        clean = cleaned(save(name)[1])
+        for dirty in (
+            with_values(clean, hide_in_shares),
+            with_nodes(clean, hide_in_impurity),
+            with_nodes(clean, hide_in_counts),
+        ):
+            assert LeakKind.UNKNOWN in kinds(dirty), name
+
+
+def test_weighted_trees_have_digits_of_their_own():
+    weighted = tree.DecisionTreeClassifier(max_leaf_nodes=4, class_weight="balanced").fit(X, Y)
+    assert LeakKind.UNKNOWN not in kinds(cleaned(skops_io.dumps(weighted)))
