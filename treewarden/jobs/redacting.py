@@ -10,9 +10,9 @@ from pathlib import Path
 from treewarden.ppdm_models.errors import OutputError
 from treewarden.ppdm_models.files.load import OpenedFile, open_model, read_bytes
 from treewarden.ppdm_models.formats import Strippable
-from treewarden.ppdm_models.tree.ensemble import Model, trees_of
+from treewarden.ppdm_models.tree.ensemble import Ensemble, Model, trees_of
 from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind
-from treewarden.ppdm_models.tree.tree import Node
+from treewarden.ppdm_models.tree.tree import Missing, Node
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,14 @@ def _without(file: OpenedFile, kinds: frozenset[LeakKind]) -> tuple[bytes, Opene
 
 
 def _trees(model: Model) -> list[Sequence[Node]]:
-    return [tree.nodes for tree in trees_of(model)]
+    """Return the nodes of a model; those of boosted trees without the values of inner nodes, which predict nothing."""
+    is_boosted = isinstance(model, Ensemble) and model.growth is not None
+    return [
+        [replace(node, score=None) if node.children else node for node in tree.nodes]
+        if is_boosted and tree.missing is not Missing.LAST_PREDICTION
+        else tree.nodes
+        for tree in trees_of(model)
+    ]
 
 
 def _unnamed(model: Model) -> list[list[Node]]:

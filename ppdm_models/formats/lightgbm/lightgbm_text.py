@@ -25,6 +25,7 @@ from treewarden.ppdm_models.formats.lightgbm._growth import (
     rate_in,
     weights_in,
 )
+from treewarden.ppdm_models.formats.lightgbm._implied_sums import unexplained_lines
 from treewarden.ppdm_models.formats.lightgbm._lines import LightgbmLines, lines_of
 from treewarden.ppdm_models.formats.lightgbm._model import (
     LightgbmHeader,
@@ -101,6 +102,8 @@ class _OpenedText(Rewritable, Strippable):
         if LeakKind.REPLAY in kinds:
             gone = {document.settings[key] for key in _seeds(document)}
             document.take_out(gone)
+        if LeakKind.AVERAGES in kinds:
+            document.take_out(set(unexplained_lines(document)))
         if LeakKind.UNKNOWN in kinds:
             places = {key: document.setting(key) or "" for key in PLACES}
             odd = [key for key, said in places.items() if not all(map(is_place, said.split(",")))]
@@ -292,6 +295,13 @@ def _telling_lines(
     if seeds:
         what = f"the seeds of the training ({', '.join(seeds)}): with a part of the data it can be replayed"
         yield document.settings[seeds[0]], LeakKind.REPLAY, what, None, True
+    unexplained = list(unexplained_lines(document))
+    if unexplained:
+        what = (
+            "internal_value and internal_weight of trees whose leaves do not explain them: averages of the training "
+            "records, or anything else"
+        )
+        yield unexplained[0], LeakKind.AVERAGES, what, None, True
     for at, what in rest_of(document, frozenset(PLACES)):
         yield at, LeakKind.UNKNOWN, what, None, _can_go(document, at)
     line = _pandas_line(document)

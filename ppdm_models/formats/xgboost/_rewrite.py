@@ -10,6 +10,7 @@ from treewarden.ppdm_models.errors import OutputError
 from treewarden.ppdm_models.formats.common.boosted import LEAF, leaf_score, paired
 from treewarden.ppdm_models.formats.common.json import Steps, as_list, as_object, pointer
 from treewarden.ppdm_models.formats.common.origin import is_origin, telling
+from treewarden.ppdm_models.formats.xgboost._implied_sums import are_implied, are_told, clear
 from treewarden.ppdm_models.formats.xgboost._learner import (
     Booster,
     booster_of,
@@ -177,10 +178,14 @@ def leaks_of(document: object, source: str) -> tuple[Leak, ...]:
 
 
 def without_leaks(document: object, source: str, kinds: frozenset[LeakKind]) -> object:
-    """Return the document without the attributes of these kinds; the document is used up."""
+    """Return the document without the attributes and sums of these kinds; the document is used up."""
     learner, steps = learner_of(document, source)
     attributes = learner.get("attributes")
     telling_names = dict(_attributes(learner, source, steps))
+    if LeakKind.AVERAGES in kinds:
+        trees, _ = _trees_of(document, source)
+        if are_told(trees) and not are_implied(trees):
+            clear(trees)
     if not isinstance(attributes, dict):
         return document
     for name in list(attributes):
@@ -188,6 +193,25 @@ def without_leaks(document: object, source: str, kinds: frozenset[LeakKind]) -> 
         if leak is not None and leak.kind in kinds or leak is None and LeakKind.UNKNOWN in kinds:
             del attributes[name]
     return document
+
+
+def unexplained_sums(document: object, source: str) -> Iterator[Leak]:
+    """Yield that inner nodes hold weights or gains that do not follow from the leaves of a checked document."""
+    trees, at = _trees_of(document, source)
+    if are_told(trees) and not are_implied(trees):
+        what = (
+            "base_weights and loss_changes of nodes that do not follow from the leaves: averages of the training "
+            "records, or anything else"
+        )
+        yield Leak(LeakKind.AVERAGES, pointer(at), what, removable=True)
+
+
+def _trees_of(document: object, source: str) -> tuple[list[dict[str, object]], Steps]:
+    learner, steps = learner_of(document, source)
+    booster = booster_of(learner, source, steps)
+    at = [*booster.steps, "trees"]
+    listed = as_list(booster.model.get("trees"), source, at)
+    return [as_object(tree, source, [*at, index]) for index, tree in enumerate(listed)], at
 
 
 def _attributes(learner: dict[str, object], source: str, steps: Steps) -> list[tuple[str, Leak]]:

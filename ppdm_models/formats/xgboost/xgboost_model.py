@@ -5,7 +5,12 @@ from __future__ import annotations
 from treewarden.ppdm_models.formats import Format, Opened, Rewritable, Strippable
 from treewarden.ppdm_models.formats.common.json import opens_json, read_json, written_json
 from treewarden.ppdm_models.formats.xgboost._learner import ensemble_of
-from treewarden.ppdm_models.formats.xgboost._rewrite import leaks_of, rewritten, without_leaks
+from treewarden.ppdm_models.formats.xgboost._rewrite import (
+    leaks_of,
+    rewritten,
+    unexplained_sums,
+    without_leaks,
+)
 from treewarden.ppdm_models.formats.xgboost._ubjson import opens_ubjson, read_ubjson, written_ubjson
 from treewarden.ppdm_models.formats.xgboost._unread import rest_of
 from treewarden.ppdm_models.tree.ensemble import Model
@@ -41,7 +46,8 @@ class _OpenedModel(Rewritable, Strippable):
         told = {leak.where for leak in leaks}
         rest = (leak for leak in rest_of(document, source) if leak.where not in told)
         leaks = (*leaks, *rest)
-        super().__init__(ensemble_of(document, source), leaks)
+        model = ensemble_of(document, source)  # it refuses columns of other lengths
+        super().__init__(model, (*leaks, *unexplained_sums(document, source)))
         self.data, self.source = data, source
 
     def without(self, kinds: frozenset[LeakKind]) -> bytes:
