@@ -13,9 +13,12 @@ from tempfile import TemporaryDirectory
 from uuid import uuid4
 
 import pytest
+from anyio.from_thread import BlockingPortal, start_blocking_portal
+from fastapi import FastAPI
 from fastapi.testclient import TestClient
-from sqlalchemy import create_engine, insert, text
+from sqlalchemy import Dialect, Engine, create_engine, event, insert, text
 from sqlalchemy.pool import NullPool
+from sqlalchemy.util import LRUCache
 
 from treewarden.service.auth.passwords import SHOWN, digest_of, new_secret
 from treewarden.service.auth.principal import ALLOWED, Principal, Role
@@ -59,8 +62,33 @@ def make_site(kind, folder, **settings):
     """Give a site with an empty database of the newest level."""
     with _upgraded(kind, folder) as url:
         site = open_site(Settings(data_dir=folder, database=url, **settings))
+        _compile_once(site.engine, kind)
         yield site
+        _APPLICATIONS.pop(id(site), None)
         site.engine.dispose()
+
+
+_APPLICATIONS: dict[int, FastAPI] = {}
+"""By identity of the site, while it is there: its server, which all of its clients ask."""
+
+
+_STATEMENTS: dict[str, tuple[Dialect, LRUCache]] = {}
+"""By kind of database: the dialect and the compiled statements of all sites of this process."""
+
+
+def _compile_once(engine: Engine, kind: str) -> None:
+    """Let sites share their compiled statements: with an engine for each test, compiling took longer than running.
+
+    No test is about power cuts, so that SQLite need not wait for the disk either.
+    """
+    engine.dialect, compiled = _STATEMENTS.setdefault(kind, (engine.dialect, LRUCache(1000)))
+    engine.update_execution_options(compiled_cache=compiled)
+    if kind == "sqlite":
+        event.listen(engine, "connect", _without_waiting)
+
+
+def _without_waiting(connection, _) -> None:
+    connection.execute("PRAGMA synchronous = OFF")
 
 
 @contextmanager
@@ -187,7 +215,27 @@ def add_token(site, who, permissions=None):
 def open_client(site, who=None, **options):
     """Return a client of the application on a site, with a token of somebody."""
     headers = {"Authorization": f"Bearer {add_token(site, who)}"} if who else {}
-    return TestClient(application(site), headers=headers, **options)
+    return share_loop(TestClient(_server_of(site), headers=headers, **options))
+
+
+def _server_of(site) -> FastAPI:
+    if id(site) not in _APPLICATIONS:
+        _APPLICATIONS[id(site)] = application(site)
+    return _APPLICATIONS[id(site)]
+
+
+def share_loop(client: TestClient) -> TestClient:
+    """Let a client ask in the event loop of all clients of this process, and not in a new thread for each request."""
+    client.portal = _portal()
+    return client
+
+
+@cache
+def _portal() -> BlockingPortal:
+    opened = start_blocking_portal()
+    portal = opened.__enter__()
+    atexit.register(opened.__exit__, None, None, None)
+    return portal
 
 
 def upload_file(client, data, kind):
