@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import date
+
 import pytest
 
-from treewarden.jobs.gate.changed import changes_since
+from tests.treewarden.gate.conftest import PASSING
+from treewarden.jobs.gate.auditing import request_of
+from treewarden.jobs.gate.changed import Digests, changes_since, key_of
 from treewarden.jobs.gate.config import read_configuration
+from treewarden.jobs.gate.gate_job import GateJob
 from treewarden.jobs.gate.models import models_of
 
 ALL = ("models/cold.pmml", "models/cough.pmml", "models/flu.pmml")
@@ -183,3 +189,44 @@ def test_before_the_first_commit_everything_is_new(repository):
     outcome = repository.run("--changed-since", "HEAD", "-q")
     assert outcome.exit_code == 0, outcome.output
     assert "3 models: 3 pass" in outcome.stdout
+
+
+def test_a_dictionary_labels_the_reports_and_counts_as_changed(committed):
+    committed.write("words.csv", "column,label,value,value_label\nage,years lived,,\n")
+    for place, text in (
+        ("section", PASSING + 'dictionary = "words.csv"\n'),
+        ("top", 'dictionary = "words.csv"\n' + PASSING),
+    ):
+        committed.configure(text)
+        committed.commit()
+        committed.git("branch", "-f", "main")
+        assert audited(committed) == [], place
+    configuration = read_configuration(committed.folder / "treewarden.toml")
+    model = models_of(configuration)[0]
+    assert model.dictionary == committed.folder / "words.csv"
+    assert request_of(GateJob(model, "", today=date(2026, 1, 1))).dictionary == model.dictionary
+    before = key_of(model, Digests(), "1", date(2026, 1, 1))
+    committed.write("words.csv", "column,label,value,value_label\nage,age in years,,\n")
+    assert key_of(model, Digests(), "1", date(2026, 1, 1)) != before
+    assert audited(committed) == list(ALL)
+
+
+def test_paths_written_under_windows_are_followed_since_a_revision(committed):
+    committed.configure(PASSING.replace("models/*.pmml", "models\\\\*.pmml"))
+    committed.commit()
+    committed.git("branch", "-f", "main")
+    assert audited(committed) == []
+    committed.model("cold").unlink()
+    outcome = committed.run("--changed-since", "main")
+    assert "models/cold.pmml" in outcome.output
+
+
+def test_a_file_that_git_spells_in_another_case_is_audited(committed):
+    configuration = read_configuration(committed.folder / "treewarden.toml")
+    found = changes_since(configuration, "main")
+    model = models_of(configuration)[0]
+    assert not found.touches(model)
+    renamed = frozenset(
+        path.with_name(path.name.upper()) if path == model.path else path for path in found.followed
+    )
+    assert replace(found, followed=renamed).touches(model)

@@ -98,6 +98,7 @@ def request_of(order: GateJob) -> Request:
         key=model.key,
         key_setting=KEY,
         adversaries=model.adversaries,
+        dictionary=model.dictionary,
     )
 
 

@@ -95,6 +95,7 @@ def key_of(model: GateModel, digests: Digests, version: str, today: date) -> str
         "waivers": of(model.waivers),
         "days": [] if model.waivers is None else _days(model.waivers, today),
         "baseline": of(model.baseline),
+        "dictionary": of(model.dictionary),
         "attestations": [digests.of(attestation) for attestation in model.attestations],
         "trust": [digests.of(each) for each in model.trust],
         "attested_until": str(today) if model.attestations else "",

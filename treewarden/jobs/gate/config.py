@@ -64,6 +64,7 @@ class SharedSettings(_GateSection):
     policy: Text | None = None
     waivers: Text | None = None
     baseline: Text | None = None
+    dictionary: Text | None = None
     fail_on: Severity | None = None
 
 

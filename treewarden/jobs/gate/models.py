@@ -40,12 +40,19 @@ SPARK = "metadata"
 
 
 @dataclass(frozen=True, slots=True)
+class EarlierReleases:
+    """The releases before a model, each with its table; ``key`` is the column that says who is who in these."""
+
+    files: tuple[tuple[Path, Path | TableAddress], ...] = ()
+    key: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class GateModel:
     """One model to audit. ``file`` is its path from the configuration; ``table`` is None where there is none.
 
-    ``policy`` is the name of a pack that ships, or a path. ``earlier`` are the releases before it, each with its table,
-    and ``key`` is the column that says who is who in these; ``adversaries`` are files that declare who knows some
-    columns only. Where there is no table, ``attestations`` that hold by one
+    ``policy`` is the name of a pack that ships, or a path; ``adversaries`` are files that declare who knows some
+    columns only. ``dictionary`` says what columns mean. Where there is no table, ``attestations`` that hold by one
     of the ``trust``ed keys stand for an audit.
     """
 
@@ -61,9 +68,9 @@ class GateModel:
     settings: GateSettings = field(default_factory=GateSettings)
     attestations: tuple[Path, ...] = ()
     trust: tuple[Path, ...] = ()
-    earlier: tuple[tuple[Path, Path | TableAddress], ...] = ()
-    key: str | None = None
+    releases: EarlierReleases = EarlierReleases()
     adversaries: tuple[Path, ...] = ()
+    dictionary: Path | None = None
 
     def wherever(self) -> GateModel:
         """Return the same for a process that runs in another folder: options may name files by relative paths."""
@@ -73,6 +80,16 @@ class GateModel:
             attestations=tuple(path.absolute() for path in self.attestations),
             trust=tuple(path.absolute() for path in self.trust),
         )
+
+    @property
+    def earlier(self) -> tuple[tuple[Path, Path | TableAddress], ...]:
+        """The releases before it, each with its table."""
+        return self.releases.files
+
+    @property
+    def key(self) -> str | None:
+        """The column that says who is who in the tables of its releases."""
+        return self.releases.key
 
     @property
     def is_on_server(self) -> bool:
@@ -87,6 +104,7 @@ class GateModel:
         given = (self.path, self.table, self.knowledge, self.waivers, self.baseline, self.policy)
         named = tuple(each for each in given if isinstance(each, Path))
         before = (path for each in self.earlier for path in each if isinstance(path, Path))
+        named += () if self.dictionary is None else (self.dictionary,)
         return (*named, *self.adversaries, *self.attestations, *self.trust, *before)
 
 
@@ -148,7 +166,8 @@ def chosen(
 def matches(said: GateConfig, file: str) -> ModelSection | None:
     """Return the section that is about a file by its path from the configuration, whether or not it is there."""
     for section in said.models:
-        for pattern in map(os.path.normpath, section.path):
+        as_written = (*section.path, *(PureWindowsPath(path).as_posix() for path in section.path))
+        for pattern in map(os.path.normpath, as_written):
             if pattern == file or is_like(Path(file).parts, Path(pattern).parts):
                 return section
     return None
@@ -157,7 +176,7 @@ def matches(said: GateConfig, file: str) -> ModelSection | None:
 def effective(said: GateConfig, section: ModelSection) -> dict[str, object]:
     """Return all that a section comes to, with what the whole file says for it; not which files it is about."""
     own = section.model_dump(exclude={"path"})
-    shared = ("policy", "waivers", "baseline", "fail_on")
+    shared = ("policy", "waivers", "baseline", "dictionary", "fail_on")
     return own | {key: own[key] if own[key] is not None else getattr(said, key) for key in shared}
 
 
@@ -231,6 +250,7 @@ def _supporting_files(configuration: Configuration) -> frozenset[Path]:
     """Return the configuration, and its files of policies, waivers, baselines, knowledge and adversaries."""
     config = configuration.said
     names: list[str | None] = [WAIVERS, config.policy, config.waivers, config.baseline]
+    names += [config.dictionary, *(section.dictionary for section in config.models)]
     for section in config.models:
         names += [section.policy, section.waivers, section.baseline, section.knowledge]
         names += section.adversary
@@ -266,19 +286,22 @@ def _model(
         baseline=_baseline(
             configuration, section.baseline or gate_config.baseline, place, new_baseline
         ),
+        dictionary=there("dictionary", section.dictionary or gate_config.dictionary),
         fail_on=section.fail_on or gate_config.fail_on,
         settings=GateSettings(**section.model_dump(include=set(GateSettings.model_fields))),
-        earlier=tuple(
-            (
-                _earlier(configuration, earlier_section.path, place, path),
-                table
-                if earlier_section.table is None
-                else _table(configuration, earlier_section.table, place),
-            )
-            for earlier_section in section.earlier
-            if table is not None
+        releases=EarlierReleases(
+            tuple(
+                (
+                    _earlier(configuration, earlier_section.path, place, path),
+                    table
+                    if earlier_section.table is None
+                    else _table(configuration, earlier_section.table, place),
+                )
+                for earlier_section in section.earlier
+                if table is not None
+            ),
+            section.id,
         ),
-        key=section.id,
         adversaries=tuple(
             _there(configuration, value, "adversary", place) for value in section.adversary
         ),
