@@ -10,6 +10,7 @@ import unicodedata
 from collections.abc import Iterator
 
 from treewarden.policies.verdict import Severity
+from treewarden.policies.words import capital
 from treewarden.reports.document.document import Attempt, Document, Repair
 from treewarden.reports.document.parts import Accepted, File, Finding, Value
 from treewarden.reports.document.words import listed, sentence
@@ -32,7 +33,12 @@ from treewarden.reports.figures.remaining import (
     reading_cell,
     remaining_risk,
 )
-from treewarden.reports.figures.signed_words import signed, signed_section, words_of_code
+from treewarden.reports.figures.signed_words import (
+    named_clauses,
+    signed,
+    signed_section,
+    words_of_code,
+)
 
 # The repair in a compliance report: what was changed so that the model passes, and what that costs.
 
@@ -133,6 +139,7 @@ SIGN_OFF = ("Name", "Role", "Date", "Signature")
 def filing(document: Document, more: tuple[ReportSection, ...] = ()) -> Filing:
     """Return the report in sections, in the order in which it is filed; ``more`` stand before the signature."""
     is_public = document.redacted_below is not None
+    document = named_clauses(document)
     repaired = () if document.repair is None else (repair_section(document.repair),)
     return Filing(
         title=f"Compliance report on {document.model.file}",
@@ -266,7 +273,9 @@ def _clauses(document: Document) -> Block:
 
 
 def _clause(found: Finding, fail_on: Severity) -> tuple[Cell, ...]:
-    said = " ".join(part for part in (sentence(found.plain), found.why, *_judged(found)) if part)
+    is_named = found.clause.startswith(capital(found.plain))
+    plain = "" if is_named else sentence(found.plain)
+    said = " ".join(part for part in (plain, found.why, *_judged(found)) if part)
     return (
         Cell(found.clause, note=said),
         Cell(found.verdict, aside=aside(found, fail_on), kind="verdict"),
@@ -297,7 +306,7 @@ def _guidance(document: Document) -> Iterator[Block]:
     rows = tuple(
         (
             Cell(f"{guidance.document}, {guidance.paragraph}", note=guidance.says),
-            Cell(finding.clause, note=sentence(finding.plain)),
+            Cell(finding.clause),
             Cell(finding.verdict, aside=aside(finding, document.fail_on), kind="verdict"),
             reading_cell(finding),
         )

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 
+from treewarden.policies.words import capital
+from treewarden.reports.document.document import Document, Side
+from treewarden.reports.document.parts import Finding
 from treewarden.reports.figures.remaining import (
     Block,
     Cell,
@@ -34,6 +39,7 @@ SETTINGS = {
 SENTENCES = {"--redacted writes one without them": "a redacted report leaves them out"}
 ASIDE = re.compile(r"\s*\((?:say |see |give )?--[a-z][a-z-]*(?: [A-Z][A-Z|,\[\].]*)?\)")
 FLAG = re.compile(r"(?<![\w-])--([a-z][a-z-]*)(?:[ =][A-Z][A-Z_|,\[\].]*\b)?")
+QUOTED = re.compile(r"['‘`]([\w-]+)['’`]")
 COMMAND = re.compile(r"['`‘“]?\btreewarden ([a-z]+)\b['`’”]?(?= )|['`‘“]treewarden ([a-z]+)['`’”]")
 
 
@@ -48,6 +54,53 @@ def signed(text: str) -> str:
         lambda flag: SETTINGS.get(flag[1], f"the setting “{flag[1].replace('-', ' ')}”"), text
     )
     return COMMAND.sub(lambda command: f"the program's {command[1] or command[2]}", text)
+
+
+def named_clauses(document: Document) -> Document:
+    """Return a document whose clauses have names in words: what they measure, and the limit where two measure the same.
+
+    One that was not judged, combines several or is about the evidence has no measure: its id is read as words.
+    """
+    names = _names_of(document.findings)
+
+    def name(clause: str) -> str:
+        return names.get(clause) or capital(clause.replace("-", " ").replace("_", " "))
+
+    def failing(side: Side | None) -> Side | None:
+        if side is None:
+            return None
+        return side.model_copy(update={"failing": tuple(map(name, side.failing))})
+
+    def in_words(text: str) -> str:
+        return QUOTED.sub(lambda quoted: f"“{names.get(quoted[1], quoted[1])}”", text)
+
+    findings = tuple(
+        each.model_copy(update={"clause": name(each.clause), "message": in_words(each.message)})
+        for each in document.findings
+    )
+    not_judged = tuple(
+        row.model_copy(update={"name": name(row.name)}) for row in document.not_judged
+    )
+    repair = document.repair
+    if repair is not None:
+        sides = {"before": failing(repair.before), "after": failing(repair.after)}
+        repair = repair.model_copy(update={**sides, "message": in_words(repair.message)})
+    changed = {"findings": findings, "not_judged": not_judged, "repair": repair}
+    return document.model_copy(update=changed)
+
+
+def _names_of(findings: Sequence[Finding]) -> dict[str, str]:
+    """Return a name for the clause of each finding; clauses that stand for several releases have one name."""
+    single = [each for each in findings if each.plain and each.measure and not each.parts]
+    plain = {each.clause: capital(each.plain) for each in single}
+    limits = {each.clause: each.limit_text for each in findings}
+    times = Counter(plain.values())
+    named: dict[str, str] = {}
+    for clause, words in plain.items():
+        said = words if times[words] == 1 else f"{words} ({limits[clause]})"
+        again = sum(other.startswith(said) for other in named.values())
+        named[clause] = f"{said}, {again + 1}" if said in named.values() else said
+    return named
 
 
 def words_of_code(name: str) -> str:

@@ -13,6 +13,7 @@ from treewarden.reports.building.redacted import redacted
 from treewarden.reports.document.parts import Accepted, Guidance, Row
 from treewarden.reports.figures.compliance import DISCLAIMER, MOST_PLACES, filing
 from treewarden.reports.figures.remaining import Blanks, Boxes, Items, Paragraph, ReportTable
+from treewarden.reports.figures.signed_words import named_clauses
 
 ORDER = [
     "purpose",
@@ -107,8 +108,23 @@ def test_each_clause_stands_with_its_reading_its_limit_and_its_result(document):
     (table,) = section(document, "clauses")
     rows = [tuple(cell.text for cell in row) for row in table.rows]
     assert rows == [
-        (each.clause, each.verdict, each.value.text, each.limit_text) for each in document.findings
+        (each.clause, each.verdict, each.value.text, each.limit_text)
+        for each in named_clauses(document).findings
     ]
+
+
+def test_what_is_filed_names_clauses_in_words_and_tells_two_limits_of_one_measure_apart(document):
+    first = document.findings[0]
+    twin = first.model_copy(update={"clause": "0-again", "limit_text": "at least 9 records"})
+    message = {"message": f"'{first.clause}' is not met"}
+    ids = [each.clause for each in document.findings]
+    doubled = with_findings(document, at1=message)
+    doubled = doubled.model_copy(update={"findings": (*doubled.findings, twin)})
+    said = " ".join(words(each.blocks) for each in filing(doubled).sections)
+    assert [each for each in (*ids, "0-again") if each in said] == []
+    names = [each.clause for each in named_clauses(doubled).findings]
+    assert len(set(names)) == len(names)
+    assert f"Fewest people in a leaf ({twin.limit_text})" in names
 
 
 def test_a_clause_says_where_it_is_judged_and_under_which_knowledge_where_the_policy_does(document):
@@ -133,8 +149,8 @@ def test_a_combined_clause_is_a_clause_and_a_doubt_about_the_evidence_is_none(do
         at1={"measure": "", "limit_text": "–", "clause": "table-agrees"},
     )
     limits = words(section(both, "policy"))
-    assert "combined" in limits
-    assert "table-agrees" not in limits
+    assert "Combined" in limits
+    assert "Table agrees" not in limits
     (table,) = section(both, "clauses")
     assert [row[2].text for row in table.rows[:2]] == [document.findings[0].value.text, "–"]
 
@@ -152,11 +168,12 @@ def test_evidence_is_mapped_to_paragraphs_document_by_document(document):
         at2={"guidance": PARAGRAPHS[1:]},
     )
     note, table = section(mapped, "guidance")
+    named = named_clauses(mapped).findings
     assert "does not mean that the paragraph is complied with" in note.text
     assert [(row[0].text, row[0].note, row[1].text) for row in table.rows] == [
-        ("Statute A, section 2(1)", "groups of five", document.findings[0].clause),
-        ("Statute A, section 3", "", document.findings[2].clause),
-        ("Handbook B, page 7", "no certainty", document.findings[1].clause),
+        ("Statute A, section 2(1)", "groups of five", named[0].clause),
+        ("Statute A, section 3", "", named[2].clause),
+        ("Handbook B, page 7", "no certainty", named[1].clause),
     ]
 
 
@@ -189,7 +206,9 @@ def test_what_was_accepted_is_listed_with_its_reason_and_does_not_count(document
     assert WAIVED.reason in said
     assert "the model as a whole" in said
     risk = words(section(waived, "risk"))
-    assert risk.index("not counted") < risk.index(f"{document.findings[failed].clause}: ")
+    assert risk.index("not counted") < risk.index(
+        f"{named_clauses(waived).findings[failed].clause}: "
+    )
     (table,) = section(waived, "clauses")
     assert table.rows[failed][1].aside == "accepted by a waiver"
 
@@ -263,13 +282,15 @@ def test_what_each_published_element_adds_is_told_with_what_is_not_known(documen
 def test_a_clause_that_was_not_judged_is_not_passed_over(document):
     skipped = (Row(name="for-forests", text="the model is one tree"),)
     said = words(section(document.model_copy(update={"not_judged": skipped}), "unexamined"))
-    assert "for-forests" in said
+    assert "For forests" in said
     assert "the model is one tree" in said
 
 
 def test_a_reading_that_could_not_be_told_stands_with_its_reason(undetermined):
     said = words(section(undetermined, "unexamined"))
-    open_ = [each for each in undetermined.findings if each.verdict == "UNDETERMINED"]
+    open_ = [
+        each for each in named_clauses(undetermined).findings if each.verdict == "UNDETERMINED"
+    ]
     assert open_
     for each in open_:
         assert each.clause in said
@@ -300,7 +321,7 @@ def test_a_repair_tells_what_was_changed_and_what_it_costs(repaired):
     made = next(each for each in repaired.repair.attempts if each.is_applied)
     for told in (made.title, made.accuracy_after.text, made.predictions_changed_text):
         assert told in said
-    assert repaired.repair.before.failing[0] in said
+    assert named_clauses(repaired).repair.before.failing[0] in said
 
 
 def test_a_repair_that_found_nothing_says_that_nothing_was_changed(unrepaired):
