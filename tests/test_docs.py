@@ -7,6 +7,7 @@ import re
 import pytest
 
 from tests.kit import places
+from tests.kit.rows import rows
 from treewarden.audit.measures import measures
 from treewarden.cli import COMMANDS
 from treewarden.policies.shipped import shipped_packs
@@ -21,7 +22,7 @@ JSON_DOC = (TOP / "docs" / "json.md").read_text(encoding="utf-8")
 CONTRIBUTING = (TOP / "CONTRIBUTING.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@rows("command", COMMANDS)
 def test_the_page_of_commands_has_every_command(command):
     assert f"| `treewarden {command}" in COMMANDS_DOC
 
@@ -41,7 +42,7 @@ def test_the_readme_has_every_pack(pack):
     assert f"`{pack}`" in README
 
 
-@pytest.mark.parametrize("metric", measures())
+@rows("metric", measures())
 def test_the_terms_have_every_metric(metric):
     assert f"`{metric}`" in TERMS
 

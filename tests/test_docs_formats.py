@@ -10,6 +10,7 @@ import pytest
 
 from tests.judges.printed_at_nodes import CORPUS, corpus_trees, made_trees, printed, sample_trees
 from tests.kit import places
+from tests.kit.rows import rows
 from tests.kit.run import run_command
 from treewarden.audit import constraints
 from treewarden.audit.constraints import Constraint
@@ -73,13 +74,13 @@ def test_a_line_says_what_the_trees_carry(name):
         assert found[1] <= words(leaves)
 
 
-@pytest.mark.parametrize("name", sorted(ROWS))
+@rows("name", sorted(ROWS))
 def test_what_no_row_uses_is_in_the_last_column(name):
     kinds = printed([*sample_trees()[name], *corpus_trees()[name]])[2]
     assert [kind for kind in kinds if kind not in ROWS[name][-1]] == []
 
 
-@pytest.mark.parametrize("name", sorted(ROWS))
+@rows("name", sorted(ROWS))
 def test_the_constraints_of_a_line_are_those_that_yield_rows_for_its_trees(name):
     trees = [*sample_trees()[name], *made_trees(name), *corpus_trees()[name]]
     telling = [tree for tree in trees if tree.classes and len(tree.nodes) <= MOST_NODES]

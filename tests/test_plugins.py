@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.kit.rows import rows
 from treewarden.audit import constraints, measures
 from treewarden.audit.constraints import Constraint
 from treewarden.audit.measures import EvidenceSource, LeafMeasure, Measure
@@ -49,7 +50,7 @@ def test_what_is_listed_is_what_is_found_each_by_the_name_of_its_file(folder):
     assert list(summaries(folder)) == list(FOUND[folder])
 
 
-@pytest.mark.parametrize(("folder", "name", "said"), SAID)
+@rows(("folder", "name", "said"), SAID)
 def test_a_plug_in_says_in_one_line_what_it_is(folder, name, said):
     module = importlib.import_module(module_names(sys.modules[folder])[name])
     assert said == (module.__doc__ or "").splitlines()[0]
@@ -65,7 +66,7 @@ def test_what_starts_with_no_docstring_says_nothing_and_what_is_no_package_is_re
         summaries("audit.nowhere")
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@rows("name", FORMATS)
 def test_a_format_refuses_what_is_no_tree_with_its_own_error(name):
     for data in (b"", b"\x00\xff\xfe", b"<", b"{", b"[[[[", b"<a/>", b'{"a": 1}'):
         assert isinstance(FORMATS[name].sniff(data), bool), data

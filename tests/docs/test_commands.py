@@ -6,9 +6,9 @@ import re
 import shlex
 
 import click
-import pytest
 
 from tests.docs import pages
+from tests.kit.rows import rows
 from treewarden.cli import cli
 
 COMMAND = re.compile(r"^\s*(?:\$ |- |\.venv/bin/)?treewarden +([a-z]+\b[^\n|]*)", re.MULTILINE)
@@ -39,7 +39,7 @@ def test_commands_are_found_in_blocks_and_in_sentences():
     assert {"README.md", "docs/tutorial.md", "docs/gate.md", "docs/commands.md"} <= named
 
 
-@pytest.mark.parametrize("page", sorted({page for page, _ in SHOWN}))
+@rows("page", sorted({page for page, _ in SHOWN}))
 def test_a_command_and_its_options_exist(page):
     for line in sorted(line for other, line in SHOWN if other == page):
         command, words = command_of(shlex.split(line, comments=True))

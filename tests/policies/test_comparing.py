@@ -5,6 +5,7 @@ import random
 
 import pytest
 
+from tests.kit.rows import rows
 from treewarden.audit.measures import call
 from treewarden.audit.reading import Interval
 from treewarden.policies.comparing import Strictness, compared, part_as_strict, stricter
@@ -65,7 +66,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("old", "new", "how"), CASES)
+@rows(("old", "new", "how"), CASES)
 def test_two_clauses(old, new, how):
     assert stricter(clause(old), clause(new)) is how
 

@@ -7,6 +7,7 @@ import jsonschema
 import pytest
 
 from tests.kit import places
+from tests.kit.rows import rows
 from treewarden.policies.clause import DEEPEST
 from treewarden.policies.exceptions.apply_waivers import ABOUT_THE_EVIDENCE
 from treewarden.policies.pack import calls, json_schema, pack_of, read_pack
@@ -186,7 +187,7 @@ def test_no_clause_is_called_as_a_finding_that_is_about_none(name):
         read_pack(said.encode(), "mine.toml")
 
 
-@pytest.mark.parametrize("fault", REFUSED)
+@rows("fault", REFUSED)
 def test_what_cannot_be_asked_is_refused_in_words(fault):
     lines, said = REFUSED[fault]
     assert refusal(*lines).startswith(said)
@@ -247,7 +248,7 @@ TOLD_BY_NO_SCHEMA = {
 }
 
 
-@pytest.mark.parametrize("fault", sorted({*REFUSED} - TOLD_BY_NO_SCHEMA))
+@rows("fault", sorted({*REFUSED} - TOLD_BY_NO_SCHEMA))
 def test_the_schema_refuses_what_is_refused(fault):
     assert not valid(HEAD + '[[clause]]\nid = "a"\n' + "\n".join(REFUSED[fault][0]))
 

@@ -6,6 +6,7 @@ import json
 import pytest
 
 from tests.kit import places
+from tests.kit.rows import rows
 from tests.kit.small_audits import pack_of
 from treewarden.policies.explain.sentences import toml
 from treewarden.policies.pack import calls, json_schema, load_pack, measure_call, read_pack
@@ -26,7 +27,7 @@ limit = 5
 """
 
 
-@pytest.mark.parametrize("fault", sorted(path.stem for path in BAD.glob("*.toml")))
+@rows("fault", sorted(path.stem for path in BAD.glob("*.toml")))
 def test_a_bad_pack_is_refused_in_words(fault):
     with pytest.raises(PolicyError) as raised:
         read_pack((BAD / f"{fault}.toml").read_bytes(), "bad.toml")

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from tests.kit import places
 from tests.kit.grown_models import FOLDER
+from tests.kit.rows import rows
 from tests.kit.small_audits import (
     audit_model,
     audit_of,
@@ -74,7 +75,7 @@ def test_a_tree_of_well_mixed_leaves_passes(name):
     assert decision(name, cases(name)["passing"]).verdict is Verdict.PASS
 
 
-@pytest.mark.parametrize(("name", "clause", "counts"), FAILING)
+@rows(("name", "clause", "counts"), FAILING)
 def test_a_clause_fails_where_its_limit_is_passed(name, clause, counts):
     made = decision(name, counts)
     assert made.verdict is Verdict.FAIL

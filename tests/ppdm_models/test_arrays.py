@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tests.kit.rows import rows
 from treewarden.ppdm_models.arrays import alike, by_rows, distinct
 
 
@@ -12,7 +13,7 @@ def sorted_rows(columns):
     return first, kind.reshape(-1)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@rows("seed", range(20))
 def test_rows_are_told_apart_as_sorting_them_tells_them(seed):
     rng = np.random.default_rng(seed)
     size = int(rng.integers(1, 300))

@@ -14,6 +14,7 @@ import pytest
 
 import treewarden
 from tests.docs.test_commands import command_of
+from tests.kit.rows import rows
 from tests.kit.run import run_command as run
 from treewarden.cli import COMMANDS, SECTIONS
 from treewarden.terminal.command_help import CODES, DONE, EXAMPLES, USUAL
@@ -116,7 +117,7 @@ def test_the_usual_options_come_first(name):
     assert tuple(listed[: len(USUAL[name])]) == USUAL[name]
 
 
-@pytest.mark.parametrize("example", [each for some in EXAMPLES.values() for each in some])
+@rows("example", [each for some in EXAMPLES.values() for each in some])
 def test_an_example_has_options_that_exist(example):
     command, words = command_of(shlex.split(example)[1:])
     known = {text for each in command.params for text in (*each.opts, *each.secondary_opts)}

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tests.judges.worlds_by_hand import ONLY_PROOFS, brute_force, posterior_of, system_of, worlds_of
+from tests.kit.rows import rows
 from treewarden.audit.consistent_tables.result import Consistency
 from treewarden.ppdm_models.tree.predicate import CategoryTest
 from treewarden.ppdm_models.tree.tree import Feature, Learner
@@ -86,7 +87,7 @@ def in_order(made, *names):
     return replace(made, case=replace(made.case, tree=tree))
 
 
-@pytest.mark.parametrize(("spec", "criterion", "worlds", "sets"), EACH)
+@rows(("spec", "criterion", "worlds", "sets"), EACH)
 def test_worlds_and_data_sets_are_counted(spec, criterion, worlds, sets):
     counted = worlds_of(system(spec, criterion)).enumeration.numbers
     assert (counted.worlds, counted.worlds_without_splits) == worlds
@@ -94,7 +95,7 @@ def test_worlds_and_data_sets_are_counted(spec, criterion, worlds, sets):
         assert (counted.data_sets, counted.data_sets_without_splits) == sets
 
 
-@pytest.mark.parametrize(("spec", "criterion", "worlds", "sets"), EACH)
+@rows(("spec", "criterion", "worlds", "sets"), EACH)
 def test_the_brute_force_of_the_tests_counts_the_same(spec, criterion, worlds, sets):
     found, free, free_sets = brute_force(system(spec, criterion))
     assert (len(found), free) == worlds
@@ -102,7 +103,7 @@ def test_the_brute_force_of_the_tests_counts_the_same(spec, criterion, worlds, s
         assert (sum(ways for _, ways in found), free_sets) == sets
 
 
-@pytest.mark.parametrize(("spec", "criterion", "worlds", "sets"), EACH)
+@rows(("spec", "criterion", "worlds", "sets"), EACH)
 def test_ranges_and_posteriors_are_those_of_brute_force(spec, criterion, worlds, sets):
     made = system(spec, criterion)
     found, _, _ = brute_force(made)
@@ -115,7 +116,7 @@ def test_ranges_and_posteriors_are_those_of_brute_force(spec, criterion, worlds,
     assert np.allclose(told.enumeration.posterior.values, posterior_of(found, spec["counts"]))
 
 
-@pytest.mark.parametrize(("spec", "criterion", "worlds", "sets"), EACH)
+@rows(("spec", "criterion", "worlds", "sets"), EACH)
 def test_proofs_and_witnesses_without_listing_worlds_are_sound(spec, criterion, worlds, sets):
     made = system(spec, criterion)
     every = np.array([table for table, _ in brute_force(made)[0]])

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from tests.kit.grown_models import FOLDER
+from tests.kit.rows import rows
 from tests.kit.small_audits import audit_model
 from treewarden.audit.clock import FOREVER
 from treewarden.audit.consistent_tables.result import ConsistentTables
@@ -274,7 +275,7 @@ def test_draws_that_nothing_in_the_file_can_be_held_against_are_not_believed():
     assert list(replays(forest, replace(people, order=None), model.growth, ())) == []
 
 
-@pytest.mark.parametrize("seed", range(40))
+@rows("seed", range(40))
 def test_what_is_said_of_profiles_is_what_all_tables_of_records_say(seed):
     draw = np.random.default_rng(seed)
     profile = np.sort(np.r_[0, 1, 2, draw.integers(0, 3, 4)])

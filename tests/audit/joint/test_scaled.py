@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from tests.judges.rows_by_hand import rows_of
+from tests.kit.rows import rows
 from treewarden.audit.clock import clock
 from treewarden.audit.engine.counts import counts_of
 from treewarden.audit.engine.driver import reason
@@ -57,7 +58,7 @@ def test_true_values_that_do_not_add_up_are_of_another_table():
     assert problem_with(with_sums(rows, added([1, 2, 3, 4.5], 5)), truth) == OTHER_LABELS
 
 
-@pytest.mark.parametrize("seed", range(30))
+@rows("seed", range(30))
 def test_nothing_is_proved_or_found_that_no_listing_of_tables_has(seed):
     draw = np.random.default_rng(seed)
     sizes = draw.integers(1, 3, 4).tolist()

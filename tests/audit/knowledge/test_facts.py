@@ -3,6 +3,7 @@
 import pytest
 
 from tests.kit.places import DATA
+from tests.kit.rows import rows
 from treewarden.audit.facts.kinds import check_facts, contradicted_facts
 from treewarden.audit.knowledge.knowledge import Knowledge, read_knowledge
 from treewarden.audit.population.population import build_population
@@ -23,7 +24,7 @@ def people():
     return build_population(model, read_table(DATA / "facts" / "people.csv"), sensitive="flu")
 
 
-@pytest.mark.parametrize(
+@rows(
     ("lines", "says"),
     [
         (["record = 3", 'class = "yes"'], "record: give columns and values of one person"),

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tests.kit.rows import rows
 from tests.kit.small_audits import (
     NO_TRUTH,
     bounds,
@@ -46,7 +47,7 @@ def nobody(tree):
     )
 
 
-@pytest.mark.parametrize("name", OF_PEOPLE)
+@rows("name", OF_PEOPLE)
 def test_an_empty_table_is_undetermined(name):
     people = nobody(TREE)
     empty = certain(np.zeros((0, 3)))
@@ -54,12 +55,12 @@ def test_an_empty_table_is_undetermined(name):
     assert isinstance(read(name, evidence).reading, Undetermined)
 
 
-@pytest.mark.parametrize("name", PLAIN)
+@rows("name", PLAIN)
 def test_a_measure_reads_an_interval_where_all_is_known(name):
     assert isinstance(read(name, evidence_of(TREE)).reading, Interval)
 
 
-@pytest.mark.parametrize("name", NEEDS_TRUTH)
+@rows("name", NEEDS_TRUTH)
 def test_without_the_sensitive_column_a_measure_of_the_truth_says_why_not(name):
     people = replace(people_of(TREE), truth=NO_TRUTH)
     assert read(name, evidence_of(TREE, people)).reading == NO_TRUTH
@@ -71,7 +72,7 @@ def test_measures_that_need_no_truth_work_without_it(name):
     assert isinstance(read(name, evidence_of(TREE, people)).reading, Interval)
 
 
-@pytest.mark.parametrize("name", MEASURES)
+@rows("name", MEASURES)
 def test_of_a_regression_tree_only_the_leaf_sizes_can_be_read(name):
     nodes = tuple(replace(node, score=1.5, class_counts=None) for node in TREE.nodes)
     tree = replace(TREE, nodes=nodes, classes=(), task=Task.REGRESSION)
@@ -101,7 +102,7 @@ def test_without_an_estimate_its_reason_is_passed_on(name):
     assert read(name, evidence_of(TREE, posterior=lost)).reading == lost
 
 
-@pytest.mark.parametrize("name", [name for name in MEASURES if name not in NUMBERS])
+@rows("name", [name for name in MEASURES if name not in NUMBERS])
 def test_spots_stand_riskiest_first_and_the_first_has_the_reading(name):
     taken = read(name, evidence_of(TREE))
     worst = [spot.low if MEASURES[name].risk == "low" else -spot.high for spot in taken.spots]
@@ -109,16 +110,14 @@ def test_spots_stand_riskiest_first_and_the_first_has_the_reading(name):
     assert not worst or worst[0] in (taken.reading.low, -taken.reading.high)
 
 
-@pytest.mark.parametrize("name", MEASURES)
+@rows("name", MEASURES)
 def test_a_measure_says_what_it_is(name):
     measure = MEASURES[name]
     assert measure.plain
     assert measure.limits[0] < measure.limits[1]
 
 
-@pytest.mark.parametrize(
-    "name", [name for name in MEASURES if EvidenceSource.ESTIMATE not in MEASURES[name].reads]
-)
+@rows("name", [name for name in MEASURES if EvidenceSource.ESTIMATE not in MEASURES[name].reads])
 def test_what_reads_no_estimate_does_not_change_with_it(name):
     lost = Undetermined("the solver stalled")
     blind = replace(evidence_of(TREE, worlds=only_world(people_of(TREE))), prior=lost)
@@ -135,14 +134,14 @@ def test_what_reads_worlds_is_undetermined_without_them(name):
     assert read(name, evidence_of(TREE)).reading == NOT_RUN
 
 
-@pytest.mark.parametrize("name", PLAIN)
+@rows("name", PLAIN)
 def test_what_reads_no_worlds_does_not_change_with_them(name):
     evidence = evidence_of(TREE)
     seen = replace(evidence, worlds=only_world(evidence.population))
     assert read(name, seen) == read(name, evidence)
 
 
-@pytest.mark.parametrize("name", MEASURES)
+@rows("name", MEASURES)
 def test_a_measure_reads_what_is_beside_the_trees_only_if_it_says_so(name):
     evidence = evidence_of(TREE, worlds=only_world(people_of(TREE)))
     leak = Leak(LeakKind.RAW_RECORDS, "a list of records", "records", 3.0)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tests.kit.rows import rows
 from tests.kit.small_audits import evidence_of, flat_tree, only_world, people_of
 from treewarden.audit.measures import Measure, measures
 from treewarden.audit.reading import Interval, Undetermined
@@ -45,7 +46,7 @@ def test_no_place_is_worse_than_the_reading(leaves):
             assert all(spot.high <= taken.reading.high for spot in taken.spots), name
 
 
-@pytest.mark.parametrize("name", PLACED)
+@rows("name", PLACED)
 def test_no_place_is_left_out_and_none_is_there_twice(name):
     measure, known = measures()[name], evidence(TREES[0])
     each = measure.per_place(known, settings(measure))

@@ -7,6 +7,7 @@ import pytest
 
 from tests.audit.partial.networks import Small
 from tests.judges import partial_cases
+from tests.kit.rows import rows
 from tests.kit.tiers import seeds
 from treewarden.audit.partial.fitting.flows import LOOKED, Room, Rooms, ends, moved, table_of
 
@@ -68,7 +69,7 @@ def test_the_fewest_and_the_most_people_of_a_value_are_those_of_every_table():
     assert not ends(case.net, lambda _, at: rooms.at(at), 2, work=0).asked.any()
 
 
-@pytest.mark.parametrize("seed", range(20))
+@rows("seed", range(20))
 def test_where_there_is_no_time_for_flows_what_is_told_holds_and_the_rest_is_not_asked(seed):
     drawn = partial_cases.drawn(np.random.default_rng(seed))
     net = drawn.network

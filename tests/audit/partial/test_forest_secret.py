@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from tests.kit.cases import random_table
+from tests.kit.rows import rows
 from tests.kit.tiers import seeds
 from treewarden.audit.clock import FOREVER
 from treewarden.audit.consistent_tables.result import ConsistentTables
@@ -167,7 +168,7 @@ def test_the_same_of_three_values_and_three_trees(seed):
     assert (found.worlds.reached_low >= tables.min(axis=0)).all()
 
 
-@pytest.mark.parametrize("seed", range(20))
+@rows("seed", range(20))
 def test_a_forest_of_one_tree_proves_what_every_filling_of_it_does(seed):
     found, tables = check(seed, 7, trees=1)
     size = found.worlds.counts[:, None]

@@ -7,6 +7,7 @@ import pytest
 
 from tests.judges.partial_cases import every_table
 from tests.kit.cases import multiway_tree, random_table
+from tests.kit.rows import rows
 from tests.kit.tiers import seeds
 from treewarden.audit.clock import clock
 from treewarden.audit.knowledge.knowledge import Knowledge
@@ -28,7 +29,7 @@ def small(seed, records=5):
     return tree, build_population(tree, table, sensitive="class")
 
 
-@pytest.mark.parametrize("seed", range(30))
+@rows("seed", range(30))
 def test_what_is_certain_and_possible_is_that_of_every_table(seed):
     tree, population = small(seed)
     known = ["x0"] if seed % 2 else ["x1"]

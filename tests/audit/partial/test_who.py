@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.kit.rows import rows
 from treewarden.audit.knowledge.adversaries import adversary_of, check_names
 from treewarden.audit.knowledge.declared import DeclaredAdversary
 from treewarden.ppdm_models.errors import KnowledgeError
@@ -41,7 +42,7 @@ def test_the_target_among_what_is_known_is_the_target_known():
     assert who(secret="income", knows="all").knows is None
 
 
-@pytest.mark.parametrize(
+@rows(
     ("said", "problem"),
     [
         ({"knows": ["agee"]}, r"no column 'agee' \(did you mean 'age'"),

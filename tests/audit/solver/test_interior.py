@@ -8,6 +8,7 @@ from scipy import sparse
 from scipy.optimize import linprog
 
 from tests.kit.cases import curved_tasks, multiway_case
+from tests.kit.rows import rows
 from treewarden.audit.entropy.blocks import blocks
 from treewarden.audit.entropy.search import EntropySearch
 from treewarden.audit.ipopt.program import SMALLEST_MASS
@@ -113,7 +114,7 @@ def test_a_bound_on_the_rest_is_none_on_the_whole_where_a_pool_may_be_forced(mon
     assert floors[1] == -np.inf
 
 
-@pytest.mark.parametrize("seed", range(20))
+@rows("seed", range(20))
 def test_equalities_that_others_imply_are_left_out_and_no_others(seed):
     draw = np.random.default_rng(seed)
     own = (draw.random((8, 30)) < 0.1).astype(float)

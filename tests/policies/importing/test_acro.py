@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.kit.rows import rows
 from tests.kit.small_audits import audit_of, evidence_of, flat_tree
 from treewarden.policies.comparing import Strictness, compared
 from treewarden.policies.importing.acro import LEFT_OUT, imported
@@ -118,7 +119,7 @@ def test_the_pack_judges_trees_as_the_checks_judge_tables(leaves, verdict, claus
     assert clause in ["", *(finding.clause for finding in found.failing)]
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "said"),
     [
         ("", "acro.yaml: not a mapping; give lines of the form 'key: value'"),

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.judges.pruning_by_hand import numeric
+from tests.kit.rows import rows
 from tests.kit.small_audits import (
     NO_TRUTH,
     audit_of,
@@ -99,7 +100,7 @@ def test_record_counts_go_last_and_leave_labels_only():
     assert {leaf.score for leaf in bare.leaves} == {"c0", "c1"}
 
 
-@pytest.mark.parametrize("measure", measures())
+@rows("measure", measures())
 def test_no_reading_tells_record_counts_from_labels_only(measure):
     people, steps = people_of(THREE), everywhere(THREE)
     before, after = (read(measure, evidence_of(steps[step], people)).reading for step in LADDER[1:])

@@ -5,6 +5,7 @@ import sys
 import pytest
 
 from tests.kit import places
+from tests.kit.rows import rows
 from treewarden.ppdm_models import archive
 from treewarden.ppdm_models.files.load import load_model, open_model, read_model, writers
 from treewarden.ppdm_models.formats import Rewritable, Strippable
@@ -94,7 +95,7 @@ def test_an_opened_file_says_what_its_reader_may_have_passed_over():
     assert opened("sklearn_text/good/iris.txt").leaks == ()
 
 
-@pytest.mark.parametrize("name", UNNAMED)
+@rows("name", UNNAMED)
 def test_a_target_that_the_file_does_not_name_has_no_name(name):
     model = read_model(DATA / name)
     assert {model.target, *(tree.target for tree in trees_of(model))} == {""}

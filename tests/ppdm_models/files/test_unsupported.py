@@ -7,6 +7,7 @@ import pytest
 
 from tests.kit import places
 from tests.kit.archives import zip_files
+from tests.kit.rows import rows
 from treewarden.ppdm_models.errors import TreeFormatError
 from treewarden.ppdm_models.files.load import formats, load_model, read_model
 
@@ -91,7 +92,7 @@ NAMED = {
 }
 
 
-@pytest.mark.parametrize("what", ADVISED)
+@rows("what", ADVISED)
 def test_what_is_not_read_is_named_with_a_line_that_writes_what_is(what):
     said = refusal(ADVISED[what])
     assert what in said
@@ -101,7 +102,7 @@ def test_what_is_not_read_is_named_with_a_line_that_writes_what_is(what):
     assert len(said) < 600
 
 
-@pytest.mark.parametrize("what", NAMED)
+@rows("what", NAMED)
 def test_what_holds_no_tree_that_is_read_is_named(what):
     data, advice = NAMED[what]
     said = refusal(data)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tests.kit.rows import rows
 from treewarden.ppdm_models import limits
 from treewarden.ppdm_models.errors import TreeFormatError
 from treewarden.ppdm_models.formats.common.boosted import LEAF, shape_of
@@ -36,7 +37,7 @@ def grown(seed, splits):
     return tree
 
 
-@pytest.mark.parametrize("seed", range(20))
+@rows("seed", range(20))
 def test_the_order_is_the_one_of_a_walk_by_hand(seed):
     trees = [grown(seed + each, each) for each in (0, 3, 12)]
     shape = shaped(*trees)

@@ -8,6 +8,7 @@ import jsonschema
 import pytest
 
 from tests.kit import places
+from tests.kit.rows import rows
 from treewarden.ppdm_models.errors import TreeFormatError
 from treewarden.ppdm_models.files.load import formats, load_model, read_tree, sniffed, writers
 from treewarden.ppdm_models.formats.own import _document
@@ -21,7 +22,7 @@ def label(path):
     return f"{path.parent.parent.name}-{path.stem}"
 
 
-@pytest.mark.parametrize("name", formats())
+@rows("name", formats())
 def test_every_format_has_a_good_and_a_bad_example(name):
     assert any(path.parent.parent.name == name for path in GOOD)
     assert any(path.parent.parent.name == name for path in BAD)
@@ -31,14 +32,14 @@ def files_of(paths, name):
     return [path for path in paths if path.parent.parent.name == name]
 
 
-@pytest.mark.parametrize("name", formats())
+@rows("name", formats())
 def test_a_good_file_is_recognised_by_its_content_and_remembers_its_name(name):
     for path in files_of(GOOD, name):
         model = load_model(path.read_bytes(), f"/some/where/{path.name}.txt")
         assert (model.format, model.source) == (name, f"{path.name}.txt")
 
 
-@pytest.mark.parametrize("name", formats())
+@rows("name", formats())
 def test_a_bad_file_is_refused_with_the_message_beside_it(name):
     for path in files_of(BAD, name):
         with pytest.raises(TreeFormatError) as refused:
@@ -47,7 +48,7 @@ def test_a_bad_file_is_refused_with_the_message_beside_it(name):
         assert str(refused.value) == message, path.name
 
 
-@pytest.mark.parametrize("name", formats())
+@rows("name", formats())
 def test_sniffing_never_raises(name):
     for data in (b"", b"\0", b"<", b"{", b"\xff\xfe<\0", bytes(range(256))):
         assert formats()[name].sniff(data) is False

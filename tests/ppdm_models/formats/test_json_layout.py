@@ -5,6 +5,7 @@ import json
 import pytest
 
 from tests.kit import places
+from tests.kit.rows import rows
 from treewarden.ppdm_models.formats.common.json import opens_json
 from treewarden.ppdm_models.formats.common.json_layout import odd_layout
 
@@ -39,7 +40,7 @@ PLAIN = json.dumps(DOCUMENT, ensure_ascii=False)
 LINES = json.dumps(DOCUMENT, indent=2)
 
 
-@pytest.mark.parametrize(
+@rows(
     "text",
     [
         PLAIN.replace(": 0.5", ":  0.5"),

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.kit.grown_models import FOLDER
+from tests.kit.rows import rows
 from tests.ppdm_models.formats.boosted import changed, essence
 from treewarden.ppdm_models.files.load import open_model
 from treewarden.ppdm_models.formats.lightgbm._lines import lines_of
@@ -60,7 +61,7 @@ STRANGE = {
 }
 
 
-@pytest.mark.parametrize("case", STRANGE)
+@rows("case", STRANGE)
 def test_what_no_reader_knows_is_told(case):
     before, after = STRANGE[case]
     assert before in TEXT
@@ -133,7 +134,7 @@ TELLING = {
 }
 
 
-@pytest.mark.parametrize("case", TELLING)
+@rows("case", TELLING)
 def test_what_stands_in_known_places_in_another_shape_is_told(case):
     pattern, strange = TELLING[case]
     text, changes = re.subn(f"(?m){pattern}", strange, TEXT, count=1)

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from tests.kit.grown_models import FOLDER
+from tests.kit.rows import rows
 from treewarden.ppdm_models.errors import TreeFormatError
 from treewarden.ppdm_models.files.load import open_model
 from treewarden.ppdm_models.formats.xgboost._shapes import is_learner_parameters, is_objective
@@ -48,7 +49,7 @@ def unknown(text):
     return {leak.where for leak in leaks if leak.kind is LeakKind.UNKNOWN}
 
 
-@pytest.mark.parametrize("case", STRANGE)
+@rows("case", STRANGE)
 def test_what_the_library_does_not_write_is_told(case):
     (*steps, last), value = STRANGE[case]
     document = json.loads(TEXT)

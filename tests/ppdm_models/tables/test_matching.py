@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.kit.rows import rows
 from treewarden.ppdm_models.errors import TableError
 from treewarden.ppdm_models.tables.matching import are_alike, matched, target_in
 from treewarden.ppdm_models.tables.read_table import table_of, table_of_arrow
@@ -27,7 +28,7 @@ def columns_of(found):
     return list(found.table.columns)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("in_file", "in_table"),
     [
         ("mean_radius", "mean radius"),

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.kit.rows import rows
 from treewarden.ppdm_models.tables.dialect import NumberStyle, Percent
 from treewarden.ppdm_models.tables.number_formats import (
     UnreadNumberError,
@@ -22,7 +23,7 @@ def read(texts, style=NOTHING):
     return read_numbers(pa.array(texts, pa.string()), style).numbers.to_pylist()
 
 
-@pytest.mark.parametrize(
+@rows(
     ("texts", "numbers"),
     [
         (["2280,42", "12"], [2280.42, 12]),
@@ -46,7 +47,7 @@ def test_one_reading_is_taken(texts, numbers):
     assert read(texts) == numbers
 
 
-@pytest.mark.parametrize(
+@rows(
     ("texts", "row", "problem"),
     [
         (["850", "1,234"], 1, "the comma may part decimals or thousands"),

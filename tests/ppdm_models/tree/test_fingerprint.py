@@ -11,6 +11,7 @@ import pytest
 
 from tests.kit import places
 from tests.kit.forests import by_sex, forest, stump
+from tests.kit.rows import rows
 from treewarden.ppdm_models.errors import OutputError, TreewardenError
 from treewarden.ppdm_models.files.convert import MODELS, converted
 from treewarden.ppdm_models.files.load import load_model, read_bytes
@@ -54,7 +55,7 @@ def last(tree, target="ill"):
     return fingerprints(tree, target)[0][-1]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@rows("name", NAMES)
 def test_no_two_nodes_of_a_file_share_one(name):
     model = model_of(name)
     names = [each for tree in fingerprints(model, "t") for each in tree if each]
@@ -62,7 +63,7 @@ def test_no_two_nodes_of_a_file_share_one(name):
     assert len(names) >= sum(len(tree.leaves) for tree in trees_of(model)) > 0
 
 
-@pytest.mark.parametrize("name", NAMES)
+@rows("name", NAMES)
 def test_a_converted_copy_has_the_same_node_by_node(name):
     model = model_of(name)
     for target in MODELS:

@@ -4,6 +4,7 @@ import math
 
 import pytest
 
+from tests.kit.rows import rows
 from treewarden.ppdm_models.tree.paths import EVERYTHING, path_text
 from treewarden.ppdm_models.tree.predicate import (
     AllOf,
@@ -37,7 +38,7 @@ def fork(*tests):
     return Tree((root, *children), FEATURES, "y", ("a", "b"))
 
 
-@pytest.mark.parametrize(
+@rows(
     ("tests", "said"),
     [
         ([OLD], "age > 30"),

@@ -12,6 +12,7 @@ from sklearn.preprocessing import PolynomialFeatures
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import treewarden as tw
+from tests.kit.rows import rows
 from tests.treewarden.api.conftest import pack, people
 
 FRAME = people()
@@ -20,7 +21,7 @@ FITTED = DecisionTreeClassifier(random_state=0).fit(INPUTS, FRAME["ill"])
 LEVELS = FRAME.set_axis(pd.MultiIndex.from_product([["a"], FRAME.columns]), axis=1)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("model", "data", "changed", "message"),
     [
         (DecisionTreeClassifier(), FRAME, {}, "fit"),

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 
-import pytest
-
 from tests.docs import pages
+from tests.kit.rows import rows
 from tests.treewarden.conftest import CLAUSE, GROUPS, PMML
 from treewarden.jobs.gate.config import ModelSection, read_configuration
 from treewarden.jobs.gate.gating import gate
@@ -16,7 +15,7 @@ PAGE = (pages.DOCS / "gate-configuration.md").read_text("utf-8")
 HOW_TO = re.findall(r"```toml\n(.*?)```", (pages.DOCS / "gate.md").read_text("utf-8"), re.DOTALL)
 
 
-@pytest.mark.parametrize("key", ModelSection.model_fields)
+@rows("key", ModelSection.model_fields)
 def test_a_key_is_on_the_page(key):
     assert f"`{key}`" in PAGE
 

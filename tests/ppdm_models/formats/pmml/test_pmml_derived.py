@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests.judges.pmml_derived import compare, draw, ends_as_read
+from tests.kit.rows import rows
 from treewarden.ppdm_models.errors import TreeFormatError
 from treewarden.ppdm_models.files.load import load_model, load_tree
 from treewarden.ppdm_models.tables.routing import NOWHERE, routed
@@ -68,7 +69,7 @@ def lines(*points, more=""):
     return f'<NormContinuous field="x"{more}>{inner}</NormContinuous>'
 
 
-@pytest.mark.parametrize(
+@rows(
     ("expression", "predicate", "test"),
     [
         (

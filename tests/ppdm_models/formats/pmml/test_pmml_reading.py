@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tests.kit.rows import rows
 from treewarden.ppdm_models.files.load import load_tree
 from treewarden.ppdm_models.tables.routing import route
 from treewarden.ppdm_models.tree.column import CategoricalColumn
@@ -82,7 +83,7 @@ def a_set(field, operator, array):
 UNDER, OVER = NumericTest("age", high=3.0), NumericTest("age", low=3.0)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("predicate", "test"),
     [
         ("<True/>", Always()),

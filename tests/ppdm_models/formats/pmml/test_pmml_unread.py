@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.kit.rows import rows
 from treewarden.ppdm_models.errors import TreeFormatError
 from treewarden.ppdm_models.files.load import formats, load_model, open_model
 from treewarden.ppdm_models.tree.side_channels import LeakGroup, LeakKind
@@ -222,7 +223,7 @@ def test_a_document_type_is_named():
     assert people_leaks(PLAIN.replace("<PMML", f'<!DOCTYPE PMML SYSTEM "{SECRET}"><PMML', 1))
 
 
-@pytest.mark.parametrize(("old", "new"), MISPLACED)
+@rows(("old", "new"), MISPLACED)
 def test_what_stands_where_nothing_evaluates_it_is_named_and_goes_with_redaction(old, new):
     assert old in PLAIN
     text = PLAIN.replace(old, new, 1)
@@ -245,7 +246,7 @@ def test_a_sentence_in_a_field_of_origin_is_no_origin(header):
     assert people_leaks(redacted(text)) == []
 
 
-@pytest.mark.parametrize("moment", MOMENTS)
+@rows("moment", MOMENTS)
 def test_a_moment_as_programs_write_it_is_origin(moment):
     assert people_leaks(PLAIN.replace("<Header>", f"<Header><Timestamp>{moment}</Timestamp>")) == []
 

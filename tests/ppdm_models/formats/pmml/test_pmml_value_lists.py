@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.kit.rows import rows
 from tests.ppdm_models.formats.pmml.test_pmml_unread import ATTRIBUTES, PLAIN, SECRET
 from treewarden.ppdm_models.files.load import formats, open_model
 from treewarden.ppdm_models.formats.common.origin import has_digits_of_double
@@ -180,7 +181,7 @@ def test_numbers_that_a_column_declares_which_no_model_asks_for_are_told(number,
     assert (LeakKind.UNKNOWN in kinds(replaced((AGE, AGE + field)))) is told
 
 
-@pytest.mark.parametrize(("old", "new"), ATTRIBUTES)
+@rows(("old", "new"), ATTRIBUTES)
 def test_what_is_called_removable_goes_with_redaction(old, new):
     text = PLAIN.replace(old, new, 1)
     found = [leak for leak in leaks(text) if leak.kind is LeakKind.UNKNOWN]

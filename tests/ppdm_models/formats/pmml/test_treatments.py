@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.kit import places
+from tests.kit.rows import rows
 from treewarden.ppdm_models.errors import OutputError, TreeFormatError
 from treewarden.ppdm_models.files.load import load_model, load_tree, writers
 from treewarden.ppdm_models.tables.predict import labels, predict
@@ -42,7 +43,7 @@ def said(model, records):
     return [None if np.isnan(row[0]) else pytest.approx(row[0]) for row in scores]
 
 
-@pytest.mark.parametrize("name", BY_NAME)
+@rows("name", BY_NAME)
 def test_predictions_are_those_of_jpmml(name):
     case = BY_NAME[name]
     model = load_model(case["pmml"].encode(), "m.pmml")
@@ -50,7 +51,7 @@ def test_predictions_are_those_of_jpmml(name):
     assert said(model, case["records"]) == expected
 
 
-@pytest.mark.parametrize("name", BY_NAME)
+@rows("name", BY_NAME)
 def test_the_records_that_jpmml_refuses_are_known(name):
     case = BY_NAME[name]
     model = load_model(case["pmml"].encode(), "m.pmml")
@@ -60,7 +61,7 @@ def test_the_records_that_jpmml_refuses_are_known(name):
         assert set(stops[refused]) <= {NOWHERE}
 
 
-@pytest.mark.parametrize("name", BY_NAME)
+@rows("name", BY_NAME)
 def test_a_written_tree_treats_values_as_before(name):
     case = BY_NAME[name]
     model = load_model(case["pmml"].encode(), "m.pmml")

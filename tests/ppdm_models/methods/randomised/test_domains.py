@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.kit.rows import rows
 from treewarden.ppdm_models.errors import DomainError
 from treewarden.ppdm_models.methods.randomised.domains import (
     MOST_BYTES,
@@ -31,7 +32,7 @@ def test_a_file_with_a_byte_order_mark_is_read():
     assert list(read_domains(b"\xef\xbb\xbf[columns.a]\nlow = 0\nhigh = 1\n", "d")) == ["a"]
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "place", "problem"),
     [
         ("[columns.age]\nlow = 5\nhigh = 5", "columns.age", "more than a point"),

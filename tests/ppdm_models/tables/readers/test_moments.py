@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tests.kit.rows import rows
 from treewarden.ppdm_models.tables.readers.statistics import (
     OF_SAS,
     OF_SPSS,
@@ -12,7 +13,7 @@ from treewarden.ppdm_models.tables.readers.statistics import (
 )
 
 
-@pytest.mark.parametrize(
+@rows(
     ("calendar", "form", "moment"),
     [
         (OF_SPSS, "F8.2", None),
