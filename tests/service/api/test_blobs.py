@@ -104,6 +104,7 @@ def half_sent(site, ann, port):
     return connection
 
 
+@pytest.mark.processes
 def test_an_upload_that_is_cut_off_leaves_nothing(site, ann):
     with serving.served(site) as (_, port):
         half_sent(site, ann, port).close()
@@ -111,6 +112,7 @@ def test_an_upload_that_is_cut_off_leaves_nothing(site, ann):
     assert not number(site)
 
 
+@pytest.mark.processes
 def test_an_upload_is_swept_when_its_server_was_killed_and_never_before(site, ann):
     with serving.served(site) as (process, port), half_sent(site, ann, port):
         assert sweep(site).parts == 0

@@ -55,6 +55,7 @@ def test_the_image_is_given_the_service():
     assert re.search(r"/source\[[a-z,-]*\bserve\b", (places.ROOT / "Dockerfile").read_text("utf-8"))
 
 
+@pytest.mark.processes
 def test_the_demonstration_is_loaded_by_the_api(tmp_path):
     pytest.importorskip("statsmodels", reason="statsmodels is not installed")
     with sites.make_site("sqlite", tmp_path) as site:

@@ -234,6 +234,7 @@ def test_a_job_that_takes_its_workers_down_ends_with_words(site, asked):
     assert goes_in_time(site, asked)
 
 
+@pytest.mark.processes
 def test_a_killed_worker_takes_the_process_of_its_job_along(site, asked):
     with a_worker(site) as worker:
         pid = begun_process(site, make.read_jobs(site, asked)[0].id)
@@ -244,6 +245,7 @@ def test_a_killed_worker_takes_the_process_of_its_job_along(site, asked):
     assert make.read_jobs(site, asked)[0].state == "running"  # until its lease runs out
 
 
+@pytest.mark.processes
 def test_a_stopped_worker_gives_its_job_back_and_no_failure_is_counted(site, asked):
     with a_worker(site) as worker:
         pid = begun_process(site, make.read_jobs(site, asked)[0].id)

@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from tests.kit.service.serving import SECONDS
+from tests.kit.tiers import cases
 
 AT_THE_WORST_MOMENT = """
 import os, signal, sys
@@ -19,7 +20,7 @@ sys.exit(0 if stop.wait(30) else 1)
 """
 
 
-@pytest.mark.parametrize("name", ["SIGTERM", "SIGINT"])
+@pytest.mark.parametrize("name", cases(("SIGTERM", "SIGINT"), quick=1))
 def test_a_signal_is_heard_while_the_event_is_being_asked(name):
     program = AT_THE_WORST_MOMENT.format(name=name)
     assert subprocess.run([sys.executable, "-c", program], timeout=SECONDS).returncode == 0

@@ -143,12 +143,14 @@ def site(tmp_path):
         yield opened
 
 
+@pytest.mark.processes
 def test_the_variables_of_a_worker_are_read_by_no_process_of_a_job(site):
     with running("-m", "treewarden", "worker", "--slots", "1", **environment_of(site)) as process:
         serving.until(lambda: number_of_workers(site) == 1)
         assert "PermissionError" in read_by_a_neighbour(process)
 
 
+@pytest.mark.processes
 def test_the_variables_of_a_server_are_read_by_no_process_of_a_job(site):
     words = ("-m", "treewarden", "serve", "--port", "0")
     with running(*words, **environment_of(site), TREEWARDEN_SLOTS="0") as process:
