@@ -70,9 +70,14 @@ def _are_implied(document: LightgbmLines, block: TreeLines) -> bool:
     sums = np.concatenate([summed, leaf_weights[::-1]])  # -1 is the first leaf, so it stands last
     below = np.concatenate([values, leaf_values[::-1]])
     listed = set(np.flatnonzero(types & CATEGORICAL).tolist())
+    lassos = {rate * _setting(document, "lambda_l1") for rate in _rates(document, block)}
     return any(
-        _explains(children, _NodeNumbers(sums, below, start), ridge, dict.fromkeys(listed, extra))
-        for ridge, extra, start in product(*_settings(document, bool(listed)), {0.0, values[0]})
+        _explains(
+            children, _NodeNumbers(sums, below, start, lasso), ridge, dict.fromkeys(listed, extra)
+        )
+        for ridge, extra, start, lasso in product(
+            *_settings(document, bool(listed)), {0.0, values[0]}, lassos
+        )
     )
 
 
@@ -94,6 +99,17 @@ def _settings(
     return found[0], (*found[1], 0.0) if has_lists else (0.0,)
 
 
+def _rates(document: LightgbmLines, block: TreeLines) -> set[float]:
+    """Return what a tree may have been shrunk by: the library says 1 of one that a start was added to."""
+    said = document.said("shrinkage", block.keys) or ""
+    return {_setting(document, "learning_rate"), float(said) if SHORT.fullmatch(said) else 1.0}
+
+
+def _setting(document: LightgbmLines, key: str) -> float:
+    said = document.setting(key) or ""
+    return float(said) if SHORT.fullmatch(said) else 0.0
+
+
 def _summed(children: IntArray, leaf_weights: FloatArray) -> FloatArray:
     """Return the weights of inner nodes, (n,), each of which stands before those below it."""
     summed = np.zeros(len(children))
@@ -109,11 +125,15 @@ def _are_near(weights: FloatArray, summed: FloatArray) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _NodeNumbers:
-    """The sums of second derivatives and the values of all nodes, inner ones first, and what a start added."""
+    """The sums of second derivatives and the values of all nodes, inner ones first.
+
+    ``start`` is what was added to all values, ``lasso`` what the L1 penalty took from each sum of gradients, shrunk.
+    """
 
     sums: FloatArray
     values: FloatArray
     start: float
+    lasso: float
 
 
 def _explains(
@@ -133,7 +153,10 @@ def _adds_up(children: IntArray, numbers: _NodeNumbers, ridges: FloatArray, firs
     """Return whether gradients of children are those of their nodes, which stand one behind the other."""
     nodes = slice(first, first + len(children))
     weights = numbers.sums + ridges
-    gradients = (numbers.values - numbers.start) * weights
+    steps = numbers.values - numbers.start
+    gradients = steps * weights + numbers.lasso * np.sign(steps)
     sizes = (np.abs(numbers.values) + abs(numbers.start)) * weights
     off = np.abs(gradients[children].sum(axis=1) - gradients[nodes])
-    return bool((off <= TOLERANCE * (sizes[children].sum(axis=1) + sizes[nodes])).all())
+    # Of a step of 0 it is known that the penalty took all of its gradients away: they are no larger.
+    cut = numbers.lasso * ((steps[children] == 0).sum(axis=1) + (steps[nodes] == 0))
+    return bool((off <= TOLERANCE * (sizes[children].sum(axis=1) + sizes[nodes]) + cut).all())
