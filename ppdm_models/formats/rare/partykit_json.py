@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from treewarden.ppdm_models import limits
@@ -20,6 +20,20 @@ from treewarden.ppdm_models.formats.common.node_order import (
     unique,
 )
 from treewarden.ppdm_models.formats.common.printed_trees import check_class_numbers
+from treewarden.ppdm_models.formats.common.shapes import (
+    Account,
+    AccountedJson,
+    Either,
+    Entries,
+    Items,
+    NamedEntries,
+    Shape,
+    StrangePart,
+    is_flag,
+    is_label,
+    is_number,
+    is_text,
+)
 from treewarden.ppdm_models.semantics.consistency import is_whole
 from treewarden.ppdm_models.semantics.support import checked
 from treewarden.ppdm_models.tree.predicate import AnyOf, NumericTest, Predicate
@@ -32,10 +46,14 @@ from treewarden.ppdm_models.tree.tree import (
 
 TESTED = ("the test statistics of its splits",)
 MOST_WAYS = 10_000
+SHARE_SLACK = 1e-14
+"""How far a share may be from its counts: R prints fifteen digits."""
 
 
 class PartykitJson(Format):
     """One tree per file; exact thresholds."""
+
+    accounts_for_all = True
 
     def sniff(self, data: bytes) -> bool:
         return opens_json(data) in (b"{", b"[") and b'"varid"' in data and b'"kids"' in data
@@ -48,7 +66,10 @@ class PartykitJson(Format):
                 "nodes alone, whose variables have numbers and no names; write nodes, variables, levels and counts of "
                 "the object in one",
             )
-        return Opened(_PartykitReader(root).tree())
+        reader = _PartykitReader(root)
+        tree = reader.tree()
+        account = Account(_shape(root, tree, reader.names), tuple(_strange(reader, tree)))
+        return AccountedJson(data, root.value, tree, (), account)
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,6 +247,101 @@ def _node(row: JsonPart) -> int:
     if isinstance(value.value, str) and value.value.isdigit() and len(value.value) < 16:
         return int(value.value)
     return value.whole(low=1)
+
+
+# What such a file holds beside its tree.
+
+
+def _shape(root: JsonPart, tree: Tree, names: Sequence[str]) -> Shape:
+    """Return which keys an object has, and what may stand behind each."""
+    nothing = Entries({})
+    is_boxed = (
+        root["nodes"].at(0)["id"].is_list
+    )  # as jsonlite writes single values unless it is told otherwise
+    number, text, flag = (
+        Items(each, 1) if is_boxed else each for each in (is_number, is_text, is_flag)
+    )
+    split: dict[str, Shape] = {
+        "varid": number,
+        "breaks": Either((nothing, Items(is_number))),
+        "index": Either((nothing, Items(_is_kid))),
+        "right": flag,
+        "prob": Items(is_number),
+        "info": nothing,
+    }
+    optional = frozenset(("prob", "info"))
+    node: dict[str, Shape] = {
+        "id": number,
+        "split": Either((nothing, Entries(split, optional))),
+        "kids": Items(is_number),
+        "info": nothing,
+    }
+    row: dict[str, Shape] = {"node": _is_node, "class": is_label, "Freq": is_number}
+    mean: dict[str, Shape] = {"node": _is_node, "mean": is_number, "n": is_number}
+    return Entries(
+        {
+            "nodes": Items(Entries(node, frozenset(("info",)))),
+            "variables": Items(is_text),
+            "levels": NamedEntries(frozenset(names), Items(is_text)),
+            "target": text,
+            "counts": Items(Entries(row)),
+            "means": Items(Entries(mean)),
+        },
+        frozenset(("means",)) if root.get("counts") is not None else frozenset(),
+    )
+
+
+def _is_kid(value: object) -> bool:
+    return value in (None, "NA") or is_number(value)
+
+
+def _is_node(value: object) -> bool:
+    return is_number(value) or (isinstance(value, str) and value.isdigit() and len(value) < 16)
+
+
+def _strange(reader: _PartykitReader, tree: Tree) -> Iterator[StrangePart]:
+    """Yield counts of no leaf, levels of no class, and shares of children that their records do not have."""
+    root = reader.root
+    leaves = {int(leaf.name) for leaf in tree.leaves}
+    table = "means" if root.get("counts") is None else "counts"
+    if reader.leaves.keys() - leaves:
+        yield StrangePart((table,), "numbers of nodes that are no leaves")
+    if root.get("means") is not None and table != "means":
+        yield StrangePart(("means",), "means beside counts", ("means",))
+    own = reader.levels.get(tree.target)
+    if own is not None and set(own) != set(tree.classes):
+        yield StrangePart(("levels", tree.target), "levels of the target that are no classes")
+    sizes = {node.name: node.records or 0.0 for node in tree.nodes}
+    for number, part in reader.nodes.items():
+        split = part.get("split")
+        shares = split.get("prob") if split is not None and split.is_object else None
+        if split is None or not split.is_object:
+            continue
+        breaks, side = split.get("breaks"), split.get("right")
+        is_listed = breaks is None or not breaks.value
+        if is_listed and side is not None and not _single(side).flag():
+            yield StrangePart(side.steps, "a side of breaks, of which there are none")
+        if shares is None or not shares.is_list:
+            continue
+        kids = [sizes[str(kid.whole(low=1))] for kid in part["kids"]]
+        if not _are_shares(shares, kids, sizes[str(number)]):
+            what = "shares of children that are not those of their records"
+            yield StrangePart(shares.steps, what, tuple(shares.steps))
+
+
+def _are_shares(shares: JsonPart, kids: Sequence[float], records: float) -> bool:
+    """Return whether a record without a value goes to a child as often as others do, or always to one."""
+    values = [part.value for part in shares]
+    numbers = [float(value) for value in values if isinstance(value, int | float)]
+    if len(numbers) != len(kids) or len(values) != len(kids):
+        return False
+    if sorted(numbers) == [0.0] * (len(kids) - 1) + [1.0]:
+        return True
+    told = [kid / records if records else 0.0 for kid in kids]
+    return all(
+        math.isclose(share, own, abs_tol=SHARE_SLACK)
+        for share, own in zip(numbers, told, strict=True)
+    )
 
 
 FORMAT = PartykitJson()

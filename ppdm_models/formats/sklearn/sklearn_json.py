@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from treewarden.ppdm_models.formats.common.json import (
     read_json,
     refused,
 )
+from treewarden.ppdm_models.formats.common.shapes import AccountedJson
 from treewarden.ppdm_models.formats.sklearn._arrays import TreeArrays, class_label, tree_from_arrays
 from treewarden.ppdm_models.formats.sklearn._fitted import (
     FIELDS,
@@ -28,25 +29,17 @@ from treewarden.ppdm_models.formats.sklearn._fitted import (
     size_leak,
     spread_leak,
 )
+from treewarden.ppdm_models.formats.sklearn._json_account import SavedTree, account_of, column_names
 from treewarden.ppdm_models.tree.side_channels import Leak
 from treewarden.ppdm_models.tree.tree import Tree
 
 PACKAGE = ("decision-tree", "decision-tree-regression")
 
 
-@dataclass(frozen=True, slots=True)
-class SavedTree:
-    """What a file holds: the arrays, and what is around them."""
-
-    arrays: TreeArrays
-    names: tuple[str, ...]
-    classes: tuple[str, ...]
-    settings: Mapping[str, object]
-    notes: tuple[str, ...]
-
-
 class SklearnJson(Format):
     """One object per file, with one tree."""
+
+    accounts_for_all = True
 
     def sniff(self, data: bytes) -> bool:
         if opens_json(data) != b"{":
@@ -56,8 +49,11 @@ class SklearnJson(Format):
         return by_package or as_state
 
     def open(self, data: bytes, source: str) -> Opened:
-        saved_tree = _saved(data, source)
-        return Opened(_placed(_tree(saved_tree, source), data), _leaks(saved_tree))
+        document = read_json(data, source, allow_nan=True)  # a threshold may be infinite
+        saved_tree = _saved(as_object(document, source, ()), source)
+        model = _placed(_tree(saved_tree, source), data)
+        account = account_of(document, saved_tree, model)
+        return AccountedJson(data, document, model, _leaks(saved_tree), account)
 
 
 def _tree(saved: SavedTree, source: str) -> Tree:
@@ -87,10 +83,7 @@ def _leaks(saved: SavedTree) -> Iterator[Leak]:
     yield from spread_leak(saved.arrays, not saved.classes, "/nodes")
 
 
-def _saved(data: bytes, source: str) -> SavedTree:
-    root = as_object(
-        read_json(data, source, allow_nan=True), source, ()
-    )  # a threshold may be infinite
+def _saved(root: Mapping[str, object], source: str) -> SavedTree:
     kind = str(root.get("meta", root.get("estimator", "")))[:60]
     if "meta" in root and kind not in PACKAGE:
         raise refused(source, ["meta"], f"{kind!r}; have {', '.join(PACKAGE)}")
@@ -114,8 +107,8 @@ def _saved(data: bytes, source: str) -> SavedTree:
 
 def _columns(state: Mapping[str, object], source: str) -> Columns:
     """Return the columns of the nodes, by the names in ``nodes_dtype`` where it has some."""
-    said = as_list(state.get("nodes_dtype", []), source, ["nodes_dtype"])
-    named = [pair[0] for pair in said if isinstance(pair, list) and pair and pair[0]]
+    as_list(state.get("nodes_dtype", []), source, ["nodes_dtype"])
+    named = column_names(state)
     names = [as_text(name, source, ["nodes_dtype"]) for name in named] or list(FIELDS)
     table = _numbers(state.get("nodes"), source, "nodes")
     if table.ndim != 2 or table.shape[1] < len(names) or len(set(names)) < len(names):

@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 
 from treewarden.ppdm_models.formats.common.json import pointer
-from treewarden.ppdm_models.formats.sklearn._fitted import FIELDS
+from treewarden.ppdm_models.formats.sklearn._digits import odd_digits
+from treewarden.ppdm_models.formats.sklearn._fitted import FIELDS, arrays_of
 from treewarden.ppdm_models.formats.skops._estimator import FORESTS, TREES, Fitted
 from treewarden.ppdm_models.formats.skops._parts import Array, FilePart, read_npy
-from treewarden.ppdm_models.formats.skops._unread_digits import strange_digits
 
 KEYS = frozenset(("__class__", "__module__", "__loader__", "__id__"))
 KEYS_OF_LOADER: Mapping[str, frozenset[str]] = {
@@ -234,8 +234,7 @@ def strange_of_trees(part: FilePart, fitted: Fitted, *, is_root: bool = True) ->
             yield from _of_tree(value, fitted)
             criterion = part.attributes().get("criterion")
             rule = None if criterion is None else criterion.plain()
-            for odd in strange_digits(value.attributes(), len(fitted.classes), rule):
-                yield Strange(odd.place, odd.what)
+            yield from _of_digits(value, fitted, rule)
         elif not _is_known(name, value, fitted, is_root=is_root):
             yield Strange(value.steps, f"{name!r:.40}, which is not read")
     yield from _of_class(part)
@@ -336,6 +335,16 @@ def _of_tree(tree: FilePart, fitted: Fitted) -> Iterator[Strange]:
     told = [np.atleast_1d(np.asarray(argument.plain())).tolist() for argument in arguments]
     if told != [[fitted.width], [len(fitted.classes) or 1], [1]]:
         yield Strange((*tree.steps, "__reduce__"), "sizes that are not those of the tree")
+
+
+def _of_digits(tree: FilePart, fitted: Fitted, criterion: object) -> Iterator[Strange]:
+    """Yield what in the arrays of a checked tree its counts do not give."""
+    state = tree.attributes()
+    nodes: Any = state["nodes"].array()
+    columns = {name: nodes[name] for name in nodes.dtype.names}
+    arrays = arrays_of(columns, state["values"].array(), tree.source, fitted.width)
+    for name, what in odd_digits(arrays, is_class=bool(fitted.classes), criterion=criterion):
+        yield Strange(state[name].steps, what)
 
 
 def _depth(nodes: Any) -> int:  # noqa: ANN401  # an array with named fields

@@ -17,6 +17,9 @@ FILES = {
     "gbm_json/good/bernoulli.json": [("averages", "/trees")],
     "gbm_json/good/multinomial.json": [("averages", "/trees")],
     "gbm_json/good/gaussian.json": [("averages", "/trees")],
+    "partykit_json/good/ctree.json": [],
+    "partykit_json/good/rpart.json": [],
+    "partykit_json/good/regression.json": [],
 }
 """What each file, as its tool wrote it, is told to hold beside its trees."""
 
