@@ -12,6 +12,7 @@ from treewarden.audit.knowledge.knowledge import FACT
 from treewarden.audit.knowledge.levels import LeafLevel
 from treewarden.audit.measures import measured, measures
 from treewarden.audit.population.leaves import Leaves
+from treewarden.audit.progress import Share
 from treewarden.audit.reading import Measurement, Undetermined
 from treewarden.audit.result import NOT_MEASURED, Audit, Exposure
 from treewarden.policies.clause import Clause, Pack
@@ -37,15 +38,16 @@ from treewarden.ppdm_models.tree.node_columns import tells_classes
 from treewarden.ppdm_models.tree.tree import Quality
 
 
-def judge(audit: Audit, pack: Pack) -> Decision:
+def judge(audit: Audit, pack: Pack, share: Share | None = None) -> Decision:
     """Return the verdict of a pack on an audit, and why.
 
     What does not count never changes it. Where the file contradicts itself or the table, or nothing that counts is
     about this model, it is never better than undetermined. A clause that assumes other knowledge is held against the
     exposure of that adversary; without one it is undetermined. Of other releases than the last, and of adversaries who
-    know other columns, what passes is no finding where the same clause has one of the model.
+    know other columns, what passes is no finding where the same clause has one of the model. ``share`` is told how many
+    clauses are judged.
     """
-    return _decision(audit, pack, NamesByModel())
+    return _decision(audit, pack, NamesByModel(), share)
 
 
 def verdict_of(audit: Audit, pack: Pack) -> Verdict:
@@ -53,16 +55,20 @@ def verdict_of(audit: Audit, pack: Pack) -> Verdict:
     return _decision(audit, pack, None).verdict
 
 
-def _decision(audit: Audit, pack: Pack, known: NamesByModel | None) -> Decision:
+def _decision(
+    audit: Audit, pack: Pack, known: NamesByModel | None, share: Share | None = None
+) -> Decision:
     model = audit.full.evidence.model
     reasons = {clause.id: why_not(clause, model, audit.secret) for clause in pack.clauses}
     clauses = [clause for clause in pack.clauses if not reasons[clause.id]]
-    judged = [
-        (clause, exposure, _of_release(exposure, finding_of(exposure, clause, audit.full, names)))
-        for clause in clauses
-        for exposure in _exposures(audit, clause)
-        for names in [None if known is None else LeafNames(exposure.evidence, known)]
-    ]
+    judged = []
+    for number, clause in enumerate(clauses, start=1):
+        for exposure in _exposures(audit, clause):
+            names = None if known is None else LeafNames(exposure.evidence, known)
+            found = finding_of(exposure, clause, audit.full, names)
+            judged.append((clause, exposure, _of_release(exposure, found)))
+        if share is not None:
+            share(number, len(clauses), "checks")
     counting = pack.model_copy(update={"clauses": tuple(filter(pack.counts, clauses))})
     doubts: dict[str, Finding] = {}
     for finding in _all_doubts(audit, counting, judged):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import importlib
+import importlib.util
 import itertools
 import math
 import sys
@@ -15,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from treewarden.api.boosted_refits import boosted_candidates, boosting_library
 from treewarden.api.requests import model_input
 from treewarden.api.training import Training, final_of, innermost, is_of_scikit, training_of
 from treewarden.api.utility import Utility, cross_validated, relabelled
@@ -30,6 +32,7 @@ from treewarden.policies.pack import Pack
 from treewarden.policies.verdict import Verdict
 from treewarden.ppdm_models.errors import TreewardenError
 from treewarden.ppdm_models.files.load import OpenedFile, open_model
+from treewarden.ppdm_models.tree.ensemble import trees_of
 from treewarden.ppdm_models.tree.tree import Tree
 
 Settings = Mapping[str, Any]
@@ -55,10 +58,13 @@ class Regrown:
     problem: str = ""
     utility: float = math.nan
     learner: str = ""
+    tree_count: int = 0
 
     @property
     def trees(self) -> int:
         """How many trees it has."""
+        if self.tree_count:
+            return self.tree_count
         final = final_of(self.estimator)[0]
         return max(1, len(np.ravel(getattr(final, "estimators_", ()))))
 
@@ -178,7 +184,7 @@ def _further(size: int) -> Iterator[int]:
 
 
 def _fitted(estimator: Any, training: Training, request: Request, end: float) -> Iterator[Regrown]:  # noqa: ANN401  # see above
-    clone = sys.modules["sklearn.base"].clone  # whoever made the estimator has it loaded
+    clone = importlib.import_module("sklearn.base").clone
     seen = set()
     for settings in _candidates(estimator, training, request.policy):
         if time.monotonic() > end:
@@ -193,12 +199,29 @@ def _fitted(estimator: Any, training: Training, request: Request, end: float) ->
         key = (np.asarray(said).tobytes(), *_shape(final_of(grown)[0]))
         if key not in seen:
             seen.add(key)
-            yield Regrown(settings, grown, accuracy, _leaves(final_of(grown)[0]), None)
+            found = Regrown(settings, grown, accuracy, _leaves(final_of(grown)[0]), None)
+            yield _with_boosted_leaves(found, training, request)
+
+
+def _with_boosted_leaves(regrown: Regrown, training: Training, request: Request) -> Regrown:
+    """Return the same with the trees and leaves of its file, where a boosting library keeps these to itself."""
+    if not boosting_library(final_of(regrown.estimator)[0]):
+        return regrown
+    try:
+        file = opened(model_input(regrown.estimator, training.table, request.options))
+    except TreewardenError:
+        return regrown  # no leaves: it is left out
+    trees = tuple(trees_of(file.model))
+    leaves = sum(tree.leaf_count for tree in trees)
+    return replace(regrown, leaves=leaves, tree_count=len(trees))
 
 
 def _candidates(estimator: Any, training: Training, policy: object) -> Iterator[Settings]:  # noqa: ANN401  # see above
     """Yield settings to try, those that change one thing first; a random choice is made the same every time."""
     final, before = final_of(estimator)
+    if boosting_library(final):
+        yield from boosted_candidates(final, len(training.target), before)
+        return
     known = final.get_params(deep=False)
     fixed = {f"{before}random_state": 0} if known.get("random_state", 0) is None else {}
     sizes = [size for size in _sizes(policy) if size <= len(training.target) // 2]
@@ -391,7 +414,7 @@ def offer(
 
     Nor is one offered where the data do not give back what the model predicts: it was fitted on others.
     """
-    if not isinstance(request.model, OpenedFile) or not is_of_scikit(innermost(model)):
+    if not isinstance(request.model, OpenedFile) or not _can_be_fitted_again(innermost(model)):
         return Offer()
     if not repaired.repair.is_needed:
         return Offer(model)
@@ -420,6 +443,13 @@ def offer(
     done = best.audited
     assert done is not None
     return Offer(best.estimator, done.audit, done.decision, best.settings, tried, file)
+
+
+def _can_be_fitted_again(estimator: object) -> bool:
+    if is_of_scikit(estimator):
+        return True
+    is_boosted = bool(boosting_library(final_of(estimator)[0]))
+    return is_boosted and importlib.util.find_spec("sklearn") is not None
 
 
 def _cut_back(

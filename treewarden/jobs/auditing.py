@@ -45,8 +45,8 @@ def audit_file(request: Request, step: Step = silent) -> JudgedAudit:
     subject = read_subject(request, step)
     accepting.check(subject.pack)
     audit = subject.audit(subject.file, step)
-    with step("judging"):
-        waived = accepting.accept(audit, advised(audit, judge(audit, subject.pack)))
+    with step("judging") as share:
+        waived = accepting.accept(audit, advised(audit, judge(audit, subject.pack, share)))
     return JudgedAudit(subject, audit, waived.decision, waived.uses)
 
 

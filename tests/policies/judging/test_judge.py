@@ -8,6 +8,7 @@ import pytest
 from tests.kit.cases import multiway_case
 from tests.kit.small_audits import (
     audit_of,
+    auditor,
     bounds,
     evidence_of,
     flat_tree,
@@ -239,3 +240,12 @@ def test_places_that_may_break_a_clause_are_named_where_it_could_not_be_told():
     # In leaf 2 all have one value, of which no estimate within the bounds is surer than 0.9.
     assert [place.name for place in one.places] == ["leaf 1", "leaf 3", "leaf 4"]
     assert all(place.low < 0.05 <= place.high for place in one.places)
+
+
+def test_how_many_checks_are_judged_is_told_while_they_are():
+    pack = pack_of(("k_anonymity", "at_least", 5), ("confidence", "at_most", 0.65))
+    tree = flat_tree([[9, 1, 0], [5, 4, 1]])
+    audit = auditor(people_of(tree), pack)(tree)
+    told = []
+    assert judge(audit, pack, lambda *share: told.append(share)) == judge(audit, pack)
+    assert told == [(1, 2, "checks"), (2, 2, "checks")]

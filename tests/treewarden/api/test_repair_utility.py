@@ -1,6 +1,7 @@
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.datasets import load_breast_cancer, load_wine
 from sklearn.pipeline import make_pipeline
@@ -8,6 +9,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 import treewarden as tw
+from treewarden.api.boosted_refits import boosted_candidates, boosting_library
 from treewarden.api.training import Training
 from treewarden.api.utility import UTILITIES, cross_validated, relabelled
 from treewarden.ppdm_models.tables.read_table import table_of
@@ -82,3 +84,57 @@ def test_each_utility_ranks_a_model_above_a_guess(wine):
 def test_a_utility_that_there_is_not_is_refused_by_name(wine):
     with pytest.raises(tw.ArgumentError, match="utility: 'f1': one of accuracy, auc, log-loss"):
         tw.repair(fitted(wine), wine, sensitive="target", utility="f1")
+
+
+class FakeBooster:
+    """Stands for an estimator of XGBoost or LightGBM, with its settings and nothing else."""
+
+    def __init__(self, **settings):
+        self.settings = settings
+
+    def get_params(self):
+        return self.settings
+
+
+def fake(package, **settings):
+    kind = type("Fake", (FakeBooster,), {"__module__": f"{package}.sklearn"})
+    return kind(**settings)
+
+
+def test_boosted_models_are_fitted_again_with_larger_leaves_before_anything_else():
+    for package, size, depth in (
+        ("xgboost", "min_child_weight", {"max_depth": 2}),
+        ("lightgbm", "min_child_samples", {"max_depth": 2, "num_leaves": 4}),
+    ):
+        estimator = fake(package, max_depth=3, n_estimators=20, num_leaves=31)
+        assert boosting_library(estimator) == package
+        found = list(boosted_candidates(estimator, 1000, "model__"))
+        assert found[0] == {f"model__{size}": 5}, package
+        assert {f"model__{name}": value for name, value in depth.items()} in found, package
+        assert {"model__n_estimators": 10} in found, package
+        assert max(each.get(f"model__{size}", 0) for each in found) == 100, package
+        assert len({repr(each) for each in found}) == len(found), package
+    assert boosting_library(fake("catboost")) == ""
+    assert boosting_library(DecisionTreeClassifier()) == ""
+
+
+@pytest.mark.tools
+@pytest.mark.parametrize("library", ["xgboost", "lightgbm"])
+def test_a_boosted_model_is_fitted_again_until_its_file_passes(library):
+    package = pytest.importorskip(library)
+    draw = np.random.default_rng(0)
+    frame = pd.DataFrame({"age": draw.integers(20, 70, 600), "kids": draw.integers(0, 4, 600)})
+    ill = draw.random(600) < 1 / (1 + np.exp(-0.05 * (frame["age"] - 45)))
+    frame["ill"] = ill.astype(int)
+    kind = package.XGBClassifier if library == "xgboost" else package.LGBMClassifier
+    quiet = {"verbosity": 0} if library == "xgboost" else {"verbose": -1}
+    model = kind(n_estimators=20, max_depth=3, n_jobs=1, **quiet)
+    model.fit(frame[["age", "kids"]], frame["ill"])
+    settings = {"sensitive": "ill", "jobs": 1, "worlds_budget": 2}
+    repair = tw.repair(model, frame, regrow_seconds=60, **settings)
+    assert repair.is_found
+    assert type(repair.estimator) is type(model)
+    sizes = {"min_child_weight", "min_child_samples", "max_depth", "n_estimators"}
+    assert repair.suggestion.keys() & sizes
+    assert repair.estimator_result.passed
+    assert tw.audit(repair.model_bytes, frame, levels=False, **settings).passed
