@@ -10,6 +10,7 @@ from tests.kit.service.browsing import served, signed_in
 from tests.kit.service.seeds import seeded
 
 FIRST = (
+    "/models",
     "/releases",
     "/waivers",
     "/waivers/new",
@@ -27,6 +28,7 @@ FIRST = (
     "/administration/webhooks",
 )
 FOLLOWED = (
+    "/models/",
     "/releases/",
     "/waivers/",
     "/packs/standard",
@@ -78,6 +80,27 @@ def test_every_page_is_for_everybody_and_quiet(browser, there):
     assert len(done) >= len(FIRST) + 5
 
 
+COVERED = """() => {
+    const shown = [...document.querySelectorAll("dt, dd, th, td, label, h1, h2, svg text")]
+        .filter(each => each.checkVisibility({contentVisibilityAuto: true})
+            && !each.matches(".hidden, .hidden *") && !each.querySelector("select, .hidden"));
+    const boxes = shown.map(each => {
+        const text = document.createRange();
+        text.selectNodeContents(each);
+        return [each, text.getBoundingClientRect()];
+    }).filter(([, box]) => box.width > 1 && box.height > 1);
+    const found = [];
+    for (const [number, [one, a]] of boxes.entries()) for (const [other, b] of boxes.slice(number + 1)) {
+        const wide = Math.min(a.right, b.right) - Math.max(a.left, b.left);
+        const high = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
+        if (wide > 2 && high > 2 && !one.contains(other) && !other.contains(one))
+            found.push(`${one.textContent.trim()} | ${other.textContent.trim()}`.slice(0, 120));
+    }
+    return found;
+}"""
+"""Which words stand upon others: labels upon values, as in a row that is too narrow for both."""
+
+
 def wrong_of(page, path):
     """Return what bars anybody from a page: wide in light, narrow in dark."""
     from axe_playwright_python.sync_playwright import Axe
@@ -93,6 +116,7 @@ def wrong_of(page, path):
         wrong += [(path, width, each["id"], each["nodes"][0]["html"]) for each in grave]
         if page.evaluate("document.documentElement.scrollWidth") > width:
             wrong.append((path, width, "scrolls sideways"))
+        wrong += [(path, width, words) for words in page.evaluate(COVERED)[:3]]
     if page.title() == "taken over":
         wrong.append((path, "runs what others wrote"))
     return wrong
