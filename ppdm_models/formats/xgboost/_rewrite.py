@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -33,6 +33,8 @@ PER_NODE = (
     "split_type",
     "sum_hessian",
 )
+OF_SPLITS = frozenset(("default_left", "loss_changes", "split_indices", "split_type"))
+"""What only nodes that are split have."""
 BEST = ("best_iteration", "best_ntree_limit", "best_score")
 """The attributes that say which trees did best on other records; they may be gone."""
 
@@ -141,6 +143,30 @@ def _keep(tree: dict[str, object], kept: list[int]) -> None:
         parameters.update(num_nodes=str(len(kept)), num_deleted="0")
 
 
+def _clear_leaves(tree: dict[str, object]) -> None:
+    """Take out of leaves what they were split by before they were pruned."""
+    lefts = _column(tree, "left_children")
+    leaves = [node for node, child in enumerate(lefts) if child == LEAF]
+    for name in OF_SPLITS & tree.keys():
+        column = _column(tree, name)
+        for leaf in leaves if len(column) == len(lefts) else ():
+            was = column[leaf]
+            if was and isinstance(was, int | float):
+                column[leaf] = type(was)(0)
+
+
+def reached_nodes(lefts: Sequence[object], rights: Sequence[object]) -> list[int]:
+    """Return the nodes of a tree to which a path leads from the first, in order."""
+    reached, pending = set[int](), [0]
+    while pending:
+        node = pending.pop()
+        if node not in reached and 0 <= node < min(len(lefts), len(rights)):
+            reached.add(node)
+            children = (lefts[node], rights[node])
+            pending += [child for child in children if type(child) is int and child > 0]
+    return sorted(reached)
+
+
 def _keep_categories(tree: dict[str, object], number: dict[int, int]) -> None:
     if not tree.get("categories_nodes"):
         return
@@ -186,6 +212,14 @@ def without_leaks(document: object, source: str, kinds: frozenset[LeakKind]) -> 
         trees, _ = _trees_of(document, source)
         if are_told(trees) and not are_implied(trees):
             clear(trees)
+    if LeakKind.UNKNOWN in kinds:
+        for tree in _trees_of(document, source)[0]:
+            reached = reached_nodes(_column(tree, "left_children"), _column(tree, "right_children"))
+            size = len(_column(tree, "left_children"))
+            whole = all(len(_column(tree, name)) == size for name in PER_NODE if name in tree)
+            if len(reached) < size and whole:
+                _keep(tree, reached)
+            _clear_leaves(tree)
     if not isinstance(attributes, dict):
         return document
     for name in list(attributes):
@@ -204,6 +238,11 @@ def unexplained_sums(document: object, source: str) -> Iterator[Leak]:
             "records, or anything else"
         )
         yield Leak(LeakKind.AVERAGES, pointer(at), what, removable=True)
+
+
+def trees_of_document(document: object, source: str) -> list[dict[str, object]]:
+    """Return the trees of a checked document, as they stand in it."""
+    return _trees_of(document, source)[0]
 
 
 def _trees_of(document: object, source: str) -> tuple[list[dict[str, object]], Steps]:

@@ -48,6 +48,8 @@ FRACTIONS = frozenset(
 MOST_WHOLE = 2**63
 NO_PARENT = (-1, 2**31 - 1)
 """What stands for the parent of the first node."""
+SINGLE_DIGITS = 9
+"""Digits that tell any number of 32 bits from all others."""
 HESSIAN_ROUNDING = 1e-3
 """How far the sum of second derivatives of two children may be from that of their node, relatively."""
 
@@ -90,8 +92,15 @@ def are_numbers(value: object, most: int) -> bool:
     """Return whether it is one number, or a text that lists at most so many."""
     if isinstance(value, str) and value.startswith("[") and value.endswith("]"):
         listed = value[1:-1].split(",")
-        return len(listed) <= most and all(is_number(each.strip()) for each in listed)
-    return is_number(value)
+        return len(listed) <= most and all(_is_single(each.strip()) for each in listed)
+    return _is_single(value)
+
+
+def _is_single(value: object) -> bool:
+    """Return whether it is a number with no more digits than one of 32 bits needs."""
+    mantissa = str(value).upper().partition("E")[0]
+    digits = "".join(char for char in mantissa if char.isdigit()).strip("0")
+    return is_number(value) and len(digits) <= SINGLE_DIGITS
 
 
 def is_learner_parameters(value: object, outputs: int) -> bool:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from itertools import pairwise
 
 from treewarden.ppdm_models.formats.common.json import Steps, pointer
 from treewarden.ppdm_models.formats.xgboost._learner import booster_of, category_names, learner_of
-from treewarden.ppdm_models.formats.xgboost._rewrite import PER_NODE
+from treewarden.ppdm_models.formats.xgboost._rewrite import OF_SPLITS, PER_NODE, reached_nodes
 from treewarden.ppdm_models.formats.xgboost._shapes import (
     MODEL_PARAMETERS,
     TYPES,
@@ -179,12 +180,13 @@ def _trees(trees: object, features: int, steps: Steps) -> Iterator[Leak]:
             continue
         at = [*steps, index]
         yield from _strange(tree, TREE, at)
-        yield from (_unknown([*at, key]) for key in strange_in(tree, features))
+        for key in strange_in(tree, features):
+            yield replace(_unknown([*at, key]), removable=key in OF_SPLITS)
         if tree.get("id", index) != index:
             yield _unknown([*at, "id"])
         if _unreached(tree):
             what = "nodes that were cut off the tree still stand in its arrays, with their numbers"
-            yield Leak(LeakKind.UNKNOWN, pointer(at), what)
+            yield Leak(LeakKind.UNKNOWN, pointer(at), what, removable=True)
 
 
 def _unreached(tree: Mapping[str, object]) -> bool:
@@ -192,7 +194,7 @@ def _unreached(tree: Mapping[str, object]) -> bool:
     left, right = tree.get("left_children"), tree.get("right_children")
     if not isinstance(left, list) or not isinstance(right, list):
         return False
-    reached = {0, *(child for child in (*left, *right) if isinstance(child, int) and child > 0)}
+    reached = reached_nodes(left, right)
     if len(reached) == len(left):
         return False
     columns = [tree[name] for name in TELLING if isinstance(tree.get(name), list)]

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from treewarden.ppdm_models.formats import Format, Opened, Rewritable, Strippable
 from treewarden.ppdm_models.formats.common.json import opens_json, read_json, written_json
+from treewarden.ppdm_models.formats.xgboost._layout import odd_writing, written_plainly
 from treewarden.ppdm_models.formats.xgboost._learner import ensemble_of
 from treewarden.ppdm_models.formats.xgboost._rewrite import (
     leaks_of,
     rewritten,
+    trees_of_document,
     unexplained_sums,
     without_leaks,
 )
 from treewarden.ppdm_models.formats.xgboost._ubjson import opens_ubjson, read_ubjson, written_ubjson
 from treewarden.ppdm_models.formats.xgboost._unread import rest_of
 from treewarden.ppdm_models.tree.ensemble import Model
-from treewarden.ppdm_models.tree.side_channels import LeakKind
+from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind
 
 
 class XgboostModel(Format):
@@ -47,12 +49,17 @@ class _OpenedModel(Rewritable, Strippable):
         rest = (leak for leak in rest_of(document, source) if leak.where not in told)
         leaks = (*leaks, *rest)
         model = ensemble_of(document, source)  # it refuses columns of other lengths
-        super().__init__(model, (*leaks, *unexplained_sums(document, source)))
+        layout = odd_writing(data, document, trees_of_document(document, source))
+        odd = [Leak(LeakKind.UNKNOWN, "layout", layout, removable=True)] if layout else []
+        super().__init__(model, (*leaks, *unexplained_sums(document, source), *odd))
         self.data, self.source = data, source
 
     def without(self, kinds: frozenset[LeakKind]) -> bytes:
-        document = _document(self.data, self.source)
-        return _written(without_leaks(document, self.source, kinds), self.data)
+        document = without_leaks(_document(self.data, self.source), self.source, kinds)
+        trees = trees_of_document(document, self.source)
+        if LeakKind.UNKNOWN in kinds and odd_writing(self.data, document, trees):
+            document = written_plainly(document, trees)
+        return _written(document, self.data)
 
     def rewrite(self, changed: Model) -> bytes:
         """Return the file with the sums, gains and inner weights of withheld nodes at 0, and pruned nodes gone."""
