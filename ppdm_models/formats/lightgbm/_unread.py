@@ -102,6 +102,11 @@ NUMBER = re.compile(r"(?=.{1,25}\Z)-?\d+(?:\.\d+)?(?:[eE][-+]?\d{1,3})?|nan|-?in
 WHOLE = re.compile(r"[0-9]{1,10}")
 INTERVAL = re.compile(r"\[([^:\]]*):([^:\]]*)\]")
 CODES = re.compile(r"-?[0-9]{1,10}(?::-?[0-9]{1,10})*")
+FORMS = ("{:.17g}", "{:g}", "{:.16g}", "{:.15g}", "{:.0f}")
+"""How the library and other programs print a number."""
+SHORT = re.compile(r"-?(?:0|[1-9][0-9]{0,9})(?:\.[0-9]{0,4}[1-9])?")
+"""Numbers of few digits, all of which count: most of those in a file."""
+WRITTEN_OTHERWISE = "numbers that the library does not write like that"
 MOST_LABEL = 9999
 """No table that people look at has its label in a column behind this one."""
 COLUMNS = frozenset(
@@ -242,6 +247,8 @@ def _tree(document: LightgbmLines, block: TreeLines, features: int) -> Iterator[
             yield at, "a line that no tree is known to have"
         elif not all(map((WHOLE if key in COUNTED else NUMBER).fullmatch, entries)):
             yield at, f"the {key} of a tree are not numbers alone"
+        elif not all(map(is_plainly_written, entries)):
+            yield at, WRITTEN_OTHERWISE
         elif key in LISTS and not sizes[key] and value:
             yield at, "categories in a tree that asks for none"
         elif key in OF_LINEAR and not sizes["leaf_const"]:
@@ -254,6 +261,23 @@ def _tree(document: LightgbmLines, block: TreeLines, features: int) -> Iterator[
             yield at, "the sets of categories are more or fewer than its splits ask for"
         elif key == "leaf_features" and any(int(entry) >= features for entry in entries):
             yield at, "linear models of features that the model does not have"
+
+
+def is_plainly_written(number: str) -> bool:
+    """Return whether a number has the digits that programs print: of a double, or fewer."""
+    if SHORT.fullmatch(number):
+        return True
+    value = float(number)
+    return any(form.format(value) == number for form in FORMS) or repr(value) == number
+
+
+def written_plainly(line: str) -> str:
+    """Return the line of a tree with its numbers as the library prints them."""
+    key, equals, value = line.partition("=")
+    entries = [
+        e if not e or is_plainly_written(e) else FORMS[0].format(float(e)) for e in value.split(" ")
+    ]
+    return f"{key}{equals}{' '.join(entries)}"
 
 
 def _allowed(key: str, size: int) -> tuple[int, ...]:

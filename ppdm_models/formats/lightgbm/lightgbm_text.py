@@ -37,8 +37,10 @@ from treewarden.ppdm_models.formats.lightgbm._unread import (
     HEADER,
     LISTS,
     OF_TREE,
+    WRITTEN_OTHERWISE,
     codes_in,
     rest_of,
+    written_plainly,
 )
 from treewarden.ppdm_models.tree.ensemble import Ensemble, Model, Shrinkage, shrinkage_of
 from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind
@@ -108,7 +110,10 @@ class _OpenedText(Rewritable, Strippable):
             places = {key: document.setting(key) or "" for key in PLACES}
             odd = [key for key, said in places.items() if not all(map(is_place, said.split(",")))]
             document.take_out({document.settings[key] for key in odd if places[key]})
-            strange = {at for at, _ in rest_of(document, frozenset(PLACES))}
+            rest = list(rest_of(document, frozenset(PLACES)))
+            for at in (at for at, what in rest if what == WRITTEN_OTHERWISE):
+                document.lines[at] = written_plainly(document.lines[at])
+            strange = {at for at, what in rest if what != WRITTEN_OTHERWISE}
             document.take_out({at for at in strange if _can_go(document, at)})
         return document.written()
 
@@ -303,7 +308,8 @@ def _telling_lines(
         )
         yield unexplained[0], LeakKind.AVERAGES, what, None, True
     for at, what in rest_of(document, frozenset(PLACES)):
-        yield at, LeakKind.UNKNOWN, what, None, _can_go(document, at)
+        is_removable = what == WRITTEN_OTHERWISE or _can_go(document, at)
+        yield at, LeakKind.UNKNOWN, what, None, is_removable
     line = _pandas_line(document)
     for names in _categories(document):
         what = f"lists the {len(names)} categories that a column of the training table had, even those of one record"

@@ -65,3 +65,19 @@ def test_digits_that_the_library_does_not_print_are_told():
 def test_weights_that_are_no_numbers_are_told():
     for text in changes(read("lightgbm_eight"), "internal_weight", lambda number: "nan"):
         assert told(text)
+
+
+@pytest.mark.parametrize("key", ["leaf_value", "threshold", "leaf_weight", "split_gain"])
+def test_digits_and_zeros_that_belong_to_no_number_are_told_and_go(key):
+    model = open_model(read("lightgbm_eight").encode(), "m").model
+    for text in changes(read("lightgbm_eight"), key, lambda number: with_zeros(number)):
+        assert any(leak.removable for leak in told(text, LeakKind.UNKNOWN))
+        clean = open_model(text.encode(), "m.txt").opened.without(ALL)
+        assert told(clean.decode(), LeakKind.UNKNOWN) == []
+        assert open_model(clean, "m").model.members == model.members
+
+
+def with_zeros(number):
+    """Return a number written longer: 0.5 as 0.500, 1 as 1.000."""
+    mantissa, exponent, power = number.partition("e")
+    return (mantissa if "." in mantissa else f"{mantissa}.0") + "00" + exponent + power
