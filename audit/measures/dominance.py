@@ -6,6 +6,11 @@ Disclosure Control, section 4.2.1, and sdcTable, rule "nk"), so a policy says at
 owner's true table, without any estimate. Several records of one contributor (--id) are one contribution. Where all add
 0 the reading is 1: the total says so of each; sdcTable does not look at this. Negative contributions have no such
 reading.
+
+Inner nodes are the sub-totals of a hierarchy whose cells are the leaves. The n largest contributors of a sum of cells
+add at most what the n largest of each cell do, so that a sum never breaks what every leaf keeps; the same holds for
+p_percent and contributors. Leaves whose number is withheld, hierarchies of categories that the model does not test, and
+differences of several releases are not looked at by these rules.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from treewarden.reports.document.document import Attempt, Repair
@@ -72,6 +73,11 @@ def curve_of(repair: Repair) -> Curve:
             is_unbeaten=attempt.is_unbeaten,
         )
         points.append(point)
+    return marked_curve(points, label, is_percent=is_percent)
+
+
+def marked_curve(points: Sequence[CurvePoint], label: str, *, is_percent: bool) -> Curve:
+    """Return a curve of points, those marked that no other one beats."""
     marked = tuple(replace(p, is_on_curve=not any(_beats(q, p) for q in points)) for p in points)
     return Curve(marked, label, is_percent)
 

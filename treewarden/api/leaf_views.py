@@ -13,13 +13,17 @@ from treewarden.api.frames import frame_of
 from treewarden.audit.evidence import Evidence
 from treewarden.audit.reading import Undetermined
 from treewarden.policies.judging.decision import Decision
+from treewarden.policies.repair.attempts import privacy
 from treewarden.policies.verdict import Verdict
 from treewarden.ppdm_models.tree.paths import path_text
+from treewarden.reports.building.worded import word
+from treewarden.reports.figures.curve import CurvePoint
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
+    from treewarden.api.regrowing import Offer
     from treewarden.reports.document.parts import Finding
     from treewarden.reports.figures.curve import Curve
 
@@ -149,6 +153,25 @@ def draw_curve(curve: Curve | None, axes: Axes | None = None) -> Axes:
     if points:
         axes.legend(loc="best")
     return axes
+
+
+def grown_points(offer: Offer) -> Iterator[CurvePoint]:
+    """Yield the points of models that were grown anew and audited; a log loss, which is below 0, is left out."""
+    for number, grown in enumerate(offer.tried, start=1):
+        met = None if grown.audited is None else privacy(grown.audited.decision)
+        if met is None or not 0 <= grown.utility <= 1:
+            continue
+        is_chosen = offer.settings is not None and grown.settings == offer.settings
+        yield CurvePoint(
+            number=number,
+            name=grown.name,
+            utility=100 * grown.utility,
+            text=f"{100 * grown.utility:.1f} %",
+            privacy=100 * met,
+            privacy_text=f"{100 * met:.0f} %",
+            verdict=word(grown.verdict),
+            is_chosen=is_chosen,
+        )
 
 
 def _axes(axes: Axes | None) -> Axes:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack
 from treewarden.api.card import Card, assumed_facts, reasons
 from treewarden.api.frames import attempts_frame
 from treewarden.api.keywords import naming_arguments
-from treewarden.api.leaf_views import draw_curve
+from treewarden.api.leaf_views import draw_curve, grown_points
 from treewarden.api.messages import ArgumentError, Listener, say_of, step_of
 from treewarden.api.regrowing import Offer, offer
 from treewarden.api.requests import (
@@ -49,7 +49,7 @@ from treewarden.ppdm_models.tables.table import Table
 from treewarden.ppdm_models.tables.taxonomy import load_taxonomies
 from treewarden.reports.building.build import repair_document
 from treewarden.reports.document.document import Document, Provenance
-from treewarden.reports.figures.curve import curve_of
+from treewarden.reports.figures.curve import curve_of, marked_curve
 from treewarden.reports.renderers import renderer
 
 if TYPE_CHECKING:
@@ -124,10 +124,18 @@ class Repair:
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the changes that were tried: what each is worth, and how far its weakest check is met.
 
-        These are the points of the report: cross-validated utility where it is told, else training accuracy.
+        These are the points of the report: cross-validated utility where it is told, else training accuracy. Models
+        that were grown anew are drawn with them where both are cross-validated, or where no change was tried.
         """
         told = self._brief.repair
-        return draw_curve(None if told is None else curve_of(told), ax)
+        curve = None if told is None else curve_of(told)
+        grown = tuple(grown_points(self._offer))
+        if curve is None or (grown and not curve.points):
+            return draw_curve(marked_curve(grown, "cross-validated", is_percent=True), ax)
+        if grown and curve.is_percent and curve.label.endswith("cross-validated"):
+            both = (*curve.points, *grown)
+            curve = marked_curve(both, curve.label, is_percent=True)
+        return draw_curve(curve, ax)
 
     @property
     def model_bytes(self) -> bytes | None:

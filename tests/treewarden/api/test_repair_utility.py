@@ -3,6 +3,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.figure import Figure
 from sklearn.datasets import load_breast_cancer, load_wine
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -55,6 +56,9 @@ def test_a_tree_grown_under_the_policy_is_offered_where_it_is_asked_for(wine):
     best = repair.attempts[repair.attempts["verdict"] == "PASS"].iloc[-1]
     assert best["name"].startswith("PolicyTreeClassifier(policy='standard'")
     assert 0.7 < best["utility"] <= 1
+    axes = repair.plot(Figure().subplots())
+    assert best["name"] in {text.get_text() for text in axes.texts}
+    assert "chosen" in {line.get_label() for line in axes.lines}
     file = tw.audit(repair.model_bytes, wine, sensitive="target", levels=False, jobs=1)
     assert file.passed
 
