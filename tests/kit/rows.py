@@ -40,7 +40,9 @@ def rows(names: str | Sequence[str], table: Iterable[Any]) -> Callable[[Callable
 
 
 def _values(row: Any, columns: Sequence[str]) -> dict[str, Any]:
-    assert not hasattr(row, "marks"), "a row with a mark is a case of its own"
+    if hasattr(row, "marks"):  # what ``pytest.param`` returns
+        assert not row.marks, "a row with a mark is a case of its own"
+        row = row.values if len(columns) > 1 else row.values[0]
     values = row if len(columns) > 1 else (row,)
     return dict(zip(columns, values, strict=True))
 

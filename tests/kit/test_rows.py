@@ -44,3 +44,16 @@ def test_fixtures_are_those_of_the_test_and_rows_are_none():
 def test_a_table_without_rows_is_refused():
     with pytest.raises(AssertionError, match="tries nothing"):
         rows("number", [])
+
+
+def test_a_row_may_have_an_id_and_no_mark():
+    tried = []
+
+    @rows("number", [pytest.param(1, id="one"), 2])
+    def takes(number):
+        tried.append(number)
+
+    takes()
+    assert tried == [1, 2]
+    with pytest.raises(AssertionError, match="a case of its own"):
+        rows("number", [pytest.param(1, marks=pytest.mark.more_cases)])
