@@ -11,7 +11,7 @@ import numpy as np
 from treewarden.audit.clock import Clock, clock
 from treewarden.audit.consistent_tables.result import OUT_OF_TIME, ConsistentTables
 from treewarden.audit.entropy.posterior import Posterior, SolverReport, certain
-from treewarden.audit.evidence import NOT_READ, Evidence, Named
+from treewarden.audit.evidence import NO_NUMBER, NOT_READ, Evidence, Named
 from treewarden.audit.exposures import exposure_of, not_run, unsolved
 from treewarden.audit.facts.kinds import contradicted_facts
 from treewarden.audit.joint.result import EnsembleInference
@@ -24,6 +24,11 @@ from treewarden.audit.options import DEFAULT, AuditOptions, RowStatement
 from treewarden.audit.partial.adversary_request import AdversaryRequest
 from treewarden.audit.partial.attributes.attribute_inference import infer_attribute
 from treewarden.audit.partial.attributes.forest_attribute_inference import infer_forest_attribute
+from treewarden.audit.partial.ensembles.ensemble_numbers import infer_numbers
+from treewarden.audit.partial.ensembles.ensemble_secret import (
+    infer_secret_by_exchanges,
+    with_shown_tables,
+)
 from treewarden.audit.partial.ensembles.ensemble_target import infer_ensemble_target
 from treewarden.audit.partial.fitting.work_budget import FULL, AdversaryBudget
 from treewarden.audit.partial.full_knowledge import knows_all_tested, with_whole_records
@@ -37,6 +42,7 @@ from treewarden.audit.population.population import Population
 from treewarden.audit.population.unobserved_values import with_unheld
 from treewarden.audit.progress import Step, silent
 from treewarden.audit.reading import Measurement, Undetermined
+from treewarden.audit.regression.result import ValueBounds
 from treewarden.audit.result import Audit, Exposure, Lacking
 from treewarden.ppdm_models.tree.ensemble import Ensemble, Model
 from treewarden.ppdm_models.tree.side_channels import Leak
@@ -95,6 +101,7 @@ def with_adversaries(
         options,
         is_of_whole_records=is_whole,
         are_draws_known=_are_draws_known(audit.full.evidence, knowledge),
+        full_numbers=audit.full.evidence.numbers,
     )
     for adversary in asked.partial:
         with step(f"asking what “{adversary.name}” learns"):
@@ -133,6 +140,8 @@ def of_model_alone(
     evidence = replace(evidence, secret=Named(secret, model.classes))
     if forest.is_ensemble:
         evidence = replace(evidence, together=reason)
+    if model.task is Task.REGRESSION:
+        evidence = replace(evidence, numbers=reason)
     warnings = (
         *population.warnings,
         *said,
@@ -158,6 +167,8 @@ def _are_draws_known(evidence: Evidence, knowledge: Knowledge) -> bool:
 
 def _is_small(population: Population, exposure: Exposure) -> bool:
     """Return whether an adversary has several columns, and it is little work to ask of him without each."""
+    if exposure.evidence.model.task is Task.REGRESSION:
+        return False
     known = 0 if exposure.who is None else len(exposure.who.knows or ())
     if exposure.evidence.forest.is_ensemble:
         return False
@@ -169,7 +180,8 @@ class _AuditedModel:
     """A model with its people, of whom one adversary after the other is asked; ``secret`` is None for the target.
 
     ``is_of_whole_records`` says that the choice of splits is stated over whole records of who knows all,
-    ``are_draws_known`` that draws of records can be repeated.
+    ``are_draws_known`` that draws of records can be repeated. ``full_numbers`` is what is told of people's numbers to
+    who knows all.
     """
 
     forest: Forest
@@ -179,6 +191,7 @@ class _AuditedModel:
     options: AuditOptions
     is_of_whole_records: bool = False
     are_draws_known: bool = False
+    full_numbers: ValueBounds | Undetermined = NO_NUMBER
 
     @cached_property
     def _context(self) -> TreeContext:
@@ -198,6 +211,8 @@ class _AuditedModel:
         how = (until, self.options, effort)
         if self.secret is None:
             assert known is not None
+            if self.forest.model.task is Task.REGRESSION:
+                return self._seen_numbers(known)
             if self.forest.is_ensemble:
                 return self._seen_of_ensemble(known, until, effort)
             seen = infer_target(self._context, known, *how)
@@ -208,9 +223,18 @@ class _AuditedModel:
             return with_whole_records(seen, self._context, until, self.options, asks_rest=rest)
         if known is None:
             known = tuple(name for name in self.population.qi if name != self.secret.name)
-        if self.forest.is_ensemble:
-            whole = (self.forest, self.population, self.knowledge, self.secret, known)
-            return infer_forest_attribute(*whole, *how, knows_target=adversary.target)
+        whole = (self.forest, self.population, self.knowledge, self.secret, known)
+        is_number = self.forest.model.task is Task.REGRESSION
+        if self.forest.is_ensemble or is_number:
+            exchanges = infer_secret_by_exchanges(
+                *whole, knows_target=adversary.target, are_draws_known=self.are_draws_known
+            )
+            if is_number:
+                return exchanges
+            proved = infer_forest_attribute(*whole, *how, knows_target=adversary.target)
+            if isinstance(proved, Undetermined):
+                return exchanges
+            return with_shown_tables(proved, exchanges)
         about = (self._context, self.secret, known)
         return infer_attribute(*about, *how, knows_target=adversary.target)
 
@@ -218,13 +242,26 @@ class _AuditedModel:
         self, columns: Sequence[str], until: Clock, effort: AdversaryBudget
     ) -> TargetInference | Undetermined:
         """Return what an adversary makes of the target of several trees."""
-        if self.forest.model.task is not Task.CLASSIFICATION or not self.forest.model.classes:
+        if not self.forest.model.classes:
             return ONLY_CLASSES
         if self.population.weight is not None:
             return WEIGHED
         whole = (self.forest, self.population, self.knowledge)
         return infer_ensemble_target(
             *whole, columns, until, self.options, effort, are_draws_known=self.are_draws_known
+        )
+
+    def _seen_numbers(self, columns: Sequence[str]) -> TargetInference | Undetermined:
+        """Return what an adversary makes of the numbers that a model predicts."""
+        if self.population.weight is not None:
+            return WEIGHED
+        return infer_numbers(
+            self.forest,
+            self.population,
+            self.knowledge,
+            columns,
+            self.full_numbers,
+            are_draws_known=self.are_draws_known,
         )
 
 
@@ -257,7 +294,9 @@ def _exposure(
         after = "" if secret is None else secret.name
         told = [name for name in population.qi if name in knows and name != after]
         people = replace(merged(population, told)[0], truth=seen)
-        evidence = _evidence(base, people, seen, seen, seen, named)
+        is_number = base.evidence.model.task is Task.REGRESSION
+        numbers = seen if is_number else base.evidence.numbers
+        evidence = _evidence(base, people, seen, seen, seen, named, numbers=numbers)
         report = SolverReport("not run", reason=seen.reason)
     else:
         prior = seen.prior
@@ -266,7 +305,9 @@ def _exposure(
         worlds = seen.worlds
         if secret is None and not seen.is_outcome_said:
             worlds = _shown_by_all(worlds, base.evidence.worlds, population, seen.population)
-        evidence = _evidence(base, seen.population, prior, seen.posterior, worlds, named)
+        numbers = base.evidence.numbers if seen.numbers is None else seen.numbers
+        inferred = seen.population, prior, seen.posterior, worlds
+        evidence = _evidence(base, *inferred, named, numbers=numbers)
         report = seen.report or SCALED
         if isinstance(seen.posterior, Undetermined):
             report = SolverReport("not run", reason=seen.posterior.reason)
@@ -338,6 +379,8 @@ def _evidence(
     posterior: Posterior | Undetermined,
     worlds: ConsistentTables | Undetermined,
     named: Named | None,
+    *,
+    numbers: ValueBounds | Undetermined,
 ) -> Evidence:
     forest = base.evidence.forest
     nowhere = np.full((len(forest.trees), len(people.counts)), -1, dtype=np.intp)
@@ -349,6 +392,7 @@ def _evidence(
         prior=prior,
         posterior=posterior,
         worlds=worlds,
+        numbers=numbers,
         secret=named,
     )
 

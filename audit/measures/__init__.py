@@ -87,7 +87,7 @@ class Measure(ABC):
     never at it, so that only a strict rule fits. ``reads`` is all that it reads of the evidence, and says what can
     mend it. ``places`` says of what it has a value each, if it has: of every leaf, or of every profile.
     ``is_of_knowledge``: it differs between adversaries who know different columns of the people; by itself so is
-    what reads the estimate or the whole records, and not the leaves.
+    what reads the estimate, the whole records or people's numbers, and not the leaves.
     """
 
     unit: ClassVar[str]
@@ -108,6 +108,7 @@ class Measure(ABC):
                 EvidenceSource.ESTIMATE,
                 EvidenceSource.WORLDS,
                 EvidenceSource.CELLS,
+                EvidenceSource.NUMBERS,
             }
             cls.is_of_knowledge = (
                 bool(cls.reads & evidence_sources) and EvidenceSource.LEAVES not in cls.reads

@@ -53,6 +53,7 @@ from treewarden.audit.partial.unmodelled_knowledge import (
 from treewarden.audit.partial.value_rules import OPEN
 from treewarden.audit.population.population import Population
 from treewarden.audit.reading import Undetermined
+from treewarden.audit.regression.result import ValueBounds
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray
 
 
@@ -65,7 +66,8 @@ class TargetInference:
     optimum at most, in records times nats. ``said`` is what else the adversary was taken to know, ``prior`` the
     estimate before the tree, None where that is the same as with full knowledge. ``is_outcome_said`` says that known
     columns imply classes of people, so that tables that fit with full knowledge need not fit here. ``report`` is of the
-    solver, where one was asked for the estimate of everybody.
+    solver, where one was asked for the estimate of everybody. ``numbers`` is what is told of people's numbers, where
+    the model predicts one.
     """
 
     population: Population
@@ -77,6 +79,7 @@ class TargetInference:
     prior: Posterior | Undetermined | None = None
     is_outcome_said: bool = False
     report: SolverReport | None = None
+    numbers: ValueBounds | None = None
 
 
 @dataclass(frozen=True, slots=True)

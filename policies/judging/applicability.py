@@ -83,6 +83,8 @@ def why_not(clause: Clause, model: Model, secret: str = "") -> str:
 
 def _is_of_target(measure: Measure) -> bool:
     """Return whether a measure is about who has which class, and of everybody who knows the leaves the same."""
+    if EvidenceSource.NUMBERS in measure.reads:
+        return True
     return not measure.is_of_knowledge and bool(measure.reads & OF_TARGET)
 
 

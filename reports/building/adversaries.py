@@ -7,13 +7,14 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from treewarden.audit.evidence import Evidence
-from treewarden.audit.measures import call, measures, of_models
+from treewarden.audit.measures import EvidenceSource, call, measures, of_models
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.result import Audit, Exposure, Lacking
 from treewarden.policies.judging.decision import Decision, Finding, Location
 from treewarden.policies.judging.figures import figure
 from treewarden.policies.verdict import SEVERITIES, Severity, Verdict, worst
 from treewarden.ppdm_models.tree.paths import path_text
+from treewarden.ppdm_models.tree.tree import Task
 from treewarden.reports.building.lessons import node_label
 from treewarden.reports.building.values import key, place_value, reading
 from treewarden.reports.building.worded import value, word
@@ -49,7 +50,9 @@ def _declared_exposures(audit: Audit) -> Iterator[Exposure]:
 def _adversary(exposure: Exposure, decision: Decision) -> Adversary:
     evidence, adversary = exposure.evidence, exposure.who
     of_knowledge = [
-        measure_call for measure_call in map(call, of_models()) if _is_told(measure_call.measure)
+        measure_call
+        for measure_call in map(call, of_models())
+        if _is_told(measure_call.measure) and _fits(measure_call.measure, evidence)
     ]
     verdicts = [
         finding.open_verdict
@@ -121,6 +124,12 @@ def _witness_rows(exposure: Exposure) -> Iterator[Row]:
 
 def _profile(exposure: Exposure, index: int) -> str:
     return exposure.evidence.population.describe(index) or "everybody"
+
+
+def _fits(measure: str, evidence: Evidence) -> bool:
+    """Return whether a measure is of such models: of numbers only where one is predicted."""
+    is_of_numbers = EvidenceSource.NUMBERS in measures()[measure].reads
+    return not is_of_numbers or evidence.model.task is Task.REGRESSION
 
 
 def _is_told(measure: str) -> bool:

@@ -191,8 +191,6 @@ def _of_numbers(evidence: Evidence) -> str:
     numbers = evidence.numbers
     if isinstance(numbers, Undetermined) or evidence.secret is not None:
         return "undetermined"
-    if evidence.forest.stops.size and (evidence.forest.stops < 0).all():
-        return "undetermined"  # of an adversary who knows some columns nothing is told of numbers
     is_reached = np.allclose(numbers.reached, numbers.width)
     return "exact" if is_reached and not numbers.left else "bounds"
 

@@ -56,6 +56,20 @@ def exchangeable(
     return found
 
 
+def values_that_stay(trees: Sequence[Tree], population: Population, secret: Secret) -> BoolArray:
+    """Return with which values of a secret each profile stops where it does in every tree, (P, B): its own at least."""
+    size = len(population.counts)
+    if not any(feature.name == secret.name for tree in trees for feature in tree.features):
+        return np.ones((size, len(secret.values)), dtype=np.bool_)
+    found = np.zeros((size, len(secret.values)), dtype=np.bool_)
+    ways = _StopsByValue.from_trees(trees, population, secret)
+    for value, place in enumerate(() if ways is None else ways.place_of_value.tolist()):
+        assert ways is not None
+        found[:, place] |= (ways.stops[:, value] == ways.true).all(axis=0)
+    found[np.arange(size), secret.of] = True
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class _StopsByValue:
     """Where each profile stops with each value of the secret that tests or bins tell apart, (T, D, P).

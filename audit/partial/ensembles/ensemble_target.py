@@ -26,7 +26,11 @@ from treewarden.audit.partial.ensembles.ensemble_view import (
     ensemble_view,
     hidden_values,
 )
-from treewarden.audit.partial.ensembles.exchanges import ExchangeUnits, exchange_tables
+from treewarden.audit.partial.ensembles.exchanges import (
+    ExchangeUnits,
+    exchange_tables,
+    place_doubts,
+)
 from treewarden.audit.partial.ensembles.hidden_places import HiddenPlaces, hidden_places
 from treewarden.audit.partial.envelope import span_estimates
 from treewarden.audit.partial.fitting.flows import Rooms, ValueBoundsOfGroups, ends, network
@@ -35,7 +39,6 @@ from treewarden.audit.partial.outcome_rules import NOT_USED, ImpliedClasses, imp
 from treewarden.audit.partial.reachability import Proofs, Ranges, bound_tables, proofs, ranges
 from treewarden.audit.partial.target_inference import TargetInference
 from treewarden.audit.partial.unmodelled_knowledge import (
-    FACTS_NOT_USED,
     NO_CLASSES,
     NOT_WHOLE,
     WITH_AND_WITHOUT,
@@ -46,17 +49,11 @@ from treewarden.audit.population.forest import Forest
 from treewarden.audit.population.population import Population
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
-from treewarden.ppdm_models.tree.ensemble import Ensemble
 
-DRAWS_KNOWN = (
-    "whoever knows in which order the records stood can repeat which of them each tree drew: what that tells an "
-    "adversary who knows some columns is not worked out"
-)
 NOT_JOINT = (
     "hidden values can be told apart in too many ways, or some trees do not count people: what all trees prove "
     "together is not worked out"
 )
-OTHER_PARTS = "the model has parts that are no trees, which may say more"
 IN_ONE_TREE = "in one tree every leaf that can hold such a person holds this value alone"
 IN_ALL_TREES = "no place where all trees can hold such a person leaves another value"
 NO_ESTIMATE = "no estimate: {}"
@@ -107,7 +104,7 @@ def infer_ensemble_target(
     view = ensemble_view(forest, population, columns)
     closure = view.closure
     outcome = imply_classes(column_tests(forest.trees), population, closure.known, closure.values)
-    doubts = _doubts(view, knowledge, are_draws_known=are_draws_known)
+    doubts = place_doubts(view, knowledge, are_draws_known=are_draws_known)
     exchanges = None if doubts else _exchanged(view, truth, outcome, effort.flows)
     proved = _proved_by_trees(view, until)
     joint = _JointPlaces(view, options, is_whole=not doubts and outcome is None)
@@ -132,17 +129,6 @@ def infer_ensemble_target(
         said=(*closure.said, WITH_AND_WITHOUT) if closure.said else (),
         is_outcome_said=outcome is not None,
     )
-
-
-def _doubts(view: EnsembleView, knowledge: Knowledge, *, are_draws_known: bool) -> tuple[str, ...]:
-    """Return why more may be known than is used."""
-    model = view.forest.model
-    found = [FACTS_NOT_USED] if knowledge.facts else []
-    found += [view.place_doubt] if view.place_doubt else []
-    found += [DRAWS_KNOWN] if are_draws_known else []
-    if isinstance(model, Ensemble) and any(True for _ in model.others):
-        found.append(OTHER_PARTS)
-    return tuple(found)
 
 
 def _exchanged(

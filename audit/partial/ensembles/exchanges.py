@@ -16,14 +16,35 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from treewarden.audit.partial.ensembles.ensemble_view import TreeStops
+from treewarden.audit.knowledge.knowledge import Knowledge
+from treewarden.audit.partial.ensembles.ensemble_view import EnsembleView, TreeStops
 from treewarden.audit.partial.fitting.flows import Network, network
+from treewarden.audit.partial.unmodelled_knowledge import FACTS_NOT_USED
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray
+from treewarden.ppdm_models.tree.ensemble import Ensemble
 
+DRAWS_KNOWN = (
+    "whoever knows in which order the records stood can repeat which of them each tree drew: what that tells an "
+    "adversary who knows some columns is not worked out"
+)
+OTHER_PARTS = "the model has parts that are no trees, which may say more"
 MOST_PAIRS = 4_000_000
 """Lumps times places that are looked at; of more places only some can be taken over, which leaves tables out."""
 CHUNK = 2_000_000
 """Pairs that are looked at a time, at first."""
+
+
+def place_doubts(
+    view: EnsembleView, knowledge: Knowledge, *, are_draws_known: bool
+) -> tuple[str, ...]:
+    """Return why more may be known than exchanges leave as it is."""
+    model = view.forest.model
+    found = [FACTS_NOT_USED] if knowledge.facts else []
+    found += [view.place_doubt] if view.place_doubt else []
+    found += [DRAWS_KNOWN] if are_draws_known else []
+    if isinstance(model, Ensemble) and any(True for _ in model.others):
+        found.append(OTHER_PARTS)
+    return tuple(found)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -8,13 +8,12 @@ import pytest
 from treewarden.audit.clock import FOREVER
 from treewarden.audit.knowledge.knowledge import Knowledge, KnownRecord
 from treewarden.audit.partial.ensembles.ensemble_target import (
-    DRAWS_KNOWN,
     IN_ALL_TREES,
     NOT_JOINT,
-    OTHER_PARTS,
     infer_ensemble_target,
 )
 from treewarden.audit.partial.ensembles.ensemble_view import LACKING, MIXED, ensemble_view
+from treewarden.audit.partial.ensembles.exchanges import DRAWS_KNOWN, OTHER_PARTS
 from treewarden.audit.partial.ensembles.hidden_places import hidden_places
 from treewarden.audit.partial.unmodelled_knowledge import FACTS_NOT_USED
 from treewarden.audit.population.forest import forest_of

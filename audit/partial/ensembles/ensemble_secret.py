@@ -1,0 +1,254 @@
+"""Attribute inference of any trees, by exchanges: whose secret column could hold another value, whatever a file says.
+
+Two people who allow each other's places in all trees can exchange all hidden values, the secret among them; and whoever
+stops at the same place with another value of the secret can have that value. Tables of both kinds fit all that trees
+say of their leaves, of classes or of numbers. Nothing is proved here: what counts prove is worked out tree by tree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from treewarden.audit.consistent_tables.result import ConsistentTables
+from treewarden.audit.entropy.posterior import certain
+from treewarden.audit.knowledge.declared import words_of
+from treewarden.audit.knowledge.knowledge import Knowledge
+from treewarden.audit.partial.attributes.attribute_inference import EXCLUDING, ONE_ATTRIBUTE
+from treewarden.audit.partial.attributes.witness_exchanges import values_that_stay
+from treewarden.audit.partial.ensembles.ensemble_view import EnsembleView, ensemble_view
+from treewarden.audit.partial.ensembles.exchanges import (
+    ExchangeUnits,
+    exchange_tables,
+    place_doubts,
+)
+from treewarden.audit.partial.functional_dependencies import AdversaryKnowledge, Codes
+from treewarden.audit.partial.outcome_rules import imply_classes
+from treewarden.audit.partial.reachability import Proofs, bound_tables, proofs
+from treewarden.audit.partial.secret_column import Secret
+from treewarden.audit.partial.target_inference import TargetInference
+from treewarden.audit.partial.unmodelled_knowledge import NOT_WHOLE
+from treewarden.audit.partial.value_kinds import column_tests, distinguished_values
+from treewarden.audit.partial.value_rules import (
+    OPEN,
+    excluding_columns,
+    imply_values,
+    indicators_of_secret,
+)
+from treewarden.audit.population.forest import Forest
+from treewarden.audit.population.population import Population
+from treewarden.audit.reading import Undetermined
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
+from treewarden.ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn
+
+NO_SECRET_ESTIMATE = Undetermined(
+    "no estimate: what the leaves of this model make likely of a column is not worked out"
+)
+NO_PROOFS = (
+    "what the leaves of this model prove of a column is not worked out: other tables show of some people that nothing "
+    "is proved, and the others are not decided"
+)
+IMPLIED_NOT_USED = (
+    "in this table some values of {} say what {} is, of {:,.0f} people, which is not used: it may "
+    "prove more"
+)
+NO_TARGETS = Undetermined("what the model predicts of each person is not known from the table")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TargetUnits:
+    """People of one profile and one value of what the model predicts, U units: ``value`` (U,) is its number.
+
+    ``column`` is what the model predicts, by number of the value. Where that is not known, all have the same.
+    """
+
+    people: FloatArray
+    profile: IndexArray
+    value: IndexArray
+    column: Column
+
+
+def target_units(forest: Forest, population: Population) -> TargetUnits | None:
+    """Return the people by profile and by what a model predicts of them; None where that is not known."""
+    truth, own = population.truth, population.contributions
+    if not isinstance(truth, Undetermined):
+        profile, klass = (each.astype(np.intp) for each in np.nonzero(truth > 0))
+        classes = forest.model.classes
+        return TargetUnits(
+            truth[profile, klass],
+            profile,
+            klass,
+            CategoricalColumn(np.arange(len(classes)), classes),
+        )
+    if own is None or own.amounts is None:
+        return None
+    amounts, value = np.unique(own.amounts, return_inverse=True)
+    return TargetUnits(own.people, own.profiles, value.reshape(-1), NumericColumn(amounts))
+
+
+def infer_secret_by_exchanges(
+    forest: Forest,
+    population: Population,
+    knowledge: Knowledge,
+    secret: Secret,
+    columns: Collection[str],
+    *,
+    knows_target: bool,
+    are_draws_known: bool = False,
+) -> TargetInference | Undetermined:
+    """Return whose secret could be otherwise for an adversary who knows these columns, and perhaps what is predicted.
+
+    The rows are people told apart by their known columns, those of each predicted value after the other.
+    """
+    if (population.counts != np.rint(population.counts)).any():
+        return NOT_WHOLE
+    units = target_units(forest, population)
+    if units is None:
+        return NO_TARGETS
+    view = ensemble_view(forest, population, columns, never=(secret.name,))
+    rows = _SecretRows.from_units(view, secret, units, knows_target=knows_target)
+    doubts = (
+        *place_doubts(view, knowledge, are_draws_known=are_draws_known),
+        *value_doubts(view, secret, units, knows_target=knows_target),
+    )
+    nothing = np.zeros(rows.people.truth.shape, dtype=bool)  # type: ignore[union-attr]  # it is known
+    possible = nothing
+    if not doubts:
+        possible = _possible_values(view, secret, units, rows, knows_target=knows_target)
+    worlds = bound_tables(rows.people, Proofs(nothing, nothing, possible), is_exact=not doubts)
+    left = (*doubts, NO_PROOFS)
+    share = np.bincount(secret.of, population.counts, len(secret.values)) / population.records
+    return TargetInference(
+        population=rows.people,
+        posterior=NO_SECRET_ESTIMATE,
+        worlds=_with_reasons(worlds, left),
+        doubts=doubts,
+        gap=0.0,
+        said=view.closure.said,
+        prior=certain(np.tile(share, (len(rows.people.counts), 1))),
+    )
+
+
+def _with_reasons(worlds: ConsistentTables, left: tuple[str, ...]) -> ConsistentTables:
+    """Return tables with why something is open, where something is."""
+    if worlds.open_profiles.any() or worlds.open_exclusions.any():
+        return replace(worlds, left=left, not_decided=left)
+    return worlds
+
+
+def with_shown_tables(
+    inference: TargetInference, exchanges: TargetInference | Undetermined
+) -> TargetInference:
+    """Return an inference with the tables that exchanges show, where they are of the same people and not in doubt."""
+    if isinstance(exchanges, Undetermined) or exchanges.doubts:
+        return inference
+    own, more = inference.worlds, exchanges.worlds
+    if isinstance(own, Undetermined) or isinstance(more, Undetermined):
+        return inference
+    is_same = inference.population.qi == exchanges.population.qi
+    if not is_same or not np.array_equal(own.counts, more.counts):
+        return inference
+    worlds = replace(
+        own,
+        reached_low=np.maximum(np.minimum(own.reached_low, more.reached_low), own.low),
+        reached_high=np.minimum(np.maximum(own.reached_high, more.reached_high), own.high),
+    )
+    if not (worlds.open_profiles.any() or worlds.open_exclusions.any()):
+        worlds = replace(worlds, left=(), not_decided=())
+    return replace(inference, worlds=worlds)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _SecretRows:
+    """The people as the adversary tells them apart, and the row of each unit among them, (U,)."""
+
+    people: Population
+    row_of_unit: IndexArray
+
+    @classmethod
+    def from_units(
+        cls, view: EnsembleView, secret: Secret, units: TargetUnits, *, knows_target: bool
+    ) -> _SecretRows:
+        """Return them: groups, those of each predicted value after the other where that is known."""
+        groups, values = len(view.people.counts), len(secret.values)
+        part = units.value if knows_target else np.zeros_like(units.value)
+        keys, row = np.unique(
+            part * groups + view.group_of_profile[units.profile], return_inverse=True
+        )
+        row = row.reshape(-1)
+        cell = row * values + secret.of[units.profile]
+        truth = np.bincount(cell, units.people, len(keys) * values).reshape(len(keys), values)
+        columns = {name: column.take(keys % groups) for name, column in view.people.columns.items()}
+        qi = view.people.qi
+        if knows_target:
+            model = view.forest.model
+            target = view.population.sensitive or model.target or "the target"
+            columns[target] = units.column.take(keys // groups)
+            qi = (*qi, target)
+        people = replace(
+            view.people,
+            qi=qi,
+            columns=columns,
+            counts=truth.sum(axis=1),
+            leaf=np.full(len(keys), -1, dtype=np.intp),
+            truth=truth.astype(np.float64),
+        )
+        return cls(people, row)
+
+
+def value_doubts(
+    view: EnsembleView, secret: Secret, units: TargetUnits | None, *, knows_target: bool
+) -> tuple[str, ...]:
+    """Return why more may be known: other columns, or what is predicted, say or exclude values of the secret."""
+    population, closure = view.population, view.closure
+    table = Codes(population, distinguished_values(view.forest.trees, population.columns))
+    known = AdversaryKnowledge(closure, view.people, view.group_of_profile, view.hidden, ())
+    names = tuple(dict.fromkeys((*closure.known, *closure.values, *view.hidden)))
+    by_value: list[FloatArray] = []
+    if knows_target and units is not None:
+        size = len(population.counts)
+        for value in np.unique(units.value).tolist():
+            own = np.where(units.value == value, units.people, 0.0)
+            by_value.append(np.bincount(units.profile, own, size).astype(np.float64))
+    target = population.sensitive or view.forest.model.target or "the target"
+    implied = imply_values(table, secret, known, by_value, target)
+    found = []
+    if implied is not None:
+        found.append(
+            IMPLIED_NOT_USED.format(words_of(list(implied.by)), secret.name, implied.people)
+        )
+    parts = indicators_of_secret(table, secret, names)
+    found += [ONE_ATTRIBUTE.format(words_of(parts), secret.name)] if parts else []
+    excluded = excluding_columns(population, secret, names)
+    found += [EXCLUDING.format(words_of(excluded), secret.name)] if excluded else []
+    return tuple(found)
+
+
+def _possible_values(
+    view: EnsembleView,
+    secret: Secret,
+    units: TargetUnits,
+    rows: _SecretRows,
+    *,
+    knows_target: bool,
+) -> BoolArray:
+    """Return which values of the secret somebody of each row has in a table that exchanges lead to, (R, B)."""
+    trees, population, closure = view.forest.trees, view.population, view.closure
+    told = np.full(len(units.value), OPEN, dtype=np.intp)
+    outcome = imply_classes(column_tests(trees), population, closure.known, closure.values)
+    if knows_target:
+        told = units.value
+    elif outcome is not None:
+        told = outcome.of[units.profile]
+    tables = exchange_tables(
+        view.stops, ExchangeUnits(units.people, units.profile, units.value, told)
+    )
+    allowed = np.zeros((len(tables.value_of_column), len(secret.values)))
+    stays = values_that_stay(trees, population, secret)[units.profile]
+    np.logical_or.at(allowed, tables.column_of_unit, stays)
+    of_row = proofs(tables.net, allowed, allowed).possible
+    possible = np.zeros((len(rows.people.counts), len(secret.values)), dtype=bool)
+    np.logical_or.at(possible, rows.row_of_unit, of_row[tables.row_of_unit])
+    return possible
