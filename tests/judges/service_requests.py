@@ -24,7 +24,8 @@ from sqlalchemy import select
 
 from tests.kit.service import sites
 from tests.kit.service.seeds import Seeded, seeded
-from treewarden.service.database.tables import audit, delivery, model_version
+from treewarden.service.database.run_tables import audit, delivery
+from treewarden.service.database.tables import model_version
 from treewarden.service.running import PREFIX
 
 POSITIVE, NEGATIVE = GenerationMode.POSITIVE, GenerationMode.NEGATIVE

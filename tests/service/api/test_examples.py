@@ -8,7 +8,6 @@ from treewarden.service.schemas import (
     people,
     policies,
     releases,
-    tables,
 )
 from treewarden.service.settings import Settings
 from treewarden.service.site import open_site
@@ -60,5 +59,5 @@ def test_examples_can_be_sent(described):
 
 
 def _classes():
-    for each in (audits, models, people, policies, releases, tables, operations):
+    for each in (audits, models, people, policies, releases, operations):
         yield from vars(each).items()
