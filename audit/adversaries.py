@@ -10,6 +10,7 @@ import numpy as np
 
 from treewarden.audit.clock import Clock, clock
 from treewarden.audit.consistent_tables.result import OUT_OF_TIME, ConsistentTables
+from treewarden.audit.engine.time_budget import adversary_seconds
 from treewarden.audit.entropy.posterior import Posterior, SolverReport, certain
 from treewarden.audit.evidence import NO_NUMBER, NOT_READ, Evidence, Named
 from treewarden.audit.exposures import exposure_of, not_run, unsolved
@@ -58,8 +59,6 @@ NOT_JUDGED = (
 )
 SCALED = SolverReport("optimal", bound_argument="convex", is_unique=True)
 """The spread over leaves is the only optimum, and no solver is asked for it."""
-SHARE = 0.25
-"""Of the budget for whole records: what all such adversaries have together."""
 LACKING = AdversaryBudget(enforcing=3e8, flows=0)
 """What may be spent on an adversary without a column: how many people can have each value is not told of him."""
 MOST_LACKING = 200_000
@@ -108,7 +107,7 @@ def with_adversaries(
             if is_of_several:
                 seen: TargetInference | Undetermined = NO_RELEASES
             else:
-                seconds = SHARE * options.worlds_budget / len(asked.partial)
+                seconds = adversary_seconds(options, len(asked.partial))
                 seen = asking.seen(adversary, seconds)
             exposure = _exposure(audit.full, population, adversary, asked.secret, seen, calls)
         if not isinstance(seen, Undetermined) and _is_small(population, exposure):

@@ -12,9 +12,11 @@ from treewarden.audit.facts.rows import DroppedRow
 from treewarden.audit.file_table_consistency import disagreements
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.measures import (
+    EvidenceSource,
     MeasureCall,
     call,
     measured,
+    measures,
     of_models,
 )
 from treewarden.audit.population.forest import Forest
@@ -80,6 +82,30 @@ def exposure_of(
         disagreements=doubts,
         asked=tuple(calls),
         readings=readings(evidence, calls),
+    )
+
+
+def exposure_without_estimate(
+    evidence: Evidence,
+    calls: Sequence[MeasureCall],
+    report: SolverReport,
+    dropped: tuple[DroppedRow, ...],
+) -> Exposure:
+    """Take the readings that need no estimate, where something fails by them already; nothing else is a reading."""
+    known = measures()
+    measure_calls = [
+        measure_call
+        for measure_call in calls
+        if EvidenceSource.ESTIMATE not in known[measure_call.measure].reads
+    ]
+    return Exposure(
+        adversary=KNOWS_ALL,
+        evidence=evidence,
+        solver=report,
+        dropped=dropped,
+        disagreements=(),
+        asked=tuple(calls),
+        readings={measure_call: measured(measure_call, evidence) for measure_call in measure_calls},
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from treewarden.audit.consistent_tables.result import ConsistentTables
-from treewarden.audit.engine.time_budget import budget_of
+from treewarden.audit.engine.time_budget import budget_of, release_options
 from treewarden.audit.evidence import NOT_RUN, SEE_NUMBERS, Enough, Evidence
 from treewarden.audit.exposures import exposure_of, not_run, prior_of_all, unsolved
 from treewarden.audit.facts.kinds import contradicted_facts, stated_facts
@@ -58,8 +58,7 @@ class _ReleasesRequest:
 
     def share_of(self, releases: int) -> AuditOptions:
         """Return the options with the part of the time for tables that one of so many releases, and all, have."""
-        budget = self.options.worlds_budget / (1 + releases)
-        return replace(self.options, worlds_budget=budget)
+        return release_options(self.options, releases)
 
     def run(self, case: ReleaseCase, options: AuditOptions) -> Audit:
         """Return the audit of one release by itself."""

@@ -8,40 +8,34 @@ from treewarden.audit.consistent_tables.result import ConsistentTables
 from treewarden.audit.engine.time_budget import budget_of
 from treewarden.audit.entropy.posterior import SolverReport
 from treewarden.audit.evidence import NOT_RUN, Evidence
-from treewarden.audit.exposures import exposure_of, not_run, prior_of_all
+from treewarden.audit.exposures import not_run, prior_of_all
 from treewarden.audit.facts.kinds import contradicted_facts
 from treewarden.audit.joint.ensemble_inference import JoinedTrees, join_trees
 from treewarden.audit.joint.known_facts import KnownRows, known_rows, prior_of_facts
 from treewarden.audit.joint.profiles import (
     in_trees,
-    only_certain,
     posterior_of,
     report_of,
     worlds_of,
 )
 from treewarden.audit.knowledge.levels import RowOrder, SplitLevel
 from treewarden.audit.reading import Undetermined
-from treewarden.audit.result import Audit
 from treewarden.audit.run_inputs import (
     NOT_ESTIMATED,
     NOT_JOINED,
+    ProvedModel,
     RunInputs,
     not_a_setting,
 )
-from treewarden.ppdm_models.arrays import BoolArray
 
 
-def audit_ensemble(inputs: RunInputs) -> Audit:
-    """Audit several trees: the leaves of each, and what all prove together."""
+def prove_ensemble(inputs: RunInputs) -> ProvedModel:
+    """Return what several trees prove of their people together."""
     knowledge = inputs.knowledge.model_copy(update={"split": SplitLevel.NONE})
-    enough = None if inputs.options.worlds_all else inputs.enough
-    evidence, report = _joined_evidence(replace(inputs, knowledge=knowledge, enough=enough))
+    evidence, report = _joined_evidence(replace(inputs, knowledge=knowledge))
     notes = () if isinstance(evidence.together, Undetermined) else evidence.together.said
-    with inputs.step("measuring"):
-        untrue = contradicted_facts(knowledge, inputs.forest.model.classes, inputs.population)
-        exposure = exposure_of(evidence, inputs.calls, report, untrue)
-    warnings = (*inputs.population.warnings, *inputs.forest.warnings, *notes)
-    return Audit((exposure,), warnings)
+    untrue = contradicted_facts(knowledge, inputs.forest.model.classes, inputs.population)
+    return ProvedModel(evidence, report, untrue, (*inputs.forest.warnings, *notes))
 
 
 def _joined_evidence(inputs: RunInputs) -> tuple[Evidence, SolverReport]:
@@ -75,14 +69,7 @@ def _joined_evidence(inputs: RunInputs) -> tuple[Evidence, SolverReport]:
 def _joined(inputs: RunInputs, background: KnownRows | None) -> JoinedTrees | Undetermined:
     """Return what the leaves of all trees say together, and with what is known of the people beside."""
     forest, population, knowledge = inputs.forest, inputs.population, inputs.knowledge
-    options, bare = inputs.options, inputs.unsolved(NOT_ESTIMATED)
-
-    def is_enough(certain: BoolArray) -> bool:
-        if inputs.enough is None:
-            return False
-        sure = only_certain(population, certain, len(forest.model.classes))
-        return inputs.enough(replace(bare, worlds=sure))
-
+    options = inputs.options
     try:
         return join_trees(
             forest,
@@ -93,7 +80,7 @@ def _joined(inputs: RunInputs, background: KnownRows | None) -> JoinedTrees | Un
             seeds=knowledge.seeds if knowledge.row_order is RowOrder.KNOWN else None,
             background=background,
             over_trees=options.levels,
-            should_stop=is_enough,
+            should_stop=inputs.should_stop(inputs.unsolved(NOT_ESTIMATED)),
         )
     except KeyError as error:
         raise not_a_setting(forest.model, error) from error

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from treewarden.audit.consistent_tables.result import ConsistentTables, ShouldStop, never
+from treewarden.audit.entropy.posterior import SolverReport
 from treewarden.audit.evidence import Enough, Evidence
 from treewarden.audit.exposures import unsolved
+from treewarden.audit.facts.rows import DroppedRow
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.measures import (
     MeasureCall,
@@ -16,6 +19,7 @@ from treewarden.audit.population.forest import Forest
 from treewarden.audit.population.population import Population
 from treewarden.audit.progress import Step
 from treewarden.audit.reading import Undetermined
+from treewarden.audit.system.system import System
 from treewarden.ppdm_models.errors import KnowledgeError
 from treewarden.ppdm_models.tree.ensemble import Model
 from treewarden.ppdm_models.tree.side_channels import Leak
@@ -42,6 +46,33 @@ class RunInputs:
     def unsolved(self, unknown: Undetermined) -> Evidence:
         """Return the evidence without an estimate, for this reason."""
         return unsolved(self.forest, self.population, self.knowledge, unknown, self.leaks)
+
+    def should_stop(self, evidence: Evidence) -> ShouldStop:
+        """Return what is asked, of what is proved of whole records, whether nobody needs more; evidence is the rest."""
+        enough = self.enough
+        if enough is None or self.options.worlds_all:
+            return never
+
+        def is_enough(worlds: ConsistentTables) -> bool:
+            return enough(replace(evidence, worlds=worlds))
+
+        return is_enough
+
+
+@dataclass(frozen=True, slots=True)
+class ProvedModel:
+    """What the engine proved of a model's people, for measures to read, and how the estimate was found.
+
+    ``dropped`` are rows that the true table breaks; ``stopped`` is why no more was asked, "" where all was. ``system``
+    are the rows of one tree, of which less may be assumed to be known.
+    """
+
+    evidence: Evidence
+    report: SolverReport
+    dropped: tuple[DroppedRow, ...] = ()
+    warnings: tuple[str, ...] = ()
+    system: System | None = None
+    stopped: str = ""
 
 
 def not_a_setting(model: Model, error: KeyError) -> KnowledgeError:

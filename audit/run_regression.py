@@ -6,19 +6,18 @@ from dataclasses import replace
 
 from treewarden.audit.engine.time_budget import budget_of
 from treewarden.audit.evidence import SEE_NUMBERS
-from treewarden.audit.exposures import exposure_of, not_run
+from treewarden.audit.exposures import not_run
 from treewarden.audit.knowledge.knowledge import resolved
 from treewarden.audit.knowledge.levels import SplitLevel
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.regression.inference import values_of
 from treewarden.audit.regression.known_numbers import known_numbers
-from treewarden.audit.result import Audit
-from treewarden.audit.run_inputs import RunInputs, not_a_setting
+from treewarden.audit.run_inputs import ProvedModel, RunInputs, not_a_setting
 from treewarden.ppdm_models.tree.tree import Tree
 
 
-def audit_regression(inputs: RunInputs) -> Audit:
-    """Audit a model that predicts a number, one tree or many: its leaves, and what they prove together.
+def prove_numbers(inputs: RunInputs) -> ProvedModel:
+    """Return what a model that predicts a number proves, one tree or many: its leaves, and all of them together.
 
     Raises:
         KnowledgeError: the adversary is said to know a setting of the training that leaf values do not depend on.
@@ -48,5 +47,4 @@ def audit_regression(inputs: RunInputs) -> Audit:
     if forest.is_ensemble:
         evidence = replace(evidence, together=SEE_NUMBERS)
     untrue = () if background is None else background.dropped
-    exposure = exposure_of(evidence, inputs.calls, not_run(SEE_NUMBERS), untrue)
-    return Audit((exposure,), (*population.warnings, *notes))
+    return ProvedModel(evidence, not_run(SEE_NUMBERS), untrue, notes)

@@ -53,6 +53,7 @@ audit/system
 audit/ipopt
 audit/solver
 audit/workers/clusters
+audit/engine/time_budget.py
 audit/consistent_tables/facts
 audit/consistent_tables/proofs
 audit/consistent_tables/witnesses
@@ -76,6 +77,7 @@ audit/leaf_only_audit.py
 audit/knowledge_ablation.py
 audit/exposures.py
 audit/run_inputs.py
+audit/run_tree.py
 audit/run_ensemble.py
 audit/run_regression.py
 audit/run.py

@@ -40,8 +40,13 @@ from treewarden.audit.consistent_tables.portions import Helpers, Single
 from treewarden.audit.consistent_tables.proofs.bounds import ContradictionError, closed_form, spread
 from treewarden.audit.consistent_tables.proofs.propagate import propagate
 from treewarden.audit.consistent_tables.queries import Asker, CellQuestion, QuestionEffort
-from treewarden.audit.consistent_tables.result import OUT_OF_TIME, ConsistentTables
-from treewarden.audit.consistent_tables.state import ALL_TIERS, Enough, ReasoningState, Tiers, never
+from treewarden.audit.consistent_tables.result import (
+    OUT_OF_TIME,
+    ConsistentTables,
+    ShouldStop,
+    never,
+)
+from treewarden.audit.consistent_tables.state import ALL_TIERS, ReasoningState, Tiers
 from treewarden.audit.consistent_tables.witnesses.changes import change_many
 from treewarden.audit.consistent_tables.witnesses.enumerate import (
     EnumerationLimits,
@@ -69,6 +74,7 @@ from treewarden.audit.consistent_tables.witnesses.witness_pool import (
     without_false_places,
     without_false_splits,
 )
+from treewarden.audit.engine.time_budget import WITNESS_SHARE
 from treewarden.audit.reading import Undetermined, exactly
 from treewarden.audit.system.system import System
 from treewarden.ppdm_models.arrays import BoolArray, IntArray
@@ -87,7 +93,7 @@ class Watch:
     """Asks whether what is known by now is enough, whenever more is known than when it was asked last."""
 
     run: ReasoningState
-    enough: Enough
+    should_stop: ShouldStop
     is_over: bool = False
     seen: tuple[int, int] = field(default=(-1, -1))
 
@@ -95,7 +101,7 @@ class Watch:
         """Return whether nothing that is still open is needed."""
         now = self.run.pool.size, self.run.bounds.moves
         if not self.is_over and now != self.seen:
-            self.seen, self.is_over = now, self.enough(so_far(self.run))
+            self.seen, self.is_over = now, self.should_stop(so_far(self.run))
         return self.is_over
 
 
@@ -278,8 +284,6 @@ def _counted(
 
 
 log = logging.getLogger(__name__)
-WITNESS_SHARE = 0.1
-"""Of the budget; the last part is for the tables that a report shows."""
 FEW_DRAWS = 0.05
 """Of the work that may be spent on independent draws, where no clause waits for what they tell."""
 MOST_UNREAD = 100
@@ -296,7 +300,7 @@ def reason(
     strict_ties: bool = False,
     tiers: Tiers = ALL_TIERS,
     asks_rest: bool = True,
-    enough: Enough = never,
+    should_stop: ShouldStop = never,
     jobs: int | None = 1,
 ) -> ConsistentTables | Undetermined:
     """Return what a tree's rows prove in whole records: every cell certain, possible otherwise, or not decided.
@@ -304,8 +308,9 @@ def reason(
     All of it ends with the budget, or with ``until`` where that is given: what is cut off then is not decided.
     ``strict_ties`` is for a learner known to take the first of equally good splits. Undetermined where records
     carry weights. Without ``asks_rest`` few questions are put beyond who is certain: where nothing reads the answers.
-    Once ``enough`` is known no more single questions are put at all. Where there are many, ``jobs`` processes are asked
-    side by side (None: as many as there is room for); it makes no difference to the answer while the budget lasts.
+    Once ``should_stop`` says so no more single questions are put at all. Where there are many, ``jobs`` processes are
+    asked side by side (None: as many as there is room for); it makes no difference to the answer while the budget
+    lasts.
     """
     until = clock(budget_seconds) if until is None else until
     began = until.now()
@@ -325,7 +330,7 @@ def reason(
         if facts is None:
             run.said.append(f"{OUT_OF_TIME} before anything could be tried")
         else:
-            _work_out(run, tiers, truth, enough, Helpers(jobs), asks_rest=asks_rest)
+            _work_out(run, tiers, truth, should_stop, Helpers(jobs), asks_rest=asks_rest)
     except ContradictionError as contradiction:
         return inconsistent(bare, contradiction.says, until.now() - began)
     if not run.pool.is_empty and facts is not None:
@@ -356,7 +361,7 @@ def _work_out(
     run: ReasoningState,
     tiers: Tiers,
     truth: IntArray | None,
-    enough: Enough,
+    should_stop: ShouldStop,
     helpers: Helpers,
     *,
     asks_rest: bool,
@@ -366,7 +371,7 @@ def _work_out(
     Raises:
         ContradictionError: no world obeys the facts.
     """
-    watch = Watch(run, enough)
+    watch = Watch(run, should_stop)
     try:
         if not _in_bulk(run, tiers, truth, watch):
             _one_by_one(run, tiers, watch, helpers, asks_rest=asks_rest)

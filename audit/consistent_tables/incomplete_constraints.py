@@ -17,16 +17,17 @@ from treewarden.audit.consistent_tables.outcome import with_what_is_open
 from treewarden.audit.consistent_tables.result import (
     Consistency,
     ConsistentTables,
+    ShouldStop,
     TableEnumeration,
+    never,
 )
-from treewarden.audit.consistent_tables.state import ALL_TIERS, Enough, Tiers, never
+from treewarden.audit.consistent_tables.state import ALL_TIERS, Tiers
+from treewarden.audit.engine.time_budget import PROOFS_SHARE
 from treewarden.audit.facts.rows import Linear, Origin
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.system.system import System, doubled
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray, distinct
 
-PROOFS_SHARE = 0.6
-"""Of the budget; the rest is for tables that obey whatever may hold."""
 TABLES_ONLY = Tiers(propagate=False, solver=False, posterior=False)
 IN_DOUBT = "candidates were left out, so a table that fits the others may not fit them"
 NOT_COUNTED = Undetermined(f"{IN_DOUBT}: tables cannot be counted")
@@ -39,7 +40,7 @@ def reason_in_doubt(
     until: Clock | None = None,
     strict_ties: bool = False,
     asks_rest: bool = True,
-    enough: Enough = never,
+    should_stop: ShouldStop = never,
     jobs: int | None = 1,
 ) -> ConsistentTables | Undetermined:
     """Return what a tree's rows prove, and what is possible whatever holds of that which was left out.
@@ -50,12 +51,12 @@ def reason_in_doubt(
     ask = partial(reason, strict_ties=strict_ties, asks_rest=asks_rest, jobs=jobs)
     until = clock(budget_seconds) if until is None else until
     if not system.left_out:
-        return ask(system, until=until, enough=enough)
+        return ask(system, until=until, should_stop=should_stop)
 
     def with_proofs_only(proved: ConsistentTables) -> bool:
-        return enough(_joined(system, proved, None))
+        return should_stop(_joined(system, proved, None))
 
-    proved = ask(system, until=until.share(PROOFS_SHARE), enough=with_proofs_only)
+    proved = ask(system, until=until.share(PROOFS_SHARE), should_stop=with_proofs_only)
     if isinstance(proved, Undetermined) or proved.consistency is Consistency.INCONSISTENT:
         return proved
     found = None
@@ -63,12 +64,12 @@ def reason_in_doubt(
     if narrow is not None:
 
         def with_tables(found: ConsistentTables) -> bool:
-            return enough(_joined(system, proved, found))
+            return should_stop(_joined(system, proved, found))
 
         # No row says what sums of weights allow; whole tables can still be held against them.
         is_weighed = any(family.weights is not None for family in narrow.families)
         tiers = TABLES_ONLY if is_weighed else ALL_TIERS
-        found = ask(narrow, until=until, tiers=tiers, enough=with_tables)
+        found = ask(narrow, until=until, tiers=tiers, should_stop=with_tables)
     return _joined(system, proved, found if isinstance(found, ConsistentTables) else None)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -112,3 +112,12 @@ class ConsistentTables:
     def open_exclusions(self) -> BoolArray:
         """Whether it was not decided that a class is excluded, shape (P, m)."""
         return np.asarray((self.reached_high <= 0) & (self.high > 0))
+
+
+ShouldStop = Callable[[ConsistentTables], bool]
+"""Whether nothing that is still open is needed; once it is so it must stay so, however much more is known."""
+
+
+def never(worlds: ConsistentTables) -> bool:
+    """Go on, whatever is known."""
+    return False

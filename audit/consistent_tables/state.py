@@ -13,7 +13,6 @@ from treewarden.audit.consistent_tables.facts.splits import AttributeSplits
 from treewarden.audit.consistent_tables.proofs.bounds import CellBounds
 from treewarden.audit.consistent_tables.proofs.linear import IntegerRows
 from treewarden.audit.consistent_tables.proofs.relax import LearnedCuts, Ref
-from treewarden.audit.consistent_tables.result import ConsistentTables
 from treewarden.audit.consistent_tables.witnesses.enumerate import EnumerationLimits
 from treewarden.audit.consistent_tables.witnesses.exact_posterior import (
     ExactPosterior,
@@ -26,14 +25,7 @@ from treewarden.audit.population.population import Population
 from treewarden.audit.reading import Reading, Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, IndexArray, IntArray
 
-Enough = Callable[[ConsistentTables], bool]
-"""Whether nothing that is still open is needed; once it is so it must stay so, however much more is known."""
 NOT_DRAWN = Undetermined("the sampler was not run")
-
-
-def never(worlds: ConsistentTables) -> bool:
-    """Ask on, whatever is known."""
-    return False
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ from treewarden.audit.engine.time_budget import TimeBudget
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import IntArray
 
-ShouldStop = Callable[[IntArray], bool]
+IsSettled = Callable[[IntArray], bool]
 """Asked of the class that each cell certainly has by now, (C,), -1 for none: whether nobody wants to know more."""
 MORE_IS_TOLD = Undetermined(
     "no estimate: the file publishes a second sum for each leaf (of squares, or of records that weigh more), which "
@@ -45,22 +45,17 @@ NOT_SOLVED = (
 NO_TABLE = "other tables were not looked for, as none is known that fulfils the rows"
 
 
-def never(certain: IntArray) -> bool:
-    """Say that more is always wanted."""
-    return False
-
-
 def reason(
     problem: Problem,
     *,
     truth: IntArray | None = None,
     budget: TimeBudget,
-    should_stop: ShouldStop = never,
+    is_settled: IsSettled | None = None,
 ) -> Bounds:
     """Return what the rows of a problem prove of each group, what other tables were found, and the estimate.
 
     ``truth``, (C, m) whole numbers, is the table that the owner has: it is the first table found, if it fits. Once
-    ``should_stop`` says so of who is certain, no solver is asked. Of a problem that is incomplete no other tables are
+    ``is_settled`` says so of who is certain, no solver is asked. Of a problem that is incomplete no other tables are
     looked for, as whoever knows the rest may rule them out, and there is no estimate, which amounts never have.
     """
     began = budget.until.now()
@@ -69,7 +64,7 @@ def reason(
     try:
         run.settle_alone(budget)
         if problem.amounts is None:
-            run.bound_classes(truth, budget, should_stop)
+            run.bound_classes(truth, budget, is_settled)
         else:
             run.bound_amounts(truth, budget)
     except ContradictionError as contradiction:
@@ -110,7 +105,7 @@ class _BoundState:
         self._settle(propagate(self.counts, self.boxes, budget.until), How.PROPAGATION)
 
     def bound_classes(
-        self, truth: IntArray | None, budget: TimeBudget, should_stop: ShouldStop
+        self, truth: IntArray | None, budget: TimeBudget, is_settled: IsSettled | None
     ) -> None:
         """Work through the proofs of how many people have each class: the estimate's certificates, then the search.
 
@@ -121,7 +116,7 @@ class _BoundState:
         estimated = estimate(counts, self.boxes, until)
         self.estimate = estimated.estimate
         self._settle(estimated.boxes, How.CERTIFICATE)
-        is_over = should_stop(settled(counts, self.boxes))
+        is_over = is_settled is not None and is_settled(settled(counts, self.boxes))
         # A clock that has run out leaves the search with the tables that it is given.
         clock = budget.search_clock()
         clock = clock.part(0.0) if is_over else clock

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 import numpy as np
 
 from treewarden.audit.clock import clock
+from treewarden.audit.consistent_tables.result import ShouldStop, never
 from treewarden.audit.engine.bounds import Bounds
-from treewarden.audit.engine.driver import ShouldStop, never, reason
+from treewarden.audit.engine.driver import IsSettled, reason
 from treewarden.audit.engine.problem import Problem
 from treewarden.audit.engine.time_budget import OVER_TREES_SECONDS, TimeBudget
 from treewarden.audit.inverters import LeafSums, doubting
@@ -31,12 +32,12 @@ from treewarden.audit.joint.leaf_facts import (
     refine_cut_values,
 )
 from treewarden.audit.joint.per_tree_disclosure import count_certain, predicted, prefixes
-from treewarden.audit.joint.result import EnsembleInference, Prefix
+from treewarden.audit.joint.result import EnsembleInference, Prefix, only_certain
 from treewarden.audit.population.forest import Forest
 from treewarden.audit.population.population import Population
 from treewarden.audit.progress import Step, silent
 from treewarden.audit.reading import Undetermined
-from treewarden.ppdm_models.arrays import BoolArray
+from treewarden.ppdm_models.arrays import IntArray
 from treewarden.ppdm_models.tree.ensemble import Ensemble
 from treewarden.ppdm_models.tree.tree import Task
 
@@ -94,7 +95,7 @@ def join_trees(
     seeds: Sequence[int] | None = (),
     background: KnownRows | None = None,
     over_trees: bool = False,
-    should_stop: Callable[[BoolArray], bool] | None = None,
+    should_stop: ShouldStop = never,
 ) -> JoinedTrees | Undetermined:
     """Return what all trees of a model prove of its people together, or why that is not known.
 
@@ -103,8 +104,7 @@ def join_trees(
     draws of records may have started from, tried beside those that the file says; None stands for an adversary who does
     not know in which order the records stood, and so cannot repeat any draws. ``background`` are facts about the people
     from elsewhere. With ``over_trees`` what the first trees tell is worked out too. No other tables are looked for once
-    ``should_stop`` says so of the profiles that are certain (P,). ``step`` is told of each stage; what it raises ends
-    it.
+    ``should_stop`` says so of who is certain. ``step`` is told of each stage; what it raises ends it.
     """
     problem = _unfit(forest, population)
     if problem:
@@ -118,7 +118,9 @@ def join_trees(
         units, cells = published.units, published.cells
         refined = refine_cut_values(published, forest, budget.until)
     with step("reasoning over the leaves of all trees"):
-        proved = _prove_trees(refined, forest, budget, _in_cells(should_stop, units, cells))
+        proved = _prove_trees(
+            refined, forest, budget, _in_cells(should_stop, published, forest, population)
+        )
     bounds, sums = proved.bounds, proved.facts.sums
     if bounds.problem:
         beside = "" if background is None else " and all that is known beside them"
@@ -145,12 +147,15 @@ def join_trees(
 
 
 def _in_cells(
-    should_stop: Callable[[BoolArray], bool] | None, units: Units, cells: PeopleCells
-) -> ShouldStop:
+    should_stop: ShouldStop, facts: EnsembleLeafFacts, forest: Forest, population: Population
+) -> IsSettled:
     """Return whether enough profiles are certain, asked of the class that each cell certainly has, (C,)."""
-    if should_stop is None:
-        return never
-    return lambda class_of_cell: should_stop(units.agreed(class_of_cell[cells.of]) >= 0)
+
+    def is_settled(class_of_cell: IntArray) -> bool:
+        certain = facts.units.agreed(class_of_cell[facts.cells.of]) >= 0
+        return should_stop(only_certain(population.counts, certain, len(forest.model.classes)))
+
+    return is_settled
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -162,14 +167,14 @@ class _ProvedTrees:
 
 
 def _prove_trees(
-    facts: EnsembleLeafFacts, forest: Forest, budget: TimeBudget, should_stop: ShouldStop
+    facts: EnsembleLeafFacts, forest: Forest, budget: TimeBudget, is_settled: IsSettled
 ) -> _ProvedTrees:
     """Return what the leaves prove together; cut leaf values are read again with that while they narrow."""
     used = joined_trees(forest, facts.units)
     for passes in range(MOST_PASSES + 1):
         missing = _missing(facts.sums, used, len(forest.trees))
         facts = replace(facts, rows=replace(facts.rows, incomplete=missing))
-        bounds = reason(facts.rows, truth=facts.truth, budget=budget, should_stop=should_stop)
+        bounds = reason(facts.rows, truth=facts.truth, budget=budget, is_settled=is_settled)
         narrowed = (
             None if bounds.problem else narrow_cut_values(facts, (bounds.low, bounds.high), forest)
         )

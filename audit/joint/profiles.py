@@ -26,14 +26,12 @@ from treewarden.audit.entropy.posterior import (
 )
 from treewarden.audit.joint.ensemble_inference import JoinedTrees
 from treewarden.audit.joint.known_facts import KnownRows
+from treewarden.audit.joint.result import BY_ALL, NO_SPLITS, NOT_COUNTED
 from treewarden.audit.population.population import Population
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, IndexArray, IntArray
 from treewarden.ppdm_models.tree.tree import Tree
 
-NOT_COUNTED = Undetermined("the tables that fit all trees are not counted")
-NO_SPLITS = Undetermined("the choice of splits is not used of several trees")
-BY_ALL = "all leaves together leave no other value; checked in whole numbers"
 BY_SOLVER = "no table with another value fits all leaves; an exact search found none"
 
 
@@ -136,29 +134,6 @@ def counted(people: int) -> str:
 
 def _have(people: int) -> str:
     return "has" if people == 1 else "have"
-
-
-def only_certain(population: Population, certain: BoolArray, classes: int) -> ConsistentTables:
-    """Return worlds in which some profiles (P,) are certain and all else is open, to ask whether that is enough.
-
-    Whose value is what is left out: all of them are given the first.
-    """
-    counts = np.rint(population.counts).astype(np.int64)
-    low = np.zeros((len(counts), classes), dtype=np.int64)
-    high = np.repeat(counts[:, None], classes, axis=1)
-    low[certain, 0], high[certain, 1:] = counts[certain], 0
-    return ConsistentTables(
-        counts=counts,
-        low=low,
-        high=high,
-        reached_low=high + 1,
-        reached_high=low - 1,
-        consistency=Consistency.NOT_DECIDED,
-        conflict=(),
-        reasons=dict.fromkeys(np.flatnonzero(certain).tolist(), BY_ALL),
-        witnesses=(),
-        enumeration=TableEnumeration(NOT_COUNTED, NO_SPLITS),
-    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

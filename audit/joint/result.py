@@ -5,8 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from treewarden.ppdm_models.arrays import BoolArray
+import numpy as np
+
+from treewarden.audit.consistent_tables.result import (
+    Consistency,
+    ConsistentTables,
+    TableEnumeration,
+)
+from treewarden.audit.reading import Undetermined
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray
 from treewarden.ppdm_models.tree.growth import Fact
+
+NOT_COUNTED = Undetermined("the tables that fit all trees are not counted")
+NO_SPLITS = Undetermined("the choice of splits is not used of several trees")
+BY_ALL = "all leaves together leave no other value; checked in whole numbers"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,3 +82,26 @@ class EnsembleInference:
     def recovered_share(self) -> float:
         """The share of the leaves whose people of each class are known exactly."""
         return self.recovered / self.leaves
+
+
+def only_certain(people: FloatArray, certain: BoolArray, classes: int) -> ConsistentTables:
+    """Return worlds in which some profiles (P,) are certain and all else is open, to ask whether that is enough.
+
+    ``people`` (P,) are how many each has. Whose value is what is left out: all of them are given the first.
+    """
+    counts = np.rint(people).astype(np.int64)
+    low = np.zeros((len(counts), classes), dtype=np.int64)
+    high = np.repeat(counts[:, None], classes, axis=1)
+    low[certain, 0], high[certain, 1:] = counts[certain], 0
+    return ConsistentTables(
+        counts=counts,
+        low=low,
+        high=high,
+        reached_low=high + 1,
+        reached_high=low - 1,
+        consistency=Consistency.NOT_DECIDED,
+        conflict=(),
+        reasons=dict.fromkeys(np.flatnonzero(certain).tolist(), BY_ALL),
+        witnesses=(),
+        enumeration=TableEnumeration(NOT_COUNTED, NO_SPLITS),
+    )

@@ -15,7 +15,7 @@ from treewarden.audit.consistent_tables.witnesses.exact_posterior import (
     ExactPosterior,
     TableNumbers,
 )
-from treewarden.audit.entropy.posterior import Posterior, certain
+from treewarden.audit.entropy.posterior import Posterior, SolverReport, certain
 from treewarden.audit.evidence import NOT_RUN, Evidence
 from treewarden.audit.exposures import readings
 from treewarden.audit.file_table_consistency import disagreements
@@ -25,7 +25,7 @@ from treewarden.audit.population.forest import forest_of
 from treewarden.audit.population.population import Population, build_population
 from treewarden.audit.reading import Undetermined, exactly
 from treewarden.audit.result import KNOWS_ALL, Audit, Exposure
-from treewarden.audit.run import SolverReport, run
+from treewarden.audit.run import run
 from treewarden.policies.pack import calls, read_pack
 from treewarden.ppdm_models.tables.routing import route
 from treewarden.ppdm_models.tree.column import CategoricalColumn

@@ -21,6 +21,7 @@ from tests.kit.small_audits import (
 )
 from tests.reports.gates import several
 from treewarden.audit.consistent_tables.result import Witness
+from treewarden.audit.entropy.posterior import SolverReport
 from treewarden.audit.evidence import Evidence
 from treewarden.audit.facts.rows import DroppedRow
 from treewarden.audit.knowledge.knowledge import Knowledge
@@ -28,7 +29,7 @@ from treewarden.audit.population.forest import forest_of
 from treewarden.audit.population.population import build_population
 from treewarden.audit.reading import Undetermined, exactly
 from treewarden.audit.result import KnowledgeLevel
-from treewarden.audit.run import SolverReport, run
+from treewarden.audit.run import run
 from treewarden.policies.judging.judge import judge
 from treewarden.policies.pack import calls
 from treewarden.policies.repair.repair import repair

@@ -32,7 +32,8 @@ from treewarden.audit.population.linked_population import (
 from treewarden.audit.population.population import Population, rerouted
 from treewarden.audit.progress import Share, Step, silent
 from treewarden.audit.result import Audit
-from treewarden.audit.run import run, start_early
+from treewarden.audit.run import run
+from treewarden.audit.run_tree import start_early
 from treewarden.jobs.column_meanings import NONE_KNOWN, KnownMeanings, dictionary_at, known_meanings
 from treewarden.jobs.counting import columns_needed, counted, source_of
 from treewarden.jobs.inputs import (

@@ -10,7 +10,7 @@ from treewarden.audit.knowledge_ablation import with_levels
 from treewarden.audit.options import AuditOptions
 from treewarden.audit.progress import Step, silent
 from treewarden.audit.result import Audit
-from treewarden.audit.run import with_grades
+from treewarden.audit.run_tree import with_grades
 from treewarden.audit.solver.checkpoint import KEPT, Within, default_jobs
 from treewarden.audit.workers.pool import Common, done
 from treewarden.audit.workers.processes import each_done

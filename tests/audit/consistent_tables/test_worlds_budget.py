@@ -13,8 +13,8 @@ from tests.kit.grown_trees import grow_tree
 from tests.kit.tiers import cases
 from treewarden.audit.clock import Clock
 from treewarden.audit.consistent_tables.incomplete_constraints import reason_in_doubt
+from treewarden.audit.consistent_tables.result import never
 from treewarden.audit.consistent_tables.retrain import graded
-from treewarden.audit.consistent_tables.state import never
 from treewarden.audit.system.system import build_system
 
 ENDS = 24
@@ -49,7 +49,7 @@ def worked(system, case, end):
     sys.setprofile(called)
     try:
         until = Clock(end, look)
-        worlds = graded(reason_in_doubt(system, until=until, enough=never), case, until)
+        worlds = graded(reason_in_doubt(system, until=until, should_stop=never), case, until)
     finally:
         sys.setprofile(None)
     return worlds, calls, looked[0]

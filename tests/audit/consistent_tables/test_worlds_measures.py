@@ -14,10 +14,11 @@ from treewarden.audit.consistent_tables.engine import reason
 from treewarden.audit.evidence import Evidence
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.measures import EvidenceSource, MeasureCall, measures
+from treewarden.audit.options import AuditOptions
 from treewarden.audit.population.forest import forest_of
 from treewarden.audit.population.members import members
 from treewarden.audit.reading import Interval, Undetermined
-from treewarden.audit.run import AuditOptions, run
+from treewarden.audit.run import run
 from treewarden.audit.system.system import build_system
 from treewarden.ppdm_models.errors import TableError
 from treewarden.ppdm_models.learn.id3 import grow_id3

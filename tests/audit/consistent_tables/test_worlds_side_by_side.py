@@ -101,10 +101,10 @@ def test_what_is_enough_ends_the_questions_at_the_same_place(given):
     ask = partial(reason, system, budget_seconds=1000, tiers=FEW_WORLDS)
     every, none = ask().certain.sum(), reason(system, budget_seconds=0).certain.sum()
 
-    def enough(worlds):
+    def has_enough(worlds):
         return worlds.certain.sum() > (every + none) / 2
 
-    one, two = (ask(jobs=jobs, enough=enough) for jobs in (1, 2))
+    one, two = (ask(jobs=jobs, should_stop=has_enough) for jobs in (1, 2))
     assert said(one) == said(two)
     assert none < one.certain.sum() < every
     assert given

@@ -125,7 +125,7 @@ def test_stopping_early_decides_what_a_clause_reads_as_going_on_does(clause, see
             system,
             budget_seconds=1000,
             tiers=NO_LISTING,
-            enough=lambda worlds, stops=stops: (
+            should_stop=lambda worlds, stops=stops: (
                 stops and is_enough(replace(evidence, worlds=worlds))
             ),
         )
@@ -154,7 +154,7 @@ def test_the_more_is_known_the_narrower_is_every_reading(seed, tiers):
         taken.append([measured(each, known).reading for each in NARROWING])
         return False
 
-    note(reason(system, budget_seconds=1000, tiers=tiers, enough=note))
+    note(reason(system, budget_seconds=1000, tiers=tiers, should_stop=note))
     for before, after in pairwise(taken):
         for earlier, later in zip(before, after, strict=True):
             assert earlier.low <= later.low
