@@ -54,9 +54,7 @@ NO_RELEASES = Undetermined(
 )
 NO_LEAVES = Undetermined("where people stop is not known to who knows only some columns")
 NOT_THE_SECRET = "the secret is “{}”, not what the tree predicts"
-NOT_JUDGED = (
-    "this is about “{}” alone: what the model tells of people’s “{}” was not judged; audit that too"
-)
+NOT_JUDGED = "this audit protects “{}” only; what the model discloses about “{}” was not judged, so audit that too"
 SCALED = SolverReport("optimal", bound_argument="convex", is_unique=True)
 """The spread over leaves is the only optimum, and no solver is asked for it."""
 LACKING = AdversaryBudget(enforcing=3e8, flows=0)

@@ -85,7 +85,7 @@ def model_advice(data: bytes, source: str) -> str:
         return f"{kind}: a table, not a model; did you swap MODEL and --data? List the formats: treewarden list formats"
     lines = _model_lines(kind, data[:PEEKED] + unpacked_start(data), source)
     if not lines:
-        return f"{kind}, which is no model file that is read; docs/recipes says how to export yours"
+        return f"{kind}, which is not a model that treewarden can read; how to export a model: docs/formats.md"
     where = "Weka" if kind is Foreign.JAVA else "R" if "R " in kind else "Python"
     return f"{kind}, so it is not read; export the model in {where}, where you trust the file: {'; '.join(lines)}"
 

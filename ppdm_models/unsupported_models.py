@@ -64,7 +64,7 @@ XGBOOST_OF_H2O = (
     "params, rounds = model.convert_H2OXGBoostParams_2_XGBoostParams(); xgboost.train(params, "
     'frame.convert_H2OFrame_2_DMatrix(x, y, model), rounds).save_model("model.json")'
 )
-NO_TREES = "there is no decision tree in it, and treewarden audits nothing else"
+NO_TREES = "it has no decision tree, and treewarden audits nothing else"
 YDF = (
     "a model of Yggdrasil or TensorFlow Decision Forests, which write their trees in a form of their own and export no "
     f"other that is read; train the trees with scikit-learn and save them: {SKOPS_LINE}, or with XGBoost: "

@@ -56,17 +56,19 @@ def witnesses(
             break
         classes = facts.tree.classes
         if swap.second is None:
-            says = f"one of these records has {classes[swap.other]}, not {classes[swap.klass]}"
+            says = (
+                f"one of these records has {classes[swap.other]} instead of {classes[swap.klass]}"
+            )
         else:
             own, other = swap.klass, swap.other
             partner = swap.second
             if position == swap.second:
                 own, other, partner = swap.other, swap.klass, swap.first
             says = (
-                f"one of these records trades {classes[own]} for {classes[other]} with"
-                f" one that differs in {_differs(facts, position, partner)}"
+                f"one of these records has {classes[other]} instead of {classes[own]}, and"
+                f" one that differs only in {_differs(facts, position, partner)} has {classes[own]} instead"
             )
-        start = "the true table" if truth is not None and base == 0 else "another world"
+        start = "the true table" if truth is not None and base == 0 else "another consistent table"
         profile = int(facts.order[position])
         found.append(Witness(profile, f"in {start}, {says}", np.asarray(facts.profiles(table))))
     return tuple(found)

@@ -24,7 +24,7 @@ from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, IndexArray, IntArray
 from treewarden.ppdm_models.errors import KnowledgeError
 
-NOT_OF_WHOLE_PEOPLE = "no whole number of people makes this true; take it back"
+NOT_OF_WHOLE_PEOPLE = "no whole number of people fits this fact; remove it"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

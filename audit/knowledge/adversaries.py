@@ -61,7 +61,9 @@ def adversary_of(
     if names is not None:
         names = tuple(dict.fromkeys(names))
         if secret in names:
-            problem = f"knows {secret!r}, which is the secret; take it out of what he knows"
+            problem = (
+                f"knows {secret!r}, which is the secret; remove it from what the adversary knows"
+            )
             raise KnowledgeError(here, problem)
     knows_target = declared.target or (names is not None and target in names)
     if knows_target and secret == target:
@@ -126,7 +128,9 @@ def _by_word(
     if word not in PRESETS:
         several = _several(word, columns) or [each for each in columns if are_alike(word, each)]
         instead = f"the list {several} if columns are meant" if several else "or a list of columns"
-        problem = f"{word!r} is no preset{near_text(word, WORDS)}; have {listed(WORDS)}, {instead}"
+        problem = (
+            f"{word!r} is not a preset{near_text(word, WORDS)}; use {listed(WORDS)}, {instead}"
+        )
         raise KnowledgeError(here, problem)
     preset = PRESETS[word]
     strange = [name for name in declared.columns if name not in preset.attributes]
@@ -140,7 +144,7 @@ def _by_word(
     missing = [
         name for name, each in found.items() if not each and declared.columns.get(name) != ""
     ]
-    said = [f"{preset.source}; taken for what is known: {pairs or 'nothing'}"]
+    said = [f"{preset.source}; known columns: {pairs or 'none'}"]
     if missing:
         said.append(
             f"no column was taken for {words_of(missing)}; where the table has one, name it under columns in a "

@@ -48,7 +48,7 @@ KEYS: Mapping[str, Sequence[str]] = {
 STATEMENT = '"P(flu | sex = F, age < 30) = 0.2"'
 RECORD = '{ age = 44, sex = "M" }'
 KINDS_OF_FACTS = (
-    f"a fact is one statement (says = {STATEMENT}), or somebody whose class is known (record = "
+    f"a fact is one statement (says = {STATEMENT}), or a person whose class is known (record = "
     f"{RECORD} and class)"
 )
 LENGTHS = ("too_long", "too_short")
@@ -75,7 +75,7 @@ def slip(error: ValidationError, said: Mapping[str, Any], fields: Collection[str
     if first["type"] == UNKNOWN:
         key = str(location[-1])
         problem += near_text(key, keys)
-        problem += "; say it above all tables" if is_inside and key in keys_of(fields) else ""
+        problem += "; put it above all tables" if is_inside and key in keys_of(fields) else ""
     return f"{_place(location, said)}: {problem}; have {', '.join(keys)}"
 
 
@@ -91,7 +91,7 @@ def fact_slip(table: Mapping[str, Any]) -> str:
     if "says" in table:
         others = [key for key in keys[1:] if key in table]
         if others:
-            return f"{others[0]}: cannot stand beside 'says'; {KINDS_OF_FACTS}"
+            return f"{others[0]}: cannot be combined with 'says'; {KINDS_OF_FACTS}"
         if not isinstance(table["says"], str):
             return f"says: give a statement in quotes, such as {STATEMENT}"
         return ""
@@ -366,7 +366,7 @@ def read_adversaries(data: bytes, where: str) -> Knowledge:
         one = {"name": where.rpartition("/")[2].removesuffix(".toml"), **one}
         said = {"adversary": [one], **{key: said[key] for key in ("secret",) if key in said}}
     if not said.get("adversary"):
-        problem = "declares no adversary; say what the adversary knows: knows = [...], or [[adversary]] tables"
+        problem = "declares no adversary; add knows = [...], or [[adversary]] tables"
         raise KnowledgeError(where, problem)
     _check_no_more(said.keys() - TOGETHER, where)
     for one in said["adversary"] if isinstance(said["adversary"], list) else ():
@@ -383,7 +383,7 @@ def _check_of_one(said: object, where: str) -> None:
 
 def _check_no_more(keys: Collection[str], where: str) -> None:
     if keys:
-        problem = f"{min(keys)!r} is about everybody; say it in the file of --knowledge, here only who knows what"
+        problem = f"{min(keys)!r} is known to all adversaries; put it into the file of --knowledge"
         raise KnowledgeError(where, problem)
 
 

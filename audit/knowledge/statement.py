@@ -61,7 +61,9 @@ def read_claim(says: str) -> ShareStatement:
             f"fact {says!r}", f"{found['share']!r} is not a number; give a share, 0 to 1"
         ) from error
     if not 0 <= share <= 1:
-        raise KnowledgeError(f"fact {says!r}", f"{share:g} is no share; give a number from 0 to 1")
+        raise KnowledgeError(
+            f"fact {says!r}", f"{share:g} is not a share; give a number from 0 to 1"
+        )
     sign = found["sign"]
     return ShareStatement(
         klass=_plain(found["klass"]),
@@ -107,7 +109,7 @@ def _conditions(given: str, says: str) -> list[Condition]:
         if match is None:
             raise KnowledgeError(
                 f"fact {says!r}",
-                f"{given[position:].strip()!r} is no condition; write column = value, column < 30, ...",
+                f"{given[position:].strip()!r} is not a condition; write column = value, column < 30, ...",
             )
         values = (
             re.findall(_WORD, match["value"])

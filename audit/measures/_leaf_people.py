@@ -174,11 +174,9 @@ def _same(numbers: FloatArray, others: FloatArray, size: FloatArray) -> BoolArra
 
 # What a leaf says of a class once one record is taken out of it: what the others tell.
 
-ONE_TREE = Undetermined("told of one tree only: what several trees add up to is not computed")
+ONE_TREE = Undetermined("computed for single trees only, not for several trees together")
 NO_LEAVES = Undetermined("where people stop in the tree is not known")
-WEIGHED_PARTS = Undetermined(
-    "under sampling weights this is told only where the class counts of every leaf are known"
-)
+WEIGHED_PARTS = Undetermined("with sampling weights, this needs the class counts of every leaf")
 
 Ends = tuple[FloatArray, FloatArray]
 """The low and the high end of a share per profile and class, (P, m) each."""

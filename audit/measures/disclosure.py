@@ -60,7 +60,7 @@ class Disclosure(Measure):
             (low, high),
             self.risk,
             lambda position: (
-                f"{people(truth[profiles[position], value[position]])} truly"
+                f"{people(truth[profiles[position], value[position]])} with the true value"
                 f" {evidence.classes[value[position]]}"
             ),
         )

@@ -25,8 +25,8 @@ from treewarden.audit.reading import Interval, Measurement, Spot, Undetermined
 from treewarden.ppdm_models.tree.side_channels import LeakKind
 from treewarden.ppdm_models.tree.tree import Task
 
-TOLD = "one record, and the leaf says its value"
-OPEN = "one record; reading its value off needs what the file does not say"
+TOLD = "one record, and the leaf shows its value"
+OPEN = "one record; its value needs more than the file contains"
 SOLVABLE_RECORDS = {Task.REGRESSION: 2, Task.CLASSIFICATION: 1}
 """A sum and a sum of squares over two records give each of their targets; class counts only that of one."""
 

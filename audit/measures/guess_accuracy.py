@@ -33,7 +33,7 @@ class GuessAccuracy(Measure):
     parameters = {
         "over": Parameter(
             "nothing",
-            "what is taken off: nothing, or the accuracy of always guessing the commonest value",
+            "what is taken off: nothing, or the accuracy of always predicting the most common value",
             choices=("nothing", "marginal"),
         ),
     }

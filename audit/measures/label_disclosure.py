@@ -23,7 +23,7 @@ class LabelDisclosure(LeafMeasure):
     """Records of the leaf's label / records of the leaf, in the leaf where that is largest."""
 
     unit = "share"
-    plain = "largest share of a leaf that its label is right for"
+    plain = "largest share of a leaf with the predicted value"
     short = "share of a leaf with its label"
     risk = "high"
     limits = (0.0, 1.0)

@@ -125,8 +125,8 @@ class OwnContribution(Measure):
             cell = profile, value[profile]
             sure = max(known[1][cell], cells.counted[cell])
             return (
-                f"{people(truth[cell])} truly {evidence.classes[value[profile]]}: {_percent(sure)} with the record, "
-                f"{_percent(sure - high[cell])} without it"
+                f"{people(truth[cell])} with the true value {evidence.classes[value[profile]]}: confidence "
+                f"{_percent(sure)} with the person's own record, {_percent(sure - high[cell])} without it"
             )
 
         ends = (low.max(axis=1), high.max(axis=1))

@@ -16,7 +16,7 @@ from treewarden.audit.reading import Undetermined
 
 TOO_FEW = Undetermined(
     "too few records have a value in every hidden column, so that no attack could be tried; "
-    "hide fewer columns, or leave out those that hardly anybody has a value in"
+    "add noise to fewer columns, or leave out columns with few values"
 )
 
 

@@ -66,7 +66,7 @@ def secret_of(
     missing = (MISSING,) if column.missing.any() else ()
     if isinstance(column, CategoricalColumn):
         if bins:
-            problem = f"bins part numbers, and {name!r} holds categories; leave them out"
+            problem = f"bins divide numbers, and {name!r} holds categories; leave them out"
             raise KnowledgeError(where, problem)
         names = tuple(dict.fromkeys((*column.categories, *further_categories)))
         secret = Secret(name, (*names, *missing), np.zeros(0, dtype=np.intp), nothing, nothing)
@@ -90,8 +90,8 @@ def _of_numbers(
     if not bins:
         if len(own) > MOST_VALUES:
             problem = (
-                f"secret {name!r} holds {len(own):,} different numbers, of which somebody's is hardly ever told; "
-                "give bins, ends that part them (--bins 30,60)"
+                f"secret {name!r} holds {len(own):,} different numbers, too many to protect one by one; "
+                "divide them into ranges: --bins 30,60"
             )
             raise KnowledgeError(where, problem)
         texts = tuple(number_text(float(each)) for each in own)

@@ -35,14 +35,16 @@ def contributors_of(table: Table, name: str, rows: IndexArray) -> tuple[IndexArr
         TableError: there is no such column, or one of the rows says nothing.
     """
     if name not in table.columns:
-        problem = f"{table.lacks(name)}; name the column that says whose record each is"
+        problem = f"{table.lacks(name)}; name the column that identifies a person: --id COLUMN"
         raise TableError(table.source, problem)
     column = table.categories(name)
     is_blank = np.array([not text.strip() for text in (*column.categories, "")], dtype=bool)
     unnamed: BoolArray = (column.missing | is_blank[column.codes])[rows]
     if unnamed.any():
         place = table.place(int(rows[np.flatnonzero(unnamed)[0]]))
-        problem = f"column {name!r}, {place}: no value, so it does not say whose record this is; give it one"
+        problem = (
+            f"column {name!r}, {place}: no value, so the person is unknown; give the record an id"
+        )
         raise TableError(table.source, problem)
     codes = np.asarray(column.codes[rows], dtype=np.intp)
     return codes, int((np.bincount(codes) > 1).sum())

@@ -33,16 +33,16 @@ from treewarden.ppdm_models.tree.tree import (
     count_of,
 )
 
-NO_TABLE = "no table was given, so nothing is known of the people but what the file says"
+NO_TABLE = "no table was given, so only the file was judged"
 ROWS_BESIDE_WEIGHTS = frozenset({"sklearn", "scikit-learn", "skops_file", "rpart_json"})
 """Formats that hold the rows of each node beside the sum of their weights: their exact counts are rows, one each."""
 MAYBE_WEIGHTS = (
     "the file does not say whether its counts are people or sums of weights; give the table"
 )
-STAY = "records may stop above the leaves, and how many they are cannot be told without the table"
+STAY = "records may stop above the leaves, and their number cannot be computed without the table"
 Told = tuple[int, Node]
 """A leaf that says its size, and the number of its tree."""
-NOT_ALL = "not every leaf says how many records of each class it holds"
+NOT_ALL = "some leaves do not publish how many records of each class they have"
 NOT_KNOWN = Undetermined(NOT_ALL)
 
 

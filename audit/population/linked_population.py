@@ -269,11 +269,11 @@ def _new_name(name: str, columns: dict[str, Column]) -> str:
 
 # Releases whose tables nothing links: nobody said which of their records are the same people.
 
-REASON = f"{NOT_LINKED}, as no column was named that says who is who ({{}})"
-GAP = "{}: somebody may have left while a look-alike joined, so what the releases prove together is not known"
+REASON = f"{NOT_LINKED}, because no column was named that identifies a person ({{}})"
+GAP = "{}: a person may have left while a similar one joined, so it is not known what the releases prove together"
 CANDIDATE = (
-    "column {!r} holds something else in every record of each table; if it says who is who, {} (the number of a row "
-    "does not say it)"
+    "column {!r} has a different value in every record of each table; if it identifies a person, {} (a row number "
+    "does not)"
 )
 
 

@@ -12,7 +12,9 @@ from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import IndexArray
 from treewarden.ppdm_models.tables.routing import NOWHERE
 
-NO_NUMBERS = Undetermined("numbers are told of whoever knows all quasi-identifiers")
+NO_NUMBERS = Undetermined(
+    "numbers are judged only for an adversary who knows all quasi-identifiers"
+)
 
 
 def merged(population: Population, known: Sequence[str]) -> tuple[Population, IndexArray]:

@@ -348,7 +348,7 @@ def _classes(tree: Model, table: Table, sensitive: str | None) -> tuple[IndexArr
         where = table.place(int(np.isin(column.codes, unknown).argmax()))
         raise TableError(
             table.source,
-            f"column {sensitive!r}, {where}: a value that the tree does not know; "
+            f"column {sensitive!r}, {where}: a value that the model does not have; "
             f"its classes are {', '.join(repr(name) for name in tree.classes[:12])}",
         )
     return np.array([tree.classes.index(value) for value in column.categories])[column.codes], ""
@@ -451,7 +451,7 @@ def _warnings(
         says = f"calls what it predicts {tree.target!r}, as tools do where nobody names it"
         says = says if tree.target else "does not name its target"
         said.append(
-            f"{tree.source} {says}; {sensitive!r} is taken for it on your word (--sensitive)"
+            f"{tree.source} {says}; {sensitive!r} is used instead, as you asked (--sensitive)"
         )
     told_apart = [
         repr(feature.name)

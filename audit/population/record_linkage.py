@@ -103,16 +103,22 @@ def _ids(table: Table, key: str) -> TextArray:
         TreewardenError: there is no such column.
     """
     if key not in table.columns:
-        problem = f"{table.lacks(key)}; name the column that says who is who"
+        problem = f"{table.lacks(key)}; name the column that identifies a person: --id COLUMN"
         raise TreewardenError(table.source, problem)
     column = table.categories(key)
     is_blank = np.array([not text.strip() for text in (*column.categories, "")], dtype=bool)
     missing = np.flatnonzero(column.missing | is_blank[column.codes])
     if len(missing):
-        problem = f"column {key!r}, record {int(missing[0]) + 1}: no value, so it does not say who this is"
+        problem = (
+            f"column {key!r}, record {int(missing[0]) + 1}: no value, so the person is unknown; give "
+            "the record an id"
+        )
         raise TableError(table.source, f"{problem}; give each person one")
     if len(column.categories) < table.rows:
-        problem = f"column {key!r} holds the same for several records, so it does not say who is who; name another"
+        problem = (
+            f"column {key!r} has the same value in several records, so it does not identify a person; "
+            "name another column"
+        )
         raise TableError(table.source, problem)
     return np.array(column.categories, dtype=object)[column.codes]
 

@@ -51,8 +51,8 @@ def weighing(table: Table, weights: str | None, sampling: str | None) -> Weighin
     if weights is not None and sampling is not None:
         raise TableError(
             table.source,
-            f"--weights {weights} and --sampling-weights {sampling}: a row stands for so many people, or for one "
-            "whom a survey weighs; choose one",
+            f"--weights {weights} and --sampling-weights {sampling}: a row stands for several people, or for "
+            "one person of a survey; choose one of the two",
         )
     records = np.ones(table.rows) if table.counts is None else table.counts
     if sampling is not None:
@@ -66,14 +66,14 @@ def weighing(table: Table, weights: str | None, sampling: str | None) -> Weighin
         row = fractions[0]
         raise TableError(
             table.source,
-            f"column {weights!r}, {table.place(int(row))}: no whole number of people; "
-            f"for the weights of a survey say --sampling-weights {weights}",
+            f"column {weights!r}, {table.place(int(row))}: not a whole number of people; "
+            f"for survey weights, use --sampling-weights {weights}",
         )
     rows, people = int(((weight > 0) * records).sum()), weight * records
     said = (
         f"{rows:,} {'row stands' if rows == 1 else 'rows stand'} for {people.sum():,.0f} people (--weights {weights}): "
         "limits on people hold only if so many different people are in the table; "
-        f"for the weights of a survey say --sampling-weights {weights}"
+        f"for survey weights, use --sampling-weights {weights}"
     )
     return Weighing(Weights.FREQUENCIES, people, None, (said,) if rows != people.sum() else ())
 

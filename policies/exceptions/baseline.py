@@ -271,10 +271,10 @@ def read_baseline(data: bytes, where: str) -> Baseline:
             data.decode("utf-8"), parse_constant=_no_number, object_pairs_hook=_each_key_once
         )
     except (ValueError, RecursionError) as error:
-        problem = f"not a baseline ({error}); write one with 'treewarden audit --write-baseline'"
+        problem = f"not a baseline ({error}); write one: treewarden audit ... --write-baseline FILE"
         raise BaselineError(where, problem) from error
     if not isinstance(said, dict) or said.get("schema") != SCHEMA:
-        problem = f"not a baseline of the schema {SCHEMA}; write one with 'treewarden audit --write-baseline'"
+        problem = f"not a baseline of the schema {SCHEMA}; write one: treewarden audit ... --write-baseline FILE"
         raise BaselineError(where, problem)
     try:
         baseline = Baseline.model_validate(said)

@@ -80,7 +80,7 @@ def _of_sklearn(estimator: object, target: str, names: tuple[str, ...]) -> Opene
     if kind in SEARCHES:
         best = getattr(estimator, "best_estimator_", None)
         if best is None:
-            raise TreeFormatError(kind, "is not fitted, or kept no best estimator; call fit first")
+            raise TreeFormatError(kind, "is not fitted, or has no best estimator; call fit first")
         return open_fitted(best, target=target, names=names)
     root = LivePart(kind, estimator)
     last = behind_pipelines(root)[0] if kind == "Pipeline" else root

@@ -26,7 +26,7 @@ from treewarden.ppdm_models.unsupported_models import members_advice, text_advic
 PEEKED = 1 << 20
 MOST_TRIED = 100
 """So many bytes of a file, and so many files of a folder, are looked at to say what they are."""
-LISTED = "to see what is read: treewarden list formats; how to export a model: docs/formats.md"
+LISTED = "for the formats: treewarden list formats; how to export a model: docs/formats.md"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,14 +89,12 @@ def read_bytes(path: Path) -> bytes:
         if path.is_dir():
             return _of_folder(path)
         if path.exists() and not path.is_file():
-            raise TreeFormatError(path.name, "not a file; give the file that holds the tree")
+            raise TreeFormatError(path.name, "not a file; give the model file")
         size = path.stat().st_size
         data = path.read_bytes() if size <= limits.BYTES else b""
     except (OSError, ValueError) as error:
         problem = error.strerror if isinstance(error, OSError) else str(error)
-        raise TreeFormatError(
-            path.name, f"{problem or error}; give the file that holds the tree"
-        ) from error
+        raise TreeFormatError(path.name, f"{problem or error}; give the model file") from error
     if size > limits.BYTES:
         raise TreeFormatError(path.name, _too_large(size))
     return data
@@ -112,7 +110,7 @@ def _of_folder(path: Path) -> bytes:
         return archived(path)
     advice = members_advice(names, lambda name: _start_of(path / name))
     if not advice:
-        advice = f"a folder, and none in which Spark saved a model; {_give_one(path, names)}"
+        advice = f"a folder, but not one that Spark wrote; {_give_one(path, names)}"
     raise TreeFormatError(path.name, advice)
 
 
@@ -128,7 +126,7 @@ def _names_in(folder: Path) -> list[str]:
         found += [(Path(root) / name).relative_to(folder).as_posix() for name in sorted(files)]
         if len(found) > limits.ARCHIVE_ENTRIES:
             problem = f"holds more than {limits.ARCHIVE_ENTRIES:,} files"
-            raise TreeFormatError(folder.name, f"{problem}; give the file that holds the tree")
+            raise TreeFormatError(folder.name, f"{problem}; give the model file")
     return found
 
 
@@ -136,8 +134,8 @@ def _give_one(folder: Path, names: Sequence[str]) -> str:
     for name in names[:MOST_TRIED]:
         place = folder / name
         if place.is_file() and 0 < place.stat().st_size <= PEEKED and _is_sniffed(_start_of(place)):
-            return f"give the file that holds the tree, such as {name!r} in it"
-    return "give the file that holds the tree"
+            return f"give the model file, for example {name!r} in it"
+    return "give the model file"
 
 
 def _start_of(path: Path) -> bytes:
@@ -275,10 +273,10 @@ def _likeness(data: bytes) -> str:
     if not start:
         return "the file is empty"
     if start.startswith(b"<"):
-        return "XML, but no PMML in it"
+        return "XML, but not PMML"
     if start.startswith((b"{", b"[")):
         deepest, *_ = nesting(data)
         if deepest > DEPTH:
             return f"hostile: JSON that nests {deepest:,} deep, as no tree does"
-        return "JSON, but of no tree format that is known"
-    return "not XML, and no other format of a tree that is known"
+        return "JSON, but not a model format that treewarden can read"
+    return "not a model format that treewarden can read"

@@ -42,7 +42,9 @@ def own_folder(folder: Path) -> None:
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
     except OSError as error:
-        raise OutputError(str(folder), f"cannot be made ({error.strerror})") from error
+        raise OutputError(
+            str(folder), f"cannot be created ({error.strerror}); name a folder"
+        ) from error
     if not is_own_folder(folder):
         problem = "is not a folder that only you can write into; name a new one"
         raise OutputError(str(folder), problem)

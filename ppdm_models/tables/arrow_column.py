@@ -151,7 +151,7 @@ class ArrowColumn(RawColumn):
         if _is_text(values):
             values = _present(values)
         elif pa.types.is_temporal(values.type):
-            problem = f"column {name!r} holds dates or times, which are no numbers"
+            problem = f"column {name!r} holds dates or times, not numbers"
             what = "give the number that the model compares in their place"
             raise TableError(self.source, f"{problem}; {what}")
         if pa.types.is_decimal(values.type):
@@ -178,7 +178,7 @@ class ArrowColumn(RawColumn):
         if said == COMMA and pc.any(pc.match_substring(texts, POINT)).as_py():
             raise UnreadNumberError(0, "")
         if not said and may_be_grouped(texts):
-            problem = "the point may part decimals or thousands, and no record shows which"
+            problem = "the point may mark decimals or thousands, and no record shows which"
             row = first_where(pc.match_substring(texts, POINT))
             raise self._error(row, f"{problem}; {SAY_DECIMAL}")
 
@@ -192,7 +192,7 @@ class ArrowColumn(RawColumn):
         words = numbered_words(texts)
         if words is not None:
             if yes is None:
-                problem = "a word for yes or no, which may be 1 and 0 or other numbers"
+                problem = "a word for yes or no, and the model may code it as 1 and 0 or otherwise"
                 raise self._error(first_where(pc.is_valid(texts)), f"{problem}; {SAY_YES}")
             how = f"words for yes as {yes} and for no as {1 - yes}"
             return NumberReading(words if yes else pc.subtract(1.0, words), how)
@@ -226,7 +226,7 @@ class ArrowColumn(RawColumn):
         try:
             categorical_column = _categories(_dated(self.values), known)
         except pa.ArrowNotImplementedError as error:
-            problem = f"column {self.name!r} holds {self.values.type}, neither numbers nor texts"
+            problem = f"column {self.name!r} holds {self.values.type}, neither numbers nor text"
             raise TableError(self.source, f"{problem}; make it one of them") from error
         if known and self.dialect.is_guessed:
             self._check_letters(categorical_column, known)
@@ -317,8 +317,8 @@ def _not_a_number(name: str, values: pa.Array, places: FirstRecords | None) -> s
         try:
             float("nan" if value is None else value)
         except (TypeError, ValueError):
-            return f"column {name!r}, {place(places, row)}: no number; {NUMBERS_NEEDED}"
-    return f"column {name!r} holds {values.type}, which are no numbers; {NUMBERS_NEEDED}"
+            return f"column {name!r}, {place(places, row)}: not a number; {NUMBERS_NEEDED}"
+    return f"column {name!r} holds {values.type}, not numbers; {NUMBERS_NEEDED}"
 
 
 def _dated(values: pa.Array) -> pa.Array:

@@ -309,7 +309,7 @@ class _CsvFile(BatchFile):
     def __init__(self, file: BinaryIO, schema: pa.Schema, delimiter: str) -> None:
         for column in schema:
             if pa.types.is_nested(column.type):
-                problem = f"{column.type} has no place in CSV; write .parquet, or leave it out"
+                problem = f"{column.type} cannot be written as CSV; write .parquet, or leave the column out"
                 raise OutputError(f"column {column.name!r}", problem)
         self._file, self._is_single = file, len(schema) == 1
         header = [_cells(pa.array([name]))[0].as_py() for name in schema.names]

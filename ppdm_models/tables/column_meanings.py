@@ -125,7 +125,7 @@ def _rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
             yield reader.line_num, dict(zip(headings, padded, strict=True))
     except csv.Error as error:
         where = f"{path.name}, line {reader.line_num}"
-        raise DictionaryError(where, f"is no CSV ({error}); {SAVE_AS}") from error
+        raise DictionaryError(where, f"is not CSV ({error}); {SAVE_AS}") from error
     if not headings:
         raise DictionaryError(path.name, f"is empty; {SAVE_AS}")
 
@@ -139,7 +139,7 @@ def _headings(path: Path, cells: list[str]) -> list[str]:
     if wrong is not None:
         raise DictionaryError(where, f"{wrong!r} is unknown{near_text(wrong, HEADINGS)}; {SAVE_AS}")
     if len(set(cells)) < len(cells):
-        raise DictionaryError(where, f"one of them stands twice; {SAVE_AS}")
+        raise DictionaryError(where, f"one of them occurs twice; {SAVE_AS}")
     if ("value" in cells) is not ("value_label" in cells):
         raise DictionaryError(where, f"'value' and 'value_label' belong together; {SAVE_AS}")
     return cells

@@ -92,7 +92,7 @@ def _arrow(frame: Any, names: Sequence[str], source: str) -> tuple[pa.Table, tup
         else:
             lazy = "; collect() it first" if hasattr(frame, "collect") else ""
             kind = type(frame).__name__
-            raise TableError(source, f"{kind} is no table{lazy}; give {ACCEPTED}")
+            raise TableError(source, f"{kind} is not a table{lazy}; give {ACCEPTED}")
     except (pa.ArrowException, ValueError, TypeError, NotImplementedError) as error:
         raise TableError(
             source, f"cannot be read ({_first_line(error)}); give {ACCEPTED}"
@@ -126,7 +126,7 @@ def _of_array(frame: Any, names: Sequence[str], source: str) -> pa.Table:  # noq
         array = frame.tocsc() if _is_sparse(frame) else np.asarray(frame)
     except ValueError as error:
         raise TableError(
-            source, f"X is no matrix ({_first_line(error)}); give {ACCEPTED}"
+            source, f"X is not a matrix ({_first_line(error)}); give {ACCEPTED}"
         ) from error
     if len(array.shape) != 2:
         problem = f"an array of {len(array.shape)} dimension(s) is no table"

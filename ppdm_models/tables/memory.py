@@ -25,7 +25,9 @@ def room_bytes() -> int:
     said = os.environ.get(SETTING, "").strip()
     if said:
         if not re.fullmatch(r"\d{1,9}", said) or not int(said):
-            raise TableError(SETTING, f"{said!r} is no number of megabytes; give one such as 2000")
+            raise TableError(
+                SETTING, f"{said!r} not a number of megabytes; give a number such as 2000"
+            )
         return max(int(said) * 2**20, LEAST)
     return max(min(_available(), *_of_container()) // 2, LEAST)
 

@@ -135,7 +135,9 @@ def read_numbers(texts: pa.Array, style: NumberStyle) -> NumberReading:
     body, exponent = (pc.struct_field(parts, name) for name in ("body", "exponent"))
     unit = _unit(parts)
     decimal, grouper = _separators(body, exponent, style.decimal)
-    _refuse(pc.invert(pc.match_substring_regex(body, _grammar(decimal, grouper))), "no number", "")
+    _refuse(
+        pc.invert(pc.match_substring_regex(body, _grammar(decimal, grouper))), "not a number", ""
+    )
     if unit == PERCENT:
         exponent = _percent_exponent(exponent, style.percent)
     is_minus = pc.is_in(pc.struct_field(parts, "sign"), text_array(MINUS, body.type))
@@ -193,7 +195,7 @@ def first_where(is_there: pa.Array) -> int:
 
 def _parts(texts: pa.Array) -> pa.Array:
     parts = pc.extract_regex(texts, PARTS)
-    _refuse(pc.and_(pc.is_null(parts), pc.is_valid(texts)), "no number", "")
+    _refuse(pc.and_(pc.is_null(parts), pc.is_valid(texts)), "not a number", "")
     return parts
 
 
@@ -247,13 +249,13 @@ def _separators(body: pa.Array, exponent: pa.Array, said: str) -> tuple[str, str
             contradicts = groups if mark == said else parts
             _refuse(contradicts, f"the {name} does not do what #decimal= says", SAY_DECIMAL)
         if pc.any(groups).as_py() and pc.any(parts).as_py():
-            _refuse(groups, f"the {name} parts thousands here and decimals elsewhere", SAY_DECIMAL)
+            _refuse(groups, f"the {name} marks thousands here and decimals elsewhere", SAY_DECIMAL)
         if said == mark or pc.any(parts).as_py():
             decimals.append(mark)
         elif said == other or pc.any(groups).as_py():
             groupers.append(mark)
         else:
-            problem = f"the {name} may part decimals or thousands, and no record shows which"
+            problem = f"the {name} may mark decimals or thousands, and no record shows which"
             _refuse(has_mark, problem, SAY_DECIMAL)
     if len(decimals) > 1 or len(groupers) > 1:
         first = pc.match_substring_regex(body, f"[{''.join(GROUPERS)}]")

@@ -232,7 +232,7 @@ def read_toml(data: bytes, where: str) -> dict[str, Taxonomy]:
     for name, table in said.items():
         place = _TomlLine(where, text, name)
         if not isinstance(table, dict) or not table:
-            raise place.wrong(name, "is no hierarchy; write parent = [children] under it")
+            raise place.wrong(name, "not a hierarchy; write parent = [children] under it")
         taxonomies[name] = (
             _intervals(name, table, place) if set(table) == {CUTS} and _is_nested(table[CUTS])
             else _categories(name, table, place)
@@ -275,7 +275,7 @@ def _intervals(name: str, table: Mapping[str, object], place: _TomlLine) -> Inte
     kept = []
     for number, level in enumerate(levels, start=1):
         if any(isinstance(cut, bool) or not isinstance(cut, int | float) for cut in level):
-            raise place.wrong(CUTS, f"level {number} holds what is no number")
+            raise place.wrong(CUTS, f"level {number} has an entry that is not a number")
         cuts = [float(cut) for cut in level]
         if not all(map(math.isfinite, cuts)) or sorted(set(cuts)) != cuts:
             raise place.wrong(CUTS, f"the cuts of level {number} must be finite and rising")

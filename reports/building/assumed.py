@@ -68,7 +68,7 @@ def _true(known: Known, dropped: Sequence[DroppedRow]) -> Known:
 def _sentences(evidence: Evidence, contradicted: Collection[str]) -> Iterator[str]:
     known, qi = evidence.knowledge, evidence.population.qi
     if evidence.population.is_absent:
-        yield "Nothing was asked about what people know of each other: no table was given."
+        yield "No knowledge about people was assumed, because no table was given."
     else:
         yield f"Everyone in the table, by {counted(len(qi), 'quasi-identifier', 'quasi-identifiers')}: {', '.join(qi)}."
     if evidence.population.weight is not None:
@@ -99,20 +99,20 @@ def _sentences(evidence: Evidence, contradicted: Collection[str]) -> Iterator[st
     if known.min_leaf is not None:
         yield f"That the learner allowed no leaf under {counted(known.min_leaf, 'record', 'records')}."
     if known.learner is not None:
-        yield f"That {known.learner.value} grew the tree, and so which splits it compared."
+        yield f"That {known.learner.value} trained the tree, and therefore which splits were compared."
     if known.row_order is RowOrder.UNKNOWN:
-        yield "Not in which order the records of the table stand."
+        yield "Not the order of the records in the table."
     elif not isinstance(evidence.together, Undetermined) and evidence.together.is_replayed:
-        yield "In which order the records of the table stand, so that draws can be repeated from a seed."
+        yield "The order of the records in the table, so that a bootstrap sample can be repeated from its seed."
     if known.seeds:
-        yield f"That draws may have been made from {counted(len(known.seeds), 'seed', 'seeds')}."
+        yield f"That samples may have been drawn with {counted(len(known.seeds), 'seed', 'seeds')}."
     if known.training:
         said = listed([f"{name} {value:g}" for name, value in known.training.items()])
         yield f"How the model was trained: {said}."
     if not isinstance(evidence.together, Undetermined):
         yield (
-            "How the library makes the values of leaves, so that these can be turned back into how many of a leaf’s "
-            "people have which value."
+            "How the library computes the values of leaves, so that they can be turned back into the number of people "
+            "with each value."
         )
     if not isinstance(evidence.numbers, Undetermined):
         yield from _of_numbers(evidence, evidence.numbers)
@@ -124,14 +124,17 @@ def _of_numbers(evidence: Evidence, numbers: ValueBounds) -> Iterator[str]:
     """Yield what is taken as known where leaves are turned back into sums of people's numbers."""
     if evidence.forest.is_ensemble:
         yield (
-            "How the library makes the values of leaves, so that these can be turned back into the sum of a leaf’s "
-            "people’s numbers."
+            "How the library computes the values of leaves, so that they can be turned back into sums of people’s "
+            "numbers."
         )
     target = f"“{evidence.target}”" if evidence.target else "the target"
     table = "each release’s table" if evidence.others else "the table"
-    yield f"The least and the greatest value of {target} in {table}, and that somebody has each of them."
+    yield f"The smallest and the largest value of {target} in {table}, and that at least one person has each of them."
     if numbers.step:
-        yield f"That all values of {target} are whole multiples of one step above the least, and which step that is."
+        yield (
+            f"That all values of {target} are whole multiples of one step above the smallest, and the "
+            "size of this step."
+        )
 
 
 def _leaf(known: Known, tree: Tree) -> str:
@@ -141,7 +144,7 @@ def _leaf(known: Known, tree: Tree) -> str:
         return "its label and its error rate"
     if known.leaf is LeafLevel.COUNTS:
         return "how many records of each value it holds"
-    return f"whatever the file publishes there ({listed(_published(tree))})"
+    return f"everything that the file publishes about it ({listed(_published(tree))})"
 
 
 def _published(tree: Tree) -> list[str]:
@@ -190,9 +193,10 @@ def secret_steps(found: AssumedKnown) -> tuple[str, ...]:
         return ()
     more = len(names) - MOST_IN_A_LINE
     said = listed([*names[:MOST_IN_A_LINE], *([f"{more:,} more"] if more > 0 else [])])
+    secret = f"--secret {names[0]}" if len(names) == 1 else "--secret COLUMN"
     return (
-        f"Decide whether {said} may be learned of people, as something follows from the sizes of leaves. Where it may "
-        "not, audit again with that column as the secret (--secret COLUMN).",
+        f"The sizes of leaves disclose {said} of some people. Decide whether that is acceptable. If not, protect the "
+        f"column: audit again with {secret}.",
     )
 
 

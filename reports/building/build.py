@@ -228,7 +228,7 @@ def _privacy(met: float | None) -> Value:
 
 
 CONFIDENTIAL = (
-    "Confidential: this report names profiles, counts and true values of people in the table. Keep it with the table; "
+    "Confidential: this report names groups, counts and true values of people in the table. Keep it with the table; "
     "--redacted writes one without them."
 )
 COMBINED = "several requirements combined"

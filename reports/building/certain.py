@@ -25,7 +25,7 @@ FITS = {
 LARGER = "a larger --worlds-budget may decide more"
 BY_COUNTS = "the counts of its leaf"
 GRADES: Mapping[str, tuple[Grade, str]] = {
-    "same tree": ("same tree", "training on that other table gives the same tree"),
+    "same tree": ("same tree", "training on the table gives the same tree"),
     "a tie": ("a tie", "a tie: training again takes another split that is equally good"),
     "another tree": (
         "another tree",
@@ -33,7 +33,7 @@ GRADES: Mapping[str, tuple[Grade, str]] = {
     ),
     "consistent": (
         "consistent",
-        "that other table is consistent with the file; the tree was not trained again on it",
+        "the table is consistent with the file; training was not repeated on it",
     ),
 }
 

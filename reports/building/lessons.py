@@ -135,8 +135,8 @@ def _divergence(estimate: Posterior, truth: FloatArray, limit: float | None) -> 
         shares=_floats(shares),
         infinite=ruled_out,
         limit=limit,
-        summary="Near 0 the adversary’s picture is the truth. Below 0.69 (ln 2), where a true value is given "
-        f"more than an even chance, lie {percent(near)} of the records.{said}",
+        summary="Near 0 the inference equals the truth. Below 0.69 (ln 2), the true value has a probability above "
+        f"one half: this holds for {percent(near)} of the records.{said}",
     )
 
 
@@ -331,9 +331,7 @@ def _guesses(exposure: Exposure) -> Lesson:
 def _worst_leaf(exposure: Exposure, audit: Audit) -> Iterator[Lesson]:
     evidence, measured = exposure.evidence, exposure.measured("label_disclosure")
     if isinstance(measured.reading, Undetermined):
-        yield _unknown(
-            "For what share of a leaf’s people its label is right, at worst.", measured.reading
-        )
+        yield _unknown("Largest share of a leaf with the predicted value.", measured.reading)
     elif measured.spots:
         worst = [spot for spot in measured.spots if spot.high == measured.spots[0].high]
         spot = max(worst, key=evidence.records_at)
@@ -351,7 +349,7 @@ def _worst_leaf(exposure: Exposure, audit: Audit) -> Iterator[Lesson]:
         label = quoted_value(audit, evidence.target, node_label(tree, node))
         yield Lesson(
             figure=figure,
-            text=f"{who} have the value that its label predicts: {label}.",
+            text=f"{who} have the value that the leaf predicts: {label}.",
             detail=f"Path: {path_text(tree, node.index)}.{more}",
         )
 
@@ -366,7 +364,7 @@ def _own_part(exposure: Exposure) -> Iterator[Lesson]:
         figure=_shares(measured.reading),
         text="of the confidence about a person comes from that person's own record, at worst. "
         "The rest comes from other people's records.",
-        detail=f"A fact about a group is known with or without any one person in it.{note}",
+        detail=f"What is true of a whole group is known with or without one person’s record.{note}",
     )
 
 

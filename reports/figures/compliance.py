@@ -107,13 +107,13 @@ def _paragraphs(text: str) -> str:
 
 
 DISCLAIMER = (
-    "This report sets out evidence about what the model could disclose. It does not say that a law, a regulation or "
-    "any guidance is complied with: that is for the people who sign it to judge."
+    "This report contains evidence about what the model could disclose. It does not state that a law, a regulation or "
+    "any guidance is complied with. The people who sign it have to judge that."
 )
 ASKED = "What the model is published for, by whom it will be used, and why it needs data on people:"
 MAPPED = (
-    "Where a clause of the policy names guidance, this table says which evidence bears on which paragraph. That a "
-    "clause is met does not mean that the paragraph is complied with."
+    "Some checks of the policy refer to a paragraph of guidance. This table lists the evidence for each paragraph. A "
+    "check that passes does not mean that the paragraph is complied with."
 )
 SCOPES = {
     "leaf": "leaf by leaf",
@@ -144,7 +144,7 @@ def filing(document: Document, more: tuple[ReportSection, ...] = ()) -> Filing:
     return Filing(
         title=f"Compliance report on {document.model.file}",
         banner=signed(document.confidential),
-        running="Redacted report" if is_public else "Confidential: tells of people in the table",
+        running="Redacted report" if is_public else "Confidential: describes people in the table",
         verdict=document.verdict,
         headline=signed(document.headline),
         meaning=signed(document.meaning),
@@ -168,7 +168,7 @@ def _sections(document: Document) -> tuple[ReportSection, ...]:
         ReportSection("adversary", "Adversary and knowledge assumed", _adversary(document)),
         questions(document),
         ReportSection("policy", "Policy", tuple(_policy(document))),
-        ReportSection("clauses", "Each clause: reading, limit and result", (_clauses(document),)),
+        ReportSection("clauses", "Each check: value, limit and result", (_clauses(document),)),
         ReportSection("guidance", "Evidence by paragraph of guidance", tuple(_guidance(document))),
         ReportSection("waivers", "Waivers in force", tuple(_waivers(document))),
         ReportSection("risk", "Remaining risk", tuple(remaining_risk(document))),
@@ -223,7 +223,7 @@ def _named(file: File, which: str = "") -> Iterator[tuple[str, Cell]]:
 
 
 def _digest(said: str) -> Cell:
-    left_out = "left out: it would confirm a guess of what may not be told"
+    left_out = "left out: a digest could confirm a guess of the content"
     return Cell(said, kind="code") if said else Cell(left_out)
 
 
@@ -235,8 +235,9 @@ def _facts(caption: str, *rows: tuple[str, Cell]) -> ReportTable:
 def _adversary(document: Document) -> tuple[Block, ...]:
     return (
         Paragraph(
-            "The adversary is whoever reads the published model in order to learn something about a person. The audit "
-            "speaks of one who knows this, and no more; against one who knows more it promises nothing."
+            "The adversary reads the published model in order to learn something about a person. "
+            "The audit assumes that "
+            "the adversary knows what is listed here. It does not cover an adversary who knows more."
         ),
         Items(document.knowledge.sentences),
     )
@@ -248,7 +249,7 @@ def _policy(document: Document) -> Iterator[Block]:
         yield Paragraph(policy.description)
     yield _facts(
         "The policy",
-        ("Name", Cell(f"{policy.name}: {policy.title}")),
+        ("Name", Cell(f"{policy.title} ({policy.name})")),
         ("Version", Cell(policy.version)),
         ("SHA-256", _digest(policy.sha256)),
         ("What counts", Cell(COUNTED[document.fail_on])),
@@ -259,17 +260,15 @@ def _policy(document: Document) -> Iterator[Block]:
         for finding in findings
     )
     if rows:
-        yield ReportTable(
-            "Where each limit comes from", ("Clause", "Limit", "Source"), rows, (24, 26, 50)
-        )
+        yield ReportTable("Source of each limit", ("Check", "Limit", "Source"), rows, (24, 26, 50))
 
 
 def _clauses(document: Document) -> Block:
     if not document.findings:
         return Paragraph("The policy has no checks.")
     rows = tuple(_clause(finding, document.fail_on) for finding in document.findings)
-    headings = ("Clause, and what it measures", "Result", "Reading", "Limit")
-    return ReportTable("Every clause of the policy", headings, rows, (46, 18, 18, 18))
+    headings = ("Check, and what it measures", "Result", "Value", "Limit")
+    return ReportTable("Every check of the policy", headings, rows, (46, 18, 18, 18))
 
 
 def _clause(found: Finding, fail_on: Severity) -> tuple[Cell, ...]:
@@ -295,7 +294,7 @@ def _judged(found: Finding) -> Iterator[str]:
 def _guidance(document: Document) -> Iterator[Block]:
     served = [(guidance, finding) for finding in document.findings for guidance in finding.guidance]
     if not served:
-        yield Paragraph("No clause of this policy names guidance that it serves.")
+        yield Paragraph("No check of this policy refers to guidance.")
         return
     first = {
         name: at
@@ -312,7 +311,7 @@ def _guidance(document: Document) -> Iterator[Block]:
         )
         for guidance, finding in served
     )
-    headings = ("Guidance, and what it says", "Clause", "Result", "Reading")
+    headings = ("Guidance, and what it says", "Check", "Result", "Value")
     yield ReportTable("Evidence by paragraph", headings, rows, (36, 28, 18, 18))
 
 
@@ -333,15 +332,17 @@ def _waivers(document: Document) -> Iterator[Block]:
     ]
     public = document.redacted_below is not None
     if said:
-        yield Paragraph("What is accepted stays a finding, and does not count toward the verdict.")
-        headings = ("Clause", "Where", "Accepted by, and why")
+        yield Paragraph(
+            "An accepted finding is still reported, but does not count toward the verdict."
+        )
+        headings = ("Check", "Where", "Accepted by, and why")
         yield ReportTable("Accepted findings", headings, tuple(said[:MOST_PLACES]), (24, 38, 38))
         if len(said) > MOST_PLACES:
             yield Paragraph(f"{len(said) - MOST_PLACES:,} more are in the JSON report.", "note")
     elif not public:
         yield Paragraph("None: no finding was accepted by a waiver or a baseline.")
     if public:
-        yield Paragraph("Waivers of single leaves are told in the full report only.", "note")
+        yield Paragraph("Only the full report lists the waivers of single leaves.", "note")
 
 
 def _sign_off() -> tuple[Block, ...]:

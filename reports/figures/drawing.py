@@ -135,7 +135,7 @@ def outline(nodes: Sequence[TreeNode]) -> Iterator[DrawnStep]:
         else:
             held = f"{records}; value {here.label}"
             if here.label_share_text:
-                held = f"{records}; “{here.label}”, true of {here.label_share_text}"
+                held = f"{records}; “{here.label}”, correct for {here.label_share_text}"
             yield DrawnStep("end", said, selection.stubs.get(index, held), here)
 
 

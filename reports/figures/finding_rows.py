@@ -141,8 +141,9 @@ def adversary_notes(document: Document) -> Iterator[str]:
         accepted = any(finding.accepted is not None for finding in document.findings)
         but = ", but for what is accepted" if accepted else ""
         yield (
-            f"A pass says that this adversary stays below the policy’s limits{but}; who knows more may not. What "
-            "several known columns give away of others only together is not looked for."
+            f"A PASS means that this adversary stays below the policy’s limits{but}. An adversary "
+            "who knows more may not. "
+            "The audit does not search for columns that only several known columns together disclose."
         )
     for each in document.adversaries:
         why = dict.fromkeys(

@@ -25,13 +25,15 @@ RECITAL = "GDPR, recital 26"
 INTRUDER = "ICO, anonymisation guidance"
 HEADINGS = ("Guidance, and its question", "What was measured", "What was not, and why")
 INTRO = (
-    "Guidance asks these questions about a model that was trained on data about people. The table says what this audit "
-    "measured for each, and what it did not. Whether a likelihood is insignificant, and which means are reasonably "
-    "likely to be used, is for the people who sign to judge."
+    "Guidance asks these questions about a model that was trained on data about people. The "
+    "table shows what this audit "
+    "measured for each question, and what it did not measure. The people who sign have to judge "
+    "whether a likelihood is "
+    "insignificant, and which means are reasonably likely to be used."
 )
 LABELS_TELL = (
-    "A model that shows only its predictions can disclose too: a prediction that is nearly always right tells what it "
-    "predicts, with or without numbers beside it."
+    "A model that shows only its predictions can disclose data too: a prediction that is nearly always right discloses "
+    "the true value, with or without further numbers."
 )
 NOT_MEASURED = "Not measured."
 REDACTED = "left out of this report"
@@ -53,7 +55,7 @@ GROUPS = {
     ),
     "regression": (("k_anonymity", "people in the smallest leaf"),),
 }
-BESIDE = (("side_leaks", "findings elsewhere in the file, beside the trees"),)
+BESIDE = (("side_leaks", "findings in the file, outside its trees"),)
 
 
 def questions(document: Document) -> ReportSection:
@@ -83,24 +85,25 @@ def _question_rows(document: Document) -> Iterator[tuple[str, str, str, str]]:
     yield (
         OPINION,
         "How likely is it that personal data are obtained by queries, on purpose or not?",
-        "By the audit of the file: each answer of the model follows from the file, so answers alone cannot tell more "
-        "than the row above says.",
-        f"{NOT_MEASURED} A model whose file stays secret was not tried by queries alone.{_other_answers(document)}",
+        "The audit of the file covers this: each answer of the model follows from the file, so answers cannot disclose "
+        "more than the row above states.",
+        f"{NOT_MEASURED} Queries to a model whose file stays secret were not tested.{_other_answers(document)}",
     )
     yield (
         OPINION,
         "Does the model hold records of its training data as such?",
         _measured_words(document, BESIDE),
-        "Whether a record could be reproduced by other means than the file."
+        "Whether a record could be reproduced from other sources than the file."
         if _reading_text(document, "side_leaks")
-        else f"{NOT_MEASURED} The rest of the file was not read, so nobody knows what it holds.",
+        else f"{NOT_MEASURED} The rest of the file was not read, so its content is unknown.",
     )
     yield (
         OPINION,
-        "Can it be told whether somebody's data were used for the training (membership)?",
+        "Can an adversary find out whether a person's data were used for the training (membership inference)?",
         NOT_MEASURED,
-        "The adversary is taken to know who is in the table. Against one who does not, that a person is in it is a "
-        "disclosure of its own, which this report does not rate.",
+        "The adversary is assumed to know who is in the table. If membership itself is "
+        "sensitive, assess it separately: "
+        "this report does not measure it.",
     )
     yield from _means_rows(document)
 
@@ -135,15 +138,15 @@ def _means_rows(document: Document) -> Iterator[tuple[str, str, str, str]]:
         "Would a motivated intruder, who starts without prior knowledge, succeed?",
         f"Adversaries with partial knowledge: {listed(others)}."
         if others
-        else "A stronger reader than the test asks for: one who has already found the known columns of everyone.",
+        else "The audit assumes a stronger adversary, who has already found the known columns of everyone.",
         f"{NOT_MEASURED} Nobody searched public sources, asked around or tried to identify real people. If this report "
-        "does not pass, such a trial can show how much of the assumed knowledge can be had.",
+        "does not pass, such a test can show how much of the assumed knowledge is really available.",
     )
     yield (
         INTRUDER,
         "Who gets access, and what would they want to know?",
         NOT_MEASURED if not document.purpose else f"As stated by the owner: {document.purpose}",
-        "Recipients, contracts and safeguards of access are no part of the file or the table.",
+        "Recipients, contracts and access safeguards cannot be seen in the file or the table.",
     )
 
 
@@ -181,7 +184,7 @@ def _other_answers(document: Document) -> str:
     """Return that answers of other versions were not looked at, where none was audited together with this one."""
     if document.provenance.earlier:
         return ""
-    return " Nor were answers of its earlier or later versions."
+    return " Answers of its earlier or later versions were not tested either."
 
 
 def _undecided_clauses(document: Document) -> str:
@@ -193,33 +196,36 @@ def _undecided_clauses(document: Document) -> str:
 # The terms that a report uses, for whoever signs it.
 
 TERMS = (
-    ("Adversary", "Whoever reads the published model in order to learn something about a person."),
-    ("Leaf", "Where a record ends up in a tree: all people for whom the same conditions hold."),
+    (
+        "Adversary",
+        "A person who reads the published model in order to learn something about somebody.",
+    ),
+    ("Leaf", "The end of a path in the tree. All people in a leaf meet the same conditions."),
     (
         "Quasi-identifier",
-        "A column that others may know of a person from elsewhere, such as age or education.",
+        "A column that an adversary may know about a person from elsewhere, such as age or education.",
     ),
     (
         "Group",
-        "All people who agree in every quasi-identifier. The adversary cannot tell them apart.",
+        "All people with the same quasi-identifiers. The adversary cannot distinguish them.",
     ),
     (
         "Inference",
-        "The best that an adversary can conclude of each group from all that is known (maximum entropy).",
+        "The best conclusion of an adversary about each group, from everything known (maximum entropy).",
     ),
-    ("Proved", "The same in every table that could have produced the published file."),
+    ("Proved", "The value is the same in every table that could have produced the published file."),
     (
         "Not decided",
-        "Neither proved nor refuted in the time that was given. It never counts as safe.",
+        "Neither proved nor refuted in the available time. It never counts as safe.",
     ),
-    ("Clause", "One check of the policy: what is measured, and the limit that it must keep."),
-    ("PASS", "Every required clause holds, even at the worst end of what was measured."),
-    ("FAIL", "At least one required clause does not hold."),
+    ("Check", "One requirement of the policy: a metric and its limit."),
+    ("PASS", "All required checks pass, even at the worse end of each range."),
+    ("FAIL", "At least one required check failed."),
     (
         "UNDETERMINED",
-        "Nothing was shown to fail, but at least one required clause could not be decided. Never a pass.",
+        "No required check failed, but at least one could not be decided. Treat it as FAIL.",
     ),
-    ("SHA-256", "A fingerprint of a file: if one byte changes, so does the fingerprint."),
+    ("SHA-256", "A fingerprint of a file. It changes if a single byte of the file changes."),
 )
 
 

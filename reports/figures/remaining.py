@@ -126,9 +126,9 @@ def assumed_items(document: Document) -> Iterator[str]:
         return
     yield f"{LABEL}: {', '.join(assumed_known.columns) or 'nothing, as the model tests no column'}."
     for proved_by_sizes in assumed_known.proved:
-        yield f"Follows from the sizes of leaves: {proved_by_sizes.text}."
+        yield f"Disclosed by the sizes of leaves: {proved_by_sizes.text}."
     for why in assumed_known.incomplete:
-        yield f"Whether more follows from the sizes of leaves was not worked out: {why}."
+        yield f"The sizes of leaves may disclose more, which was not computed: {why}."
 
 
 def assumed_lines(document: Document) -> Iterator[str]:
@@ -144,7 +144,7 @@ def assumed_lines(document: Document) -> Iterator[str]:
         yield from wrapped(f"- {each}", "  ", "    ")
     if more > 0:
         yield from wrapped(
-            f"- and {more:,} more columns follow; the other forms name them", "  ", "    "
+            f"- and {more:,} more columns; the other formats name them", "  ", "    "
         )
         for each in others[len(assumed_known.proved) :]:
             yield from wrapped(f"- {each}", "  ", "    ")
@@ -156,36 +156,38 @@ NO_LIMIT = "–"
 NOT_DECIDED = ("not decided", "could not tell")
 """What a value without figures says, in reports of this version and of earlier ones."""
 REMAINS: dict[Word, str] = {
-    "PASS": "The policy is met, and what it allows remains: up to each limit, an adversary can still learn something "
-    "about people in the table. A pass is no statement that nothing can be learned.",
-    "UNDETERMINED": "Nothing was shown to break the policy, and it was not shown to hold. The risk may be larger than "
-    "the policy allows; nobody knows by how much.",
-    "FAIL": "The policy is not met: about some people more can be learned than it allows. Whoever publishes the model "
-    "as it is accepts that.",
+    "PASS": "The policy is met. Up to each of its limits, an adversary can still learn something about people in the "
+    "table. A PASS does not mean that nothing can be learned.",
+    "UNDETERMINED": "No required check failed, but at least one could not be decided. The risk may be larger than "
+    "the policy allows, by an unknown amount.",
+    "FAIL": "The policy is not met: more can be learned about some people than it allows. Publishing "
+    "the model unchanged means accepting that.",
 }
 BUT_FOR_ACCEPTED = (
-    "The policy is met only as what is named under “Waivers in force” was accepted. There more can be learned than the "
-    "policy allows, and elsewhere up to each limit."
+    "The policy is met only because the findings under “Waivers in force” were accepted. For these, more can be "
+    "learned than the policy allows."
 )
 LIMITS = (
     "Another file: the result holds for exactly the model named here. A changed file needs an audit of its own.",
-    "An adversary who knows more than is listed, colluding people and other registers among them.",
-    "Membership: that somebody is in the table is taken as known, and not measured.",
-    "Other columns: only what the model tells of its target is judged.",
-    "People who are not in the table: what is true of a large group may hold for others who are like it.",
-    "Whether data on these people may be processed for this purpose at all, and whether the policy asks for enough.",
+    "An adversary who knows more than is listed, for example several people who cooperate, or another register.",
+    "Membership: the adversary is assumed to know who is in the table.",
+    "Other columns: only what the model discloses about its target is judged.",
+    "People who are not in the table: what the model shows about a large group may also hold for "
+    "similar people elsewhere.",
+    "Whether data on these people may be processed for this purpose, and whether the policy is strict enough.",
 )
-OF_RELEASES = (
-    "Several releases: other models of the same people, or the same model again next year, add up."
-)
+OF_RELEASES = "Several releases: other models of the same people, or next year's version, disclose more together."
 OF_SEVERAL_TREES = (
-    "What the trees say together: every tree is measured by itself, and the worst decides."
+    "What the trees disclose together: each tree is measured alone, and the worst one decides."
 )
 OF_REGRESSION = (
-    "What a predicted number makes likely: which numbers of somebody are possible is judged, not which "
-    "are likely."
+    "Probable numbers: the audit judges which numbers of a person are possible, not which are "
+    "probable."
 )
-OF_REDACTION = "What may be told only beside the table is left out here, the reasons of what is not decided among it."
+OF_REDACTION = (
+    "This redacted report omits everything that only the holders of the table may see, for example "
+    "why a check is not decided."
+)
 
 
 def is_clause(found: Finding) -> bool:
@@ -237,9 +239,9 @@ def remaining_risk(document: Document) -> Iterator[Block]:
     broken = [finding for finding in document.findings if finding.verdict != "PASS"]
     counting = [finding for finding in broken if counts(finding, document.fail_on)]
     for said, findings in (
-        ("Not met, or not decided:", counting),
+        ("Failed or not decided:", counting),
         (
-            "Not met either, and not counted (warnings, notes, and what was accepted):",
+            "Failed, but not required (warnings, notes, and accepted findings):",
             [finding for finding in broken if finding not in counting],
         ),
     ):
@@ -278,21 +280,21 @@ def not_examined(document: Document) -> Iterator[Block]:
     """Yield what no verdict covers: clauses not judged, readings not taken, and the limits of the method."""
     if document.not_judged:
         rows = tuple((Cell(row.name), Cell(row.text)) for row in document.not_judged)
-        yield ReportTable("Clauses that were not judged", ("Clause", "Why"), rows, (30, 70))
+        yield ReportTable("Checks that do not apply", ("Check", "Why"), rows, (30, 70))
     else:
-        yield Paragraph("Every clause of the policy was judged.")
+        yield Paragraph("Every check of the policy applies to this model.")
     open_ = [finding for finding in document.findings if finding.verdict == "UNDETERMINED"]
     if open_:
         rows = tuple((Cell(finding.clause), Cell(_why_open(finding))) for finding in open_)
-        yield ReportTable("Clauses that could not be decided", ("Clause", "Why"), rows, (30, 70))
+        yield ReportTable("Checks that could not be decided", ("Check", "Why"), rows, (30, 70))
     else:
-        yield Paragraph("Every clause that was judged could be decided.")
+        yield Paragraph("Every check that applies was decided.")
     yield from assumed_blocks(document)
     more = tuple(_left_open(document))
     if more:
         yield Paragraph("Besides:")
         yield Items(more)
-    yield Paragraph("No audit of this kind looks at:")
+    yield Paragraph("No audit of this kind covers:")
     yield Items(tuple(_limits(document)))
 
 
@@ -313,12 +315,10 @@ def _left_open(document: Document) -> Iterator[str]:
     worlds = document.worlds
     if worlds is not None:
         if worlds.reason:
-            yield f"Results of the proofs was not worked out: {sentence(worlds.reason)}"
-        yield from (
-            f"Not decided by whole records: {sentence(each)}" for each in worlds.not_decided
-        )
+            yield f"Proved values were not searched for: {sentence(worlds.reason)}"
+        yield from (f"Neither proved nor refuted: {sentence(each)}" for each in worlds.not_decided)
     if document.solver is not None and document.solver.reason:
-        yield f"The estimate is not complete: {sentence(document.solver.reason)}"
+        yield f"The inference is not complete: {sentence(document.solver.reason)}"
     for each in document.dropped:
         what = each.constraint.replace("_", " ")
         yield f"A statement that the table contradicts was not used ({what}, {each.where}): {each.problem}"

@@ -78,4 +78,4 @@ def test_the_table_names_what_is_refused_and_what_is_only_read():
     page = document({p.name: compared(p, 0, 0.01) for p in paths}, {}, records=180, seed=0)
     assert "**1 of 2 files are read, 1 refused; 0 are compared" in page
     assert "no tool here" in page
-    assert "not XML that can be read" in page
+    assert "not valid XML" in page

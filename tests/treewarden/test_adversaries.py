@@ -142,8 +142,8 @@ def test_a_table_that_fits_shows_what_somebody_cannot_know(files):
         (["--secret", "fluu"], "no column 'fluu' (did you mean 'flu'?)"),
         (["--secret", "sex", "--knows", "sex"], "knows 'sex', which is the secret"),
         (["--knows", "Register"], "is the preset 'register' meant?"),
-        (["--secret", "sex", "--bins", "30,60"], "bins part numbers, and 'sex' holds categories"),
-        (["--secret", "flu", "--bins", "30,60"], "bins part numbers, and 'flu' holds categories"),
+        (["--secret", "sex", "--bins", "30,60"], "bins divide numbers, and 'sex' holds categories"),
+        (["--secret", "flu", "--bins", "30,60"], "bins divide numbers, and 'flu' holds categories"),
         (["--secret", ""], "secret: a column without a name"),
     ],
 )
@@ -373,14 +373,14 @@ def test_a_file_of_adversaries_is_asked_of_beside_what_everybody_knows(files, to
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ('leaf = "rates"\n', "who.toml: declares no adversary; say what the adversary knows"),
+        ('leaf = "rates"\n', "who.toml: declares no adversary; add knows = [...]"),
         (
             'leaf = "rates"\n[[adversary]]\nname = "a"\nknows = ["sex"]\n',
             "'leaf' is about everybody",
         ),
         ('secret = "age"\nknows = ["sex"]\n', "the secret is 'age' here and 'sex' elsewhere"),
         ("knows = [", "who.toml: not TOML"),
-        ("adversary = []\n", "who.toml: declares no adversary; say what the adversary knows"),
+        ("adversary = []\n", "who.toml: declares no adversary; add knows = [...]"),
         ('leaf = "rates"\nknows = ["sex"]\n', "'leaf' is about everybody"),
         (
             '[[adversary]]\nname = "a"\nknows = ["sex"]\nleaf = "rates"\n',
@@ -413,7 +413,7 @@ def test_a_repair_is_advised_under_the_same_adversaries(files, told):
         ("secret = 3\n", "known.toml: secret: names a column"),
         (
             '[secret]\ncolumn = "flu"\nbins = [30, 60]\n',
-            "known.toml: secret: bins part numbers, and 'flu' holds categories; leave them out",
+            "known.toml: secret: bins divide numbers, and 'flu' holds categories; leave them out",
         ),
         ('[[adversary]]\nknows = ["sex"]\n', "[[adversary]] number 1: name: field required"),
         ("[[fact]]\nsays = 3\n", "[[fact]] number 1"),
@@ -432,7 +432,7 @@ def test_a_repair_is_advised_under_the_same_adversaries(files, told):
         ),
         (
             '[[adversary]]\nname = "a"\nknows = ["sex"]\nleaf = "rates"\n',
-            "leaf: extra inputs are not permitted; say it above all tables; have name",
+            "leaf: extra inputs are not permitted; put it above all tables; have name",
         ),
         ('[[adversary]]\nname = "a"\nknows = 3\n', "('a'): knows: input should be a list; have"),
         (
@@ -457,10 +457,10 @@ def test_a_repair_is_advised_under_the_same_adversaries(files, told):
             "secret.colum: extra inputs are not permitted (did you mean 'column'?)",
         ),
         ('[[adversery]]\nname = "a"\n', "(did you mean 'adversary'?); have leaf, split"),
-        ('[[adversary]]\nname = "knows all"\nknows = ["sex"]\n', "call yours otherwise"),
+        ('[[adversary]]\nname = "knows all"\nknows = ["sex"]\n', "choose another name"),
         (
             'secret = "sex"\n[[adversary]]\nname = "who knows all else"\nknows = ["age"]\n',
-            "call yours otherwise",
+            "choose another name",
         ),
     ],
 )
@@ -522,7 +522,7 @@ def test_a_summary_says_of_other_adversaries_that_they_break_a_clause_too(files,
 def test_bins_of_a_categorical_target_are_refused_from_a_notebook_too(files):
     import treewarden as tw
 
-    with pytest.raises(tw.KnowledgeError, match="bins part numbers, and 'flu' holds categories"):
+    with pytest.raises(tw.KnowledgeError, match="bins divide numbers, and 'flu' holds categories"):
         tw.audit(files.model, files.table, sensitive="flu", secret="flu", bins=[30, 60])
 
 

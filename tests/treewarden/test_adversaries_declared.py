@@ -37,7 +37,7 @@ def test_a_word_that_is_a_column_too_is_asked_for_by_a_file(files):
     with_column(files, "register", flu_of)
     done = files.run("audit", "--knows", "register")
     assert done.exit_code == 4
-    assert "'register' is a column of the table, and a word for others" in done.stderr
+    assert "'register' is a column of the table and also the name of a preset" in done.stderr
     for said, wanted in (('"register"', ["age", "sex"]), ('["register"]', ["register"])):
         (files.folder / "who.toml").write_text(f"knows = {said}\n")
         _, found = report(files, "--adversary", files.folder / "who.toml")
@@ -49,7 +49,7 @@ def test_a_secret_is_said_once(files):
     known.write_text('[secret]\ncolumn = "age"\nbins = [40]\n')
     done = files.run("audit", "--knowledge", known, "--secret", "sex")
     assert done.exit_code == 4
-    assert "secret: it is 'sex' by option and 'age' by file; keep one of them" in done.stderr
+    assert "secret: it is 'sex' by option and 'age' by file; keep one of the two" in done.stderr
     _, by_file = report(files, "--knowledge", known)
     _, by_both = report(files, "--knowledge", known, "--secret", "age")
     assert by_both["adversaries"] == by_file["adversaries"]
@@ -60,7 +60,7 @@ def test_there_are_no_more_adversaries_than_a_file_may_declare(files):
     (files.folder / "many.toml").write_text(many)
     done = files.run("audit", "--adversary", files.folder / "many.toml", "--knows", "age")
     assert done.exit_code == 4
-    assert "51 are declared, and 50 are asked about at most" in done.stderr
+    assert "51 adversaries are declared, and the limit is 50" in done.stderr
 
 
 def test_who_knows_many_columns_or_one_of_a_long_name_has_a_name_that_fits(files):

@@ -69,7 +69,7 @@ def test_it_says_the_levels_the_cost_the_groups_and_what_is_left_out(folder):
     groups = groups_of(written(folder))
     assert "age: level 3 of 3 (everything), by ages.toml" in said
     assert "place: level 1 of 2, by place.csv" in said
-    assert "shoe: kept; no taxonomy, so it is kept or becomes everything" in said
+    assert "shoe: kept (without a taxonomy, a column is kept or becomes * as a whole)" in said
     assert "left out: name" in said
     assert f"discernibility: {sum(group.total() ** 2 for group in groups):,}" in said
     assert f"groups: {len(groups):,}" in said
@@ -100,11 +100,11 @@ def test_nothing_is_written_where_the_whole_table_fails(folder):
     [
         (["--k", "61"], "no group can hold 61 of 60 records"),
         (["--l", "3"], "has 3 values, so the most frequent one of a group cannot"),
-        (["--l", "4", "--c", "2"], "has 3 values, so no group can hold 4 different ones"),
+        (["--l", "4", "--c", "2"], "has 3 values, so no group can have 4 different ones"),
         (["--k", "2", "--qi", "job"], "is sensitive, so it cannot be a quasi-identifier too"),
         (["--k", "2", "--qi", "none"], "no column 'none'"),
         (["--k", "2", "--taxonomy", "{}/shoes.toml"], "people.csv:2: column 'shoe' holds '40'"),
-        (["--k", "2", "--taxonomy", "{}/name.csv"], "name.csv: 'name': no quasi-identifier"),
+        (["--k", "2", "--taxonomy", "{}/name.csv"], "name.csv: 'name': not a quasi-identifier"),
         (["--k", "2", "--taxonomy", "{}/none.toml"], "none.toml: No such file"),
         (["--k", "2", "--taxonomy", "{}/shoe.csv"], "shoe.csv: a cycle: '4"),
     ],
@@ -123,7 +123,7 @@ def test_a_number_that_is_missing_is_named_by_its_line(folder):
     table = (folder / "people.csv").read_text(encoding="utf-8").splitlines()
     table[7] = "," + table[7].split(",", 1)[1]
     (folder / "people.csv").write_text("\n".join(table), encoding="utf-8")
-    assert "people.csv:8: column 'age' has no value there" in anonymize(folder, "--k", "2").output
+    assert "people.csv:8: column 'age' has no value;" in anonymize(folder, "--k", "2").output
 
 
 @pytest.mark.parametrize("words", [[], ["--k", "2", "--c", "3"], ["--l", "1.5", "--c", "3"]])

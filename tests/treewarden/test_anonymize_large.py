@@ -131,7 +131,7 @@ def test_the_same_bytes_are_written_as_of_a_table_that_is_held_whole(seed, kind,
     try:
         expected = of_the_whole_table(asked)
     except ValueError:  # a number is missing
-        with pytest.raises(TreewardenError, match="has no value there"):
+        with pytest.raises(TreewardenError, match="has no value;"):
             read_subject(asked)
         return
     assert counted(asked) == expected

@@ -13,7 +13,7 @@ from tests.kit.run import run_command
 MODEL = DATA / "forests" / "column-proved-by-a-leaf.pmml"
 TABLE = MODEL.with_suffix(".csv")
 LINE = (
-    "assumed known, not judged: over70, region, hiv; follows from the sizes of leaves: over70, hiv"
+    "assumed known, not judged: over70, region, hiv; disclosed by the sizes of leaves: over70, hiv"
 )
 GATE = """policy = "standard"
 
@@ -46,9 +46,9 @@ def test_a_pass_names_what_it_did_not_judge_and_what_sizes_of_leaves_prove():
     assert "--secret over70" in said
     full = " ".join(audit("--verbose").stdout.split())
     assert "Assumed known, not judged: over70, region, hiv." in full
-    assert "Follows from the sizes of leaves: hiv of 24 people" in full
+    assert "Disclosed by the sizes of leaves: hiv of 24 people" in full
     assert "(hiv > 0.5 and over70 > 0.5)" in full
-    assert "audit again with that column as the secret (--secret COLUMN)" in full
+    assert "audit again with --secret" in full
 
 
 def test_the_document_holds_each_column_with_how_many_people():

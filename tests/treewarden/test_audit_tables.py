@@ -174,7 +174,7 @@ def test_several_releases_need_records(files):
     words = ["audit", files.model, files.model, "--data", files.folder / "p", "--sensitive", "flu"]
     outcome = files.run_words(*words)
     assert outcome.exit_code == 4
-    assert "this needs each record; give one CSV, Parquet or Arrow file" in outcome.output
+    assert "this command needs each record; give one CSV, Parquet or Arrow file" in outcome.output
 
 
 def test_an_address_that_names_no_table_says_how_and_no_password(files):
@@ -192,6 +192,6 @@ def test_an_ensemble_is_counted_only_where_nobody_knows_the_order(files):
     words = ["audit", files.model, "--data", files.folder / "p", "--sensitive", "flu"]
     outcome = files.run_words(*words)
     assert outcome.exit_code == 4
-    assert "say --row-order unknown" in outcome.output
+    assert "add --row-order unknown" in outcome.output
     outcome = files.run_words(*words, "--row-order", "unknown", "--no-worlds")
     assert outcome.exit_code in (0, 1, 3)

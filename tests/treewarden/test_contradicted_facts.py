@@ -147,7 +147,9 @@ def test_facts_need_a_table(folder):
     asked += ["--knowledge", str(folder / "known.toml")]
     outcome = run_command(*asked)
     assert outcome.exit_code == 4
-    assert "facts are of people, and need their table" in " ".join(outcome.output.split())
+    assert "facts are about people of the table; add --data TABLE" in " ".join(
+        outcome.output.split()
+    )
 
 
 def test_slips_are_found_before_anything_is_worked_out(folder):

@@ -78,7 +78,8 @@ def test_what_the_table_lacks_is_a_warning(files, words):
     words.write_text(WORDS + "fluu,slip,,\n", encoding="utf-8")
     told = json.loads(report(files, "json", "--dictionary", words))
     assert [each for each in told["warnings"] if "words.csv" in each] == [
-        "--dictionary: words.csv describes what the table lacks: 'fluu'; correct the names, or leave them out"
+        "--dictionary: words.csv describes columns or values that the table does not have: "
+        "'fluu'; correct the names, or leave them out"
     ]
 
 

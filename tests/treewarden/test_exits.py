@@ -59,7 +59,10 @@ def test_being_stopped_from_outside_takes_a_line_at_most(error, code, said):
 
 def test_a_name_in_a_message_cannot_act_on_the_terminal():
     said = outcome_of(TableError("a\x1b[31mb\nc.csv", "no column 'd\u202e'")).stderr
-    assert said == "no audit was performed: a\\x1b[31mb\\nc.csv: no column 'd\\u202e'\n"
+    assert (
+        said
+        == "no audit was performed: a\\x1b[31mb\\nc.csv: no column 'd\\u202e'; for help: treewarden --help\n"
+    )
 
 
 def test_no_other_code_than_0_is_a_pass():

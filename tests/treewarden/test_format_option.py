@@ -168,5 +168,5 @@ def test_a_suffix_stands_for_a_form(file, form, tmp_path):
 
 
 def test_a_suffix_that_stands_for_no_form_is_refused_with_those_there_are(tmp_path):
-    with pytest.raises(OutputError, match=r"is that of no report; use \."):
+    with pytest.raises(OutputError, match=r"is not that of a report format; use \."):
         form_of(tmp_path / "a.docx")

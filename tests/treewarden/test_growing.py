@@ -105,8 +105,7 @@ def test_a_tree_is_written_and_does_well_on_true_records(files, method):
         in outcome.stdout
     )
     assert (
-        "'town', 'row' (texts in clear); 'one' (fewer than two values that can be told apart)"
-        in outcome.stdout
+        "'town', 'row' (text, not hidden); 'one' (fewer than two distinct values)" in outcome.stdout
     )
     assert "the most frequent class alone: 50.0%" in outcome.stdout
     right = float(outcome.stdout.split("true.csv: ")[1].split("%")[0])
@@ -191,9 +190,9 @@ def replaced(**columns):
     [
         ({"target": "grup"}, "no column 'grup' (did you mean 'group'?)"),
         ({"target": "age"}, "its values are hidden by noise"),
-        ({"target": "one"}, "has one value; a target has two or more"),
+        ({"target": "one"}, "has one value; choose a target with two or more"),
         ({"target": "row"}, f"has 4,000 values, more than {MOST_CLASSES} classes"),
-        ({"columns": "town"}, "texts in clear; leave it out of --columns"),
+        ({"columns": "town"}, "text, not hidden; leave it out of --columns"),
         ({"columns": "group,age"}, "is the target; leave it out"),
         ({"columns": "aeg"}, "no column 'aeg'"),
         ({"tree": "tree.dot"}, "unknown suffix"),
@@ -295,4 +294,4 @@ def test_numbers_in_clear_that_cannot_be_parted_are_not_used(files, values):
     files.write(replaced(shoe=values * 2_000), TRUE)
     outcome = files.run()
     assert outcome.exit_code == 0, outcome.output
-    assert "'shoe', 'one' (fewer than two values that can be told apart)" in outcome.stdout
+    assert "'shoe', 'one' (fewer than two distinct values)" in outcome.stdout

@@ -102,14 +102,14 @@ def test_forms_and_files_of_the_audit_may_stay_in_the_command(files):
         "audit", "--plan", "--format", "html=page.html", "--posterior", files.folder / "p.csv"
     )
     assert outcome.exit_code == NO_AUDIT
-    assert "levels" in outcome.stdout
+    assert "what each adds" in outcome.stdout
     assert not (files.folder / "p.csv").exists()
 
 
 def test_where_nothing_can_be_said_of_the_time_the_plan_says_why(files):
     outcome = files.run_words("audit", files.model, "--no-table", "--plan")
     assert outcome.exit_code == NO_AUDIT
-    assert "cannot be told: there is no table" in outcome.stdout
+    assert "cannot be predicted: without a table" in outcome.stdout
 
 
 def test_what_would_make_it_cheaper_are_options_that_there_are(files):

@@ -69,8 +69,8 @@ def test_tables_that_hold_the_same_may_be_of_other_people_and_never_pass(folder,
 def test_text_says_why_nothing_passes_and_what_to_do(folder):
     said = " ".join(audited(folder, "--verbose").stdout.split())
     assert "UNDETERMINED releases-linked" in said
-    assert "no column was named that says who is who (--id)" in said
-    assert "somebody may have left while a look-alike joined" in said
+    assert "no column was named that identifies a person (--id)" in said
+    assert "a person may have left while a similar one joined" in said
     assert "Name the column that identifies a person in all tables: --id COLUMN" in said
     assert "difference of their totals" not in said
 
@@ -197,8 +197,8 @@ def test_a_gate_without_an_id_is_undetermined_and_says_so(folder):
     asked = ["gate", "--config", str(folder / "treewarden.toml"), "--quiet", "--format", "json"]
     outcome = run_command(*asked)
     assert outcome.exit_code == 3
-    assert "as no column was named that says who is who ('id')" in outcome.stdout
-    assert "who is who (--id)" not in outcome.stdout
+    assert "because no column was named that identifies a person ('id')" in outcome.stdout
+    assert "identifies a person (--id)" not in outcome.stdout
     assert "audit with --id" not in outcome.stdout
 
 

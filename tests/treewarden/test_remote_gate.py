@@ -104,12 +104,12 @@ def test_what_is_not_decided_in_time_is_no_pass():
         ((401, {"detail": "token: is unknown"}), "answered 401: token: is unknown"),
         ((404, b"<html>"), "answered 404"),
         ((302, b""), "answered 302"),
-        ((200, b"<html>"), "answered what no gate answers"),
-        ((200, {**PASSES, "exit_code": 3}), "that is no answer"),
-        ((200, {**PASSES, "outcome": "FAIL"}), "that is no answer"),
-        ((200, {**PASSES, "exit_code": False}), "that is no answer"),
-        ((200, {**PASSES, "outcome": "OK"}), "that is no answer"),
-        ((200, [1]), "answered what no gate answers"),
+        ((200, b"<html>"), "the answer is not one of a treewarden service"),
+        ((200, {**PASSES, "exit_code": 3}), "so it is not used"),
+        ((200, {**PASSES, "outcome": "FAIL"}), "so it is not used"),
+        ((200, {**PASSES, "exit_code": False}), "so it is not used"),
+        ((200, {**PASSES, "outcome": "OK"}), "so it is not used"),
+        ((200, [1]), "the answer is not one of a treewarden service"),
     ],
 )
 def test_what_cannot_be_relied_on_is_no_audit(answer, said):
@@ -137,17 +137,17 @@ def test_the_file_that_is_published_has_to_be_the_one_that_was_audited(tmp_path)
         changed = run(server, str(other))
         missing = run(server, str(tmp_path / "none.pmml"))
     assert changed.exit_code == 1
-    assert "other.pmml is another file than the one that was audited" in changed.stdout
+    assert "other.pmml is not the file that was audited" in changed.stdout
     assert missing.exit_code == 4
 
 
 @pytest.mark.parametrize(
     ("server", "said"),
     [
-        ("http://treewarden.example.org", "would send the token in clear"),
-        ("ftp://127.0.0.1", "is no address"),
-        ("nothing", "is no address"),
-        ("http://[", "is no address"),
+        ("http://treewarden.example.org", "would send the token unencrypted"),
+        ("ftp://127.0.0.1", "not an address"),
+        ("nothing", "not an address"),
+        ("http://[", "not an address"),
     ],
 )
 def test_a_token_goes_nowhere_in_clear(server, said):
@@ -194,9 +194,9 @@ def test_a_file_is_asked_about_by_its_digest(tmp_path):
 @pytest.mark.parametrize(
     ("answer", "said"),
     [
-        ({**PASSES, "digest": "1" * 64}, "answered about another file"),
-        ({**PASSES, "release_id": None}, "says PASS without a release"),
-        ({**PASSES, "release_id": 7}, "answered what no gate answers"),
+        ({**PASSES, "digest": "1" * 64}, "the answer is about another file"),
+        ({**PASSES, "release_id": None}, "the answer is PASS without a release"),
+        ({**PASSES, "release_id": 7}, "the answer is not one of a treewarden service"),
         ((404, {"detail": "request: not found"}), "answered 404"),
     ],
 )
@@ -237,10 +237,10 @@ def test_who_gives_up_says_what_was_waited_for_and_how_to_go_on():
 
 
 def test_nothing_is_asked_about_nothing():
-    with pytest.raises(RemoteError, match="name the file"):
+    with pytest.raises(RemoteError, match="give the file that you publish"):
         ask(RemoteRequest("https://x.example", TOKEN), 0)
 
 
 def test_a_token_with_a_line_break_is_refused():
-    with a_service(PASSES) as (server, _), pytest.raises(RemoteError, match="is no token"):
+    with a_service(PASSES) as (server, _), pytest.raises(RemoteError, match="not a token"):
         ask(RemoteRequest(server, "a\nb", RELEASE), 0)

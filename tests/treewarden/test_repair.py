@@ -317,8 +317,8 @@ def test_a_format_that_is_only_read_is_an_error_that_says_what_to_do(files):
     asked = ["--policy", files.policy("harsh"), "-o", target]
     outcome = files.run("repair", *asked, sensitive=False)
     assert outcome.exit_code == 4
-    assert "is only read here" in outcome.stderr
-    assert "say --to pmml to have the tree alone" in outcome.stderr
+    assert "cannot write" in outcome.stderr
+    assert "add --to pmml to write only the tree" in outcome.stderr
     assert files.run("repair", *asked, "--to", "pmml", sensitive=False).exit_code == 0
     assert read_tree(target).format == "pmml"
 

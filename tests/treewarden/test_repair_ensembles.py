@@ -292,8 +292,8 @@ def test_an_ensemble_in_a_format_that_is_only_read_says_what_can_be_done(tmp_pat
     case = shrunk(tmp_path, "catboost.json")
     outcome = case.run("repair", case.model, "-o", case.fixed)
     assert outcome.exit_code == 4
-    assert "catboost_json is only read here" in outcome.stderr
-    assert "say --to pmml to have the trees alone" in outcome.stderr
+    assert "treewarden reads catboost_json files but cannot write them" in outcome.stderr
+    assert "add --to pmml to write only the trees" in outcome.stderr
     assert case.run("repair", case.model, "-o", case.fixed, "--to", "pmml").exit_code == 0
     assert read_model(case.fixed).format == "pmml"
 

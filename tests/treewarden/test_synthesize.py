@@ -89,7 +89,7 @@ def test_wrong_wishes_are_named_and_nothing_is_written(model, tmp_path, argument
 
 def test_a_file_of_another_kind_is_refused(model, tmp_path):
     result = run(model, "--rows", 5, "-o", tmp_path / "out.xlsx")
-    assert "neither .csv nor .parquet" in result.output
+    assert "must be .csv or .parquet" in result.output
     assert result.exit_code == 4
 
 

@@ -46,38 +46,42 @@ def audit(
     cluster_required: bool = False,
     **options: Unpack[Options],
 ) -> Result:
-    """Audit a model that is about to be published, and judge it by a policy; what ``treewarden audit`` does.
+    """Audit a model before it is published, and judge it by a policy: the same as ``treewarden audit``.
 
     Args:
         model: The path of a model file, its bytes, or a fitted estimator.
-        data: What the model was trained on: the path of a table in any form that is read, a pandas or polars DataFrame,
-            an Arrow table, anything else with the Arrow interface, or a pair ``(X, y)``. None: there is no table, and
-            only what the file alone says is judged.
-        sensitive: The column that the model predicts. Of a pair it is what y is called, and may be left out.
-        qi: The columns that the adversary knows of everyone; by default the model's features.
-        policy: A pack that ships, by name; the path of a TOML file; or what such a file says, as a mapping.
-        knowledge: All that the adversary knows: the path of a TOML file, or what such a file says, as a mapping.
+        data: The training table: a path (CSV, Parquet, Excel, ...), a pandas or polars DataFrame, an Arrow table, or a
+            pair ``(X, y)``. With None, only the file itself is judged.
+        sensitive: The column that the model predicts, whose values are to stay private. Default: the target that the
+            model names. With a pair ``(X, y)`` it is the name of y.
+        qi: The quasi-identifiers: columns that an adversary knows about everyone. Default: the model's features.
+        policy: The name of a built-in policy, the path of a TOML file, or its content as a mapping.
+        knowledge: Everything that the adversary knows: the path of a TOML file, or its content as a mapping.
         fail_on: Checks of this severity or higher are required: "error", "warning" or "note".
-        waivers: The path of a TOML file that says what is accepted, by whom and until when.
-        baseline: The path of a file from ``treewarden audit --write-baseline``: what it knows and is no worse does not
-            count.
-        earlier: What was published before, of the same people or of some of them, in that order: models, or pairs of a
-            model and its own table.
-        id: The column that says who is who: in several tables, or in several records of one table (checks of
-            contributors count each once). Without it nothing of several tables passes; what the releases of one table
-            prove holds, and may fail.
-        worlds_budget: Seconds for reasoning over whole records; what that does not prove is undetermined.
-        jobs: Processes for the estimate and for questions about whole records (all cores); any number gives the same
-            result.
-        solver: The door to IPOPT.
-        progress: Who hears of what takes long: nobody, True for standard error, or a function of one text.
-        cluster: The address of a Dask or Ray cluster to spread the work over; the result is the same.
-        cluster_required: Whether to raise where it is not there; else this machine takes over, and ``progress`` hears
-            of it.
-        options: Further flags of ``treewarden audit``, by name.
+        waivers: The path of a TOML file with accepted exceptions: by whom, and until when.
+        baseline: The path of a file from ``treewarden audit --write-baseline``. Findings that it lists, and that are no
+            worse, do not count.
+        earlier: Models of the same people that were published before, in order: models, or pairs of a model and its
+            own table.
+        id: The column that identifies a person, in several tables or in several records of one table. Without it, an
+            audit of several tables never passes.
+        worlds_budget: Seconds to search for proofs. What is not proved or refuted by then is not decided.
+        jobs: Number of processes. Default: all cores. The result does not depend on it.
+        solver: The solver interface: "auto", "casadi" or "cyipopt".
+        progress: None for no messages, True for messages on standard error, or a function that takes one text.
+        cluster: The address of a Dask or Ray cluster that shares the work. The result does not depend on it.
+        cluster_required: Whether to raise an error if the cluster does not answer, instead of working on this machine.
+        options: Further options of ``treewarden audit``, by name, for example ``leaf="labels"``.
+
+    Returns:
+        The result: ``result.verdict``, ``result.findings``, ``result.save("audit.html")``.
 
     Raises:
-        TreewardenError: an argument cannot be, something cannot be read or does not fit, or no audit is possible.
+        TreewardenError: an argument is not valid, a file cannot be read, or model and table do not belong together.
+
+    Example:
+        >>> result = tw.audit("tree.pmml", "table.csv", sensitive="diagnosis", policy="strict")
+        >>> result.raise_for_verdict()
     """
     clock, step = CommandClock(), step_of(progress)
     more = {"worlds_budget": worlds_budget, "jobs": jobs, "solver": solver, **options}

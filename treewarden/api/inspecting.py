@@ -35,19 +35,19 @@ _LEAK = {
 
 
 class Inspection:
-    """What a model publishes, as ``treewarden inspect`` says it; a notebook shows a card."""
+    """The content of a model, as ``treewarden inspect`` shows it. A notebook shows it as a card."""
 
     def __init__(self, name: str, said: dict[str, Any]) -> None:
         self._name = name
         self._said = said
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what ``treewarden inspect --leaves --format jsonl`` says of the same, but for the file's path."""
+        """Return the output of ``treewarden inspect --leaves --format jsonl`` as plain values, without the path."""
         return dict(self._said)
 
     @cached_property
     def trees(self) -> pd.DataFrame:
-        """One row per tree, at most a thousand."""
+        """One row per tree, at most 1,000."""
         whole = {
             **{name: self._said[name] for name in ("nodes", "leaves", "depth")},
             "tree": 1,
@@ -58,7 +58,7 @@ class Inspection:
 
     @cached_property
     def leaves(self) -> pd.DataFrame:
-        """One row per leaf, at most ten thousand: its region, what it says, its records where these are told."""
+        """One row per leaf, at most 10,000: its region, its prediction, and its number of records if published."""
         return frame_of(
             (
                 {**each, "says": None if each["says"] is None else str(each["says"])}
@@ -69,7 +69,7 @@ class Inspection:
 
     @cached_property
     def leaks(self) -> pd.DataFrame:
-        """One row for each thing that the file gives away beside its trees."""
+        """One row per finding in the file outside its trees."""
         return frame_of(self._said["leaks"], _LEAK)
 
     def __repr__(self) -> str:
@@ -83,10 +83,16 @@ class Inspection:
 
 
 def inspect(model: object) -> Inspection:
-    """Say what a model publishes: the path of a file, the bytes of one, or a fitted estimator.
+    """Show what a model contains and publishes: the same as ``treewarden inspect``. No table is needed.
+
+    Args:
+        model: The path of a model file, its bytes, or a fitted estimator.
 
     Raises:
-        TreeFormatError: it is no model that is understood.
+        TreeFormatError: the model cannot be read.
+
+    Example:
+        >>> tw.inspect("tree.pmml").leaks
     """
     read = model_input(model)
     return Inspection(model_name(read), said_of(read, leaves=True))

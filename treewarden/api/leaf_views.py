@@ -114,9 +114,9 @@ def draw_leaves(leaves: pd.DataFrame, axes: Axes | None = None) -> Axes:
                 leaves["records"][there], down[there], c=colour, marker=mark, label=label, alpha=0.8
             )
     axes.set_xscale("log")
-    axes.set_xlabel("people in the leaf (logarithmic)")
+    axes.set_xlabel("people in the leaf (logarithmic scale)")
     axes.set_ylabel(
-        "share of the commonest value, in %" if has_shares else "leaves, smallest first"
+        "share of the most common value, in %" if has_shares else "leaves, smallest first"
     )
     axes.set_title("Leaves of the model")
     if len(leaves):
@@ -148,7 +148,7 @@ def draw_curve(curve: Curve | None, axes: Axes | None = None) -> Axes:
     is_loss = curve is not None and not curve.is_percent
     unit = "below 0" if is_loss else "in %"
     axes.set_xlabel(f"utility: {measured}, {unit}" if measured else "utility")
-    axes.set_ylabel("weakest check met to, in %")
+    axes.set_ylabel("margin of the tightest check, in %")
     axes.set_title("Utility against privacy")
     if points:
         axes.legend(loc="best")

@@ -42,7 +42,7 @@ def step_of(progress: Listener) -> Step:
     if progress is True:
         return ProgressPrinter().step
     if not callable(progress):
-        problem = f"True or a function of one text is needed, not {type(progress).__name__}"
+        problem = f"give True or a function that takes one text, not {type(progress).__name__}"
         raise ArgumentError("progress", problem)
     tell = progress
 

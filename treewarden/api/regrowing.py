@@ -101,7 +101,7 @@ def regrow(
     """
     begun = time.monotonic()
     half, end = begun + seconds / 2, begun + seconds
-    with step("growing the model anew under other settings"):
+    with step("training the model again with other settings"):
         fitted = (*_under_policy(estimator, training, request, grow=grow),)
         fitted += tuple(_fitted(estimator, training, request, begun + seconds / 4))
         # What is grown under the policy comes first, as it is the likeliest to pass.
@@ -125,7 +125,7 @@ def regrow(
     def passes(place: int) -> bool:
         regrown, subject = waiting[place]
         if place not in tried and (not tried or time.monotonic() <= end):
-            with step(f"auditing the model grown with {regrown.name}"):
+            with step(f"auditing the model trained with {regrown.name}"):
                 tried[place] = _audited(regrown, subject)
         return place in tried and tried[place].verdict is Verdict.PASS
 
@@ -315,7 +315,8 @@ def _broken(subject: AuditInputs) -> str:
     decision = judge(subject.glance(subject.file), subject.pack)
     broken = (finding for finding in decision.failing if finding.verdict is Verdict.FAIL)
     return next(
-        (f"clause {finding.clause!r} breaks without any estimate" for finding in broken), ""
+        (f"the check {finding.clause!r} fails already without any inference" for finding in broken),
+        "",
     )
 
 
@@ -466,7 +467,7 @@ def _cut_back(
         file = opened(model_input(found, training.table, request.options))
         if _is_same(file, repaired.file):
             return Offer(found, applied.audit, applied.decision)
-        with step("auditing the estimator cut back"):
+        with step("auditing the pruned estimator"):
             done = audit_file(replace(request, model=file))
     except TreewardenError:
         return None
@@ -486,7 +487,7 @@ def _published(file: OpenedFile, request: Request, step: Step) -> bytes | None:
     """Return the file of an estimator, if it passes as whoever gets it reads it."""
     try:
         data = saved(file)
-        with step("auditing the file of the model grown anew"):
+        with step("auditing the file of the model trained again"):
             done = audit_file(replace(request, model=ModelBytes(data, model_name(file))))
     except TreewardenError:
         return None

@@ -83,33 +83,33 @@ class Repair:
 
     @property
     def is_needed(self) -> bool:
-        """Whether the model does not pass as it is."""
+        """Whether the unchanged model fails."""
         return self._repaired.repair.is_needed
 
     @property
     def is_found(self) -> bool:
-        """Whether something passes that is not the original, so that there is a file to publish."""
+        """Whether a changed model passes, so that there is a file to publish."""
         return self.model_bytes is not None
 
     @property
     def message(self) -> str:
-        """What came of it, in words."""
+        """The outcome in one sentence."""
         said = self._repaired.repair.message
         if self.suggestion is None:
             return said if self.is_found or not self.is_needed else f"{said} {NOTHING_USEFUL}"
         grown = self._offer.tried[-1]
         too = " too" if self._repaired.file is not None else ""
-        return f"{said} Grown anew with {grown.name}, the model passes{too}."
+        return f"{said} Trained again with {grown.name}, the model passes{too}."
 
     @cached_property
     def original(self) -> Result:
-        """The audit of the model as it was given."""
+        """The audit of the unchanged model."""
         repair_search = self._repaired.repair
         return self._result(repair_search.audit, repair_search.decision)
 
     @cached_property
     def result(self) -> Result:
-        """The audit of the repaired model; of the original where nothing passes or nothing is needed."""
+        """The audit of the repaired model, or of the original if there is none."""
         best = self._repaired.repair.applied
         if best is not None and best.audit is not None and best.decision is not None:
             return self._result(best.audit, best.decision)
@@ -139,7 +139,7 @@ class Repair:
 
     @property
     def model_bytes(self) -> bytes | None:
-        """The file to publish, audited as its receiver reads it; None where nothing passes or nothing is needed."""
+        """The file to publish, audited as its receiver reads it, or None if there is none."""
         return self._offer.file or self._repaired.file
 
     @property
@@ -262,7 +262,9 @@ def repair(
     grow: bool = False,
     **options: Unpack[Options],
 ) -> Repair:
-    """Change a model that fails as little as the policy allows; what ``treewarden repair`` does.
+    """Find the smallest change that makes a failing model pass: the same as ``treewarden repair``.
+
+    The search ends at ``time_limit``, or at Ctrl-C, with the best change so far. After Ctrl-C there is no file.
 
     Args:
         model: As for ``audit``.
@@ -272,33 +274,38 @@ def repair(
         policy: As for ``audit``.
         knowledge: As for ``audit``.
         fail_on: As for ``audit``.
-        worlds_budget: As for ``audit``; for each change that is tried.
+        worlds_budget: As for ``audit``, for each change that is tried.
         jobs: As for ``audit``.
         solver: As for ``audit``.
         progress: As for ``audit``.
         cluster: As for ``audit``.
         cluster_required: As for ``audit``.
-        to: The format of the repaired model; by default the one that it came in, PMML where it came in none.
-        apply: The name of a change among ``attempts`` that is taken instead of the cheapest one that passes.
-        every: Whether to audit changes too that cost more than one that passes, as ``--list`` does.
-        holdout: Records that the model was not grown on, as ``data``: what its loss is measured on.
-        taxonomies: The paths of hierarchies of values to merge by.
-        bands: The widths of bands, in records, that numbers are given in before they are withheld.
-        regrow_seconds: How long settings are looked for that grow a scikit-learn model which passes, where its nodes
-            cannot be pruned to one; 0 for not at all.
-        utility: By what changes and models that are grown anew are compared, cross-validated: "accuracy", "auc" or
+        to: The format of the repaired model: "pmml" or "treewarden_json". Default: the format of the model.
+        apply: The name of a change among ``attempts``, to be made instead of the cheapest one that passes.
+        every: Whether to audit also changes that cost more than one that passes, as ``--list`` does.
+        holdout: Records that the model was not trained on, in the same forms as ``data``. The loss is measured on them.
+        taxonomies: The paths of value hierarchies to merge values by.
+        bands: Widths of bands, in records. Counts are rounded to bands before they are withheld.
+        regrow_seconds: Seconds to search for settings that train a scikit-learn model which passes, if no pruned model
+            does. 0 turns this off.
+        utility: The cross-validated score by which changes and such models are compared: "accuracy", "auc" or
             "log-loss".
-        grow: Whether to grow a tree under the policy too (``treewarden.learn``), from a scikit-learn tree or pipeline.
-        options: Further flags of ``treewarden audit``, by name; ``time_limit`` holds for all of it.
+        grow: Whether to train a tree under the policy too (``treewarden.learn``); for scikit-learn trees and pipelines.
+        options: Further options of ``treewarden audit``, by name. ``time_limit``, in seconds, is for the whole repair.
 
-    At the time limit, or a keyboard interrupt, the search ends with what it has; after an interrupt there is no file.
+    Returns:
+        The repair: ``repair.is_found``, ``repair.message``, ``repair.save_model("tree-repaired.pmml")``.
 
     Raises:
-        TreewardenError: an argument cannot be, something cannot be read or does not fit, or no audit is possible.
+        TreewardenError: an argument is not valid, a file cannot be read, or model and table do not belong together.
+
+    Example:
+        >>> repair = tw.repair("tree.pmml", "table.csv", sensitive="diagnosis")
+        >>> repair.save_model("tree-repaired.pmml")
     """
     clock, step = CommandClock(), step_of(progress)
     if to is not None and to not in MODELS:
-        raise ArgumentError("to", f"{to!r}: one of {', '.join(MODELS)} is needed")
+        raise ArgumentError("to", f"unknown format {to!r}; use one of {', '.join(MODELS)}")
     widths, measure = _checked_widths(bands), checked_utility(utility)
     more = {"worlds_budget": worlds_budget, "jobs": jobs, "solver": solver, **options}
     request = request_of(
@@ -331,7 +338,7 @@ def _checked_widths(bands: Iterable[int]) -> tuple[int, ...]:
     """
     widths = tuple(sorted(set(bands)))
     if any(type(width) is not int or width < 2 for width in widths):
-        raise ArgumentError("bands", f"{widths!r}: whole numbers of 2 or more are needed")
+        raise ArgumentError("bands", f"{widths!r}: give whole numbers of 2 or more")
     return widths
 
 
@@ -433,9 +440,11 @@ def _target(model: ModelInput) -> str | None:
 def _named(attempts: Sequence[RepairAttempt], name: str) -> RepairAttempt:
     repair_attempts = {attempt.name: attempt for attempt in attempts}
     if name not in repair_attempts:
-        have = ", ".join(repair_attempts) or "none, as nothing could be tried"
-        raise ArgumentError("apply", f"no change is called {name!r}; have {have}")
+        have = ", ".join(repair_attempts) or "none, because no change could be tried"
+        raise ArgumentError("apply", f"no change is called {name!r}; use {have}")
     if repair_attempts[name].verdict is not Answer.PASS:
         verdict = repair_attempts[name].verdict.name
-        raise ArgumentError("apply", f"{name} does not pass ({verdict}); attempts shows what does")
+        raise ArgumentError(
+            "apply", f"{name} does not pass ({verdict}); see .attempts for the changes that pass"
+        )
     return repair_attempts[name]

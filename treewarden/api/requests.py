@@ -86,13 +86,15 @@ def request_of(
     options = _options({"sensitive": target, "qi": _names(qi), **more})
     said = [name for name in KNOWLEDGE if name in more]
     if knowledge is not None and said:
-        raise ArgumentError("knowledge", f"says it all; leave out {', '.join(said)}")
+        raise ArgumentError(
+            "knowledge", f"already contains these settings; leave out {', '.join(said)}"
+        )
     conflict = find_conflict(options)
     if conflict is not None:
         raise ArgumentError(conflict.name, conflict.problem)
     file = model_input(model, table, options)
     if fail_on not in SEVERITIES:
-        problem = f"{fail_on!r}: one of {', '.join(reversed(SEVERITIES))} is needed"
+        problem = f"unknown severity {fail_on!r}; use one of {', '.join(reversed(SEVERITIES))}"
         raise ArgumentError("fail_on", problem)
     return Request(
         file,
@@ -122,7 +124,9 @@ def earlier_of(
             "earlier", "give a list of models, or of pairs of a model and its table"
         )
     if request.data is None:
-        raise ArgumentError("earlier", "several models are audited with their tables; give data")
+        raise ArgumentError(
+            "earlier", "several models can be audited only with their tables; give data"
+        )
     earlier_audits = []
     tables: list[tuple[object, TableInput]] = [(own_data, request.data)]
     for each in given:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class Result:
-    """An audit and its verdict; in a notebook it shows itself as a card with the full report.
+    """An audit and its verdict. A notebook shows it as a card with the full report.
 
     What each kind of published information adds is worked out when a report is first asked for.
     """
@@ -62,17 +62,17 @@ class Result:
 
     @property
     def passed(self) -> bool:
-        """Whether every clause of the policy holds; never true of what could not be decided."""
+        """Whether the verdict is PASS. False also if a required check could not be decided."""
         return self.verdict is Verdict.PASS
 
     @cached_property
     def findings(self) -> pd.DataFrame:
-        """What came of each clause of the policy, one row each."""
+        """One row per check of the policy: verdict, value and limit."""
         return findings_frame(self._brief.findings)
 
     @cached_property
     def readings(self) -> pd.DataFrame:
-        """What each measure read, one row each, ``low`` to ``high``."""
+        """One row per metric: its value, from ``low`` to ``high``."""
         return readings_frame(self._brief.readings)
 
     @cached_property
@@ -89,7 +89,7 @@ class Result:
         return draw_leaves(self.leaves, ax)
 
     def compare(self, result: Result) -> pd.DataFrame:
-        """Return one row per clause of this audit or another: verdict, value and limit in both, and what changed.
+        """Return one row per check of this audit or another: verdict, value and limit in both, and the change.
 
         Raises:
             ArgumentError: it is no result of an audit.
@@ -102,11 +102,11 @@ class Result:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What the reader of the result should know about the audit as a whole."""
+        """Warnings about the audit as a whole."""
         return tuple(map(with_keywords, self._brief.warnings))
 
     def posterior(self) -> pd.DataFrame:
-        """Return what the adversary believes of each profile, one row per profile and class.
+        """Return the inferred probabilities: one row per group and class.
 
         Columns: the quasi-identifiers, ``records``, ``class``, ``probability``, ``low``, ``high``, ``decided``,
         ``certain`` and ``proved_value``; first of all ``adversary``, where some were asked about who know some columns
@@ -153,7 +153,7 @@ class Result:
         return save_trees(self._audit.full.evidence.model, path, self._inputs)
 
     def raise_for_verdict(self) -> None:
-        """Do nothing where the model passes.
+        """Raise an error if the model does not pass.
 
         Raises:
             FailedError: a clause of the policy does not hold.

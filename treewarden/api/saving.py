@@ -52,10 +52,10 @@ def form_of(file: Path) -> str:
     forms = [form for form, said in fitting.items() if len(said) == longest]
     if not forms:
         known = ", ".join(f".{said}" for said in dict.fromkeys(suffixes.values()))
-        raise OutputError(str(file), f"its suffix is that of no report; use {known}")
+        raise OutputError(str(file), f"the suffix is not that of a report format; use {known}")
     named = [form for form in forms if form == suffixes[form]] or forms
     if len(named) > 1:
-        problem = f"its suffix fits {', '.join(named)}; choose one with form="
+        problem = f"the suffix fits {', '.join(named)}; choose one with form="
         raise OutputError(str(file), problem)
     return named[0]
 
@@ -71,7 +71,7 @@ def save_trees(model: Model, path: str | os.PathLike[str], inputs: Iterable[Path
     forms = {suffix: form for suffix, form in SUFFIXES.items() if form in MODELS}
     form = forms.get(file.suffix.lower())
     if form is None:
-        problem = f"its suffix is that of no model format; use {', '.join(forms)}"
+        problem = f"the suffix is not that of a model format; use {', '.join(forms)}"
         raise OutputError(str(file), problem)
     return save_bytes(converted(model, form), file, inputs)
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 Settings = Mapping[str, Any]
 Scorer = Callable[[Any, Any, Any], float]
-NO_SPLIT = "has no split, so that it predicts the same of everybody"
+NO_SPLIT = "has no split, so it predicts the same for everybody"
 _CANDIDATE = {
     "settings": pa.string(),
     "score": pa.float64(),
@@ -38,7 +38,7 @@ _CANDIDATE = {
 
 @dataclass(frozen=True)
 class SearchedSettings:
-    """One combination of settings: its cross-validated score, and what came of the audit of its refit, if any."""
+    """One combination of settings: its cross-validated score, and the verdict if it was audited."""
 
     settings: Settings
     score: float
@@ -49,9 +49,9 @@ class SearchedSettings:
 
 @dataclass(frozen=True)
 class Search:
-    """What a search found: the estimator that passes, fitted on all records, and its audit; None where none passes.
+    """The outcome of a search: the estimator that passes, fitted on all records, and its audit, or None.
 
-    ``tried`` are all combinations, those with the highest score first; below the one that passes none was audited.
+    ``tried`` has all combinations, the highest score first. Combinations below the one that passes are not audited.
     """
 
     estimator: Any
@@ -66,12 +66,12 @@ class Search:
 
     @property
     def score(self) -> float | None:
-        """The cross-validated score of the settings that pass; None where none do."""
+        """The cross-validated score of the settings that pass, or None."""
         return next((one.score for one in self.tried if one.verdict == "PASS"), None)
 
     @property
     def candidates(self) -> pd.DataFrame:
-        """One row per combination, the highest score first; the verdict is "" where none was needed."""
+        """One row per combination, the highest score first. The verdict is "" if it was not audited."""
         rows = [
             {
                 "settings": json.dumps(dict(one.settings), default=str),
@@ -85,14 +85,16 @@ class Search:
         return frame_of(rows, _CANDIDATE)
 
     def raise_for_verdict(self) -> None:
-        """Do nothing where some settings pass.
+        """Raise an error if no combination of settings passes.
 
         Raises:
-            FailedError: none does.
+            FailedError: none passes.
         """
         if not self.is_found:
             problem = f"none of {len(self.tried)} combinations of settings passes"
-            raise FailedError("search", f"{problem}; add larger leaves or less depth to the grid")
+            raise FailedError(
+                "search", f"{problem}; add larger leaves or smaller depths to the grid"
+            )
 
 
 def search(
@@ -108,25 +110,32 @@ def search(
     progress: Listener = None,
     **options: Unpack[Options],
 ) -> Search:
-    """Find the settings with the highest cross-validated score whose refit on all records passes a policy.
+    """Find the settings with the highest cross-validated score whose model passes a policy.
+
+    Each combination is scored by cross-validation. Then, from the highest score down, it is fitted on all records and
+    audited on them, until one passes. A tree without a split never counts.
 
     Args:
-        estimator: Of scikit-learn, or in its manner; it is cloned, never fitted itself.
-        grid: As for ``GridSearchCV``: names of settings with the values to try, or a list of such.
+        estimator: A scikit-learn estimator, or one with the same interface. It is cloned, and never fitted itself.
+        grid: As for ``GridSearchCV``: names of settings with the values to try, or a list of such mappings.
         X: The records to train on, as a data frame or an array.
-        y: What is predicted of each.
+        y: The target of each record.
         policy: As for ``audit``.
-        sensitive: What y is called, where it has no name.
+        sensitive: The name of y, if it has none.
         scoring: As for ``GridSearchCV``.
         cv: As for ``GridSearchCV``.
         progress: As for ``audit``.
         options: Further options of ``audit``, by name.
 
-    Each combination is scored by cross-validation. Then, from the highest score down, it is fitted on all records and
-    audited on these, until one passes: what would be published is what is judged. A tree without a split never counts.
+    Returns:
+        The search: ``search.is_found``, ``search.tried``, and the fitted estimator that passes.
 
     Raises:
-        TreewardenError: an argument cannot be, or no audit is possible.
+        TreewardenError: an argument is not valid, or no audit is possible.
+
+    Example:
+        >>> found = tw.search(DecisionTreeClassifier(), {"min_samples_leaf": [5, 20, 50]}, X, y)
+        >>> found.raise_for_verdict()
     """
     clone, say = _scikit("base").clone, say_of(progress)
     combinations = list(_scikit("model_selection").ParameterGrid(grid))
@@ -143,7 +152,7 @@ def search(
     best: tuple[Any, Result, Settings] | None = None
     for settings, score in ranked:
         if best is not None or np.isnan(score):
-            problem = "cannot be fitted, or scored, in some fold" if np.isnan(score) else ""
+            problem = "cannot be fitted or scored in at least one fold" if np.isnan(score) else ""
             tried.append(SearchedSettings(settings, score, problem=problem))
             continue
         say(f"auditing the refit with {dict(settings)}")

@@ -27,7 +27,9 @@ def checked_utility(utility: str) -> Utility:
     for name in UTILITIES:
         if name == utility:
             return name
-    raise ArgumentError("utility", f"{utility!r}: one of {', '.join(UTILITIES)} is needed")
+    raise ArgumentError(
+        "utility", f"unknown utility {utility!r}; use one of {', '.join(UTILITIES)}"
+    )
 
 
 def cross_validated(estimator: Any, training: Training, utility: Utility) -> float:  # noqa: ANN401  # of a library that is no dependency

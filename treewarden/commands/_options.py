@@ -209,7 +209,9 @@ def _earlier(given: dict[str, Any]) -> tuple[Earlier, ...]:
     if given["key"] is not None and not tables:
         raise click.UsageError("--id names a column of the table; give it with --data")
     if before and not tables:
-        raise click.UsageError("several models are audited with their tables; add --data TABLE")
+        raise click.UsageError(
+            "several models can be audited only with their tables; add --data TABLE"
+        )
     given["data"] = tables[-1] if tables else None
     return tuple(
         Earlier(model, table) for model, table in zip(before, tables * len(before), strict=False)

@@ -413,10 +413,15 @@ def _check_without_table(request: Request, knowledge: Knowledge) -> None:
         KnowledgeError: something is.
     """
     if knowledge.adversaries or knowledge.secret is not None:
-        problem = "who knows some columns only needs a table; give it with --data, or leave adversaries out"
+        problem = (
+            "an adversary who knows only some columns can be judged only with the table; add --data "
+            "TABLE, or leave out the adversaries"
+        )
         raise KnowledgeError(_said_in(request), problem)
     if knowledge.facts:
-        problem = "fact: facts are of people, and need their table; give it with --data, or leave facts out"
+        problem = (
+            "fact: facts are about people of the table; add --data TABLE, or leave out the facts"
+        )
         raise KnowledgeError(_said_in(request), problem)
 
 
@@ -444,8 +449,9 @@ def _check_outputs(model: Model) -> None:
     outputs = outputs_of(model)
     if outputs > 1:
         problem = (
-            f"predicts {outputs:,} targets; treewarden audits a model of one: train one model for each, and audit them "
-            "all before any is published"
+            f"predicts {outputs:,} targets, and treewarden audits models with one; train one "
+            "model for each target, and "
+            "audit them all before you publish any"
         )
         raise TreeFormatError(model.source, problem)
 

@@ -71,7 +71,10 @@ def known_meanings(
         known = list(table.columns)
         lacking = [each.name for each in dictionary.columns if not alike(known, [each.name])]
         if lacking:
-            problem = f"{ABOUT_DICTIONARY}: {dictionary.name} describes what the table lacks: {listed(lacking)}"
+            problem = (
+                f"{ABOUT_DICTIONARY}: {dictionary.name} describes columns or values that the table "
+                f"does not have: {listed(lacking)}"
+            )
             warnings.append(f"{problem}; correct the names, or leave them out")
     if len(columns) > MOST_COLUMNS:
         more = len(columns) - MOST_COLUMNS

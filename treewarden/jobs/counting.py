@@ -38,10 +38,11 @@ def source_of(
     has_order = isinstance(model, Ensemble) and knowledge.row_order is RowOrder.KNOWN
     if isinstance(data, TableAddress) or has_no_records(data):
         if has_order:
-            problem = "a folder, a pattern or a database is counted, and what an ensemble drew may be repeated in order"
-            what = (
-                "say --row-order unknown where nobody knows that of the records, or give one file"
+            problem = (
+                "a folder, a pattern or a database has no known order of records, and this "
+                "ensemble's sample depends on it"
             )
+            what = "give one file, or add --row-order unknown if no adversary knows the order"
             raise TableError(data.name, f"{problem}; {what}")
         return open_source(data)
     return None if has_order or not is_large(data) else open_source(data)

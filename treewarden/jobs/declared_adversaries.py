@@ -52,15 +52,18 @@ def people_and_adversaries(
     declared, secret_column = list(knowledge.adversaries), knowledge.secret
     if not declared and secret_column is None:
         if options.target_known:
-            raise KnowledgeError(where, "--target-known needs another --secret than the target")
+            raise KnowledgeError(
+                where, "--target-known needs a --secret that is not the target; add --secret COLUMN"
+            )
         return people, AdversaryRequest()
     target = options.sensitive or model.target
     columns = _columns(table, model, people, target)
     if is_preset(options) and options.knows and options.knows[0] in columns:
         word = options.knows[0]
         problem = (
-            f"{word!r} is a column of the table, and a word for others; declare him in a file: "
-            f'knows = "{word}" is the word, knows = ["{word}"] the column'
+            f"{word!r} is a column of the table and also the name of a preset; declare the "
+            "adversary in a file (--adversary): "
+            f'knows = "{word}" is the preset, knows = ["{word}"] the column'
         )
         raise KnowledgeError("knows", problem)
     secret = (
@@ -78,7 +81,10 @@ def people_and_adversaries(
         if declared_adversary.name in (KNOWS_ALL, ELSE.name) and (
             is_feature or declared_adversary.knows != ALL
         ):
-            problem = f"{declared_adversary.name!r} is what every audit calls somebody of its own; call yours otherwise"
+            problem = (
+                f"{declared_adversary.name!r} is the name of an adversary that every audit has; "
+                "choose another name"
+            )
             raise KnowledgeError(where, f"adversary {problem}")
     if is_feature:
         declared = [ELSE, *declared]
@@ -98,8 +104,8 @@ def people_and_adversaries(
 def _no_bins(model: Model, target: str) -> str:
     """Return why no bins part what the model predicts."""
     if model.task is Task.REGRESSION:
-        return f"bins part another column than {target!r}, which the model predicts; leave them out"
-    return f"bins part numbers, and {target!r} holds categories; leave them out"
+        return f"bins divide a secret column, and {target!r} is what the model predicts; leave them out"
+    return f"bins divide numbers, and {target!r} holds categories; leave them out"
 
 
 def _other_values(model: Model, name: str) -> tuple[str, ...]:

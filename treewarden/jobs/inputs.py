@@ -86,7 +86,7 @@ def read(table: TableInput | None) -> Table:
     if table is None:
         raise TableError("data", "no table was given; give the training table")
     if isinstance(table, TableAddress) or (isinstance(table, Path) and has_no_records(table)):
-        problem = "a folder, a pattern or a database is counted, and this needs each record"
+        problem = "a folder, a pattern or a database is read as counts, and this command needs each record"
         raise TableError(table.name, f"{problem}; give one CSV, Parquet or Arrow file")
     return read_table(table) if isinstance(table, Path) else table
 

@@ -18,6 +18,8 @@ from treewarden.reports.document.plan import Expected, PlanDocument, PlannedSize
 if sys.platform != "win32":
     import resource
 
+STAGES = {"whole records": "proofs", "levels": "what each adds"}
+"""Names of stages in text, where those in JSON are other words."""
 NOT_JUDGED = "Nothing was judged: this is a plan, and no audit was performed."
 MANY_SECONDS = 60.0
 """An audit of this length is worth being kept while it runs."""
@@ -92,35 +94,38 @@ def plan_lines(plan: AuditPlan) -> Iterator[str]:
     yield ""
     rows = {
         "records": f"{sizes.records:,.0f}",
-        "profiles": f"{sizes.profiles:,}",
-        "signatures": f"{sizes.signatures:,} at most, as kinds of people that rows can tell apart",
+        "groups": f"{sizes.profiles:,}",
+        "kinds of groups": f"{sizes.signatures:,} at most",
         "trees": f"{sizes.trees:,}",
         "leaves": f"{sizes.leaves:,}",
         "classes": f"{sizes.classes:,}",
-        "rows on leaves": f"{sizes.knowledge_rows:,}",
-        "rows on splits": f"{sizes.candidates:,} at most",
+        "facts on leaves": f"{sizes.knowledge_rows:,}",
+        "facts on splits": f"{sizes.candidates:,} at most",
         "adversaries": f"{sizes.adversaries:,}",
         "releases": f"{sizes.releases:,}",
-        "whole records": "not asked"
+        "proofs": "not searched for"
         if plan.worlds_budget is None
-        else f"asked, for {plan.worlds_budget:g} s at most",
+        else f"searched for, {plan.worlds_budget:g} s at most",
     }
-    yield from (f"  {name:<16}{text}" for name, text in rows.items())
+    yield from (f"  {name:<17}{text}" for name, text in rows.items())
     yield ""
     if plan.costs is None:
-        yield f"  How long it takes cannot be told: {plan.unknown}."
+        yield f"  The time cannot be predicted: {plan.unknown}."
     else:
-        yield "Expected, within a factor of 3 as a rule, in seconds of processor time:"
+        yield "Expected processor time (usually right within a factor of 3):"
         yield ""
-        yield from (f"  {name:<16}{said:>8.1f} s" for name, said in plan.costs.stages.items())
-        yield f"  {'in all':<16}{plan.costs.seconds:>8.1f} s"
-        yield f"  {'memory':<16}{plan.costs.memory_mb:>8,.0f} MB"
+        yield from (
+            f"  {STAGES.get(name, name):<17}{said:>8.1f} s"
+            for name, said in plan.costs.stages.items()
+        )
+        yield f"  {'in all':<17}{plan.costs.seconds:>8.1f} s"
+        yield f"  {'memory':<17}{plan.costs.memory_mb:>8,.0f} MB"
         if plan.jobs > 1:
             yield ""
-            yield f"Solving is shared by {plan.jobs} processes where there is enough of it; each has memory of its own."
+            yield f"Up to {plan.jobs} processes share the solving; each needs its own memory."
     if plan.advice:
         yield ""
-        yield "What would make it cheaper:"
+        yield "To make it cheaper:"
         yield from (f"  - {each}" for each in plan.advice)
     yield ""
     yield NOT_JUDGED
@@ -138,11 +143,16 @@ def _unknown(subject: AuditInputs) -> str:
     """Return why nothing can be said of what an audit costs; "" where it can."""
     model = subject.tree
     if subject.population.is_absent:
-        return "there is no table, and what the file alone says is read at once"
+        return "without a table only the file is judged, which takes a moment"
     if subject.shared is not None:
-        return "several releases are reasoned over together, until nothing more is found or a limit is reached"
+        return (
+            "the search over several releases ends when nothing more is found or a limit is reached"
+        )
     if isinstance(model, Ensemble) or model.task is Task.REGRESSION:
-        return "leaves of many trees or of numbers are reasoned over until nothing more is found or a limit is reached"
+        return (
+            "the search over many trees, or over a model that predicts numbers, ends when nothing "
+            "more is found or a limit is reached"
+        )
     return ""
 
 
@@ -153,27 +163,28 @@ def _advice(subject: AuditInputs, found: Costs | None) -> Iterator[str]:
     worlds = seconds.get("whole records", 0.0)
     if worlds >= 1.0:
         yield (
-            f"--no-worlds leaves out whole records (about {worlds:.0f} s); what is certain is then undetermined"
+            f"--no-worlds: no search for proofs (about {worlds:.0f} s less); what is proved is then not "
+            "decided"
         )
     if worlds >= options.worlds_budget and options.worlds_budget > 1.0:
         yield (
-            f"--worlds-budget {options.worlds_budget / 2:g} halves what whole records may take; what is not decided by "
-            "then is undetermined"
+            f"--worlds-budget {options.worlds_budget / 2:g}: half the time to search for proofs; what is not proved by "
+            "then is not decided"
         )
     if options.worlds and options.worlds_all:
-        yield "without --worlds-all it ends once the policy's verdict is decided"
+        yield "leave out --worlds-all: the search for proofs ends when the verdict is certain"
     if options.qi is not None and len(subject.population.qi) > len(subject.tree.features):
         yield (
-            "without --qi only the model's own fields tell people apart, so there may be fewer profiles; who knows "
-            "more columns is then not asked about"
+            "leave out --qi: with the model's own columns there may be fewer groups; an adversary who knows "
+            "more columns is then not judged"
         )
     if options.levels and seconds.get("levels", 0.0) >= 1.0:
-        yield "--no-levels leaves out what each kind of published information adds"
+        yield "--no-levels: the report omits what each kind of published information adds"
     longest = max(seconds.get("solving", 0.0), seconds.get("adversaries", 0.0))
     if options.time_limit is None and longest >= MANY_SECONDS:
-        yield "--time-limit SECONDS ends each estimate; what is not solved by then is undetermined"
+        yield "--time-limit SECONDS: a limit for each inference; what is not solved by then is not decided"
     if found is not None and found.seconds >= MANY_SECONDS:
-        yield "--resume FOLDER keeps what is solved, so that an interrupted run can go on"
+        yield "--resume FOLDER: stores intermediate results, so that an interrupted run can continue"
 
 
 def _peak_mb() -> float:

@@ -36,7 +36,7 @@ def with_options(knowledge: Knowledge, options: AuditOptions) -> Knowledge:
     everyone = (*_by_option(options), *knowledge.adversaries)
     if len(everyone) > MOST:
         problem = (
-            f"{len(everyone)} are declared, and {MOST} are asked about at most; leave some out"
+            f"{len(everyone)} adversaries are declared, and the limit is {MOST}; leave some out"
         )
         raise KnowledgeError("adversaries", problem)
     secret = _secret_column(options, knowledge)
@@ -76,12 +76,14 @@ def _secret_column(options: AuditOptions, knowledge: Knowledge) -> SecretColumn 
     secret_column = knowledge.secret
     if options.secret is None:
         if options.bins:
-            raise KnowledgeError("bins", "they part the numbers of the secret; name that column")
+            raise KnowledgeError(
+                "bins", "they divide the numbers of the secret column; name it with --secret"
+            )
         return secret_column
     if not options.secret:
         raise KnowledgeError("secret", "a column without a name; name a column of the table")
     if secret_column is not None and secret_column.column != options.secret:
-        problem = f"it is {options.secret!r} by option and {secret_column.column!r} by file; keep one of them"
+        problem = f"it is {options.secret!r} by option and {secret_column.column!r} by file; keep one of the two"
         raise KnowledgeError("secret", problem)
     try:
         bins = (
@@ -93,7 +95,7 @@ def _secret_column(options: AuditOptions, knowledge: Knowledge) -> SecretColumn 
         )
         return SecretColumn(column=options.secret, bins=bins)
     except ValueError as error:
-        problem = "an end is no number; give the ends that part the secret's numbers"
+        problem = "not a number; give the cut points that divide the secret's numbers: --bins 30,50"
         raise KnowledgeError("bins", problem) from error
 
 

@@ -57,12 +57,16 @@ def _without(file: OpenedFile, kinds: frozenset[LeakKind]) -> tuple[bytes, Opene
     """Return a file without its leaks of some kinds, as bytes and as whoever gets them reads them."""
     model = file.model
     if not isinstance(file.opened, Strippable):
-        problem = f"the format {model.format} is only read here, so nothing can be removed from it"
-        raise OutputError(model.source, f"{problem}; 'treewarden convert' writes the trees alone")
+        problem = f"treewarden cannot write {model.format} files, so nothing can be removed"
+        instead = "write only the trees: treewarden convert MODEL NEW.pmml"
+        raise OutputError(model.source, f"{problem}; {instead}")
     data = file.opened.without(kinds)
     bare = open_model(data, model.source)
     if _trees(bare.model) != _trees(model) and _unnamed(bare.model) != _unnamed(model):
-        raise OutputError(model.source, "removing that would change its trees; nothing was removed")
+        raise OutputError(
+            model.source,
+            "removing this would change the trees, so nothing was removed; export the model again without it",
+        )
     return data, bare
 
 

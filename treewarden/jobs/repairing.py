@@ -32,11 +32,10 @@ from treewarden.ppdm_models.tree.tree import Tree
 
 # Audits changed models as files: each as it would be read by whoever gets it, several at a time.
 
-LOST = RemedyError("the audit", "three processes ended before it was done; is there enough memory?")
+LOST = RemedyError("the audit", "the process ended three times; give it more memory")
 NAMED_HERE = (
-    "a repair keeps the names in the file, and here 'columns' gives its features those of the table; save the model "
-    "with the table's names (XGBoost: booster.feature_names), or name the table's columns as in the file, and leave "
-    "'columns' out"
+    "a repair keeps the names in the file, so it cannot be combined with 'columns'; save the model with the table's "
+    "names (XGBoost: booster.feature_names), or rename the columns of the table as in the file, and leave 'columns' out"
 )
 """Why a model is not repaired whose features were renamed: what is written would be audited under other names."""
 LARGE_CELLS = 20_000
@@ -173,7 +172,7 @@ def written(subject: AuditInputs, model: Model, target: str | None) -> bytes:
         return writers()[own.format].write(model)
     raise RemedyError(
         own.source,
-        f"the format {own.format} is only read here, so no repaired model is written in it; {_instead(own)}",
+        f"treewarden reads {own.format} files but cannot write them; {_instead(own)}",
     )
 
 
@@ -186,9 +185,9 @@ def _instead(own: Model) -> str:
     """Return what to do about a format that is only read."""
     targets = [f"--to {target}" for target in reversed(writable(own))]
     if not targets:
-        return "convert cannot write it either, so train it anew with larger leaves"
+        return "no other format can hold this model either; train it again with larger leaves"
     what = "tree" if isinstance(own, Tree) else "trees"
-    return f"say {' or '.join(targets)} to have the {what} alone"
+    return f"add {' or '.join(targets)} to write only the {what}"
 
 
 WORTH_WORKERS_SECONDS = 4.0

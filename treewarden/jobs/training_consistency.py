@@ -44,9 +44,11 @@ def check_training(knowledge: Knowledge, where: str, models: Sequence[Model]) ->
 
 def _strange(name: str, every: frozenset[str], model: Model) -> str:
     if not every:
-        return f"training: {name!r} says nothing of {model.source}, which is no boosted model; leave it out"
+        return (
+            f"training: {name!r} is for boosted models, and {model.source} is not one; leave it out"
+        )
     known = listed(sorted(every))
-    return f"training: {name!r} is no setting that leaf values of {model.source} depend on; have {known}"
+    return f"training: {name!r} does not affect the leaf values of {model.source}; use {known}"
 
 
 def _in_words(fact: Fact) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 import traceback
 from collections.abc import Iterator
@@ -37,6 +38,8 @@ LONG_SECONDS = 60.0
 """An interrupted command that ran for longer says how it could have kept what was solved."""
 OF_AUDITS = frozenset({None, "audit", "gate", "repair"})
 """Commands that write all their results in one last step; None: not even the command was begun."""
+NEXT_STEP = re.compile(r"; | --[a-z]|\b(treewarden|pip install) ")
+"""What a message with something to do holds: what is behind its semicolon, an option or a command."""
 EXITS = {Verdict.PASS: PASS, Verdict.FAIL: FAIL, Verdict.UNDETERMINED: UNDETERMINED}
 MEANINGS = {
     PASS: "PASS: every required check passed",
@@ -111,10 +114,18 @@ def going_on(context: click.Context, seconds: float) -> Iterator[str]:
         yield "no intermediate results were kept; add --resume FOLDER so that the next run can be continued"
 
 
+def _help(context: click.Context, problem: str) -> str:
+    """Return the command that explains the options, where a message does not say what to do."""
+    if NEXT_STEP.search(problem):
+        return ""
+    words = ["treewarden", context.invoked_subcommand or "", "--help"]
+    return f"; for help: {' '.join(filter(None, words))}"
+
+
 def _stop(context: click.Context, problem: str, notes: tuple[str, ...] = ()) -> None:
     audits = context.invoked_subcommand in OF_AUDITS | {"demo"}
     said = "no audit was performed" if audits else "nothing was done"
-    click.echo(f"{said}: {printable(problem)}", err=True)
+    click.echo(f"{said}: {printable(problem)}{_help(context, problem)}", err=True)
     for note in notes:
         click.echo(f"note: {printable(note)}", err=True)
     raise click.exceptions.Exit(NO_AUDIT) from None

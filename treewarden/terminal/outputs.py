@@ -71,7 +71,9 @@ def write_into(folder: Path, files: Mapping[str, bytes]) -> None:
     try:
         folder.mkdir(exist_ok=True)
     except OSError as error:
-        raise OutputError(str(folder), f"cannot be made ({error.strerror})") from error
+        raise OutputError(
+            str(folder), f"cannot be created ({error.strerror}); name another folder"
+        ) from error
     write_files({folder / name: data for name, data in files.items()})
 
 

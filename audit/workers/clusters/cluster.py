@@ -69,7 +69,7 @@ def module_of(address: str) -> str:
     found = re.match(r"([a-z]+)://.", address)
     if found is None or found[1] not in ENGINES:
         problem = (
-            "is no address of a cluster; give tcp://HOST:PORT or tls://HOST:PORT for Dask, "
+            "not the address of a cluster; give tcp://HOST:PORT or tls://HOST:PORT for Dask, "
             "ray://HOST:PORT or ray://auto for Ray"
         )
         raise ClusterError("--cluster", problem)

@@ -90,7 +90,7 @@ class Dask:
             # The last is what Dask raises where its own thread does not start in ten seconds.
             self._quiet_no_more()
             or_else = ", or the certificates do not fit" if address.startswith(SECURED) else ""
-            problem = f"there is no scheduler{or_else} ({type(error).__name__})"
+            problem = f"no scheduler answers{or_else} ({type(error).__name__})"
             raise ClusterGoneError(problem) from error
         self.client.loop.asyncio_loop.set_exception_handler(_unheard)
         try:

@@ -150,7 +150,7 @@ class AtLeastK:
     def lack(self, groups: RecordGroups) -> str:
         if is_anonymous(groups.sizes, self.k).all():
             return ""
-        return f"a group holds {groups.k} records, fewer than {self.k}"
+        return f"the smallest group has {groups.k:,} of the required {self.k:,} records"
 
 
 @dataclass(frozen=True, slots=True)

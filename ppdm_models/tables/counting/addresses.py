@@ -128,7 +128,7 @@ def parts_of(path: Path) -> tuple[TableFile, ...]:
     """Return the files of a table, in the order of their names; what starts with ``.``, ``_`` or ``~$`` is none of its.
 
     Raises:
-        TableError: there are none, or their folders do not say the same columns.
+        TableError: there are none, or their folders name different columns.
     """
     name = path.name or str(path)
     if is_pattern(path):
@@ -146,7 +146,9 @@ def parts_of(path: Path) -> tuple[TableFile, ...]:
     elif path.is_dir():
         root, found = path, sorted(_inside(path))
         if not found:
-            raise TableError(name, "the folder holds no file; give one that holds CSV or Parquet")
+            raise TableError(
+                name, "the folder has no files; give a folder with CSV or Parquet files"
+            )
     else:
         return (TableFile(path, name),)
     parts = tuple(
@@ -155,12 +157,12 @@ def parts_of(path: Path) -> tuple[TableFile, ...]:
     )
     for table_file in parts:
         if list(table_file.said) != list(parts[0].said):
-            problem = f"the folders of {parts[0].name!r} and {table_file.name!r} do not say the same columns"
+            problem = (
+                f"the folders of {parts[0].name!r} and {table_file.name!r} name different columns"
+            )
             raise TableError(name, f"{problem}; give one of both")
         if not table_file.path.is_file():
-            raise TableError(
-                name, f"{table_file.name!r} is no file that can be read twice; leave it out"
-            )
+            raise TableError(name, f"{table_file.name!r} is not a regular file; leave it out")
     return parts
 
 

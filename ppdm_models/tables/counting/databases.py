@@ -98,7 +98,7 @@ def open_postgresql(address: TableAddress) -> PostgresqlTable:
             if kinds:
                 break
     if not kinds:
-        problem = f"there is no table {address.table!r} that this user may see; name its schema too"
+        problem = f"there is no table {address.table!r} that this user may see; add its schema: #SCHEMA.TABLE"
         raise TableError(address.name, problem)
     return PostgresqlTable(address, where, kinds)
 
@@ -156,9 +156,9 @@ def _quoted(table: str) -> str:
 def _why(error: Exception) -> str:
     code = getattr(error, "sqlstate", None) or ""
     said = {
-        "28": "the user or the password is refused; say them in the address, or in ~/.pgpass",
+        "28": "the user or the password is refused; give the user in the address, and the password in ~/.pgpass",
         "3D": "there is no such database; check the address",
-        "42": "the table cannot be read: it is not there, or this user may not; check the address and what is granted",
+        "42": "the table does not exist, or this user may not read it; check the address and the user's rights",
         "53": "the server has too little memory or room for it; name fewer quasi-identifiers (--qi)",
         "57": "the server stopped the query; try again, or ask its administrator",
     }
@@ -225,9 +225,7 @@ def open_duckdb(path: Path, table: str = "", dialect: Dialect | None = None) -> 
             schema, name = _chosen(path.name, _tables(opened), table)
             columns = _columns(opened, schema, name)
     except duckdb.Error as error:
-        problem = (
-            "the database cannot be opened; close what writes to it, or write it by another version"
-        )
+        problem = "the database cannot be opened; close programs that write to it, or save it with another version"
         raise TableError(path.name, problem) from error
     return DuckdbTable(path, schema, name, columns, dialect or Dialect())
 
@@ -248,12 +246,12 @@ def _columns(opened: Engine, schema: str, table: str) -> tuple[str, ...]:
 
 def _chosen(source: str, there: Sequence[tuple[str, str]], asked: str) -> tuple[str, str]:
     if not there:
-        raise TableError(source, "the database has no tables; give one that has")
+        raise TableError(source, "the database has no tables; give another database")
     names = [name if schema == "main" else f"{schema}.{name}" for schema, name in there]
     if not asked and len(there) == 1:
         return there[0]
     if not asked:
-        problem = f"the database has several tables: {listed(names)}; say which: {source}#TABLE"
+        problem = f"the database has several tables: {listed(names)}; name one: {source}#TABLE"
         raise TableError(source, problem)
     for each, name in zip(there, names, strict=True):
         if asked in (name, ".".join(each)):
@@ -343,7 +341,7 @@ def _reading(address: TableAddress) -> str:
 
 
 def _refused(address: TableAddress) -> TableError:
-    problem = "the database does not answer, has no such table, or is none that Ibis opens; check the address"
+    problem = "the database does not answer, has no such table, or cannot be opened by Ibis; check the address"
     return TableError(address.name, problem)
 
 

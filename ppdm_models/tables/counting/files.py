@@ -152,7 +152,9 @@ def count_parquet(
             raise _broken(source, parts, own, error) from error
     records = sum(pa_parquet.read_metadata(part.path).num_rows for part in parts)
     if pc.sum(found[COUNT]).as_py() != records:
-        raise TableError(source, f"not all of its {records:,} records could be read; write it anew")
+        raise TableError(
+            source, f"not all of its {records:,} records could be read; write the file again"
+        )
     return found.rename_columns([*names, COUNT, FIRST])
 
 
@@ -185,7 +187,7 @@ def _broken(
                             pass
             except (pa.ArrowException, OSError):
                 problem = (
-                    f"row group {group + 1} of {part.name!r} cannot be read; write the file anew"
+                    f"row group {group + 1} of {part.name!r} cannot be read; write the file again"
                 )
                 return TableError(source, problem)
     return unreadable(source, error)
@@ -281,7 +283,10 @@ class Files(TableSource):
         for part, table in zip(self.parts, self.tables, strict=True):
             twice = [name for name in part.said if name in table.names]
             if twice:
-                problem = f"{part.name!r} has the column {twice[0]!r}, which its folders say too; rename one"
+                problem = (
+                    f"{part.name!r} has the column {twice[0]!r}, and its folders have the same; "
+                    "rename one of them"
+                )
                 raise TableError(self.name, problem)
         for name in own:
             lacking = [

@@ -237,7 +237,7 @@ class Statistics(TableReader):
             if there < size:
                 break
         if self.rows is not None and done != self.rows:
-            problem = f"cut off after {done:,} of its {self.rows:,} records; save it anew"
+            problem = f"cut off after {done:,} of its {self.rows:,} records; save it again"
             raise TableError(self.name, problem)
 
     def _values(self, column: str, values: Sequence[Any], before: int) -> pa.Array:
@@ -337,7 +337,9 @@ def _ask_library(
 
 
 def _broken(form: StatisticsFormat, why: str = "") -> str:
-    return f"{form.kind} that cannot be read{why}; save it anew, or the table as CSV or Parquet"
+    return (
+        f"{form.kind} that cannot be read{why}; save it again, or save the table as CSV or Parquet"
+    )
 
 
 def _is_weighted(whole: Whole) -> bool:
@@ -357,6 +359,6 @@ def _check_xport(whole: Whole, name: str) -> None:
             tables += sum(block.startswith(XPORT_TABLE, at) for at in starts)
     if size % XPORT_LINE:
         problem = f"cut off: SAS's transport files are made of lines of {XPORT_LINE} bytes"
-        raise TableError(name, f"{problem}; copy it anew")
+        raise TableError(name, f"{problem}; copy it again")
     if tables > 1:
-        raise TableError(name, f"holds {tables} data sets; give a file of one")
+        raise TableError(name, f"holds {tables} data sets; save one of them as a file of its own")

@@ -28,7 +28,7 @@ ROWS = 2**13
 """So many rows are read at a time."""
 WHOLE = 2.0**53
 """Up to here a number without a fraction is written as a whole one."""
-BROKEN = "not a workbook that can be read; open and save it anew as .xlsx, or save the table as CSV or Parquet"
+BROKEN = "not a readable workbook; open it and save it again as .xlsx, or save the table as CSV or Parquet"
 
 
 @dataclass(frozen=True, slots=True)

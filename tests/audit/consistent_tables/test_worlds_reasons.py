@@ -63,5 +63,5 @@ def test_every_profile_that_is_certain_by_a_split_names_one():
 def test_a_witness_says_only_what_differs():
     told = worlds_of(system_of(*EXAMPLE, []))
     witness = next(one for one in told.witnesses if one.profile == 1)
-    assert witness.says.endswith("with one that differs in who = q3")
-    assert "trades c0 for c1" in witness.says or "trades c1 for c0" in witness.says
+    assert "and one that differs only in who = q3 has" in witness.says
+    assert "has c0 instead of c1" in witness.says or "has c1 instead of c0" in witness.says

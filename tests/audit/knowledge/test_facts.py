@@ -34,8 +34,8 @@ def people():
         ([], "record: is not there"),
         ([RECORD, "class = 1.5"], "class: the name of a class is needed"),
         ([RECORD, "class = true"], "class: the name of a class is needed"),
-        (['says = "P(yes) = 0.5"', 'class = "yes"'], "class: cannot stand beside 'says'"),
-        (['says = "P(yes) = 0.5"', RECORD], "record: cannot stand beside 'says'"),
+        (['says = "P(yes) = 0.5"', 'class = "yes"'], "class: cannot be combined with 'says'"),
+        (['says = "P(yes) = 0.5"', RECORD], "record: cannot be combined with 'says'"),
         (['say = "P(yes) = 0.5"'], "say: unknown key (did you mean 'says'?)"),
         (
             ["records = { age = 30 }", 'class = "yes"'],

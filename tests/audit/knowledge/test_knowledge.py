@@ -114,8 +114,8 @@ def test_a_statement_is_taken_apart(says, klass, conditions, ends):
     [
         ("flu is rare", "not understood"),
         ("P(flu | sex = F) = often", "'often' is not a number"),
-        ("P(flu) = 1.5", "1.5 is no share"),
-        ("P(flu | sex) = 0.5", "'sex' is no condition"),
+        ("P(flu) = 1.5", "1.5 is not a share"),
+        ("P(flu | sex) = 0.5", "'sex' is not a condition"),
     ],
 )
 def test_a_statement_that_is_not_understood_is_refused(says, message):

@@ -238,9 +238,7 @@ def test_leaves_of_a_forest_and_of_a_boosted_model_are_totals_too():
 def test_a_record_without_an_owner_is_an_error():
     table = read_table_bytes(b"place,turnover,holding\np0,1,a\np0,2,\n", "firms.csv")
     people = build_population(regression_tree([1.5]), table, sensitive="turnover")
-    with pytest.raises(
-        TableError, match="record 2: no value, so it does not say whose record this is"
-    ):
+    with pytest.raises(TableError, match="record 2: no value, so the person is unknown"):
         with_contributors(people, table, "holding")
     with pytest.raises(TableError, match="no column 'holdings'"):
         with_contributors(people, table, "holdings")

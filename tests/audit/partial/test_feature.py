@@ -180,7 +180,7 @@ def test_where_splits_on_the_secret_were_compared_it_may_be_anything_that_a_leaf
         ("s", [1000], "one value in this table"),
         ("s", [5], None),
         ("t", None, "one value in this table"),
-        ("c", [3], "bins part numbers"),
+        ("c", [3], "bins divide numbers"),
     ],
 )
 def test_a_secret_that_cannot_be_asked_is_refused(name, bins, problem):

@@ -193,7 +193,7 @@ def test_the_mean_of_one_record_is_its_value():
     assert taken.reading == Interval(1, 1)
     assert (taken.spots[0].index, taken.spots[0].note) == (
         2,
-        "one record, and the leaf says its value",
+        "one record, and the leaf shows its value",
     )
 
 
@@ -226,7 +226,7 @@ def test_a_boosted_tree_without_shrinkage_says_what_the_others_left_over():
 def test_a_boosted_tree_with_unknown_shrinkage_leaves_it_open():
     taken = exposed(boosted((-8.5, 14.8), (-7.2, 32.1)))
     assert taken.reading == Interval(0, 1)
-    assert "does not say" in taken.spots[0].note
+    assert "more than the file contains" in taken.spots[0].note
 
 
 @pytest.mark.parametrize(("value", "low"), [(0.4, 1), (-0.4, 0)])

@@ -105,7 +105,7 @@ def test_a_regression_tree_has_no_truth_to_compare():
         (
             {"age": ["20", "20", "x", "40", "50"]},
             "ill",
-            "column 'age', record 3: no number",
+            "column 'age', record 3: not a number",
         ),
         (
             {"age": ["20", "20", "inf", "40", "50"]},
@@ -116,7 +116,7 @@ def test_a_regression_tree_has_no_truth_to_compare():
         (
             {"ill": ["no", "yes", "no", "maybe", "yes"]},
             "ill",
-            "a value that the tree does not know",
+            "a value that the model does not have",
         ),
         ({"ill": ["no", "yes", "no", "", "yes"]}, "ill", "record 4: no value"),
         ({}, "sex", "'sex' is not what .* predicts; use --sensitive ill, or --secret sex"),
@@ -267,7 +267,7 @@ def test_where_two_columns_fit_labels_alike_a_tree_without_a_target_is_not_clear
     decision = judge(audit, pack)
     assert "target-named" in [finding.clause for finding in decision.failing]
     assert decision.verdict is not Verdict.PASS
-    assert any("on your word" in said for said in audit.warnings)
+    assert any("as you asked" in said for said in audit.warnings)
 
 
 def test_a_column_that_fits_worse_and_one_of_other_values_are_no_rivals():

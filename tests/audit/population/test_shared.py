@@ -81,7 +81,7 @@ def test_classes_in_another_order_are_put_in_one():
     [
         (a_table("1 north no", "9 south yes"), "id", "has another value of 'illness'"),
         (a_table("7 north yes", "8 south no"), "id", "no .id. of it is in t0.csv as well"),
-        (a_table("1 north yes", "1 south no"), "id", "holds the same for several records"),
+        (a_table("1 north yes", "1 south no"), "id", "has the same value in several records"),
         (
             a_table("1 north yes", "02 south no"),
             "id",

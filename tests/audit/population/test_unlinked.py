@@ -54,7 +54,7 @@ def test_releases_of_one_table_are_linked_beside_others():
 
 def test_columns_that_may_say_who_is_who_are_named():
     (said,) = linked(BEFORE, AFTER).warnings
-    assert said.startswith("column 'id' holds something else in every record of each table")
+    assert said.startswith("column 'id' has a different value in every record of each table")
     assert "--id id" in said
     twice = AFTER.replace("4,south", "3,south")
     assert linked(BEFORE, twice).warnings == ()

@@ -372,7 +372,7 @@ def spoiled(
     result = asked(people, releases, tables, "id", ids=names[kind])
     trial.counts[f"ids {kind}"] += 1
     if kind in ("missing", "twice"):
-        says = "no value" if kind == "missing" else "holds the same for several records"
+        says = "no value" if kind == "missing" else "has the same value in several records"
         trial.claim(isinstance(result, str) and says in result, f"ids {kind}: {result}")
         return
     is_refused = isinstance(result, str) and "write ids in the same way" in result

@@ -20,15 +20,15 @@ def refusal(data, source="model.pmml"):
     ("data", "said"),
     [
         (b"", "the file is empty"),
-        (b"hello", "not XML, and no other format of a tree that is known"),
-        (b"<tree/>", "XML, but no PMML in it"),
-        (b'{"a": 1}', "JSON, but of no tree format that is known"),
+        (b"hello", "not a model format that treewarden can read"),
+        (b"<tree/>", "XML, but not PMML"),
+        (b'{"a": 1}', "JSON, but not a model format that treewarden can read"),
         (b'{"left":' * 5000, "hostile: JSON that nests 5,000 deep, as no tree does"),
         (zip_files({"notes.txt": b"nothing"}), "a zip archive without a model that is read"),
     ],
 )
 def test_what_no_format_recognises_is_refused_with_where_to_look(data, said):
-    where = "to see what is read: treewarden list formats; how to export a model: docs/formats.md"
+    where = "for the formats: treewarden list formats; how to export a model: docs/formats.md"
     assert refusal(data) == f"model.pmml: {said}; {where}"
 
 
@@ -38,7 +38,7 @@ def test_an_absolute_path_does_not_get_into_the_message():
 
 def test_a_file_that_is_not_there_is_named(tmp_path):
     with pytest.raises(
-        TreeFormatError, match=r"^none\.pmml: No such file or directory; give the file"
+        TreeFormatError, match=r"^none\.pmml: No such file or directory; give the model file"
     ):
         read_tree(tmp_path / "none.pmml")
 
@@ -47,8 +47,8 @@ def test_a_folder_that_spark_did_not_write_is_refused_in_one_sentence(tmp_path):
     (tmp_path / "model.pmml").write_text("<PMML/>")
     with pytest.raises(
         TreeFormatError,
-        match="a folder, and none in which Spark saved a model; give the file that holds the tree, "
-        "such as 'model.pmml' in it$",
+        match="a folder, but not one that Spark wrote; give the model file, "
+        "for example 'model.pmml' in it$",
     ):
         read_tree(tmp_path)
 

@@ -64,18 +64,18 @@ ADVISED = {
     "SAS score code": b"if age < 45 then do;\n  _NODE_ = 3;\nend;\n",
 }
 NAMED = {
-    "H2O MOJO of GLM": (mojo("glm"), "there is no decision tree in it"),
-    "H2O MOJO of Deep Learning": (mojo("deeplearning"), "there is no decision tree in it"),
-    "H2O MOJO of Word2Vec": (mojo("word2vec"), "there is no decision tree in it"),
-    "H2O MOJO of K-Means": (mojo("kmeans"), "there is no decision tree in it"),
+    "H2O MOJO of GLM": (mojo("glm"), "it has no decision tree"),
+    "H2O MOJO of Deep Learning": (mojo("deeplearning"), "it has no decision tree"),
+    "H2O MOJO of Word2Vec": (mojo("word2vec"), "it has no decision tree"),
+    "H2O MOJO of K-Means": (mojo("kmeans"), "it has no decision tree"),
     "H2O MOJO of Isolation Forest": (mojo("isolationforest"), "predict no column of a table"),
     "a neural network": (
         zip_files({"config.json": b"{}", "model.weights.h5": b"", "metadata.json": b"{}"}),
-        "there is no decision tree in it",
+        "it has no decision tree",
     ),
     "a model of PyTorch": (
         zip_files({"model/data.pkl": b"", "model/version": b"3"}),
-        "there is no decision tree in it",
+        "it has no decision tree",
     ),
     "the rules of RuleFit": (b"rule,type,coef,support\nage <= 3,rule,1,0.5\n", "linear model"),
     "a PDF": (b"%PDF-1.7\n", "give the file of the model"),
@@ -140,11 +140,11 @@ def test_a_folder_of_too_many_files_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr("treewarden.ppdm_models.limits.ARCHIVE_ENTRIES", 10)
     for number in range(12):
         (tmp_path / str(number)).touch()
-    with pytest.raises(TreeFormatError, match="holds more than 10 files; give the file"):
+    with pytest.raises(TreeFormatError, match="holds more than 10 files; give the model file"):
         read_model(tmp_path)
 
 
 def test_a_folder_that_holds_itself_is_refused(tmp_path):
     (tmp_path / "loop").symlink_to(tmp_path)
-    with pytest.raises(TreeFormatError, match="a folder, and none in which Spark saved a model"):
+    with pytest.raises(TreeFormatError, match="a folder, but not one that Spark wrote"):
         read_model(tmp_path)

@@ -33,7 +33,7 @@ def index():
 INDEX = index()
 XML = [name for name in INDEX if name.endswith((".pmml", ".xml")) and not name.startswith("vespa")]
 REFUSED = {
-    "adversarial/truncated.pmml": "not XML that can be read",
+    "adversarial/truncated.pmml": "not valid XML",
     "adversarial/xxe_file.pmml": "declares the entity 'x'",
     "drools/MiningModel_SegmentId.pmml": "contradictory: the field 'temperature' is used, but not",
     "drools/MiningWithNestedRefers_300trees.pmml": "no tree in it: PMML without a tree model",

@@ -119,7 +119,7 @@ def test_a_table_that_changes_while_it_is_read_is_refused(tmp_path, monkeypatch)
 @pytest.mark.parametrize(
     ("column", "problem"),
     [
-        ("lists", "holds list.* neither numbers nor texts"),
+        ("lists", "holds list.* neither numbers nor text"),
         ("aa", "no column 'aa' .did you mean 'a'"),
     ],
 )

@@ -65,7 +65,7 @@ def test_truth_values_are_numbers_where_the_model_compares_them():
 def test_dates_are_categories_by_day():
     table = table_of_frame(pd.DataFrame({"day": pd.to_datetime(["2020-01-02", "2020-01-01"])}))
     assert table.categories("day").categories == ("2020-01-01", "2020-01-02")
-    with pytest.raises(TableError, match="column 'day' holds dates or times, which are no numbers"):
+    with pytest.raises(TableError, match="column 'day' holds dates or times, not numbers"):
         table.numbers("day")
 
 
@@ -115,12 +115,12 @@ LEVELS = pd.DataFrame([[1, 2]], columns=pd.MultiIndex.from_tuples([("a", "b"), (
         (LEVELS, "names in several levels; join them"),
         (pd.DataFrame({"a": []}), "has no records"),
         (pd.DataFrame(), "no columns"),
-        (pl.DataFrame({"a": [1]}).lazy(), r"LazyFrame is no table; collect\(\) it first"),
+        (pl.DataFrame({"a": [1]}).lazy(), r"LazyFrame is not a table; collect\(\) it first"),
         (np.arange(3), "1 dimension"),
         ({"a": [1], "b": [1, 2]}, "not equally long"),
         ({"a": 3}, "'a' is no column but one int"),
-        (None, "NoneType is no table"),
-        (7, "int is no table; give a pandas or polars DataFrame"),
+        (None, "NoneType is not a table"),
+        (7, "int is not a table; give a pandas or polars DataFrame"),
     ],
 )
 def test_what_is_no_table_is_refused(frame, message):
@@ -174,7 +174,7 @@ def test_an_array_has_the_names_that_are_given():
         ((X, X), "'y' has several columns"),
         ((X, pd.DataFrame(X)), "y has several columns"),
         ((X, X, X), "3 things at once"),
-        (([[1, 2], [3]], [0, 1]), "X is no matrix"),
+        (([[1, 2], [3]], [0, 1]), "X is not a matrix"),
         ((pd.DataFrame({"target": [1, 2, 3]}), [1, 2, 3]), "X has a column 'target' too"),
     ],
 )

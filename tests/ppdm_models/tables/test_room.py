@@ -22,5 +22,5 @@ def test_it_is_never_less_than_is_of_use(said, monkeypatch):
 @pytest.mark.parametrize("said", ["0", "-5", "much", "1e3", "9999999999"])
 def test_what_is_no_number_of_megabytes_is_refused(said, monkeypatch):
     monkeypatch.setenv(SETTING, said)
-    with pytest.raises(TableError, match="no number of megabytes"):
+    with pytest.raises(TableError, match="not a number of megabytes"):
         room_bytes()

@@ -124,7 +124,7 @@ def test_dates_are_categories_by_day_and_never_numbers(tmp_path):
 
 def test_a_column_of_lists_is_refused_where_it_is_used(tmp_path):
     pq.write_table(pa.table({"age": [[1], [2]]}), tmp_path / "t.parquet")
-    with pytest.raises(TableError, match="neither numbers nor texts"):
+    with pytest.raises(TableError, match="neither numbers nor text"):
         read_table(tmp_path / "t.parquet").categories("age")
 
 

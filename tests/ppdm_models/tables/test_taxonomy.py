@@ -103,15 +103,15 @@ def test_a_csv_that_is_no_hierarchy_is_refused_with_its_line(data, said):
     [
         ("", "t.toml: holds no hierarchy"),
         ("[city", "t.toml: not a TOML file"),
-        ("city = 3", "t.toml:1: 'city': is no hierarchy"),
-        ("[city]", "t.toml:1: 'city': is no hierarchy"),
+        ("city = 3", "t.toml:1: 'city': not a hierarchy"),
+        ("[city]", "t.toml:1: 'city': not a hierarchy"),
         ("[city]\nFrance = 'Paris'", "t.toml:2: 'city': 'France' must be a list"),
         ("[city]\nFrance = ['Paris', 3]", "t.toml:2: 'city': 'France' must be a list"),
         ("[city]\nA = ['x']\nB = ['x']", "t.toml:3: 'city': 'x' falls under 'A' and under 'B'"),
         ("[city]\nA = ['B']\nB = ['A']", "t.toml:[23]: 'city': a cycle: '[AB]' falls under itself"),
         ("[city]\nA = ['A', 'x']", "t.toml:2: 'city': a cycle: 'A' falls under itself"),
         ("[city]\nA = []", "t.toml:1: 'city': holds no values"),
-        ("[age]\ncuts = [[1, 'x']]", "t.toml:2: 'age': level 1 holds what is no number"),
+        ("[age]\ncuts = [[1, 'x']]", "t.toml:2: 'age': level 1 has an entry that is not a number"),
         (
             "[age]\ncuts = [[2, 1]]",
             "t.toml:2: 'age': the cuts of level 1 must be finite and rising",

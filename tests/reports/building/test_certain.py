@@ -77,7 +77,7 @@ def test_a_larger_budget_is_advised_only_where_time_was_lacking(proved, document
 def test_a_witness_is_shown_with_its_swap_and_its_grade(proved):
     said = shown(proved, "html")
     assert "One record of (place = p0) trades c0 for c1." in said
-    assert "training on that other table gives the same tree" in said
+    assert "training on the table gives the same tree" in said
 
 
 def test_worlds_that_were_not_run_say_so(document):

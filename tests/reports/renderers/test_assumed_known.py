@@ -18,10 +18,10 @@ FOUND = AssumedKnown(
     columns=("over70", "hiv"),
     proved=(PROVED,),
     incomplete=("1 of 2 trees does not tell",),
-    summary="assumed known, not judged: over70, hiv; follows from the sizes of leaves: hiv of 24 people",
+    summary="assumed known, not judged: over70, hiv; disclosed by the sizes of leaves: hiv of 24 people",
 )
 OF_GATES = ("text", "markdown", "html", "sarif", "github", "junit", "json")
-LINE = "assumed known, not judged: over70, hiv; follows from the sizes of leaves: hiv"
+LINE = "assumed known, not judged: over70, hiv; disclosed by the sizes of leaves: hiv"
 
 
 def telling(document, found=FOUND):

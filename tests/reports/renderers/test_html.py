@@ -86,7 +86,7 @@ def test_every_table_has_a_caption(any_document):
 def test_a_leaf_that_breaks_a_demand_is_told_with_its_path_its_line_and_what_was_read(document):
     told = re.search(r"<strong>place = p2.*?</article>", page(document), re.DOTALL).group()
     words = " ".join(re.sub(r"<[^>]+>", " ", told).split())
-    assert words.startswith("place = p2 3 records; the tree says “c0”")
+    assert words.startswith("place = p2 3 records; the tree predicts “c0”")
     assert "Leaf leaf 3, line 12 of the file" in words
     assert re.search(r"k_anonymity\S* 3 records", words)
 

@@ -161,7 +161,7 @@ def test_an_estimator_that_passes_is_written_and_audited_as_its_report_says(
     again = tw.audit(file, frame, **asked)
     assert again.passed
     assert again.to_dict()["model"]["leaves"] == result.to_dict()["model"]["leaves"]
-    with pytest.raises(tw.OutputError, match="is that of no model format; use .pmml"):
+    with pytest.raises(tw.OutputError, match="is not that of a model format; use .pmml"):
         result.save_model(tmp_path / "model.pkl")
 
 
@@ -186,8 +186,8 @@ def test_a_report_goes_nowhere_else(tree, frame, quick, tmp_path):
     frame.to_csv(table, index=False)
     result = tw.audit(tree, table, sensitive="ill", policy=pack(k_anonymity=9), **quick)
     for path, message in (
-        ("report.docx", "is that of no report; use .*html, "),
-        ("report", "is that of no report"),
+        ("report.docx", "is not that of a report format; use .*html, "),
+        ("report", "is not that of a report format"),
         ("nowhere/report.html", "there is no such folder"),
         ("table.json", "is an input, and inputs are never overwritten"),
     ):

@@ -71,13 +71,18 @@ LEVELS = FRAME.set_axis(pd.MultiIndex.from_product([["a"], FRAME.columns]), axis
         (FITTED, FRAME, {"knowledge": {"leaves": 3}}, "leaves: extra inputs"),
         (FITTED, FRAME, {"knowledge": "nowhere.toml"}, "No such file"),
         (FITTED, FRAME, {"knowledge": 3}, "give a path or a mapping"),
-        (FITTED, FRAME, {"knowledge": {}, "leaf": "labels"}, "says it all; leave out leaf"),
+        (
+            FITTED,
+            FRAME,
+            {"knowledge": {}, "leaf": "labels"},
+            "already contains these settings; leave out leaf",
+        ),
         (FITTED, FRAME, {"worlds_budget": -1}, "worlds_budget: -1: at least 0 is needed"),
         (FITTED, FRAME, {"jobs": 0}, "jobs: 0: at least 1 is needed"),
         (FITTED, FRAME, {"jobs": "two"}, "jobs: 'two': int is needed, not str"),
         (FITTED, FRAME, {"solver": "cplex"}, "solver: 'cplex': one of auto"),
         (FITTED, FRAME, {"leef": "labels"}, "leef: is no argument; did you mean leaf"),
-        (FITTED, FRAME, {"progress": 5}, "progress: True or a function of one text is needed"),
+        (FITTED, FRAME, {"progress": 5}, "progress: give True or a function that takes one text"),
         (FITTED, FRAME, {"qi": []}, "qi: names no column"),
         (FITTED, FRAME, {"qi": [b"age"]}, "qi: give names of columns, not bytes"),
         (FITTED, FRAME, {"sensitive": ["ill"]}, "sensitive: give the name of a column"),
@@ -94,7 +99,7 @@ def test_it_is_refused_in_words(model, data, changed, message):
 
 def test_bins_of_what_a_model_of_numbers_predicts_are_refused():
     grown = DecisionTreeRegressor(max_depth=2).fit(FRAME[["sex"]], FRAME["age"])
-    with pytest.raises(tw.KnowledgeError, match="bins part another column than 'age'"):
+    with pytest.raises(tw.KnowledgeError, match="bins divide a secret column, and 'age'"):
         tw.audit(grown, FRAME, sensitive="age", secret="age", bins=[30], jobs=1)
 
 

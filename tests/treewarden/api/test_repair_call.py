@@ -138,7 +138,7 @@ def test_where_pruning_is_not_all_settings_that_pass_are_found(noise, quick):
     assert fixed.suggestion
     assert fixed.suggestion["random_state"] == 0  # it was none: the same comes out every time
     assert fixed.estimator_result.passed
-    named = fixed.attempts[fixed.attempts["title"] == "grown anew"]
+    named = fixed.attempts[fixed.attempts["title"] == "trained again"]
     assert list(named["verdict"])[-1] == "PASS"
     assert "PASS" not in list(named["verdict"])[:-1]
     assert named["utility"].dropna().is_monotonic_decreasing
@@ -156,7 +156,7 @@ def test_no_settings_are_looked_for_in_no_time(noise, quick):
     policy = pack(k_anonymity=5, disclosure=0.62)
     fixed = tw.repair(grown, noise, sensitive="y", policy=policy, regrow_seconds=0, **quick)
     assert fixed.suggestion is None
-    assert not (fixed.attempts["title"] == "grown anew").any()
+    assert not (fixed.attempts["title"] == "trained again").any()
 
 
 def test_nothing_is_offered_where_the_data_are_not_what_it_was_fitted_on(tree, frame, quick):

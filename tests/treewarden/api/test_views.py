@@ -95,7 +95,7 @@ def test_flags_are_called_by_their_arguments():
     for told, expected in {
         "use --sensitive flu, or add --secret COLUMN": 'use sensitive="flu", or add secret=COLUMN',
         "name the columns with --qi": "name the columns with qi=",
-        "say --row-order unknown where": 'say row_order="unknown" where',
+        "add --row-order unknown if": 'add row_order="unknown" if',
         "(a larger --worlds-budget may decide it)": "(a larger worlds_budget= may decide it)",
         "add: --qi age,sex": 'add: qi="age,sex"',
         "--no-table": "data=None",

@@ -243,7 +243,7 @@ def test_no_file_is_read_because_a_report_names_it(attesting, report):
     altered(report, lambda said: said["policy"].update(name=str(attesting.files.table)))
     outcome = verify(attesting, report, "--data", attesting.files.table)
     assert outcome.exit_code == 4
-    assert "give that with --policy" in outcome.stderr
+    assert "give its file: --policy FILE" in outcome.stderr
 
 
 def test_a_summary_is_refused_where_the_verdict_holds_for_a_time(attesting):

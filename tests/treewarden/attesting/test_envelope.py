@@ -75,7 +75,7 @@ def test_another_payload_under_the_same_signature_is_refused(pair):
 
 def test_another_key_is_refused(pair, tmp_path):
     other = public_key(make_pair(tmp_path / "other.pem").read_bytes())
-    with pytest.raises(SignatureError, match="not by"):
+    with pytest.raises(SignatureError, match="not with"):
         opened(sealed(PAYLOAD, pair[0]), other, "here")
 
 

@@ -248,7 +248,7 @@ def test_a_folder_that_cannot_be_used_costs_nothing_but_time(one):
         read_configuration(one.folder / "treewarden.toml"), Wish(cache=one.folder / "file")
     )
     assert found.gate.outcome == "PASS"
-    assert "results are not kept there" in found.notes[0]
+    assert "results are not stored there" in found.notes[0]
 
 
 def test_the_environment_says_where_it_is(one, tmp_path_factory):

@@ -161,12 +161,12 @@ def test_a_table_may_be_outside_the_repository_and_nothing_else(repository):
 
 
 WRONG = {
-    "": "no [[model]] in it",
+    "": "it has no [[model]]",
     "[[model]\n": "not a TOML file",
     "model = 3": "'model' is 3",
     "model = [3]": "[[model]] number 1: 'model' is 3",
-    ENTRY.replace("table", "tabel"): "unknown key 'tabel'; have path, name, table",
-    "polcy = 'standard'\n" + ENTRY: "the top of the file: unknown key 'polcy'; have policy",
+    ENTRY.replace("table", "tabel"): "unknown key 'tabel'; use path, name, table",
+    "polcy = 'standard'\n" + ENTRY: "the top of the file: unknown key 'polcy'; use policy",
     '[[model]]\npath = "models/flu.pmml"\n': "'table' is missing; add it",
     '[[model]]\ntable = "people.csv"\n': "'path' is missing; add it",
     f"{ENTRY}qi = 'age'\n": "'qi' is 'age': input should be a list",
@@ -181,7 +181,7 @@ WRONG = {
     "fail_on = 'never'\n" + ENTRY: "'fail_on' is 'never'",
     f"{ENTRY}time_limit = 0\n": "'time_limit",
     f"{ENTRY}weights = 'w'\nsampling_weights = 'v'\n": "choose one",
-    f"{ENTRY}knowledge = 'lenient.toml'\nleaf = 'counts'\n": "'knowledge' already answers leaf; leave out leaf",
+    f"{ENTRY}knowledge = 'lenient.toml'\nleaf = 'counts'\n": "'knowledge' and leaf cannot be combined; leave out leaf",
     ENTRY.replace("people.csv", "people.parquet"): "'table' is 'people.parquet': there is no",
     ENTRY.replace("flu.pmml", "none.pmml"): "'path' is 'models/none.pmml': there is no such file",
     ENTRY.replace("flu.pmml", "*.json"): "'path' is 'models/*.json': matches no file",

@@ -180,7 +180,7 @@ def test_more_files_than_are_looked_at_are_no_pass(repository, monkeypatch):
     monkeypatch.setattr("treewarden.jobs.gate.model_files.MOST_FILES", 3)
     code, found = entries(repository)
     assert code == 4
-    assert any("not all were looked at" in entry["problem"] for entry in found.values())
+    assert any("not all were searched" in entry["problem"] for entry in found.values())
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has no such pipes")

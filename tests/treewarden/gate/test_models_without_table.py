@@ -91,7 +91,7 @@ def test_another_key_another_model_and_an_older_policy_stand_for_nothing(absent)
     repository.change()
     code, found = entry(repository, "--attestation", file, "--trust", key)
     assert (code, found["basis"]) == (3, "file")
-    assert "have this very file attested" in found["headline"]
+    assert "have exactly this file attested" in found["headline"]
 
 
 def test_an_attestation_is_no_word_about_a_model_whose_table_is_here(repository):

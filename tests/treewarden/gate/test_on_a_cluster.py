@@ -144,7 +144,7 @@ def test_without_a_cluster_that_is_required_nothing_is_audited(repository, comma
     words = ("--cluster", NOBODY, "--cluster-required")
     said = audited(repository, *words) if command == "audit" else repository.run(*words)
     assert said.exit_code == 4
-    assert said.stderr.startswith("no audit was performed: the cluster: there is no scheduler")
+    assert said.stderr.startswith("no audit was performed: the cluster: no scheduler answers")
 
 
 def verified(repository, *words):
@@ -179,7 +179,7 @@ def test_they_ask_it_for_work_and_end_without_one_that_is_required(
     assert command(repository, *words).stderr.count("take over") == 1
     said = command(repository, *words, "--cluster-required")
     assert said.exit_code == 4
-    assert "nothing was done: the cluster: there is no scheduler" in said.stderr
+    assert "nothing was done: the cluster: no scheduler answers" in said.stderr
 
 
 def test_an_address_that_is_none_is_refused_at_once(repository):

@@ -119,7 +119,7 @@ def test_numbers_asked_about_come_into_the_bins_that_are_known():
     assert asked(known, [-100, 3, 1e9]) == [low, low, high]
     assert asked(known, ["-100", "", "16"]) == [low, None, high]
     assert asked([*known, None], ["-100", "", "16"]) == [low, MISSING, high]
-    with pytest.raises(TableError, match="no number"):
+    with pytest.raises(TableError, match="not a number"):
         asked(known, ["1", "many"])
 
 

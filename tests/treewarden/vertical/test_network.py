@@ -285,7 +285,7 @@ def test_a_faulty_side_ends_all_others_and_is_named(place, fault, words):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda rows: rows[:13], "holds 13 records where the session file says 14"),
+        (lambda rows: rows[:13], "has 13 records, and the session file states 14"),
         (lambda rows: [row | {"play": "perhaps"} for row in rows], "14 records have a class"),
         (lambda rows: [row | {"play": ""} for row in rows], "14 records have no class"),
     ],

@@ -153,7 +153,7 @@ def test_a_skeleton_needs_to_be_told_whose_columns_are_whose(folder):
     (out / "tree.json").write_bytes((out / "skeleton.json").read_bytes())
     without = run("--check", folder / "tennis.csv", out)
     assert without.exit_code == 4
-    assert "say with --parties" in without.output
+    assert "add --parties" in without.output
     parties = folder / "parties.toml"
     check = run("--check", folder / "tennis.csv", out, "--parties", parties)
     assert check.exit_code == 0
@@ -206,7 +206,7 @@ def test_folders_that_do_not_belong_together_are_refused(folder):
     output = "-o", folder / "full.json"
     refusals = {
         "nobody's notes say what node 'bobby 1' tests": (miner, alice),
-        "out/tree.json: is no skeleton": (folder / "out", alice, bobby),
+        "out/tree.json: not a skeleton": (folder / "out", alice, bobby),
         "tree.json: No such file": (alice, bobby, miner),
         "miner/notes.json: cannot be read": (miner, alice, bobby, miner),
         "alice: has notes in two folders": (miner, alice, alice, bobby),
@@ -217,7 +217,7 @@ def test_folders_that_do_not_belong_together_are_refused(folder):
     notes = bobby / "notes.json"
     notes.write_text(notes.read_text().replace('"session": "tennis"', '"session": "golf"'))
     result = run("--join", miner, alice, bobby, *output)
-    assert "is of the session 'golf', and the skeleton of 'tennis'" in result.output
+    assert "belongs to the session 'golf', and the skeleton to 'tennis'" in result.output
     assert not (folder / "full.json").exists()
 
 

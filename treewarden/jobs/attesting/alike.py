@@ -53,7 +53,7 @@ def missing(
 ) -> ComparedItem:
     """Return that only the report has something, or only the audit."""
     has, lacks = ("report", "audit") if in_report else ("audit", "report")
-    return ComparedItem(name, outcome, f"the {has} has it, and the {lacks} has not")
+    return ComparedItem(name, outcome, f"only the {has} contains it, not the {lacks}")
 
 
 def verdicts(old: str, new: str) -> tuple[ComparisonOutcome, str]:
@@ -75,7 +75,7 @@ def values(old: Value, new: Value) -> tuple[ComparisonOutcome, str]:
         ), f"{old.text}; {new.text}"
     a, b, c, d = (_float(end) for end in (old.low, old.high, new.low, new.high))
     if (a, b) == (c, d) and old.text != new.text:
-        return ComparisonOutcome.DIFFERS, f"the report writes {old.text}, the audit {new.text}"
+        return ComparisonOutcome.DIFFERS, f"the report states {old.text}, the audit {new.text}"
     finite = [abs(end) for end in (a, b, c, d) if abs(end) != float("inf")]
     close = TOLERANCE * max([1.0, *finite])
     overlap = a <= d + close and c <= b + close

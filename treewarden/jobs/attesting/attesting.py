@@ -50,11 +50,17 @@ def attestation(
             the audit asked of another column than the target.
     """
     if subject.secret:
-        problem = f"the audit was of {subject.secret!r}, not of what the model predicts; leave the secret out"
+        problem = (
+            f"the audit protects {subject.secret!r}, and an attestation covers only the column that "
+            "the model predicts; leave out --secret"
+        )
         raise AttestationError(model.name, problem)
     waived = next((finding.clause for finding in decision.findings if finding.accepted), None)
     if waived is not None and expires is None:
-        problem = f"what breaks {waived!r} was accepted, and that may end; say --expires DAY"
+        problem = (
+            f"failures of the check {waived!r} are accepted for a limited time; add the last day of "
+            "the attestation: --expires DAY"
+        )
         raise AttestationError(model.name, problem)
     statement = Attestation(
         subject=[ModelFile(name=model.name, digest=Sha256(sha256=model.sha256))],

@@ -133,7 +133,10 @@ def answered(
         _check_policy(found, question.pack)
     if question.fail_on is not None and question.fail_on != found.predicate.fail_on:
         said = found.predicate.fail_on
-        problem = f"failed on {said!r}, and {question.fail_on!r} is asked; attest with the same"
+        problem = (
+            f"attested with --fail-on {said}, but {question.fail_on} is required; attest again with "
+            f"--fail-on {question.fail_on}"
+        )
         raise OtherQuestionError(where, problem)
     if question.knowledge is not None:
         _check_knowledge(found, question, question.knowledge)
@@ -184,7 +187,7 @@ def read_attestation(path: Path) -> bytes:
 def _telling(problems: Sequence[AttestationError], where: str) -> str:
     """Return the problem that tells most: one beyond the question of whose key it is, else the first."""
     if not problems:
-        return f"{where}: no key is trusted; name one"
+        return f"{where}: no public key was given; give the signer's: --key FILE.pub"
     order = (OtherPolicyError, OtherQuestionError, OtherModelError, ExpiredError)
     best = next((problem for problem in problems if isinstance(problem, order)), problems[0])
     return str(best)
@@ -196,11 +199,16 @@ def _check_time(found: Attested, now: datetime) -> None:
         begun = datetime.fromisoformat(issued)
         ends = None if expires is None else datetime.fromisoformat(expires)
     except ValueError as error:
-        raise MalformedError(found.where, f"no such moment ({error})") from error
+        raise MalformedError(
+            found.where, f"a date is not valid ({error}); ask for a new attestation"
+        ) from error
     if begun > now + CLOCKS_DIFFER:
-        raise ExpiredError(found.where, f"issued {issued}, which is yet to come; check the clocks")
+        raise ExpiredError(
+            found.where,
+            f"issued {issued}, which is in the future; check the clocks of both machines",
+        )
     if ends is not None and now >= ends:
-        raise ExpiredError(found.where, f"expired {expires}; have the model attested anew")
+        raise ExpiredError(found.where, f"expired {expires}; have the model attested again")
 
 
 def _check_model(found: Attested, model: ModelInput) -> None:
@@ -212,25 +220,28 @@ def _check_model(found: Attested, model: ModelInput) -> None:
             model_name(model), f"{error.strerror}; give the model file"
         ) from error
     if subject.digest.sha256 != here:
-        problem = (
-            f"is about another file, {subject.name!r}, than {model_name(model)}: their bytes differ"
-        )
-        raise OtherModelError(found.where, f"{problem}; have this very file attested")
+        problem = f"attests the file {subject.name!r}, whose bytes differ from those of {model_name(model)}"
+        raise OtherModelError(found.where, f"{problem}; have exactly this file attested")
 
 
 def _check_policy(found: Attested, pack: Pack) -> None:
     judged_by = found.predicate.policy
     if judged_by.sha256 != pack.digest:
-        problem = f"judged by {judged_by.name!r} {judged_by.version}, and {pack.name!r} {pack.version} is asked"
+        problem = (
+            f"judged by the policy {judged_by.name!r} {judged_by.version}, but {pack.name!r} "
+            f"{pack.version} is required"
+        )
         same = (judged_by.name, judged_by.version) == (pack.name, pack.version)
-        more = ": of one name and version, but they do not say the same" if same else ""
-        raise OtherPolicyError(found.where, f"{problem}{more}; have the model attested by that")
+        more = " (same name and version, different content)" if same else ""
+        raise OtherPolicyError(
+            found.where, f"{problem}{more}; have the model attested under the required policy"
+        )
 
 
 def _check_knowledge(found: Attested, question: CheckRequest, asked: Knowledge) -> None:
     less = next(_weaker(found.predicate, question, asked), None)
     if less is not None:
-        problem = f"{less}; have the model attested under what is assumed here"
+        problem = f"{less}; have the model attested under the assumptions made here"
         raise OtherQuestionError(found.where, problem)
 
 
@@ -238,33 +249,33 @@ def _weaker(predicate: Predicate, question: CheckRequest, asked: Knowledge) -> I
     """Yield what the attested audit assumed the adversary not to know, or what cannot be compared."""
     said = predicate.knowledge
     if not _covers_leaf(said.leaf, asked.leaf.value):
-        yield f"of leaves the adversary knew {said.leaf!r}, and {asked.leaf.value!r} is asked"
+        yield f"the attested adversary knew {said.leaf!r} of each leaf, but {asked.leaf.value!r} is required"
     if asked.split.value not in (said.split, "none"):
-        yield f"of splits the adversary knew {said.split!r}, and {asked.split.value!r} is asked"
+        yield f"the attested adversary knew the split criterion {said.split!r}, but {asked.split.value!r} is required"
     for name in ("marginal", "accuracy", "strict_labels"):
         if getattr(asked, name) and not getattr(said, name):
-            yield f"the adversary did not know {name!r}"
+            yield f"the attested adversary did not know {name!r}, which is required"
     if asked.row_order.value == "known" and said.row_order != "known":
-        yield "the adversary did not know in which order the records stood"
+        yield "the attested adversary did not know the order of the records, which is required"
     if question.strict_ties and not said.strict_ties:
-        yield "the adversary did not know how ties are broken"
+        yield "the attested adversary did not know how ties are broken, which is required"
     if asked.min_leaf is not None and asked.min_leaf != said.min_leaf:
-        yield "the adversary did not know the smallest leaf that is asked"
+        yield "the attested adversary did not know the required smallest leaf (min_leaf)"
     learner = None if asked.learner is None else asked.learner.value
     if learner not in (None, said.learner):
-        yield "the adversary did not know the learner"
+        yield "the attested adversary did not know the learner, which is required"
     if asked.facts:
-        yield "facts are asked, and an attestation does not say which were known"
+        yield "known facts are required, and an attestation does not list them"
     if asked.adversaries or asked.secret is not None:
-        yield "adversaries who know some columns are asked, which no attestation answers yet"
+        yield "adversaries who know only some columns are required, and attestations do not cover them"
     if asked.seeds:
-        yield "seeds are asked, and an attestation does not say which were tried"
+        yield "seeds are required, and an attestation does not list those that were tried"
     if asked.training:
-        yield "how the model was trained is asked, and an attestation does not say what was known of that"
+        yield "training settings are required, and an attestation does not list them"
     if question.qi is None and said.quasi_identifiers is not None:
-        yield "quasi-identifiers were chosen, and the model's own fields are asked"
+        yield "the attestation is for chosen quasi-identifiers, but all columns of the model are required"
     if question.qi is not None and not set(question.qi) <= set(said.quasi_identifiers or ()):
-        yield "the quasi-identifiers that are asked were not all known"
+        yield "the attested adversary did not know all required quasi-identifiers"
 
 
 def _covers_leaf(said: str, asked: str) -> bool:

@@ -205,7 +205,7 @@ def _findings(old: tuple[Finding, ...], new: tuple[Finding, ...]) -> Iterator[Co
         if found is None:
             yield missing(name, in_report=True)
         elif any(getattr(said, each) != getattr(found, each) for each in ASKED):
-            problem = "it asks for something else than the policy does"
+            problem = "the report states another requirement than the policy"
             yield ComparedItem(name, ComparisonOutcome.DIFFERS, problem)
         else:
             yield ComparedItem(name, *verdicts(said.verdict, found.verdict))
@@ -226,7 +226,7 @@ def _compare_words(name: str, said: Finding, found: Finding) -> Iterator[Compare
     if said.model_copy(update={each: getattr(found, each) for each in apart}) != found:
         yield same(f"{name}, its words", is_same=False)
     elif is_same_number and said.where != found.where:
-        yield ComparedItem(f"{name}, its places", ComparisonOutcome.OPEN, "the report names others")
+        yield ComparedItem(f"{name}, its places", ComparisonOutcome.OPEN, "the report lists others")
 
 
 def _readings(
@@ -271,7 +271,7 @@ def _adversary(name: str, old: Adversary, new: Adversary) -> Iterator[ComparedIt
     if old.worst != new.worst and is_same_number:
         yield same(f"{name}, of whom most can be told", is_same=False)
     if old.shown != new.shown or old.worst != new.worst:
-        yield ComparedItem(f"{name}, its people", ComparisonOutcome.OPEN, "the report names others")
+        yield ComparedItem(f"{name}, its people", ComparisonOutcome.OPEN, "the report lists others")
     if [lack.column for lack in old.lacking] != [lack.column for lack in new.lacking]:
         yield same(f"{name}, what each column is worth", is_same=False)
         return
@@ -304,11 +304,15 @@ def read_report(path: Path) -> Document:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         place = ".".join(map(str, first["loc"])) or "file"
-        problem = f"no report in JSON ({place}: {first['msg'].lower()}); audit with --format json"
+        problem = (
+            f"not a report in JSON ({place}: {first['msg'].lower()}); write one: treewarden audit ... "
+            "--format json=audit.json"
+        )
         raise MalformedError(str(path), problem) from error
     if document.kind != "audit":
         raise MalformedError(
-            str(path), "of a repair; audit the model that it wrote, and verify that"
+            str(path),
+            "a report of a repair; audit the repaired model, and verify the report of that audit",
         )
     return document
 
@@ -356,13 +360,16 @@ def _request(
     asked, where = document.provenance.asked, document.title
     if document.redacted_below is not None:
         raise MalformedError(
-            where, "redacted: it does not say how it was asked; verify the full one"
+            where, "a redacted report does not contain its settings; verify the full report"
         )
     if document.provenance.earlier:
-        problem = "of several releases together; audit them once more and compare the two reports"
+        problem = (
+            "the report covers several releases, and verify repeats audits of one model; audit the "
+            "releases again and compare the two reports"
+        )
         raise MalformedError(where, problem)
     if asked is None:
-        problem = "does not say how it was asked, as an older version wrote it; audit again"
+        problem = "written by an older version, which did not store its settings; audit again"
         raise MalformedError(where, problem)
     if (data is None) != (document.basis == "file"):
         wanted = "the file alone; leave out --data" if data else "a table; give it with --data"
@@ -381,10 +388,15 @@ def _request(
             }
         )
     except (ValueError, TypeError, RecursionError) as error:
-        problem = f"how it was asked is not understood ({str(error).splitlines()[0]})"
-        raise MalformedError(where, f"{problem}; was it changed?") from error
+        problem = f"the settings of the report cannot be read ({str(error).splitlines()[0]})"
+        raise MalformedError(
+            where, f"{problem}; use the report exactly as treewarden wrote it"
+        ) from error
     if policy is None and document.policy.name not in shipped_packs():
-        raise MalformedError(where, f"judged by {document.policy.name!r}; give that with --policy")
+        raise MalformedError(
+            where,
+            f"judged by the policy {document.policy.name!r}, which is not built in; give its file: --policy FILE",
+        )
     return Request(model, data, options, knowledge, policy or document.policy.name)
 
 

@@ -97,10 +97,15 @@ def private_key(data: bytes, where: str, passphrase: str | None = None) -> Any: 
         what = "is not encrypted; unset" if secret else "is encrypted; set"
         raise KeyFileError(where, f"the key {what} {PASSPHRASE}") from error
     except Exception as error:  # the library raises errors of several packages for bad input
-        problem = "no private key in PEM, or another passphrase; treewarden attest --make-key FILE makes a pair"
+        problem = (
+            "not a private key in PEM, or the passphrase is wrong; make a new pair of keys: "
+            "treewarden attest --make-key FILE"
+        )
         raise KeyFileError(where, problem) from error
     if not isinstance(key, ed25519.Ed25519PrivateKey):
-        raise KeyFileError(where, "is no Ed25519 key; treewarden attest --make-key FILE makes one")
+        raise KeyFileError(
+            where, "not an Ed25519 key; make a pair of keys: treewarden attest --make-key FILE"
+        )
     return key
 
 
@@ -118,7 +123,7 @@ def public_key(data: bytes, where: str = "public key") -> Any:  # noqa: ANN401  
             where, "not a public key in PEM; give the .pub file of the signer"
         ) from error
     if not isinstance(key, ed25519.Ed25519PublicKey):
-        raise KeyFileError(where, "is not an Ed25519 key; give the .pub file of the signer")
+        raise KeyFileError(where, "not an Ed25519 key; give the .pub file of the signer")
     return key
 
 
@@ -139,7 +144,7 @@ def read_key_file(path: Path) -> bytes:
         with path.open("rb") as file:
             data = file.read(MOST_BYTES + 1)
     except FileNotFoundError as error:
-        problem = "there is no such file; treewarden attest --make-key FILE makes a pair of keys"
+        problem = "there is no such file; make a pair of keys: treewarden attest --make-key FILE"
         raise KeyFileError(str(path), problem) from error
     except OSError as error:
         raise KeyFileError(str(path), f"{error.strerror}; give the file of a key") from error

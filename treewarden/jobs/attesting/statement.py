@@ -115,16 +115,18 @@ class Predicate(_StatementPart):
     @model_validator(mode="after")
     def _holds_together(self) -> Predicate:
         if self.verdict == "PASS" and not self.clauses:
-            raise ValueError("nothing was judged, so nothing passes")
+            raise ValueError("the verdict is PASS, but no check was judged")
         open_ = [
             clause for clause in self.clauses if clause.severity == "error" and not clause.accepted
         ]
         if self.verdict == "PASS" and any(
             attested_clause.verdict != "PASS" for attested_clause in open_
         ):
-            raise ValueError("a pass in which a clause is not met")
+            raise ValueError("the verdict is PASS, but a check failed")
         if self.expires is None and any(clause.accepted for clause in self.clauses):
-            raise ValueError("what is accepted is accepted for a time, and no end is named")
+            raise ValueError(
+                "failures are accepted for a limited time, but the attestation has no last day"
+            )
         return self
 
 
@@ -199,13 +201,16 @@ def opened(envelope: bytes, key: Any, where: str) -> bytes:  # noqa: ANN401  # a
         signature = base64.b64decode(only["sig"], validate=True)
         name = str(only["keyid"])
     except (ValueError, KeyError, TypeError, RecursionError, binascii.Error) as error:
-        problem = "no attestation; give what treewarden attest wrote, unchanged"
+        problem = "not an attestation; give the file that treewarden attest wrote, unchanged"
         raise MalformedError(where, problem) from error
     if name != key_id(key):
-        raise SignatureError(where, f"signed by the key {name!r:.90}, not by {key_id(key)}")
+        raise SignatureError(
+            where,
+            f"signed with the key {name!r:.90}, not with {key_id(key)}; give the signer's public key",
+        )
     if envelope != _written(payload, signature, name):
         problem = (
-            "was changed since it was written; give the very file that treewarden attest wrote"
+            "changed since it was written; give the file exactly as treewarden attest wrote it"
         )
         raise SignatureError(where, problem)
     try:

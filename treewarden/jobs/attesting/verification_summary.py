@@ -44,9 +44,7 @@ def verification_summary(
         AttestationError: something was accepted, which holds for a time only, and a summary cannot say that.
     """
     if any(finding.accepted for finding in decision.findings):
-        problem = (
-            "the verdict holds for a time, and a verification summary has no end; leave --vsa out"
-        )
+        problem = "the verdict holds for a limited time, and a verification summary has no last day; leave out --vsa"
         raise AttestationError(model.name, problem)
     is_passed = decision.verdict is Verdict.PASS
     digests = [model.sha256, *([model_signing_digest(model.sha256)] if is_file else [])]

@@ -44,11 +44,11 @@ from treewarden.reports.renderers import rendered, renderer
 
 KEY = KeySetting("'id'", "say id = {} in its section of the gate's file", json.dumps)
 """What the gate's file calls the column that says who is who."""
-TOO_LITTLE = (
-    "this machine has too little memory for it; try fewer quasi-identifiers or a smaller tree"
+TOO_LITTLE = "this machine has too little memory for the audit; audit a smaller tree, or fewer quasi-identifiers"
+NOT_OF_COLUMNS = (
+    "adversaries who know only some columns are configured, and attestations do not cover them"
 )
-NOT_OF_COLUMNS = "adversaries who know some columns are asked, which no attestation answers yet"
-NOT_OF_NAMES = "the model's columns are named by 'columns', of which no attestation says anything"
+NOT_OF_NAMES = "the key 'columns' is set, and attestations do not cover it"
 SAME_PATHS = "all workers of a cluster need the same files under the same paths"
 CHANGED = "the file changed while the gate ran; run it again"
 
@@ -118,7 +118,7 @@ def _check_files(order: GateJob) -> None:
             f"{error.strerror} where it was to be audited; {SAME_PATHS}",
         ) from error
     if found != order.rests_on:
-        problem = f"it, or what its audit rests on, is another file where it was to be audited; {SAME_PATHS}"
+        problem = f"the worker has another version of this file; {SAME_PATHS}"
         raise TreewardenError(order.model.file, problem)
 
 

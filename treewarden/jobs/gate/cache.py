@@ -75,7 +75,9 @@ class Cache:
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             if not is_own_folder(self.folder):
-                return "the folder is not one that only you can write into"
+                return (
+                    "other users can write into this folder; make it yours alone: chmod 700 FOLDER"
+                )
             ignored = self.folder / ".gitignore"
             if not ignored.exists():
                 write_own(ignored, b"*\n")

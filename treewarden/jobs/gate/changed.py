@@ -264,12 +264,15 @@ def _base(top: Path, revision: str) -> str:
     if commit is None and revision == "HEAD":  # before the first commit everything is new
         return _git(top, "hash-object", "-t", "tree", os.devnull).strip()
     if commit is None:
-        problem = "git has no such revision here; name a commit or a branch, or fetch more where the clone is shallow"
+        problem = (
+            "git has no such revision here; name a commit or a branch; if the clone is shallow: git "
+            "fetch --unshallow"
+        )
         raise ConfigurationError(f"--changed-since {revision}", problem)
     base = _tried(top, "merge-base", commit.strip(), "HEAD")
     if base is None:
         problem = (
-            "has no commit in common with the present; where the clone is shallow fetch more of it"
+            "has no commit in common with HEAD; if the clone is shallow: git fetch --unshallow"
         )
         raise ConfigurationError(f"--changed-since {revision}", problem)
     return base.strip()
@@ -314,7 +317,7 @@ def _run(folder: Path, arguments: Sequence[str]) -> subprocess.CompletedProcess[
             command, cwd=folder, env=environment, capture_output=True, check=False, timeout=SECONDS
         )
     except FileNotFoundError as error:
-        problem = "the program git is not there; install it, or leave out --changed-since"
+        problem = "the program git is not installed; install it, or leave out --changed-since"
         raise ConfigurationError("git", problem) from error
     except subprocess.TimeoutExpired as error:
         problem = f"no answer in {SECONDS} s; leave out --changed-since"

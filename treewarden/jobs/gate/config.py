@@ -223,7 +223,9 @@ def said_in(data: bytes, where: str) -> GateConfig:
     except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
         raise ConfigurationError(where, f"not a TOML file ({error}); correct it") from error
     if not said.get("model"):
-        problem = 'no [[model]] in it; add one with path and table, or see "treewarden gate --init"'
+        problem = (
+            'it has no [[model]]; add one with path and table, or run "treewarden gate --init"'
+        )
         raise ConfigurationError(where, problem)
     try:
         return GateConfig.model_validate(said)
@@ -259,7 +261,7 @@ def _first_problem(error: ValidationError, said: Mapping[str, Any]) -> tuple[str
     key = ".".join(str(part) for part in parts) or "model"
     if first["type"] == "extra_forbidden":
         keys = ", ".join(_keys(section))
-        return place, f"unknown key {key!r}; have {keys}"
+        return place, f"unknown key {key!r}; use {keys}"
     if first["type"] == "missing":
         more = f' (a file, or "{ABSENT}" where there is none)' if key == "table" else ""
         return place, f"{key!r} is missing; add it{more}"

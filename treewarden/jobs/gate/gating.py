@@ -125,8 +125,8 @@ def _allowed(cgroup: Path) -> int | None:
 # Does the audits of a gate over processes: side by side where memory allows it, each alone where it does not.
 
 DIED = (
-    "the process that audited it was ended from outside, three times, as the system does where memory runs out; "
-    "give it more memory, or audit the model by itself"
+    "the process that audited the model was ended three times, probably for lack of memory; give it more memory, or "
+    "audit this model alone"
 )
 
 
@@ -272,7 +272,7 @@ class GateRun:
         if self.wish.fresh:  # an older result must not come back
             new = {key: answer for key, answer in new.items() if self.cache.has(key)}
         problem = self.cache.put(new) if new else ""
-        note = f"{self.cache.folder}: results are not kept there ({problem})"
+        note = f"{self.cache.folder}: results are not stored there ({problem})"
         if problem and note not in self.notes:
             self.notes.append(note)
 

@@ -235,7 +235,10 @@ def begun(root: Path, name: str = NAME, step: Step = silent) -> FirstConfig:
     with step("looking for models and tables"):
         models, tables, broken = survey(root)
     if not models:
-        problem = "no file in it is a model that is understood; add the models first, or see: treewarden list formats"
+        problem = (
+            "it contains no model that treewarden can read; add the models first; for the formats: "
+            "treewarden list formats"
+        )
         raise ConfigurationError(str(root), problem)
     groups = list(_groups(models, tables))
     sections = [section for group in groups for section in _sections(root, group)]

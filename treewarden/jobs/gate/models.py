@@ -193,7 +193,7 @@ def _check(section: ModelSection, place: str) -> None:
     if section.knowledge is not None and beside:
         raise ConfigurationError(
             place,
-            f"'knowledge' already answers {', '.join(beside)}; leave out {', '.join(beside)}",
+            f"'knowledge' and {', '.join(beside)} cannot be combined; leave out {', '.join(beside)}",
         )
     own = {
         section.table,
@@ -201,14 +201,15 @@ def _check(section: ModelSection, place: str) -> None:
     }
     if section.earlier and ABSENT in own:
         problem = (
-            "'earlier': several models are audited with their tables; give the section a table, and an "
+            "'earlier': several models can be audited only with their tables; give the section a table, and an "
             "earlier model its own if it differs"
         )
         raise ConfigurationError(place, problem)
     if section.id is not None and ABSENT in own:
-        raise ConfigurationError(place, "'id' names a column of the table, and there is none")
+        problem = "'id' names a column of the table, and the section has no table; add one, or remove 'id'"
+        raise ConfigurationError(place, problem)
     if section.id is not None and section.earlier and len(own) < 2:
-        problem = "'id' matches people across tables; give an earlier release its own table"
+        problem = "'id' matches people across tables, but all releases share one; give each release its own table"
         raise ConfigurationError(place, problem)
 
 

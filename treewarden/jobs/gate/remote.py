@@ -27,7 +27,7 @@ PASSING_TROUBLE = frozenset({429, 500, 502, 503, 504})
 """Answers after which it is worth asking again: the service may be starting anew."""
 
 
-LATER = "run this again once it is, or wait longer with --wait SECONDS"
+LATER = "run the same command again later, or wait longer: --wait SECONDS"
 
 
 class RemoteError(TreewardenError):
@@ -146,18 +146,24 @@ def _address(question: RemoteRequest, digest: str | None) -> str:
         found = urlsplit(question.server)
         host = found.hostname or ""
     except ValueError as error:
-        raise RemoteError(where, f"is no address; {advice}") from error
+        raise RemoteError(where, f"not an address; {advice}") from error
     if found.scheme not in ("http", "https") or not host or found.query or found.fragment:
-        raise RemoteError(where, f"is no address; {advice}")
+        raise RemoteError(where, f"not an address; {advice}")
     if found.username is not None or found.password is not None:
-        raise RemoteError(where, f"holds a name or a password; {advice}, and the token beside it")
+        raise RemoteError(
+            where,
+            f"the address contains a name or a password; {advice}, and the token with --token",
+        )
     if found.scheme == "http" and not _is_here(host):
-        raise RemoteError(where, "would send the token in clear; give an https address")
+        raise RemoteError(where, "http would send the token unencrypted; give an https address")
     api = f"{question.server.rstrip('/')}/api/v1"
     if question.release is not None:
         return f"{api}/releases/{quote(question.release, safe='')}/gate"
     if digest is None:
-        raise RemoteError("gate", "nothing to ask about; name the file that is published")
+        raise RemoteError(
+            "gate",
+            "no release and no file is named; give the file that you publish: treewarden gate --server URL FILE",
+        )
     return f"{api}/gate?sha256={quote(digest, safe='')}"
 
 
@@ -180,11 +186,13 @@ def _ask_service(address: str, token: str) -> Mapping[str, Any]:
             raise _PassingError(problem) from error
         raise RemoteError(address, problem) from error
     except InvalidURL as error:
-        raise RemoteError("--server", "is no address; check its host and port") from error
+        raise RemoteError("--server", "not an address; check its host and port") from error
     except (OSError, HTTPException) as error:
         raise _PassingError(f"cannot be reached ({_reason(error)}); is it running?") from error
     except ValueError as error:  # a token with a line break, for instance
-        raise RemoteError("--token", "is no token; make one under “Tokens”") from error
+        raise RemoteError(
+            "--token", "not a token; create one on the service's page “Tokens”"
+        ) from error
     return _understood(data, address)
 
 
@@ -212,7 +220,7 @@ def _understood(data: bytes, address: str) -> Mapping[str, Any]:
     if not isinstance(said, dict) or not all(
         isinstance(said.get(key), kind) for key, kind in wanted.items()
     ):
-        raise RemoteError(address, "answered what no gate answers; is it a treewarden service?")
+        raise RemoteError(address, "the answer is not one of a treewarden service; check --server")
     return said
 
 
@@ -223,21 +231,34 @@ def _checked(said: Mapping[str, Any], digest: str | None, question: RemoteReques
         RemoteError: it is about another release or file, or its exit code is not that of its outcome.
     """
     if question.release not in (None, said["release_id"]):
-        raise RemoteError(question.server, "answered about another release; that is no answer")
+        raise RemoteError(
+            question.server,
+            "the answer is about another release, so it is not used; check --server and --release",
+        )
     outcome, code = said["outcome"], said.get("exit_code")
     if EXITS.get(outcome) != code or not isinstance(code, int) or isinstance(code, bool):
         raise RemoteError(
-            question.server, f"says {outcome!r} with exit code {code!r}; that is no answer"
+            question.server,
+            f"the answer contradicts itself ({outcome!r} with exit code {code!r}), so it is not "
+            "used; update the service or treewarden",
         )
     if code == 0 and said["release_id"] is None:
-        raise RemoteError(question.server, "says PASS without a release; that is no answer")
+        raise RemoteError(
+            question.server,
+            "the answer is PASS without a release, so it is not used; update the service or treewarden",
+        )
     found = Answered(outcome, code, said["why"], said["model"], said["version"], said["digest"])
     if digest is None or digest == found.digest:
         return found
     if question.release is None:
-        raise RemoteError(question.server, "answered about another file; that is no answer")
+        raise RemoteError(
+            question.server, "the answer is about another file, so it is not used; check --server"
+        )
     name = "this" if question.file is None else question.file.name
-    why = f"{name} is another file than the one that was audited (its sha256 is {digest})"
+    why = (
+        f"{name} is not the file that was audited (its SHA-256 is {digest}); publish the audited "
+        "file, or request an audit of this one"
+    )
     return Answered("FAIL", EXITS["FAIL"], why, found.model, found.version, found.digest)
 
 

@@ -53,8 +53,8 @@ def entries_of(models: Iterable[UncoveredModel], configuration: str) -> tuple[En
 def not_all_looked_at(configuration: str, most: int) -> Entry:
     """Return the entry which says that a folder holds too many files to look at all of them."""
     problem = (
-        f"more than {most:,} files are in its folder, so not all were looked at for models; ignore folders that hold "
-        'none: ignore = ["FOLDER"]'
+        f"its folder has more than {most:,} files, so not all were searched for models; list folders without models: "
+        'ignore = ["FOLDER"]'
     )
     return unaudited(f"{configuration} (files)", configuration, problem)
 
@@ -74,7 +74,7 @@ def _uncovered_model(candidate: CandidateFile) -> UncoveredModel | None:
     if sniffed(data) or sniffed(unpacked_start(data)):
         return UncoveredModel(candidate.file)
     if candidate.is_certain:
-        return UncoveredModel(candidate.file, "no format that is known")
+        return UncoveredModel(candidate.file, "not a format that treewarden can read")
     return None
 
 

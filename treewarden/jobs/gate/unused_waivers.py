@@ -44,7 +44,7 @@ def entry_of_waivers(
         name=file,
         file=file,
         outcome="FAIL" if is_broken else "PASS",
-        headline=f"{number} not needed by any model, or not in order",
+        headline=f"{number} not needed by any model, or not valid",
         policy=pack.name,
         rules=tuple(_rule(finding, pack) for finding in findings),
         clauses=tuple(

@@ -40,7 +40,7 @@ from treewarden.ppdm_models.errors import PolicyError, TreewardenError
 SUFFIX = ".cases.toml"
 Word = Literal["pass", "undetermined", "fail"]
 NOT_JUDGED = "not judged"
-LOST = "three processes that audited it died"
+LOST = "the process that audited it ended three times; give it more memory"
 LONGEST_BUDGET = 1e9
 """In seconds; an audit takes no more."""
 

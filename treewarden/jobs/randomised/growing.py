@@ -64,12 +64,12 @@ def columns_of(
     for name in names:
         hidden = manifest.column(name)
         if hidden is None and not table.guessed(name).numeric:
-            unused[name] = "texts in clear"
+            unused[name] = "text, not hidden"
             continue
         values = table.numbers(name).numbers
         attribute = hidden.attribute if hidden else _in_clear(name, values)
         if attribute is None or np.isnan(values).all():
-            unused[name] = "fewer than two values that can be told apart"
+            unused[name] = "fewer than two distinct values"
             continue
         if hidden is not None:
             _check_hidden(hidden, where)
@@ -116,12 +116,22 @@ def _check_hidden(hidden: Hidden, where: str) -> None:
     """
     hiding = hidden.hiding
     if not _has_intervals(hidden.attribute):
-        raise ManifestError(where, f"{hidden.name!r}: its domain is too wide or too narrow to part")
+        raise ManifestError(
+            where,
+            f"{hidden.name!r}: its domain is too wide or too narrow to divide; declare another "
+            "one and run treewarden randomize again",
+        )
     if isinstance(hiding, ClassNoise):
         if hidden.attribute.width > MOST_PARTS * hiding.wide:
-            raise ManifestError(where, f"{hidden.name!r}: more than {MOST_PARTS:,} classes")
+            raise ManifestError(
+                where,
+                f"{hidden.name!r}: more than {MOST_PARTS:,} classes; run treewarden randomize again with wider ones",
+            )
     elif hiding.reach > WIDEST * hidden.attribute.width:
-        raise ManifestError(where, f"{hidden.name!r}: noise that leaves nothing to see")
+        raise ManifestError(
+            where,
+            f"{hidden.name!r}: the noise hides everything; run treewarden randomize again with a lower --level",
+        )
 
 
 MOST_CLASSES = 50
@@ -227,12 +237,12 @@ def _classes(wanted: GrowRequest, manifest: Manifest, table: Table) -> Categoric
     if target not in table.columns:
         raise TableError(table.source, table.lacks(target))
     if manifest.column(target) is not None:
-        raise LearnerError(where, "its values are hidden by noise; choose a target in clear")
+        raise LearnerError(where, "its values are hidden by noise; choose a target without noise")
     categorical_column = table.categories(target)
     count = len(np.unique(categorical_column.codes[categorical_column.codes >= 0]))
     if count < 2:
         raise LearnerError(
-            where, f"has {'one value' if count else 'no value'}; a target has two or more"
+            where, f"has {'one value' if count else 'no value'}; choose a target with two or more"
         )
     if count > MOST_CLASSES:
         raise LearnerError(
@@ -258,8 +268,8 @@ def _check_enough(wanted: GrowRequest, records: Noisy) -> None:
     instead = "" if is_global else ", merge rare classes or choose --method global"
     raise LearnerError(
         wanted.table.name,
-        f"{have}, and {wanted.method} needs {FEWEST_RECORDS:,}{'' if is_global else ' of each class'} to see "
-        f"a distribution; give more records{instead}",
+        f"{have}, and {wanted.method} needs {FEWEST_RECORDS:,}{'' if is_global else ' of each class'} to "
+        f"reconstruct a distribution; give more records{instead}",
     )
 
 

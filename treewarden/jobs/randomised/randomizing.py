@@ -34,9 +34,11 @@ RELATED = 0.5
 
 PRIVACY_OF = {
     Uniform.kind: "uniform noise gives no differential privacy, whatever its width",
-    Gaussian.kind: "noise of this size is no claim of differential privacy; Gaussian noise gives some of it (epsilon, "
-    "delta), by far less than its level suggests",
-    ClassNoise.kind: "classes are no noise: they give no differential privacy, and everybody's class is in clear",
+    Gaussian.kind: (
+        "noise of this size is not differential privacy; Gaussian noise gives some (epsilon, delta), "
+        "but far less than its level suggests"
+    ),
+    ClassNoise.kind: "value classes are not noise: they give no differential privacy, and everybody's class is visible",
 }
 
 
@@ -49,22 +51,22 @@ def _warnings(found: Randomisation, following: Mapping[str, float]) -> Iterator[
     for pair in found.related:
         if abs(pair.correlation) > RELATED:
             yield (
-                f"{pair.first!r} and {pair.second!r} go together (correlation {pair.correlation:.2f}), so that each "
-                "gives away part of the other; the attack's width says how much"
+                f"{pair.first!r} and {pair.second!r} are correlated ({pair.correlation:.2f}), so each "
+                "discloses part of the other; see the width after the attack"
             )
     for name, correlation in following.items():
         if FOLLOWING_TOLD < abs(correlation) <= FOLLOWING_UNDETERMINED:
             yield (
-                f"records have {name!r} in common with the next ones (correlation {correlation:.2f}), so that their "
-                "order tells something; shuffle the table first"
+                f"neighbouring records have similar values of {name!r} (correlation {correlation:.2f}), so their "
+                "order discloses something; shuffle the table first"
             )
     if found.label:
-        yield f"the class {found.label!r} is published as it is; all figures suppose that it is used"
+        yield f"the class {found.label!r} is published unchanged, and all figures assume that an attacker uses it"
     if found.clear:
         names = listed([repr(name) for name in found.clear])
         yield (
-            f"published as they are, and nobody said that they may be: {names}; hide them, leave them out with --drop, "
-            "or say --clear"
+            f"published unchanged, and not listed in --clear: {names}; hide them, leave them out with --drop, or list "
+            "them in --clear"
         )
     for kind in dict.fromkeys(column.said.noise for column in found.columns):
         yield PRIVACY_OF[kind]
@@ -75,19 +77,19 @@ def _warnings(found: Randomisation, following: Mapping[str, float]) -> Iterator[
     ]
     if off_data:
         yield (
-            f"domains read off the data stand in the manifest: the least and the largest value: {listed(off_data)}; "
-            "declare them with --domains"
+            f"the manifest publishes the smallest and the largest value of {listed(off_data)}; declare their domains "
+            "instead with --domains"
         )
     for column in found.columns:
         if column.missing:
             yield (
-                f"{column.said.name!r} has no value in {counted(column.missing, 'record', 'records')}; they stay "
-                "without one, so that everybody sees who they are"
+                f"{column.said.name!r} has no value in {counted(column.missing, 'record', 'records')}; these "
+                "gaps are published, so everybody sees whose they are"
             )
     if found.records < FEWEST_RECORDS:
         yield (
-            f"{counted(found.records, 'record', 'records')}, and {count(FEWEST_RECORDS)} are needed to reconstruct "
-            "distributions; expect little of them"
+            f"{counted(found.records, 'record', 'records')}, fewer than the {count(FEWEST_RECORDS)} needed to "
+            "reconstruct distributions reliably"
         )
 
 
@@ -149,7 +151,7 @@ def roles_of(table: Batches, wanted: RandomizeRequest) -> Roles:
     _check_names(table, wanted, declared)
     first = next(table.read(table.names), None)
     if first is None:
-        raise TableError(table.source, "the table has no records; give the table to be hidden")
+        raise TableError(table.source, "the table has no records; give a table with records")
     are_numeric = {
         name: NoisyCells(table.source, name, 1, first.column(name)).is_numeric()
         for name in table.names
@@ -163,7 +165,7 @@ def roles_of(table: Batches, wanted: RandomizeRequest) -> Roles:
     chosen = wanted.columns or by_default
     hidden = tuple(name for name in table.names if name in chosen)
     if not hidden:
-        problem = "no column holds numbers or has a declared domain, so there is none to hide"
+        problem = "no column holds numbers or has a declared domain, so no noise can be added"
         raise TableError(table.source, f"{problem}; declare domains with --domains FILE")
     missing = [name for name in hidden if name not in declared]
     _check_domains(table, wanted, missing, are_numeric)
@@ -182,23 +184,25 @@ def _check_names(
 ) -> None:
     if "" in table.names:
         problem = (
-            f"column {table.names.index('') + 1} has no name, as a data frame's index has none"
+            f"column {table.names.index('') + 1} has no name (perhaps the index of a data frame)"
         )
-        raise TableError(table.source, f"{problem}; write the table without it, or name it")
+        raise TableError(table.source, f"{problem}; name it, or write the table without it")
     have = ", ".join(map(repr, table.names[:MOST_NAMED]))
     more = ", ..." if len(table.names) > MOST_NAMED else ""
     by: dict[str, str] = {}
     for name, option in wanted.said:
         if name not in table.names:
-            raise TableError(table.source, f"no column {name!r} ({option}); have {have}{more}")
+            raise TableError(
+                table.source, f"no column {name!r} ({option}); the table has {have}{more}"
+            )
         if name in by:
             problem = f"column {name!r} is in {by[name]} and in {option}"
-            raise DomainError(table.source, f"{problem}; name it in one of them")
+            raise DomainError(table.source, f"{problem}; keep one of the two")
         by[name] = option
     for name in declared:
         if name not in table.names:
             where = f"{wanted.domains.name if wanted.domains else ''}: columns.{name}"
-            raise DomainError(where, f"{table.source} has no such column; have {have}{more}")
+            raise DomainError(where, f"{table.source} has no such column; it has {have}{more}")
 
 
 def _check_domains(
@@ -207,11 +211,11 @@ def _check_domains(
     """Check that the columns without a declared domain can have one that is read off the data."""
     for name in missing:
         if not are_numeric[name]:
-            problem = f"column {name!r} does not hold numbers, and no domain of it is declared"
+            problem = f"column {name!r} does not hold numbers, and has no declared domain"
             what = "list its values in their order with --domains FILE"
             raise DomainError(table.source, f"{problem}; {what} ([columns.{name}] values = [...])")
         if not wanted.takes_domains_of_data:
-            problem = f"column {name!r} is to be hidden, and no domain of it is declared"
+            problem = f"column {name!r} has no declared domain"
             what = f"{NO_DOMAIN}; or leave it out with --drop"
             raise DomainError(table.source, f"{problem}; {what}")
 
@@ -308,8 +312,8 @@ def _doubting_order(decision: Decision, hider: Hider) -> Decision:
     if not telling:
         return decision
     reason = (
-        f"records stand in an order that tells their values of {telling[0]!r}, so the mean of neighbours gives them "
-        "away whatever the noise; shuffle the records of the table first"
+        f"the order of the records discloses their values of {telling[0]!r}: the mean of neighbours reveals them, "
+        "however much noise there is; shuffle the records of the table first"
     )
     verdict = max(decision.verdict, Verdict.UNDETERMINED)
     return replace(

@@ -73,7 +73,9 @@ def reconstructed(wanted: ReconstructRequest, step: Step = silent) -> Randomised
             for column in columns:
                 if column.name not in true.names:
                     have = listed(true.names)
-                    raise TableError(true.source, f"no column {column.name!r}; have {have}")
+                    raise TableError(
+                        true.source, f"no column {column.name!r}; the table has {have}"
+                    )
             column_distributions = beside_true(true, column_distributions)
     return reconstruction_document(
         manifest, column_distributions, tuple(warnings_of(column_distributions))
@@ -87,12 +89,12 @@ def warnings_of(found: tuple[ColumnDistribution, ...]) -> list[str]:
         if column_distribution.missing:
             records = counted(column_distribution.missing, "record has", "records have")
             said.append(
-                f"{records} no value of {column_distribution.said.name!r}; they count for nothing"
+                f"{records} no value of {column_distribution.said.name!r}; they are not used"
             )
         if not column_distribution.is_settled:
             said.append(
-                f"the distribution of {column_distribution.said.name!r} did not settle "
-                f"after {column_distribution.steps:,} steps; say a larger --stop"
+                f"the distribution of {column_distribution.said.name!r} did not converge "
+                f"after {column_distribution.steps:,} steps; use a larger --stop"
             )
     return said
 
@@ -105,7 +107,7 @@ def _columns(wanted: ReconstructRequest, hidden: tuple[Hidden, ...]) -> tuple[Hi
         if name not in hidden_columns:
             problem = f"column {name!r} is not hidden, so there is nothing to reconstruct"
             raise LearnerError(
-                wanted.manifest.name, f"{problem}; hidden are {listed(hidden_columns)}"
+                wanted.manifest.name, f"{problem}; hidden columns: {listed(hidden_columns)}"
             )
     return tuple(hidden_columns[name] for name in wanted.columns)
 

@@ -91,7 +91,9 @@ def read_subject(wanted: GeneraliseRequest) -> TableToGeneralise:
     for name, taxonomy in taxonomies.items():
         if name not in names:
             have = ", ".join(map(repr, names[:12]))
-            raise TaxonomyError(f"{taxonomy.source}: {name!r}", f"no quasi-identifier; have {have}")
+            raise TaxonomyError(
+                f"{taxonomy.source}: {name!r}", f"not a quasi-identifier; use {have}"
+            )
     rows = distinct_rows(table, (wanted.sensitive, *names))
     sensitive = _sensitive(table, rows, wanted)
     ladders = tuple(
@@ -146,7 +148,9 @@ def level_words(subject: TableToGeneralise, found: GeneralisedTable) -> list[str
         taxonomy = subject.taxonomies.get(own.name)
         if taxonomy is None:
             said = ("kept", "everything (*)")[level]
-            lines.append(f"{own.name}: {said}; no taxonomy, so it is kept or becomes everything")
+            lines.append(
+                f"{own.name}: {said} (without a taxonomy, a column is kept or becomes * as a whole)"
+            )
         else:
             kept = " (kept)" if level == 0 else " (everything)" if level == own.height else ""
             lines.append(f"{own.name}: level {level} of {own.height}{kept}, by {taxonomy.source}")
@@ -165,7 +169,7 @@ def _attribute(table: Batches, values: ValuesColumn, taxonomy: Taxonomy | None) 
     column = NumericColumn(values.numbers())
     if column.missing.any():
         place = _place(table, values, column.missing)
-        raise TableError(place, f"column {name!r} has no value there; leave such records out")
+        raise TableError(place, f"column {name!r} has no value; leave out such records")
     return column
 
 
@@ -204,7 +208,7 @@ def _sensitive(table: Batches, rows: Distinct, wanted: GeneraliseRequest) -> Cat
     column = values.categories(())
     if column.missing.any():
         place = _place(table, values, column.missing)
-        problem = f"column {wanted.sensitive!r} has no value there; leave such records out"
+        problem = f"column {wanted.sensitive!r} has no value; leave out such records"
         raise TableError(place, problem)
     requirement = wanted.requirement
     if requirement.k > rows.records:
@@ -221,10 +225,12 @@ def _check_diversity(table: Batches, column: ValuesColumn, values: int, asked: R
     is_quantity = values > MOST_NUMBERS_AS_CLASSES and column.is_numeric()
     if is_quantity or values > limits.CLASSES:
         problem = f"column {name!r} holds {values:,} different values, and --l needs classes"
-        raise TableError(table.source, f"{problem}; bin it, or name a column of classes")
+        raise TableError(
+            table.source, f"{problem}; divide it into ranges, or name a column of classes"
+        )
     if asked.l > values if asked.c is not None else asked.l >= values:
         wish = (
-            f"no group can hold {asked.l:g} different ones"
+            f"no group can have {asked.l:g} different ones"
             if asked.c is not None
             else f"the most frequent one of a group cannot have less than 1/{asked.l:g}"
         )

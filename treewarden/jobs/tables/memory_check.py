@@ -32,7 +32,7 @@ class WholeTable:
     def words(self) -> str:
         """How large it is, and about how much memory that takes."""
         size = f"{self.records:,} records of {self.columns:,} columns"
-        return f"{size} are held at once, about {self.bytes / GB:,.1f} GB"
+        return f"{size} need about {self.bytes / GB:,.1f} GB"
 
 
 def held_of(path: Path) -> WholeTable:
@@ -54,5 +54,5 @@ def check_held(held: WholeTable, advice: str) -> None:
     """
     room = room_bytes()
     if held.bytes > room:
-        problem = f"too large for memory: {held.words}, and there is room for {room / GB:,.1f} GB"
+        problem = f"too large for memory: {held.words}, and {room / GB:,.1f} GB are free"
         raise TableError(held.source, f"{problem}; {advice}, or {MORE_ROOM}")

@@ -206,9 +206,9 @@ def _learner(wanted: SanitizeRequest, criterion: str) -> TreeLearner:
         return BestFirst(criterion, wanted.multiway, wanted.min_leaf, sets=wanted.sets)
     if criterion not in SCIKIT_CRITERIA or wanted.multiway or wanted.sets:
         known = ", ".join(SCIKIT_CRITERIA)
-        problem = f"splits in two, one category against the rest, by {known}"
+        problem = f"scikit-learn splits one category against the rest, by {known}"
         raise LearnerError(
-            "scikit-learn", f"{problem}; choose one of them, or the canonical learner"
+            "scikit-learn", f"{problem}; choose one of these, or --learner canonical"
         )
     return Scikit(criterion, wanted.min_leaf)
 
@@ -225,13 +225,13 @@ def _classes(table: Table, name: str, asked_by: str) -> CategoricalColumn:
         raise TableError(
             table.source,
             f"column {name!r} holds more than {MOST_NUMBERS_AS_CLASSES} different numbers, and {asked_by} "
-            "needs classes; name a column of classes, or bin the numbers",
+            "needs classes; name a column of classes, or divide the numbers into ranges",
         )
     column = table.categories(name)
     if column.missing.any():
         row = int(np.flatnonzero(column.missing)[0]) + 1
         raise TableError(
-            table.source, f"column {name!r}, record {row}: no value; leave such records out"
+            table.source, f"column {name!r}, record {row}: no value; leave out such records"
         )
     return column
 
@@ -239,7 +239,8 @@ def _classes(table: Table, name: str, asked_by: str) -> CategoricalColumn:
 def _check(table: Table, wanted: SanitizeRequest, sensitive: CategoricalColumn) -> None:
     if wanted.pack is not None and not Clauses(wanted.pack).judged:
         raise PolicyError(
-            wanted.pack.name, "no error clause is about leaves, so it demands nothing of groups"
+            wanted.pack.name,
+            "no required check of the policy is about leaves, so it requires nothing of groups; add --k or --l instead",
         )
     if wanted.k is not None and wanted.k > table.rows:
         raise TableError(
@@ -403,7 +404,7 @@ def table_beside(tree: Tree, data: Path, pack: Pack, proposal: TableProposal) ->
     best = proposal.sanitised
     for name, column in best.columns.items():
         if column.missing.any():
-            problem = f"column {name!r} lacks values; use “treewarden sanitize”, which makes them a category"
+            problem = f"column {name!r} lacks values; use “treewarden sanitize”, which treats them as a category"
             raise RemedyError(data.name, problem)
     table = matched(tree, read_table(data), sensitive=tree.target).table
     target = table.categories(tree.target, tree.classes)
@@ -426,5 +427,5 @@ def table_beside(tree: Tree, data: Path, pack: Pack, proposal: TableProposal) ->
     subject = TableToSanitise(sanitize_request, best.columns, (job,), target)
     written = table_bytes(subject, best)
     if grown_from(written, subject, best):
-        raise RemedyError(data.name, "the tree does not grow again from the table as written")
+        raise RemedyError(data.name, "training on the written table does not give the same tree")
     return written

@@ -32,7 +32,9 @@ def check_suffix(path: Path) -> None:
         OutputError: it ends in neither .csv nor .parquet.
     """
     if path.suffix.lower() not in (".csv", ".parquet"):
-        raise OutputError(str(path), "ends in neither .csv nor .parquet; name the file so")
+        raise OutputError(
+            str(path), "the suffix must be .csv or .parquet; name the file accordingly"
+        )
 
 
 def write_chunks(path: Path, chunks: Iterable[Chunk]) -> int:
@@ -54,7 +56,9 @@ def write_chunks(path: Path, chunks: Iterable[Chunk]) -> int:
             writer.write_batch(batch)
             rows += batch.num_rows
         if writer is None:
-            raise SynthesisError(path.name, "there is no record to draw")
+            raise SynthesisError(
+                path.name, "there is no record to draw; give a larger number: --rows N"
+            )
         writer.close()
         temporary.replace(path)
     except OSError as error:
@@ -75,7 +79,7 @@ def domains_from(said: Iterable[str]) -> Mapping[str, Domain]:
         name, equals, text = item.partition("=")
         if not (name and equals and text) or name in domains:
             raise SynthesisError(
-                item, "not a domain; say NAME=LOW:HIGH or NAME=VALUE,VALUE once for each"
+                item, "not a domain; write NAME=LOW:HIGH or NAME=VALUE,VALUE, once for each column"
             )
         domains[name] = _range(item, text) or tuple(dict.fromkeys(text.split(",")))
     return domains
@@ -95,7 +99,9 @@ def shares_from(said: Iterable[str]) -> Mapping[str, float]:
         except ValueError:
             weight = -1.0
         if not label or not 0.0 <= weight < float("inf"):
-            raise SynthesisError(item, "not a class and its weight; say CLASS=NUMBER, 0 or more")
+            raise SynthesisError(
+                item, "not a class and its weight; write CLASS=NUMBER, with a number of 0 or more"
+            )
         found[label] = weight
     return found
 
@@ -107,7 +113,9 @@ def _range(item: str, text: str) -> NumericRange | None:
     except ValueError:
         if "," in text or not low.replace(".", "").replace("-", "").isdigit():
             return None  # a category with a colon in it
-        raise SynthesisError(item, "not a range; say NAME=LOW:HIGH, the lower end first") from None
+        raise SynthesisError(
+            item, "not a range; write NAME=LOW:HIGH, the lower end first"
+        ) from None
 
 
 def _array(column: Column) -> pa.Array:

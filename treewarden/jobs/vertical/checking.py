@@ -143,7 +143,7 @@ def checked(table: Path, folder: Path, parties: Parties | None) -> TreeCompariso
     is_full = set(names) <= set(joined.columns)
     if not is_full:
         if parties is None:
-            problem = "is a skeleton; say with --parties whose each column of the table is"
+            problem = "a skeleton; add --parties to say which party holds each column"
             raise PartyError(TREE, problem)
         names = [name for column in parties.columns for name in column if name != tree.target]
     target = tree.target or ""
@@ -199,7 +199,7 @@ def agreed_in(path: Path) -> Agreed:
         ) from error
     except (ValueError, TypeError, KeyError) as error:
         raise PartyError(
-            path.name, "is no leakage document; give the folder of a session"
+            path.name, "not a leakage document; give the folder of a session"
         ) from error
 
 
@@ -215,13 +215,13 @@ def joined_folders(miner: Path, parties: Sequence[Path]) -> tuple[Tree, bytes]:
     """
     skeleton = load_model(read_bytes(miner / TREE), TREE)
     if not isinstance(skeleton, Tree) or not _is_skeleton(skeleton):
-        problem = "is no skeleton; name the folder that a miner wrote first, then those of parties"
+        problem = "not a skeleton; give the miner's folder first, then the folders of the parties"
         raise PartyError(f"{miner.name}/{TREE}", problem)
     session = agreed_in(miner / LEAKAGE).name
     notes = [read_notes(party / NOTES) for party in parties]
     for folder, each in zip(parties, notes, strict=True):
         if each.session != session:
-            problem = f"is of the session {each.session!r}, and the skeleton of {session!r}"
+            problem = f"belongs to the session {each.session!r}, and the skeleton to {session!r}"
             advice = "give folders of one session"
             raise PartyError(f"{folder.name}/{NOTES}", f"{problem}; {advice}")
     tree = joined_tree(skeleton, notes)

@@ -37,7 +37,7 @@ def classes_of(table: Table, target: str) -> tuple[str, ...]:
     """
     found = _category_codes(table.categories(target))[0]
     if len(found) < 2:
-        problem = f"the class {target!r} has {len(found)} value; it needs two to tell apart"
+        problem = f"the class {target!r} has {len(found)} value; choose a class with two or more"
         raise TableError(table.source, problem)
     return found
 
@@ -51,7 +51,7 @@ def ids_of(table: Table, name: str) -> list[str]:
     column = table.categories(name)
     missing = int(column.missing.sum())
     if missing:
-        problem = f"{missing:,} records have no id in {name!r}; leave them out, or give them one"
+        problem = f"{missing:,} records have no id in {name!r}; give them one, or leave them out"
         raise TableError(table.source, problem)
     return [column.categories[code] for code in column.codes.tolist()]
 
@@ -97,7 +97,9 @@ def _attribute(table: Table, name: str, rows: Codes, numbers: NumberHandling) ->
     if table.guessed(name).numeric:
         values = table.numbers(name).numbers[rows]
         if numbers is NumberHandling.REFUSE:
-            problem = f"the column {name!r} holds numbers, which --numbers refuse does not take"
+            problem = (
+                f"the column {name!r} holds numbers, and --numbers refuse does not accept them"
+            )
             raise TableError(table.source, f"{problem}; give categories, or --numbers bins")
         there = np.unique(values[~np.isnan(values)])
         if len(there) > MOST_WHOLE or (there != np.floor(there)).any():
@@ -110,7 +112,7 @@ def _attribute(table: Table, name: str, rows: Codes, numbers: NumberHandling) ->
         problem = f"the column {name!r} has {len(categories):,} different values"
         raise TableError(
             table.source,
-            f"{problem}; fewer than {MOST_BRANCHES:,} can be split by: leave it out, or group them",
+            f"{problem}; a split can have fewer than {MOST_BRANCHES:,}; group the values, or leave the column out",
         )
     return _coded(name, categories, codes)
 
@@ -178,7 +180,7 @@ def _class_codes(table: Table, target: str, classes: Sequence[str]) -> Codes:
     column = table.categories(target, tuple(classes))
     missing = int(column.missing.sum())
     if missing:
-        problem = f"{missing:,} records have no class in {target!r}; leave them out on all sides"
+        problem = f"{missing:,} records have no class in {target!r}; leave them out at all parties"
         raise TableError(table.source, problem)
     at = {name: code for code, name in enumerate(classes)}
     codes = np.array([at.get(category, -1) for category in column.categories], np.int64)[
@@ -186,7 +188,7 @@ def _class_codes(table: Table, target: str, classes: Sequence[str]) -> Codes:
     ]
     other = int((codes < 0).sum())
     if other:
-        problem = f"{other:,} records have a class in {target!r} that is none of the {len(classes)} agreed on"
+        problem = f"{other:,} records have a class in {target!r} that is not one of the {len(classes)} agreed classes"
         raise TableError(table.source, f"{problem}; correct the session file or the column")
     return codes
 

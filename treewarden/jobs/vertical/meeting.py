@@ -68,15 +68,15 @@ def part_of(meeting: Meeting, own: Own, step: Step = silent) -> CheckedPart:
         raise PartyError(own.table.name, table.lacks(meeting.target))
     if not holds and meeting.target in table.columns:
         labelled = session.parties[session.labelled]
-        problem = f"holds the class {meeting.target!r}, which {labelled} holds; remove the column"
+        problem = f"has a column {meeting.target!r}, and only {labelled} may hold the class; remove the column"
         raise PartyError(own.table.name, problem)
     names = tuple(column for column in table.columns if column not in (meeting.target, own.ids))
     if len(names) != len(session.ranks[number]):
         said = len(session.ranks[number])
-        problem = f"holds {len(names):,} attributes where the session file says {said:,}; correct one of them"
+        problem = f"has {len(names):,} attributes, and the session file states {said:,}; correct one of them"
         raise PartyError(own.table.name, problem)
     if own.ids is None and table.rows != session.records:
-        problem = f"holds {table.rows:,} records where the session file says {session.records:,}"
+        problem = f"has {table.rows:,} records, and the session file states {session.records:,}"
         advice = "correct one of them, or name a column of ids with --id"
         raise PartyError(own.table.name, f"{problem}; {advice}")
     part = CheckedPart(
@@ -90,14 +90,14 @@ def _asked_table(meeting: Meeting, own: Own) -> Table | None:
     if (own.asked is None) is not (meeting.asked == 0):
         count = meeting.asked
         problem = f"the session classifies {count:,} records; " + (
-            "give them" if count else "leave it out"
+            "give them with --asked FILE" if count else "leave out --asked"
         )
         raise PartyError("--asked", problem)
     if own.asked is None:
         return None
     table = read_table(own.asked)
     if own.ids is None and table.rows != meeting.asked:
-        problem = f"holds {table.rows:,} records where the session file asks about {meeting.asked:,}; correct one"
+        problem = f"has {table.rows:,} records, and the session file states {meeting.asked:,}; correct one of them"
         raise PartyError(own.asked.name, problem)
     return table
 

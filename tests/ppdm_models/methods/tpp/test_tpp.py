@@ -211,7 +211,7 @@ def test_the_search_stops_at_the_last_size_that_is_large_enough():
         columns, [job(of_numbers("y", np.array([1.0, 1, 5, 5, 5, 9])))], [AtLeastK(2)]
     )
     assert (found.best.groups.k, found.best.step.leaves) == (2, (2,))
-    assert "a group holds 1 records, fewer than 2" in found.stopped
+    assert "the smallest group has 1 of the required 2 records" in found.stopped
 
 
 @pytest.mark.parametrize(("parts", "leaves"), [(1.5, (2,)), (2, None), (1.9, (2,))])

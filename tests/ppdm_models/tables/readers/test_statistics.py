@@ -119,7 +119,7 @@ def test_a_file_that_ends_the_library_ends_no_audit(tmp_path):
 def test_a_transport_file_of_two_tables_is_told(tmp_path):
     data = write(tmp_path / "p.xpt", {"x": [1.0] * 20}).read_bytes()
     (tmp_path / "p.xpt").write_bytes(data + data[240:])
-    assert "holds 2 data sets; give a file of one" in refused(tmp_path / "p.xpt")
+    assert "holds 2 data sets; save one of them" in refused(tmp_path / "p.xpt")
 
 
 def test_what_is_packed_is_unpacked_first(tmp_path):

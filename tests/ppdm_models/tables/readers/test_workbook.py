@@ -180,15 +180,15 @@ def test_a_wrong_size_in_the_file_cuts_nothing_off(tmp_path):
             MAIN,
             b"<sheetData>",
             b"<sheetData><row>" + b"<c/>" * 9,
-            "not a workbook that can be read",
+            "not a readable workbook",
         ),
         (
             MAIN,
             b"<worksheet",
             b'<!DOCTYPE x [<!ENTITY a "1">]><worksheet',
-            "not a workbook that can be read",
+            "not a readable workbook",
         ),
-        ("xl/workbook.xml", b"<sheets>", b"<sheets><x>", "not a workbook that can be read"),
+        ("xl/workbook.xml", b"<sheets>", b"<sheets><x>", "not a readable workbook"),
     ],
 )
 def test_a_workbook_that_lies_is_refused(tmp_path, part, old, new, said):
@@ -248,8 +248,8 @@ CONTAINER = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600)
             CONTAINER + "EncryptedPackage".encode("utf-16-le"),
             "protected by a password; save it without one",
         ),
-        (CONTAINER, "not a workbook that can be read; open and save it anew as .xlsx"),
-        (b"PK\x03\x04 xl/workbook.xml", "not a workbook that can be read"),
+        (CONTAINER, "not a readable workbook; open it and save it again as .xlsx"),
+        (b"PK\x03\x04 xl/workbook.xml", "not a readable workbook"),
         (
             b"<html><table><tr><td>1",
             "an HTML page or XML, which some programs call .xls; save the table",
