@@ -56,7 +56,7 @@ LEVELS = FRAME.set_axis(pd.MultiIndex.from_product([["a"], FRAME.columns]), axis
         (FITTED, FRAME.assign(ill="perhaps"), {}, "holds one value"),
         (FITTED, pl.DataFrame(FRAME).lazy(), {}, "collect"),
         (FITTED, FRAME.to_numpy(), {"sensitive": "ill"}, "no column 'ill'"),
-        (FITTED, 5, {}, "int is no table"),
+        (FITTED, 5, {}, "int is not a table"),
         (FITTED, (INPUTS, FRAME["ill"], 1), {}, "3 things at once"),
         (FITTED, (INPUTS.to_numpy()[:, :1], FRAME["ill"]), {}, "X has 1 columns"),
         (FITTED, FRAME, {"policy": "standart"}, r"unknown policy \(did you mean 'standard'\?\)"),

@@ -242,7 +242,7 @@ def test_another_change_can_be_chosen_if_it_passes(files):
     [
         ({"to": "onnx"}, "to: 'onnx': one of pmml, treewarden_json is needed"),
         ({"bands": [1]}, "bands: .*whole numbers of 2 or more"),
-        ({"holdout": 5}, "int is no table"),
+        ({"holdout": 5}, "int is not a table"),
         ({"taxonomies": "nowhere.csv"}, "nowhere.csv"),
     ],
 )
