@@ -38,20 +38,20 @@ from treewarden.audit.partial.target_inference import TargetInference, infer_tar
 from treewarden.audit.partial.tree_context import TreeContext
 from treewarden.audit.partial.unmodelled_knowledge import ONLY_CLASSES, WEIGHED
 from treewarden.audit.population.forest import Forest, forest_of
+from treewarden.audit.population.linked_population import KnownGroups
 from treewarden.audit.population.merged_profiles import merged
 from treewarden.audit.population.population import Population
 from treewarden.audit.population.unobserved_values import with_unheld
 from treewarden.audit.progress import Step, silent
 from treewarden.audit.reading import Measurement, Undetermined
 from treewarden.audit.regression.result import ValueBounds
+from treewarden.audit.release_adversaries import infer_from_releases
+from treewarden.audit.releases import LinkedReleases
 from treewarden.audit.result import Audit, Exposure, Lacking
 from treewarden.ppdm_models.tree.ensemble import Ensemble, Model
 from treewarden.ppdm_models.tree.side_channels import Leak
 from treewarden.ppdm_models.tree.tree import Task, Tree
 
-NO_RELEASES = Undetermined(
-    "what somebody learns who knows only some columns is worked out for one release, not for several together"
-)
 NO_LEAVES = Undetermined("where people stop is not known to who knows only some columns")
 NOT_THE_SECRET = "the secret is “{}”, not what the tree predicts"
 NOT_JUDGED = "this audit protects “{}” only; what the model discloses about “{}” was not judged, so audit that too"
@@ -76,11 +76,11 @@ def with_adversaries(
     options: AuditOptions = DEFAULT,
     step: Step = silent,
     *,
-    is_of_several: bool = False,
+    releases: LinkedReleases | None = None,
 ) -> Audit:
     """Return an audit with what each of the adversaries can infer, and what was remarkable about them.
 
-    ``population`` are the people as who knows all sees them. Where the audit is of several releases nothing is told.
+    ``population`` are the people as who knows all sees them, of the last of several ``releases``.
 
     Raises:
         KnowledgeError: the level asks for numbers that neither the file publishes nor the table can give.
@@ -99,16 +99,17 @@ def with_adversaries(
         is_of_whole_records=is_whole,
         are_draws_known=_are_draws_known(audit.full.evidence, knowledge),
         full_numbers=audit.full.evidence.numbers,
+        releases=releases,
     )
+    is_linked = releases is not None and isinstance(releases.shared, KnownGroups)
+    people = audit.full.evidence.population if is_linked else population
     for adversary in asked.partial:
         with step(f"asking what “{adversary.name}” learns"):
-            if is_of_several:
-                seen: TargetInference | Undetermined = NO_RELEASES
-            else:
-                seconds = adversary_seconds(options, len(asked.partial))
-                seen = asking.seen(adversary, seconds)
-            exposure = _exposure(audit.full, population, adversary, asked.secret, seen, calls)
-        if not isinstance(seen, Undetermined) and _is_small(population, exposure):
+            seconds = adversary_seconds(options, len(asked.partial))
+            seen = asking.seen(adversary, seconds)
+            exposure = _exposure(audit.full, people, adversary, asked.secret, seen, calls)
+        is_asked = releases is None and not isinstance(seen, Undetermined)
+        if is_asked and _is_small(population, exposure):
             with step(f"asking what “{adversary.name}” would learn with one column less"):
                 knowledge_lacking = _lacking(audit.full, asking, exposure)
             exposure = replace(exposure, lacking=knowledge_lacking)
@@ -178,7 +179,7 @@ class _AuditedModel:
 
     ``is_of_whole_records`` says that the choice of splits is stated over whole records of who knows all,
     ``are_draws_known`` that draws of records can be repeated. ``full_numbers`` is what is told of people's numbers to
-    who knows all.
+    who knows all, ``releases`` are all of several of which the model is the last.
     """
 
     forest: Forest
@@ -189,6 +190,7 @@ class _AuditedModel:
     is_of_whole_records: bool = False
     are_draws_known: bool = False
     full_numbers: ValueBounds | Undetermined = NO_NUMBER
+    releases: LinkedReleases | None = None
 
     @cached_property
     def _context(self) -> TreeContext:
@@ -204,6 +206,11 @@ class _AuditedModel:
             KnowledgeError: the level asks for numbers that neither the file publishes nor the table can give.
             TableError: no table with these leaves has these numbers.
         """
+        if self.releases is not None:
+            until = clock(seconds if self.options.worlds else 0.0)
+            return infer_from_releases(
+                self.releases, self.knowledge, adversary, self.secret, self.full_numbers, until
+            )
         known, until = adversary.knows, clock(seconds if self.options.worlds else 0.0)
         how = (until, self.options, effort)
         if self.secret is None:

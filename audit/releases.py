@@ -46,6 +46,14 @@ class ReleaseCase:
     leaks: tuple[Leak, ...] | Undetermined
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class LinkedReleases:
+    """Several releases, in the order of their publication, and who is in which of them."""
+
+    cases: Sequence[ReleaseCase]
+    shared: KnownGroups | UnlinkedReleases
+
+
 @dataclass(frozen=True, slots=True)
 class _ReleasesRequest:
     """How releases are audited: by whom, what is read, with which options, who hears of it, and when it may stop."""

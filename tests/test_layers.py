@@ -82,6 +82,7 @@ audit/run_ensemble.py
 audit/run_regression.py
 audit/run.py
 audit/releases.py
+audit/release_adversaries.py
 audit/adversaries.py
 
 policies

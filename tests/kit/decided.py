@@ -23,7 +23,7 @@ from treewarden.audit.partial.secret_column import Secret
 from treewarden.audit.population.linked_population import shared_people
 from treewarden.audit.population.population import build_population
 from treewarden.audit.reading import Undetermined
-from treewarden.audit.releases import ReleaseCase, run_releases
+from treewarden.audit.releases import LinkedReleases, ReleaseCase, run_releases
 from treewarden.audit.result import Audit, Exposure
 from treewarden.audit.run import run
 from treewarden.ppdm_models.errors import TreewardenError
@@ -138,7 +138,8 @@ def _exposure(kind: str, what: str) -> Exposure:
         )
         cases.append(ReleaseCase(model, people, ()))
         tables.append(table)
-    last, audit = cases[-1], _audit(cases, tables, knowledge)
+    linked = _linked(cases, tables) if is_released else None
+    last, audit = cases[-1], _audit(cases, linked, knowledge)
     adversaries = _request(what, last)
     if adversaries is None:
         return audit.full
@@ -150,16 +151,19 @@ def _exposure(kind: str, what: str) -> Exposure:
         adversaries,
         (),
         OPTIONS,
-        is_of_several=is_released,
+        releases=linked,
     ).exposures[-1]
 
 
-def _audit(cases: list[ReleaseCase], tables: list, knowledge: Knowledge) -> Audit:
-    if len(cases) == 1:
-        return run(cases[0].model, cases[0].population, knowledge, options=OPTIONS)
+def _linked(cases: list[ReleaseCase], tables: list) -> LinkedReleases:
     models, people = [case.model for case in cases], [case.population for case in cases]
-    shared = shared_people(models, tables, people, "id")
-    return run_releases(cases, shared, knowledge, options=OPTIONS)
+    return LinkedReleases(cases, shared_people(models, tables, people, "id"))
+
+
+def _audit(cases: list[ReleaseCase], linked: LinkedReleases | None, knowledge: Knowledge) -> Audit:
+    if linked is None:
+        return run(cases[0].model, cases[0].population, knowledge, options=OPTIONS)
+    return run_releases(cases, linked.shared, knowledge, options=OPTIONS)
 
 
 def _request(what: str, case: ReleaseCase) -> AdversaryRequest | None:

@@ -234,18 +234,22 @@ def test_a_repair_is_judged_under_all_adversaries(files, told):
     assert max(sure) <= 0.66
 
 
-def test_of_several_trees_nothing_is_told_of_who_knows_some_columns(files):
+def test_several_releases_are_judged_for_an_adversary_with_some_columns_and_estimated_for_none(
+    files,
+):
     files.run("audit", "--knows", "sex")
     other = files.folder / "flu2.pmml"
     other.write_text(files.model.read_text())
     done = files.run("audit", other, "--knows", "sex", "--format", "json")
     said = json.loads(done.stdout)
     known = next(each for each in said["adversaries"] if each["name"] == "who knows sex")
-    assert "for one release" in known["readings"]["confidence"]["reason"]
+    assert "what several releases make likely" in known["readings"]["confidence"]["reason"]
+    assert known["readings"]["certain_disclosure"]["high"] < 9
     assert known["verdict"] == "UNDETERMINED"
     done = files.run("audit", other, "--secret", "sex", "--format", "json")
     (alone,) = json.loads(done.stdout)["adversaries"]
-    assert "for one release" in alone["readings"]["confidence"]["reason"]
+    assert "not worked out" in alone["readings"]["confidence"]["reason"]
+    assert alone["readings"]["certain_disclosure"]["low"] == 0
 
 
 def test_the_same_from_a_notebook(files):

@@ -73,7 +73,7 @@ from treewarden.ppdm_models.tree.rename_columns import known_names, rename_colum
 from treewarden.reports.document.parts import File
 
 if TYPE_CHECKING:
-    from treewarden.audit.releases import ReleaseCase
+    from treewarden.audit.releases import LinkedReleases, ReleaseCase
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,8 +301,20 @@ class AuditInputs:
             calls=asked,
             options=options,
             step=step,
-            is_of_several=self.shared is not None,
+            releases=self._linked(file, people),
         )
+
+    def _linked(self, file: OpenedFile, people: Population) -> LinkedReleases | None:
+        """Return all releases, where a file is the last of several."""
+        if self.shared is None:
+            return None
+        from treewarden.audit.releases import (  # heavy: for several only
+            LinkedReleases,
+            ReleaseCase,
+        )
+
+        cases = (*self.earlier, ReleaseCase(file.model, people, file.leaks))
+        return LinkedReleases(cases, self.shared)
 
     def _knowledge(self, file: OpenedFile) -> Knowledge:
         """Return what the adversary knows: of a changed file also how the original was trained, withheld or not."""

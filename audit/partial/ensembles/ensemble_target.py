@@ -71,7 +71,7 @@ class _ShownTables:
 
 
 @dataclass(frozen=True, slots=True)
-class _GroupProofs:
+class GroupProofs:
     """How many people of each group have each class at most, (G, m), and whom one tree alone leaves one: (G,)."""
 
     most: IntArray
@@ -106,7 +106,7 @@ def infer_ensemble_target(
     outcome = imply_classes(column_tests(forest.trees), population, closure.known, closure.values)
     doubts = place_doubts(view, knowledge, are_draws_known=are_draws_known)
     exchanges = None if doubts else _exchanged(view, truth, outcome, effort.flows)
-    proved = _proved_by_trees(view, until)
+    proved = proved_by_trees(view, until)
     joint = _JointPlaces(view, options, is_whole=not doubts and outcome is None)
     worlds = _worlds(view, proved, exchanges, joint, until)
     worlds = replace(worlds, left=(*doubts, *worlds.left), not_decided=(*doubts, *worlds.left))
@@ -159,7 +159,7 @@ def _exchanged(
     return _ShownTables(possible, ranges(counts, row_of_group, size, outer, inner))
 
 
-def _proved_by_trees(view: EnsembleView, until: Clock) -> _GroupProofs:
+def proved_by_trees(view: EnsembleView, until: Clock) -> GroupProofs:
     """Return what each tree that counts its people proves by itself, one after the other while there is time."""
     counts = np.rint(view.people.counts).astype(np.int64)
     classes = len(view.forest.model.classes)
@@ -183,7 +183,7 @@ def _proved_by_trees(view: EnsembleView, until: Clock) -> _GroupProofs:
     left: tuple[str, ...] = ()
     if done < len(view.stops):
         left = (NO_MORE_ASKED.format(done, len(view.stops)),)
-    return _GroupProofs(np.where(is_left, counts[:, None], 0), by_tree, left)
+    return GroupProofs(np.where(is_left, counts[:, None], 0), by_tree, left)
 
 
 class _JointPlaces:
@@ -252,7 +252,7 @@ class _JointPlaces:
 
 def _worlds(
     view: EnsembleView,
-    proved: _GroupProofs,
+    proved: GroupProofs,
     exchanges: _ShownTables | None,
     joint: _JointPlaces,
     until: Clock,
@@ -272,7 +272,7 @@ def _worlds(
 
 def _joined_tables(
     view: EnsembleView,
-    proved: _GroupProofs,
+    proved: GroupProofs,
     exchanges: _ShownTables | None,
     joint: _JointPlaces,
 ) -> ConsistentTables:

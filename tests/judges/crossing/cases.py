@@ -15,9 +15,9 @@ from treewarden.audit.knowledge.levels import SplitLevel
 from treewarden.audit.options import AuditOptions
 from treewarden.audit.partial.adversary_request import AdversaryRequest
 from treewarden.audit.partial.secret_column import secret_of
-from treewarden.audit.population.linked_population import KnownGroups, shared_people
+from treewarden.audit.population.linked_population import shared_people
 from treewarden.audit.population.population import Population, build_population
-from treewarden.audit.releases import ReleaseCase, run_releases
+from treewarden.audit.releases import LinkedReleases, ReleaseCase, run_releases
 from treewarden.audit.result import Audit
 from treewarden.audit.run import run
 from treewarden.ppdm_models.arrays import FloatArray, IntArray
@@ -151,7 +151,7 @@ def drawn_case(seed: int) -> CrossingCase:
         trees=tuple(trees),
         known=known,
         fact=fact,
-        is_sized=bool(draw.integers(2)),
+        is_sized=bool(draw.integers(2)) and knows != "weights",
     )
 
 
@@ -349,7 +349,8 @@ def evidence_of(case: CrossingCase) -> Evidence:
         )
         cases.append(ReleaseCase(model, people, ()))
         tables.append(table)
-    audit, last = _audit(case, cases, tables, knowledge), cases[-1]
+    linked = _linked(cases, tables) if case.is_of_releases else None
+    audit, last = _audit(case, cases, linked, knowledge), cases[-1]
     request = _request(case, last.population)
     if request is None:
         return audit.full.evidence
@@ -363,38 +364,30 @@ def evidence_of(case: CrossingCase) -> Evidence:
             request,
             (),
             OPTIONS,
-            **_releases(case, cases, tables),
+            releases=linked,
         )
         .exposures[-1]
         .evidence
     )
 
 
-def _linked(cases: Sequence[ReleaseCase], tables: Sequence[Table]) -> KnownGroups:
+def _linked(cases: Sequence[ReleaseCase], tables: Sequence[Table]) -> LinkedReleases:
     models, people = [each.model for each in cases], [each.population for each in cases]
-    shared = shared_people(models, tables, people, "id")
-    assert isinstance(shared, KnownGroups)
-    return shared
-
-
-def _releases(
-    case: CrossingCase, cases: Sequence[ReleaseCase], tables: Sequence[Table]
-) -> dict[str, bool]:
-    return {"is_of_several": case.is_of_releases}
+    return LinkedReleases(cases, shared_people(models, tables, people, "id"))
 
 
 def _audit(
     case: CrossingCase,
     cases: Sequence[ReleaseCase],
-    tables: Sequence[Table],
+    linked: LinkedReleases | None,
     knowledge: Knowledge,
 ) -> Audit:
     last = cases[-1]
     if case.is_of_secret:
         return of_model_alone(last.model, last.population, knowledge, SECRET)
-    if not case.is_of_releases:
+    if linked is None:
         return run(last.model, last.population, knowledge, options=OPTIONS)
-    return run_releases(cases, _linked(cases, tables), knowledge, options=OPTIONS)
+    return run_releases(cases, linked.shared, knowledge, options=OPTIONS)
 
 
 def _request(case: CrossingCase, population: Population) -> AdversaryRequest | None:

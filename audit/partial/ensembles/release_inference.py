@@ -1,0 +1,296 @@
+"""What several releases together tell an adversary who knows some columns: exchanges that leave all as they are.
+
+The adversary knows who is in which release, and the same columns of everybody in each. Two people of the same releases
+who allow each other's places in all trees of all of them can exchange all that is hidden: then every release has the
+numbers that it has. What the trees of one release prove of somebody holds whatever the others say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from scipy import sparse
+
+from treewarden.audit.clock import Clock
+from treewarden.audit.knowledge.knowledge import Knowledge
+from treewarden.audit.knowledge.levels import RowOrder
+from treewarden.audit.partial.ensembles.ensemble_numbers import (
+    NOT_TOGETHER,
+    NUMBERS_TOLD,
+    proved_ends,
+    reached_over,
+    span_over,
+)
+from treewarden.audit.partial.ensembles.ensemble_target import IN_ONE_TREE, proved_by_trees
+from treewarden.audit.partial.ensembles.ensemble_view import (
+    EnsembleView,
+    TreeStops,
+    ensemble_view,
+)
+from treewarden.audit.partial.ensembles.exchanges import (
+    ExchangeTables,
+    ExchangeUnits,
+    exchange_tables,
+    place_doubts,
+)
+from treewarden.audit.partial.outcome_rules import imply_classes
+from treewarden.audit.partial.reachability import Proofs, Ranges, bound_tables, proofs
+from treewarden.audit.partial.target_inference import TargetInference
+from treewarden.audit.partial.value_kinds import column_tests
+from treewarden.audit.partial.value_rules import OPEN
+from treewarden.audit.population.forest import Forest
+from treewarden.audit.population.linked_population import KnownGroups
+from treewarden.audit.population.merged_profiles import merged
+from treewarden.audit.population.population import Population
+from treewarden.audit.reading import Interval, Undetermined
+from treewarden.audit.regression.result import ValueBounds
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
+from treewarden.ppdm_models.tree.ensemble import Ensemble, Model
+
+NO_RELEASE_ESTIMATE = Undetermined(
+    "no estimate: what several releases make likely to an adversary who knows some columns is not worked out"
+)
+EACH_ALONE = (
+    "what several releases prove together to an adversary who knows some columns is not worked out: it may be more "
+    "than each tree proves alone"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class ReleasesView:
+    """Several releases as an adversary who knows some columns sees them: one view each, and who is in which.
+
+    ``seen`` is the last release's people as an adversary tells them apart who knows all columns of all releases, one
+    profile for each of ``shared``'s groups that it holds.
+    """
+
+    views: tuple[EnsembleView, ...]
+    shared: KnownGroups
+    seen: Population
+    columns: tuple[str, ...]
+
+    @cached_property
+    def last(self) -> IndexArray:
+        """The groups that the last release holds, (U',)."""
+        return self.shared.groups(len(self.views) - 1)
+
+    @cached_property
+    def told_apart(self) -> tuple[Population, IndexArray]:
+        """The last release's people as the adversary tells them apart, and the row of each of its groups, (U',)."""
+        known = set(self.columns).union(*(view.closure.known for view in self.views))
+        names = [name for name in self.seen.qi if _is_known(name, known, self.shared.names)]
+        return merged(self.seen, names)
+
+    @cached_property
+    def stops(self) -> tuple[TreeStops, ...]:
+        """Where people can stop in all trees of all releases; of whom a release does not hold, at a leaf of its own."""
+        found: list[TreeStops] = []
+        for view, places in zip(self.views, self.shared.places, strict=True):
+            there, at = places >= 0, np.maximum(places, 0)
+            for stops in view.stops:
+                can = sparse.block_diag([np.ones((1, 1)), stops.can], format="csr")
+                lump, leaf = (
+                    np.where(there, each[at] + 1, 0)
+                    for each in (stops.lump_of_profile, stops.leaf_of_profile)
+                )
+                found.append(TreeStops(lump, leaf, sparse.csr_array(can), None))
+        return tuple(found)
+
+    def doubts(self, knowledge: Knowledge) -> tuple[str, ...]:
+        """Return why more may be known than exchanges leave as it is."""
+        found: list[str] = []
+        for view in self.views:
+            are_known = are_draws_repeatable(view.forest.model, knowledge)
+            found += place_doubts(view, knowledge, are_draws_known=are_known)
+        return tuple(dict.fromkeys(found))
+
+    def outcome(self) -> IndexArray:
+        """Return the class that known columns imply of each group, (U,), ``OPEN`` where they imply none."""
+        told = np.full(len(self.shared.counts), OPEN, dtype=np.intp)
+        for release, view in enumerate(self.views):
+            closure = view.closure
+            tests = column_tests(view.forest.trees)
+            found = imply_classes(tests, view.population, closure.known, closure.values)
+            if found is not None:
+                here = self.shared.groups(release)
+                own = found.of[self.shared.places[release][here]]
+                order = np.append(self.shared.orders[release], OPEN)
+                told[here] = np.where(own == OPEN, told[here], order[own])
+        return told
+
+
+def are_draws_repeatable(model: Model, knowledge: Knowledge) -> bool:
+    """Return whether draws of records by a model's trees may be repeated, as far as its file says."""
+    if not isinstance(model, Ensemble) or model.sampling.resampled is False:
+        return False
+    if knowledge.row_order is not RowOrder.KNOWN:
+        return False
+    return bool(model.sampling.resampled) or model.growth is not None
+
+
+def _is_known(name: str, columns: Collection[str], releases: Sequence[str]) -> bool:
+    """Return whether an adversary knows a column that a release's people are told apart by, of any release."""
+    plain = name.rstrip("'")
+    if plain in columns or name in columns:
+        return True
+    if any(plain == f"in {release}" for release in releases):
+        return True
+    return any(plain == f"{column} in {release}" for column in columns for release in releases)
+
+
+def releases_view(
+    forests: Sequence[Forest],
+    populations: Sequence[Population],
+    shared: KnownGroups,
+    seen: Population,
+    columns: Collection[str],
+    never: Collection[str] = (),
+) -> ReleasesView:
+    """Return what an adversary who knows these columns sees of several releases."""
+    views = tuple(
+        ensemble_view(
+            forest, population, [name for name in population.qi if name in columns], never
+        )
+        for forest, population in zip(forests, populations, strict=True)
+    )
+    return ReleasesView(views, shared, seen, tuple(columns))
+
+
+def infer_release_target(
+    view: ReleasesView, knowledge: Knowledge, until: Clock
+) -> TargetInference | Undetermined:
+    """Return what an adversary can infer of the class of the last release's people from all releases."""
+    truth = view.shared.truth
+    if isinstance(truth, Undetermined):
+        return truth
+    doubts, told = view.doubts(knowledge), view.outcome()
+    people, row_of_group = view.told_apart
+    size, classes = len(people.counts), truth.shape[1]
+    possible = np.zeros((size, classes), dtype=bool)
+    if not doubts:
+        group, klass = (each.astype(np.intp) for each in np.nonzero(truth > 0))
+        tables = exchange_tables(
+            view.stops, ExchangeUnits(truth[group, klass], group, klass, told[group])
+        )
+        here = np.eye(classes)[tables.value_of_column]
+        possible = _over_rows(view, tables, group, here)
+    is_left = _left_by_trees(view, truth.shape, until)
+    counts = np.rint(people.counts).astype(np.int64)[:, None]
+    is_open = np.zeros((size, classes), dtype=bool)
+    np.logical_or.at(is_open, row_of_group, is_left[view.last])
+    most = np.where(is_open, counts, 0)
+    least = np.maximum(counts - (most.sum(axis=1, keepdims=True) - most), 0)
+    nobody = np.broadcast_to(counts, most.shape), np.zeros_like(most)
+    worlds = bound_tables(
+        people,
+        Proofs(least == counts, most == 0, possible),
+        is_exact=not doubts,
+        between=Ranges(least, most, *nobody),
+    )
+    sure = np.flatnonzero(worlds.certain & (worlds.counts > 0)).tolist()
+    worlds = replace(worlds, reasons=dict.fromkeys(sure, IN_ONE_TREE))
+    if worlds.open_profiles.any() or worlds.open_exclusions.any():
+        left = (*doubts, EACH_ALONE)
+        worlds = replace(worlds, left=left, not_decided=left)
+    return TargetInference(
+        people,
+        NO_RELEASE_ESTIMATE,
+        worlds,
+        doubts,
+        gap=0.0,
+        said=closure_said(view),
+        is_outcome_said=bool((told != OPEN).any()),
+    )
+
+
+def closure_said(view: ReleasesView) -> tuple[str, ...]:
+    """Return what known columns imply of others, in any release."""
+    return tuple(dict.fromkeys(each for part in view.views for each in part.closure.said))
+
+
+def _over_rows(
+    view: ReleasesView, tables: ExchangeTables, group_of_unit: IndexArray, allowed: FloatArray
+) -> BoolArray:
+    """Return which values somebody of each row of people has in a table that exchanges lead to, (R, m).
+
+    ``allowed`` (V, m) is which values each column of the tables allows.
+    """
+    people, row_of_group = view.told_apart
+    of_row = proofs(tables.net, allowed, allowed).possible[tables.row_of_unit]
+    of_group = np.zeros((len(view.shared.counts), allowed.shape[1]), dtype=bool)
+    np.logical_or.at(of_group, group_of_unit, of_row)
+    found = np.zeros((len(people.counts), allowed.shape[1]), dtype=bool)
+    np.logical_or.at(found, row_of_group, of_group[view.last])
+    return found
+
+
+def _left_by_trees(view: ReleasesView, shape: tuple[int, ...], until: Clock) -> BoolArray:
+    """Return which classes each tree of each release leaves each group, (U, m)."""
+    is_left = np.ones(shape, dtype=bool)
+    for release, part in enumerate(view.views):
+        here = view.shared.groups(release)
+        group = part.group_of_profile[view.shared.places[release][here]]
+        own = proved_by_trees(part, until).most[group] > 0
+        for place, klass in enumerate(view.shared.orders[release].tolist()):
+            is_left[here, klass] &= own[:, place]
+    return is_left
+
+
+def infer_release_numbers(
+    view: ReleasesView, knowledge: Knowledge, full: ValueBounds | Undetermined
+) -> TargetInference | Undetermined:
+    """Return between which ends the number of the last release's people lies, as all releases leave it.
+
+    ``full`` is the same for who knows all columns of all releases, in the order of the last release's groups.
+    """
+    numbers, shared = view.shared.numbers, view.shared
+    if isinstance(numbers, Undetermined):
+        return Undetermined(f"the values of the people are not known: {numbers.reason}")
+    doubts = view.doubts(knowledge)
+    size = len(shared.counts)
+    low, high = np.full(size, -np.inf), np.full(size, np.inf)
+    for release, part in enumerate(view.views):
+        own = part.population.numbers
+        assert not isinstance(own, Undetermined)
+        here = shared.groups(release)
+        group = part.group_of_profile[shared.places[release][here]]
+        found = None if isinstance(full, Undetermined) else proved_ends(part, own)
+        ends = (own.low, own.high) if found is None else (found[0][group], found[1][group])
+        low[here], high[here] = np.maximum(low[here], ends[0]), np.minimum(high[here], ends[1])
+    reached = numbers.least, numbers.most
+    if not doubts:
+        least, most = numbers.least.copy(), numbers.most.copy()
+        if not isinstance(full, Undetermined) and len(full.low) == len(view.last):
+            least[view.last] = np.minimum(least[view.last], full.reached_low)
+            most[view.last] = np.maximum(most[view.last], full.reached_high)
+        reached = reached_over(view.stops, shared.counts, (least, most))
+    people, row = view.told_apart
+    proved = span_over(row, len(people.counts), low[view.last], high[view.last])
+    shown = span_over(row, len(people.counts), reached[0][view.last], reached[1][view.last])
+    last = view.views[-1].population.numbers
+    assert not isinstance(last, Undetermined)
+    is_told = (proved[0] >= shown[0]) & (proved[1] <= shown[1])
+    bounds = ValueBounds(
+        counts=people.counts,
+        low=proved[0],
+        high=proved[1],
+        reached_low=np.maximum(shown[0], proved[0]),
+        reached_high=np.minimum(shown[1], proved[1]),
+        by_leaf=proved[1] - proved[0],
+        range=Interval(last.low, last.high),
+        step=last.step,
+        leaves=0 if isinstance(full, Undetermined) else full.leaves,
+        left=() if is_told.all() else (*doubts, NOT_TOGETHER),
+    )
+    return TargetInference(
+        people,
+        NUMBERS_TOLD,
+        NUMBERS_TOLD,
+        doubts,
+        gap=0.0,
+        said=closure_said(view),
+        numbers=bounds,
+    )
