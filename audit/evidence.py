@@ -9,6 +9,7 @@ from treewarden.audit.consistent_tables.result import ConsistentTables
 from treewarden.audit.entropy.posterior import Posterior, Without
 from treewarden.audit.joint.result import EnsembleInference
 from treewarden.audit.knowledge.knowledge import Knowledge
+from treewarden.audit.membership.result import NO_REGISTER, MembershipInference
 from treewarden.audit.population.forest import Forest
 from treewarden.audit.population.leaves import Leaves
 from treewarden.audit.population.population import Population
@@ -64,7 +65,8 @@ class Evidence:
     leaves of a model that predicts a number prove of people's values.
     ``others`` names the other releases that were audited together with this one, in the order of their publication.
     ``linkage_gap`` is why nobody can tell which records of their tables are one person, "" where that is known.
-    ``secret`` is what ``population.truth`` and the estimate are about, where that is not the target.
+    ``secret`` is what ``population.truth`` and the estimate are about, where that is not the target. ``membership`` is
+    what the file proves of who of a register of candidates is in the table.
     """
 
     forest: Forest
@@ -81,11 +83,17 @@ class Evidence:
     others: tuple[str, ...] = ()
     linkage_gap: str = ""
     secret: Named | None = None
+    membership: MembershipInference | Undetermined = NO_REGISTER
 
     @property
     def is_of_several(self) -> bool:
         """Whether several releases were audited together."""
         return bool(self.others)
+
+    @property
+    def has_register(self) -> bool:
+        """Whether a register of candidates was given, whatever could be told of it."""
+        return self.membership is not NO_REGISTER
 
     @property
     def model(self) -> Model:

@@ -17,7 +17,7 @@ from treewarden.audit.population.unobserved_values import with_unheld
 from treewarden.audit.progress import Step, silent
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.result import Audit
-from treewarden.audit.run_inputs import ProvedModel, RunInputs
+from treewarden.audit.run_inputs import ProvedModel, RunInputs, with_membership
 from treewarden.audit.run_tree import prove_tree
 from treewarden.ppdm_models.tree.ensemble import Ensemble, Model
 from treewarden.ppdm_models.tree.side_channels import Leak
@@ -36,6 +36,7 @@ def run(
     *,
     grades: bool = True,
     fails: Enough | None = None,
+    register: Population | None = None,
 ) -> Audit:
     """Audit a model: what an adversary who knows the quasi-identifiers and this much can infer about its people.
 
@@ -45,7 +46,7 @@ def run(
     known of whole records, nothing more is asked of them one by one, unless the options want all of it. Without
     ``grades`` the learner is not run again on the other tables that reports show: see ``with_grades`` of one tree.
     Where ``fails`` says so of what whole records prove, these are reasoned over first, and nothing that needs the
-    estimate is read.
+    estimate is read. ``register`` are people any of whom may be in the table: who of them is, is worked out too.
 
     Raises:
         KnowledgeError: the adversary is said to know what cannot be known here.
@@ -63,8 +64,9 @@ def run(
         enough=enough,
         fails=fails,
         grades=grades,
+        register=register,
     )
-    proved = _prover_of(model)(inputs)
+    proved = with_membership(_prover_of(model)(inputs), inputs)
     warnings = (*population.warnings, *proved.warnings)
     if proved.stopped:
         bare = exposure_without_estimate(proved.evidence, calls, proved.report, proved.dropped)

@@ -30,7 +30,7 @@ NOT_ESTIMATED = Undetermined("what whole records prove fails the policy already"
 
 @dataclass(frozen=True, slots=True)
 class RunInputs:
-    """What a model of any kind is audited with: see ``run``."""
+    """What a model of any kind is audited with: see ``run``; ``register`` are people who may be in the table."""
 
     forest: Forest
     population: Population
@@ -42,6 +42,7 @@ class RunInputs:
     enough: Enough | None
     fails: Enough | None
     grades: bool
+    register: Population | None = None
 
     def unsolved(self, unknown: Undetermined) -> Evidence:
         """Return the evidence without an estimate, for this reason."""
@@ -73,6 +74,20 @@ class ProvedModel:
     warnings: tuple[str, ...] = ()
     system: System | None = None
     stopped: str = ""
+
+
+def with_membership(proved: ProvedModel, inputs: RunInputs) -> ProvedModel:
+    """Return what was proved with who of the register is in the table, where there is a register."""
+    register = inputs.register
+    if register is None:
+        return proved
+    from treewarden.audit.membership.of_model import infer_membership  # for a register only
+
+    options = inputs.options
+    with inputs.step(f"proving who was in the table, at most {options.worlds_budget:.3g} s"):
+        known = inputs.knowledge.training
+        found = infer_membership(inputs.forest, inputs.population, register, options, known)
+    return replace(proved, evidence=replace(proved.evidence, membership=found))
 
 
 def not_a_setting(model: Model, error: KeyError) -> KnowledgeError:

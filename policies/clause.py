@@ -35,6 +35,8 @@ from treewarden.policies.verdict import Severity, counts
 
 Kind = Literal["tree", "ensemble", "forest", "boosted"]
 TaskName = Literal["classification", "regression"]
+Given = Literal["population"]
+"""What beside the table a clause may need to be given: a register of candidates."""
 Text = Annotated[str, Field(strict=True, min_length=1)]
 
 
@@ -102,6 +104,9 @@ class When(Section):
         _one_or_more(get_args(TaskName)),
     ] = ("classification", "regression")
     format: Annotated[tuple[Text, ...], BeforeValidator(_as_list), _one_or_more()] = ()
+    given: Annotated[
+        tuple[Given, ...], BeforeValidator(_as_list), _one_or_more(get_args(Given))
+    ] = ()
 
     @model_validator(mode="after")
     def _says_something(self) -> When:

@@ -60,6 +60,8 @@ audit/consistent_tables/witnesses
 audit/consistent_tables
 audit/entropy
 audit/engine
+audit/membership/learners
+audit/membership
 audit/joint
 audit/regression
 audit/partial/fitting
@@ -171,6 +173,7 @@ PLUGIN_FOLDERS = (
     "audit/constraints",
     "audit/inverters",
     "audit/measures",
+    "audit/membership/learners",
     "policies/rules",
     "policies/remedies",
     "reports/renderers",
@@ -261,11 +264,14 @@ def imports_go_round_in_a_circle():
 
 
 LATE_IMPORTS = {
+    "audit/membership/of_model.py": {"treewarden.audit.membership.boosted"},
     "audit/run.py": {"treewarden.audit.run_ensemble", "treewarden.audit.run_regression"},
+    "audit/run_inputs.py": {"treewarden.audit.membership.of_model"},
     "treewarden/jobs/audit_inputs.py": {
         "treewarden.audit.adversaries",
         "treewarden.audit.releases",
         "treewarden.jobs.declared_adversaries",
+        "treewarden.jobs.register",
     },
 }
 """What is imported when it is first needed: the rooms of models and adversaries that most audits have none of."""

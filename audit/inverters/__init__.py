@@ -17,7 +17,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from treewarden.audit.inverters._bounds import rounded_by
+from treewarden.audit.inverters._bounds import NumberBounds, rounded_by
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray, IntArray
 from treewarden.ppdm_models.plugins import PluginIndex, discover
@@ -32,6 +32,7 @@ CUT = (
 
 CLOSE = 1e-6
 """Settings that follow from rounded numbers of a file are the same where they differ by no more of their size."""
+NO_MEMBERS = "what leaf values of this library say of who was in the table is not worked out"
 NO_NUMBERS = "leaf values of this library's regression models are not turned back"
 WIDE = 0.5
 """Bounds at least so far apart come from more than rounding."""
@@ -56,6 +57,8 @@ SAMPLED_NUMBERS = (
     "each round saw a sample of the records (bagging), which is not turned back where a number is "
     "predicted"
 )
+SAMPLED_MEMBERS = "each round saw a sample of the records, which is not turned back into members"
+CUT_MEMBERS = "leaf values were cut to few digits, and what they say of who was in the table is not worked out"
 FEW_DIGITS = (
     "leaf values were cut to few digits, and what the other numbers of the file give back of them is not worked out "
     "for models that predict a number"
@@ -156,6 +159,23 @@ class ValueSums:
     said: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class MemberSums:
+    """Sums over the members of each leaf of a tree, where each adds a number that hangs on his class.
+
+    Of a profile the number lies between the ends of ``each`` (P,), to which ``of_class`` (m,) is added by the class.
+    The sums lie between the ends of ``total`` (L,), infinite where they say nothing; ``place`` (P,) is everybody's leaf
+    among ``nodes`` (L,).
+    """
+
+    tree: int
+    nodes: IndexArray
+    place: IndexArray
+    each: NumberBounds
+    of_class: FloatArray
+    total: NumberBounds
+
+
 class Inverter(ABC):
     """Knows one library's leaf values.
 
@@ -215,6 +235,10 @@ class Inverter(ABC):
     @abstractmethod
     def sums(self, case: GrownCase) -> LeafSums | Undetermined:
         """Return what the leaf values say of the labels, or why nothing that is certain."""
+
+    def members(self, case: GrownCase) -> tuple[MemberSums, ...] | Undetermined:
+        """Return what leaves say of members where the people of the case are candidates, any of whom may be one."""
+        return Undetermined(NO_MEMBERS)
 
     def numbers(self, case: GrownCase, largest: float) -> ValueSums | Undetermined:
         """Return what the leaf values say of a target that is a number, of at most this size, either sign."""
@@ -301,6 +325,16 @@ def knowing(
     return replace(growth, facts={**growth.facts, **facts})
 
 
+def taking_defaults(case: GrownCase) -> GrownCase | None:
+    """Return a case whose library was left to itself where the file is silent; None where it says all settings."""
+    growth = case.growth
+    defaults = inverters()[growth.library].defaults
+    silent_on = {name: value for name, value in defaults.items() if growth.fact(name).value is None}
+    if not silent_on:
+        return None
+    return replace(case, growth=knowing(growth, silent_on, FactSource.TAKEN))
+
+
 def doubting(
     found: Undetermined, growth: EnsembleGrowth | None, told: Mapping[str, float]
 ) -> Undetermined:
@@ -366,6 +400,20 @@ def value_sums(case: GrownCase, largest: float) -> ValueSums | Undetermined:
     if inverter.is_sampled(case.growth):
         return Undetermined(SAMPLED_NUMBERS)
     return inverter.numbers(case, largest)
+
+
+def member_sums(case: GrownCase) -> tuple[MemberSums, ...] | Undetermined:
+    """Return what leaf values say of who of a register was in the table, or why nothing that is certain.
+
+    The people of the case are candidates: each may have been in the table, or not.
+    """
+    problem = _refused(case)
+    if problem is not None:
+        return problem
+    inverter = inverters()[case.growth.library]
+    if inverter.is_sampled(case.growth):
+        return Undetermined(SAMPLED_MEMBERS)
+    return Undetermined(CUT_MEMBERS) if inverter.is_cut(case) else inverter.members(case)
 
 
 def _refused(case: GrownCase) -> Undetermined | None:

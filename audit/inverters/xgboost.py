@@ -10,7 +10,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from treewarden.audit.inverters import Draws, GrownCase, Inverter, LeafSums, ValueSums
+from treewarden.audit.inverters import (
+    Draws,
+    GrownCase,
+    Inverter,
+    LeafSums,
+    MemberSums,
+    ValueSums,
+)
 from treewarden.audit.inverters._bounds import (
     NumberBounds,
     exactly,
@@ -20,6 +27,7 @@ from treewarden.audit.inverters._bounds import (
     variance,
 )
 from treewarden.audit.inverters._draws import NO_COUNTS, NOT_FROM_HERE, drawn, drawn_first, extremes
+from treewarden.audit.inverters._members import MemberDerivatives, derivatives
 from treewarden.audit.inverters._rounds import (
     DOUBLE,
     SINGLE,
@@ -128,6 +136,30 @@ class Xgboost(Inverter):
         totals = _totals(case, sums) if is_logistic and not case.is_sampled else {}
         return replace(sums, is_complete=not case.is_sampled, totals=totals)
 
+    def members(self, case: GrownCase) -> tuple[MemberSums, ...] | Undetermined:
+        growth = case.growth
+        if growth.objective not in (*LOGISTIC, *SOFTMAX):
+            return not_turned_back("objective", growth.objective)
+        rates = rates_of(growth, case.trees)
+        if isinstance(rates, Undetermined):
+            return rates
+        if rates.positive_weight != 1.0:
+            return Undetermined("records with the second class weigh more (scale_pos_weight)")
+        assert growth.start is not None
+        begin = np.array(growth.start)
+        start = exactly(begin).wider(8 * SINGLE * (1 + np.abs(begin)))
+        is_logistic = growth.objective in LOGISTIC
+        found: list[MemberSums] = []
+        for scores, leaves in rounds(case, start):
+            shares = logistic(scores, ROOM) if is_logistic else softmax(scores, ROOM)
+            for leaf in leaves:
+                own = NumberBounds(shares.low[:, leaf.output], shares.high[:, leaf.output])
+                of_class = np.zeros(case.classes)
+                of_class[1 if is_logistic else leaf.output] = 1.0
+                known = derivatives(own, of_class, 1.0 if is_logistic else 2.0, 4 * SINGLE)
+                found += _member_sums(case, leaf, known, rates)
+        return tuple(found)
+
     def numbers(self, case: GrownCase, largest: float) -> ValueSums | Undetermined:
         growth = case.growth
         if growth.objective not in SQUARED:
@@ -187,6 +219,24 @@ class Xgboost(Inverter):
         if problem is None and weighs == 1.0 and _is_cut(case.growth):
             narrow(values, leaves, _values(gathered.last - labels, hessians, rates))
         return problem
+
+
+def _member_sums(
+    case: GrownCase, leaves: Leafs, derivative: MemberDerivatives, rates: XgboostRates
+) -> list[MemberSums]:
+    """Return what one tree's leaves say of those of their people who were there."""
+    published = case.growth.trees[leaves.tree].hessians
+    said = np.full(len(leaves.nodes), np.nan) if published is None else published[leaves.nodes]
+    if not np.isnan(said).any():
+        hessians = exactly(said).wider(2 * SINGLE * np.abs(said))
+        gradients = _gradient(leaves.values, hessians, rates)
+        return [
+            derivative.curve_sums(leaves, hessians),
+            derivative.gradient_sums(leaves, gradients),
+        ]
+    nobody = exactly(np.zeros(len(leaves.nodes)))
+    ends = _gradient(leaves.values, nobody, rates)
+    return [derivative.step_sums(leaves, leaves.values.times(1 / rates.eta), ends)]
 
 
 def _sampled(

@@ -14,7 +14,14 @@ from treewarden.audit.clock import Clock
 from treewarden.audit.consistent_tables.proofs.bounds import ContradictionError
 from treewarden.audit.engine.counts import by_class, by_leaves, counts_of, propagate
 from treewarden.audit.engine.problem import Problem, breaking
-from treewarden.audit.inverters import GrownCase, LeafSums, inverters, knowing, leaf_sums
+from treewarden.audit.inverters import (
+    GrownCase,
+    LeafSums,
+    inverters,
+    knowing,
+    leaf_sums,
+    taking_defaults,
+)
 from treewarden.audit.joint.cells import (
     PeopleCells,
     ReleaseCells,
@@ -229,15 +236,14 @@ def _fitting(
 
 def _by_default(case: GrownCase, units: Units, forest: Forest) -> EnsembleLeafFacts | None:
     """Return what the leaves say if the library was left to itself where the file is silent; None if that cannot be."""
-    growth = case.growth
-    defaults = inverters()[growth.library].defaults
-    silent_on = {name: value for name, value in defaults.items() if growth.fact(name).value is None}
-    if not silent_on:
+    taking = taking_defaults(case)
+    if taking is None:
         return None
-    taking = replace(case, growth=knowing(growth, silent_on, FactSource.TAKEN))
     found = _of_case(taking, units, forest)
     if isinstance(found, Undetermined):
         return None
+    facts = taking.growth.facts.items()
+    silent_on = {name: fact.value for name, fact in facts if fact.source is FactSource.TAKEN}
     taken = ", ".join(f"{name} {value:g}" for name, value in silent_on.items())
     said = f"the file withholds how it was trained; what its library does by itself fits, and is taken: {taken}"
     return replace(found, sums=replace(found.sums, said=(*found.sums.said, said)))

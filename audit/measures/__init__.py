@@ -62,7 +62,8 @@ class EvidenceSource(StrEnum):
     ``SHAPE`` is how many splits and leaves the trees have, and how many people are in the table; ``NOISE`` what a
     table of noisy records gives away, ``TOGETHER`` what can be told of the people in the leaves of several trees,
     ``NUMBERS`` between which ends the leaves of a model that predicts a number leave each person's, ``CONTRIBUTIONS``
-    what each record of the table adds to the totals of leaves, and whose record it is.
+    what each record of the table adds to the totals of leaves, and whose record it is; ``MEMBERS`` who of a register
+    of candidates is in the table.
     """
 
     LEAVES = "leaves"
@@ -74,6 +75,7 @@ class EvidenceSource(StrEnum):
     SHAPE = "shape"
     TOGETHER = "together"
     NUMBERS = "numbers"
+    MEMBERS = "members"
     NOISE = "noise"
     CONTRIBUTIONS = "contributions"
 

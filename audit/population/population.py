@@ -189,6 +189,40 @@ def build_population(
     return _checked(tree, population, table, stop_of_record, sensitive)
 
 
+def read_register(
+    model: Model,
+    table: Table,
+    *,
+    sensitive: str | None,
+    qi: Sequence[str],
+    weights: str | None = None,
+) -> Population:
+    """Return the people of a register, any of whom may be in a model's table: counts of the file say nothing of them.
+
+    Nobody of them stops anywhere yet. Without the ``sensitive`` column their classes are not known.
+
+    Raises:
+        TableError: a column is missing or of the wrong type, or the sensitive column has a class the model does not
+            know, or lacks a value.
+    """
+    taken = () if weights is None else (weights,)
+    names = matched(model, table, sensitive=sensitive, qi=qi, taken=taken)
+    table = names.table
+    features = _quasi_identifiers(model, table, names.sensitive, names.qi)
+    columns = {feature.name: table.column(feature) for feature in features}
+    grouping = _grouped(columns, weighing(table, weights, None).people, None)
+    classes, reason = _classes(model, table, names.sensitive)
+    return Population(
+        qi=tuple(feature.name for feature in features),
+        columns={name: column.take(grouping.first_record) for name, column in columns.items()},
+        counts=grouping.totals(grouping.profile_of_record, grouping.profiles),
+        leaf=np.full(grouping.profiles, NOWHERE, dtype=np.intp),
+        truth=_truth(model, classes, reason, grouping),
+        warnings=(*table.notes, *names.notes),
+        sensitive=names.sensitive or "",
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class _Grouping:
     """Records by profile: the K that count, what each stands for, the profile of each, and the first of each profile.

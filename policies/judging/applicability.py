@@ -27,6 +27,9 @@ KINDS = {
     "ensemble": "ensembles",
 }
 """What the kinds of models are called."""
+NO_REGISTER_GIVEN = (
+    "membership was not judged: give a register of everybody who may be in the table (--population)"
+)
 OF_TARGET = frozenset(
     {
         EvidenceSource.TRUTH,
@@ -60,10 +63,11 @@ def kinds_of(model: Model) -> frozenset[Kind]:
     return frozenset({"ensemble", "forest", "boosted"})
 
 
-def why_not(clause: Clause, model: Model, secret: str = "") -> str:
+def why_not(clause: Clause, model: Model, secret: str = "", *, has_register: bool = False) -> str:
     """Return why a clause does not apply to a model, in words; "" where it does.
 
-    ``secret`` is the column that is to stay secret, where that is not the target.
+    ``secret`` is the column that is to stay secret, where that is not the target; ``has_register`` says whether a
+    register of candidates was given.
     """
     known, when = measures(), clause.when
     own = [atom.call.measure for atom in clause.atoms if _is_of_target(known[atom.call.measure])]
@@ -78,6 +82,8 @@ def why_not(clause: Clause, model: Model, secret: str = "") -> str:
         return f"applies to {_either(when.task)} models only"
     if when.format and model.format not in when.format:
         return f"applies to files in {_either(when.format)} only; this one is in {model.format}"
+    if "population" in when.given and not has_register:
+        return NO_REGISTER_GIVEN
     return ""
 
 
@@ -88,9 +94,13 @@ def _is_of_target(measure: Measure) -> bool:
     return not measure.is_of_knowledge and bool(measure.reads & OF_TARGET)
 
 
-def applying(pack: Pack, model: Model, secret: str = "") -> Pack:
+def applying(pack: Pack, model: Model, secret: str = "", *, has_register: bool = False) -> Pack:
     """Return the pack with the clauses alone that apply to a model; there may be none."""
-    clauses = tuple(clause for clause in pack.clauses if not why_not(clause, model, secret))
+    clauses = tuple(
+        clause
+        for clause in pack.clauses
+        if not why_not(clause, model, secret, has_register=has_register)
+    )
     return pack.model_copy(update={"clauses": clauses})
 
 
@@ -173,7 +183,7 @@ def enough(pack: Pack, under: str = "") -> Enough:
 
 
 def _is_decided(clause: Clause, evidence: Evidence) -> bool:
-    if why_not(clause, evidence.model):
+    if why_not(clause, evidence.model, has_register=evidence.has_register):
         return True
     clause_evaluation = evaluate_clause(clause, evidence, lambda asked: measured(asked, evidence))
     return clause_evaluation.verdict is not Verdict.UNDETERMINED

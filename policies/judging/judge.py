@@ -58,8 +58,11 @@ def verdict_of(audit: Audit, pack: Pack) -> Verdict:
 def _decision(
     audit: Audit, pack: Pack, known: NamesByModel | None, share: Share | None = None
 ) -> Decision:
-    model = audit.full.evidence.model
-    reasons = {clause.id: why_not(clause, model, audit.secret) for clause in pack.clauses}
+    model, has_register = audit.full.evidence.model, audit.full.evidence.has_register
+    reasons = {
+        clause.id: why_not(clause, model, audit.secret, has_register=has_register)
+        for clause in pack.clauses
+    }
     clauses = [clause for clause in pack.clauses if not reasons[clause.id]]
     judged = []
     for number, clause in enumerate(clauses, start=1):
@@ -341,7 +344,7 @@ def ceiling(audit: Audit, pack: Pack) -> Ceiling | None:
     if evidence.forest.is_ensemble or isinstance(leaves, Undetermined):
         return None
     accuracy = _accuracy(leaves)
-    asked = applying(pack, evidence.model, audit.secret)
+    asked = applying(pack, evidence.model, audit.secret, has_register=evidence.has_register)
     caps = sorted((cap, clause.id) for clause, cap in _caps(asked) if cap < accuracy)
     if not caps or isinstance(leaves.whole, Undetermined):
         return None

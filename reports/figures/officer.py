@@ -23,6 +23,10 @@ from treewarden.reports.figures.remaining import (
 OPINION = "EDPB, Opinion 28/2024, summary"
 RECITAL = "GDPR, recital 26"
 INTRUDER = "ICO, anonymisation guidance"
+MEMBERSHIP = (
+    ("membership_proved", "people proved to have been in the table"),
+    ("membership_advantage", "share of them found at 1 false alarm in 1,000"),
+)
 HEADINGS = ("Guidance, and its question", "What was measured", "What was not, and why")
 INTRO = (
     "Guidance asks these questions about a model that was trained on data about people. The "
@@ -100,10 +104,7 @@ def _question_rows(document: Document) -> Iterator[tuple[str, str, str, str]]:
     yield (
         OPINION,
         "Can an adversary find out whether a person's data were used for the training (membership inference)?",
-        NOT_MEASURED,
-        "The adversary is assumed to know who is in the table. If membership itself is "
-        "sensitive, assess it separately: "
-        "this report does not measure it.",
+        *_membership_words(document),
     )
     yield from _means_rows(document)
 
@@ -152,6 +153,20 @@ def _means_rows(document: Document) -> Iterator[tuple[str, str, str, str]]:
 
 def _known_columns(document: Document) -> str:
     return listed(list(document.population.quasi_identifiers)) or "no column"
+
+
+def _membership_words(document: Document) -> tuple[str, str]:
+    """Return what was measured of membership, and what was not."""
+    if _reading_text(document, "membership_proved"):
+        return (
+            _measured_words(document, MEMBERSHIP),
+            "Registers that hold other people, or more columns, than the one that was given.",
+        )
+    return (
+        NOT_MEASURED,
+        "The adversary is assumed to know who is in the table. If membership itself is sensitive, repeat the audit "
+        "with a register of everybody who may be in the table.",
+    )
 
 
 def _reading_text(document: Document, measure: str) -> str:

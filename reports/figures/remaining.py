@@ -167,10 +167,13 @@ BUT_FOR_ACCEPTED = (
     "The policy is met only because the findings under “Waivers in force” were accepted. For these, more can be "
     "learned than the policy allows."
 )
+NO_MEMBERSHIP = (
+    "Membership: the adversary is assumed to know who is in the table. Without a register of everybody who may be in "
+    "it, whether the file proves who was is not judged."
+)
 LIMITS = (
     "Another file: the result holds for exactly the model named here. A changed file needs an audit of its own.",
     "An adversary who knows more than is listed, for example several people who cooperate, or another register.",
-    "Membership: the adversary is assumed to know who is in the table.",
     "Other columns: only what the model discloses about its target is judged.",
     "People who are not in the table: what the model shows about a large group may also hold for "
     "similar people elsewhere.",
@@ -334,6 +337,9 @@ def _is_told_together(document: Document) -> bool:
 
 
 def _limits(document: Document) -> Iterator[str]:
+    reading = document.readings.get("membership_proved")
+    if reading is None or reading.low is None:
+        yield NO_MEMBERSHIP
     yield from LIMITS
     if not document.provenance.earlier:
         yield OF_RELEASES

@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal, TypedDict
@@ -39,6 +40,7 @@ class Options(TypedDict, total=False):
     knows: str | Iterable[str] | None
     adversary: AnyPath | Iterable[AnyPath] | None
     dictionary: AnyPath | None
+    population: object
     secret: str | None
     bins: Iterable[float] | None
     target_known: bool
@@ -82,6 +84,7 @@ def request_of(
     more = dict(more)
     files = more.pop("adversary", None)
     dictionary = _dictionary(more.pop("dictionary", None))
+    register = more.pop("population", None)
     more |= _lists(more)
     options = _options({"sensitive": target, "qi": _names(qi), **more})
     said = [name for name in KNOWLEDGE if name in more]
@@ -105,6 +108,7 @@ def request_of(
         fail_on=fail_on,
         adversaries=_paths(files),
         dictionary=dictionary,
+        population=None if register is None else _register(register, model),
     )
 
 
@@ -204,6 +208,12 @@ def _table(data: object, sensitive: str | None, model: object) -> tuple[TableInp
     if sensitive is not None and not has_column(table, sensitive):
         raise TableError(table_name(table), table.lacks(sensitive))
     return table, sensitive
+
+
+def _register(data: object, model: object) -> TableInput:
+    """Return the register of candidates, by the name of its argument where it is in memory."""
+    table = _table(data, None, model)[0]
+    return replace(table, source="population") if isinstance(table, Table) else table
 
 
 def _options(given: Mapping[str, Any]) -> AuditOptions:

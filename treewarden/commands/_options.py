@@ -102,6 +102,12 @@ _BESIDE: tuple[Option, ...] = (
         help="A CSV file with what columns and values mean: column,label[,value,value_label]. For the report only.",
     ),
     click.option(
+        "--population",
+        type=TABLE,
+        help="A register of everybody who may be in the training table, in any form of --data: judges whether "
+        "the file proves who was in it.",
+    ),
+    click.option(
         "--policy",
         metavar="NAME|FILE",
         default="standard",
@@ -179,6 +185,7 @@ def request_of(context: click.Context) -> Request:
         key=given.get("key"),
         adversaries=tuple(given["adversaries"]),
         dictionary=given["dictionary"],
+        population=given["population"],
     )
 
 

@@ -174,6 +174,9 @@ class AttestOptions:
             OutputError: a file cannot be written, is there already, or is an input.
             click.UsageError: two results have one path, or what was asked for cannot be attested.
         """
+        if request.population is not None:
+            problem = "an attestation cannot state a register yet; leave it out, and audit membership apart"
+            raise click.UsageError(f"--population: {problem}")
         if request.options.columns is not None:
             problem = "an attestation cannot state it; save the model with the names of the table's columns"
             raise click.UsageError(f"--columns: {problem}")

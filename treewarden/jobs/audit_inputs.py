@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import date
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -97,7 +98,8 @@ class Request:
     read from a file. ``earlier`` are the models that were published before, in that order; records of different tables
     are one person where the column ``key`` holds the same; without one that is not known, and nothing passes.
     ``key_setting`` is what messages call the naming of that column. ``dictionary`` is a CSV file that says what columns
-    and values are called for people; nothing is judged by it.
+    and values are called for people; nothing is judged by it. ``population`` is a register of candidates: people any of
+    whom may be in the table, and its own among them; checks of membership need it.
     """
 
     model: ModelInput
@@ -115,13 +117,14 @@ class Request:
     key_setting: KeySetting = KEY_OPTION
     adversaries: tuple[Path, ...] = ()
     dictionary: Path | None = None
+    population: TableInput | None = None
 
     @property
     def files(self) -> tuple[Path, ...]:
         """The files that are read, which nothing may overwrite."""
         policy = (Path(self.policy),) if isinstance(self.policy, str) else ()
         given = (self.model, self.data, self.knowledge, *policy, self.waivers, self.baseline)
-        given += (self.dictionary,)
+        given += (self.dictionary, self.population)
         given += self.adversaries
         given += tuple(each for earlier in self.earlier for each in (earlier.model, earlier.data))
         return tuple(parted(each)[0] for each in given if isinstance(each, Path))
@@ -133,7 +136,7 @@ class AuditInputs:
 
     ``earlier`` are the releases before this one, and ``shared`` is who is in which of all of them, if that is known.
     ``asked`` are the adversaries who know only some columns, and what they are after. ``table`` is what reports tell of
-    a table that was counted. ``meanings`` are what columns are called for people.
+    a table that was counted. ``meanings`` are what columns are called for people. ``register`` are the candidates.
     """
 
     file: OpenedFile
@@ -146,6 +149,7 @@ class AuditInputs:
     asked: AdversaryRequest = AdversaryRequest()
     table: File | None = None
     meanings: KnownMeanings = NONE_KNOWN
+    register: Population | None = None
 
     @property
     def secret(self) -> str:
@@ -173,7 +177,7 @@ class AuditInputs:
         """
         if self.population.is_absent:
             return self._explained(self._alone(file))
-        pack, people = applying(self.pack, file.model, self.secret), self._people(file)
+        pack, people = self._applying(file.model), self._people(file)
         apart = assumptions(pack)
         sharing = 1 + sum(any(map(of_worlds, asked.clauses)) for _, asked in apart.values())
         options = replace(self.options, worlds_budget=self.options.worlds_budget / sharing)
@@ -206,7 +210,8 @@ class AuditInputs:
 
     def _explained(self, audit: Audit) -> Audit:
         """Return an audit with what its columns are called for people."""
-        warnings = (*audit.warnings, *self.meanings.warnings)
+        about_register = () if self.register is None else self.register.warnings
+        warnings = (*audit.warnings, *self.meanings.warnings, *about_register)
         return replace(audit, warnings=warnings, meanings=self.meanings.columns)
 
     def _assuming(
@@ -268,12 +273,10 @@ class AuditInputs:
 
             audit = of_model_alone(file.model, people, knowledge, self.secret, asked, file.leaks)
         elif self.shared is None:
-            audit = run(file.model, people, knowledge, *more, grades=grades, fails=fails)
+            run_one = partial(run, file.model, people, knowledge, *more, register=self.register)
+            audit = run_one(grades=grades, fails=fails)
         else:
-            from treewarden.audit.releases import (  # heavy: for several only
-                ReleaseCase,
-                run_releases,
-            )
+            from treewarden.audit.releases import ReleaseCase, run_releases  # heavy: for several
 
             cases = (*self.earlier, ReleaseCase(file.model, people, file.leaks))
             audit = run_releases(
@@ -329,7 +332,7 @@ class AuditInputs:
         """Take the readings of its audit that need no estimate; what is assumed to be known has no part in them."""
         if self.population.is_absent:
             return self._alone(file)
-        pack, people = applying(self.pack, file.model, self.secret), self._people(file)
+        pack, people = self._applying(file.model), self._people(file)
         audit = glance(file.model, people, self.knowledge, calls(pack), file.leaks)
         return _for_all(replace(audit, secret=self.secret), pack)
 
@@ -338,6 +341,10 @@ class AuditInputs:
         pack, sensitive = applying(self.pack, file.model), self.options.sensitive
         audit = glance_at_file(file.model, self.knowledge, calls(pack), file.leaks, sensitive)
         return _for_all(audit, pack)
+
+    def _applying(self, model: Model) -> Pack:
+        """Return the clauses of the policy that apply to a model, as it is audited here."""
+        return applying(self.pack, model, self.secret, has_register=self.register is not None)
 
     def _people(self, file: OpenedFile) -> Population:
         """Return the same people, where they stop in the trees of a file."""
@@ -404,6 +411,7 @@ def read_subject(request: Request, step: Step = silent) -> AuditInputs:
         check_training(
             knowledge, _said_in(request), [*(release_case.model for release_case in earlier), tree]
         )
+    register = _register(request, tree, population, step)
     return AuditInputs(
         file=file,
         population=population,
@@ -415,7 +423,22 @@ def read_subject(request: Request, step: Step = silent) -> AuditInputs:
         asked=adversary_request,
         table=told,
         meanings=known_meanings(dictionary, table, tree, population, adversary_request),
+        register=register,
     )
+
+
+def _register(request: Request, model: Model, people: Population, step: Step) -> Population | None:
+    """Return the register of candidates; None where none is given.
+
+    Raises:
+        TableError: it cannot be read, or is none of the table's people.
+    """
+    if request.population is None:
+        return None
+    from treewarden.jobs.register import register_of  # heavy: for a register only
+
+    with step(f"reading {table_name(request.population)}"):
+        return register_of(request.population, model, people, request.options)
 
 
 def _check_without_table(request: Request, knowledge: Knowledge) -> None:
@@ -429,6 +452,9 @@ def _check_without_table(request: Request, knowledge: Knowledge) -> None:
             "an adversary who knows only some columns can be judged only with the table; add --data "
             "TABLE, or leave out the adversaries"
         )
+        raise KnowledgeError(_said_in(request), problem)
+    if request.population is not None:
+        problem = "population: a register is held against the training table; give it with --data, or leave it out"
         raise KnowledgeError(_said_in(request), problem)
     if knowledge.facts:
         problem = (

@@ -31,7 +31,8 @@ NUMBERS = [
     for name, measure in MEASURES.items()
     if EvidenceSource.NUMBERS in measure.reads or measure.reads >= TOTALS
 ]
-PLAIN = [name for name in MEASURES if name not in (*WORLDS, *NUMBERS)]
+MEMBERS = [name for name, measure in MEASURES.items() if EvidenceSource.MEMBERS in measure.reads]
+PLAIN = [name for name in MEASURES if name not in (*WORLDS, *NUMBERS, *MEMBERS)]
 ESTIMATE = [name for name in PLAIN if EvidenceSource.ESTIMATE in MEASURES[name].reads]
 NEEDS_TRUTH = [name for name in PLAIN if EvidenceSource.TRUTH in MEASURES[name].reads]
 NO_TRUTH_NEEDED = [name for name in PLAIN if name not in NEEDS_TRUTH]

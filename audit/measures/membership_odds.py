@@ -1,0 +1,45 @@
+"""How much more likely somebody was in the training table than before the file: posterior odds over prior odds.
+
+The greatest of all candidates of the register. Before the file each is as likely as any other; after it the estimate
+is the one of maximum entropy that fits all that the file says. Infinite where somebody is proved to be a member.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from treewarden.audit.evidence import Evidence
+from treewarden.audit.measures import EvidenceSource, Measure, Parameters
+from treewarden.audit.reading import Measurement, Undetermined, exactly
+
+EVERYBODY = Undetermined("everybody of the register is in the table, so nobody's odds can change")
+
+
+class MembershipOdds(Measure):
+    """1 where the file says nothing of anybody's membership."""
+
+    unit = "times"
+    plain = "greatest odds that a candidate was in the training table, relative to the odds before"
+    short = "greatest change of the odds of being in the table"
+    risk = "high"
+    limits = (1.0, np.inf)
+    reads = frozenset({EvidenceSource.MEMBERS})
+
+    def read(self, evidence: Evidence, parameters: Parameters) -> Measurement:
+        found = evidence.membership
+        if isinstance(found, Undetermined):
+            return Measurement(found)
+        share = found.candidates.members_in_all / found.candidates.people
+        if share >= 1:
+            return Measurement(EVERYBODY)
+        if found.proved_in.any():
+            return Measurement(exactly(np.inf))
+        if isinstance(found.probability, Undetermined):
+            return Measurement(found.probability)
+        highest = float(found.probability.max())
+        if highest >= 1:
+            return Measurement(exactly(np.inf))
+        return Measurement(exactly(highest / (1 - highest) * (1 - share) / share))
+
+
+MEASURE = MembershipOdds()

@@ -1,0 +1,285 @@
+"""Thresholds are records: what the cuts of a tree prove of who is a member, and who is not.
+
+A learner cuts half way between the greatest value left and the least value right among the members of a node. Of all
+pairs of values in the register that make a published threshold, each one further apart than another excludes more
+candidates. Whoever lies inside the nearest pair that is possible is out, whichever pair it was; where only one pair is
+possible, some member has each of its two values. What that excludes makes counts tighter, and further pairs impossible.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from operator import itemgetter
+
+import numpy as np
+
+from treewarden.audit.membership.candidates import Candidates
+from treewarden.audit.membership.count_rows import MemberPlace
+from treewarden.audit.membership.learners import LearnerCuts
+from treewarden.ppdm_models.arrays import FloatArray, IndexArray, IntArray
+from treewarden.ppdm_models.tree.column import NumericColumn
+from treewarden.ppdm_models.tree.nodes import parents_of
+from treewarden.ppdm_models.tree.predicate import NumericTest, Predicate
+from treewarden.ppdm_models.tree.tree import Tree
+
+SINGLE_SLACK = 2.0**-23
+"""Some formats keep thresholds in 32 bits: then half of a last digit may be lost, relative to the threshold."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MemberCut:
+    """One numeric split: its node, the candidates on both sides, by group, and their values as the learner saw them.
+
+    ``left`` and ``right`` are sorted by value, ``below`` and ``above`` are these values; who lacks one is in neither.
+    ``feature`` is the column.
+    """
+
+    place: MemberPlace
+    feature: str
+    threshold: float
+    left: IndexArray
+    right: IndexArray
+    below: FloatArray
+    above: FloatArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CutFact:
+    """What one cut proves: nobody of ``out`` is a member, and of each of ``present`` somebody is; all are groups."""
+
+    place: MemberPlace
+    out: IndexArray
+    present: tuple[IndexArray, ...] = ()
+
+
+class NodeGroups:
+    """The groups that pass each node of a tree: those of a node and all below it stand side by side."""
+
+    def __init__(self, tree: Tree, stops: IndexArray) -> None:
+        """Sort the groups, ``stops`` (G,), by where their leaf stands from left to right."""
+        self.parents = parents = parents_of(tree.nodes)
+        self.children: list[list[int]] = [[] for _ in range(len(parents))]
+        for node, parent in enumerate(parents.tolist()):
+            if parent >= 0:
+                self.children[parent].append(node)
+        self.order_of_node, self.last = self._walk(len(parents))
+        self.order = np.argsort(self.order_of_node[stops], kind="stable")
+        self._sorted = self.order_of_node[stops][self.order]
+
+    def _walk(self, size: int) -> tuple[IndexArray, IndexArray]:
+        """Return the place of each node in preorder, and the place behind the last node below it."""
+        place, last = np.zeros(size, dtype=np.intp), np.zeros(size, dtype=np.intp)
+        count, stack = 0, [(0, False)]
+        while stack:
+            node, is_done = stack.pop()
+            if is_done:
+                last[node] = count
+                continue
+            place[node] = count
+            count += 1
+            stack.append((node, True))
+            stack.extend((child, False) for child in reversed(self.children[node]))
+        return place, last
+
+    def path(self, node: int) -> Iterator[int]:
+        """Yield the nodes above one, the nearest first."""
+        while (node := int(self.parents[node])) >= 0:
+            yield node
+
+    def at(self, node: int) -> IndexArray:
+        """Return the groups that pass a node."""
+        ends = (self.order_of_node[node], self.last[node])
+        start, end = np.searchsorted(self._sorted, ends)
+        return self.order[start:end]
+
+
+def numeric_cuts(
+    tree: Tree, number: int, groups: NodeGroups, candidates: Candidates, learner: LearnerCuts
+) -> Iterator[MemberCut]:
+    """Yield the two-way splits of a tree on one number."""
+    features = {feature.name: feature for feature in tree.features}
+    values: dict[str, FloatArray] = {}
+    tests = [node.test for node in tree.nodes]
+    for node, children in enumerate(groups.children):
+        cut = _threshold([tests[child] for child in children])
+        if cut is None:
+            continue
+        name, threshold, is_first_below = cut
+        column = candidates.columns.get(name)
+        if not isinstance(column, NumericColumn) or name not in features:
+            continue
+        if name not in values:
+            values[name] = learner.compared(features[name], column.numbers)
+        first, second = (groups.at(child) for child in children)
+        left, right = (first, second) if is_first_below else (second, first)
+        left, right = _by_value(left, values[name]), _by_value(right, values[name])
+        place = MemberPlace(number, node)
+        yield MemberCut(
+            place=place,
+            feature=name,
+            threshold=threshold,
+            left=left,
+            right=right,
+            below=values[name][left],
+            above=values[name][right],
+        )
+
+
+def _by_value(groups: IndexArray, values: FloatArray) -> IndexArray:
+    groups = groups[~np.isnan(values[groups])]
+    return groups[np.argsort(values[groups], kind="stable")]
+
+
+def _threshold(tests: list[Predicate]) -> tuple[str, float, bool] | None:
+    """Return the feature and the threshold of a plain cut, and whether the first child is below; None if it is none."""
+    if len(tests) != 2 or not all(isinstance(test, NumericTest) for test in tests):
+        return None
+    one, two = tests
+    assert isinstance(one, NumericTest)
+    assert isinstance(two, NumericTest)
+    is_first_below = one.low == -np.inf
+    below, above = (one, two) if is_first_below else (two, one)
+    is_cut = below.low == -np.inf and above.high == np.inf and below.high == above.low
+    if one.feature != two.feature or not is_cut or not np.isfinite(below.high):
+        return None
+    return one.feature, below.high, is_first_below
+
+
+@dataclass(frozen=True, slots=True)
+class CutRule:
+    """How a learner makes thresholds, and how far the file's may be from them, relative to their size."""
+
+    learner: LearnerCuts
+    slack: float = 0.0
+
+    def makes(self, below: float, above: float, threshold: float) -> bool:
+        """Whether two neighbouring values make a threshold."""
+        made = float(self.learner.threshold(np.array([below]), np.array([above]))[0])
+        return abs(made - threshold) <= self.slack * abs(threshold)
+
+    def is_met(self, cut: MemberCut, members: IntArray) -> bool:
+        """Whether the members, (G,) by group, make the threshold of a cut."""
+        below, above = cut.below[members[cut.left] > 0], cut.above[members[cut.right] > 0]
+        if not (len(below) and len(above)):
+            return False
+        return self.makes(float(below[-1]), float(above[0]), cut.threshold)
+
+
+def find_rule(cuts: Sequence[MemberCut], members: IntArray, learner: LearnerCuts) -> CutRule | None:
+    """Return how thresholds were made, if the true members, (G,), make them so; None where they do not."""
+    for slack in (0.0, SINGLE_SLACK):
+        rule = CutRule(learner, slack)
+        if all(rule.is_met(cut, members) for cut in cuts):
+            return rule
+    return None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MemberBounds:
+    """How many of each group are members, by what is proved so far: (G,) each."""
+
+    low: IntArray
+    high: IntArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Buckets:
+    """The leaf of each group in one tree, (G,), parted by class where it is known, and how many members each needs."""
+
+    of: IndexArray
+    needed: IntArray
+
+    def room(self, bounds: MemberBounds) -> IntArray:
+        """Return how many members each bucket could have beyond those it needs."""
+        most = np.bincount(self.of, bounds.high, len(self.needed))
+        return np.rint(most).astype(np.int64) - self.needed
+
+
+def read_cut(
+    cut: MemberCut, bounds: MemberBounds, buckets: Buckets, room: IntArray, rule: CutRule
+) -> CutFact | None:
+    """Return what a cut proves beyond ``bounds``; None where it proves nothing more.
+
+    Pairs of values are tried from the nearest to the furthest, until two are possible, or one excludes too many: as
+    those further apart exclude more, none of them is possible either.
+    """
+    pairs = _pairs(cut, bounds, rule)
+    if not _are_nested(pairs):
+        return (
+            None  # values a last digit apart, where thresholds were rounded: no pair is the nearest
+        )
+    possible: list[_Pair] = []
+    for pair in pairs:
+        if len(possible) == 2 or not _is_possible(pair.inside(cut), bounds, buckets, room):
+            break
+        possible.append(pair)
+    if not possible:
+        return None
+    inside = possible[0].inside(cut)
+    out = inside[bounds.high[inside] > 0]
+    present: tuple[IndexArray, ...] = ()
+    if len(possible) == 1:
+        ends = possible[0].ends(cut)
+        present = tuple(group for group in ends if not bounds.low[group].any())
+    return CutFact(cut.place, out, present) if len(out) or present else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """A value below a threshold and one above it, as slices of the candidates on both sides of a cut."""
+
+    below: slice
+    above: slice
+
+    def inside(self, cut: MemberCut) -> IndexArray:
+        """Return the groups strictly between."""
+        return np.concatenate([cut.left[self.below.stop :], cut.right[: self.above.start]])
+
+    def ends(self, cut: MemberCut) -> tuple[IndexArray, IndexArray]:
+        """Return the groups that have the one value, and those that have the other."""
+        return cut.left[self.below], cut.right[self.above]
+
+
+def _pairs(cut: MemberCut, bounds: MemberBounds, rule: CutRule) -> list[_Pair]:
+    """Return the pairs of values that make the threshold and that somebody who may be a member has, nearest first."""
+    below, above = _values(cut.below), _values(cut.above)
+    pairs = []
+    for value, at in reversed(below):
+        if not bounds.high[cut.left[at]].any():
+            continue
+        near = bisect_left(above, 2.0 * cut.threshold - value, key=itemgetter(0))
+        for other, there in above[max(0, near - 2) : near + 3]:
+            if rule.makes(value, other, cut.threshold) and bounds.high[cut.right[there]].any():
+                pairs.append(_Pair(at, there))
+    return pairs
+
+
+def _values(numbers: FloatArray) -> list[tuple[float, slice]]:
+    """Return the different ones of sorted numbers, each with where it stands."""
+    values, first = np.unique(numbers, return_index=True)
+    ends = [*first[1:].tolist(), len(numbers)]
+    return [
+        (value, slice(start, end))
+        for value, start, end in zip(values.tolist(), first.tolist(), ends, strict=True)
+    ]
+
+
+def _are_nested(pairs: Sequence[_Pair]) -> bool:
+    """Whether each pair lies within the next one."""
+    return all(
+        further.below.start <= nearer.below.start and further.above.start >= nearer.above.start
+        for nearer, further in pairwise(pairs)
+    )
+
+
+def _is_possible(
+    inside: IndexArray, bounds: MemberBounds, buckets: Buckets, room: IntArray
+) -> bool:
+    """Whether nobody inside need be a member: all counts can be filled without them."""
+    if bounds.low[inside].any():
+        return False
+    lost = np.bincount(buckets.of[inside], bounds.high[inside], len(room))
+    return bool((lost <= room).all())

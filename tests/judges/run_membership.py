@@ -1,0 +1,218 @@
+"""Tries proofs of membership on scikit-learn trees, against every part of a small register that grows the same file.
+
+    python -m tests.judges.run_membership --files 5000 --seed 0
+
+A case draws a register of up to ten people and grows a tree on each part of it of some size, under several seeds of the
+learner; where the register has no classes, under all classes of the members too. Parts that give equal files are what
+an adversary cannot tell apart. What is proved of one of them must hold for all, and what is shown to be open must
+differ among them. Prints the seed of every miss, and how much of what holds for all was proved; the exit code is 1
+where there is a miss.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import sys
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+from sklearn.tree import DecisionTreeClassifier
+
+from treewarden.audit.clock import clock
+from treewarden.audit.membership.candidates import Candidates
+from treewarden.audit.membership.inference import infer_members
+from treewarden.audit.membership.result import MembershipInference
+from treewarden.ppdm_models.arrays import IntArray
+from treewarden.ppdm_models.formats.sklearn._fitted import from_sklearn
+from treewarden.ppdm_models.tables.routing import route
+from treewarden.ppdm_models.tree.column import NumericColumn
+
+SECONDS = 5.0
+SEEDS = 12
+"""So many seeds of the learner are tried for each part: among equally good cuts it takes another with each."""
+MOST_PER_CASE = 40
+"""So many different files of one register are judged: those that come first, then one register is like another."""
+
+
+@dataclass
+class Tally:
+    """What was tried and what missed, in words."""
+
+    files: int = 0
+    fixed: int = 0
+    proved: int = 0
+    open: int = 0
+    shown: int = 0
+    misses: list[str] = field(default_factory=list)
+
+    def add(self, other: Tally) -> None:
+        """Take what another tally counted."""
+        for name in ("files", "fixed", "proved", "open", "shown"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.misses += other.misses
+
+
+@dataclass(frozen=True)
+class RegisterCase:
+    """People of a register, values (n, features) and classes (n,), how many are members, and the learner's settings."""
+
+    values: IntArray
+    classes: IntArray
+    members: int
+    is_labelled: bool
+    settings: dict[str, object]
+
+    def parts(self) -> Iterator[tuple[IntArray, IntArray]]:
+        """Yield each set of members that may be, with their classes."""
+        for chosen in itertools.combinations(range(len(self.values)), self.members):
+            people = np.array(chosen)
+            if self.is_labelled:
+                yield people, self.classes[people]
+                continue
+            for classes in itertools.product((0, 1), repeat=self.members):
+                yield people, np.array(classes)
+
+
+def drawn(seed: int) -> RegisterCase:
+    """Return a case by its seed."""
+    random = np.random.default_rng(seed)
+    is_labelled = bool(random.random() < 0.7)
+    people = int(random.integers(7, 10 if is_labelled else 8))
+    features = int(random.integers(1, 4))
+    values = random.integers(0, random.choice([4, 8, 30]), size=(people, features))
+    settings: dict[str, object] = {
+        "max_depth": random.choice([None, 1, 2, 3]),
+        "min_samples_leaf": int(random.choice([1, 1, 2])),
+        "criterion": str(random.choice(["gini", "entropy"])),
+    }
+    return RegisterCase(
+        values=values,
+        classes=random.integers(0, 2, size=people),
+        members=int(random.integers(3, people - 1)),
+        is_labelled=is_labelled,
+        settings=settings,
+    )
+
+
+def grown(
+    case: RegisterCase, people: IntArray, classes: IntArray, seed: int
+) -> DecisionTreeClassifier:
+    """Return the tree that the learner grows on some people."""
+    learner = DecisionTreeClassifier(random_state=seed, **case.settings)
+    return learner.fit(case.values[people], np.array(["no", "yes"])[classes])
+
+
+def file_key(tree: DecisionTreeClassifier) -> bytes:
+    """Return what is published of a tree, equal where files are."""
+    inner = tree.tree_
+    counts = np.rint(inner.value[:, 0, :] * inner.n_node_samples[:, None]).astype(np.int64)
+    parts = (inner.children_left, inner.feature, inner.threshold, counts)
+    return b"|".join(part.tobytes() for part in parts) + str(tree.classes_).encode()
+
+
+def judge(seed: int) -> Tally:
+    """Judge the files of one register."""
+    case, tally = drawn(seed), Tally()
+    alike: dict[bytes, list[tuple[IntArray, IntArray]]] = defaultdict(list)
+    trees: dict[bytes, DecisionTreeClassifier] = {}
+    for people, classes in case.parts():
+        if len(np.unique(classes)) < 2:
+            continue
+        for tree_seed in range(SEEDS):
+            tree = grown(case, people, classes, tree_seed)
+            key = file_key(tree)
+            if trees.setdefault(key, tree).tree_.node_count > 1:
+                alike[key].append((people, classes))
+    for key in itertools.islice(alike, MOST_PER_CASE):
+        tally.files += 1
+        _judge_file(case, trees[key], alike[key], tally, f"seed {seed}")
+    return tally
+
+
+def _judge_file(
+    case: RegisterCase,
+    estimator: DecisionTreeClassifier,
+    parts: list[tuple[IntArray, IntArray]],
+    tally: Tally,
+    where: str,
+) -> None:
+    tree = from_sklearn(estimator, feature_names=[f"x{n}" for n in range(case.values.shape[1])])
+    candidates, group_of = _candidates(case, *parts[0])
+    stops = route(tree, candidates.columns)[None, :]
+    found = infer_members((tree,), stops, candidates, clock(SECONDS))
+    if not isinstance(found, MembershipInference):
+        tally.misses.append(f"{where}: {found.reason}")
+        return
+    inside = np.stack(
+        [np.bincount(group_of[people], minlength=len(candidates.sizes)) for people, _ in parts]
+    )
+    least, most = inside.min(axis=0), inside.max(axis=0)
+    _hold(tally, where, found, (least, most))
+
+
+def _hold(
+    tally: Tally, where: str, found: MembershipInference, true: tuple[IntArray, IntArray]
+) -> None:
+    least, most = true
+    sizes = found.candidates.sizes
+    if (found.low > least).any() or (found.high < most).any():
+        tally.misses.append(f"{where}: proved {found.low} to {found.high}, are {least} to {most}")
+    if (found.shown_low < least).any() or (found.shown_high > most).any():
+        said = f"shown {found.shown_low} to {found.shown_high}, are {least} to {most}"
+        tally.misses.append(f"{where}: {said}")
+    is_fixed = (least == sizes) | (most == 0)
+    tally.fixed += int(sizes[is_fixed].sum())
+    tally.proved += int((found.proved_in + found.proved_out).sum())
+    tally.open += int(sizes[~is_fixed].sum())
+    tally.shown += int(sizes[found.open_groups & ~is_fixed].sum())
+
+
+def _candidates(
+    case: RegisterCase, people: IntArray, classes: IntArray
+) -> tuple[Candidates, IntArray]:
+    """Return the register with some members, and the group of each person."""
+    keys = case.values
+    if case.is_labelled:
+        keys = np.hstack([case.values, case.classes[:, None]])
+    kinds, group_of = np.unique(keys, axis=0, return_inverse=True)
+    group_of = group_of.reshape(-1)
+    members = np.zeros((len(kinds), 2), dtype=np.int64)
+    np.add.at(members, (group_of[people], classes), 1)
+    columns = {
+        f"x{n}": NumericColumn(kinds[:, n].astype(np.float64)) for n in range(case.values.shape[1])
+    }
+    candidates = Candidates(
+        columns=columns,
+        sizes=np.bincount(group_of),
+        class_of=kinds[:, -1] if case.is_labelled else None,
+        members=members,
+        classes=("no", "yes"),
+    )
+    return candidates, group_of
+
+
+def main() -> None:
+    """Judge files until there are enough."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--files", type=int, default=5000)
+    parser.add_argument("--seed", type=int, default=0)
+    given = parser.parse_args()
+    total, seed = Tally(), given.seed
+    while total.files < given.files:
+        total.add(judge(seed))
+        seed += 1
+    for miss in total.misses:
+        print("MISS", miss)
+    print(
+        f"{total.files:,} files, {len(total.misses)} misses; of {total.fixed:,} people whose membership all parts "
+        f"share {total.proved:,} were proved ({total.proved / max(total.fixed, 1):.1%}); of {total.open:,} others "
+        f"{total.shown:,} were shown to be open ({total.shown / max(total.open, 1):.1%})"
+    )
+    sys.exit(bool(total.misses))
+
+
+if __name__ == "__main__":
+    main()

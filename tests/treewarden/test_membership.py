@@ -1,0 +1,119 @@
+"""Checks of membership through every door: Python, command line, policies; and registers that cannot be."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import treewarden as tw
+from tests.kit.run import run_command
+from treewarden.ppdm_models.errors import TableError, TreewardenError
+
+sklearn_tree = pytest.importorskip("sklearn.tree")
+PACKS = ("health", "open-data", "strict")
+
+
+def people(size=120, seed=3):
+    random = np.random.default_rng(seed)
+    frame = pd.DataFrame(
+        {"age": random.integers(20, 70, size), "income": random.integers(10, 90, size)}
+    )
+    frame["ill"] = np.where(random.random(size) < 0.2 + 0.5 * (frame.age > 50), "yes", "no")
+    return frame
+
+
+REGISTER = people()
+TABLE = REGISTER.iloc[:60].reset_index(drop=True)
+
+
+@pytest.fixture(scope="module")
+def full_tree():
+    model = sklearn_tree.DecisionTreeClassifier(random_state=None)
+    return model.fit(TABLE[["age", "income"]], TABLE.ill)
+
+
+@pytest.fixture(scope="module")
+def flat_tree():
+    # One cut whose neighbours several candidates share: nobody's membership is proved.
+    table = pd.DataFrame({"age": [30] * 30 + [50] * 30, "income": 40})
+    table["ill"] = ["no", "yes"] * 10 + ["no"] * 10 + ["yes"] * 20 + ["no"] * 10
+    register = pd.concat([table, table], ignore_index=True)
+    model = sklearn_tree.DecisionTreeClassifier().fit(table[["age", "income"]], table.ill)
+    return model, table, register
+
+
+def audited(model, table=TABLE, policy="strict", **more):
+    return tw.audit(model, table, sensitive="ill", policy=policy, worlds_budget=5.0, **more)
+
+
+def findings(result):
+    return {finding["clause"]: finding["verdict"] for finding in result.to_dict()["findings"]}
+
+
+def reading(result, measure):
+    """Return the row of one measure."""
+    rows = result.readings
+    return rows[rows.measure == measure].iloc[0]
+
+
+@pytest.mark.parametrize("policy", PACKS)
+def test_a_file_that_proves_members_fails_where_a_register_is_given(full_tree, policy):
+    result = audited(full_tree, policy=policy, population=REGISTER)
+    assert findings(result)["membership"] == "FAIL"
+    assert reading(result, "membership_proved").low > 0
+    assert reading(result, "membership_odds").low == np.inf
+
+
+def test_without_a_register_it_is_said_that_membership_was_not_judged(full_tree):
+    result = audited(full_tree, policy="health")
+    assert "membership" not in findings(result)
+    said = {entry["name"]: entry["text"] for entry in result.to_dict()["not_judged"]}
+    assert "--population" in said["membership"]
+    assert findings(audited(full_tree))["membership-judged"] == "UNDETERMINED"
+
+
+def test_nobody_is_proved_where_all_have_doubles_outside_the_table(flat_tree):
+    model, table, register = flat_tree
+    result = audited(model, table, population=register)
+    assert reading(result, "membership_proved").high == 0
+    assert findings(result)["membership"] == "PASS"
+
+
+def test_a_register_without_classes_is_a_register(full_tree):
+    result = audited(full_tree, population=REGISTER.drop(columns="ill"))
+    assert reading(result, "membership_proved").low >= 0
+
+
+def test_people_of_the_table_who_are_missing_are_added_and_said(full_tree):
+    result = audited(full_tree, population=REGISTER.iloc[5:])
+    assert any("were added to it" in warning for warning in result.warnings)
+
+
+@pytest.mark.parametrize(
+    ("register", "problem"),
+    [
+        (REGISTER.iloc[:30], "a register holds all people"),
+        (people(seed=9), "columns and units"),
+        (REGISTER.drop(columns="age"), "age"),
+    ],
+)
+def test_a_register_that_cannot_hold_the_table_is_refused(full_tree, register, problem):
+    with pytest.raises(TableError, match=problem):
+        audited(full_tree, population=register)
+
+
+def test_a_register_needs_the_table(full_tree):
+    with pytest.raises(TreewardenError, match="population"):
+        tw.audit(full_tree, None, population=REGISTER)
+
+
+def test_the_command_line_says_the_same(full_tree, tmp_path):
+    audited(full_tree, population=REGISTER).save_model(tmp_path / "tree.json")
+    TABLE.to_csv(tmp_path / "table.csv", index=False)
+    REGISTER.to_csv(tmp_path / "register.csv", index=False)
+    files = [str(tmp_path / name) for name in ("tree.json", "table.csv", "register.csv")]
+    done = run_command(
+        "audit", files[0], "--data", files[1], "--population", files[2], "--policy", "strict"
+    )
+    assert done.exit_code == 1
+    assert "people proved to be in the table" in done.output
+    assert f"--population {files[2]}" in done.output  # the next commands keep it
