@@ -81,10 +81,10 @@ def test_json_counts_it_as_dropped_and_not_as_known(folder):
     assert FALSE in document["meaning"]
 
 
-@pytest.mark.parametrize("form", ["html", "compliance"])
-def test_pages_say_it_too(folder, form):
+@pytest.mark.parametrize(("form", "name"), [("html", "facts-agree"), ("compliance", "Facts agree")])
+def test_pages_say_it_too(folder, form, name):
     page = audited(folder, "--format", form).stdout
-    assert "facts-agree" in page
+    assert name in page
     known = page.partition("Knowledge assumed</h2>")[2].partition("</ul>")[0]
     assert FALSE not in known
 

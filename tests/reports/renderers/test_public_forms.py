@@ -8,6 +8,7 @@ import pytest
 from tests.reports.conftest import FIXED
 from treewarden.reports.building.redacted import redacted
 from treewarden.reports.document.document import Document
+from treewarden.reports.figures.signed_words import named_clauses
 from treewarden.reports.renderers import renderer
 
 MAY_STAY = {
@@ -51,6 +52,7 @@ MAY_STAY = {
     "repair.attempts.numbers_withheld_text",
 }
 """Of the policy, of the files, of the model as a whole, and what its owner says; nothing of people or leaves."""
+MARK = re.compile(r"Q\d{5}z")
 DOCUMENTS = ("document", "proved", "several_trees", "undetermined", "regression", "repaired")
 GUIDANCE = {"document": "Statute A", "paragraph": "section 2", "says": "groups of five"}
 WAIVED = {"by": "waiver", "reason": "only three people"}
@@ -102,7 +104,7 @@ def text(form, document):
 
 
 def stays(form, document, places):
-    return {places[mark] for mark in re.findall(r"Q\d{5}z", text(form, document)) if mark in places}
+    return {places[mark] for mark in MARK.findall(text(form, document)) if mark in places}
 
 
 @pytest.mark.parametrize("form", ["compliance", "pdf"])
@@ -120,7 +122,25 @@ def test_a_redacted_report_repeats_nothing_but_what_may_be_told(marked, form):
     known = {mark: place for mark, place in places.items() if mark not in of_large_groups}
     kept = stays(form, public, known)
     assert kept - MAY_STAY == set()
-    assert {"purpose", "findings.clause", "policy.sha256"} <= kept
+    assert {"purpose", "findings.plain", "policy.sha256"} <= kept
+
+
+def test_names_of_clauses_in_a_filed_report_are_of_the_policy_alone(marked):
+    document, places = marked
+    first, last = document.findings[0], document.findings[-1]
+    twin = first.model_copy(update={"clause": "again", "limit_text": last.limit_text})
+    findings = (*document.findings, twin, twin.model_copy(update={"clause": "third"}))
+    names = names_of(document, findings)
+    said = {places[mark] for mark in MARK.findall(" ".join(names))}
+    assert "findings.plain" in said
+    assert said <= {"findings.clause", "findings.plain", "findings.limit_text"}
+    read = {name: getattr(last, name) for name in ("value", "verdict", "message", "where", "id")}
+    assert names_of(document, [each.model_copy(update=read) for each in findings]) == names
+
+
+def names_of(document, findings):
+    changed = named_clauses(document.model_copy(update={"findings": tuple(findings)}))
+    return [each.clause for each in changed.findings]
 
 
 def test_the_full_report_does_repeat_what_is_left_out_of_a_redacted_one(marked):

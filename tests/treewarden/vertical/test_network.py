@@ -301,4 +301,8 @@ def test_a_class_that_the_wrong_party_holds_is_refused(place):
     here = place()
     here.write(ROWS, {"bobby": (*OWN["bobby"], "play")})
     here.start("bobby")
-    refused(here.ended(), ["bobby"], "holds the class 'play', which alice holds")
+    refused(
+        here.ended(),
+        ["bobby"],
+        "has a column 'play', and only alice may hold the class; remove the column",
+    )
