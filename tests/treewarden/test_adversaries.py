@@ -380,15 +380,15 @@ def test_a_file_of_adversaries_is_asked_of_beside_what_everybody_knows(files, to
         ('leaf = "rates"\n', "who.toml: declares no adversary; add knows = [...]"),
         (
             'leaf = "rates"\n[[adversary]]\nname = "a"\nknows = ["sex"]\n',
-            "'leaf' is about everybody",
+            "'leaf' is known to all adversaries",
         ),
         ('secret = "age"\nknows = ["sex"]\n', "the secret is 'age' here and 'sex' elsewhere"),
         ("knows = [", "who.toml: not TOML"),
         ("adversary = []\n", "who.toml: declares no adversary; add knows = [...]"),
-        ('leaf = "rates"\nknows = ["sex"]\n', "'leaf' is about everybody"),
+        ('leaf = "rates"\nknows = ["sex"]\n', "'leaf' is known to all adversaries"),
         (
             '[[adversary]]\nname = "a"\nknows = ["sex"]\nleaf = "rates"\n',
-            "'leaf' is about everybody",
+            "'leaf' is known to all adversaries",
         ),
         (
             'knows = ["sex"]\ntarrget = true\n',

@@ -108,7 +108,7 @@ def test_a_secret_that_nothing_is_proved_of_is_not_decided_and_no_pass():
 @pytest.mark.parametrize(
     ("model", "verdict", "said"),
     [
-        (RandomForestClassifier(4, bootstrap=True), "UNDETERMINED", "counts of draws of a sample"),
+        (RandomForestClassifier(4, bootstrap=True), "UNDETERMINED", "is not worked out"),
         (RandomForestClassifier(6, bootstrap=False), "FAIL", ""),
         (GradientBoostingClassifier(n_estimators=3, max_depth=2), "FAIL", ""),
     ],

@@ -78,7 +78,7 @@ def test_a_setting_that_no_leaf_depends_on_is_refused(tmp_path):
     knowledge.write_text("[training]\ndepth = 3.0\n", encoding="utf-8")
     made = audited("xgboost.json", "--knowledge", knowledge)
     assert made.exit_code == 4
-    assert "'depth' is no setting" in made.stderr
+    assert "'depth' does not affect the leaf values" in made.stderr
 
 
 @pytest.mark.parametrize("form", ["text", "html", "json"])

@@ -250,7 +250,8 @@ def test_what_no_such_file_holds_is_reported(place, part):
         inner = inner[step]
     inner[place[-1]] = part
     leaks = open_model(json.dumps(document).encode(), "model.json").leaks
-    assert [leak.kind for leak in leaks] == ["unknown"]
+    # What is put at the end of a part that the library sorts shows by its place too.
+    assert {leak.kind for leak in leaks} == {"unknown"}
 
 
 def test_a_file_as_the_library_writes_it_holds_nothing_else():

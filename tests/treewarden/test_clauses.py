@@ -73,7 +73,7 @@ def test_python_asks_the_same_and_refuses_what_is_no_severity(files):
     assert tw.audit(files.model, files.table, **asked).passed
     harder = tw.audit(files.model, files.table, fail_on="warning", **asked)
     assert not harder.passed
-    with pytest.raises(ArgumentError, match="one of error, warning, note is needed"):
+    with pytest.raises(ArgumentError, match="use one of error, warning, note"):
         tw.audit(files.model, files.table, fail_on="fatal", **asked)
 
 

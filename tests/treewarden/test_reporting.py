@@ -72,7 +72,10 @@ def test_bytes_that_are_no_text_go_into_a_file_as_they_are(strange, files):
 
 def test_what_a_form_needs_is_asked_before_any_work(strange):
     said = strange("--knowledge", "not there", kind="Lacking", code=4)
-    assert said == "no audit was performed: strange: needs what is not installed\n"
+    assert (
+        said
+        == "no audit was performed: strange: needs what is not installed; for help: treewarden audit --help\n"
+    )
 
 
 def test_what_is_no_text_is_not_shown_in_a_terminal(strange, files):

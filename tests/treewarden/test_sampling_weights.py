@@ -91,7 +91,7 @@ def test_where_no_weights_are_named_the_column_that_would_match_is(survey):
         ),
         (["--weights", "w"], [*ROWS[:4], "45,yes,"], "column 'w', record 4: the weight is missing"),
         (["--sampling-weights", "w"], [*ROWS[:4], "45,yes,"], "record 4: the weight is missing"),
-        (["--weights", "w"], [*ROWS[:4], "45,yes,49.5"], "say --sampling-weights w"),
+        (["--weights", "w"], [*ROWS[:4], "45,yes,49.5"], "use --sampling-weights w"),
         (
             ["--sampling-weights", "w"],
             [*ROWS[:4], "45,yes,49.5"],

@@ -98,7 +98,7 @@ def attempts_frame(attempts: Iterable[Attempt], regrown: Iterable[Regrown] = ())
         {
             "name": each.name,
             "verdict": each.verdict.name,
-            "title": "grown anew",
+            "title": "trained again",
             "leaves": each.leaves,
             "accuracy_after": each.accuracy,
             "utility": None if math.isnan(each.utility) else each.utility,

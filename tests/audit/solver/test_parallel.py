@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from tests.kit.cases import curved_tasks, multiway_case
-from treewarden.audit import run
+from treewarden.audit import run_tree
 from treewarden.audit.entropy.blocks import blocks
 from treewarden.audit.entropy.estimate import estimate
 from treewarden.audit.entropy.search import BEGINNING, EntropySearch
@@ -335,8 +335,8 @@ def test_workers_start_before_the_table_is_read_where_the_tree_is_large(
     monkeypatch, share, started
 ):
     asked: list[int] = []
-    monkeypatch.setattr(run, "start_ahead", asked.append)
-    monkeypatch.setattr(run, "MANY_SHARES", share)
+    monkeypatch.setattr(run_tree, "start_ahead", asked.append)
+    monkeypatch.setattr(run_tree, "MANY_SHARES", share)
     tree = multiway_case(0, Knowledge(split="none")).tree
-    run.start_early(tree, AuditOptions(jobs=2))
+    run_tree.start_early(tree, AuditOptions(jobs=2))
     assert asked == started

@@ -233,14 +233,14 @@ def test_another_change_can_be_chosen_if_it_passes(files):
     passing = fixed.attempts[fixed.attempts["verdict"] == "PASS"]["name"]
     other = tw.repair(files.model, files.table, apply=passing.iloc[-1], **asked)
     assert other.attempts.set_index("name").loc[passing.iloc[-1], "is_applied"]
-    with pytest.raises(tw.ArgumentError, match="no change is called 'nope'; have "):
+    with pytest.raises(tw.ArgumentError, match="no change is called 'nope'; use "):
         tw.repair(files.model, files.table, apply="nope", **asked)
 
 
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"to": "onnx"}, "to: 'onnx': one of pmml, treewarden_json is needed"),
+        ({"to": "onnx"}, "to: unknown format 'onnx'; use one of pmml, treewarden_json"),
         ({"bands": [1]}, "bands: .*whole numbers of 2 or more"),
         ({"holdout": 5}, "int is not a table"),
         ({"taxonomies": "nowhere.csv"}, "nowhere.csv"),

@@ -86,7 +86,9 @@ def test_each_utility_ranks_a_model_above_a_guess(wine):
 
 
 def test_a_utility_that_there_is_not_is_refused_by_name(wine):
-    with pytest.raises(tw.ArgumentError, match="utility: 'f1': one of accuracy, auc, log-loss"):
+    with pytest.raises(
+        tw.ArgumentError, match="utility: unknown utility 'f1'; use one of accuracy, auc, log-loss"
+    ):
         tw.repair(fitted(wine), wine, sensitive="target", utility="f1")
 
 
