@@ -72,6 +72,7 @@ class Streams(Channel):
         self._meeting = meeting
         self._names = meeting.session.parties
         self._limits = MessageLimits(meeting.session, meeting.asked)
+        self._opened: list[asyncio.StreamWriter] = []
         self._writers: dict[int, asyncio.StreamWriter] = {}
         self._sent: dict[int, int] = defaultdict(int)
         self._queues: dict[int, asyncio.Queue[Message]] = defaultdict(asyncio.Queue)
@@ -84,6 +85,7 @@ class Streams(Channel):
         self._failure: ProtocolError | None = None
         self._all_there = asyncio.Event()
         self._was_refused = False
+        self._has_parted = False
 
     @property
     def others(self) -> set[int]:
@@ -178,7 +180,8 @@ class Streams(Channel):
             await asyncio.wait(last, timeout=LISTENING_SECONDS)
         for each in last:
             each.cancel()
-        await asyncio.gather(*map(_closed, self._writers.values()))
+        self._has_parted = True
+        await asyncio.gather(*map(_closed, self._opened))
 
     async def _listen(self, by: ssl.SSLContext) -> None:
         if not any(each > self.own for each in self.others):
@@ -195,11 +198,14 @@ class Streams(Channel):
             )
             self._servers.append(server)
 
-    async def _came(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def _came(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if self._has_parted:
+            writer.transport.abort()
+            return
+        self._opened.append(writer)
         task = asyncio.create_task(self._take_in(reader, writer))
         self._coming.add(task)
         task.add_done_callback(self._coming.discard)
-        await task
 
     async def _take_in(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Take in a side that called."""
@@ -255,6 +261,7 @@ class Streams(Channel):
                     ssl_handshake_timeout=HANDSHAKE_SECONDS,
                     ssl_shutdown_timeout=LEAVING_SECONDS,
                 )
+                self._opened.append(writer)
                 break
             except ssl.SSLCertVerificationError as error:
                 problem = "shows a certificate that is not its own, or of another authority"
@@ -375,11 +382,14 @@ def _error_notice(error: BaseException, own: int) -> tuple[int, Reason]:
 
 
 async def _closed(writer: asyncio.StreamWriter) -> None:
-    with suppress(OSError, TimeoutError, RuntimeError):
+    """Close a connection once what was said has gone out; one that cannot be closed so is dropped."""
+    try:
         async with asyncio.timeout(LEAVING_SECONDS):
             await writer.drain()
             writer.close()
             await writer.wait_closed()
+    except (OSError, TimeoutError, RuntimeError):
+        writer.transport.abort()
 
 
 def _quiet(_: asyncio.AbstractEventLoop, __: dict[str, object]) -> None:

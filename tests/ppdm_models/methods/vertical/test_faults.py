@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import gc
 import os
 import shutil
 import socket
@@ -31,6 +32,13 @@ from treewarden.ppdm_models.methods.vertical.transport import make_certificates
 ALICE, BOBBY, CAROL = range(3)
 CANARY = b"canary-4711"
 HEAD = struct.Struct("<IQBI")
+
+
+@pytest.fixture(autouse=True)
+def every_connection_is_closed():
+    """What was left open is warned of when it is collected: here, and not in a later test."""
+    yield
+    gc.collect()
 
 
 @pytest.fixture(scope="module")
