@@ -122,12 +122,12 @@ def _jobs(unit: Unit) -> Iterator[Metric]:
 
 
 def _audit_seconds(unit: Unit) -> Metric:
-    """Return how many audits were done, and how long they took in all."""
+    """Return how many audits of versions were done, and how long they took in all; repairs are counted as jobs."""
     length = _seconds_between(unit, job.c.started_at, job.c.finished_at)
     rows = unit.connection.execute(
         select(audit.c.verdict, func.count(), func.sum(length))
         .join(job, job.c.subject_id == audit.c.id)
-        .where(audit.c.state == "done", job.c.finished_at.is_not(None))
+        .where(audit.c.kind == "audit", audit.c.state == "done", job.c.finished_at.is_not(None))
         .group_by(audit.c.verdict)
     ).all()
     text = "Audits that were done, and the seconds of their last attempt."

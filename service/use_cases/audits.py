@@ -222,11 +222,15 @@ def list_audits(
     text: str = "",
     sort: Sort = "newest",
 ) -> Page[Audit]:
-    """Return audits, of one state, verdict or model where these are named, and with all words of a text."""
+    """Return audits, of one state, verdict or model where these are named, and with all words of a text.
+
+    A repair has no verdict here: its own is about a file that nobody has taken as a version yet.
+    """
     statement = narrowed(audits_of(who), text, SEARCHED)
     for column, value in (
         (shown_state(), state),
         (audit.c.verdict, verdict),
+        (audit.c.kind, "audit" if verdict else ""),
         (model_version.c.model_id, model_id),
     ):
         if value:

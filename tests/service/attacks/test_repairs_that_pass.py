@@ -31,6 +31,16 @@ def test_no_page_calls_a_version_passing_that_only_a_repair_of_it_passed(site, a
     assert "<title>Repair:" in client.get(f"/audits/{repaired}").text
 
 
+def test_no_list_has_a_repair_as_an_audit_that_passed(site, ann):
+    audited, repaired = failed_and_repaired(site, ann)
+    client = sites.open_client(site, ann)
+    assert "repair found" not in client.get("/audits?verdict=PASS").text
+    for verdict, found in (("PASS", []), ("FAIL", [audited]), ("", [repaired, audited])):
+        query = {"verdict": verdict} if verdict else {}
+        answer = client.get(f"{PREFIX}/audits", params=query).json()
+        assert [each["id"] for each in answer["items"]] == found, verdict
+
+
 def test_a_repair_is_no_side_of_a_comparison(site, ann):
     audited, repaired = failed_and_repaired(site, ann)
     client = sites.open_client(site, ann)

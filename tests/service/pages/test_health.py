@@ -101,6 +101,18 @@ def test_figures_of_the_service_come_from_its_database(site, ann):
     assert found["treewarden_tables_overdue",] == 1
 
 
+def test_a_repair_counts_as_a_job_and_not_as_an_audit_with_its_verdict(site, ann):
+    an_audit(site, ann, add(site, ann).id)
+    with site.unit() as unit:
+        ended = update(job).values(state="done", started_at=unit.now, finished_at=unit.now)
+        unit.connection.execute(ended)
+        unit.connection.execute(text("UPDATE audit SET state = 'done', verdict = 'PASS'"))
+    assert figures(sites.open_client(site))["treewarden_audit_seconds_count", "PASS"] == 1
+    with site.unit() as unit:
+        unit.connection.execute(text("UPDATE audit SET kind = 'repair'"))
+    assert ("treewarden_audit_seconds_count", "PASS") not in figures(sites.open_client(site))
+
+
 def test_requests_are_counted_by_route_and_never_by_address(site, ann):
     client = sites.open_client(site, ann)
     client.get("/api/v1/me")
