@@ -13,7 +13,6 @@ from treewarden.audit.consistent_tables.result import Consistency, ConsistentTab
 from treewarden.audit.consistent_tables.retrain import graded
 from treewarden.audit.engine.time_budget import grades_clock, proofs_clock, tables_clock
 from treewarden.audit.entropy.estimate import estimate
-from treewarden.audit.entropy.leave_one_out import without_one
 from treewarden.audit.entropy.posterior import Posterior, SolverReport, certain
 from treewarden.audit.evidence import NOT_RUN, Evidence
 from treewarden.audit.exposures import not_run
@@ -31,14 +30,13 @@ from treewarden.audit.progress import Share
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.result import Audit
 from treewarden.audit.run_inputs import NOT_ESTIMATED, ProvedModel, RunInputs
-from treewarden.audit.solver.checkpoint import default_jobs, start_ahead
-from treewarden.audit.system.conflict import conflict
 from treewarden.audit.system.system import (
     System,
     build_system,
     kinds_of_facts,
     left_out_in_words,
 )
+from treewarden.audit.workers.pool import default_jobs, start_ahead
 from treewarden.ppdm_models.errors import KnowledgeError, TableError
 from treewarden.ppdm_models.tree.ensemble import Model
 from treewarden.ppdm_models.tree.tree import Tree
@@ -100,6 +98,8 @@ def _asked_again(inputs: RunInputs, evidence: Evidence, system: System) -> Evide
     is_asked = any(known[call.measure].asks_again(dict(call.parameters)) for call in inputs.calls)
     if not is_asked or isinstance(evidence.posterior, Undetermined):
         return evidence
+    from treewarden.audit.entropy.leave_one_out import without_one  # where a measure reads it
+
     with inputs.step("asking again without one person"):
         without = without_one(system, evidence.posterior, inputs.options)
         return replace(evidence, without=without)
@@ -159,6 +159,8 @@ def _refuse_contradictions(system: System) -> None:
     """Raise where the adversary is said to know what cannot all be true; a known truth rules that out."""
     if not isinstance(system.case.population.truth, Undetermined):
         return
+    from treewarden.audit.system.conflict import conflict  # heavy: where no truth rules them out
+
     rows = conflict(system)
     if rows:
         said = "; ".join(origin.where for origin in rows)

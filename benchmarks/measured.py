@@ -30,8 +30,8 @@ from tests.judges.estimate.product import answer
 from treewarden.audit.facts.case import Case
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.population.members import members
-from treewarden.audit.solver.checkpoint import default_jobs, start_ahead
 from treewarden.audit.system.system import build_system
+from treewarden.audit.workers.pool import default_jobs, start_ahead
 
 REPORTED = {
     "status": "status",

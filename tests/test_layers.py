@@ -264,17 +264,41 @@ def imports_go_round_in_a_circle():
 
 
 LATE_IMPORTS = {
+    "audit/consistent_tables/engine.py": {"treewarden.audit.consistent_tables.table_search"},
+    "audit/consistent_tables/facts/splits.py": {"scipy.sparse", "scipy.special"},
+    "audit/entropy/estimate.py": {"treewarden.audit.entropy.rounds"},
+    "audit/ipopt/backends.py": {
+        "treewarden.audit.ipopt.casadi_backend",
+        "treewarden.audit.ipopt.cyipopt_backend",
+    },
     "audit/membership/of_model.py": {"treewarden.audit.membership.boosted"},
     "audit/run.py": {"treewarden.audit.run_ensemble", "treewarden.audit.run_regression"},
     "audit/run_inputs.py": {"treewarden.audit.membership.of_model"},
+    "audit/run_tree.py": {
+        "treewarden.audit.entropy.leave_one_out",
+        "treewarden.audit.system.conflict",
+    },
+    "treewarden/commands/audit.py": {
+        "treewarden.commands._planning",
+        "treewarden.jobs.posterior",
+    },
     "treewarden/jobs/audit_inputs.py": {
         "treewarden.audit.adversaries",
         "treewarden.audit.releases",
         "treewarden.jobs.declared_adversaries",
         "treewarden.jobs.register",
     },
+    "treewarden/jobs/counting.py": {
+        "treewarden.ppdm_models.tables.counting.opening",
+        "treewarden.ppdm_models.tables.counting.source",
+    },
+    "treewarden/jobs/inputs.py": {
+        "treewarden.ppdm_models.tables.counting.opening",
+        "treewarden.ppdm_models.tables.counting.source",
+    },
+    "treewarden/terminal/resuming.py": {"treewarden.audit.solver.checkpoint"},
 }
-"""What is imported when it is first needed: the rooms of models and adversaries that most audits have none of."""
+"""What is imported when it is first needed: rooms of models, adversaries and searches that most audits do without."""
 
 
 def an_import_hides_inside_a_function():

@@ -13,6 +13,7 @@ import numpy as np
 
 from treewarden.audit.clock import Clock
 from treewarden.audit.consistent_tables.facts.facts import Facts, lowest_above
+from treewarden.audit.consistent_tables.fixed_state import FixedState, start_of
 from treewarden.audit.consistent_tables.portions import (
     Answers,
     Ask,
@@ -35,7 +36,6 @@ from treewarden.audit.consistent_tables.queries import (
     has_rows,
     is_large,
 )
-from treewarden.audit.consistent_tables.state import FixedState, start_of
 from treewarden.audit.consistent_tables.witnesses.one_swap_search import swaps_hold
 from treewarden.audit.consistent_tables.witnesses.witness_pool import (
     WitnessPool,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from treewarden.audit.consistent_tables.facts.facts import Facts
 from treewarden.audit.consistent_tables.result import (
     Consistency,
     ConsistentTables,
+    ShouldStop,
     TableEnumeration,
     Witness,
 )
@@ -182,3 +183,29 @@ def with_what_is_open(worlds: ConsistentTables, *, is_empty: bool = False) -> Co
 
 def _why(because: Sequence[str]) -> str:
     return "; ".join(("neither a proof nor a witness was found", *because))
+
+
+# When to stop: once whoever asked knows enough, no more single questions are put.
+#
+# What an audit is for is a verdict, and a verdict often hangs on the first who is certain. Proofs and worlds only
+# ever
+# narrow what is open, so what was decided stays decided.
+
+DECIDED = "the policy's verdict was decided without it"
+
+
+@dataclass(eq=False)
+class Watch:
+    """Asks whether what is known by now is enough, whenever more is known than when it was asked last."""
+
+    run: ReasoningState
+    should_stop: ShouldStop
+    is_over: bool = False
+    seen: tuple[int, int] = field(default=(-1, -1))
+
+    def is_enough(self) -> bool:
+        """Return whether nothing that is still open is needed."""
+        now = self.run.pool.size, self.run.bounds.moves
+        if not self.is_over and now != self.seen:
+            self.seen, self.is_over = now, self.should_stop(so_far(self.run))
+        return self.is_over

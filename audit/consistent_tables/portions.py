@@ -16,6 +16,7 @@ import numpy as np
 
 from treewarden.audit.clock import Clock, OutOfTimeError
 from treewarden.audit.consistent_tables.facts.facts import Facts
+from treewarden.audit.consistent_tables.fixed_state import FixedState, RecordedPool, Since
 from treewarden.audit.consistent_tables.proofs.bounds import CellBounds, ContradictionError, Proof
 from treewarden.audit.consistent_tables.proofs.relax import Ref
 from treewarden.audit.consistent_tables.queries import (
@@ -24,7 +25,6 @@ from treewarden.audit.consistent_tables.queries import (
     QuestionEffort,
     open_question,
 )
-from treewarden.audit.consistent_tables.state import FixedState, RecordedPool, Since
 from treewarden.audit.consistent_tables.witnesses.witness_pool import Swap, WitnessPool
 from treewarden.audit.workers.pool import WORKERS, Common, Pool
 from treewarden.audit.workers.processes import each_done

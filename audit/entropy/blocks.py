@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from treewarden.audit.facts.rows import SplitFamily, branch_of_bins
 from treewarden.audit.system.system import System
 from treewarden.ppdm_models.arrays import IndexArray
 
@@ -17,6 +18,12 @@ class ViolatedCandidate:
 
     family: int
     position: int
+
+
+def sides(family: SplitFamily, candidate: ViolatedCandidate) -> IndexArray:
+    """Return the branch of each of the family's profiles under the candidate."""
+    code = int(family.admissible[candidate.position])
+    return branch_of_bins(family.grouping, code, len(family.bin_names))[family.bins]
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import logging
 import time
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from treewarden.audit.entropy.blocks import Block, ViolatedCandidate, blocks
+from treewarden.audit.entropy.blocks import Block, blocks
 from treewarden.audit.entropy.posterior import (
     BlockCounts,
     Posterior,
@@ -17,234 +17,16 @@ from treewarden.audit.entropy.posterior import (
     SolverRun,
     entropy,
 )
-from treewarden.audit.entropy.search import BEGINNING, EntropySearch
-from treewarden.audit.entropy.solved import SolvedBlock, entropies, shares
-from treewarden.audit.entropy.violated import (
-    VIOLATION_SHARE,
-    Violated,
-    outside_intervals,
-    unseen,
-    violated,
-)
-from treewarden.audit.ipopt.program import BlockProgram
+from treewarden.audit.entropy.problem import EntropyProblem
+from treewarden.audit.entropy.solved_rounds import SolvedRounds, closed_form_rounds
+from treewarden.audit.entropy.violated import VIOLATION_SHARE, outside_intervals, unseen, violated
 from treewarden.audit.options import DEFAULT, AuditOptions
 from treewarden.audit.progress import Share
-from treewarden.audit.solver.canonical import Hashes, refined, rounded_program
-from treewarden.audit.solver.elastic import is_flat
-from treewarden.audit.solver.task import AS_GOOD_NATS, KKT_ERROR, SAME_SHARE, SMALL_PROGRAM
 from treewarden.audit.system.system import System, max_violation
 from treewarden.ppdm_models import gc_control
-from treewarden.ppdm_models.arrays import FloatArray, IndexArray
 
-# How good the estimate can be proved to be: an upper bound on its entropy.
-
-
-@dataclass(frozen=True, slots=True)
-class Certificate:
-    """``bound`` on the entropy in nats per record, and the arguments that prove it, most general last."""
-
-    bound: float
-    argument: str
-
-
-def certificate(
-    search: EntropySearch, solved: Mapping[Block, SolvedBlock], relaxed: FloatArray
-) -> Certificate:
-    """Return the best proved upper bound on the entropy of the whole estimate; ``relaxed`` (P, m) knows no split rows.
-
-    Blocks add up. A convex block's optimum is its own bound; another block has the elastic bound, or the relaxation's.
-    """
-    counts = search.system.case.population.counts
-    in_records = entropies(relaxed, counts)
-    total = float(in_records.sum())
-    arguments = {"closed form"}
-    for solved_block in solved.values():
-        inside = solved_block.reduced.profiles
-        relaxation = float(in_records[inside].sum())
-        if solved_block.answer.is_accepted and solved_block.reduced.program.is_convex:
-            total += (
-                solved_block.entropy(counts) - relaxation + KKT_ERROR * float(counts[inside].sum())
-            )
-            arguments.add("convex")
-        else:
-            arguments.add("elastic" if solved_block.bound < relaxation else "relaxation")
-            total += min(solved_block.bound - relaxation, 0.0)
-    said = [
-        name for name in ("closed form", "convex", "elastic", "relaxation") if name in arguments
-    ]
-    return Certificate(total / float(counts.sum()), ", ".join(said[1:] or said))
-
-
-# Mirror images of a point: variables that the numbers of a program do not tell apart may change places.
-#
-# Two classes with equal totals, or two leaves that are alike in everything, play the same part in a problem. An
-# optimum
-# in which they differ is not the only one: with their places exchanged it is another that is exactly as good.
-
-MOST_EXCHANGES = 40
-"""Pairs of variables whose exchange is tried for one point: each takes some milliseconds."""
-ERROR_RECORDS = 1e-6
-"""By how much more than a point its image may break a row, in records."""
-MARK = np.uint64(0x9E3779B97F4A7C15)
-
-
-def mirror_images(
-    program: BlockProgram, z: FloatArray, fixed_group: IndexArray
-) -> Iterator[FloatArray]:
-    """Yield points that differ from ``z`` in the places of variables, and are as good; none for a large program.
-
-    Variables with other numbers in ``fixed_group`` (variables,) do not change places.
-    """
-    if program.size > SMALL_PROGRAM:
-        return
-    program, begin = rounded_program(program), fixed_group.astype(np.uint64)
-    colours, low, high, tried = refined(program, begin), z.copy(), z.copy(), 0
-    for v in range(len(program.scale)):
-        slack = SAME_SHARE * program.scale[v]
-        for w in np.flatnonzero(colours == colours[v]).tolist():
-            if low[w] - slack <= z[v] <= high[w] + slack:
-                continue
-            if tried == MOST_EXCHANGES:
-                return
-            tried += 1
-            image = _exchanged(program, z, begin, (v, w))
-            if _is_as_good(program, image, z):
-                low, high = np.minimum(low, image), np.maximum(high, image)
-                yield image
-
-
-def _exchanged(
-    program: BlockProgram, z: FloatArray, begin: Hashes, pair: tuple[int, int]
-) -> FloatArray:
-    """Return ``z`` moved such that the second of a pair takes the first's place, the rest as the rows then ask for.
-
-    What they leave open is decided by telling one more variable apart, the same on both sides.
-    """
-    here, there = begin.copy(), begin.copy()
-    here[pair[0]] = there[pair[1]] = MARK
-    while True:
-        here, there = refined(program, here), refined(program, there)
-        before, after = np.argsort(here, kind="stable"), np.argsort(there, kind="stable")
-        is_open = (np.diff(here[before]) == 0) & (np.abs(np.diff(z[before])) > ERROR_RECORDS)
-        if not is_open.any():
-            break
-        first = int(np.argmax(is_open))
-        here[before[first]] = there[after[first]] = MARK
-    image = np.empty_like(z)
-    image[after] = z[before]
-    return image
-
-
-def _is_as_good(program: BlockProgram, image: FloatArray, z: FloatArray) -> bool:
-    """Return whether an image breaks no row more than the point does, and has its objective: then it is one."""
-    records = float(program.splits.records.max(initial=1.0))
-    return (
-        program.linear_error(image) <= program.linear_error(z) + ERROR_RECORDS
-        and program.split_error(image) <= program.split_error(z) + ERROR_RECORDS / records
-        and abs(program.objective(image) - program.objective(z)) <= ERROR_RECORDS
-    )
-
-
-# Which estimates are as good as the one that is given, and the ends between which they lie.
-#
-# A problem that is not convex may have several optima that no reading may choose between: points of one flat optimum,
-# optima of about the same entropy that the starts of a search ended at, and the mirror images of an estimate in which
-# classes that no row tells apart differ. Each is as good an estimate as the one given, so readings span them all.
-
-
-@dataclass(frozen=True, slots=True)
-class EstimateSpan:
-    """Ends (P, m) between which estimates lie that are equally good, and how many blocks have more than one.
-
-    ``flat`` counts the blocks with a flat optimum, ``several`` those with optima apart from each other.
-    """
-
-    low: FloatArray
-    high: FloatArray
-    flat: int
-    several: int
-
-
-def span(system: System, solved: Iterable[SolvedBlock], values: FloatArray) -> EstimateSpan:
-    """Return the ends between which estimates as good as ``values`` (P, m) lie.
-
-    A flat block was solved once more with ten times the weight of the eps term: another point of the same flat optimum.
-    The ends are what the estimates span that were met, not a proof that no other lies outside.
-    """
-    low, high = values.copy(), values.copy()
-    flat = several = 0
-    for solved_block in solved:
-        if not solved_block.answer.is_accepted or solved_block.reduced.program.is_convex:
-            continue
-        inside, own = solved_block.reduced.profiles, values[solved_block.reduced.profiles]
-        met = (*solved_block.met(), *_images(solved_block))
-        apart = list(_as_good(system, solved_block, met, values))
-        several += bool(apart) or _differ_in(own, solved_block.reduced.alike)
-        if is_flat(
-            solved_block.reduced.program, solved_block.reduced.chains, solved_block.answer.split
-        ):
-            flat += 1
-            if solved_block.answer.other is not None:
-                apart.append(shares(solved_block.reduced, solved_block.answer.other))
-        points = np.stack([own, *apart])
-        low[inside], high[inside] = _with_mirrors(points, solved_block.reduced.alike)
-    return EstimateSpan(low, high, flat, several)
-
-
-def _images(one: SolvedBlock) -> Iterator[FloatArray]:
-    """Yield mirror images (K, m) of a block's answer, but for the places of classes that no row tells apart."""
-    form = one.reduced
-    held = np.zeros(form.program.size, dtype=np.intp)
-    if not one.is_symmetric:
-        for klass in form.alike.tolist():
-            numbers = form.cell[:, klass]
-            held[numbers[numbers >= 0]] = klass + 1
-    for z in mirror_images(form.program, one.answer.z, held):
-        yield shares(form, z)
-
-
-def _as_good(
-    system: System, one: SolvedBlock, met: Iterable[FloatArray], values: FloatArray
-) -> Iterator[FloatArray]:
-    """Yield what was met of a block (K, m) that is as good and, put in ``values`` (P, m), breaks no row."""
-    counts, inside = system.case.population.counts, one.reduced.profiles
-    least = one.entropy(counts) - AS_GOOD_NATS * float(counts[inside].sum())
-    for point in met:
-        if not _is_another(point, values[inside]):
-            continue
-        if float(entropies(point, counts[inside]).sum()) < least:
-            continue
-        whole = values.copy()
-        whole[inside] = point
-        if max_violation(system, whole * counts[:, None]) <= VIOLATION_SHARE:
-            yield point
-
-
-def _is_another(point: FloatArray, values: FloatArray) -> bool:
-    return bool(np.abs(point - values).max(initial=0.0) > SAME_SHARE)
-
-
-def _differ_in(values: FloatArray, alike: IndexArray) -> bool:
-    """Return whether an estimate tells classes apart that no row tells apart: then it has mirror images."""
-    return (
-        bool(np.ptp(values[:, alike], axis=1).max(initial=0.0) > SAME_SHARE)
-        if len(alike)
-        else False
-    )
-
-
-def _with_mirrors(points: FloatArray, alike: IndexArray) -> tuple[FloatArray, FloatArray]:
-    """Return the ends of points (N, K, m) and of what becomes of them when classes ``alike`` change places."""
-    low, high = points.min(axis=0), points.max(axis=0)
-    if len(alike):
-        low[:, alike] = low[:, alike].min(axis=1, keepdims=True)
-        high[:, alike] = high[:, alike].max(axis=1, keepdims=True)
-    return low, high
-
-
-log = logging.getLogger(__name__)
-
-ROUNDS = 40
+if TYPE_CHECKING:  # heavy: for blocks that a solver was asked about
+    from treewarden.audit.entropy.solved import SolvedBlock
 
 
 def estimate(
@@ -260,74 +42,30 @@ def estimate(
     # Looking through the rows again and again takes longer than a small audit.
     with gc_control.spared():
         began = time.perf_counter()
-        return _in_rounds(EntropySearch(system, options, share), began)
+        problem = EntropyProblem(system, options, share)
+        return _concluded(problem, _rounds(problem), began)
 
 
-def _in_rounds(search: EntropySearch, began: float) -> tuple[Posterior, SolverReport]:
-    """Solve block by block, adding split rows until none is violated."""
-    system = search.system
-    relaxed, last, seen = search.closed, BEGINNING, unseen(search)
-    active: tuple[ViolatedCandidate, ...] = ()
-    # The last estimate that violated nothing, before a better one was looked for.
-    settled: FloatArray | None = None
-    for number in range(ROUNDS):
-        parts = blocks(system, tuple(search.knowledge), active)
-        last = search.solve(parts, last)
-        seen = violated(search, search.placed(last.solved), seen)
-        relaxed = seen.values if number == 0 else relaxed
-        new = seen.worst(active, last.solved)
-        if not new:
-            last, settled = search.searched(last, settled), seen.values
-            seen = violated(search, search.placed(last.solved), seen)
-            new = seen.worst(active, last.solved)
-        if not new:
-            last = search.improved(last)
-            seen = violated(search, search.placed(last.solved), seen)
-            new = seen.worst(active, last.solved)
-        log.info(
-            "round %d: %d parts, %d split rows, %d more violated",
-            number,
-            len(parts),
-            len(active),
-            len(new),
-        )
-        if not new or search.is_out_of_time:
-            break
-        active = tuple(sorted((*active, *new), key=lambda c: (c.family, c.position)))
-    solved, values = last.solved, seen.values
-    good = span(system, solved.values(), values)
-    proved = certificate(search, solved, relaxed)
-    figures = SolverReport(
-        status="",
-        entropy=entropy(values, system.case.population.counts),
-        entropy_bound=proved.bound,
-        entropy_relaxed=entropy(
-            relaxed if search.whole is None else search.plain, system.case.population.counts
-        ),
-        bound_argument=proved.argument,
-        run=SolverRun(search.door if solved else "none", seconds=time.perf_counter() - began),
-        rows=system.size,
-        rows_active=len(active),
-        blocks=BlockCounts(flat=good.flat, several=good.several),
-        profiles_fixed=0 if search.whole is None else search.whole.profiles_fixed,
-        split_rows="real" if search.whole is None else "integer",
-    )
-    return _concluded(search, (values, good.low, good.high), solved, figures, seen)
+def _rounds(problem: EntropyProblem) -> SolvedRounds:
+    """Return what the rounds come to; there is nothing to solve where the closed form breaks no row."""
+    seen = unseen(problem)
+    if not blocks(problem.system, tuple(problem.knowledge), ()):
+        seen = violated(problem, problem.closed, seen)
+        if not seen.worst((), {}):
+            return closed_form_rounds(problem, seen)
+    from treewarden.audit.entropy.rounds import solve_in_rounds  # heavy: for a solver only
+
+    return solve_in_rounds(problem, seen)
 
 
 def _concluded(
-    search: EntropySearch,
-    ends: tuple[FloatArray, FloatArray, FloatArray],
-    solved: Mapping[Block, SolvedBlock],
-    figures: SolverReport,
-    seen: Violated,
+    problem: EntropyProblem, rounds: SolvedRounds, began: float
 ) -> tuple[Posterior, SolverReport]:
     """Re-check every row outside the solver and say how good the estimate is.
 
-    What was ``seen`` of split rows at the estimate is not worked out again, but where whole records say them.
+    What was seen of split rows at the estimate is not worked out again, but where whole records say them.
     """
-    system = search.system
-    values, low, high = ends
+    system, solved, values = problem.system, rounds.solved, rounds.seen.values
     counts = system.case.population.counts
     decided = np.ones(len(counts), dtype=bool)
     stalled = [
@@ -335,47 +73,65 @@ def _concluded(
     ]
     for one in stalled:
         decided[one.reduced.profiles] = False
-    row_values = seen.over if search.whole is None and seen.values is values else None
+    row_values = rounds.seen.over if problem.whole is None else None
     worst = max_violation(system, values * counts[:, None], row_values)
-    if search.whole is not None:
-        worst = max(worst, outside_intervals(search.whole, system, values * counts[:, None]))
+    if problem.whole is not None:
+        worst = max(worst, outside_intervals(problem.whole, system, values * counts[:, None]))
     reason = ""
     if stalled:
         why = ", ".join(sorted({solved_block.answer.outcome.value for solved_block in stalled}))
         reason = f"{len(stalled)} of {len(solved)} parts of the problem were not solved ({why})"
     elif worst > VIOLATION_SHARE:
-        cause = "out of time: " if search.is_out_of_time else ""
+        cause = "out of time: " if problem.is_out_of_time else ""
         reason = f"{cause}the estimate misses a row by {worst:.2g} of its records"
         decided[:] = False
+    report = _report(problem, rounds, began)
     is_convex = all(solved_block.reduced.program.is_convex for solved_block in solved.values())
     report = replace(
-        figures,
+        report,
         status="stalled" if reason else ("optimal" if solved else "closed form"),
-        run=replace(
-            figures.run,
-            max_violation=worst,
-            kkt_error=max(
-                (solved_block.answer.kkt_error for solved_block in solved.values()), default=0.0
-            ),
-            iterations=sum(solved_block.answer.iterations for solved_block in solved.values()),
-        ),
-        blocks=replace(
-            figures.blocks,
-            total=len(solved),
-            stalled=len(stalled),
-            symmetric_broken=sum(not solved_block.is_symmetric for solved_block in solved.values()),
-            saddle=sum(solved_block.is_saddle for solved_block in solved.values()),
-        ),
-        signatures=_signatures(search, solved),
+        run=replace(report.run, max_violation=worst),
+        blocks=replace(report.blocks, stalled=len(stalled)),
         is_convex=is_convex,
         is_unique=is_convex and not reason,
         reason=reason,
     )
-    return Posterior(values, decided, low, high), report
+    return Posterior(values, decided, rounds.span.low, rounds.span.high), report
 
 
-def _signatures(search: EntropySearch, solved: Mapping[Block, SolvedBlock]) -> int:
+def _report(problem: EntropyProblem, rounds: SolvedRounds, began: float) -> SolverReport:
+    """Return how the estimate was found, before its rows are checked again."""
+    counts, solved = problem.system.case.population.counts, rounds.solved
+    answers = [solved_block.answer for solved_block in solved.values()]
+    return SolverReport(
+        status="",
+        entropy=entropy(rounds.seen.values, counts),
+        entropy_bound=rounds.certificate.bound,
+        entropy_relaxed=entropy(rounds.relaxed if problem.whole is None else problem.plain, counts),
+        bound_argument=rounds.certificate.argument,
+        run=SolverRun(
+            door=problem.door if solved else "none",
+            iterations=sum(answer.iterations for answer in answers),
+            seconds=time.perf_counter() - began,
+            kkt_error=max((answer.kkt_error for answer in answers), default=0.0),
+        ),
+        rows=problem.system.size,
+        rows_active=rounds.rows_active,
+        blocks=BlockCounts(
+            total=len(solved),
+            flat=rounds.span.flat,
+            several=rounds.span.several,
+            symmetric_broken=sum(not solved_block.is_symmetric for solved_block in solved.values()),
+            saddle=sum(solved_block.is_saddle for solved_block in solved.values()),
+        ),
+        profiles_fixed=0 if problem.whole is None else problem.whole.profiles_fixed,
+        signatures=_signatures(problem, solved),
+        split_rows="real" if problem.whole is None else "integer",
+    )
+
+
+def _signatures(problem: EntropyProblem, solved: Mapping[Block, SolvedBlock]) -> int:
     """Return how many kinds of profiles there are: in blocks by their rows, elsewhere one for each leaf."""
     inside = {leaf for block in solved for leaf in block.leaves}
     lumps = sum(solved_block.reduced.lumps for solved_block in solved.values())
-    return lumps + len(search.knowledge.keys() - inside)
+    return lumps + len(problem.knowledge.keys() - inside)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -10,13 +9,11 @@ import numpy as np
 from scipy.linalg import LinAlgError, cholesky, eigh
 
 from treewarden.audit.entropy.blocks import Block
-from treewarden.audit.entropy.reduce import Reduced, reduce_block, whole_records
+from treewarden.audit.entropy.problem import EntropyProblem
+from treewarden.audit.entropy.reduce import Reduced, reduce_block
 from treewarden.audit.entropy.solved import SolvedBlock, proved_bound
-from treewarden.audit.ipopt.backends import door
 from treewarden.audit.ipopt.program import BlockProgram
-from treewarden.audit.options import AuditOptions, RowStatement
-from treewarden.audit.progress import Share
-from treewarden.audit.solver.checkpoint import default_jobs, solve_all
+from treewarden.audit.solver.checkpoint import solve_all
 from treewarden.audit.solver.elastic import is_convex_at
 from treewarden.audit.solver.task import (
     BESIDE_TRIES,
@@ -30,7 +27,6 @@ from treewarden.audit.solver.task import (
     Steps,
     TaskOutcome,
 )
-from treewarden.audit.system.system import System, closed_form, leaf_knowledge
 from treewarden.ppdm_models.arrays import FloatArray
 from treewarden.ppdm_models.tree.tree import Criterion
 
@@ -124,45 +120,19 @@ BEGINNING = Round({}, {}, {})
 """What is known before the first round: nothing."""
 
 
-class EntropySearch:
-    """What stays the same while one system is solved: its closed form, the door, the processes, the deadline.
+class EntropySearch(EntropyProblem):
+    """Solves the blocks of a problem, and looks for better optima than were found.
 
     Raises:
         SolverError: the wanted solver is not there.
     """
 
-    def __init__(self, system: System, options: AuditOptions, share: Share | None = None) -> None:
-        self.system, self.share = system, share
-        self.door, _ = door(options.solver)
-        self.jobs = default_jobs() if options.jobs is None else options.jobs
-        self.deadline = (
-            np.inf if options.time_limit is None else time.monotonic() + options.time_limit
-        )
-        case = system.case
-        self.knowledge = leaf_knowledge(system)
-        self.whole = whole_records(system) if options.rows == RowStatement.INTEGER else None
-        shares = np.zeros((len(case.tree.nodes), len(case.tree.classes)))
-        for node, leaf in self.knowledge.items():
-            shares[node] = closed_form(leaf)
-        self.plain = shares.take(case.population.leaf, axis=0)
-        self.closed = self.plain if self.whole is None else self._around(self.whole.shares)
-
-    @property
-    def is_out_of_time(self) -> bool:
-        """Whether the time limit has passed."""
-        return time.monotonic() >= self.deadline
-
-    def _around(self, proved: FloatArray) -> FloatArray:
-        """Return the closed form (P, m) where some profiles' shares are proved: a leaf's others share what is left."""
-        values, counts = proved.copy(), self.system.case.population.counts
-        for node, leaf in self.knowledge.items():
-            inside = self.system.case.members.stops(node)
-            rest = inside[np.isnan(proved[inside]).any(axis=1)]
-            taken = np.setdiff1d(inside, rest)
-            if len(rest):
-                left = leaf.known - (proved[taken] * counts[taken, None]).sum(axis=0)
-                values[rest] = np.maximum(left, 0.0) / counts[rest].sum()
-        return values
+    @classmethod
+    def from_problem(cls, problem: EntropyProblem) -> EntropySearch:
+        """Return the search that goes on from a problem."""
+        search = cls.__new__(cls)
+        vars(search).update(vars(problem))
+        return search
 
     def reduced(
         self, block: Block, values: FloatArray | None = None, *, pooled: bool = True

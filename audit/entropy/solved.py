@@ -6,9 +6,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from treewarden.audit.entropy.posterior import entropies
 from treewarden.audit.entropy.reduce import Reduced
 from treewarden.audit.solver.task import SEARCHED_PROGRAM, WORTH_A_RESTART, SolverAnswer
-from treewarden.ppdm_models.arrays import FloatArray, by_rows
+from treewarden.ppdm_models.arrays import FloatArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +92,3 @@ def shares(reduced: Reduced, z: FloatArray) -> FloatArray:
     """Return the estimate of a block's profiles from its variables, shape (K, m)."""
     masses = reduced.masses(z)
     return np.asarray(masses / masses.sum(axis=1, keepdims=True))
-
-
-def entropies(values: FloatArray, counts: FloatArray) -> FloatArray:
-    """Return each profile's entropy times its records, in nats, shape (K,)."""
-    logs = np.log(values, out=np.zeros_like(values), where=values > 0)
-    return np.asarray(-counts * by_rows(np.add, values * logs))

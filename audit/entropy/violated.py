@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from treewarden.audit.entropy.blocks import Block, ViolatedCandidate
-from treewarden.audit.entropy.reduce import ProvedShares, interval_excess, sides
-from treewarden.audit.entropy.search import EntropySearch
-from treewarden.audit.entropy.solved import SolvedBlock
+from treewarden.audit.entropy.blocks import Block, ViolatedCandidate, sides
+from treewarden.audit.entropy.problem import EntropyProblem
+from treewarden.audit.entropy.proved_shares import ProvedShares, interval_excess
 from treewarden.audit.facts.impurity_rows import excesses
 from treewarden.audit.system.system import System
 from treewarden.ppdm_models.arrays import FloatArray, by_rows
+
+if TYPE_CHECKING:  # heavy: for blocks that a solver was asked about
+    from treewarden.audit.entropy.solved import SolvedBlock
 
 VIOLATION_SHARE = 1e-6
 """A split row joins when it is violated by more than this share of its node's records; the re-check's limit too."""
@@ -73,18 +76,20 @@ class Violated:
         return list(violated_candidates.values())
 
 
-def unseen(search: EntropySearch) -> Violated:
+def unseen(problem: EntropyProblem) -> Violated:
     """Return what is known of no estimate yet: NaN differs from every value."""
-    return Violated(search.system, np.full(search.closed.shape, np.nan), {})
+    return Violated(problem.system, np.full(problem.closed.shape, np.nan), {})
 
 
-def violated(search: EntropySearch, values: FloatArray, before: Violated | None = None) -> Violated:
+def violated(
+    problem: EntropyProblem, values: FloatArray, before: Violated | None = None
+) -> Violated:
     """Return by how much an estimate (P, m) breaks split rows.
 
     A family whose profiles' estimate is as it was ``before`` is not evaluated again.
     """
-    before = unseen(search) if before is None else before
-    system, over = search.system, dict(before.over)
+    before = unseen(problem) if before is None else before
+    system, over = problem.system, dict(before.over)
     mass = values * system.case.population.counts[:, None]
     changed = by_rows(np.logical_or, values != before.values)
     everywhere, anywhere = changed.all(), changed.any()
@@ -93,7 +98,7 @@ def violated(search: EntropySearch, values: FloatArray, before: Violated | None 
         for number, family in enumerate(system.families)
         if everywhere or (anywhere and changed[family.profiles].any())
     ]
-    intervals = {} if search.whole is None else search.whole.intervals
+    intervals = {} if problem.whole is None else problem.whole.intervals
     over.update(excesses((each for each in moved if each[0] not in intervals), mass))
     for number, family in moved:
         if number in intervals:

@@ -2,15 +2,35 @@
 
 from __future__ import annotations
 
-from treewarden.audit.ipopt.backend import Door
-from treewarden.audit.ipopt.casadi_backend import CasadiDoor
-from treewarden.audit.ipopt.cyipopt_backend import CyipoptDoor
+from typing import TYPE_CHECKING
+
 from treewarden.ppdm_models.errors import SolverError
+
+if TYPE_CHECKING:  # Pyomo and CasADi
+    from treewarden.audit.ipopt.backend import Door
+
+CASADI = "casadi"
+"""The door that needs nothing but its package, and stands for ``auto``."""
 
 
 def doors() -> dict[str, Door]:
     """Return the doors by the name that users type."""
-    return {"casadi": CasadiDoor(), "cyipopt": CyipoptDoor()}
+    from treewarden.audit.ipopt.casadi_backend import CasadiDoor  # heavy: for a solve only
+    from treewarden.audit.ipopt.cyipopt_backend import CyipoptDoor  # heavy: for a solve only
+
+    return {CASADI: CasadiDoor(), "cyipopt": CyipoptDoor()}
+
+
+def check_door(name: str) -> str:
+    """Return the door that a name stands for: what it needs is there. CasADi's package comes with this one.
+
+    Raises:
+        SolverError: there is no such door, or what it needs is not installed.
+    """
+    name = CASADI if name == "auto" else name
+    if name != CASADI:
+        door(name)
+    return name
 
 
 def door(name: str) -> tuple[str, Door]:
@@ -20,7 +40,7 @@ def door(name: str) -> tuple[str, Door]:
         SolverError: there is no such door, or what it needs is not installed.
     """
     known = doors()
-    name = "casadi" if name == "auto" else name
+    name = CASADI if name == "auto" else name
     if name not in known:
         raise SolverError("solver", f"no solver {name!r}; have auto, {', '.join(known)}")
     known[name].version()

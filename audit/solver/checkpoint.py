@@ -39,7 +39,6 @@ from treewarden.audit.solver.task import (
     no_answer,
 )
 from treewarden.audit.workers.pool import WORKERS, Pool
-from treewarden.audit.workers.pool import default_jobs as default_jobs
 from treewarden.audit.workers.processes import Call
 from treewarden.ppdm_models.errors import TreewardenError
 from treewarden.ppdm_models.files.private import own_bytes, own_folder, write_own
@@ -225,11 +224,6 @@ WORTH_A_WORKER = 1500
 """Variables in all tasks together below which one process is faster than two, of which one must start."""
 WORTH_A_TASK = 300
 """The same where a worker is ready."""
-
-
-def start_ahead(jobs: int) -> None:
-    """Start what is missing of the workers that help this process, and return at once."""
-    WORKERS.start_ahead(WORKERS.helpers(jobs))
 
 
 def solve_all(

@@ -274,3 +274,8 @@ class Pool:
 WORKERS = Pool()
 """The workers of this process."""
 atexit.register(WORKERS.stop)
+
+
+def start_ahead(jobs: int) -> None:
+    """Start what is missing of the workers that help this process, and return at once."""
+    WORKERS.start_ahead(WORKERS.helpers(jobs))

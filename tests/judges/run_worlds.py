@@ -27,7 +27,7 @@ from tests.judges.worlds.cases import Told, altered, at_levels, example_system, 
 from treewarden.audit.consistent_tables.engine import reason
 from treewarden.audit.consistent_tables.result import Consistency, ConsistentTables
 from treewarden.audit.consistent_tables.state import Tiers
-from treewarden.audit.consistent_tables.witnesses.uniform_posterior import ERROR
+from treewarden.audit.consistent_tables.witnesses.drawn_posterior import ERROR
 from treewarden.audit.reading import Undetermined
 
 BUDGET_SECONDS = 30.0

@@ -88,7 +88,7 @@ class _Recorder(EntropySearch):
 def curved_tasks(monkeypatch, split, seeds=range(8), **table):
     """The blocks of some small audits whose rows are not convex, as tasks."""
     monkeypatch.setattr(
-        import_module("treewarden.audit.entropy.estimate"), "EntropySearch", _Recorder
+        import_module("treewarden.audit.entropy.rounds"), "EntropySearch", _Recorder
     )
     monkeypatch.setattr(_Recorder, "seen", [])
     options = AuditOptions(jobs=1, rows="real")

@@ -13,13 +13,11 @@ import click
 from treewarden.audit.result import Audit
 from treewarden.commands._common_options import FILE
 from treewarden.commands._options import PURPOSE, RESUME, request_of, request_options_alone
-from treewarden.commands._planning import show_plan
 from treewarden.commands._reporting import OutputRequest, report_options, reporting
 from treewarden.jobs.auditing import CommandClock, audit_file
 from treewarden.jobs.exceptions import baseline_of, name_of
 from treewarden.jobs.inputs import known_as
 from treewarden.jobs.next_steps import audit_steps
-from treewarden.jobs.posterior import check_suffix, write_posterior
 from treewarden.jobs.shell_commands import repair_command
 from treewarden.policies.exceptions.baseline import write_baseline
 from treewarden.ppdm_models.errors import OutputError
@@ -100,6 +98,8 @@ def audit_command(
     request = replace(request_of(context), waivers=waivers, baseline=baseline)
     report = reporting("audit", formats, folder, is_redacted=redacted, is_verbose=verbose)
     if posterior_path is not None:
+        from treewarden.jobs.posterior import check_suffix  # for a file of the estimate only
+
         check_suffix(posterior_path)
         check_file(posterior_path)
     if new_baseline is not None:
@@ -111,6 +111,8 @@ def audit_command(
         raise OutputError(str(wanted[-1]), "is two results at once; name two files")
 
     if plan:
+        from treewarden.commands._planning import show_plan  # for a plan only
+
         show_plan(report.asking(request), report, progress)
         context.exit(NO_AUDIT)
     with resuming(context, resume, progress):
@@ -145,6 +147,8 @@ def _posterior(
     if path is None:
         yield {}, ()
         return
+    from treewarden.jobs.posterior import write_posterior  # as above
+
     with beside(path) as written:
         why = write_posterior(audit, path, written)
         if why is None:

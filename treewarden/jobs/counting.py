@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from typing import TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.knowledge.levels import RowOrder
@@ -12,11 +13,12 @@ from treewarden.jobs.inputs import TableInput
 from treewarden.ppdm_models.errors import ColumnNotCountedError, TableError
 from treewarden.ppdm_models.tables.counting.addresses import TableAddress, has_no_records
 from treewarden.ppdm_models.tables.counting.large import is_large
-from treewarden.ppdm_models.tables.counting.opening import open_source
-from treewarden.ppdm_models.tables.counting.source import TableSource, count_table
 from treewarden.ppdm_models.tables.matching import PLACEHOLDERS, alike
 from treewarden.ppdm_models.tables.table import Table
 from treewarden.ppdm_models.tree.ensemble import Ensemble, Model
+
+if TYPE_CHECKING:  # DuckDB
+    from treewarden.ppdm_models.tables.counting.source import TableSource
 
 Built = TypeVar("Built")
 
@@ -44,8 +46,14 @@ def source_of(
             )
             what = "give one file, or add --row-order unknown if no adversary knows the order"
             raise TableError(data.name, f"{problem}; {what}")
-        return open_source(data)
-    return None if has_order or not is_large(data) else open_source(data)
+        return _source(data)
+    return None if has_order or not is_large(data) else _source(data)
+
+
+def _source(data: Path | TableAddress) -> TableSource:
+    from treewarden.ppdm_models.tables.counting.opening import open_source  # heavy: DuckDB
+
+    return open_source(data)
 
 
 def columns_needed(
@@ -78,6 +86,8 @@ def counted(
     Raises:
         TreewardenError: the table cannot be counted, or nothing can be built from it.
     """
+    from treewarden.ppdm_models.tables.counting.source import count_table  # for what is counted
+
     known = set(columns)
     while True:
         table = count_table(source, known)

@@ -25,8 +25,6 @@ from treewarden.ppdm_models.tables.counting.addresses import (
     has_no_records,
     is_address,
 )
-from treewarden.ppdm_models.tables.counting.opening import open_source
-from treewarden.ppdm_models.tables.counting.source import count_table
 from treewarden.ppdm_models.tables.read_table import read_table
 from treewarden.ppdm_models.tables.table import Table
 from treewarden.ppdm_models.tree.ensemble import Ensemble, with_trees
@@ -102,6 +100,9 @@ def file_of_source(source: ModelInput | TableInput) -> File:
     if isinstance(
         source, TableAddress
     ):  # what a database holds has no bytes but those of what comes back
+        from treewarden.ppdm_models.tables.counting.opening import open_source  # heavy: DuckDB
+        from treewarden.ppdm_models.tables.counting.source import count_table  # as above
+
         return File(name=source.name, sha256=count_table(open_source(source)).digest)
     if isinstance(source, ModelBytes):
         return File(name=source.name, sha256=hashlib.sha256(source.data).hexdigest())

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 
 from treewarden.audit.progress import Step, silent
-from treewarden.audit.solver.checkpoint import default_jobs
+from treewarden.audit.workers.pool import default_jobs
 from treewarden.jobs.audit_inputs import AuditInputs, Request, read_subject
 from treewarden.jobs.costs import Costs, Sizes, costs, sizes_of, slowness
 from treewarden.ppdm_models.tree.ensemble import Ensemble

@@ -11,8 +11,8 @@ from treewarden.audit.options import AuditOptions
 from treewarden.audit.progress import Step, silent
 from treewarden.audit.result import Audit
 from treewarden.audit.run_tree import with_grades
-from treewarden.audit.solver.checkpoint import KEPT, Within, default_jobs
-from treewarden.audit.workers.pool import Common, done
+from treewarden.audit.solver.checkpoint import KEPT, Within
+from treewarden.audit.workers.pool import Common, default_jobs, done
 from treewarden.audit.workers.processes import each_done
 from treewarden.jobs.audit_inputs import AuditInputs
 from treewarden.jobs.redacting import without_leaks

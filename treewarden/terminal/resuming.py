@@ -8,7 +8,6 @@ from pathlib import Path
 
 import click
 
-from treewarden.audit.solver.checkpoint import keeping
 from treewarden.terminal.exits import RESUMED
 from treewarden.terminal.progress import ProgressPrinter
 
@@ -22,8 +21,13 @@ def resuming(
     Raises:
         OutputError: the folder cannot be made, or others can write into it.
     """
+    context.meta[RESUMED] = "" if folder is None else str(folder)
+    if folder is None:
+        yield
+        return
+    from treewarden.audit.solver.checkpoint import keeping  # heavy: for a folder only
+
     with keeping(folder) as checkpoint:
-        context.meta[RESUMED] = "" if folder is None else str(folder)
         yield
     if checkpoint is None:
         return

@@ -10,12 +10,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import xlogy
 
 from treewarden.audit.clock import FOREVER, Clock
 from treewarden.audit.consistent_tables.facts.exact import is_beaten
 from treewarden.audit.consistent_tables.facts.facts import Facts
-from treewarden.audit.consistent_tables.facts.splits import AttributeSplits
+from treewarden.audit.consistent_tables.facts.splits import AttributeSplits, n_log_n
 from treewarden.audit.facts.impurity_rows import branch_impurity
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray, NumberArray
 from treewarden.ppdm_models.tree.tree import Criterion
@@ -102,7 +101,7 @@ class _SplitCandidates:
             products = first.astype(np.float64) * (records - first)
             return np.asarray(2.0 * products / np.maximum(records, 1))
         rest = records - first
-        return np.asarray(xlogy(records, records) - xlogy(first, first) - xlogy(rest, rest))
+        return np.asarray(n_log_n(records) - n_log_n(first) - n_log_n(rest))
 
 
 def _candidates(criterion: Criterion, splits: list[AttributeSplits]) -> _SplitCandidates:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.sparse import csc_matrix
-from scipy.special import xlogy
 
 from treewarden.audit.consistent_tables.facts.exact import SLACK_SHARE, is_beaten
 from treewarden.audit.consistent_tables.facts.places import StoppingPlace
@@ -23,6 +22,9 @@ from treewarden.ppdm_models.arrays import (
     ShortArray,
 )
 from treewarden.ppdm_models.tree.tree import Criterion
+
+if TYPE_CHECKING:
+    from scipy.sparse import csc_matrix
 
 # A partition of some positions, kept so that sums over its groups are quick.
 
@@ -64,6 +66,8 @@ class PositionPartition:
     @cached_property
     def _matrix(self) -> csc_matrix:
         """Ones where a position (a column) is in a group (a row)."""
+        from scipy.sparse import csc_matrix  # heavy: for large nodes only
+
         size = len(self.of)
         entries = _ones(size), self.of, _counting(size + 1)
         return csc_matrix(entries, shape=(len(self.starts), size))
@@ -87,6 +91,13 @@ def _counting(size: int) -> ShortArray:
 @cache
 def _some_numbers(size: int) -> ShortArray:
     return np.arange(size, dtype=np.int32)
+
+
+def n_log_n(counts: NumberArray) -> FloatArray:
+    """Return n ln(n) of each count, 0 where there is none."""
+    from scipy.special import xlogy  # heavy: for splits chosen by entropies only
+
+    return np.asarray(xlogy(counts, counts))
 
 
 def groups(of: IndexArray | ShortArray) -> PositionPartition:
@@ -205,7 +216,7 @@ class AttributeSplits:
         if self.criterion is Criterion.GINI:
             return np.asarray(self.records - (branches**2 / sizes[..., None]).sum(axis=(-1, -2)))
         mass = np.maximum(branches, 0.0)  # a solver's table may miss zero by a little
-        return np.asarray(xlogy(sizes, sizes).sum(axis=-1) - xlogy(mass, mass).sum(axis=(-1, -2)))
+        return np.asarray(n_log_n(sizes).sum(axis=-1) - n_log_n(mass).sum(axis=(-1, -2)))
 
     @property
     def sizes(self) -> IntArray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from treewarden.audit.clock import FOREVER, Clock, clock
-from treewarden.audit.ipopt.backends import door
+from treewarden.audit.ipopt.backends import check_door
 from treewarden.audit.options import AuditOptions
 from treewarden.audit.partial.fitting.flows import WORK
 
@@ -50,4 +50,4 @@ def allowed(options: AuditOptions, operations: float) -> Allowance:
         SolverError: the wanted solver is not there.
     """
     until = FOREVER if options.time_limit is None else clock(options.time_limit)
-    return Allowance(operations, until, door(options.solver)[0])
+    return Allowance(operations, until, check_door(options.solver))

@@ -9,10 +9,11 @@ from tests.audit.consistent_tables.test_worlds_against_brute_force import judged
 from tests.kit.tiers import seeds
 from treewarden.audit import measures
 from treewarden.audit.clock import clock
-from treewarden.audit.consistent_tables.engine import UNREAD, reason
+from treewarden.audit.consistent_tables.engine import reason
 from treewarden.audit.consistent_tables.facts.facts import facts_of
 from treewarden.audit.consistent_tables.facts.intervals import with_intervals
 from treewarden.audit.consistent_tables.state import Tiers
+from treewarden.audit.consistent_tables.table_search import UNREAD
 from treewarden.audit.consistent_tables.witnesses.changes import change_many
 from treewarden.audit.consistent_tables.witnesses.witness_pool import WitnessPool
 from treewarden.audit.measures import Measure

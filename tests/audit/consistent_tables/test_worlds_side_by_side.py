@@ -17,12 +17,13 @@ from tests.audit.consistent_tables.side_by_side import FEW_WORLDS, made, said
 from treewarden.audit.clock import FOREVER, clock
 from treewarden.audit.consistent_tables import decide, portions
 from treewarden.audit.consistent_tables.decide import EFFORTS, QuestionQueue, decide_certain
-from treewarden.audit.consistent_tables.engine import LOST, reason
+from treewarden.audit.consistent_tables.engine import reason
 from treewarden.audit.consistent_tables.facts.facts import facts_of
 from treewarden.audit.consistent_tables.facts.intervals import with_intervals
+from treewarden.audit.consistent_tables.fixed_state import start_of
 from treewarden.audit.consistent_tables.portions import Helpers, OneByOne, World
 from treewarden.audit.consistent_tables.proofs.bounds import closed_form
-from treewarden.audit.consistent_tables.state import start_of
+from treewarden.audit.consistent_tables.table_search import LOST
 from treewarden.audit.consistent_tables.witnesses.one_swap_search import swap_stuck, swaps_hold
 from treewarden.audit.consistent_tables.witnesses.witness_pool import (
     Swap,

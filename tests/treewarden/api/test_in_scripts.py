@@ -15,7 +15,7 @@ random = np.random.default_rng(0)
 frame = pd.DataFrame({name: random.integers(0, 9, 300) for name in "ab"})
 frame["y"] = random.integers(0, 2, 300)
 tree = DecisionTreeClassifier(max_depth=4, random_state=0).fit(frame[["a", "b"]], frame["y"])
-from treewarden.audit.solver.checkpoint import start_ahead
+from treewarden.audit.workers.pool import start_ahead
 start_ahead(2)
 print("once", tw.audit(tree, frame, sensitive="y", worlds_budget=0, jobs=2).verdict)
 """
