@@ -41,7 +41,7 @@ def run(
     """Audit a model: what an adversary who knows the quasi-identifiers and this much can infer about its people.
 
     Every measure is read with its defaults, and besides what ``calls`` ask for. Of an ensemble the leaves of every tree
-    are measured, and what they prove together where their values can be turned back into people. ``leaks`` is what the
+    are measured, and what they prove together where their values can be inverted into people. ``leaks`` is what the
     file gives away beside its trees. ``step`` is told of each stage; what it raises ends the run. Once ``enough`` is
     known of whole records, nothing more is asked of them one by one, unless the options want all of it. Without
     ``grades`` the learner is not run again on the other tables that reports show: see ``with_grades`` of one tree.

@@ -33,7 +33,7 @@ CUT = (
 CLOSE = 1e-6
 """Settings that follow from rounded numbers of a file are the same where they differ by no more of their size."""
 NO_MEMBERS = "what leaf values of this library say of who was in the table is not worked out"
-NO_NUMBERS = "leaf values of this library's regression models are not turned back"
+NO_NUMBERS = "leaf values of this library's regression models are not inverted"
 WIDE = 0.5
 """Bounds at least so far apart come from more than rounding."""
 ONLY_BOUNDS = (
@@ -54,10 +54,10 @@ FEW_CUT = (
 MOST_SHORT = 20
 """So many leaves of later rounds show how many digits were kept: by chance all are shorter once in a million."""
 SAMPLED_NUMBERS = (
-    "each round saw a sample of the records (bagging), which is not turned back where a number is "
+    "each round saw a sample of the records (bagging), which is not inverted where a number is "
     "predicted"
 )
-SAMPLED_MEMBERS = "each round saw a sample of the records, which is not turned back into members"
+SAMPLED_MEMBERS = "each round saw a sample of the records, which is not inverted into members"
 CUT_MEMBERS = "leaf values were cut to few digits, and what they say of who was in the table is not worked out"
 FEW_DIGITS = (
     "leaf values were cut to few digits, and what the other numbers of the file give back of them is not worked out "
@@ -417,7 +417,7 @@ def member_sums(case: GrownCase) -> tuple[MemberSums, ...] | Undetermined:
 
 
 def _refused(case: GrownCase) -> Undetermined | None:
-    """Return why leaf values cannot be turned back, whatever the library."""
+    """Return why leaf values cannot be inverted, whatever the library."""
     growth = case.growth
     if growth.refused:
         return Undetermined(growth.refused)

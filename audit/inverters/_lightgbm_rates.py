@@ -1,4 +1,4 @@
-"""What shrinks the leaf values of a LightGBM model, and the losses whose values are turned back."""
+"""What shrinks the leaf values of a LightGBM model, and the losses whose values are inverted."""
 
 from __future__ import annotations
 

@@ -307,7 +307,7 @@ def unreached(case: GrownCase, leaves: Leafs) -> Undetermined | None:
     )
 
 
-# Says why leaf values of other losses than those of classes are not turned back into numbers of people.
+# Says why leaf values of other losses than those of classes are not inverted into numbers of people.
 
 FAMILIES: tuple[tuple[tuple[str, ...], str], ...] = (
     (
@@ -336,14 +336,14 @@ FAMILIES: tuple[tuple[tuple[str, ...], str], ...] = (
         "its labels may be shares of a class, which are no numbers of people",
     ),
 )
-"""Parts of the names of losses, in small letters, and why they are not turned back; the first that fits is said."""
+"""Parts of the names of losses, in small letters, and why they are not inverted; the first that fits is said."""
 
 
 def not_turned_back(kind: str, name: str) -> Undetermined:
-    """Return that leaf values of a loss (by the library's own word for it) are not turned back, and why."""
+    """Return that leaf values of a loss (by the library's own word for it) are not inverted, and why."""
     if not name:
         return Undetermined(f"the file names no {kind}: it may have been one of its grower's own")
     lowered = name.lower()
     why = next((why for parts, why in FAMILIES if any(part in lowered for part in parts)), "")
-    said = f"leaf values of the {kind} {name!r} are not turned back"
+    said = f"leaf values of the {kind} {name!r} are not inverted"
     return Undetermined(f"{said}: {why}" if why else said)

@@ -1,4 +1,4 @@
-"""Leaf values for the squared error, v = eta * (sum y - sum F) / (m + lambda) of m people, turned back into sums of y.
+"""Leaf values for the squared error, v = eta * (sum y - sum F) / (m + lambda) of m people, inverted into sums of y.
 
 F is what the trees before said of each, y what is predicted (Friedman 2001, section 4.1; Chen & Guestrin 2016,
 equation 5, with second derivatives of 1).

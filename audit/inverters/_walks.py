@@ -25,7 +25,7 @@ PARTS = 4
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LeafScores:
-    """Leaves to be turned back: ``scores`` (G,) that ``weight`` people of the leaf ``of`` have, in order of leaves.
+    """Leaves to be inverted: ``scores`` (G,) that ``weight`` people of the leaf ``of`` have, in order of leaves.
 
     ``values`` (L,) are the sums of the steps, ``people`` (L,) how many there are, and ``room`` is how far off the
     library's own probabilities may be.

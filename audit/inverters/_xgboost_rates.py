@@ -39,7 +39,7 @@ LIMIT_ROOM = 2.0**-16
 """How far a leaf value may seem to be beyond the limit of steps, relatively, by roundings."""
 NOT_DERIVED = (
     "the file withholds the learning rate and the regularisation, and its numbers do not give them: it was grown with "
-    "settings that are not turned back (a limit to steps, monotone constraints), or pruned, or numbers were withheld, "
+    "settings that are not inverted (a limit to steps, monotone constraints), or pruned, or numbers were withheld, "
     "or it is so small that several settings fit it; if you know them, say them in a knowledge file under [training]"
 )
 

@@ -147,7 +147,7 @@ class Lightgbm(Inverter):
         growth = case.growth
         if growth.objective not in SQUARED:
             return Undetermined(
-                f"leaf values of the objective {growth.objective!r} are not turned back"
+                f"leaf values of the objective {growth.objective!r} are not inverted"
             )
         if growth.fact("sqrt").value is not None:
             return Undetermined(TRANSFORMED)

@@ -52,7 +52,7 @@ class SklearnBoosting(Inverter):
     def numbers(self, case: GrownCase, largest: float) -> ValueSums | Undetermined:
         growth = case.growth
         if growth.objective not in SQUARED:
-            return Undetermined(f"leaf values of the loss {growth.objective!r} are not turned back")
+            return Undetermined(f"leaf values of the loss {growth.objective!r} are not inverted")
         rate = _eta(growth)
         if isinstance(rate, Undetermined):
             return rate

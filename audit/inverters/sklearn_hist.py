@@ -32,7 +32,7 @@ class SklearnHist(Inverter):
     def numbers(self, case: GrownCase, largest: float) -> ValueSums | Undetermined:
         growth = case.growth
         if growth.objective != "squared_error":
-            return Undetermined(f"leaf values of the loss {growth.objective!r} are not turned back")
+            return Undetermined(f"leaf values of the loss {growth.objective!r} are not inverted")
         told = _settings(growth)
         if isinstance(told, Undetermined):
             return told

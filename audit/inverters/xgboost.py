@@ -164,7 +164,7 @@ class Xgboost(Inverter):
         growth = case.growth
         if growth.objective not in SQUARED:
             return Undetermined(
-                f"leaf values of the objective {growth.objective!r} are not turned back"
+                f"leaf values of the objective {growth.objective!r} are not inverted"
             )
         rates = rates_of(growth, case.trees)
         if isinstance(rates, Undetermined):

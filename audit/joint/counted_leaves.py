@@ -1,4 +1,4 @@
-"""Leaves that publish how many of their people have each class: nothing is to be turned back, only to be read."""
+"""Leaves that publish how many of their people have each class: nothing is to be inverted, only to be read."""
 
 from __future__ import annotations
 

@@ -219,7 +219,7 @@ def _unfit(forest: Forest, population: Population) -> str:
     if not forest.model.classes:
         return "the file names no class; only its leaves are measured"
     if population.weight is not None:
-        return "its trees count sums of sampling weights, which are not turned back into people"
+        return "its trees count sums of sampling weights, which are not inverted into people"
     held = population.counts > 0
     if any((stops[held] < 0).any() for stops in forest.stops):
         return "some records fall in no leaf of a tree, or in several"

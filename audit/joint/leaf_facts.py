@@ -131,7 +131,7 @@ def read_leaf_facts(
     seeds: Sequence[int] | None,
     background: KnownRows | None = None,
 ) -> EnsembleLeafFacts | Undetermined:
-    """Return what the leaves say, read off their counts or turned back from their values, beside facts."""
+    """Return what the leaves say, read off their counts or inverted from their values, beside facts."""
     units = by_profile(forest.stops, population).knowing(background)
     if growth is None:
         replayed = _replayed(forest, population, None, seeds, background)

@@ -166,7 +166,7 @@ def _missing(sums: Sequence[LeafSums]) -> str:
 
 
 def _said_of_sums(shared: KnownGroups, sums: Sequence[LeafSums]) -> tuple[str, ...]:
-    """Return what was taken for what where leaves were turned back, by release."""
+    """Return what was taken for what where leaves were inverted, by release."""
     return tuple(
         of_release(name, said)
         for name, leaf_sums in zip(shared.names, sums, strict=True)

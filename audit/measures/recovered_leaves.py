@@ -5,7 +5,7 @@ the predictions before each round follow from the file, and the leaf value then 
 in its leaf. A leaf counts where one whole number of people remains for every class, with all rounding accounted for.
 Leaves that publish their class counts count as well; where each tree saw a sample that is known, its draws are what
 is counted, and where the sample is not known more of them may follow than is told here. Range 0 to 1; not told where
-the leaf values cannot be turned back, and then nobody may conclude that they are safe.
+the leaf values cannot be inverted, and then nobody may conclude that they are safe.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from treewarden.ppdm_models.tree.tree import Quality, completed
 
 
 class RecoveredLeaves(Measure):
-    """Leaves turned back exactly / leaves that hold people."""
+    """Leaves inverted exactly / leaves that hold people."""
 
     unit = "share"
     plain = "share of leaves whose class counts can be recovered from the file"

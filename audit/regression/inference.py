@@ -47,7 +47,7 @@ OTHER_VALUES = (
     "another, or leaves were changed after the training, as by pruning"
 )
 ONE_VALUE = "all people of the table have the same value, so everything about it is known already"
-WEIGHTED = "its trees count sums of sampling weights, which are not turned back into people"
+WEIGHTED = "its trees count sums of sampling weights, which are not inverted into people"
 NO_LEAF = "some records fall in no leaf of a tree, or in several"
 PARTS = "parts of people are counted"
 ONLY_SWAPPED = (

@@ -64,7 +64,7 @@ def leaf_totals(
     Under sampling weights a record adds its number times its weight, which whoever knows the weight can undo; where
     ``repeats_weights`` it stands for so many units of that number instead, as sdcTable and tau-ARGUS take it
     (Hundepool et al., Handbook on Statistical Disclosure Control, section 4.2.1, sampling weights). ``numbers`` says
-    whether the leaf values of a boosted model can be turned back into totals.
+    whether the leaf values of a boosted model can be inverted into totals.
     """
     if forest.model.task is not Task.REGRESSION:
         return numbers if isinstance(numbers, Undetermined) else NO_NUMBERS

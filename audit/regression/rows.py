@@ -207,7 +207,7 @@ STOPS_EARLY = Undetermined(
 )
 NO_NUMBERS = Undetermined("some leaves say no number")
 WEIGHTED = Undetermined(
-    "its numbers are means of weighted records, which are not turned back, with --weights or without"
+    "its numbers are means of weighted records, which are not inverted, with --weights or without"
 )
 
 

@@ -208,7 +208,7 @@ def _rows_of_samples(folder: Path, size: Size) -> Iterator[list[str]]:
 
 def _numbers(size: Size) -> str:
     data, rows = diabetes(), []
-    for learner in (each for each in _installed() if each != "CatBoost"):  # not turned back
+    for learner in (each for each in _installed() if each != "CatBoost"):  # not inverted
         for rounds in (5, 10, 20, 50):
             if rounds <= size.rounds:
                 found = pinned(LEARNERS[learner](data, rounds), data, size.budget)

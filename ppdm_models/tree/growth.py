@@ -1,4 +1,4 @@
-"""What a boosted model's file tells of how it was grown, as far as its leaf values can be turned back into sums.
+"""What a boosted model's file tells of how it was grown, as far as its leaf values can be inverted into sums.
 
 The numbers stand here as the file has them: what they mean is the business of whoever inverts them.
 """

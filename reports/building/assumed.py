@@ -111,7 +111,7 @@ def _sentences(evidence: Evidence, contradicted: Collection[str]) -> Iterator[st
         yield f"How the model was trained: {said}."
     if not isinstance(evidence.together, Undetermined):
         yield (
-            "How the library computes the values of leaves, so that they can be turned back into the number of people "
+            "How the library computes the values of leaves, so that they can be inverted into the number of people "
             "with each value."
         )
     if not isinstance(evidence.numbers, Undetermined):
@@ -121,10 +121,10 @@ def _sentences(evidence: Evidence, contradicted: Collection[str]) -> Iterator[st
 
 
 def _of_numbers(evidence: Evidence, numbers: ValueBounds) -> Iterator[str]:
-    """Yield what is taken as known where leaves are turned back into sums of people's numbers."""
+    """Yield what is taken as known where leaves are inverted into sums of people's numbers."""
     if evidence.forest.is_ensemble:
         yield (
-            "How the library computes the values of leaves, so that they can be turned back into sums of people’s "
+            "How the library computes the values of leaves, so that they can be inverted into sums of people’s "
             "numbers."
         )
     target = f"“{evidence.target}”" if evidence.target else "the target"

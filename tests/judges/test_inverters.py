@@ -19,7 +19,7 @@ def test_no_model_misses(learner, seed):
 
 
 def test_sums_that_are_wrong_are_noticed(monkeypatch):
-    pytest.importorskip("sklearn", reason="grows the model that is turned back")
+    pytest.importorskip("sklearn", reason="grows the model that is inverted")
     right = inverters_soundness.leaf_sums
 
     def wrong(case):

@@ -219,7 +219,7 @@ def lines() -> Iterator[str]:
         "stronger proof or an estimate may be missing. *Estimate*: there is one, and nothing is proved. "
         "*Undetermined*: nothing is told, and no check that needs it passes. *Refused*: an "
         "error says so. Boosted trees are decided as a forest is "
-        "where their leaf values can be turned back into sums, see [ensembles](ensembles.md)."
+        "where their leaf values can be inverted into sums, see [ensembles](ensembles.md)."
     )
     yield ""
     yield f"| | {' | '.join(KNOWLEDGE)} |"

@@ -124,7 +124,7 @@ def test_the_page_shows_it_over_the_number_of_trees(folder):
 def test_the_text_says_it_in_a_sentence(folder):
     said = " ".join(called(folder, "audit", "plain.json", "--verbose").stdout.split())
     assert "How many people of each value are in a leaf follows from the file" in said
-    assert "be turned back into the number of people with each value" in said
+    assert "be inverted into the number of people with each value" in said
 
 
 def test_a_posterior_says_who_is_certain(folder):

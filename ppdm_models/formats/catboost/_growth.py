@@ -16,9 +16,9 @@ SILENT = "the file does not say how it was trained (model_info.params)"
 SCALED = "its values were scaled, or its start was changed, after the training (scale_and_bias)"
 STATISTICS = "it asks target statistics of categories (ctr), which in training hung on a random order of the records"
 SEVERAL = "it has more trees than iterations: it was grown on from a model whose settings the file does not say"
-OUTPUTS = "leaf values of the loss {loss!r} are not turned back: each leaf holds the numbers of several outputs"
+OUTPUTS = "leaf values of the loss {loss!r} are not inverted: each leaf holds the numbers of several outputs"
 PARAMETERS = (
-    "leaf values of the loss {loss!r} are not turned back where it has parameters ({names})"
+    "leaf values of the loss {loss!r} are not inverted where it has parameters ({names})"
 )
 GROUPS = ("boosting_options", "tree_learner_options", "data_processing_options", "system_options")
 OTHERWISE: Mapping[str, tuple[object, str]] = {
@@ -112,7 +112,7 @@ def _refused(
     scale: float,
     base: tuple[float, ...],
 ) -> str:
-    """Return why leaf values cannot be turned back, "" where nothing speaks against it."""
+    """Return why leaf values cannot be inverted, "" where nothing speaks against it."""
     if not settings:
         return SILENT
     for name, (plain, why) in OTHERWISE.items():

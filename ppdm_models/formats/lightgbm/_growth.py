@@ -26,7 +26,7 @@ NUMBERS = (
     "cat_l2",
     "boost_from_average",
 )
-"""The settings that decide the numbers of leaves and can be turned back."""
+"""The settings that decide the numbers of leaves and can be inverted."""
 FRACTIONS = ("bagging_fraction", "pos_bagging_fraction", "neg_bagging_fraction")
 SAMPLING = (*FRACTIONS, "bagging_freq", "bagging_seed")
 """Those that say which records each round saw, where it did not see all."""
@@ -34,7 +34,7 @@ SAMPLING = (*FRACTIONS, "bagging_freq", "bagging_seed")
 LINEAR = "its leaves hold linear models"
 UNEQUAL = (
     "its trees were shrunk by different rates: trees were dropped while it grew (dart), or the learning rate changed, "
-    "which is not turned back"
+    "which is not inverted"
 )
 SEVERAL = "it has more rounds than num_iterations: it was grown on from a model whose settings the file does not say"
 OTHERWISE: Mapping[str, tuple[tuple[str, ...], str]] = {
@@ -180,7 +180,7 @@ def _is_bagged(setting: Settings) -> bool:
 def _refused(
     header: LightgbmHeader, trees: Sequence[GrownTree], linear: Sequence[bool], setting: Settings
 ) -> str:
-    """Return why leaf values cannot be turned back, "" where nothing speaks against it."""
+    """Return why leaf values cannot be inverted, "" where nothing speaks against it."""
     for key, (plain, why) in OTHERWISE.items():
         said = setting(key)
         if said is not None and said not in plain:

@@ -212,7 +212,7 @@ def _softmax_share(scores: Sequence[float], output: int, outputs: int) -> float:
     return math.exp(scores[output] - top) / math.fsum(math.exp(score - top) for score in scores)
 
 
-PARALLEL = "several trees of each round were grown side by side, which is not turned back"
+PARALLEL = "several trees of each round were grown side by side, which is not inverted"
 DART = "trees were dropped while it grew (dart), and the file does not say which in which round"
 VECTORS = "leaves hold the numbers of several outputs"
 

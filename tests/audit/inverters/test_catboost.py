@@ -321,7 +321,7 @@ def read(fitted, tmp_path):
 
 
 def grown(table, labels, weights=None, **settings):
-    catboost = pytest.importorskip("catboost", reason="grows the models that are turned back")
+    catboost = pytest.importorskip("catboost", reason="grows the models that are inverted")
     settings = {"iterations": 5, "depth": 3, "thread_count": 1, "verbose": False, **settings}
     fitted = catboost.CatBoostClassifier(allow_writing_files=False, **settings)
     return fitted.fit(table, labels, sample_weight=weights)
@@ -361,7 +361,7 @@ def test_weights_are_noticed(tmp_path):
 
 
 def test_a_model_that_stopped_early_is_turned_back(tmp_path):
-    catboost = pytest.importorskip("catboost", reason="grows the models that are turned back")
+    catboost = pytest.importorskip("catboost", reason="grows the models that are inverted")
     table, labels = table_of(4, rows=200)
     others = table_of(5, rows=100)
     settings = {"iterations": 60, "depth": 2, "thread_count": 1, "verbose": False}

@@ -11,7 +11,7 @@ from treewarden.ppdm_models.files.fitted import open_fitted
 from treewarden.ppdm_models.formats.lightgbm.lightgbm_dump import FORMAT as DUMP
 from treewarden.ppdm_models.formats.lightgbm.lightgbm_text import FORMAT as TEXT
 
-lightgbm = pytest.importorskip("lightgbm", reason="grows the models that are turned back")
+lightgbm = pytest.importorskip("lightgbm", reason="grows the models that are inverted")
 
 SMALL = {"num_leaves": 6, "min_data_in_leaf": 3, "min_data_in_bin": 1, "num_threads": 1}
 THREE = {"objective": "multiclass", "num_class": 3}

@@ -46,4 +46,4 @@ def test_a_loss_without_a_name_is_refused():
 
 
 def test_a_loss_that_nobody_knows_is_refused():
-    assert not_turned_back("loss", "Squares").reason.endswith("'Squares' are not turned back")
+    assert not_turned_back("loss", "Squares").reason.endswith("'Squares' are not inverted")

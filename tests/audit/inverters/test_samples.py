@@ -20,7 +20,7 @@ BAGGED = {"bagging_freq": 1, "bagging_seed": 3}
 
 
 def lightgbm_model(table, labels, rounds=8, **settings):
-    lightgbm = pytest.importorskip("lightgbm", reason="grows the models that are turned back")
+    lightgbm = pytest.importorskip("lightgbm", reason="grows the models that are inverted")
     outputs = len(np.unique(labels))
     loss = {"objective": "binary"}
     if outputs > 2:

@@ -9,9 +9,9 @@ from treewarden.ppdm_models.errors import TreeFormatError
 from treewarden.ppdm_models.files.fitted import open_fitted
 from treewarden.ppdm_models.formats.skops.skops_file import FORMAT
 
-ensemble = pytest.importorskip("sklearn.ensemble", reason="grows the models that are turned back")
-dummy = pytest.importorskip("sklearn.dummy", reason="grows the models that are turned back")
-skops = pytest.importorskip("skops.io", reason="writes the models that are turned back")
+ensemble = pytest.importorskip("sklearn.ensemble", reason="grows the models that are inverted")
+dummy = pytest.importorskip("sklearn.dummy", reason="grows the models that are inverted")
+skops = pytest.importorskip("skops.io", reason="writes the models that are inverted")
 
 
 def grown(table, labels, weights=None, **settings):
@@ -92,7 +92,7 @@ def test_a_start_of_ones_own_is_refused():
 def test_regressions_are_not_turned_back():
     table, labels = table_of(2)
     model = ensemble.GradientBoostingRegressor(n_estimators=3).fit(table, labels)
-    assert "not turned back" in reason(read(model), table)
+    assert "not inverted" in reason(read(model), table)
 
 
 def test_order_and_names_of_labels_do_not_matter():

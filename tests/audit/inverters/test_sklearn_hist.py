@@ -7,8 +7,8 @@ from tests.audit.inverters.grown import check_exact, found, reason, table_of
 from treewarden.ppdm_models.files.fitted import open_fitted
 from treewarden.ppdm_models.formats.skops.skops_file import FORMAT
 
-ensemble = pytest.importorskip("sklearn.ensemble", reason="grows the models that are turned back")
-skops = pytest.importorskip("skops.io", reason="writes the models that are turned back")
+ensemble = pytest.importorskip("sklearn.ensemble", reason="grows the models that are inverted")
+skops = pytest.importorskip("skops.io", reason="writes the models that are inverted")
 
 
 def grown(table, labels, weights=None, **settings):
@@ -91,7 +91,7 @@ def test_what_changes_leaf_values_is_refused_by_name(settings, why):
 def test_regressions_are_not_turned_back(settings):
     table, labels = table_of(2)
     model = ensemble.HistGradientBoostingRegressor(max_iter=3, **settings).fit(table, labels)
-    assert "not turned back" in reason(read(model), table)
+    assert "not inverted" in reason(read(model), table)
 
 
 def test_order_and_names_of_labels_do_not_matter():

@@ -110,7 +110,7 @@ def test_other_losses_are_refused_by_name(loss):
     found = case()[0]
     found = replace(found, growth=replace(found.growth, objective=loss))
     assert (
-        "not turned back" in leaf_sums(found).reason or "names no loss" in leaf_sums(found).reason
+        "not inverted" in leaf_sums(found).reason or "names no loss" in leaf_sums(found).reason
     )
 
 

@@ -39,14 +39,14 @@ REFUSED = {
     "sampled.json": "a sum of second derivatives of",
     "weighed.json": "a sum of second derivatives of",
     "dart.json": "trees were dropped",
-    "absolute.json": "'reg:absoluteerror' are not turned back",
+    "absolute.json": "'reg:absoluteerror' are not inverted",
     "roots.txt": "square root",
     "bagged.txt": "bagging",
     "median.skops": OTHER_VALUES,
     "bootstrap.skops": "random sample",
     "catboost_halved.json": "halved",
-    "catboost_absolute.json": "'MAE' are not turned back: its leaves hold quantiles",
-    "spark_absolute.zip": "'absolute' are not turned back",
+    "catboost_absolute.json": "'MAE' are not inverted: its leaves hold quantiles",
+    "spark_absolute.zip": "'absolute' are not inverted",
     "spark_sampled.zip": "sample",
 }
 
