@@ -12,13 +12,17 @@ from treewarden.audit.engine.problem import Problem
 from treewarden.audit.membership.candidates import Candidates
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray, IntArray
-from treewarden.ppdm_models.tree.node_columns import class_counts_of, totals_of
+from treewarden.ppdm_models.tree.node_columns import class_counts_of, is_inner, totals_of
+from treewarden.ppdm_models.tree.nodes import NodeTable
 from treewarden.ppdm_models.tree.tree import Tree
 
 OUT = 0
 """The alternative of a candidate who is not in the table; the others are those of members."""
 NO_COUNTS = Undetermined(
     "the file does not count the records of its leaves, and what else it says of members is not worked out"
+)
+OTHER_TABLE = Undetermined(
+    "the counts of the file are not those of the table, so nothing follows for a register"
 )
 NOT_PEOPLE = Undetermined("the counts of the file are no numbers of people")
 WHOLE_SLACK = 1e-6
@@ -120,35 +124,101 @@ def count_rows(
         nodes, first = np.unique(stops[number], return_inverse=True)
         order = np.argsort(first.reshape(-1), kind="stable")
         starts = np.searchsorted(first.reshape(-1)[order], np.arange(len(nodes) + 1))
-        by_class, totals = class_counts_of(tree, nodes), totals_of(tree)[nodes]
-        if not (_are_whole(by_class) and _are_whole(totals)):
+        inner = is_inner(tree)
+        known, empty = known_counts(tree, nodes), np.setdiff1d(np.flatnonzero(~inner), nodes)
+        if not (_are_whole(known.by_class) and _are_whole(known.totals)):
             return NOT_PEOPLE
-        for place, node in enumerate(nodes.tolist()):
+        if known_counts(tree, empty).counts_anybody:
+            return OTHER_TABLE
+        # An inner node counts all who pass, not those who stop there for lack of a value.
+        for place in np.flatnonzero(~inner[nodes]).tolist():
+            node = int(nodes[place])
             groups = order[starts[place] : starts[place + 1]]
-            at = MemberPlace(number, node)
-            told |= _leaf_rows(rows, candidates, groups, by_class[place], totals[place], at)
+            found = _leaf_rows(
+                rows, candidates, groups, known.leaf_counts(place), MemberPlace(number, node)
+            )
+            if found is None:
+                return OTHER_TABLE
+            told |= found
     return rows if told else NO_COUNTS
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LeafCounts:
+    """What is published of some leaves: records by class, between ``low`` and ``high`` (L, m), and ``totals`` (L,).
+
+    A total is NaN where it is not published; of a class about which nothing is, the ends are NaN.
+    """
+
+    low: FloatArray
+    high: FloatArray
+    totals: FloatArray
+
+    @property
+    def by_class(self) -> FloatArray:
+        """The class counts that are known exactly, (L, m); NaN elsewhere."""
+        return np.where(self.low == self.high, self.low, np.nan)
+
+    @property
+    def counts_anybody(self) -> bool:
+        """Whether some leaf surely holds somebody."""
+        return bool((self.totals > 0).any() or (self.low > 0).any())
+
+    def leaf_counts(self, place: int) -> tuple[FloatArray, FloatArray, float]:
+        """Return the ends and the total of one leaf."""
+        return self.low[place], self.high[place], float(self.totals[place])
+
+
+def known_counts(tree: Tree, leaves: IndexArray) -> LeafCounts:
+    """Return what a tree publishes of some leaves, with the counts that subtraction reveals."""
+    counts, totals = class_counts_of(tree, leaves), totals_of(tree)[leaves]
+    rest = totals - np.nansum(counts, axis=1)
+    is_lacking = np.isnan(counts)
+    is_rest = (rest == 0) | (is_lacking.sum(axis=1) == 1)
+    counts = np.where(is_lacking & is_rest[:, None], rest[:, None], counts)
+    low, high = counts, counts.copy()
+    nodes = tree.nodes
+    if isinstance(nodes, NodeTable) and nodes.bands is None:
+        return LeafCounts(low, high, totals)
+    for place, leaf in enumerate(leaves.tolist()):
+        for code, band in enumerate(nodes[leaf].bands or ()):
+            if band is not None and np.isnan(counts[place, code]):
+                low[place, code], high[place, code] = np.ceil(band[0]), np.floor(band[1])
+    return LeafCounts(low, high, totals)
+
+
+def counts_all(tree: Tree, stops: IndexArray) -> bool:
+    """Whether a tree says how many records of each class stop wherever candidates do, ``stops`` (G,)."""
+    nodes = np.unique(stops)
+    is_told = ~np.isnan(known_counts(tree, nodes).by_class).any()
+    return bool(is_told and not is_inner(tree)[nodes].any())
 
 
 def _leaf_rows(
     rows: MemberRows,
     candidates: Candidates,
     groups: IndexArray,
-    by_class: FloatArray,
-    total: float,
+    counts: tuple[FloatArray, FloatArray, float],
     at: MemberPlace,
-) -> bool:
-    """Take the rows of one leaf; return whether it told anything."""
-    for code, count in enumerate(by_class.tolist()):
-        if np.isnan(count):
+) -> bool | None:
+    """Take the rows of one leaf; return whether it told anything, None where no candidates can be those it counts."""
+    low, high, total = counts
+    told = False
+    for code, (least, most) in enumerate(zip(low.tolist(), high.tolist(), strict=True)):
+        if np.isnan(least):
             continue
-        whole = round(count)
+        told = True
+        ends = round(least), round(most)
         if candidates.class_of is None:
-            rows.add(groups, (whole, whole), 1 + code, at)
+            rows.add(groups, ends, 1 + code, at)
         elif len(of_class := groups[candidates.class_of[groups] == code]):
-            rows.add(of_class, (whole, whole), 1, at)
+            rows.add(of_class, ends, 1, at)
+        elif ends[0] > 0:
+            return None
     if np.isnan(total):
-        return bool((~np.isnan(by_class)).any())
+        return told
+    if round(total) > candidates.sizes[groups].sum():
+        return None
     rows.add_members(candidates, groups, (round(total), round(total)), at)
     return True
 

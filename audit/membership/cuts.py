@@ -8,18 +8,16 @@ possible, some member has each of its two values. What that excludes makes count
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from operator import itemgetter
 
 import numpy as np
 
 from treewarden.audit.membership.candidates import Candidates
 from treewarden.audit.membership.count_rows import MemberPlace
 from treewarden.audit.membership.learners import LearnerCuts
-from treewarden.ppdm_models.arrays import FloatArray, IndexArray, IntArray
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
 from treewarden.ppdm_models.tree.column import NumericColumn
 from treewarden.ppdm_models.tree.nodes import parents_of
 from treewarden.ppdm_models.tree.predicate import NumericTest, Predicate
@@ -27,6 +25,13 @@ from treewarden.ppdm_models.tree.tree import Tree
 
 SINGLE_SLACK = 2.0**-23
 """Some formats keep thresholds in 32 bits: then half of a last digit may be lost, relative to the threshold."""
+NEAREST = 1e-5
+"""Learners surely cut between values further apart than this share of their size.
+
+scikit-learn adds 1e-7 to the smaller value in 32 bits: it skips neighbours that are up to two last digits apart.
+"""
+NEAREST_TO_ZERO = 1e-6
+"""And further apart than this."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -155,17 +160,47 @@ class CutRule:
     learner: LearnerCuts
     slack: float = 0.0
 
-    def makes(self, below: float, above: float, threshold: float) -> bool:
-        """Whether two neighbouring values make a threshold."""
-        made = float(self.learner.threshold(np.array([below]), np.array([above]))[0])
-        return abs(made - threshold) <= self.slack * abs(threshold)
+    def may_make(self, below: FloatArray, above: FloatArray, threshold: float) -> BoolArray:
+        """Whether neighbouring values, (n,) each, may make a threshold, whichever way the learner rounded its sums.
+
+        What is proved counts on a pair of values only where all other pairs surely make another threshold.
+        """
+        made = self.learner.threshold(below, above)
+        size = np.maximum(np.maximum(np.abs(below), np.abs(above)), abs(threshold))
+        return np.asarray(np.abs(made - threshold) <= SINGLE_SLACK * size)
 
     def is_met(self, cut: MemberCut, members: IntArray) -> bool:
-        """Whether the members, (G,) by group, make the threshold of a cut."""
-        below, above = cut.below[members[cut.left] > 0], cut.above[members[cut.right] > 0]
-        if not (len(below) and len(above)):
-            return False
-        return self.makes(float(below[-1]), float(above[0]), cut.threshold)
+        """Whether the members, (G,) by group, make the threshold of a cut, as near as the file has it."""
+        pair = neighbours(cut, members)
+        return pair is not None and abs(self._made(pair) - cut.threshold) <= self.slack * abs(
+            cut.threshold
+        )
+
+    def is_kept(self, cut: MemberCut, members: IntArray, true_members: IntArray) -> bool:
+        """Whether other members surely make the threshold of a cut that the true ones make: to the last digit.
+
+        The two values are the very same, or the learner surely tells them apart and the file rounds no threshold.
+        """
+        pair, true_pair = neighbours(cut, members), neighbours(cut, true_members)
+        if pair is None or pair == true_pair:
+            return pair is not None
+        is_apart = bool(surely_apart(np.array(pair[:1]), np.array(pair[1:]))[0])
+        return is_apart and self.slack == 0 and self._made(pair) == cut.threshold
+
+    def _made(self, pair: tuple[float, float]) -> float:
+        return float(self.learner.threshold(np.array(pair[:1]), np.array(pair[1:]))[0])
+
+
+def neighbours(cut: MemberCut, members: IntArray) -> tuple[float, float] | None:
+    """Return the greatest value left and the least value right that members, (G,) by group, have; None without any."""
+    below, above = cut.below[members[cut.left] > 0], cut.above[members[cut.right] > 0]
+    return (float(below[-1]), float(above[0])) if len(below) and len(above) else None
+
+
+def surely_apart(below: FloatArray, above: FloatArray) -> BoolArray:
+    """Whether a learner surely tells each value from the one above it, (n,)."""
+    size = np.maximum(np.abs(below), np.abs(above))
+    return np.asarray(above - below > np.maximum(NEAREST * size, NEAREST_TO_ZERO))
 
 
 def find_rule(cuts: Sequence[MemberCut], members: IntArray, learner: LearnerCuts) -> CutRule | None:
@@ -246,13 +281,20 @@ class _Pair:
 def _pairs(cut: MemberCut, bounds: MemberBounds, rule: CutRule) -> list[_Pair]:
     """Return the pairs of values that make the threshold and that somebody who may be a member has, nearest first."""
     below, above = _values(cut.below), _values(cut.above)
+    numbers = np.array([value for value, _ in above])
     pairs = []
     for value, at in reversed(below):
         if not bounds.high[cut.left[at]].any():
             continue
-        near = bisect_left(above, 2.0 * cut.threshold - value, key=itemgetter(0))
-        for other, there in above[max(0, near - 2) : near + 3]:
-            if rule.makes(value, other, cut.threshold) and bounds.high[cut.right[there]].any():
+        # Where the other value of a pair may be: what ``may_make`` allows is less than this on both sides.
+        opposite = 2.0 * cut.threshold - value
+        room = 8 * SINGLE_SLACK * (abs(cut.threshold) + abs(value))
+        first, last = np.searchsorted(numbers, [opposite - room, opposite + room])
+        first, last = max(0, int(first) - 1), int(last) + 1
+        others = numbers[first:last]
+        is_made = rule.may_make(np.full(len(others), value), others, cut.threshold)
+        for (_, there), may_be in zip(above[first:last], is_made.tolist(), strict=True):
+            if may_be and bounds.high[cut.right[there]].any():
                 pairs.append(_Pair(at, there))
     return pairs
 

@@ -13,9 +13,11 @@ from treewarden.audit.engine.problem import Problem, breaking
 from treewarden.audit.engine.time_budget import TimeBudget
 from treewarden.audit.membership.candidates import Candidates
 from treewarden.audit.membership.count_rows import (
+    OTHER_TABLE,
     OUT,
     MemberRows,
     count_rows,
+    counts_all,
     true_table,
 )
 from treewarden.audit.membership.cuts import (
@@ -29,19 +31,21 @@ from treewarden.audit.membership.cuts import (
 )
 from treewarden.audit.membership.learners import cuts_of
 from treewarden.audit.membership.local_parts import NodeParts, RegisterTree, shared_by_parts
-from treewarden.audit.membership.other_members import ShownMembers, show_others
+from treewarden.audit.membership.other_members import (
+    ShownMembers,
+    show_others,
+    stops_by_counts,
+)
 from treewarden.audit.membership.result import MembershipInference
 from treewarden.audit.membership.split_choice import compared_columns
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, IndexArray, IntArray
 from treewarden.ppdm_models.tree.tree import Tree
 
-OTHER_TABLE = Undetermined(
-    "the counts of the file are not those of the table, so nothing follows for a register"
-)
 OTHER_CUTS = "how its learner made the thresholds of {} is not known, so what they say of members is left open"
-SEED = "random_state"
-"""Whoever knows the seed of the learner knows which of equally good cuts it takes, which is not worked out."""
+NOT_COUNTED = (
+    "the class counts of {} are withheld, so what the thresholds and the choice of splits say of members is left open"
+)
 
 
 def infer_members(
@@ -58,7 +62,13 @@ def infer_members(
     if len(breaking(rows.problem(candidates), truth)):
         return OTHER_TABLE
     grown_trees, left = _known_cuts(trees, stops, candidates)
-    problem = _with_cuts(rows, grown_trees, candidates, until)
+    counted = [tree for tree in grown_trees if counts_all(trees[tree.number], tree.leaf)]
+    if len(counted) < len(grown_trees):
+        left = (
+            *left,
+            NOT_COUNTED.format(_which_trees(len(grown_trees) - len(counted), len(trees))),
+        )
+    problem = _with_cuts(rows, counted, candidates, until)
     bounds = reason(problem, truth=truth, budget=TimeBudget(until, 0.0))
     if bounds.problem:
         return Undetermined(f"no part of the register fits the file: {bounds.problem}")
@@ -109,8 +119,12 @@ def _known_cuts(
         grown_trees.append(grown)
     if not unknown:
         return grown_trees, ()
-    which = "the tree" if len(trees) == 1 else f"{unknown:,} of {len(trees):,} trees"
-    return grown_trees, (OTHER_CUTS.format(which),)
+    return grown_trees, (OTHER_CUTS.format(_which_trees(unknown, len(trees))),)
+
+
+def _which_trees(count: int, trees: int) -> str:
+    """Return how messages call so many of the trees."""
+    return "the tree" if trees == 1 else f"{count:,} of {trees:,} trees"
 
 
 def _show_others(
@@ -121,7 +135,7 @@ def _show_others(
     until: Clock,
 ) -> ShownMembers:
     """Return how far other tables that grow the same file take the members; of several trees only the owner's."""
-    if len(trees) == 1 and len(grown_trees) == 1 and SEED not in trees[0].learner.unmodelled:
+    if len(trees) == 1 and len(grown_trees) == 1 and stops_by_counts(trees[0]):
         return show_others(grown_trees[0], candidates, is_open, until)
     inside = candidates.members.sum(axis=1)
     return ShownMembers(inside, inside)

@@ -135,33 +135,41 @@ def _parts(buckets: Buckets, here: IndexArray, bounds: MemberBounds) -> IntArray
     """Return all numbers of members that fit the counts, (K, n)."""
     parts = bounds.low[here][None, :].copy()
     for places, needed in _open_buckets(buckets, here, bounds):
-        chosen = np.array(
-            list(_fillings(bounds.low[here[places]], bounds.high[here[places]], needed)),
-            dtype=np.int64,
-        ).reshape(-1, len(places))
+        chosen = fillings(bounds.low[here[places]], bounds.high[here[places]], needed)
         wide = np.repeat(parts, len(chosen), axis=0)
         wide[:, places] = np.tile(chosen, (len(parts), 1))
         parts = wide
     return parts
 
 
-def _fillings(low: IntArray, high: IntArray, needed: int) -> Iterator[tuple[int, ...]]:
-    """Yield all numbers between two ends that add up to what is needed."""
-    ends = list(zip(low.tolist(), high.tolist(), strict=True))
-    most = [0, *np.cumsum(high[::-1]).tolist()][::-1]
-    least = [0, *np.cumsum(low[::-1]).tolist()][::-1]
+def fillings(low: IntArray, high: IntArray, needed: int) -> IntArray:
+    """Return all numbers between two ends, (n,) each, that add up to what is needed, (K, n).
 
-    def fill(place: int, remaining: int, taken: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-        if place == len(ends):
-            if remaining == 0:
-                yield taken
-            return
-        begin, end = ends[place]
-        begin = max(begin, remaining - most[place + 1])
-        for number in range(begin, min(end, remaining - least[place + 1]) + 1):
-            yield from fill(place + 1, remaining - number, (*taken, number))
-
-    yield from fill(0, needed, ())
+    Numbers are chosen from the first place to the last; at each, what is chosen before can still be completed, so that
+    there are never more beginnings than fillings. Each choice keeps only from which one before it came.
+    """
+    size = len(low)
+    most = np.concatenate([np.cumsum(high[::-1])[::-1], [0]])
+    least = np.concatenate([np.cumsum(low[::-1])[::-1], [0]])
+    is_possible = bool(least[0] <= needed <= most[0])
+    remaining = np.full(int(is_possible), needed, dtype=np.int64)
+    chosen: list[IntArray] = []
+    came_from: list[IndexArray] = []
+    for place in range(size):
+        begin = np.maximum(low[place], remaining - most[place + 1])
+        end = np.minimum(high[place], remaining - least[place + 1])
+        choices = end - begin + 1
+        before = np.repeat(np.arange(len(remaining)), choices)
+        number = begin[before] + np.arange(len(before)) - (np.cumsum(choices) - choices)[before]
+        remaining = remaining[before] - number
+        chosen.append(number)
+        came_from.append(before)
+    found = np.zeros((len(remaining), size), dtype=np.int64)
+    at = np.arange(len(remaining))
+    for place in range(size - 1, -1, -1):
+        found[:, place] = chosen[place][at]
+        at = came_from[place][at]
+    return found
 
 
 def _fits(tree: RegisterTree, candidates: Candidates, node: int, parts: IntArray) -> BoolArray:
@@ -205,8 +213,8 @@ def _is_made(cut: MemberCut, place: IndexArray, parts: IntArray, rule: CutRule) 
     first = right.argmax(axis=1)
     below, above = cut.below[last], cut.above[first]
     pairs, of = np.unique(np.stack([below, above], axis=1), axis=0, return_inverse=True)
-    makes = [rule.makes(one, other, cut.threshold) for one, other in pairs.tolist()]
-    return is_made & np.array(makes, dtype=bool)[of.reshape(-1)]
+    may_make = rule.may_make(pairs[:, 0], pairs[:, 1], cut.threshold)
+    return is_made & may_make[of.reshape(-1)]
 
 
 def _is_chosen(

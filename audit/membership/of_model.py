@@ -18,7 +18,7 @@ from treewarden.audit.population.forest import Forest
 from treewarden.audit.population.population import Population
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, IndexArray
-from treewarden.ppdm_models.tables.routing import route
+from treewarden.ppdm_models.tables.routing import SEVERAL, route
 from treewarden.ppdm_models.tree.ensemble import Ensemble
 from treewarden.ppdm_models.tree.tree import Task
 
@@ -34,6 +34,10 @@ SAMPLED = Undetermined(
 )
 NO_NAMES = Undetermined(
     "the file names no class, so its counts cannot be held against the register"
+)
+SPREAD = Undetermined("candidates who lack a value are spread over several leaves by weights")
+ELSEWHERE = Undetermined(
+    "people of the table fall in no leaf, so the counts of the file are not those of the table"
 )
 OTHER_ORDER = Undetermined("its trees name their classes in different orders")
 
@@ -56,13 +60,17 @@ def infer_membership(
     if isinstance(candidates, Undetermined):
         return candidates
     stops = np.stack([route(tree, candidates.columns) for tree in forest.trees])
+    if (stops == SEVERAL).any():
+        return SPREAD
     is_there: BoolArray = np.asarray((stops >= 0).all(axis=0))
+    if candidates.members[~is_there].any():
+        return ELSEWHERE
     candidates = _part_of(candidates, is_there)
     until = clock(options.worlds_budget)
     found = _inferred(forest, stops[:, is_there], candidates, until, training)
     lost = int(np.count_nonzero(~is_there))
     if lost and isinstance(found, MembershipInference):
-        said = f"{lost:,} groups of the register fall in no leaf, so that none of them was in the table"
+        said = f"{lost:,} groups of the register fall in no leaf, and were left out"
         return replace(found, said=(*found.said, said))
     return found
 

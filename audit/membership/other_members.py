@@ -3,6 +3,9 @@
 A member and a candidate of the same leaf and class change places. All counts stay as they are; what may change is the
 cut of each node on the way to that leaf, and whether the leaf would have been split. Both are checked, and nothing that
 is nearly so counts: a table that passes shows that either of the two may be in, and may be out.
+
+Where a learner stops by more than counts (a price of leaves, a least gain, a number of leaves), what it would have cut
+and taken back on another table is not known, and none is shown. Nor is one where its settings are not known.
 """
 
 from __future__ import annotations
@@ -19,9 +22,11 @@ from treewarden.audit.membership.split_choice import (
     NodeChoice,
     OwnCut,
     branch_impurity,
-    impurity,
 )
 from treewarden.ppdm_models.arrays import BoolArray, IndexArray, IntArray
+from treewarden.ppdm_models.tree.nodes import NodeTable
+from treewarden.ppdm_models.tree.tool import Tool
+from treewarden.ppdm_models.tree.tree import Tree
 
 MOST_PARTNERS = 24
 """So many others are tried in the place of each person."""
@@ -44,6 +49,27 @@ class _Exchange:
     loses: int
     gains: int
     code: int
+
+
+def stops_by_counts(tree: Tree) -> bool:
+    """Whether it is known how the learner works and stops: at one class, by depth or records, or for lack of cuts.
+
+    What it prints of other splits at the nodes would have to be the same too, which is not worked out.
+    """
+    told, limits = tree.learner, tree.learner.stopping
+    if told.tool is not Tool.SCIKIT_LEARN or not told.lists_columns or told.unmodelled:
+        return False
+    if limits is None or tree.unused or prints_other_splits(tree):
+        return False
+    is_whole = limits.max_leaves is None and limits.min_impurity_decrease == 0
+    return is_whole and limits.pruning_alpha == 0
+
+
+def prints_other_splits(tree: Tree) -> bool:
+    """Whether some node says something of splits that were not taken."""
+    if isinstance(tree.nodes, NodeTable):
+        return False
+    return any(node.figures.other_splits for node in tree.nodes)
 
 
 def show_others(
@@ -100,7 +126,8 @@ class _TableCheck:
         assert tree.compared is not None
         self.tree, self.candidates, self.compared = tree, candidates, tree.compared
         self.members = candidates.members.astype(np.float64)
-        self.inside = candidates.members.sum(axis=1)
+        self.true_inside = candidates.members.sum(axis=1)
+        self.inside = self.true_inside.copy()
         self.choices: dict[int, NodeChoice] = {}
         self.leaf_of = tree.leaf
 
@@ -123,7 +150,7 @@ class _TableCheck:
         tree = self.tree
         for node in tree.groups.path(leaf):
             cut = tree.cuts.get(node)
-            if cut is None or not tree.rule.is_met(cut, self.inside):
+            if cut is None or not tree.rule.is_kept(cut, self.inside, self.true_inside):
                 return False
             here = tree.groups.at(node)
             mixed = branch_impurity(
@@ -137,20 +164,13 @@ class _TableCheck:
     def _stops(self, leaf: int) -> bool:
         """Whether the learner surely stops at a leaf as it did.
 
-        It does where its limits of depth or records stop it whoever is there, and where no cut is possible; where these
-        are not told, where none is better than there was.
+        It does at people of one class, where its limits of depth or records stop it, and where no cut is possible.
         """
         here = self.tree.groups.at(leaf)
         now = self.members[here]
         if (now.sum(axis=0) > 0).sum() < 2 or self._is_limited(leaf, int(self.inside[here].sum())):
             return True
-        choice = self._choice(leaf, here)
-        lowest = choice.lowest(now[None])[0]
-        before = choice.lowest(self.candidates.members[here].astype(np.float64)[None])[0]
-        mixed = float(impurity(self.compared.criterion, now.sum(axis=0)))
-        return bool(np.isinf(lowest)) or (
-            not np.isinf(before) and bool(lowest >= min(before, mixed))
-        )
+        return not self._choice(leaf, here).has_any(now)
 
     def _is_limited(self, leaf: int, records: int) -> bool:
         limits = self.tree.stopping

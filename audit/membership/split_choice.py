@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from treewarden.audit.membership.candidates import Candidates
-from treewarden.audit.membership.cuts import NodeGroups
+from treewarden.audit.membership.cuts import NodeGroups, surely_apart
 from treewarden.audit.membership.learners import LearnerCuts
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
 from treewarden.ppdm_models.tree.column import NumericColumn
@@ -19,8 +19,6 @@ from treewarden.ppdm_models.tree.tree import Criterion, Tree
 
 ROUNDING = 1e-10
 """Impurities per record that differ by less may be the same to the learner's arithmetic."""
-NEAREST = 1e-7
-"""scikit-learn does not cut between values that are nearer."""
 BESIDE_CHOICE = frozenset(
     {"random_state", "max_depth", "max_leaf_nodes", "min_impurity_decrease", "ccp_alpha"}
     | {"min_samples_split", "min_impurity_split"}
@@ -87,7 +85,11 @@ def impurity(criterion: Criterion, counts: FloatArray) -> FloatArray:
 
 
 class NodeChoice:
-    """The candidates of one node in the order of each column, and where each could be cut."""
+    """The candidates of one node in the order of each column, and where each could be cut.
+
+    ``sure_cuts`` are between values that are so far apart that the learner surely tells them apart: what is proved may
+    count on these alone. ``cuts`` are between any two values: a table that is shown must stand up to all of them.
+    """
 
     def __init__(self, compared: ComparedColumns, here: IndexArray, total: int) -> None:
         """Take the groups that pass the node; ``total`` is how many groups there are."""
@@ -96,7 +98,10 @@ class NodeChoice:
         is_here[here] = True
         place = np.zeros(total, dtype=np.intp)
         place[here] = np.arange(len(here))
-        self.names, self.orders, self.cuts = [], [], []
+        self.names: list[str] = []
+        self.orders: list[IndexArray] = []
+        self.cuts: list[IndexArray] = []
+        self.sure_cuts: list[IndexArray] = []
         for column in range(compared.numbers.shape[1]):
             order = compared.orders[:, column]
             order = order[is_here[order]]
@@ -105,17 +110,18 @@ class NodeChoice:
                 continue
             self.names.append(compared.names[column])
             self.orders.append(place[order])
-            self.cuts.append(np.flatnonzero(np.diff(values) > NEAREST))
+            self.cuts.append(np.flatnonzero(np.diff(values) > 0))
+            self.sure_cuts.append(np.flatnonzero(surely_apart(values[:-1], values[1:])))
 
     def lowest(self, tables: FloatArray) -> FloatArray:
-        """Return the lowest impurity of any cut by table, (K,), infinite where there is none: ``tables`` is (K, n, m).
+        """Return the lowest impurity of any sure cut by table, (K,), infinite where there is none.
 
-        Both branches hold as many records as the learner asked for.
+        ``tables`` is (K, n, m). Both branches hold as many records as the learner asked for.
         """
         lowest = np.full(len(tables), np.inf)
         whole = tables.sum(axis=1)[:, None, :]
         least = max(1, self.compared.min_leaf)
-        for order, cuts in zip(self.orders, self.cuts, strict=True):
+        for order, cuts in zip(self.orders, self.sure_cuts, strict=True):
             if not len(cuts):
                 continue
             left = np.cumsum(tables[:, order], axis=1)[:, cuts]
@@ -125,6 +131,16 @@ class NodeChoice:
             mixed = mixed + impurity(self.compared.criterion, right)
             lowest = np.minimum(lowest, np.where(is_allowed, mixed, np.inf).min(axis=1))
         return lowest
+
+    def has_any(self, table: FloatArray) -> bool:
+        """Whether the learner might cut at all, with members (n, m) of these groups."""
+        least = max(1, self.compared.min_leaf)
+        records = table.sum(axis=1)
+        for order, cuts in zip(self.orders, self.cuts, strict=True):
+            left = np.cumsum(records[order])[cuts]
+            if ((left >= least) & (records.sum() - left >= least)).any():
+                return True
+        return False
 
     def is_surely_taken(self, table: FloatArray, cut: OwnCut) -> bool:
         """Whether the learner takes its own cut for certain, or may by its draw, with members (n, m) of these groups.

@@ -5,8 +5,9 @@
 A case draws a register of up to ten people and grows a tree on each part of it of some size, under several seeds of the
 learner; where the register has no classes, under all classes of the members too. Parts that give equal files are what
 an adversary cannot tell apart. What is proved of one of them must hold for all, and what is shown to be open must
-differ among them. Prints the seed of every miss, and how much of what holds for all was proved; the exit code is 1
-where there is a miss.
+differ among them. Some cases have values that 32 bits hardly tell apart, some learners stop by more than counts, and
+some files withhold class counts or give them in bands. Prints the seed of every miss, and how much of what holds for
+all was proved (of files that say all counts); the exit code is 1 where there is a miss.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import itertools
 import sys
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from sklearn.tree import DecisionTreeClassifier
@@ -25,12 +26,23 @@ from treewarden.audit.clock import clock
 from treewarden.audit.membership.candidates import Candidates
 from treewarden.audit.membership.inference import infer_members
 from treewarden.audit.membership.result import MembershipInference
-from treewarden.ppdm_models.arrays import IntArray
+from treewarden.policies.remedies._withholding import banded, label_only
+from treewarden.ppdm_models.arrays import FloatArray, IntArray
 from treewarden.ppdm_models.formats.sklearn._fitted import from_sklearn
 from treewarden.ppdm_models.tables.routing import route
 from treewarden.ppdm_models.tree.column import NumericColumn
+from treewarden.ppdm_models.tree.tree import Tree
 
 SECONDS = 5.0
+ALL, NO_CLASSES, BANDS = "all", "no classes", "bands"
+"""What a file says of class counts."""
+BAND = 3
+OTHER_STOPS: tuple[dict[str, object], ...] = (
+    {"ccp_alpha": 0.03},
+    {"ccp_alpha": 0.1},
+    {"min_impurity_decrease": 0.05},
+    {"max_leaf_nodes": 3},
+)
 SEEDS = 12
 """So many seeds of the learner are tried for each part: among equally good cuts it takes another with each."""
 MOST_PER_CASE = 40
@@ -57,13 +69,17 @@ class Tally:
 
 @dataclass(frozen=True)
 class RegisterCase:
-    """People of a register, values (n, features) and classes (n,), how many are members, and the learner's settings."""
+    """People of a register, values (n, features) and classes (n,), how many are members, and the learner's settings.
 
-    values: IntArray
+    ``published`` is what the file says of class counts: all, none of them, or in which bands they lie.
+    """
+
+    values: FloatArray
     classes: IntArray
     members: int
     is_labelled: bool
     settings: dict[str, object]
+    published: str = ALL
 
     def parts(self) -> Iterator[tuple[IntArray, IntArray]]:
         """Yield each set of members that may be, with their classes."""
@@ -82,19 +98,33 @@ def drawn(seed: int) -> RegisterCase:
     is_labelled = bool(random.random() < 0.7)
     people = int(random.integers(7, 10 if is_labelled else 8))
     features = int(random.integers(1, 4))
-    values = random.integers(0, random.choice([4, 8, 30]), size=(people, features))
+    values = random.integers(0, random.choice([4, 8, 30]), size=(people, features)).astype(float)
+    if random.random() < 0.2:
+        values = _nearly_alike(values, random)
     settings: dict[str, object] = {
-        "max_depth": random.choice([None, 1, 2, 3]),
+        "max_depth": random.choice(np.array([None, 1, 2, 3], dtype=object)),
         "min_samples_leaf": int(random.choice([1, 1, 2])),
         "criterion": str(random.choice(["gini", "entropy"])),
     }
+    if random.random() < 0.2:
+        settings |= OTHER_STOPS[int(random.integers(len(OTHER_STOPS)))]
     return RegisterCase(
         values=values,
         classes=random.integers(0, 2, size=people),
         members=int(random.integers(3, people - 1)),
         is_labelled=is_labelled,
         settings=settings,
+        published=str(random.choice([ALL, ALL, ALL, NO_CLASSES, BANDS])),
     )
+
+
+def _nearly_alike(values: FloatArray, random: np.random.Generator) -> FloatArray:
+    """Return numbers of 32 bits of which some are only a few last digits apart."""
+    steps = values % 4
+    near = (1 + values // 4).astype(np.float32) * np.float32(random.choice([0.5, 1.0, 3.0]))
+    for step in range(1, 4):
+        near = np.where(steps >= step, np.nextafter(near, np.float32(np.inf)), near)
+    return near.astype(np.float64)
 
 
 def grown(
@@ -105,12 +135,28 @@ def grown(
     return learner.fit(case.values[people], np.array(["no", "yes"])[classes])
 
 
-def file_key(tree: DecisionTreeClassifier) -> bytes:
+def file_key(case: RegisterCase, tree: DecisionTreeClassifier) -> bytes:
     """Return what is published of a tree, equal where files are."""
     inner = tree.tree_
-    counts = np.rint(inner.value[:, 0, :] * inner.n_node_samples[:, None]).astype(np.int64)
+    records = inner.n_node_samples[:, None]
+    counts = np.rint(inner.value[:, 0, :] * records).astype(np.int64)
+    if case.published != ALL:
+        labels = counts.argmax(axis=1)[:, None]
+        bands = counts // BAND if case.published == BANDS else np.zeros_like(counts)
+        bands = np.where((inner.children_left < 0)[:, None], bands, 0)
+        counts = np.hstack([records, labels, bands])
     parts = (inner.children_left, inner.feature, inner.threshold, counts)
     return b"|".join(part.tobytes() for part in parts) + str(tree.classes_).encode()
+
+
+def published_tree(case: RegisterCase, estimator: DecisionTreeClassifier) -> Tree:
+    """Return the tree with what is published of it."""
+    tree = from_sklearn(estimator, feature_names=[f"x{n}" for n in range(case.values.shape[1])])
+    if case.published == ALL:
+        return tree
+    change = banded(BAND) if case.published == BANDS else label_only
+    nodes = ((change if node.is_leaf else label_only)(tree, node) for node in tree.nodes)
+    return replace(tree, nodes=tuple(nodes))
 
 
 def judge(seed: int) -> Tally:
@@ -123,7 +169,7 @@ def judge(seed: int) -> Tally:
             continue
         for tree_seed in range(SEEDS):
             tree = grown(case, people, classes, tree_seed)
-            key = file_key(tree)
+            key = file_key(case, tree)
             if trees.setdefault(key, tree).tree_.node_count > 1:
                 alike[key].append((people, classes))
     for key in itertools.islice(alike, MOST_PER_CASE):
@@ -139,7 +185,7 @@ def _judge_file(
     tally: Tally,
     where: str,
 ) -> None:
-    tree = from_sklearn(estimator, feature_names=[f"x{n}" for n in range(case.values.shape[1])])
+    tree = published_tree(case, estimator)
     candidates, group_of = _candidates(case, *parts[0])
     stops = route(tree, candidates.columns)[None, :]
     found = infer_members((tree,), stops, candidates, clock(SECONDS))
@@ -150,11 +196,16 @@ def _judge_file(
         [np.bincount(group_of[people], minlength=len(candidates.sizes)) for people, _ in parts]
     )
     least, most = inside.min(axis=0), inside.max(axis=0)
-    _hold(tally, where, found, (least, most))
+    _hold(tally, where, found, (least, most), is_whole=case.published == ALL)
 
 
 def _hold(
-    tally: Tally, where: str, found: MembershipInference, true: tuple[IntArray, IntArray]
+    tally: Tally,
+    where: str,
+    found: MembershipInference,
+    true: tuple[IntArray, IntArray],
+    *,
+    is_whole: bool,
 ) -> None:
     least, most = true
     sizes = found.candidates.sizes
@@ -163,6 +214,8 @@ def _hold(
     if (found.shown_low < least).any() or (found.shown_high > most).any():
         said = f"shown {found.shown_low} to {found.shown_high}, are {least} to {most}"
         tally.misses.append(f"{where}: {said}")
+    if not is_whole:
+        return
     is_fixed = (least == sizes) | (most == 0)
     tally.fixed += int(sizes[is_fixed].sum())
     tally.proved += int((found.proved_in + found.proved_out).sum())
@@ -187,7 +240,7 @@ def _candidates(
     candidates = Candidates(
         columns=columns,
         sizes=np.bincount(group_of),
-        class_of=kinds[:, -1] if case.is_labelled else None,
+        class_of=kinds[:, -1].astype(np.intp) if case.is_labelled else None,
         members=members,
         classes=("no", "yes"),
     )

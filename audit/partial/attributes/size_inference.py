@@ -155,6 +155,8 @@ class _SizeSearch:
         people = np.flatnonzero(counts > 0)
         if splits is None or self.keeps_claims or (stops[people] < 0).any():
             return False
+        if not splits.features:
+            return True  # a tree of one leaf parts nobody
         columns, refused = prepared(tree.features, self.population.columns)
         numbers = NumericMatrix({name: columns[name] for name in splits.features})
         if (

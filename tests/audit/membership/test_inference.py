@@ -5,16 +5,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tests.kit.tiers import cases
 from treewarden.audit.clock import FOREVER
 from treewarden.audit.membership.candidates import Candidates
+from treewarden.audit.membership.cuts import surely_apart
 from treewarden.audit.membership.inference import infer_members
+from treewarden.audit.membership.local_parts import fillings
 from treewarden.audit.membership.result import MembershipInference
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.tables.routing import route
 from treewarden.ppdm_models.tree.column import NumericColumn
 from treewarden.ppdm_models.tree.predicate import NumericTest
 from treewarden.ppdm_models.tree.tool import Tool
-from treewarden.ppdm_models.tree.tree import Criterion, Feature, Learner, Node, Tree
+from treewarden.ppdm_models.tree.tree import Criterion, Feature, Learner, Node, Stopping, Tree
 
 AGES = (30, 40, 44, 50, 60, 70)
 
@@ -37,7 +40,7 @@ def stump(threshold=47.0, counts=((2.0, 0.0), (0.0, 2.0)), tool=Tool.SCIKIT_LEAR
         ),
         Node(2, "2", 0, (), NumericTest("age", low=threshold), "yes", sum(right), right),
     )
-    learner = Learner(Criterion.GINI, tool=tool)
+    learner = Learner(Criterion.GINI, tool=tool, stopping=Stopping(max_depth=1), lists_columns=True)
     return Tree(
         nodes, (Feature("age", numeric=True, single=True),), "ill", ("no", "yes"), learner=learner
     )
@@ -129,10 +132,109 @@ def test_a_file_without_counts_is_left_open():
     assert isinstance(found, Undetermined)
 
 
-@pytest.mark.parametrize("seed", [3, 14])
+WITHHELD = register((40, 39, 44, 50, 54, 60), (1, 0, 1, 1, 0, 1))
+"""The pairs 44 | 50 and 40 | 54 have the middle 47; of those left of it only 44 is yes."""
+OF_THREE = replace(
+    WITHHELD,
+    class_of=np.array([0, 0, 1, 1, 1, 1]),
+    members=np.array([[1, 0], [0, 0], [0, 1], [0, 1], [0, 0], [0, 1]]),
+)
+
+
+def test_counts_that_the_file_gives_make_a_further_pair_impossible():
+    found = inferred(stump(counts=((1.0, 1.0), (0.0, 2.0))), OF_THREE)
+    assert found.proved_in.tolist() == [0, 0, 1, 1, 0, 0]
+
+
+def bare(tree, bands=None):
+    """Return a tree that says no class counts beside its records, or between which ends those of its left leaf lie."""
+    root, left, right = (replace(node, class_counts=None) for node in tree.nodes)
+    return replace(tree, nodes=(root, replace(left, bands=bands), right))
+
+
+def test_counts_that_the_file_withholds_make_no_pair_impossible():
+    # 39 and 40 left, 54 and 60 right have the same middle, and two people on each side.
+    found = inferred(bare(stump(counts=((1.0, 1.0), (0.0, 2.0)))), OF_THREE)
+    assert found.proved_in.sum() == 0
+    assert "withheld" in found.left[0]
+
+
+def test_bands_of_counts_are_taken_as_bands():
+    tree = stump(counts=((1.0, 1.0), (0.0, 2.0)))
+    narrow = inferred(bare(tree, bands=((1.0, 1.0), (1.0, 1.0))), OF_THREE)
+    assert narrow.proved_in.tolist() == [0, 0, 1, 0, 0, 0]  # the one yes of the left leaf
+    wide = inferred(bare(tree, bands=((0.0, 2.0), (0.0, 2.0))), OF_THREE)
+    assert wide.proved_in.sum() == 0
+
+
+def test_a_count_that_no_candidate_can_be_is_of_another_table():
+    tree = stump(counts=((2.0, 1.0), (0.0, 2.0)))
+    found = infer_members((tree,), route(tree, WITHHELD.columns)[None], WITHHELD, FOREVER)
+    assert isinstance(found, Undetermined)
+
+
+@pytest.mark.parametrize(
+    "stopping",
+    [
+        None,
+        Stopping(max_depth=1, pruning_alpha=0.01),
+        Stopping(max_depth=1, min_impurity_decrease=0.01),
+        Stopping(max_depth=1, max_leaves=2),
+    ],
+)
+def test_no_table_is_shown_where_the_learner_stops_by_more_than_counts(stopping):
+    tree = stump()
+    tree = replace(tree, learner=replace(tree.learner, stopping=stopping))
+    found = inferred(tree, register(members=(0, 1, 1, 1, 0, 1)))
+    assert not found.open_groups.any()
+    assert found.may_be_in.sum() == 4
+
+
+@pytest.mark.parametrize("change", ["columns", "seed", "printed"])
+def test_no_table_is_shown_where_more_of_the_file_would_have_to_be_the_same(change):
+    tree = stump()
+    if change == "printed":
+        tree = replace(tree, unused=("gains",))
+    elif change == "seed":
+        tree = replace(tree, learner=replace(tree.learner, unmodelled=("random_state",)))
+    else:
+        tree = replace(tree, learner=replace(tree.learner, lists_columns=False))
+    assert not inferred(tree, register(members=(0, 1, 1, 1, 0, 1))).open_groups.any()
+
+
+def test_many_groups_of_one_leaf_are_filled_in():
+    # Of 1,500 people of one leaf one is a member: as many parts as people, and none is like another.
+    assert len(fillings(np.zeros(1500, int), np.ones(1500, int), 1)) == 1500
+    low, high = np.array([0, 1, 0]), np.array([2, 2, 1])
+    fits = [each for each in np.ndindex(3, 3, 2) if sum(each) == 3 and each[1] >= 1]
+    assert fillings(low, high, 3).tolist() == [list(each) for each in fits]
+    assert len(fillings(low, high, 9)) == 0
+
+
+@pytest.mark.parametrize("step", [1, 2])
+def test_values_a_last_digit_apart_may_not_be_told_apart(step):
+    # Between 1 and its next numbers of 32 bits scikit-learn does not cut, so that a cut there is no rival.
+    near = np.float32(1.0)
+    for _ in range(step):
+        near = np.nextafter(near, np.float32(2))
+    assert not surely_apart(np.array([1.0]), np.array([float(near)]))[0]
+    assert surely_apart(np.array([1.0, 0.0]), np.array([1.1, 0.1])).all()
+
+
+def test_all_values_that_may_make_a_rounded_threshold_are_looked_at():
+    # 12 values of 64 bits that all have the middle 47 in 32 bits: which of them is a member is not known.
+    near = [50 + number * 2**-46 for number in range(12)]
+    candidates = register((44, *near), (1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1))
+    tree = stump(counts=((1.0, 0.0), (0.0, 1.0)), tool=Tool.RPART)
+    found = inferred(tree, candidates)
+    assert found.proved_in.tolist() == [1] + 12 * [0]
+    assert found.proved_out.sum() == 0
+
+
+# Registers that once had a wrong proof: 6 and 15 by withheld counts, 1, 68 and 92 by values that are nearly alike.
+@pytest.mark.parametrize("seed", cases((1, 3, 6, 15, 68, 92), quick=(3, 15, 68)))
 def test_what_is_proved_holds_of_every_part_that_grows_the_file(seed):
     judging = pytest.importorskip("tests.judges.run_membership")
     tally = judging.judge(seed)
-    assert tally.files > 0
     assert tally.misses == []
-    assert tally.proved > 0
+    assert tally.files > 0

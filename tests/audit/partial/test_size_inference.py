@@ -204,3 +204,15 @@ def test_trees_of_plain_splits_give_the_same_all_nodes_of_a_level_at_a_time(seed
             proved[claim.profiles] = True
         assert proved.any() == (name in found)
         assert not proved.any() or (found[name].profiles == proved).all()
+
+
+def test_a_tree_of_one_leaf_proves_nothing():
+    table = table_of({"x": [1, 2, 3], "y": ["no", "yes", "no"]})
+    model = DecisionTreeClassifier(min_samples_split=10).fit(
+        pd.DataFrame({"x": [1, 2, 3]}), ["no", "yes", "no"]
+    )
+    tree = model_input(model).model
+    population = build_population(tree, table, sensitive="y")
+    found = infer_from_sizes(forest_of(tree, population), population, ["x"])
+    assert not found.proofs
+    assert not found.incomplete
