@@ -44,7 +44,7 @@ from treewarden.ppdm_models.tree.tree import Tree
 
 OTHER_CUTS = "how its learner made the thresholds of {} is not known, so what they say of members is left open"
 NOT_COUNTED = (
-    "the class counts of {} are withheld, so what the thresholds and the choice of splits say of members is left open"
+    "the class counts of {} are withheld, so what thresholds and splits say of members is left open"
 )
 
 
