@@ -28,7 +28,7 @@ TOLERANCE_SHARE = 1e-9
 def label_contradictions(evidence: Evidence) -> Iterator[DroppedRow]:
     """Yield the labels of nodes that the true table contradicts; none where a label need not be the majority.
 
-    Of an ensemble the labels of each tree are held against all people, where none was grown on a sample of them.
+    Of an ensemble the labels of each tree are held against all people, where none was trained on a sample of them.
     """
     model, people = evidence.model, evidence.population
     is_other = evidence.secret is not None or people.is_absent

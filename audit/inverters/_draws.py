@@ -20,7 +20,7 @@ from treewarden.ppdm_models.arrays import FloatArray, IndexArray, IntArray
 from treewarden.ppdm_models.tree.growth import EnsembleGrowth, derived
 
 NOT_FROM_HERE = (
-    "no sample of this table's people gives its numbers: the model was grown on another table, with weights or with "
+    "no sample of this table's people gives its numbers: the model was trained on another table, with weights or with "
     "settings that are not published"
 )
 NO_COUNTS = (

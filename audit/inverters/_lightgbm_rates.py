@@ -232,7 +232,7 @@ UNCLEAR = (
     "the file does not tell whether its first trees start from the average (boost_from_average)"
 )
 NO_START = (
-    "no number of people with a class gives the first tree's leaf values: the model was grown on another table, on a "
+    "no number of people with a class gives the first tree's leaf values: the model was trained on another table, on a "
     "sample, with weights or with settings that are not published"
 )
 

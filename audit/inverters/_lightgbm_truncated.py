@@ -201,7 +201,7 @@ FEWEST_NODES = 6
 """How many nodes above two leaves must show that there is no L1 penalty; it and lambda are two unknowns."""
 NOT_DERIVED = (
     NO_SETTINGS
-    + ", and no lambda_l2 alone fits its leaf values: the model was grown on another table, on a sample, "
+    + ", and no lambda_l2 alone fits its leaf values: the model was trained on another table, on a sample, "
     "with weights or with settings that are not inverted"
 )
 TOO_FEW = NO_SETTINGS + ", and has too few nodes above two leaves for them to follow from it"

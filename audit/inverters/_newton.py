@@ -38,8 +38,8 @@ TINIEST = 1e-140
 """Sums of second derivatives below which a library may take no step at all."""
 
 NO_SHARE = (
-    "what the model starts from is no share of this table's people: it was grown on another table, on a sample or with "
-    "weights"
+    "what the model starts from is no share of this table's people: it was trained on another table, on a sample or "
+    "with weights"
 )
 
 

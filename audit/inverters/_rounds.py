@@ -193,8 +193,8 @@ class Gathered:
             where = _named(self.case, leaves, first)
             return Undetermined(
                 f"{where} would hold {middle:.4g} of {leaves.people[first]:g} people with a class, which is no number "
-                "of people: the model was grown on another table, on a sample, with weights or with settings that are "
-                "not published"
+                "of people: the model was trained on another table, on a sample, with weights or with settings that "
+                "are not published"
             )
         self.parts.append((leaves, output, NumberBounds(low, high), sums.high - sums.low))
         return None
@@ -246,7 +246,7 @@ def differing(
     middle = (found.low[first] + found.high[first]) / 2
     return Undetermined(
         f"{_named(case, leaves, first)} has {what} {there[first]:.7g}, where this table gives {middle:.7g}: the model "
-        "was grown on another table, on a sample of it, with weights or with settings that are not published"
+        "was trained on another table, on a sample of it, with weights or with settings that are not published"
     )
 
 
@@ -255,11 +255,11 @@ def _named(case: GrownCase, leaves: Leafs, place: int) -> str:
     return f"{tree.where(tree.nodes[int(leaves.nodes[place])])} (tree {leaves.tree + 1})"
 
 
-# Holds the trees against each other: all were grown on the same people, and a record reached each leaf.
+# Holds the trees against each other: all were trained on the same people, and a record reached each leaf.
 
 DIFFERENT = (
-    "the trees do not agree on how many of the people have a class: the model was grown on another table, on a sample, "
-    "with weights or with settings that are not published"
+    "the trees do not agree on how many of the people have a class: the model was trained on another table, on a "
+    "sample, with weights or with settings that are not published"
 )
 
 
@@ -302,7 +302,7 @@ def unreached(case: GrownCase, leaves: Leafs) -> Undetermined | None:
     if is_empty.all() and (leaves.people > 0).all():
         return None
     return Undetermined(
-        f"nobody of this table reaches a leaf of tree {leaves.tree + 1} that has records: the model was grown on "
+        f"nobody of this table reaches a leaf of tree {leaves.tree + 1} that has records: the model was trained on "
         "another table"
     )
 

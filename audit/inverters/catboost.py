@@ -50,8 +50,8 @@ HALVED = (
     "halved (leaf_estimation_backtracking): these are more ways than can be tried"
 )
 NO_WAY = (
-    "no whole numbers of people lead to the values of tree {tree}'s leaves: the model was grown on another table, with "
-    "weights or with settings that are not published"
+    "no whole numbers of people lead to the values of tree {tree}'s leaves: the model was trained on another table, "
+    "with weights or with settings that are not published"
 )
 JOINT = (
     "leaves were estimated in several steps (leaf_estimation_iterations) for all classes at once, each of which hangs "

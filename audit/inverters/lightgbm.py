@@ -63,7 +63,7 @@ NO_HESSIANS = (
 
 
 SQUARED = ("regression", "regression_l2", "l2", "mean_squared_error", "mse")
-TRANSFORMED = "the model was grown on the square root of what it predicts (reg_sqrt)"
+TRANSFORMED = "the model was trained on the square root of what it predicts (reg_sqrt)"
 CLIPPED = "steps were limited (max_delta_step)"
 
 

@@ -51,7 +51,7 @@ def scaled_of(added: Sequence[Added], first: IndexArray, sizes: IntArray) -> Int
 
 
 OTHER_TOTALS = (
-    "the releases do not agree on how many people have a class: one of them was grown on others"
+    "the releases do not agree on how many people have a class: one of them was trained on others"
 )
 
 
@@ -255,7 +255,7 @@ def _totals(release: ReleaseCells, cells: PeopleCells) -> list[PartingRows] | Un
             high = min(high, int(np.bincount(trees, sums.high[here]).min()))
         if low > high:
             return Undetermined(
-                "its trees do not agree on how many people have a class: some of them were grown on other people"
+                "its trees do not agree on how many people have a class: some of them were trained on other people"
             )
         ends = (np.array([low]), np.array([high]), np.array([output]))
         parting_rows.append(

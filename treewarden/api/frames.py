@@ -71,7 +71,7 @@ def readings_frame(readings: Mapping[str, Reading]) -> pd.DataFrame:
 def attempts_frame(attempts: Iterable[Attempt], regrown: Iterable[Regrown] = ()) -> pd.DataFrame:
     """Return one row per change that was tried, best first, as the report of a repair lists them.
 
-    Below them stand the settings that the model was grown anew with; what those would change is not told.
+    Below them stand the settings that the model was trained again with; what those would change is not told.
     ``utility`` is cross-validated, and told of these alone.
     """
     rows = [

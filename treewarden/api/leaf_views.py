@@ -156,7 +156,7 @@ def draw_curve(curve: Curve | None, axes: Axes | None = None) -> Axes:
 
 
 def grown_points(offer: Offer) -> Iterator[CurvePoint]:
-    """Yield the points of models that were grown anew and audited; a log loss, which is below 0, is left out."""
+    """Yield the points of models that were trained again and audited; a log loss, which is below 0, is left out."""
     for number, grown in enumerate(offer.tried, start=1):
         met = None if grown.audited is None else privacy(grown.audited.decision)
         if met is None or not 0 <= grown.utility <= 1:

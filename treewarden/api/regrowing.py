@@ -43,7 +43,7 @@ MOST_ALPHAS = 12
 
 @dataclass(frozen=True, slots=True)
 class Regrown:
-    """One estimator that was grown anew, by the settings that changed, and what its audit came to.
+    """One estimator that was trained again, by the settings that changed, and what its audit came to.
 
     ``accuracy`` is the share of the training records it predicts rightly (of numbers: the variance it explains), and
     ``utility`` is cross-validated (NaN where it was not asked). ``audited`` is None where a clause about leaves alone
@@ -380,14 +380,14 @@ def _cut(grown: Any, kept: list[int], leaves: set[int]) -> Any:  # noqa: ANN401 
     return cut
 
 
-# A fitted estimator that passes: the one that was given, cut back as its file was, or grown anew.
+# A fitted estimator that passes: the one that was given, cut back as its file was, or trained again.
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
     """An estimator that passes, and the audit that says so; none where the one that was given needs no other.
 
-    ``settings`` are those that it was grown anew with, ``tried`` all that were; ``file`` is its own file, audited as
+    ``settings`` are those that it was trained again with, ``tried`` all that were; ``file`` is its own file, audited as
     read, where no change of the original passes.
     """
 

@@ -117,7 +117,7 @@ class Repair:
 
     @cached_property
     def attempts(self) -> pd.DataFrame:
-        """Every change that was tried, best first; below them the settings that the model was grown anew with."""
+        """Every change that was tried, best first; below them the settings that the model was trained again with."""
         told = self._brief.repair
         return attempts_frame(told.attempts if told else (), self._offer.tried)
 
@@ -125,7 +125,7 @@ class Repair:
         """Draw the changes that were tried: what each is worth, and how far its weakest check is met.
 
         These are the points of the report: cross-validated utility where it is told, else training accuracy. Models
-        that were grown anew are drawn with them where both are cross-validated, or where no change was tried.
+        that were trained again are drawn with them where both are cross-validated, or where no change was tried.
         """
         told = self._brief.repair
         curve = None if told is None else curve_of(told)
@@ -144,7 +144,7 @@ class Repair:
 
     @property
     def estimator(self) -> Any:  # noqa: ANN401  # of a library that is no dependency
-        """A scikit-learn estimator that passes: cut back as the file was, or grown anew; None where there is none.
+        """A scikit-learn estimator that passes: cut back as the file was, or trained again; None where there is none.
 
         Publish the file, not this: an estimator holds more than its file, for instance the counts of every node.
         """
@@ -158,7 +158,7 @@ class Repair:
 
     @property
     def suggestion(self) -> dict[str, Any] | None:
-        """The settings that ``estimator`` was grown anew with, for ``set_params``; None where it was not."""
+        """The settings that ``estimator`` was trained again with, for ``set_params``; None where it was not."""
         return None if self._offer.settings is None else dict(self._offer.settings)
 
     def save_model(self, path: AnyPath) -> Path:

@@ -15,15 +15,16 @@ from treewarden.ppdm_models.tree.tree import Node
 SILENT = "the file does not say how it was trained (model_info.params)"
 SCALED = "its values were scaled, or its start was changed, after the training (scale_and_bias)"
 STATISTICS = "it asks target statistics of categories (ctr), which in training hung on a random order of the records"
-SEVERAL = "it has more trees than iterations: it was grown on from a model whose settings the file does not say"
+SEVERAL = "it has more trees than iterations: training went on from a model whose settings the file does not say"
 OUTPUTS = "leaf values of the loss {loss!r} are not inverted: each leaf holds the numbers of several outputs"
-PARAMETERS = (
-    "leaf values of the loss {loss!r} are not inverted where it has parameters ({names})"
-)
+PARAMETERS = "leaf values of the loss {loss!r} are not inverted where it has parameters ({names})"
 GROUPS = ("boosting_options", "tree_learner_options", "data_processing_options", "system_options")
 OTHERWISE: Mapping[str, tuple[object, str]] = {
-    "task_type": ("CPU", "it was grown on a GPU, which keeps its sums in 32 bits"),
-    "node_type": ("SingleHost", "it was grown on several machines, each of which rounds its sums"),
+    "task_type": ("CPU", "it was trained on a GPU, which keeps its sums in 32 bits"),
+    "node_type": (
+        "SingleHost",
+        "it was trained on several machines, each of which rounds its sums",
+    ),
     "langevin": (False, "noise was added to its gradients (langevin)"),
     "posterior_sampling": (False, "noise was added to its gradients (posterior_sampling)"),
     "model_shrink_rate": (0, "earlier trees were shrunk while it grew (model_shrink_rate)"),

@@ -22,7 +22,7 @@ FOLLOWED = (
 )
 MIXES = "makes columns of several columns of the table, so that no test of a tree is about one of them; leave it out"
 CROSS_FITTED = (
-    "is fitted on the target and in folds: the trees were grown on other numbers than it gives afterwards, and its "
+    "is fitted on the target and in folds: the trees were trained on other numbers than it gives afterwards, and its "
     "encodings publish the mean target of each category; use an OrdinalEncoder or OneHotEncoder"
 )
 NEIGHBOURS = (

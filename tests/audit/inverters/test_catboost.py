@@ -146,7 +146,7 @@ def test_what_the_file_shows_to_be_otherwise_is_refused_by_name(name, why):
     ("change", "why"),
     [
         (set_parameter("boosting_options", "posterior_sampling", True), "posterior_sampling"),
-        (set_parameter("boosting_options", "iterations", 3), "grown on"),
+        (set_parameter("boosting_options", "iterations", 3), "training went on"),
         (set_parameter("data_processing_options", "eval_fraction", 0.2), "eval_fraction"),
         (set_parameter("system_options", "node_type", "Master"), "several machines"),
         (set_parameter("tree_learner_options", "dev_leafwise_approxes", True), "one by one"),

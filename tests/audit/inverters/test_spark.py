@@ -109,9 +109,7 @@ def test_a_weight_of_nothing_is_refused():
 def test_other_losses_are_refused_by_name(loss):
     found = case()[0]
     found = replace(found, growth=replace(found.growth, objective=loss))
-    assert (
-        "not inverted" in leaf_sums(found).reason or "names no loss" in leaf_sums(found).reason
-    )
+    assert "not inverted" in leaf_sums(found).reason or "names no loss" in leaf_sums(found).reason
 
 
 def test_another_table_is_noticed(tmp_path):
