@@ -111,7 +111,7 @@ def _of_folder(path: Path) -> bytes:
     advice = members_advice(names, lambda name: _start_of(path / name))
     if not advice:
         advice = f"a folder, but not one that Spark wrote; {_give_one(path, names)}"
-    raise TreeFormatError(path.name, advice)
+    raise TreeFormatError(path.name or str(path), advice)
 
 
 def _names_in(folder: Path) -> list[str]:

@@ -7,7 +7,7 @@ learner; where the register has no classes, under all classes of the members too
 an adversary cannot tell apart. What is proved of one of them must hold for all, and what is shown to be open must
 differ among them. Some cases have values that 32 bits hardly tell apart, some learners stop by more than counts, and
 some files withhold class counts or give them in bands. Prints the seed of every miss, and how much of what holds for
-all was proved (of files that say all counts, of values that are surely apart); the exit code is 1 where there is a miss.
+all was proved (of files that say all counts, of values that are surely apart); the exit code is 1 after a miss.
 """
 
 from __future__ import annotations

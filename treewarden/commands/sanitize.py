@@ -252,8 +252,7 @@ def _files(
 
 
 def _line(step: SizeStep) -> str:
-    leaves = " and ".join(str(count) for count in step.leaves)
-    said = f"{leaves} leaves: k = {step.k:,}, {step.groups:,} groups, most frequent value {step.largest_share:.1%}"
+    said = f"{step.size}: k = {step.k:,}, {step.groups:,} groups, most frequent value {step.largest_share:.1%}"
     if step.lack:
         return f"{said}; {step.lack}"
     return (

@@ -238,6 +238,12 @@ class SizeStep:
     problems: tuple[BrokenCondition, ...]
     lack: str
 
+    @property
+    def size(self) -> str:
+        """How many leaves its trees have, in words."""
+        counts = " and ".join(str(count) for count in self.leaves)
+        return f"{counts} {'leaf' if self.leaves == (1,) else 'leaves'}"
+
 
 @dataclass(frozen=True, slots=True)
 class SanitisedTable:
@@ -299,15 +305,9 @@ def sanitise(
 
 def _reason(step: SizeStep) -> str:
     if step.lack:
-        return f"with {_words(step)}: {step.lack}"
+        return f"with {step.size}: {step.lack}"
     first = step.problems[0]
-    return (
-        f"with {_words(step)} the same tree does not grow again ({first.condition}: {first.words})"
-    )
-
-
-def _words(step: SizeStep) -> str:
-    return f"{' and '.join(str(count) for count in step.leaves)} leaves"
+    return f"with {step.size} the same tree does not grow again ({first.condition}: {first.words})"
 
 
 @dataclass(frozen=True, slots=True)

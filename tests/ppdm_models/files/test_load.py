@@ -1,6 +1,7 @@
 """Finding the format of a file, and refusing what is none."""
 
 import os
+from pathlib import Path
 
 import pytest
 
@@ -51,6 +52,12 @@ def test_a_folder_that_spark_did_not_write_is_refused_in_one_sentence(tmp_path):
         "for example 'model.pmml' in it$",
     ):
         read_tree(tmp_path)
+
+
+def test_the_folder_that_one_stands_in_is_named(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(TreeFormatError, match=r"^\.: a folder, but not one that Spark wrote"):
+        read_tree(Path("."))
 
 
 def test_a_pipe_is_not_waited_for(tmp_path):

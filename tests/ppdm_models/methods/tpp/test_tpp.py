@@ -27,6 +27,7 @@ from treewarden.ppdm_models.methods.tpp.sanitise import (
     AtLeastK,
     Diverse,
     Job,
+    SizeStep,
     generalise,
     grouped,
     sanitise,
@@ -364,3 +365,11 @@ def test_adult_by_hours(adult):
     found = sanitized(columns, [job(response)], sensitive=adult["occupation"], splits=7)
     assert [step.k for step in found.steps[1:]] == [3293, 1529, 379, 367, 3, 3, 1]
     assert all(not step.problems for step in found.steps)
+
+
+@pytest.mark.parametrize(
+    ("leaves", "said"), [((1,), "1 leaf"), ((4,), "4 leaves"), ((1, 1), "1 and 1 leaves")]
+)
+def test_a_size_is_said_in_leaves(leaves, said):
+    ties = (0,) * len(leaves)
+    assert SizeStep(0, leaves, ties, 1, 1, 0.5, (), (), "").size == said
