@@ -62,6 +62,7 @@ audit/entropy
 audit/engine
 audit/membership/learners
 audit/membership
+audit/reconstruction
 audit/joint
 audit/regression
 audit/partial/fitting

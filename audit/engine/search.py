@@ -119,7 +119,7 @@ class MilpModel:
         solver.parameters.num_workers = 1
         solver.parameters.random_seed = 0
         solver.parameters.catch_sigint_signal = False
-        status = _in_background(solver, model)
+        status = solve_in_background(solver, model)
         if status == module.INFEASIBLE:
             return SearchAnswer(None, is_impossible=True)
         if status not in (module.OPTIMAL, module.FEASIBLE):
@@ -128,7 +128,7 @@ class MilpModel:
         return SearchAnswer(found, is_best=status == module.OPTIMAL)
 
 
-def _in_background(solver: Any, model: Any) -> int:  # noqa: ANN401 - the solver has no types
+def solve_in_background(solver: Any, model: Any) -> int:  # noqa: ANN401 - the solver has no types
     """Solve beside the main thread, which so hears of the user's wish to stop, and passes it on to the solver."""
     status: list[int] = []
     is_over = threading.Event()

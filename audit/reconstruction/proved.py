@@ -1,0 +1,364 @@
+"""Which records every table has that fits the file: proofs by rows, then by a solver, and tables that show otherwise.
+
+The least number of records of a cell and class over all fitting tables is what every table has (theorem 1 of the study,
+docs/engineering/reconstruction.md). Single rows settle most of it. What they leave open falls apart into numbers that
+no row joins; of each part the solver is asked for a table in which as many numbers as possible are beyond all that was
+seen. That there is none proves all of them at once; it reasons in whole numbers. Every table found is checked row by
+row. What is undecided at the time limit stays open.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
+
+from treewarden.audit.clock import Clock
+from treewarden.audit.consistent_tables.proofs.bounds import ContradictionError
+from treewarden.audit.consistent_tables.proofs.cpsat import solver_module
+from treewarden.audit.engine.counts import by_leaves, counts_of, propagate
+from treewarden.audit.engine.search import solve_in_background
+from treewarden.audit.reconstruction.problem import NO_RECORD, CellRows
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
+
+UNITS = (1.0, 8.0, 64.0)
+"""The solver's own seconds for one question, by which runs agree: more where fewer decide nothing."""
+MOST_TABLES = 2_000
+"""So many tables of one part are counted; of more, nobody says how many there are."""
+MOST_COUNTED = 200
+"""Tables of parts with more open numbers are not counted."""
+MOST_ENTRIES = 2_000_000
+"""Entries of the rows that are left: with more the solver does not even begin in time."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ProvedCounts:
+    """Records by cell and class, (C, m) each: proved ends, and how far the tables that were found go.
+
+    ``table`` is one table that fits, None where none was found in time. ``tables`` is how many have other numbers of
+    records by cell and class (None: not counted), ``filled`` how many tables these are, value by value (infinite where
+    a cell holds values that nobody can count). ``left`` says why something is open.
+    """
+
+    low: IntArray
+    high: IntArray
+    shown_low: IntArray
+    shown_high: IntArray
+    table: IntArray | None
+    tables: int | None
+    filled: int | float | None
+    left: tuple[str, ...] = ()
+
+
+def prove_counts(rows: CellRows, sizes: FloatArray, until: Clock) -> ProvedCounts:
+    """Return what rows prove of how many records each cell has; ``sizes`` (C,) are how many values cells stand for.
+
+    Raises:
+        ContradictionError: no table fits.
+    """
+    counts = counts_of(rows.problem())
+    boxes = propagate(counts, by_leaves(counts), until)
+    classes = rows.most.shape[1]
+    low, high = boxes.low[:, 1 : 1 + classes], boxes.high[:, 1 : 1 + classes]
+    # A number is also at most the least count of its rows, which empty places do not say.
+    low, high = low.reshape(-1).copy(), np.minimum(high, rows.most).reshape(-1)
+    if (low > high).any():
+        raise ContradictionError(NO_RECORD)
+    parts = [_PartState(part) for part in _parts(rows, low, high)]
+    for step, units in enumerate(UNITS):
+        for place, part in enumerate(parts):
+            if part.is_decided:
+                continue
+            part.decide(units, until.share(1 / (len(parts) - place)), is_last=step > 0)
+    return _joined(rows, low, high, parts, sizes, until)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OpenPart:
+    """Open numbers that rows join: ``places`` (N,) of the flat (C m,), ``matrix`` (R, N) @ x == ``count``, boxes."""
+
+    places: IndexArray
+    matrix: sparse.csr_array
+    count: IntArray
+    low: IntArray
+    high: IntArray
+
+    def fits(self, numbers: IntArray) -> bool:
+        """Whether numbers (N,) fulfil all rows, in whole numbers."""
+        is_inside = ((numbers >= self.low) & (numbers <= self.high)).all()
+        return bool(is_inside and (self.matrix @ numbers == self.count).all())
+
+
+def _parts(rows: CellRows, low: IntArray, high: IntArray) -> Iterator[OpenPart]:
+    """Yield what is left of the rows, in parts without a common number."""
+    places = np.flatnonzero(low < high)
+    if not len(places):
+        return
+    fixed = np.where(low < high, 0, low)
+    count = rows.count - rows.matrix @ fixed
+    matrix = sparse.csr_array(rows.matrix[:, places])
+    kept = np.flatnonzero(np.diff(matrix.indptr) > 0)
+    if (np.delete(count, kept) != 0).any():
+        raise ContradictionError(NO_RECORD)
+    matrix, count = sparse.csr_array(matrix[kept]), count[kept]
+    joint = sparse.block_array([[None, matrix], [matrix.T, None]], format="csr")
+    label = connected_components(joint, directed=False)[1]
+    of_row, of_place = label[: len(kept)], label[len(kept) :]
+    for number in np.unique(of_place).tolist():
+        columns, here = np.flatnonzero(of_place == number), np.flatnonzero(of_row == number)
+        part = sparse.csr_array(sparse.csr_array(matrix[here])[:, columns])
+        part.sort_indices()
+        alone = _different(part, count[here])
+        yield OpenPart(
+            places=places[columns],
+            matrix=sparse.csr_array(part[alone]),
+            count=count[here][alone],
+            low=low[places[columns]],
+            high=high[places[columns]],
+        )
+
+
+def _different(matrix: sparse.csr_array, count: IntArray) -> IndexArray:
+    """Return one of each kind of rows.
+
+    Raises:
+        ContradictionError: two rows over the same numbers have different counts.
+    """
+    seen: dict[bytes, int] = {}
+    for row in range(len(count)):
+        at = slice(matrix.indptr[row], matrix.indptr[row + 1])
+        first = seen.setdefault(matrix.indices[at].tobytes(), row)
+        if count[first] != count[row]:
+            raise ContradictionError(NO_RECORD)
+    return np.fromiter(seen.values(), dtype=np.intp, count=len(seen))
+
+
+class _PartState:
+    """What is proved of one part, and what tables were found."""
+
+    def __init__(self, part: OpenPart) -> None:
+        self.part, self.low, self.high = part, part.low.copy(), part.high.copy()
+        self.table: IntArray | None = None
+        self.shown_low, self.shown_high = part.high + 1, part.low - 1
+        self.is_decided = False
+        self.tables: list[IntArray] | None = None
+
+    @property
+    def may_fall(self) -> BoolArray:
+        """Which numbers may be smaller than any table found has them."""
+        return self.low < self.shown_low
+
+    @property
+    def may_rise(self) -> BoolArray:
+        """Which numbers may be larger."""
+        return self.high > self.shown_high
+
+    def decide(self, units: float, until: Clock, *, is_last: bool) -> None:
+        """Work until all is decided or time is over; ``is_last`` asks of single numbers too.
+
+        Raises:
+            ContradictionError: no table fits.
+        """
+        if self.part.matrix.nnz > MOST_ENTRIES or until.is_over:
+            return
+        if self.table is None and not self._find_first(units, until):
+            return
+        # What every table has comes first: that is what harms somebody.
+        for is_fall in (True, False):
+            while not until.is_over and (chosen := np.flatnonzero(self._open(is_fall))).size:
+                if self._move(chosen, units, until, is_fall):
+                    continue
+                if is_last:
+                    self._one_by_one(units, until, is_fall)
+                break
+        self.is_decided = not (self.may_fall.any() or self.may_rise.any())
+
+    def _open(self, is_fall: bool) -> BoolArray:
+        return self.may_fall if is_fall else self.may_rise
+
+    def _one_by_one(self, units: float, until: Clock, is_fall: bool) -> None:
+        for i in np.flatnonzero(self._open(is_fall)).tolist():
+            if until.is_over:
+                return
+            if self._open(is_fall)[i]:
+                self._move(np.array([i]), units, until, is_fall)
+
+    def _find_first(self, units: float, until: Clock) -> bool:
+        model, numbers = self._model()
+        status, found = _solved(model, numbers, units, until)
+        if status == solver_module().INFEASIBLE:
+            raise ContradictionError(NO_RECORD)
+        return found is not None and self._take(found)
+
+    def _model(self) -> tuple[Any, list[Any]]:
+        part, model = self.part, solver_module().CpModel()
+        ends = zip(self.low.tolist(), self.high.tolist(), strict=True)
+        numbers = [model.new_int_var(low, high, "") for low, high in ends]
+        indptr, indices = part.matrix.indptr.tolist(), part.matrix.indices.tolist()
+        for row, count in enumerate(part.count.tolist()):
+            model.add(sum(numbers[i] for i in indices[indptr[row] : indptr[row + 1]]) == count)
+        return model, numbers
+
+    def _move(self, chosen: IndexArray, units: float, until: Clock, is_fall: bool) -> bool:
+        """Ask for a table beyond all found ones at some chosen number at least; return whether it was decided."""
+        model, numbers = self._model()
+        moved = []
+        for i in chosen.tolist():
+            bool_var = model.new_bool_var("")
+            beyond = (
+                numbers[i] <= int(self.shown_low[i]) - 1
+                if is_fall
+                else numbers[i] >= int(self.shown_high[i]) + 1
+            )
+            model.add(beyond).only_enforce_if(bool_var)
+            moved.append(bool_var)
+        model.add_bool_or(moved)
+        model.maximize(sum(moved))
+        if self.table is not None:
+            for number, value in zip(numbers, self.table.tolist(), strict=True):
+                model.add_hint(number, value)
+        status, found = _solved(model, numbers, units, until)
+        if status == solver_module().INFEASIBLE:
+            if is_fall:
+                self.low[chosen] = self.shown_low[chosen]
+            else:
+                self.high[chosen] = self.shown_high[chosen]
+            return True
+        is_new = found is not None and self._is_beyond(found, chosen, is_fall)
+        return is_new and found is not None and self._take(found)
+
+    def _is_beyond(self, numbers: IntArray, chosen: IndexArray, is_fall: bool) -> bool:
+        """Whether some chosen number is beyond all that was seen, so that questions come to an end."""
+        if is_fall:
+            return bool((numbers < self.shown_low)[chosen].any())
+        return bool((numbers > self.shown_high)[chosen].any())
+
+    def _take(self, numbers: IntArray) -> bool:
+        """Take a table that the solver proposes, if it is one."""
+        if not self.part.fits(numbers):
+            return False
+        if self.table is None:
+            self.table = numbers
+        self.shown_low = np.minimum(self.shown_low, numbers)
+        self.shown_high = np.maximum(self.shown_high, numbers)
+        return True
+
+    def list_tables(self, until: Clock) -> list[IntArray] | None:
+        """Return all tables of the part, None where they are too many."""
+        if not self.is_decided or len(self.low) > MOST_COUNTED:
+            return None
+        model, numbers = self._model()
+        found: list[IntArray] = []
+        while len(found) <= MOST_TABLES and not until.is_over:
+            status, table = _solved(model, numbers, UNITS[0], until)
+            if status == solver_module().INFEASIBLE:
+                return found
+            if table is None or not self.part.fits(table):
+                return None
+            found.append(table)
+            self._exclude(model, numbers, table)
+        return None
+
+    def _exclude(self, model: Any, numbers: list[Any], table: IntArray) -> None:  # noqa: ANN401 - the solver has no types
+        """Say that some number is another one than in a table."""
+        others = []
+        for i, value in enumerate(table.tolist()):
+            for is_less in (True, False):
+                if value == (self.low[i] if is_less else self.high[i]):
+                    continue
+                other = model.new_bool_var("")
+                beyond = numbers[i] <= value - 1 if is_less else numbers[i] >= value + 1
+                model.add(beyond).only_enforce_if(other)
+                others.append(other)
+        model.add_bool_or(others)
+
+
+def _solved(
+    model: Any,  # noqa: ANN401 - the solver has no types
+    numbers: list[Any],
+    units: float,
+    until: Clock,
+) -> tuple[int, IntArray | None]:
+    """Return the solver's status, and the numbers that it proposes."""
+    module = solver_module()
+    solver = module.CpSolver()
+    solver.parameters.max_time_in_seconds = max(min(until.left, 1e6), 0.01)
+    solver.parameters.max_deterministic_time = units
+    solver.parameters.num_workers = 1
+    solver.parameters.random_seed = 0
+    solver.parameters.catch_sigint_signal = False
+    status = solve_in_background(solver, model)
+    if status not in (module.OPTIMAL, module.FEASIBLE):
+        return status, None
+    return status, np.array([solver.value(number) for number in numbers], dtype=np.int64)
+
+
+def _joined(
+    rows: CellRows,
+    low: IntArray,
+    high: IntArray,
+    parts: list[_PartState],
+    sizes: FloatArray,
+    until: Clock,
+) -> ProvedCounts:
+    """Return what is known of all parts, by cell and class."""
+    shape = rows.most.shape
+    least, most, table = low.copy(), high.copy(), low.copy()
+    shown = low.copy(), high.copy()
+    for part in parts:
+        places = part.part.places
+        least[places], most[places] = part.low, part.high
+        shown[0][places], shown[1][places] = part.shown_low, part.shown_high
+        table[places] = part.low if part.table is None else part.table
+    is_found = all(part.table is not None for part in parts)
+    open_numbers = sum(int((part.may_fall | part.may_rise).sum()) for part in parts)
+    left = (
+        (f"{open_numbers:,} numbers of records were not decided in time",) if open_numbers else ()
+    )
+    tables, filled = _number_of_tables(low, parts, np.repeat(sizes, shape[1]), until)
+    if is_found and (rows.matrix @ table != rows.count).any():
+        raise ArithmeticError("a table that was put together does not fit")
+    return ProvedCounts(
+        low=least.reshape(shape),
+        high=most.reshape(shape),
+        shown_low=shown[0].reshape(shape),
+        shown_high=shown[1].reshape(shape),
+        table=table.reshape(shape) if is_found else None,
+        tables=tables,
+        filled=filled,
+        left=left,
+    )
+
+
+def _number_of_tables(
+    low: IntArray, parts: list[_PartState], sizes: FloatArray, until: Clock
+) -> tuple[int | None, int | float | None]:
+    """Return how many tables differ in numbers of cells and classes, and how many there are, value by value.
+
+    n records of a class in a cell of z values are any multiset of them: C(z + n - 1, n).
+    """
+    is_fixed = np.ones(len(low), dtype=bool)
+    tables, filled = 1, _fillings(low[:0], sizes[:0])
+    for part in parts:
+        is_fixed[part.part.places] = False
+        listed = part.list_tables(until)
+        if listed is None:
+            return None, None
+        tables *= len(listed)
+        filled *= sum(_fillings(table, sizes[part.part.places]) for table in listed)
+    return tables, filled * _fillings(low[is_fixed], sizes[is_fixed])
+
+
+def _fillings(numbers: IntArray, sizes: FloatArray) -> int | float:
+    """Return in how many ways records of cells can have values of these."""
+    ways = 1
+    for number, size in zip(numbers.tolist(), sizes.tolist(), strict=True):
+        if number and math.isinf(size):
+            return math.inf
+        ways *= math.comb(int(size) + number - 1, number) if number else 1
+    return ways

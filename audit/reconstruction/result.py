@@ -1,0 +1,105 @@
+"""What a file proves of the records it was trained on, by itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from treewarden.audit.reading import Undetermined
+from treewarden.audit.reconstruction.cells import DomainCells
+from treewarden.audit.reconstruction.proved import ProvedCounts
+from treewarden.ppdm_models.arrays import BoolArray, IntArray
+
+NOT_ASKED = Undetermined("what the file proves of its records was not asked")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reconstruction:
+    """Records that every table has which fits a file, without any table at hand.
+
+    ``cells`` are the combinations of values that no file can tell apart, ``counts`` what is proved of how many records
+    each has. ``classes`` are the names of the classes, none where only numbers of records are published. ``columns``
+    are all columns of the model, and ``records`` is how many records it counts, if it says so. ``may_weigh`` says that
+    a count may be a sum of whole weights: where there is a count, one record is proved, and no number of them.
+    """
+
+    cells: DomainCells
+    counts: ProvedCounts
+    classes: tuple[str, ...]
+    columns: tuple[str, ...]
+    target: str
+    records: int | None
+    may_weigh: bool = False
+
+    @property
+    def proved(self) -> IntArray:
+        """How many records of each cell and class every table has, (C, m)."""
+        return np.minimum(self.counts.low, 1) if self.may_weigh else self.counts.low
+
+    @property
+    def records_proved(self) -> int:
+        """How many records every table has, each up to the values that its cell holds."""
+        return int(self.proved.sum())
+
+    @property
+    def is_column_known(self) -> BoolArray:
+        """Whether a record of each cell has one value only of each column, (C, columns)."""
+        one = self.cells.is_one_option()
+        known = np.zeros((len(one), len(self.columns)), dtype=bool)
+        for place, factor in enumerate(self.cells.domain.factors):
+            for name, options in factor.columns.items():
+                known[:, self.columns.index(name)] = (
+                    self._one_value(place, options.sizes) & one[:, place]
+                )
+        return known
+
+    @property
+    def whole_records(self) -> int:
+        """How many records every table has with a value of every column, and the class."""
+        return int(self.proved[self.is_whole].sum()) if self.classes else 0
+
+    @property
+    def is_whole(self) -> BoolArray:
+        """Whether one value of every column is left to records of each cell, (C,)."""
+        return np.asarray(self.is_column_known.all(axis=1))
+
+    @property
+    def columns_proved(self) -> dict[str, int]:
+        """Of each column, how many proved records have one value of it; of the target all, if classes are counted."""
+        each = self.proved.sum(axis=1) @ self.is_column_known
+        found = dict(zip(self.columns, each.tolist(), strict=True))
+        return found | ({self.target: self.records_proved} if self.classes else {})
+
+    @property
+    def tables(self) -> int | float | None:
+        """How many tables fit the file: 1, a number, infinite where values cannot be counted, None where not known."""
+        return None if self.may_weigh else self.counts.filled
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether all was decided: what is not proved is shown to be otherwise in some table."""
+        return not self.counts.left
+
+    def example(self) -> str:
+        """Return one proved record in words, "" without one: the one with most columns known, for the owner's eyes."""
+        proved = self.proved.sum(axis=1)
+        if not proved.any():
+            return ""
+        known = np.where(proved > 0, self.is_column_known.sum(axis=1), -1)
+        cell = int(known.argmax())
+        words = []
+        for factor, options in zip(
+            self.cells.domain.factors, self.cells.options_of(cell), strict=True
+        ):
+            for name, column in factor.columns.items():
+                words.append(f"{name}: {column.words(options)}")
+        if self.classes:
+            words.append(f"{self.target}: {self.classes[int(self.proved[cell].argmax())]}")
+        return ", ".join(words)
+
+    def _one_value(self, factor: int, sizes: np.ndarray) -> BoolArray:
+        """Return whether the first option that each cell has of a factor is one value."""
+        starts = np.searchsorted(self.cells.cell, np.arange(len(self.cells.alive)))
+        codes = np.unravel_index(self.cells.point[starts], self.cells.domain.shape)[factor]
+        return np.asarray(sizes[codes] == 1)

@@ -1,0 +1,175 @@
+"""Records that every table has which fits a file: hand cases, and the judge on a few files."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.judges.run_reconstruction import judge
+from tests.kit.tiers import seeds
+from treewarden.audit.clock import FOREVER, clock
+from treewarden.audit.reading import Undetermined
+from treewarden.audit.reconstruction.domain import DeclaredColumn, DeclaredDomain, PublicDomainError
+from treewarden.audit.reconstruction.of_model import SAMPLED, reconstruct
+from treewarden.audit.reconstruction.problem import NOT_ALL
+from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Member, TreeSampling
+from treewarden.ppdm_models.tree.predicate import CategoryTest, NumericTest
+from treewarden.ppdm_models.tree.tree import Feature, Node, Quality, Tree
+
+FEATURES = (Feature("a", numeric=True), Feature("b", numeric=True))
+BITS = DeclaredColumn((0.0, 1.0))
+BOTH = DeclaredDomain({"a": BITS, "b": BITS})
+
+
+def stump(name, left, right, **changes):
+    """Return a tree of one cut of a column between 0 and 1, with its counts of no and yes."""
+    whole = tuple(np.add(left, right).astype(float))
+    parts = ((NumericTest(name, high=0.5, high_closed=True), left), (NumericTest(name, 0.5), right))
+    nodes = [Node(0, "0", None, (1, 2), records=sum(whole), class_counts=whole)]
+    for place, (test, counts) in enumerate(parts, start=1):
+        told = tuple(map(float, counts))
+        nodes.append(Node(place, str(place), 0, (), test, records=sum(told), class_counts=told))
+    said = {"classes": ("no", "yes"), "format": "sklearn", "quality": Quality.EXACT}
+    return Tree(tuple(nodes), FEATURES, "ill", **(said | changes))
+
+
+def forest(*trees, resampled=False):
+    return Ensemble(
+        members=tuple(map(Member, trees)),
+        combination=Combination.AVERAGE,
+        features=FEATURES,
+        target="ill",
+        classes=("no", "yes"),
+        sampling=TreeSampling(resampled),
+    )
+
+
+HAND = forest(stump("a", (2, 0), (1, 1)), stump("b", (1, 1), (2, 0)))
+
+
+def test_the_hand_case_of_two_stumps_proves_two_of_four_records():
+    found = reconstruct(HAND, FOREVER, BOTH)
+    proved = {
+        (*(f"{w}" for w in words), code): int(found.counts.low[cell, code])
+        for cell in range(len(found.counts.low))
+        for words in [[str(o) for o in found.cells.options_of(cell)]]
+        for code in (0, 1)
+        if found.counts.low[cell, code]
+    }
+    assert proved == {("[0]", "[1]", 0): 1, ("[1]", "[0]", 1): 1}
+    assert (found.records_proved, found.whole_records, found.records) == (2, 2, 4)
+    assert (found.counts.tables, found.tables) == (2, 2)
+    assert found.columns_proved == {"a": 2, "b": 2, "ill": 2}
+    assert found.is_decided
+
+
+def test_without_a_domain_a_record_is_proved_up_to_a_box():
+    one = replace(HAND, members=HAND.members[:1])
+    found = reconstruct(one, FOREVER)
+    assert (found.records_proved, found.whole_records) == (4, 0)
+    assert found.tables == float("inf")
+    assert found.columns_proved == {"a": 0, "b": 0, "ill": 4}
+    assert found.example() == "a: at most 0.5, ill: no"
+
+
+def test_a_file_that_is_its_table_says_so():
+    found = reconstruct(
+        forest(stump("a", (2, 0), (0, 1)), stump("b", (2, 0), (0, 1))), FOREVER, BOTH
+    )
+    assert (found.tables, found.whole_records) == (1, 3)
+
+
+def test_counts_that_may_be_weights_prove_one_record_and_no_number_of_them():
+    trees = [replace(member.model, format="pmml") for member in HAND.members]
+    found = reconstruct(forest(*trees), FOREVER, BOTH)
+    assert (found.may_weigh, found.tables, found.records_proved) == (True, None, 2)
+    more = [stump("a", (5, 0), (0, 3)), stump("b", (5, 0), (0, 3))]
+    found = reconstruct(forest(*(replace(tree, format="pmml") for tree in more)), FOREVER, BOTH)
+    assert found.records_proved == 2
+
+
+def test_sizes_alone_prove_records_without_their_class():
+    nodes = [
+        tuple(replace(node, class_counts=None) for node in member.model.nodes)
+        for member in HAND.members
+    ]
+    trees = [replace(m.model, nodes=n) for m, n in zip(HAND.members, nodes, strict=True)]
+    found = reconstruct(forest(*trees), FOREVER, BOTH)
+    assert (found.classes, found.records_proved, found.whole_records) == ((), 0, 0)
+
+
+@pytest.mark.parametrize("resampled", [True, None])
+def test_counts_of_draws_prove_nothing(resampled):
+    assert reconstruct(replace(HAND, sampling=TreeSampling(resampled)), FOREVER, BOTH) == SAMPLED
+
+
+def test_trees_of_different_tables_are_told_apart():
+    found = reconstruct(forest(stump("a", (2, 0), (1, 1)), stump("b", (9, 1), (2, 0))), FOREVER)
+    assert found == NOT_ALL
+
+
+def test_weights_and_shares_are_no_records():
+    tree = stump("a", (2, 0), (1, 1), quality=Quality.WEIGHTED)
+    assert isinstance(reconstruct(tree, FOREVER), Undetermined)
+    assert isinstance(reconstruct(stump("a", (2.5, 0), (1, 1)), FOREVER), Undetermined)
+
+
+def test_records_that_stop_above_the_leaves_are_not_passed_over():
+    tree = stump("a", (2, 0), (1, 1))
+    root = replace(tree.nodes[0], class_counts=(4.0, 1.0), records=5.0)
+    assert isinstance(
+        reconstruct(replace(tree, nodes=(root, *tree.nodes[1:])), FOREVER), Undetermined
+    )
+
+
+def test_an_undeclared_category_is_any_other():
+    nodes = (
+        Node(0, "0", None, (1, 2), records=3.0, class_counts=(2.0, 1.0)),
+        Node(1, "1", 0, (), CategoryTest("c", ("x",)), records=2.0, class_counts=(2.0, 0.0)),
+        Node(
+            2,
+            "2",
+            0,
+            (),
+            CategoryTest("c", ("x",), negated=True),
+            records=1.0,
+            class_counts=(0.0, 1.0),
+        ),
+    )
+    tree = Tree(nodes, (Feature("c", False),), "ill", ("no", "yes"), format="sklearn")
+    found = reconstruct(tree, FOREVER)
+    assert (found.records_proved, found.whole_records) == (3, 2)
+    declared = DeclaredDomain({"c": DeclaredColumn(("x", "y"))})
+    assert reconstruct(tree, FOREVER, declared).whole_records == 3
+    assert reconstruct(tree, FOREVER, declared).tables == 1
+
+
+def test_one_of_several_indicators_is_one():
+    trees = (stump("a", (2, 0), (0, 1)),)
+    found = reconstruct(forest(*trees), FOREVER, DeclaredDomain(one_of=(("a", "b"),)))
+    assert (found.whole_records, found.tables) == (3, 1)
+
+
+def test_a_domain_that_does_not_fit_is_an_error():
+    with pytest.raises(PublicDomainError):
+        reconstruct(HAND, FOREVER, DeclaredDomain({"age": BITS}))
+    with pytest.raises(PublicDomainError):
+        reconstruct(HAND, FOREVER, DeclaredDomain({"a": DeclaredColumn(("x",))}))
+    with pytest.raises(PublicDomainError):
+        DeclaredDomain({"a": BITS}, one_of=(("a", "b"),))
+
+
+def test_a_domain_without_the_records_is_said_to_fit_no_table():
+    found = reconstruct(HAND, FOREVER, DeclaredDomain({"a": DeclaredColumn((0.0,)), "b": BITS}))
+    assert isinstance(found, Undetermined)
+
+
+def test_without_time_nothing_is_claimed_but_what_is_proved():
+    found = reconstruct(HAND, clock(0.0), BOTH)
+    assert isinstance(found, Undetermined) or found.records_proved <= 2
+
+
+@pytest.mark.parametrize("seed", seeds(300, quick=tuple(range(25))))
+def test_every_table_that_fits_has_what_is_proved(seed):
+    tally = judge(seed, most=5_000)
+    assert not tally.misses
