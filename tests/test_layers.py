@@ -298,6 +298,7 @@ LATE_IMPORTS = {
         "treewarden.ppdm_models.tables.counting.source",
     },
     "treewarden/terminal/resuming.py": {"treewarden.audit.solver.checkpoint"},
+    "treewarden/jobs/inspecting.py": {"treewarden.jobs.rebuilding"},
 }
 """What is imported when it is first needed: rooms of models, adversaries and searches that most audits do without."""
 

@@ -9,7 +9,7 @@ declare may be another one, and any value may be missing: a larger domain only e
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -23,6 +23,8 @@ from treewarden.ppdm_models.tree.column import (
     NumericColumn,
     number_text,
 )
+from treewarden.ppdm_models.tree.nodes import Cuts, NodeTable
+from treewarden.ppdm_models.tree.plain_splits import plain_of
 from treewarden.ppdm_models.tree.predicate import CategoryTest, NumericTest, atoms
 from treewarden.ppdm_models.tree.tree import Feature, Missing, Tree
 
@@ -36,15 +38,28 @@ MANY_LEAVES = "a record whose value is missing may count in several leaves; say 
 
 
 class PublicDomainError(ValueError):
-    """What is said of the domain does not fit the model."""
+    """What is declared of the domain does not fit the model."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeclaredColumn:
-    """What is public of a column: its ``values``, all of one kind (None: as the file says), and whether it has gaps."""
+    """What is public of a column: its ``values``, all of one kind, or the ends of its numbers, and whether it has gaps.
+
+    Without ``values`` the column is as the file says, its numbers from ``low`` to ``high``.
+    """
 
     values: tuple[float, ...] | tuple[str, ...] | None = None
     may_be_missing: bool = False
+    low: float = -math.inf
+    high: float = math.inf
+
+    def __post_init__(self) -> None:
+        if not self.low <= self.high or self.values == ():
+            raise PublicDomainError("a column without any value")
+
+
+ANYTHING = DeclaredColumn(may_be_missing=True)
+"""What is taken of a column of which nothing is declared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,11 +162,11 @@ def find_domain(trees: Sequence[Tree], declared: DeclaredDomain) -> Domain | Und
             factors.append(_indicators(grouped[name], features))
             done.update(grouped[name])
             continue
-        said = declared.columns.get(name)
-        has_gaps = said is None or said.may_be_missing
+        declared_column = declared.columns.get(name, ANYTHING)
+        has_gaps = declared_column.may_be_missing
         if has_gaps and is_spread:
             return Undetermined(MANY_LEAVES)
-        found = _options(features[name], trees, asked[name], None if said is None else said.values)
+        found = _options(features[name], trees, asked[name], declared_column)
         if isinstance(found, Undetermined):
             return found
         factors.append(Factor({name: _with_gap(found) if has_gaps else found}))
@@ -162,6 +177,11 @@ def _tests_by_column(trees: Sequence[Tree]) -> dict[str, list[NumericTest | Cate
     """Return the tests of each column that some test asks for."""
     asked: dict[str, list[NumericTest | CategoryTest]] = {}
     for tree in trees:
+        plain = plain_of(tree) if isinstance(tree.nodes, NodeTable) else None
+        if plain is not None:
+            for test in _plain_tests(plain.cuts):
+                asked.setdefault(test.feature, []).append(test)
+            continue
         for node in tree.nodes:
             for test in atoms(node.test):
                 if isinstance(test, NumericTest | CategoryTest):
@@ -171,12 +191,20 @@ def _tests_by_column(trees: Sequence[Tree]) -> dict[str, list[NumericTest | Cate
     return asked
 
 
+def _plain_tests(cuts: Cuts) -> Iterator[NumericTest]:
+    """Yield one test for each end of each column; the other side of a cut parts the same numbers."""
+    kinds = np.stack((cuts.features[1:], cuts.closed[1:], cuts.ends[1:]), axis=1)
+    for feature, is_closed, end in np.unique(kinds, axis=0).tolist():
+        yield NumericTest(cuts.names[int(feature)], high=end, high_closed=bool(is_closed))
+
+
 def _options(
     feature: Feature,
     trees: Sequence[Tree],
     tests: Sequence[NumericTest | CategoryTest],
-    values: Sequence[float] | Sequence[str] | None,
+    declared_column: DeclaredColumn,
 ) -> ColumnOptions | Undetermined:
+    values = declared_column.values
     alike = [other for tree in trees for other in tree.features if other.name == feature.name]
     is_number = any(isinstance(test, NumericTest) for test in tests)
     is_category = any(isinstance(test, CategoryTest) for test in tests)
@@ -192,7 +220,7 @@ def _options(
         cuts = _positions([test for test in tests if isinstance(test, NumericTest)], alike)
         is_single = any(each.single for each in alike)
         if values is None:
-            return _intervals(cuts, is_single)
+            return _intervals(cuts, is_single, declared_column)
         return _declared_numbers(np.array(sorted({float(v) for v in values})), cuts, is_single)
     named = [test for test in tests if isinstance(test, CategoryTest)]
     return _categories(named, alike, None if values is None else [str(v) for v in values])
@@ -214,9 +242,17 @@ def _positions(tests: Iterable[NumericTest], features: Iterable[Feature]) -> lis
     return sorted(place for place in found if math.isfinite(place[0]))
 
 
-def _intervals(cuts: Sequence[Position], is_single: bool) -> ColumnOptions:
-    """Return an option for each interval between places that holds a number."""
-    ends = [(-math.inf, 1), *cuts, (math.inf, 0)]
+def _intervals(
+    cuts: Sequence[Position], is_single: bool, declared_column: DeclaredColumn
+) -> ColumnOptions:
+    """Return an option for each interval between places that holds a number.
+
+    Raises:
+        PublicDomainError: there is none within the declared ends.
+    """
+    first, last = (declared_column.low, 0), (declared_column.high, 1)
+    within = [cut for cut in cuts if first < cut < last]
+    ends = [first, *within, last]
     samples, low, high = [], [], []
     for start, stop in zip(ends, ends[1:], strict=False):
         sample = _number_between(start, stop, is_single)
@@ -224,6 +260,8 @@ def _intervals(cuts: Sequence[Position], is_single: bool) -> ColumnOptions:
             samples.append(sample)
             low.append(start[0])
             high.append(stop[0])
+    if not samples:
+        raise PublicDomainError("no number that the model can tell lies between the declared ends")
     ones = np.array(low) == np.array(high)
     return ColumnOptions(
         NumericColumn(np.array(samples)),

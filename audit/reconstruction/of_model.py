@@ -11,7 +11,7 @@ from treewarden.audit.consistent_tables.proofs.bounds import ContradictionError
 from treewarden.audit.population.file_only_population import ROWS_BESIDE_WEIGHTS
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.reconstruction.cells import LeafCounts, find_cells
-from treewarden.audit.reconstruction.domain import DeclaredDomain, find_domain
+from treewarden.audit.reconstruction.domain import DeclaredDomain, Domain, find_domain
 from treewarden.audit.reconstruction.problem import read_counts, rows_of
 from treewarden.audit.reconstruction.proved import prove_counts
 from treewarden.audit.reconstruction.result import Reconstruction
@@ -61,11 +61,17 @@ def reconstruct(
         cells=cells,
         counts=proved,
         classes=trees[0].classes if has_classes else (),
-        columns=tuple(feature.name for feature in model.features),
+        columns=_columns(model, domain),
         target=model.target,
         records=_records(leaves),
         may_weigh=not all(map(_counts_rows, trees)),
     )
+
+
+def _columns(model: Model, domain: Domain) -> tuple[str, ...]:
+    """Return the names of all columns, those without any test too."""
+    tested = [name for factor in domain.factors for name in factor.columns]
+    return tuple(dict.fromkeys([*(feature.name for feature in model.features), *tested]))
 
 
 def _records(leaves: Sequence[LeafCounts]) -> int | None:

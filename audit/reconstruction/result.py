@@ -47,11 +47,10 @@ class Reconstruction:
         """Whether a record of each cell has one value only of each column, (C, columns)."""
         one = self.cells.is_one_option()
         known = np.zeros((len(one), len(self.columns)), dtype=bool)
+        place_of = {name: place for place, name in enumerate(self.columns)}
         for place, factor in enumerate(self.cells.domain.factors):
             for name, options in factor.columns.items():
-                known[:, self.columns.index(name)] = (
-                    self._one_value(place, options.sizes) & one[:, place]
-                )
+                known[:, place_of[name]] = self._one_value(place, options.sizes) & one[:, place]
         return known
 
     @property

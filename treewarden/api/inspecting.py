@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from treewarden.api.card import Card
 from treewarden.api.frames import frame_of
-from treewarden.api.requests import model_input
+from treewarden.api.requests import AnyPath, model_input
+from treewarden.audit.reconstruction.domain import DeclaredDomain
 from treewarden.jobs.inputs import model_name
 from treewarden.jobs.inspecting import facts, lines, said_of
+from treewarden.jobs.public_domain import load_public_domain
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -82,17 +85,20 @@ class Inspection:
         return Card("INSPECTED", self._name, said[0][1], facts=said[1:]).html()
 
 
-def inspect(model: object) -> Inspection:
+def inspect(model: object, *, domain: AnyPath | None = None) -> Inspection:
     """Show what a model contains and publishes: the same as ``treewarden inspect``. No table is needed.
 
     Args:
         model: The path of a model file, its bytes, or a fitted estimator.
+        domain: The path of a TOML file with what is public of the columns: with it the file may prove more records.
 
     Raises:
         TreeFormatError: the model cannot be read.
+        KnowledgeError: the domain cannot be read, or does not fit the model.
 
     Example:
         >>> tw.inspect("tree.pmml").leaks
     """
     read = model_input(model)
-    return Inspection(model_name(read), said_of(read, leaves=True))
+    public = DeclaredDomain() if domain is None else load_public_domain(Path(domain))
+    return Inspection(model_name(read), said_of(read, leaves=True, domain=public))

@@ -8,7 +8,10 @@ from pathlib import Path
 
 import click
 
+from treewarden.audit.reconstruction.domain import DeclaredDomain
+from treewarden.commands._common_options import FILE
 from treewarden.jobs.inspecting import leaf_lines, lines, said_of
+from treewarden.jobs.public_domain import load_public_domain
 from treewarden.ppdm_models.errors import TreewardenError
 from treewarden.ppdm_models.semantics.describe import MOST_LEAVES
 from treewarden.reports.document.words import printable
@@ -28,19 +31,28 @@ from treewarden.terminal.exits import NO_AUDIT, PASS
 @click.option(
     "--leaves", is_flag=True, help=f"Also list the leaves, at most {MOST_LEAVES:,} of a file."
 )
+@click.option(
+    "--domain",
+    type=FILE,
+    help="What is public of the columns: their values or ends, in TOML. More can be proved of the records with it.",
+)
 @click.pass_context
 def inspect_command(
-    context: click.Context, files: tuple[Path, ...], form: str, leaves: bool
+    context: click.Context, files: tuple[Path, ...], form: str, leaves: bool, domain: Path | None
 ) -> None:
     """Show what model files contain and publish, for anyone who has such a file. Nothing is audited.
 
     No table is needed. A folder is read as a model that Spark wrote. A file that cannot be read does not stop the
-    others.
+    others. It also says which records the numbers of a file prove to be in its table, without anyone having it.
     """
     failed = False
+    public = DeclaredDomain() if domain is None else load_public_domain(domain)
     for path in files:
         try:
-            said = {"file": str(path), **said_of(path, leaves=leaves, exact=form == "jsonl")}
+            said = {
+                "file": str(path),
+                **said_of(path, leaves=leaves, exact=form == "jsonl", domain=public),
+            }
         except TreewardenError as error:
             failed = True
             said = {"file": str(path), "error": str(error)}

@@ -6,14 +6,18 @@ import math
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from treewarden.jobs.inputs import ModelBytes, ModelInput, opened
+from treewarden.jobs.rebuilt_words import rebuilt_lines
 from treewarden.ppdm_models.files.load import read_bytes
 from treewarden.ppdm_models.semantics.consistency import producer
 from treewarden.ppdm_models.semantics.describe import describe, leaf_entries
 from treewarden.ppdm_models.tree.column import number_text
 from treewarden.reports.document.words import count, counted, listed, printable
+
+if TYPE_CHECKING:
+    from treewarden.audit.reconstruction.domain import DeclaredDomain
 
 WIDTH = 110
 LABEL = 15
@@ -24,13 +28,21 @@ Said = Mapping[str, Any]
 """A description as ``describe`` returns it: plain values, ready for JSON."""
 
 
-def said_of(model: ModelInput, *, leaves: bool = False, exact: bool = True) -> dict[str, Any]:
+def said_of(
+    model: ModelInput,
+    *,
+    leaves: bool = False,
+    exact: bool = True,
+    domain: DeclaredDomain | None = None,
+) -> dict[str, Any]:
     """Return what a model publishes, ready for JSON; with its ``leaf`` entries where they are asked for.
 
-    Paths of leaves hold every digit of a threshold where ``exact``, else as many as are read easily.
+    Paths of leaves hold every digit of a threshold where ``exact``, else as many as are read easily. With a public
+    ``domain``, which may be an empty one, what its numbers prove of its records is worked out too.
 
     Raises:
         TreeFormatError: it holds no model that is understood.
+        KnowledgeError: the domain does not fit the model.
     """
     if isinstance(model, Path):
         model = ModelBytes(read_bytes(model), model.name)
@@ -40,6 +52,10 @@ def said_of(model: ModelInput, *, leaves: bool = False, exact: bool = True) -> d
         "producer": producer(model.data) if isinstance(model, ModelBytes) else None,
         **describe(file.model, file.leaks),
     }
+    if domain is not None:
+        from treewarden.jobs.rebuilding import rebuilt_of, rebuilt_values  # heavy: for proofs only
+
+        said["rebuilt"] = rebuilt_values(rebuilt_of(file.model, domain))
     if leaves:
         said["leaf"] = list(leaf_entries(file.model, exact=exact))
     return said
@@ -76,6 +92,9 @@ def facts(said: Said) -> Iterator[tuple[str, str]]:
         )
     if said["criterion"]:
         yield "split by", str(said["criterion"])
+    if "rebuilt" in said:
+        for position, text in enumerate(rebuilt_lines(said["rebuilt"])):
+            yield ("proves" if not position else ""), text
     yield from _leaks(said["leaks"])
     for position, note in enumerate(said["notes"]):
         yield ("notes" if not position else ""), str(note)
