@@ -31,7 +31,7 @@ NO_TIME = Undetermined("the time limit ended before the combinations of values w
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class LeafCounts:
+class NodeRecords:
     """What one tree publishes of how many records each node has, by class: (N, m), NaN where that is withheld.
 
     ``is_leaf`` (N,) says which nodes are leaves: records stop nowhere else.
@@ -87,7 +87,7 @@ class DomainCells:
 
 
 def find_cells(
-    trees: Sequence[Tree], leaves: Sequence[LeafCounts], domain: Domain, until: Clock
+    trees: Sequence[Tree], leaves: Sequence[NodeRecords], domain: Domain, until: Clock
 ) -> DomainCells | Undetermined:
     """Return the cells of a domain in which some record may be, or why they cannot be listed."""
     if domain.points > MOST_POINTS:
@@ -120,7 +120,7 @@ def _columns(domain: Domain, points: IntArray) -> dict[str, Column]:
     }
 
 
-def _allowed(stops: IndexArray, leaf_counts: LeafCounts) -> BoolArray:
+def _allowed(stops: IndexArray, leaf_counts: NodeRecords) -> BoolArray:
     """Return which classes a record of each point may have by one tree, (D, m); none where it stops in no leaf."""
     found = leaf_counts.may_hold[np.maximum(stops, 0)]
     found[stops < 0] = False

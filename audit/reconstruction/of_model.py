@@ -10,7 +10,7 @@ from treewarden.audit.clock import Clock
 from treewarden.audit.consistent_tables.proofs.bounds import ContradictionError
 from treewarden.audit.population.file_only_population import ROWS_BESIDE_WEIGHTS
 from treewarden.audit.reading import Undetermined
-from treewarden.audit.reconstruction.cells import LeafCounts, find_cells
+from treewarden.audit.reconstruction.cells import NodeRecords, find_cells
 from treewarden.audit.reconstruction.domain import DeclaredDomain, Domain, find_domain
 from treewarden.audit.reconstruction.problem import read_counts, rows_of
 from treewarden.audit.reconstruction.proved import prove_counts
@@ -74,7 +74,7 @@ def _columns(model: Model, domain: Domain) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*(feature.name for feature in model.features), *tested]))
 
 
-def _records(leaves: Sequence[LeafCounts]) -> int | None:
+def _records(leaves: Sequence[NodeRecords]) -> int | None:
     """Return how many records there are, None where no root says it."""
     roots = [
         leaf_counts.counts[0].sum()

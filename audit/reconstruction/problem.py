@@ -16,7 +16,7 @@ from scipy import sparse
 from treewarden.audit.consistent_tables.proofs.bounds import ContradictionError
 from treewarden.audit.engine.problem import Problem
 from treewarden.audit.reading import Undetermined
-from treewarden.audit.reconstruction.cells import DomainCells, LeafCounts
+from treewarden.audit.reconstruction.cells import DomainCells, NodeRecords
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray, IntArray
 from treewarden.ppdm_models.tree.node_columns import class_counts_of, is_inner, totals_of
 from treewarden.ppdm_models.tree.nodes import parents_of
@@ -34,7 +34,7 @@ NO_COUNTS = Undetermined("the file does not count the records of its leaves")
 NO_RECORD = "no table of records within the public domain has the counts of the file"
 
 
-def read_counts(trees: Sequence[Tree]) -> list[LeafCounts] | Undetermined:
+def read_counts(trees: Sequence[Tree]) -> list[NodeRecords] | Undetermined:
     """Return how many records of each class each node has, by tree; of one class where none is counted.
 
     Where a tree publishes sizes only, all records are of one kind: then nothing is said of their classes.
@@ -59,7 +59,7 @@ def read_counts(trees: Sequence[Tree]) -> list[LeafCounts] | Undetermined:
         if not _adds_up(parents_of(tree.nodes), whole, inner):
             return STOP_ABOVE
         everybody.append(whole[0])
-        found.append(LeafCounts(whole, ~inner))
+        found.append(NodeRecords(whole, ~inner))
     known = np.stack(everybody)
     if (np.nanmax(known, axis=0, initial=-1) > np.nanmin(known, axis=0, initial=np.inf)).any():
         return NOT_ALL
@@ -112,7 +112,7 @@ class CellRows:
 
 
 def rows_of(
-    trees: Sequence[Tree], leaves: Sequence[LeafCounts], cells: DomainCells
+    trees: Sequence[Tree], leaves: Sequence[NodeRecords], cells: DomainCells
 ) -> CellRows | Undetermined:
     """Return a row for each count of a file that is above 0.
 
@@ -166,7 +166,7 @@ class _CellRow:
 
 
 def _rows_of_tree(
-    number: int, tree: Tree, leaf_counts: LeafCounts, cells: DomainCells
+    number: int, tree: Tree, leaf_counts: NodeRecords, cells: DomainCells
 ) -> Iterator[_CellRow]:
     """Yield the counts of leaves, and of inner nodes that say more than the nodes below them."""
     classes = cells.alive.shape[1]
@@ -181,7 +181,7 @@ def _rows_of_tree(
 
 
 def _cells_below(
-    tree: Tree, leaf_counts: LeafCounts, stops: IndexArray
+    tree: Tree, leaf_counts: NodeRecords, stops: IndexArray
 ) -> Iterator[tuple[int, IndexArray]]:
     """Yield each node whose counts are needed, and the cells below it."""
     order = np.argsort(stops, kind="stable")
