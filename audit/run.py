@@ -11,6 +11,7 @@ from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.knowledge_ablation import levels
 from treewarden.audit.measures import MeasureCall
 from treewarden.audit.options import DEFAULT, AuditOptions
+from treewarden.audit.outputs.beside_rows import beside_rows
 from treewarden.audit.population.forest import Forest, forest_of
 from treewarden.audit.population.population import Population
 from treewarden.audit.population.unobserved_values import with_unheld
@@ -19,6 +20,7 @@ from treewarden.audit.reading import Undetermined
 from treewarden.audit.result import Audit
 from treewarden.audit.run_inputs import ProvedModel, RunInputs, with_membership
 from treewarden.audit.run_tree import prove_tree
+from treewarden.ppdm_models.outputs.published import PublishedOutput
 from treewarden.ppdm_models.tree.ensemble import Ensemble, Model
 from treewarden.ppdm_models.tree.side_channels import Leak
 from treewarden.ppdm_models.tree.tree import Task
@@ -37,6 +39,7 @@ def run(
     grades: bool = True,
     fails: Enough | None = None,
     register: Population | None = None,
+    beside: Sequence[PublishedOutput] = (),
 ) -> Audit:
     """Audit a model: what an adversary who knows the quasi-identifiers and this much can infer about its people.
 
@@ -47,9 +50,11 @@ def run(
     ``grades`` the learner is not run again on the other tables that reports show: see ``with_grades`` of one tree.
     Where ``fails`` says so of what whole records prove, these are reasoned over first, and nothing that needs the
     estimate is read. ``register`` are people any of whom may be in the table: who of them is, is worked out too.
+    ``beside`` are outputs of the same people that are published beside the model: what they say joins it.
 
     Raises:
         KnowledgeError: the adversary is said to know what cannot be known here.
+        OutputsError: the table contradicts an output.
         SolverError: the wanted solver is not there.
         TableError: no table with these quasi-identifiers can grow this tree.
     """
@@ -65,6 +70,7 @@ def run(
         fails=fails,
         grades=grades,
         register=register,
+        beside=beside_rows(beside, population, model.classes) if beside else None,
     )
     proved = with_membership(_prover_of(model)(inputs), inputs)
     warnings = (*population.warnings, *proved.warnings)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
+
+from treewarden.audit.consistent_tables.outcome import with_what_is_open
 from treewarden.audit.consistent_tables.result import ConsistentTables
 from treewarden.audit.engine.time_budget import budget_of
 from treewarden.audit.entropy.posterior import SolverReport
@@ -11,7 +15,13 @@ from treewarden.audit.evidence import NOT_RUN, Evidence
 from treewarden.audit.exposures import not_run, prior_of_all
 from treewarden.audit.facts.kinds import contradicted_facts
 from treewarden.audit.joint.ensemble_inference import JoinedTrees, join_trees
-from treewarden.audit.joint.known_facts import KnownRows, known_rows, prior_of_facts
+from treewarden.audit.joint.known_facts import (
+    KnownRows,
+    joined_rows,
+    known_rows,
+    prior_of_facts,
+    rows_beside,
+)
 from treewarden.audit.joint.profiles import (
     in_trees,
     posterior_of,
@@ -19,6 +29,7 @@ from treewarden.audit.joint.profiles import (
     worlds_of,
 )
 from treewarden.audit.knowledge.levels import RowOrder, SplitLevel
+from treewarden.audit.outputs.whole_row import WholeRow
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.run_inputs import (
     NOT_ESTIMATED,
@@ -27,6 +38,8 @@ from treewarden.audit.run_inputs import (
     RunInputs,
     not_a_setting,
 )
+
+AGREE = "what published numbers say beyond linear rows over people decides which other tables agree"
 
 
 def prove_ensemble(inputs: RunInputs) -> ProvedModel:
@@ -42,7 +55,9 @@ def _joined_evidence(inputs: RunInputs) -> tuple[Evidence, SolverReport]:
     """Return what all trees of an ensemble say together, and how the estimate was found."""
     forest, population, knowledge = inputs.forest, inputs.population, inputs.knowledge
     classes = forest.model.classes
-    background = known_rows(knowledge, classes, population)
+    facts, beside = known_rows(knowledge, classes, population), inputs.beside
+    published = () if beside is None else beside.rows
+    background = _with_rows(inputs, facts, published)
     joined = _joined(inputs, background)
     if isinstance(joined, Undetermined):
         unknown = Undetermined(f"{NOT_JOINED}: {joined.reason}")
@@ -50,9 +65,10 @@ def _joined_evidence(inputs: RunInputs) -> tuple[Evidence, SolverReport]:
     worlds: ConsistentTables | Undetermined = NOT_RUN
     if inputs.options.worlds:
         worlds = worlds_of(joined, population, in_trees(forest.trees, background), classes)
+        worlds = _agreeing(inputs, facts, worlds)
     prior = prior_of_all(population, knowledge, len(classes))
-    if knowledge.facts and background is not None:
-        prior = prior_of_facts(background, population, len(classes), budget_of(inputs.options))
+    if knowledge.facts and facts is not None:
+        prior = prior_of_facts(facts, population, len(classes), budget_of(inputs.options))
     evidence = Evidence(
         forest=forest,
         population=population,
@@ -64,6 +80,38 @@ def _joined_evidence(inputs: RunInputs) -> tuple[Evidence, SolverReport]:
         together=joined.inference,
     )
     return evidence, report_of(joined, population.records)
+
+
+def _with_rows(
+    inputs: RunInputs, facts: KnownRows | None, rows: Sequence[WholeRow]
+) -> KnownRows | None:
+    """Return what is known from elsewhere and what rows of published numbers say, together."""
+    beside = inputs.beside
+    if beside is None:
+        return facts
+    return joined_rows([facts, rows_beside(rows, inputs.population, beside.words)])
+
+
+def _agreeing(
+    inputs: RunInputs, facts: KnownRows | None, worlds: ConsistentTables
+) -> ConsistentTables:
+    """Return what was proved, with those tables alone that agree with all that published numbers say beyond rows."""
+    beside, population = inputs.beside, inputs.population
+    if beside is None or not (beside.stronger or beside.open_entries):
+        return worlds
+    assert not isinstance(population.truth, Undetermined)
+    true = np.rint(population.truth).astype(np.int64)
+    only_true = replace(worlds, reached_low=true, reached_high=true, left=(*worlds.left, AGREE))
+    if beside.open_entries:
+        return with_what_is_open(only_true)
+    background = _with_rows(inputs, facts, (*beside.rows, *beside.stronger))
+    joined = _joined(inputs, background)
+    if isinstance(joined, Undetermined):
+        return with_what_is_open(only_true)
+    trees, classes = inputs.forest.trees, inputs.forest.model.classes
+    found = worlds_of(joined, population, in_trees(trees, background), classes)
+    agreeing = replace(only_true, reached_low=found.reached_low, reached_high=found.reached_high)
+    return with_what_is_open(agreeing)
 
 
 def _joined(inputs: RunInputs, background: KnownRows | None) -> JoinedTrees | Undetermined:

@@ -15,6 +15,7 @@ from treewarden.audit.measures import (
     MeasureCall,
 )
 from treewarden.audit.options import AuditOptions
+from treewarden.audit.outputs.beside_rows import BesideRows
 from treewarden.audit.population.forest import Forest
 from treewarden.audit.population.population import Population
 from treewarden.audit.progress import Step
@@ -30,7 +31,10 @@ NOT_ESTIMATED = Undetermined("what whole records prove fails the policy already"
 
 @dataclass(frozen=True, slots=True)
 class RunInputs:
-    """What a model of any kind is audited with: see ``run``; ``register`` are people who may be in the table."""
+    """What a model of any kind is audited with: see ``run``; ``register`` are people who may be in the table.
+
+    ``beside`` are outputs that are published beside the model, as rows over the people.
+    """
 
     forest: Forest
     population: Population
@@ -43,6 +47,7 @@ class RunInputs:
     fails: Enough | None
     grades: bool
     register: Population | None = None
+    beside: BesideRows | None = None
 
     def unsolved(self, unknown: Undetermined) -> Evidence:
         """Return the evidence without an estimate, for this reason."""

@@ -71,7 +71,8 @@ def prove_tree(inputs: RunInputs) -> ProvedModel:
     if not tree.classes:
         evidence = inputs.unsolved(NO_NAMED_CLASSES)
         return ProvedModel(evidence, not_run(NO_NAMED_CLASSES), warnings=notes)
-    case = Case(tree, population, members(tree, population.leaf), knowledge)
+    here = members(tree, population.leaf)
+    case = Case(tree, population, here, knowledge, beside=inputs.beside)
     check_growth(case)
     proved_first: ConsistentTables | Undetermined | None = None
     with inputs.step("solving") as share:
@@ -96,7 +97,8 @@ def _asked_again(inputs: RunInputs, evidence: Evidence, system: System) -> Evide
     """Return the evidence with the estimate without one person, where a measure needs it."""
     known = measures()
     is_asked = any(known[call.measure].asks_again(dict(call.parameters)) for call in inputs.calls)
-    if not is_asked or isinstance(evidence.posterior, Undetermined):
+    # Without one person the outputs beside the tree would be others: of these nothing is told.
+    if not is_asked or isinstance(evidence.posterior, Undetermined) or inputs.beside is not None:
         return evidence
     from treewarden.audit.entropy.leave_one_out import without_one  # where a measure reads it
 

@@ -64,6 +64,10 @@ class KnowledgeError(TreewardenError):
     """What the adversary is said to know is not understood or contradicts the tree."""
 
 
+class OutputsError(TreewardenError):
+    """An output published beside the model is not understood, or the table contradicts it."""
+
+
 class SolverError(TreewardenError):
     """No solver could be started."""
 

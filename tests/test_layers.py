@@ -17,6 +17,8 @@ ppdm_models/tables/header.py
 ppdm_models/tables/readers
 ppdm_models/tables
 ppdm_models/tables/counting
+ppdm_models/outputs
+ppdm_models/outputs/readers
 ppdm_models/formats
 ppdm_models/formats/common
 ppdm_models/formats/sklearn
@@ -47,6 +49,8 @@ audit/options.py
 audit/workers
 audit/population
 audit/inverters
+audit/facts/whole_units.py
+audit/outputs
 audit/facts
 audit/constraints
 audit/system
@@ -171,6 +175,7 @@ PRODUCERS = (
 )
 PLUGIN_FOLDERS = (
     *(f"ppdm_models/formats/{room}" for room in PRODUCERS),
+    "ppdm_models/outputs/readers",
     "audit/constraints",
     "audit/inverters",
     "audit/measures",

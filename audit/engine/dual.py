@@ -20,6 +20,8 @@ from treewarden.audit.clock import Clock, OutOfTimeError
 from treewarden.audit.engine.counts import Counts, OpenNumbers
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray
 
+MOST_OFTEN = 1_000
+"""Rows in which people count more often than this are brought to the size of others, as sums of ages are."""
 SLAB = 256
 """Rows of the curvature that are made at a time: bounds the memory."""
 
@@ -171,10 +173,22 @@ class EntropyDual:
         return total
 
 
+def row_units(left: OpenNumbers) -> FloatArray:
+    """Return what each row that is left is divided by, (S,): 1 but for rows in which people count very often."""
+    units = np.ones(len(left.low))
+    owner = np.repeat(np.arange(len(units)), np.diff(left.matrix.indptr))
+    np.maximum.at(units, owner, left.matrix.data.astype(np.float64))
+    return np.where(units > MOST_OFTEN, units, 1.0)
+
+
 def dual_of(counts: Counts, left: OpenNumbers, least: FloatArray, most: FloatArray) -> EntropyDual:
-    """Return the bound as a function, of rows and what is left of them; ``least`` and ``most`` are all boxes (C, w)."""
-    middle = (left.low + left.high) / 2.0
-    half = (left.high - left.low) / 2.0
+    """Return the bound as a function, of rows and what is left of them; ``least`` and ``most`` are all boxes (C, w).
+
+    Its weights are of rows divided by their ``row_units``.
+    """
+    units = row_units(left)
+    middle = (left.low + left.high) / 2.0 / units
+    half = (left.high - left.low) / 2.0 / units
     owners = left.places // counts.width
     sizes = counts.sizes.astype(np.float64)
     is_open = least < most
@@ -199,8 +213,10 @@ def dual_of(counts: Counts, left: OpenNumbers, least: FloatArray, most: FloatArr
                 log_prior = np.log(counts.prior.reshape(-1)[left.places])
         which, starts, inverse = np.unique(owners, return_index=True, return_inverse=True)
         cells = ManyClasses(starts, rest[which], inverse.reshape(-1), log_prior)
-    across = sparse.csr_array(left.matrix.T.tocsr()).astype(np.float64)
-    return EntropyDual(left.matrix.astype(np.float64), across, middle, half, cells, known)
+    matrix = left.matrix.astype(np.float64)
+    matrix.data = matrix.data / np.repeat(units, np.diff(matrix.indptr))
+    across = sparse.csr_array(matrix.T.tocsr())
+    return EntropyDual(matrix, across, middle, half, cells, known)
 
 
 def scaled(matrix: sparse.csr_array, weights: FloatArray) -> sparse.csr_array:

@@ -12,7 +12,7 @@ from treewarden.audit.clock import Clock, OutOfTimeError
 from treewarden.audit.engine.bounds import Estimate
 from treewarden.audit.engine.certificates import keeping_still, tightened, whole
 from treewarden.audit.engine.counts import Counts, OpenNumbers, Propagated, opened, propagate
-from treewarden.audit.engine.dual import DualStep, EntropyDual, dual_of, steps
+from treewarden.audit.engine.dual import DualStep, EntropyDual, dual_of, row_units, steps
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import FloatArray
 
@@ -69,6 +69,7 @@ class _NewtonWalk:
     def __init__(self, counts: Counts, boxes: Propagated, theta: FloatArray) -> None:
         self.counts, self.boxes, self.start = counts, boxes, boxes
         self.left: OpenNumbers = opened(counts, boxes.low, boxes.high)
+        self.units = row_units(self.left)
         self.theta = theta
         self.open = len(self.left.places)
 
@@ -129,12 +130,12 @@ class _NewtonWalk:
         is_left = self.left.part >= 0
         weights = np.zeros(len(self.left.rows))
         np.add.at(weights, self.left.part[is_left], self.theta[is_left])
-        return weights
+        return weights * self.units
 
     def _spread(self, theta: FloatArray) -> FloatArray:
         """Return weights of the rows that are left as those of all rows, (R,)."""
         weights = np.zeros(len(self.counts.low))
-        weights[self.left.rows] = theta
+        weights[self.left.rows] = theta / self.units
         return weights
 
 

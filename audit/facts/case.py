@@ -9,6 +9,7 @@ from typing import TypeVar
 from weakref import WeakKeyDictionary
 
 from treewarden.audit.knowledge.knowledge import Knowledge
+from treewarden.audit.outputs.beside_rows import BesideRows
 from treewarden.audit.population.members import Members
 from treewarden.audit.population.population import Population
 from treewarden.ppdm_models.arrays import FloatArray
@@ -22,6 +23,7 @@ class Case:
     """What is audited: a tree, the people, where they stop in it, and what the adversary knows (resolved).
 
     ``incomplete`` is how many records of each profile lack a value, (P,), where the people's columns do not say it.
+    ``beside`` is what is published beside the tree.
     """
 
     tree: Tree
@@ -29,6 +31,7 @@ class Case:
     members: Members
     knowledge: Knowledge
     incomplete: FloatArray | None = None
+    beside: BesideRows | None = None
 
 
 def once(facts: Callable[[Case], Iterator[Fact]]) -> Callable[[Case], tuple[Fact, ...]]:

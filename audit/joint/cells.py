@@ -295,6 +295,7 @@ def _background_parts(background: KnownRows | None, cells: PeopleCells) -> list[
             trees=np.array([KNOWN_FACT]),
             nodes=np.array([fact]),
             place=np.where(background.inside[fact][cells.first], 0, -1),
+            times=None if background.times is None else background.times[fact][cells.first],
         )
         for fact in range(len(background.low))
     ]

@@ -6,7 +6,7 @@ several releases, it proves more than each does: it parts the people whom no lea
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -19,6 +19,7 @@ from treewarden.audit.entropy.posterior import Posterior
 from treewarden.audit.facts.kinds import fact_rows
 from treewarden.audit.facts.rows import TRUTH_TOLERANCE_SHARE, Linear, Origin
 from treewarden.audit.knowledge.knowledge import Knowledge
+from treewarden.audit.outputs.whole_row import WholeRow
 from treewarden.audit.population.population import Population
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, IndexArray, IntArray
@@ -31,7 +32,8 @@ NOT_OF_WHOLE_PEOPLE = "no whole number of people fits this fact; remove it"
 class KnownRows:
     """Facts: between ``low`` and ``high`` (F,) of those whom ``inside`` (F, U) names have the class ``output`` (F,).
 
-    ``words`` are the facts as messages name them.
+    ``words`` are the facts as messages name them. ``times`` (F, U) is how much each person counts in a fact, a whole
+    number of at least 0; None where everybody counts once.
     """
 
     inside: BoolArray
@@ -39,15 +41,17 @@ class KnownRows:
     low: IntArray
     high: IntArray
     words: tuple[str, ...]
+    times: IntArray | None = None
 
     def of_units(self, profile: IndexArray) -> KnownRows:
         """Return the facts of those whose profile, or -1 for none, is given, (U,)."""
         inside = self.inside[:, np.maximum(profile, 0)] & (profile >= 0)
-        return replace(self, inside=inside)
+        times = None if self.times is None else self.times[:, np.maximum(profile, 0)] * inside
+        return replace(self, inside=inside, times=times)
 
     def parts(self) -> IndexArray:
         """Return which of the people the facts tell apart, a number for each part, (U,)."""
-        packed = np.packbits(self.inside, axis=0)
+        packed = np.packbits(self.inside, axis=0) if self.times is None else self.times
         return np.unique(packed, axis=1, return_inverse=True)[1].reshape(-1).astype(np.intp)
 
 
@@ -98,12 +102,61 @@ def joined_rows(parts: Sequence[KnownRows | None]) -> KnownRows | None:
     background = [part for part in parts if part is not None]
     if not background:
         return None
+    is_weighed = any(part.times is not None for part in background)
     return KnownRows(
         inside=np.concatenate([part.inside for part in background]),
         output=np.concatenate([part.output for part in background]),
         low=np.concatenate([part.low for part in background]),
         high=np.concatenate([part.high for part in background]),
         words=tuple(words for part in background for words in part.words),
+        times=np.concatenate([_times(part) for part in background]) if is_weighed else None,
+    )
+
+
+def _times(part: KnownRows) -> IntArray:
+    return part.inside.astype(np.int64) if part.times is None else part.times
+
+
+def rows_beside(
+    rows: Sequence[WholeRow], population: Population, words: Callable[[int], str]
+) -> KnownRows | None:
+    """Return rows of published numbers as facts, with how many people have each class that they count.
+
+    Weights below 0 are raised by a common number, and the ends by as much times the people who have the class. So that
+    number of people is taken as known; ``words`` names an entry.
+    """
+    truth = population.truth
+    kept = [row for row in rows if row.weights.any()]
+    if not kept or isinstance(truth, Undetermined):
+        return None
+    counts = np.rint(population.counts).astype(np.int64)
+    totals = {klass: round(float(truth[:, klass].sum())) for klass in {row.klass for row in kept}}
+    times, low, high, output, said = [], list[int](), list[int](), list[int](), list[str]()
+    for klass, total in sorted(totals.items()):
+        times.append(np.ones(len(counts), dtype=np.int64))
+        low.append(total)
+        high.append(total)
+        output.append(klass)
+        said.append("how many people have each class")
+    for row in kept:
+        raised = max(-int(row.weights.min()), 0)
+        weights, total = row.weights + raised, totals[row.klass]
+        most = int(weights @ counts)
+        least_end = 0 if row.low is None else row.low + raised * total
+        most_end = most if row.high is None else row.high + raised * total
+        times.append(weights)
+        low.append(max(least_end, 0))
+        high.append(min(most_end, most))
+        output.append(row.klass)
+        said.append(words(row.entry))
+    matrix = np.stack(times)
+    return KnownRows(
+        inside=matrix > 0,
+        output=np.array(output, dtype=np.intp),
+        low=np.array(low, dtype=np.int64),
+        high=np.array(high, dtype=np.int64),
+        words=tuple(said),
+        times=matrix,
     )
 
 

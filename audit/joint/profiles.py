@@ -223,6 +223,12 @@ class _CertaintyReasons:
     where: Where
     classes: Sequence[str]
 
+    @property
+    def is_weighed(self) -> bool:
+        """Whether facts from elsewhere count people by more than one each."""
+        background = self.joined.units.background
+        return background is not None and background.times is not None
+
     def __call__(self, cells: IndexArray) -> str:
         """Return why a profile's cells are certain, as people say it: the leaf that settled them, or all leaves."""
         bounds, rows = self.joined.bounds, self.joined.problem
@@ -230,6 +236,8 @@ class _CertaintyReasons:
         row = int(bounds.row[cells[0]])
         if len(cells) > 1 or row < 0 or not by <= {How.LEAF, How.PROPAGATION}:
             return BY_SOLVER if How.SOLVER in by else BY_ALL
+        if rows.trees[row] == KNOWN_FACT and self.is_weighed:
+            return f"{self.where(KNOWN_FACT, int(rows.nodes[row]))} leaves no other value"
         people = int(self.people[row])
         where = self.where(int(rows.trees[row]), int(rows.nodes[row]))
         value = self.classes[int(rows.output[row])]

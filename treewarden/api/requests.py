@@ -15,6 +15,7 @@ from treewarden.audit.knowledge.knowledge import Knowledge, knowledge_of
 from treewarden.audit.options import KNOWLEDGE, OPTION_SPECS, AuditOptions, find_conflict
 from treewarden.jobs.audit_inputs import Earlier, Request
 from treewarden.jobs.inputs import ModelBytes, ModelInput, TableInput, read, table_input, table_name
+from treewarden.jobs.outputs_beside import OutputBytes, OutputInput
 from treewarden.policies.pack import Pack, pack_of
 from treewarden.policies.verdict import SEVERITIES, Severity
 from treewarden.ppdm_models.errors import TableError
@@ -41,6 +42,7 @@ class Options(TypedDict, total=False):
     adversary: AnyPath | Iterable[AnyPath] | None
     dictionary: AnyPath | None
     population: object
+    beside: AnyPath | Iterable[object] | None
     secret: str | None
     bins: Iterable[float] | None
     target_known: bool
@@ -85,6 +87,7 @@ def request_of(
     files = more.pop("adversary", None)
     dictionary = _dictionary(more.pop("dictionary", None))
     register = more.pop("population", None)
+    beside = _outputs(more.pop("beside", None))
     more |= _lists(more)
     options = _options({"sensitive": target, "qi": _names(qi), **more})
     said = [name for name in KNOWLEDGE if name in more]
@@ -109,6 +112,7 @@ def request_of(
         adversaries=_paths(files),
         dictionary=dictionary,
         population=None if register is None else _register(register, model),
+        beside=beside,
     )
 
 
@@ -214,6 +218,29 @@ def _register(data: object, model: object) -> TableInput:
     """Return the register of candidates, by the name of its argument where it is in memory."""
     table = _table(data, None, model)[0]
     return replace(table, source="population") if isinstance(table, Table) else table
+
+
+def _outputs(given: object) -> tuple[OutputInput, ...]:
+    """Return outputs beside the model: paths, or data frames that are published as CSV files.
+
+    Raises:
+        ArgumentError: one is neither.
+    """
+    if given is None:
+        return ()
+    several = given if isinstance(given, list | tuple) else [given]
+    found: list[OutputInput] = []
+    for number, each in enumerate(several, start=1):
+        if isinstance(each, str | os.PathLike):
+            found.append(Path(each))
+        elif hasattr(each, "to_csv"):
+            found.append(
+                OutputBytes(each.to_csv(index=False).encode("utf-8"), f"beside[{number - 1}]")
+            )
+        else:
+            problem = f"give paths of CSV files, or data frames, not {type(each).__name__}"
+            raise ArgumentError("beside", problem)
+    return tuple(found)
 
 
 def _options(given: Mapping[str, Any]) -> AuditOptions:

@@ -108,6 +108,14 @@ _BESIDE: tuple[Option, ...] = (
         "the file proves who was in it.",
     ),
     click.option(
+        "--with",
+        "beside",
+        type=FILE,
+        multiple=True,
+        help="A CSV file that is published beside the model: a table of characteristics, a cross table, a logistic "
+        "regression. What all of it tells together is judged. May be repeated.",
+    ),
+    click.option(
         "--policy",
         metavar="NAME|FILE",
         default="standard",
@@ -186,6 +194,7 @@ def request_of(context: click.Context) -> Request:
         adversaries=tuple(given["adversaries"]),
         dictionary=given["dictionary"],
         population=given["population"],
+        beside=tuple(given["beside"]),
     )
 
 

@@ -177,6 +177,9 @@ class AttestOptions:
         if request.population is not None:
             problem = "an attestation cannot state a register yet; leave it out, and audit membership apart"
             raise click.UsageError(f"--population: {problem}")
+        if request.beside:
+            problem = "an attestation cannot state outputs beside the model yet; leave them out, and audit them apart"
+            raise click.UsageError(f"--with: {problem}")
         if request.options.columns is not None:
             problem = "an attestation cannot state it; save the model with the names of the table's columns"
             raise click.UsageError(f"--columns: {problem}")

@@ -47,6 +47,7 @@ from treewarden.jobs.inputs import (
     release_names,
     table_name,
 )
+from treewarden.jobs.outputs_beside import OtherQuestions, OutputInput, read_outputs
 from treewarden.jobs.population import nobody, people_of, with_contributors, with_options
 from treewarden.jobs.training_consistency import check_training
 from treewarden.policies.clause import Under
@@ -62,11 +63,13 @@ from treewarden.policies.pack import Pack, calls, load_pack
 from treewarden.policies.verdict import Severity
 from treewarden.ppdm_models.errors import (
     KnowledgeError,
+    OutputsError,
     TableError,
     TreeFormatError,
     TreewardenError,
 )
 from treewarden.ppdm_models.files.load import OpenedFile
+from treewarden.ppdm_models.outputs.published import PublishedOutput
 from treewarden.ppdm_models.tables.counting.addresses import parted
 from treewarden.ppdm_models.tables.table import Table
 from treewarden.ppdm_models.tree.ensemble import Ensemble, Model, outputs_of
@@ -99,7 +102,8 @@ class Request:
     are one person where the column ``key`` holds the same; without one that is not known, and nothing passes.
     ``key_setting`` is what messages call the naming of that column. ``dictionary`` is a CSV file that says what columns
     and values are called for people; nothing is judged by it. ``population`` is a register of candidates: people any of
-    whom may be in the table, and its own among them; checks of membership need it.
+    whom may be in the table, and its own among them; checks of membership need it. ``beside`` are outputs of the same
+    people that are published beside the model.
     """
 
     model: ModelInput
@@ -118,6 +122,7 @@ class Request:
     adversaries: tuple[Path, ...] = ()
     dictionary: Path | None = None
     population: TableInput | None = None
+    beside: tuple[OutputInput, ...] = ()
 
     @property
     def files(self) -> tuple[Path, ...]:
@@ -125,7 +130,7 @@ class Request:
         policy = (Path(self.policy),) if isinstance(self.policy, str) else ()
         given = (self.model, self.data, self.knowledge, *policy, self.waivers, self.baseline)
         given += (self.dictionary, self.population)
-        given += self.adversaries
+        given += (*self.adversaries, *self.beside)
         given += tuple(each for earlier in self.earlier for each in (earlier.model, earlier.data))
         return tuple(parted(each)[0] for each in given if isinstance(each, Path))
 
@@ -137,6 +142,7 @@ class AuditInputs:
     ``earlier`` are the releases before this one, and ``shared`` is who is in which of all of them, if that is known.
     ``asked`` are the adversaries who know only some columns, and what they are after. ``table`` is what reports tell of
     a table that was counted. ``meanings`` are what columns are called for people. ``register`` are the candidates.
+    ``beside`` is what is published beside the model.
     """
 
     file: OpenedFile
@@ -150,6 +156,7 @@ class AuditInputs:
     table: File | None = None
     meanings: KnownMeanings = NONE_KNOWN
     register: Population | None = None
+    beside: tuple[PublishedOutput, ...] = ()
 
     @property
     def secret(self) -> str:
@@ -274,6 +281,7 @@ class AuditInputs:
             audit = of_model_alone(file.model, people, knowledge, self.secret, asked, file.leaks)
         elif self.shared is None:
             run_one = partial(run, file.model, people, knowledge, *more, register=self.register)
+            run_one = partial(run_one, beside=self.beside)
             audit = run_one(grades=grades, fails=fails)
         else:
             from treewarden.audit.releases import ReleaseCase, run_releases  # heavy: for several
@@ -405,13 +413,12 @@ def read_subject(request: Request, step: Step = silent) -> AuditInputs:
             wanted = columns_needed(source.names, tree, options, knowledge)
             table, (population, adversary_request) = counted(source, wanted, people)
     check_facts(knowledge, tree.classes, population, _said_in(request))
-    told = File(name=table.source, sha256=table.digest) if table.digest else None
     earlier, shared = _releases(request, names, tree, table, population, step)
     if earlier:
         check_training(
             knowledge, _said_in(request), [*(release_case.model for release_case in earlier), tree]
         )
-    register = _register(request, tree, population, step)
+    more = OtherQuestions(bool(earlier), adversary_request)
     return AuditInputs(
         file=file,
         population=population,
@@ -421,9 +428,10 @@ def read_subject(request: Request, step: Step = silent) -> AuditInputs:
         earlier=earlier,
         shared=shared,
         asked=adversary_request,
-        table=told,
+        table=File(name=table.source, sha256=table.digest) if table.digest else None,
         meanings=known_meanings(dictionary, table, tree, population, adversary_request),
-        register=register,
+        register=_register(request, tree, population, step),
+        beside=read_outputs(request.beside, tree, population, more),
     )
 
 
@@ -456,6 +464,11 @@ def _check_without_table(request: Request, knowledge: Knowledge) -> None:
     if request.population is not None:
         problem = "population: a register is held against the training table; give it with --data, or leave it out"
         raise KnowledgeError(_said_in(request), problem)
+    if request.beside:
+        problem = (
+            "it is held against the training table; give that with --data, or leave the output out"
+        )
+        raise OutputsError(request.beside[0].name, problem)
     if knowledge.facts:
         problem = (
             "fact: facts are about people of the table; add --data TABLE, or leave out the facts"

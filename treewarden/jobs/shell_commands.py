@@ -81,7 +81,7 @@ def typed_path(path: Path) -> str:
 
 def _is_typed(request: Request) -> bool:
     """Return whether all files of a request are on disk, so that a command can name them."""
-    files = (request.model, request.data, request.knowledge, request.population)
+    files = (request.model, request.data, request.knowledge, request.population, *request.beside)
     are_files = all(file is None or isinstance(file, Path | TableAddress) for file in files)
     return are_files and isinstance(request.policy, str) and isinstance(request.model, Path)
 
@@ -95,6 +95,8 @@ def _files(request: Request) -> Iterator[str]:
         yield from ("--dictionary", str(request.dictionary))
     if request.population is not None:
         yield from ("--population", str(request.population))
+    for output in request.beside:
+        yield from ("--with", str(output))
     yield from ("--policy", str(request.policy))
     if request.fail_on is not None and request.fail_on != "error":
         yield from ("--fail-on", request.fail_on)

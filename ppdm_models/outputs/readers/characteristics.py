@@ -1,0 +1,282 @@
+"""Tables of characteristics ("Table 1"): counts, shares, means and medians of each column, by class.
+
+Read as tableone (R, Python), gtsummary and tableby write it to CSV: labels such as ``age, mean (SD)``, ``age (mean
+(SD))``, ``chol, median [Q1,Q3]``, ``sex = F (%)``, or ``sex, n (%)`` with a row or a second column for each value.
+Shares are of the class's people who have a value. What is not of the people by class, such as a p-value, is refused,
+as it says something of them that would not be judged.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from treewarden.ppdm_models.errors import OutputsError
+from treewarden.ppdm_models.outputs.printed import (
+    PrintedNumber,
+    is_withheld,
+    read_count,
+    read_measured,
+)
+from treewarden.ppdm_models.outputs.published import (
+    DescriptiveEntry,
+    Entry,
+    Statistic,
+    TableColumns,
+    ValueCondition,
+)
+from treewarden.ppdm_models.outputs.readers import OutputReader
+from treewarden.ppdm_models.outputs.readers._groups import (
+    HeadedGroup,
+    bare,
+    column_of,
+    group_of,
+)
+from treewarden.ppdm_models.outputs.sheet import CellSheet
+
+LABEL_HEADERS = frozenset(
+    {"", "characteristic", "variable", "characteristics", "label", "covariate"}
+)
+LEVEL_HEADERS = frozenset({"", "level", "levels", "value"})
+IGNORED_HEADERS = frozenset({"missing"})
+"""Columns about all people, whatever their class: they say nothing of who has which."""
+COUNT_LABELS = frozenset({"n", "number", "number of people", "patients", "participants"})
+UNKNOWN_LABELS = frozenset({"unknown", "missing", "n missing", "(missing)"})
+OF_VALUES = frozenset({"header", "value", "missing"})
+MOST_LABEL = 200
+
+_MEAN = r"mean\s*(?:\(\s*(?:sd|s\.d\.)\s*\)|±\s*sd)|mean"
+_MEDIAN = r"median\s*(?:[\[(][^\])]*[\])])?"
+_KINDS = {
+    "mean": re.compile(rf"(?P<name>.+?)[\s,(]+(?:{_MEAN})\s*\)?", re.IGNORECASE),
+    "median": re.compile(rf"(?P<name>.+?)[\s,(]+(?:{_MEDIAN})\s*\)?", re.IGNORECASE),
+}
+_SHARE = re.compile(r"(?P<name>.+?)(?:\s*,?\s*(?:n\s*)?\(\s*%\s*\)|\s*,\s*%)", re.IGNORECASE)
+_PAIR = re.compile(
+    r"(?P<first>[^\s(\[±]+)\s*(?:[(\[]\s*(?P<rest>[^)\]]*)[)\]]|±\s*(?P<after>\S+))?"
+)
+_TWO = re.compile(r"(?P<low>[-−]?[\d.]+)\s*(?:,|;|–|—|to|-)\s*(?P<high>[-−]?[\d.]+)")
+
+
+@dataclass(frozen=True, slots=True)
+class _RowMeaning:
+    """What the numbers of a row are: of a column, or of those who have one value of it."""
+
+    kind: str
+    column: str = ""
+    value: str | None = None
+
+
+class Characteristics(OutputReader):
+    """Reads by class; columns of all people are read too, and held against the table."""
+
+    def recognises(self, sheet: CellSheet, columns: TableColumns) -> bool:
+        if bare(sheet.header[0]).casefold() not in LABEL_HEADERS:
+            return False
+        groups = [group_of(name, columns) for name in sheet.header[1:] if name.strip()]
+        return any(found is not None and found.group is not None for found in groups)
+
+    def entries(self, sheet: CellSheet, columns: TableColumns) -> tuple[Entry, ...]:
+        return tuple(_entries(sheet, columns))
+
+
+def _entries(sheet: CellSheet, columns: TableColumns) -> Iterator[Entry]:
+    groups, level = _groups(sheet, columns)
+    for number, headed in groups.items():
+        if headed.size is not None:
+            words = f"count of {_group_words(headed, columns)}: {headed.size.text}"
+            numbers = {Statistic.COUNT: headed.size}
+            yield DescriptiveEntry(sheet.where(0, number), words, headed.group, numbers)
+    current = _RowMeaning("none")
+    for row, cells in enumerate(sheet.rows[1:], start=1):
+        label = bare(cells[0])
+        value = "" if level is None else bare(cells[level])
+        is_empty = all(is_withheld(cells[number]) for number in groups)
+        meaning = _meaning(label, value, current, columns)
+        if meaning is None:
+            if is_empty and column_of(label, columns):
+                meaning = _RowMeaning("header", str(column_of(label, columns)))
+            elif is_empty:
+                continue
+            else:
+                raise OutputsError(sheet.where(row), _not_understood(label, value))
+        # The values of one column stand below each other; what is of no value of a column ends them.
+        current = (
+            replace(meaning, kind="values") if meaning.kind in OF_VALUES else _RowMeaning("none")
+        )
+        for number, headed in groups.items():
+            if meaning.kind == "header" or is_withheld(cells[number]):
+                continue
+            entry = _entry(sheet, row, number, meaning, headed, columns)
+            if entry is not None:
+                yield entry
+
+
+def _groups(sheet: CellSheet, columns: TableColumns) -> tuple[dict[int, HeadedGroup], int | None]:
+    """Return whom each column of numbers is about, and the column that holds the values of categories, if any.
+
+    Raises:
+        OutputsError: a column is neither, and not empty.
+    """
+    groups: dict[int, HeadedGroup] = {}
+    level: int | None = None
+    for number, name in enumerate(sheet.header[1:], start=1):
+        headed = group_of(name, columns) if name.strip() else None
+        is_empty = all(not cells[number].strip() for cells in sheet.rows[1:])
+        if headed is not None:
+            groups[number] = headed
+        elif level is None and number == 1 and bare(name).casefold() in LEVEL_HEADERS:
+            level = number
+        elif not is_empty and bare(name).casefold() not in IGNORED_HEADERS:
+            problem = (
+                f"column {bare(name)!r} is not understood; it names no class of the model "
+                f"({', '.join(columns.classes)}); leave it out, and what it says is not judged"
+            )
+            raise OutputsError(sheet.where(0), problem)
+    return groups, level
+
+
+def _meaning(
+    label: str, value: str, current: _RowMeaning, columns: TableColumns
+) -> _RowMeaning | None:
+    """Return what the numbers of a row are; None where that cannot be said."""
+    if len(label) > MOST_LABEL:
+        return None
+    if label.casefold() in COUNT_LABELS and not value:
+        return _RowMeaning("count")
+    for kind, pattern in _KINDS.items():
+        found = pattern.fullmatch(label)
+        column = column_of(found["name"].strip(" ,("), columns) if found else None
+        if column is not None and columns.categories[column] is None:
+            return _RowMeaning(kind, column)
+    shared = _SHARE.fullmatch(label)
+    name = shared["name"].strip(" ,") if shared else label
+    column, mark, level = name.partition("=")
+    known = column_of(column, columns)
+    if mark and known is not None:
+        return _of_value(known, level.strip(), columns)
+    known = column_of(name, columns)
+    if known is not None and value:
+        return _of_value(known, value, columns)
+    if known is not None and shared:
+        return _RowMeaning("header", known)
+    if current.kind == "values" and known is None:
+        return _of_value(current.column, value or label, columns)
+    return None
+
+
+def _of_value(column: str, value: str, columns: TableColumns) -> _RowMeaning | None:
+    """Return that a row is about those who have one value, or none, of a column."""
+    if value.casefold() in UNKNOWN_LABELS:
+        return _RowMeaning("missing", column)
+    known = columns.categories[column]
+    if known is not None and value in known:
+        return _RowMeaning("value", column, value)
+    if known is None and read_measured(value) is not None:
+        return _RowMeaning("value", column, value)
+    return None
+
+
+def _entry(
+    sheet: CellSheet,
+    row: int,
+    number: int,
+    meaning: _RowMeaning,
+    headed: HeadedGroup,
+    columns: TableColumns,
+) -> DescriptiveEntry | None:
+    """Return what one cell says.
+
+    Raises:
+        OutputsError: it is not understood.
+    """
+    text = sheet.rows[row][number].strip()
+    numbers = _numbers(meaning.kind, text)
+    if numbers is None:
+        problem = f"{text!r} is not understood as {_NAMES[meaning.kind]}; correct it, or leave the row out"
+        raise OutputsError(sheet.where(row, number), problem)
+    who = _group_words(headed, columns)
+    of = f"{meaning.column} = {meaning.value}" if meaning.value is not None else meaning.column
+    words = f"{_NAMES[meaning.kind]} of {', '.join(part for part in (of, who) if part)}: {text}"
+    conditions: tuple[ValueCondition, ...] = ()
+    if meaning.kind == "value":
+        conditions = (ValueCondition(meaning.column, meaning.value),)
+    entry = DescriptiveEntry(sheet.where(row, number), words, headed.group, numbers, conditions)
+    return replace(entry, column=meaning.column) if meaning.kind != "value" else entry
+
+
+_NAMES = {
+    "count": "count",
+    "mean": "mean (SD)",
+    "median": "median [quartiles]",
+    "value": "count (%)",
+    "missing": "missing values",
+}
+
+
+def _numbers(kind: str, text: str) -> dict[Statistic, PrintedNumber] | None:
+    """Return the numbers of a cell; None where it is not understood."""
+    found = _PAIR.fullmatch(text)
+    if found is None:
+        return None
+    rest = found["rest"] if found["rest"] is not None else found["after"]
+    if kind in ("count", "missing"):
+        count = read_count(found["first"])
+        statistic = Statistic.COUNT if kind == "count" else Statistic.MISSING
+        return None if count is None or (rest and kind == "count") else {statistic: count}
+    if kind == "value":
+        return _count_and_share(found["first"], rest)
+    first = read_measured(found["first"])
+    if first is None:
+        return None
+    if kind == "mean":
+        if not rest:
+            return {Statistic.MEAN: first}
+        spread = read_measured(rest)
+        return None if spread is None else {Statistic.MEAN: first, Statistic.SD: spread}
+    if not rest:
+        return {Statistic.MEDIAN: first}
+    two = _TWO.fullmatch(rest.strip())
+    low, high = (read_measured(two[name]) for name in ("low", "high")) if two else (None, None)
+    if low is None or high is None:
+        return None
+    return {
+        Statistic.MEDIAN: first,
+        Statistic.LOWER_QUARTILE: low,
+        Statistic.UPPER_QUARTILE: high,
+    }
+
+
+def _count_and_share(first: str, second: str | None) -> dict[Statistic, PrintedNumber] | None:
+    """Return a count, with or without its share; a share alone ends in a percent sign."""
+    if first.endswith("%") and not second:
+        share = read_measured(first)
+        return None if share is None else {Statistic.SHARE: share}
+    count = read_count(first)
+    if count is None:
+        return None
+    if not second or is_withheld(second):
+        return {Statistic.COUNT: count}
+    share = read_measured(second)
+    if share is None:
+        return None
+    share = share if second.strip().endswith("%") else share.times(Fraction(1, 100))
+    return {Statistic.COUNT: count, Statistic.SHARE: share}
+
+
+def _group_words(headed: HeadedGroup, columns: TableColumns) -> str:
+    return "all people" if headed.group is None else f"{columns.target} = {headed.group}"
+
+
+def _not_understood(label: str, value: str) -> str:
+    said = f"{label!r}" if not value else f"{label!r}, {value!r}"
+    return (
+        f"{said} is not understood; write the column's name and the statistic, as in 'age, mean (SD)', 'age, median "
+        "[Q1,Q3]' or 'sex = F, n (%)', with values as the table has them; name further columns with --qi, or leave the "
+        "row out"
+    )
+
+
+READER = Characteristics()

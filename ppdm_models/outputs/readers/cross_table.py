@@ -1,0 +1,175 @@
+"""Cross tables: how many people of each class have each value, with margins and withheld cells.
+
+Two layouts. Long: a column for each condition, one for the class, and ``count`` or ``share`` (of the class among those
+who meet the conditions). Wide: the values of one column down, the classes across, counts in the cells. Where a
+condition or the class is empty or ``Total``, the number is of all. ``<10`` and ``5-9`` are ranges; ``*`` and the like
+say nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+
+from treewarden.ppdm_models.errors import OutputsError
+from treewarden.ppdm_models.outputs.printed import (
+    PrintedNumber,
+    is_withheld,
+    read_count,
+    read_measured,
+)
+from treewarden.ppdm_models.outputs.published import (
+    DescriptiveEntry,
+    Entry,
+    Statistic,
+    TableColumns,
+    ValueCondition,
+)
+from treewarden.ppdm_models.outputs.readers import OutputReader
+from treewarden.ppdm_models.outputs.readers._groups import (
+    bare,
+    class_of,
+    column_of,
+    group_of,
+    is_all,
+)
+from treewarden.ppdm_models.outputs.sheet import CellSheet
+
+COUNTS = frozenset({"count", "counts", "n", "freq", "frequency"})
+SHARES = frozenset({"share", "proportion", "prop"})
+PERCENT = frozenset({"percent", "%", "pct"})
+
+
+class CrossTable(OutputReader):
+    """Reads both layouts; a column that is not understood is an error."""
+
+    def recognises(self, sheet: CellSheet, columns: TableColumns) -> bool:
+        return _is_long(sheet, columns) or _is_wide(sheet, columns)
+
+    def entries(self, sheet: CellSheet, columns: TableColumns) -> tuple[Entry, ...]:
+        layout = _long if _is_long(sheet, columns) else _wide
+        return tuple(layout(sheet, columns))
+
+
+def _is_long(sheet: CellSheet, columns: TableColumns) -> bool:
+    names = {bare(name).casefold() for name in sheet.header}
+    return columns.target.casefold() in names and bool(names & (COUNTS | SHARES | PERCENT))
+
+
+def _is_wide(sheet: CellSheet, columns: TableColumns) -> bool:
+    groups = [group_of(name, columns) for name in sheet.header[1:]]
+    return (
+        column_of(sheet.header[0], columns) is not None
+        and all(groups)
+        and any(found is not None and found.group is not None for found in groups)
+    )
+
+
+def _long(sheet: CellSheet, columns: TableColumns) -> Iterator[Entry]:
+    names = [bare(name) for name in sheet.header]
+    target = next(n for n, name in enumerate(names) if name.casefold() == columns.target.casefold())
+    values: dict[int, str] = {}
+    conditions: dict[int, str] = {}
+    for number, name in enumerate(names):
+        column = column_of(name, columns)
+        if number == target:
+            continue
+        if column is not None:
+            conditions[number] = column
+        elif name.casefold() in COUNTS | SHARES | PERCENT:
+            values[number] = name.casefold()
+        else:
+            raise OutputsError(
+                sheet.where(0),
+                f"{name!r} is no column of the table, no count and no share; leave it out",
+            )
+    for row, cells in enumerate(sheet.rows[1:], start=1):
+        group = None
+        if not is_all(cells[target]):
+            group = class_of(cells[target], columns)
+            if group is None:
+                raise OutputsError(sheet.where(row), _no_class(cells[target], columns))
+        conditions_met = tuple(
+            _condition(sheet, row, column, cells[number], columns)
+            for number, column in conditions.items()
+            if not is_all(cells[number])
+        )
+        for number, kind in values.items():
+            text = cells[number].strip()
+            if is_withheld(text):
+                continue
+            statistic, printed = _printed(kind, text)
+            if printed is None:
+                raise OutputsError(sheet.where(row, number), f"{text!r} is no {kind}; correct it")
+            words = f"{statistic} of {_people_words(group, conditions_met, columns)}: {text}"
+            yield DescriptiveEntry(
+                sheet.where(row), words, group, {statistic: printed}, conditions_met
+            )
+
+
+def _printed(kind: str, text: str) -> tuple[Statistic, PrintedNumber | None]:
+    if kind in COUNTS:
+        return Statistic.COUNT, read_count(text)
+    printed = read_measured(text)
+    if printed is not None and kind in PERCENT and not text.endswith("%"):
+        printed = printed.times(Fraction(1, 100))
+    return Statistic.CLASS_SHARE, printed
+
+
+def _wide(sheet: CellSheet, columns: TableColumns) -> Iterator[Entry]:
+    column = column_of(sheet.header[0], columns)
+    assert column is not None
+    groups = [group_of(name, columns) for name in sheet.header]
+    for row, cells in enumerate(sheet.rows[1:], start=1):
+        conditions_met = (
+            () if is_all(cells[0]) else (_condition(sheet, row, column, cells[0], columns),)
+        )
+        for number in range(1, len(cells)):
+            headed, text = groups[number], cells[number].strip()
+            if headed is None or is_withheld(text):
+                continue
+            printed = read_count(text)
+            if printed is None:
+                raise OutputsError(sheet.where(row, number), f"{text!r} is no count; correct it")
+            words = f"count of {_people_words(headed.group, conditions_met, columns)}: {text}"
+            yield DescriptiveEntry(
+                sheet.where(row, number),
+                words,
+                headed.group,
+                {Statistic.COUNT: printed},
+                conditions_met,
+            )
+
+
+def _condition(
+    sheet: CellSheet, row: int, column: str, text: str, columns: TableColumns
+) -> ValueCondition:
+    """Return that a column has the value of a cell.
+
+    Raises:
+        OutputsError: nobody has it.
+    """
+    known, value = columns.categories[column], bare(text)
+    if known is not None and value not in known:
+        problem = f"{column!r} is never {value!r}; correct the value, as the table writes it"
+        raise OutputsError(sheet.where(row), problem)
+    if known is None and read_measured(value) is None:
+        problem = f"{column!r} holds numbers, and {value!r} is none; bins of numbers are not read"
+        raise OutputsError(sheet.where(row), problem)
+    return ValueCondition(column, value)
+
+
+def _people_words(
+    group: str | None, conditions_met: tuple[ValueCondition, ...], columns: TableColumns
+) -> str:
+    said = [f"{each.column} = {each.value}" for each in conditions_met]
+    if group is not None:
+        said.append(f"{columns.target} = {group}")
+    return ", ".join(said) or "all people"
+
+
+def _no_class(text: str, columns: TableColumns) -> str:
+    return f"{text!r} is no class of the model; it has {', '.join(columns.classes)}"
+
+
+READER = CrossTable()

@@ -1,0 +1,157 @@
+"""Published outputs are read in full or refused, and a printed number is an interval."""
+
+from fractions import Fraction
+
+import pytest
+
+from tests.kit.rows import rows
+from treewarden.ppdm_models.errors import OutputsError
+from treewarden.ppdm_models.outputs.printed import read_count, read_measured
+from treewarden.ppdm_models.outputs.published import Statistic, TableColumns, Term, ValueCondition
+from treewarden.ppdm_models.outputs.readers import read_output
+from treewarden.ppdm_models.outputs.sheet import MOST_BYTES, MOST_CELLS
+
+COLUMNS = TableColumns("ill", ("no", "yes"), {"age": None, "sex": ("F", "M")})
+
+
+def read(text, name="table.csv"):
+    return read_output(text.encode(), name, COLUMNS).entries
+
+
+@rows(
+    "text, low, high",
+    [
+        ("43.3", "43.25", "43.35"),
+        ("43", "42.5", "43.5"),
+        ("-1.20", "-1.205", "-1.195"),
+        ("12.5%", "0.1245", "0.1255"),
+        ("1,234.5", "1234.45", "1234.55"),
+        ("1.2e-3", "0.00115", "0.00125"),
+    ],
+)
+def test_a_printed_number_is_everything_that_rounds_to_it(text, low, high):
+    number = read_measured(text)
+    assert (number.low, number.high) == (Fraction(low), Fraction(high))
+
+
+@rows(
+    "text, low, high",
+    [
+        ("25", 25, 25),
+        ("<5", 0, 4),
+        ("≤ 5", 0, 5),
+        ("5-9", 5, 9),
+        (">100", 101, None),
+        ("1,024", 1024, 1024),
+    ],
+)
+def test_a_count_is_exact_or_a_range(text, low, high):
+    number = read_count(text)
+    assert (number.low, number.high) == (low, high)
+
+
+@rows("text", ["43,3", "x5", "1.2.3", "", "--1", "1" * 50, "nan"])
+def test_what_is_no_number_is_not_read_as_one(text):
+    assert read_measured(text) is None
+
+
+@rows("text", ["2.5", "-1", "<0", "9-5", "some"])
+def test_what_is_no_count_is_not_read_as_one(text):
+    assert read_count(text) is None
+
+
+TABLEONE = """,level,no,yes
+n,,164,139
+age (mean (SD)),,52.6 (9.5),56.6 (7.9)
+sex (%),F,72 (43.9),25 (18.0)
+,M,92 (56.1),114 (82.0)
+"""
+GTSUMMARY = """Characteristic,"**no**, N = 164","**yes**, N = 139"
+"age, Median (Q1, Q3)","52 (45, 59)","58 (52, 62)"
+"sex, n (%)",,
+F,72 (44%),25 (18%)
+M,92 (56%),114 (82%)
+Unknown,0,0
+"""
+
+
+def test_a_table_of_tableone_is_read_by_class():
+    entries = read(TABLEONE)
+    assert [entry.group for entry in entries] == ["no", "yes"] * 4
+    assert entries[3].numbers[Statistic.SD].text == "7.9"
+    assert entries[4].conditions == (ValueCondition("sex", "F"),)
+    assert entries[5].numbers[Statistic.SHARE].middle == Fraction("0.18")
+
+
+def test_a_table_of_gtsummary_is_read_by_class():
+    entries = read(GTSUMMARY)
+    assert entries[0].numbers[Statistic.COUNT].low == 164
+    quartiles = entries[2].numbers
+    assert [
+        quartiles[each].text for each in (Statistic.LOWER_QUARTILE, Statistic.UPPER_QUARTILE)
+    ] == ["45", "59"]
+    assert entries[-1].numbers == {Statistic.MISSING: read_count("0")}
+
+
+def test_a_table_from_python_has_a_column_of_missing_values_and_of_all():
+    entries = read(
+        ',,Missing,Overall,no,yes\nn,,,303,164,139\n"age, mean (SD)",,0,54.4 (9.0),52.6 (9.5),56.6 (7.9)\n'
+    )
+    assert [entry.group for entry in entries] == [None, "no", "yes"] * 2
+
+
+def test_a_cross_table_is_read_long_or_wide_with_what_is_withheld():
+    long = read("sex,ill,count\nF,yes,25\nM,yes,*\nTotal,yes,<200\n")
+    wide = read("sex,no,yes,Total\nF,72,25,97\nTotal,164,*,303\n")
+    assert [entry.numbers[Statistic.COUNT].high for entry in long] == [25, 199]
+    assert [(entry.group, len(entry.conditions)) for entry in wide] == [
+        ("no", 1), ("yes", 1), (None, 1), ("no", 0), (None, 0)
+    ]  # fmt: skip
+
+
+def test_coefficients_are_read_with_the_term_that_each_is_of():
+    (entry,) = read("term,estimate\n(Intercept),-1.2\nage,0.03\nsexM,0.5\n(C),1\n")
+    assert [term for term, _ in entry.coefficients] == [Term(), Term("age"), Term("sex", "M")]
+    assert entry.inverse_penalty == 1
+
+
+@rows(
+    "text, said",
+    [
+        ("", "no rows below its header"),
+        (",no,yes,p\nn,3,4,0.03\n", "'p' is not understood"),
+        (',no,yes\n"chol, mean (SD)",3 (1),4 (1)\n', "'chol, mean (SD)' is not understood"),
+        (",no,yes\nage,52 (9),56 (8)\n", "'age' is not understood"),
+        (',no,yes\n"age, mean (SD)",52 of 9,56\n', "is not understood as mean (SD)"),
+        ("sex,ill,count\nX,yes,25\n", "'sex' is never 'X'"),
+        ("sex,ill,count\nF,maybe,25\n", "'maybe' is no class"),
+        ("sex,ill,count\nF,yes,many\n", "'many' is no count"),
+        ("sex,ill,count,weight\nF,yes,2,1\n", "'weight' is no column"),
+        ("age,ill,count\n20-30,yes,2\n", "bins of numbers are not read"),
+        ("term,estimate,p.value\nage,0.03,0.1\n", "only the term and its estimate"),
+        ("term,estimate\nchol,0.03\n", "'chol' is no column of numbers"),
+        ("term,estimate\nage,0.03\nage,0.04\n", "a term twice"),
+        ("a,b\n1,2\n", "not understood as any of"),
+    ],
+)
+def test_what_is_not_understood_is_refused_with_its_place(text, said):
+    with pytest.raises(OutputsError) as error:
+        read(text)
+    assert said in str(error.value)
+    assert str(error.value).startswith("table.csv")
+
+
+@rows(
+    "data, said",
+    [
+        (b"a" * (MOST_BYTES + 1), "larger than"),
+        (b"," * (MOST_CELLS + 1), "cells"),
+        (b"\xff\xfe\x00", "not UTF-8"),
+        (b"a,b\x00\n1,2\n", "not text"),
+        (b'a,b\n"' + b"x" * 200_000, "not CSV"),
+    ],
+)
+def test_a_hostile_file_is_refused_soon(data, said):
+    with pytest.raises(OutputsError) as error:
+        read_output(data, "table.csv", COLUMNS)
+    assert said in str(error.value)

@@ -1,0 +1,96 @@
+"""Outputs beside a model through every door: Python, command line; and what cannot be judged together."""
+
+import pandas as pd
+import pytest
+
+import treewarden as tw
+from tests.kit.run import run_command
+from treewarden.ppdm_models.errors import OutputsError, TreewardenError
+
+sklearn_tree = pytest.importorskip("sklearn.tree")
+TABLE = pd.DataFrame(
+    {
+        "age": [30, 60, 45, 40, 50, 35],
+        "side": [0, 0, 0, 1, 1, 1],
+        "ill": ["yes", "yes", "no", "yes", "no", "no"],
+    }
+)
+MEAN = pd.DataFrame({"": ["age, mean"], "yes": ["43.3"]})
+
+
+@pytest.fixture(scope="module")
+def tree():
+    model = sklearn_tree.DecisionTreeClassifier(max_depth=1)
+    return model.fit(TABLE[["side"]], TABLE.ill)
+
+
+def audited(model, **more):
+    return tw.audit(model, TABLE, sensitive="ill", qi=["age", "side"], policy="standard", **more)
+
+
+def proved(result):
+    return result.readings.loc["certain_disclosure"].low
+
+
+def test_a_tree_and_a_mean_prove_together_what_neither_proves_alone(tree):
+    assert proved(audited(tree)) == 0
+    assert proved(audited(tree, beside=[MEAN])) == 6
+
+
+def test_a_forest_and_a_mean_prove_the_same():
+    from sklearn.ensemble import RandomForestClassifier
+
+    forest = RandomForestClassifier(2, max_depth=1, bootstrap=False, random_state=0)
+    forest.fit(TABLE[["side"]], TABLE.ill)
+    assert proved(audited(forest)) == 0
+    assert proved(audited(forest, beside=[MEAN])) == 6
+
+
+def test_a_number_that_the_table_contradicts_stops_the_audit(tree):
+    wrong = MEAN.assign(yes="43.4")
+    with pytest.raises(OutputsError, match="and the table has 43.3333"):
+        audited(tree, beside=[wrong])
+
+
+def test_a_column_that_the_adversary_does_not_know_is_refused(tree):
+    with pytest.raises(OutputsError, match="name further columns with qi="):
+        tw.audit(tree, TABLE, sensitive="ill", policy="standard", beside=[MEAN])
+
+
+def test_outputs_beside_other_questions_are_refused_not_forgotten(tree, tmp_path):
+    with pytest.raises(OutputsError, match="adversaries"):
+        audited(tree, beside=[MEAN], knows=["age"])
+    with pytest.raises(OutputsError, match="one model"):
+        audited(tree, beside=[MEAN], earlier=[(tree, TABLE)])
+    with pytest.raises(TreewardenError, match="paths of CSV files"):
+        audited(tree, beside=[3])
+
+
+def test_the_command_line_reads_outputs_of_files(tree, tmp_path):
+    from treewarden.ppdm_models.files.load import writers
+    from treewarden.ppdm_models.formats.sklearn._fitted import from_sklearn
+
+    model, table, mean = (tmp_path / name for name in ("tree.pmml", "people.csv", "mean.csv"))
+    model.write_bytes(
+        writers()["pmml"].write(from_sklearn(tree, ["side"], tree.classes_, target="ill"))
+    )
+    TABLE.to_csv(table, index=False)
+    MEAN.to_csv(mean, index=False)
+    files = (
+        "audit",
+        model,
+        "--data",
+        table,
+        "--sensitive",
+        "ill",
+        "--qi",
+        "age,side",
+        "--with",
+        mean,
+    )
+    result = run_command(*map(str, files), "--format", "json=-")
+    assert result.exit_code == 1
+    assert '"certain_disclosure"' in result.output
+    alone = run_command(*map(str, files[:2]), "--no-table", "--with", str(mean))
+    assert alone.exit_code != 0
+    assert "--data" in alone.output
