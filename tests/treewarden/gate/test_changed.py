@@ -211,6 +211,45 @@ def test_a_dictionary_labels_the_reports_and_counts_as_changed(committed):
     assert audited(committed) == list(ALL)
 
 
+def test_a_register_is_passed_on_and_counts_as_changed(committed):
+    committed.write("register.csv", (committed.folder / "people.csv").read_text())
+    committed.configure(PASSING + 'population = "register.csv"\n')
+    committed.commit()
+    committed.git("branch", "-f", "main")
+    assert audited(committed) == []
+    configuration = read_configuration(committed.folder / "treewarden.toml")
+    model = models_of(configuration)[0]
+    assert model.population == committed.folder / "register.csv"
+    assert request_of(GateJob(model, "", today=date(2026, 1, 1))).population == model.population
+    before = key_of(model, Digests(), "1", date(2026, 1, 1))
+    with (committed.folder / "register.csv").open("a") as file:
+        file.write(committed.folder.joinpath("people.csv").read_text().splitlines()[1] + "\n")
+    assert key_of(model, Digests(), "1", date(2026, 1, 1)) != before
+    assert audited(committed) == list(ALL)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ('population = "nobody.csv"\n', "'population' is 'nobody.csv': there is no such file"),
+        ('population = "postgresql://me:secret@host/db#clinic.all"\n', "with a password"),
+    ],
+)
+def test_a_register_that_cannot_be_read_is_an_error_of_the_configuration(committed, text, problem):
+    committed.configure(PASSING + text)
+    outcome = committed.run()
+    assert outcome.exit_code == 4
+    assert problem in outcome.output.replace("\n", " ")
+
+
+def test_a_register_needs_a_table(committed):
+    text = PASSING.replace('"people.csv"', '"absent"')
+    committed.configure(text + 'population = "people.csv"\n')
+    outcome = committed.run()
+    assert outcome.exit_code == 4
+    assert "'population' is held against the table" in outcome.output.replace("\n", " ")
+
+
 def test_paths_written_under_windows_are_followed_since_a_revision(committed):
     committed.configure(PASSING.replace("models/*.pmml", "models\\\\*.pmml"))
     committed.commit()

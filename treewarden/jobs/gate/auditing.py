@@ -99,6 +99,7 @@ def request_of(order: GateJob) -> Request:
         key_setting=KEY,
         adversaries=model.adversaries,
         dictionary=model.dictionary,
+        population=model.population,
     )
 
 

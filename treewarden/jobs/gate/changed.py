@@ -89,6 +89,7 @@ def key_of(model: GateModel, digests: Digests, version: str, today: date) -> str
         "file": model.file,
         "model": digests.of(model.path),
         "table": "" if model.table is None else digests.of_table(model.table),
+        "population": "" if model.population is None else digests.of_table(model.population),
         "packs": [_digest_of_pack(each, digests) for each in packs(model.policy)],
         "knowledge": of(model.knowledge),
         "adversaries": [digests.of(adversary) for adversary in model.adversaries],

@@ -135,11 +135,13 @@ class ModelSection(SharedSettings, GateSettings):
     """One ``[[model]]``: the files it is about, and what holds for them; None where the whole file says it.
 
     ``earlier`` are the releases that were published before, and ``id`` the column that says who is who in their tables.
+    ``population`` is a register of everybody who may be in the table.
     """
 
     path: Annotated[tuple[Text, ...], Field(min_length=1)]
     name: Text | None = None
     table: Text
+    population: Text | None = None
     knowledge: Text | None = None
     adversary: tuple[Text, ...] = ()
     earlier: tuple[EarlierSection, ...] = ()

@@ -48,11 +48,19 @@ class EarlierReleases:
 
 
 @dataclass(frozen=True, slots=True)
+class FilesBeside:
+    """What is read beside a model and its table: what columns mean, and a register of who may be in the table."""
+
+    dictionary: Path | None = None
+    population: Path | TableAddress | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class GateModel:
     """One model to audit. ``file`` is its path from the configuration; ``table`` is None where there is none.
 
     ``policy`` is the name of a pack that ships, or a path; ``adversaries`` are files that declare who knows some
-    columns only. ``dictionary`` says what columns mean. Where there is no table, ``attestations`` that hold by one
+    columns only. Where there is no table, ``attestations`` that hold by one
     of the ``trust``ed keys stand for an audit.
     """
 
@@ -70,7 +78,7 @@ class GateModel:
     trust: tuple[Path, ...] = ()
     releases: EarlierReleases = EarlierReleases()
     adversaries: tuple[Path, ...] = ()
-    dictionary: Path | None = None
+    beside: FilesBeside = FilesBeside()
 
     def wherever(self) -> GateModel:
         """Return the same for a process that runs in another folder: options may name files by relative paths."""
@@ -92,19 +100,29 @@ class GateModel:
         return self.releases.key
 
     @property
+    def dictionary(self) -> Path | None:
+        """The file that says what columns and values are called for people."""
+        return self.beside.dictionary
+
+    @property
+    def population(self) -> Path | TableAddress | None:
+        """The register of everybody who may be in the table."""
+        return self.beside.population
+
+    @property
     def is_on_server(self) -> bool:
         """Whether a database holds what it rests on, so that nobody knows what changed there."""
-        return isinstance(self.table, TableAddress) or any(
-            isinstance(table, TableAddress) for _, table in self.earlier
-        )
+        tables = (self.table, self.population, *(table for _, table in self.earlier))
+        return any(isinstance(table, TableAddress) for table in tables)
 
     @property
     def inputs(self) -> tuple[Path, ...]:
         """The files that were named for it, itself first."""
         given = (self.path, self.table, self.knowledge, self.waivers, self.baseline, self.policy)
-        named = tuple(each for each in given if isinstance(each, Path))
+        named = tuple(
+            each for each in (*given, self.dictionary, self.population) if isinstance(each, Path)
+        )
         before = (path for each in self.earlier for path in each if isinstance(path, Path))
-        named += () if self.dictionary is None else (self.dictionary,)
         return (*named, *self.adversaries, *self.attestations, *self.trust, *before)
 
 
@@ -208,6 +226,9 @@ def _check(section: ModelSection, place: str) -> None:
     if section.id is not None and ABSENT in own:
         problem = "'id' names a column of the table, and the section has no table; add one, or remove 'id'"
         raise ConfigurationError(place, problem)
+    if section.population is not None and ABSENT in own:
+        problem = "'population' is held against the table, and the section has none; add one, or remove 'population'"
+        raise ConfigurationError(place, problem)
     if section.id is not None and section.earlier and len(own) < 2:
         problem = "'id' matches people across tables, but all releases share one; give each release its own table"
         raise ConfigurationError(place, problem)
@@ -276,6 +297,8 @@ def _model(
         return None if value is None else _there(configuration, value, key, place)
 
     table = None if section.table == ABSENT else _table(configuration, section.table, place)
+    register = section.population
+    population = None if register is None else _table(configuration, register, place, "population")
     return GateModel(
         name=section.name or file,
         file=file,
@@ -287,7 +310,9 @@ def _model(
         baseline=_baseline(
             configuration, section.baseline or gate_config.baseline, place, new_baseline
         ),
-        dictionary=there("dictionary", section.dictionary or gate_config.dictionary),
+        beside=FilesBeside(
+            there("dictionary", section.dictionary or gate_config.dictionary), population
+        ),
         fail_on=section.fail_on or gate_config.fail_on,
         settings=GateSettings(**section.model_dump(include=set(GateSettings.model_fields))),
         releases=EarlierReleases(
@@ -322,28 +347,29 @@ def _earlier(configuration: Configuration, value: str, place: str, model: Path) 
     return path
 
 
-def _table(configuration: Configuration, value: str, place: str) -> Path | TableAddress:
+def _table(
+    configuration: Configuration, value: str, place: str, key: str = "table"
+) -> Path | TableAddress:
     """Return a table, wherever it is: personal data has no place in most repositories."""
     if is_address(value):
-        return _on_server(value, place)
+        return _on_server(value, place, key)
     path = configuration.root / _portable(configuration, value)
     if not parted(path)[0].is_file() and not has_no_records(path):
         problem = (
-            f"'table' is {value!r}: there is no such file; paths start from {configuration.root}"
+            f"{key!r} is {value!r}: there is no such file; paths start from {configuration.root}"
         )
-        raise ConfigurationError(
-            place, f'{problem}; for a model without a table, write table = "{ABSENT}"'
-        )
+        instead = f'; for a model without a table, write table = "{ABSENT}"'
+        raise ConfigurationError(place, problem + (instead if key == "table" else ""))
     return path
 
 
-def _on_server(value: str, place: str) -> TableAddress:
+def _on_server(value: str, place: str, key: str) -> TableAddress:
     try:
         table_address = address_of(value)
     except TableError as error:
-        raise ConfigurationError(place, f"'table': {error.problem}") from error
+        raise ConfigurationError(place, f"{key!r}: {error.problem}") from error
     if table_address.has_password:
-        problem = f"'table' is {str(table_address)!r} with a password; do not store passwords in this file"
+        problem = f"{key!r} is {str(table_address)!r} with a password; do not store passwords in this file"
         instead = "leave it to the driver (PGPASSWORD, ~/.pgpass)"
         raise ConfigurationError(place, f"{problem}; {instead}")
     return table_address
