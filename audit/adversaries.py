@@ -48,6 +48,7 @@ from treewarden.audit.regression.result import ValueBounds
 from treewarden.audit.release_adversaries import infer_from_releases
 from treewarden.audit.releases import LinkedReleases
 from treewarden.audit.result import Audit, Exposure, Lacking
+from treewarden.ppdm_models.tree.claimed_models import claims_privacy
 from treewarden.ppdm_models.tree.ensemble import Ensemble, Model
 from treewarden.ppdm_models.tree.side_channels import Leak
 from treewarden.ppdm_models.tree.tree import Task, Tree
@@ -57,6 +58,10 @@ NOT_THE_SECRET = "the secret is “{}”, not what the tree predicts"
 NOT_JUDGED = "this audit protects “{}” only; what the model discloses about “{}” was not judged, so audit that too"
 SCALED = SolverReport("optimal", bound_argument="convex", is_unique=True)
 """The spread over leaves is the only optimum, and no solver is asked for it."""
+NOISY = Undetermined(
+    "what drawn labels tell is not worked out for adversaries who know only some columns, and the file claims "
+    "differential privacy"
+)
 LACKING = AdversaryBudget(enforcing=3e8, flows=0)
 """What may be spent on an adversary without a column: how many people can have each value is not told of him."""
 MOST_LACKING = 200_000
@@ -206,6 +211,11 @@ class _AuditedModel:
             KnowledgeError: the level asks for numbers that neither the file publishes nor the table can give.
             TableError: no table with these leaves has these numbers.
         """
+        models = [self.forest.model]
+        if self.releases is not None:
+            models = [release_case.model for release_case in self.releases.cases]
+        if any(map(claims_privacy, models)):
+            return NOISY
         if self.releases is not None:
             until = clock(seconds if self.options.worlds else 0.0)
             return infer_from_releases(

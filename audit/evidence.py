@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from treewarden.audit.claims.result import CLAIM_NOT_JUDGED, ClaimFindings
 from treewarden.audit.consistent_tables.result import ConsistentTables
 from treewarden.audit.entropy.posterior import Posterior, Without
 from treewarden.audit.joint.result import EnsembleInference
@@ -13,7 +14,6 @@ from treewarden.audit.membership.result import NO_REGISTER, MembershipInference
 from treewarden.audit.population.forest import Forest
 from treewarden.audit.population.leaves import Leaves
 from treewarden.audit.population.population import Population
-from treewarden.audit.randomised.result import Randomisation
 from treewarden.audit.reading import Spot, Undetermined
 from treewarden.audit.regression.result import ValueBounds
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray
@@ -60,13 +60,13 @@ class Evidence:
     ``forest`` is the model with the people in its trees, one tree or many. ``worlds`` is what integer reasoning over
     whole records proves. ``knowledge`` is resolved: no level in it says "as published". ``leaks`` is what the file
     gives away beside its trees. ``without`` is the estimate of the table that lacks one person, for some of them.
-    ``randomised`` is what a table of noisy records gives away that is published with the model; none is today.
     ``together`` is what the leaves of several trees prove, and why nothing where they do not. ``numbers`` is what the
     leaves of a model that predicts a number prove of people's values.
     ``others`` names the other releases that were audited together with this one, in the order of their publication.
     ``linkage_gap`` is why nobody can tell which records of their tables are one person, "" where that is known.
     ``secret`` is what ``population.truth`` and the estimate are about, where that is not the target. ``membership`` is
-    what the file proves of who of a register of candidates is in the table.
+    what the file proves of who of a register of candidates is in the table. ``claim`` is what was found of a claim of
+    differential privacy.
     """
 
     forest: Forest
@@ -77,13 +77,13 @@ class Evidence:
     worlds: ConsistentTables | Undetermined = field(default=NOT_RUN, compare=False)
     leaks: tuple[Leak, ...] | Undetermined = NOT_READ
     without: Without | Undetermined = NOT_ASKED
-    randomised: Randomisation | Undetermined = NOT_RANDOMISED
     together: EnsembleInference | Undetermined = ONE_TREE
     numbers: ValueBounds | Undetermined = NO_NUMBER
     others: tuple[str, ...] = ()
     linkage_gap: str = ""
     secret: Named | None = None
     membership: MembershipInference | Undetermined = NO_REGISTER
+    claim: ClaimFindings | Undetermined = CLAIM_NOT_JUDGED
 
     @property
     def is_of_several(self) -> bool:

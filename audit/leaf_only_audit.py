@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from treewarden.audit.claims.judge_claim import judge_claim
 from treewarden.audit.entropy.posterior import SolverReport
 from treewarden.audit.evidence import NOT_READ, Evidence
 from treewarden.audit.knowledge.knowledge import Knowledge, resolved
@@ -52,11 +53,14 @@ def glance(
         worlds=unknown,
         leaks=leaks,
         numbers=unknown,
+        claim=judge_claim(forest, population, leaks),
     )
     cheap = [
         measure_call
         for measure_call in calls
-        if known[measure_call.measure].is_of_leaves or known[measure_call.measure].is_of_file
+        if known[measure_call.measure].is_of_leaves
+        or known[measure_call.measure].is_of_file
+        or known[measure_call.measure].is_of_claim
     ]
     readings = {measure_call: measured(measure_call, evidence) for measure_call in cheap}
     report = SolverReport("not run", reason=unknown.reason)
@@ -109,6 +113,7 @@ def glance_at_file(
         leaks=with_unheld(leaks, model, file_only_population.population),
         without=unknown,
         numbers=unknown,
+        claim=judge_claim(forest, file_only_population.population, leaks),
     )
     readings = {
         measure_call: _from_file(measure_call, file_only_population, evidence)
@@ -133,7 +138,7 @@ def glance_at_file(
 
 def _from_file(asked: MeasureCall, said: FileOnlyPopulation, evidence: Evidence) -> Measurement:
     measure = measures()[asked.measure]
-    if measure.is_of_file:
+    if measure.is_of_file or measure.is_of_claim:
         return measured(asked, evidence)
     if not isinstance(measure, LeafMeasure):
         return Measurement(Undetermined(NO_TABLE))

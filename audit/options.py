@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from treewarden.audit.knowledge.levels import LeafLevel, RowOrder, SplitLevel
+from treewarden.ppdm_models.tree.privacy_claim import check_claim
 from treewarden.ppdm_models.tree.tool import Tool
 
 
@@ -149,6 +150,15 @@ class AuditOptions:
         is_mapping=True,
         if_empty="names no feature; leave it out if the file names its columns",
         metavar="FEATURE=COLUMN[,...]",
+    )
+    claims: str | None = option(
+        Concern.METHOD,
+        None,
+        "What the owner claims of differential privacy, if the file does not say it: epsilon=1, "
+        "mechanism=permute-and-flip, splits=independent.",
+        str,
+        metavar="KEY=VALUE[,...]",
+        unset="what the file claims",
     )
     leaf: LeafLevel = option(
         Concern.KNOWLEDGE,
@@ -300,6 +310,8 @@ class AuditOptions:
                 raise ValueError(f"{name}: {problem}")
             if spec.enum is not None and value is not None:
                 object.__setattr__(self, name, spec.enum(value))
+        if self.claims is not None:
+            check_claim(self.claims)
 
     @property
     def column_of_feature(self) -> dict[str, str]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from treewarden.audit.claims.judge_claim import judge_claim
+from treewarden.audit.claims.reliance import relied_on
 from treewarden.audit.evidence import NOT_READ, Enough
 from treewarden.audit.exposures import exposure_of, exposure_without_estimate
 from treewarden.audit.knowledge.knowledge import Knowledge
@@ -58,21 +60,26 @@ def run(
         SolverError: the wanted solver is not there.
         TableError: no table with these quasi-identifiers can grow this tree.
     """
+    leaks = with_unheld(leaks, model, population)
+    forest = _forest(model, population, step, options.jobs)
+    claim = judge_claim(forest, population, leaks)
     inputs = RunInputs(
-        _forest(model, population, step, options.jobs),
+        forest if beside else relied_on(forest, claim),  # other outputs are no part of its noise
         population,
         knowledge,
         calls,
         options,
-        leaks=with_unheld(leaks, model, population),
+        leaks=leaks,
         step=step,
         enough=enough,
         fails=fails,
         grades=grades,
         register=register,
         beside=beside_rows(beside, population, model.classes) if beside else None,
+        claim=claim,
     )
     proved = with_membership(_prover_of(model)(inputs), inputs)
+    proved = replace(proved, evidence=replace(proved.evidence, claim=claim, forest=forest))
     warnings = (*population.warnings, *proved.warnings)
     if proved.stopped:
         bare = exposure_without_estimate(proved.evidence, calls, proved.report, proved.dropped)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from treewarden.audit.claims.result import CLAIM_NOT_JUDGED, ClaimFindings
 from treewarden.audit.consistent_tables.result import ConsistentTables, ShouldStop, never
 from treewarden.audit.entropy.posterior import SolverReport
 from treewarden.audit.evidence import Enough, Evidence
@@ -33,7 +34,8 @@ NOT_ESTIMATED = Undetermined("what whole records prove fails the policy already"
 class RunInputs:
     """What a model of any kind is audited with: see ``run``; ``register`` are people who may be in the table.
 
-    ``beside`` are outputs that are published beside the model, as rows over the people.
+    ``beside`` are outputs that are published beside the model, as rows over the people; ``claim`` is what was found of
+    a claim of differential privacy.
     """
 
     forest: Forest
@@ -48,6 +50,7 @@ class RunInputs:
     grades: bool
     register: Population | None = None
     beside: BesideRows | None = None
+    claim: ClaimFindings | Undetermined = CLAIM_NOT_JUDGED
 
     def unsolved(self, unknown: Undetermined) -> Evidence:
         """Return the evidence without an estimate, for this reason."""

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from treewarden.audit.claims.reliance import noisy_posterior
 from treewarden.audit.clock import Clock
 from treewarden.audit.consistent_tables.incomplete_constraints import reason_in_doubt
 from treewarden.audit.consistent_tables.result import Consistency, ConsistentTables
@@ -48,7 +49,10 @@ MANY_SHARES = 3_000
 
 LABELS_DRAWN = Undetermined(
     "the tree tells no counts, and its labels may have been drawn at random: what they say of people depends on a "
-    "claim of differential privacy, which is not judged"
+    "claim of differential privacy that is not known to hold (see the metric epsilon)"
+)
+NOT_WITHOUT_ONE = Undetermined(
+    "what noisy labels tell without one person is not worked out; see the metric epsilon_realised"
 )
 STOPPED = "what it proves of people fails the policy already; clauses that need the estimate were not read"
 
@@ -85,12 +89,14 @@ def prove_tree(inputs: RunInputs) -> ProvedModel:
             if inputs.fails(bare):
                 report = not_run(NOT_ESTIMATED)
                 return ProvedModel(bare, report, system.dropped, stopped=STOPPED)
-        posterior, report = _estimated(system, inputs.options, share)
+        posterior, report = _estimated(inputs, system, share)
         prior = _prior(system, inputs.options)
     evidence = Evidence(inputs.forest, population, knowledge, prior, posterior, leaks=inputs.leaks)
     evidence = _with_worlds(inputs, evidence, system, proved_first)
     evidence = _asked_again(inputs, evidence, system)
-    return ProvedModel(evidence, report, system.dropped, _warnings(case, system, notes), system)
+    is_ablated = None if tree.learner.has_known_noise else system
+    warnings = _warnings(case, system, notes)
+    return ProvedModel(evidence, report, system.dropped, warnings, is_ablated)
 
 
 def _asked_again(inputs: RunInputs, evidence: Evidence, system: System) -> Evidence:
@@ -100,6 +106,8 @@ def _asked_again(inputs: RunInputs, evidence: Evidence, system: System) -> Evide
     # Without one person the outputs beside the tree would be others: of these nothing is told.
     if not is_asked or isinstance(evidence.posterior, Undetermined) or inputs.beside is not None:
         return evidence
+    if system.case.tree.learner.has_known_noise:
+        return replace(evidence, without=NOT_WITHOUT_ONE)
     from treewarden.audit.entropy.leave_one_out import without_one  # where a measure reads it
 
     with inputs.step("asking again without one person"):
@@ -171,16 +179,21 @@ def _refuse_contradictions(system: System) -> None:
 
 
 def _estimated(
-    system: System, options: AuditOptions, share: Share | None
+    inputs: RunInputs, system: System, share: Share | None
 ) -> tuple[Posterior | Undetermined, SolverReport]:
     """Return the adversary's estimate, or why there is none: numbers or labels whose meaning nobody told."""
     case = system.case
+    if case.tree.learner.has_known_noise:
+        found = noisy_posterior(inputs.claim, case.population, case.knowledge)
+        if isinstance(found, Undetermined):
+            return found, not_run(found)
+        return certain(found), SolverReport("closed form")
     if case.tree.learner.claims_privacy:
         unknown = LABELS_DRAWN
     elif case.population.hides_weights(case.tree):
         unknown = Undetermined(UNNAMED_WEIGHTS)
     else:
-        return estimate(system, options, share)
+        return estimate(system, inputs.options, share)
     return unknown, not_run(unknown)
 
 

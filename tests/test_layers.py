@@ -67,6 +67,7 @@ audit/engine
 audit/membership/learners
 audit/membership
 audit/reconstruction
+audit/claims
 audit/joint
 audit/regression
 audit/partial/fitting

@@ -19,7 +19,7 @@ class LeafLabel(Constraint):
     learner may have left out, as they lack values, may all have another class than the label; tables show what is
     possible only where the label leads whichever of these were left out. Under sampling weights
     that differ it leads by weight, and strictly only where they are whole numbers. Labels from noisy records say
-    nothing for sure of the true ones.
+    nothing for sure of the true ones; what is said of them is left out, unless a claim tells how they were drawn.
     """
 
     def rows(self, case: Case) -> Iterator[Row | LeftOut]:
@@ -29,6 +29,8 @@ class LeafLabel(Constraint):
         if case.tree.learner.weighs_classes:
             yield LeftOut(0, "", "labels, as classes were weighed", is_open=True)
             return
+        if case.tree.learner.has_known_noise:
+            return  # every label has some probability in every table, so that none proves anything
         if case.tree.learner.saw_noise:
             private = case.tree.learner.claims_privacy
             why = (

@@ -38,6 +38,7 @@ from treewarden.audit.population.population import Population
 from treewarden.audit.progress import Step, silent
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import IntArray
+from treewarden.ppdm_models.tree.claimed_models import claims_privacy
 from treewarden.ppdm_models.tree.ensemble import Ensemble
 from treewarden.ppdm_models.tree.tree import Task
 
@@ -47,6 +48,7 @@ NOT_ALL_OF_SAMPLES = (
     "each tree saw a sample of the records that is not known here, so only bounds follow: what they prove holds, and "
     "somebody who knows more of the sample may know more"
 )
+NOISY = "it claims differential privacy, so its labels and numbers may have been drawn at random and prove nothing"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -218,6 +220,8 @@ def _unfit(forest: Forest, population: Population) -> str:
         return "it predicts a number, not a class"
     if not forest.model.classes:
         return "the file names no class; only its leaves are measured"
+    if claims_privacy(forest.model):
+        return NOISY
     if population.weight is not None:
         return "its trees count sums of sampling weights, which are not inverted into people"
     held = population.counts > 0

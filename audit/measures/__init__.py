@@ -12,7 +12,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from treewarden.audit.evidence import Evidence
+from treewarden.audit.evidence import NOT_RANDOMISED, Evidence
 from treewarden.audit.locations import people, worst_spots
 from treewarden.audit.population.leaves import Leaves
 from treewarden.audit.randomised.result import Randomisation
@@ -63,7 +63,7 @@ class EvidenceSource(StrEnum):
     table of noisy records gives away, ``TOGETHER`` what can be told of the people in the leaves of several trees,
     ``NUMBERS`` between which ends the leaves of a model that predicts a number leave each person's, ``CONTRIBUTIONS``
     what each record of the table adds to the totals of leaves, and whose record it is; ``MEMBERS`` who of a register
-    of candidates is in the table.
+    of candidates is in the table; ``CLAIM`` what was found of a claim of differential privacy.
     """
 
     LEAVES = "leaves"
@@ -76,6 +76,7 @@ class EvidenceSource(StrEnum):
     TOGETHER = "together"
     NUMBERS = "numbers"
     MEMBERS = "members"
+    CLAIM = "claim"
     NOISE = "noise"
     CONTRIBUTIONS = "contributions"
 
@@ -125,6 +126,11 @@ class Measure(ABC):
     def is_of_file(self) -> bool:
         """Whether it reads only what stands in the file beside its trees, which no change of the trees mends."""
         return self.reads <= {EvidenceSource.FILE}
+
+    @property
+    def is_of_claim(self) -> bool:
+        """Whether it reads what was found of a claim of differential privacy."""
+        return EvidenceSource.CLAIM in self.reads
 
     @property
     def is_of_cells(self) -> bool:
@@ -234,9 +240,7 @@ class NoiseMeasure(Measure):
         """Return the reading; ``parameters`` holds a value for each declared one."""
 
     def read(self, evidence: Evidence, parameters: Parameters) -> Measurement:
-        if isinstance(evidence.randomised, Undetermined):
-            return Measurement(evidence.randomised)
-        return self.of(evidence.randomised, parameters)
+        return Measurement(NOT_RANDOMISED)
 
 
 def call(name: str, given: Parameters = MappingProxyType({})) -> MeasureCall:

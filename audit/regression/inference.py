@@ -37,11 +37,15 @@ from treewarden.audit.regression.known_numbers import (
 from treewarden.audit.regression.result import ValueBounds
 from treewarden.audit.regression.rows import ROUNDING, NumberRows, mean_sums, rows_of, scale_of
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray
+from treewarden.ppdm_models.tree.claimed_models import claims_privacy
 from treewarden.ppdm_models.tree.ensemble import Ensemble
 from treewarden.ppdm_models.tree.growth import FactSource
 
 MOST_ENTRIES = 12_000_000
 """So many places of people in leaves are joined, 8 bytes each with as much again of what is worked out of them."""
+NOISY = (
+    "it claims differential privacy, so its numbers may have been drawn at random and prove nothing"
+)
 OTHER_VALUES = (
     "the sums that its leaf values give are not those of the table's values: the table, or what its values mean, is "
     "another, or leaves were changed after the training, as by pruning"
@@ -123,6 +127,8 @@ def _unfit(forest: Forest, population: Population, numbers: TargetNumbers) -> st
         return "the table has no records"
     if not numbers.low < numbers.high:
         return ONE_VALUE
+    if claims_privacy(forest.model):
+        return NOISY
     if population.weight is not None:
         return WEIGHTED
     if (population.counts != np.rint(population.counts)).any():

@@ -32,6 +32,7 @@ READS = {
     "numbers": "the interval of each person's number in a regression model",
     "noise": "a table of noisy records, and the true records",
     "shape": "the number of splits, leaves and people",
+    "claim": "what was found of a claim of differential privacy",
     "contributions": "what each record adds to the totals of leaves",
 }
 ENDS = {"low": "smaller", "high": "larger"}

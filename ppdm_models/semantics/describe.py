@@ -10,6 +10,7 @@ from itertools import islice
 
 from treewarden.ppdm_models.semantics.partition import problems
 from treewarden.ppdm_models.semantics.support import REASONS
+from treewarden.ppdm_models.tree.claimed_models import claim_of, claims_privacy
 from treewarden.ppdm_models.tree.ensemble import Ensemble, Model, outputs_of, trees_of
 from treewarden.ppdm_models.tree.paths import path_text
 from treewarden.ppdm_models.tree.predicate import features_of
@@ -51,7 +52,8 @@ def describe(model: Model, leaks: Sequence[Leak] = ()) -> dict[str, object]:
     ``support.smallest_published`` is the smallest number on a leaf, draws of a sample included; leaves that nobody
     reached count in ``support.empty_leaves`` and nowhere else. ``support.qualities`` says how many trees have each
     quality. ``publishes`` says how many leaves tell their label, their size, the rates and the counts of their
-    classes; ``notes`` is what the reader found remarkable.
+    classes; ``claim`` is what is claimed of differential privacy, in words (None: nothing), whether the file holds the
+    seed of its draws, and what an accountant in it adds up; ``notes`` is what the reader found remarkable.
     """
     trees = [_Summary.of(tree) for tree in trees_of(model)]
     said: dict[str, object] = {
@@ -75,6 +77,7 @@ def describe(model: Model, leaks: Sequence[Leak] = ()) -> dict[str, object]:
             "impurities": sum(summary.impurities for summary in trees),
             "unused": list(dict.fromkeys(kind for tree in trees_of(model) for kind in tree.unused)),
         },
+        "claim": _claim(model),
         "notes": list(model.notes),
         "leaks": [_leak(leak) for leak in leaks],
     }
@@ -180,6 +183,16 @@ class _Summary:
             "quality": str(self.quality),
             "smallest_published": self.smallest,
         }
+
+
+def _claim(model: Model) -> dict[str, object] | None:
+    """Return what is claimed of differential privacy, and what its accountant adds up; None where nothing is."""
+    if not claims_privacy(model):
+        return None
+    claim = claim_of(model)
+    if claim is None:
+        return {"words": "", "seeded": None, "spent": None}
+    return {"words": claim.words, "seeded": claim.is_seeded, "spent": claim.spent}
 
 
 def _features(model: Model, tested: set[str]) -> list[dict[str, object]]:

@@ -15,6 +15,7 @@ from treewarden.ppdm_models.tree.nodes import Cuts, NodeTable, parents_of
 from treewarden.ppdm_models.tree.nodes import LearnerFigures as LearnerFigures
 from treewarden.ppdm_models.tree.nodes import Node as Node
 from treewarden.ppdm_models.tree.predicate import Predicate, features_of
+from treewarden.ppdm_models.tree.privacy_claim import PrivacyClaim
 from treewarden.ppdm_models.tree.tool import Tool
 
 # The settings by which a learner stopped: which nodes it tried to split, and which of its splits it did not make.
@@ -139,7 +140,8 @@ class Learner:
     into how many bins a tool that bins numbers sorts them at most (None: not said); ``unmodelled`` are settings that
     decided which splits were taken too, and of which no constraint speaks. ``stopping`` is when it stopped (None: not
     said): no part of a learner's value, as nothing that is written here gives it away. ``lists_columns`` says that the
-    tree's features are all the columns that the learner saw; others may be those alone that some node tests.
+    tree's features are all the columns that the learner saw; others may be those alone that some node tests. ``claim``
+    is what is promised where ``claims_privacy``, as far as it is known (None: no more than that): no part of its value.
     """
 
     criterion: Criterion | None = None
@@ -152,6 +154,7 @@ class Learner:
     unmodelled: tuple[str, ...] = ()
     stopping: Stopping | None = field(default=None, compare=False)
     lists_columns: bool = False
+    claim: PrivacyClaim | None = field(default=None, compare=False)
 
     @property
     def usually_lists_columns(self) -> bool:
@@ -174,8 +177,13 @@ class Learner:
 
     @property
     def claims_privacy(self) -> bool:
-        """Whether the tree claims differential privacy, which nobody here judges."""
-        return PRIVACY in self.unmodelled
+        """Whether the tree claims differential privacy, whatever is known of the claim."""
+        return PRIVACY in self.unmodelled or self.claim is not None
+
+    @property
+    def has_known_noise(self) -> bool:
+        """Whether labels were drawn as a claim says that an audit found nothing against: none proves anything."""
+        return self.claim is not None and self.claim.is_relied_on
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,7 +344,7 @@ def rebuilt(tree: Tree, nodes: Sequence[Node]) -> Tree:
     """Return the tree with other nodes: numbered anew in document order from their old indices, unreachable ones gone.
 
     ``nodes`` are addressed by their old ``index``; the first is the root. Where there are other nodes than the learner
-    made, its settings do not say why it stopped.
+    made, its settings do not say why it stopped, and its claim of privacy is not known to hold of them.
     """
     by_index = {node.index: node for node in nodes}
     order: list[int] = []
@@ -360,4 +368,7 @@ def rebuilt(tree: Tree, nodes: Sequence[Node]) -> Tree:
     learner = tree.learner
     if len(renumbered) != len(tree.nodes):
         learner = replace(learner, stopping=None)
+        if learner.claim is not None:
+            others = (word for word in learner.unmodelled if word != PRIVACY)
+            learner = replace(learner, claim=None, unmodelled=(*others, PRIVACY))
     return replace(tree, nodes=renumbered, learner=learner)

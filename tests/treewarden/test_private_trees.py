@@ -1,21 +1,29 @@
-"""Trees that claim differential privacy: they tell labels and no counts, and nobody judges the claim.
+"""Trees that claim differential privacy: they tell labels and no counts, and the claim is judged.
 
 ``tree.skops`` and ``forest.skops`` were grown by diffprivlib 0.6.6 on ``people.csv`` (scikit-learn 1.5.2).
 """
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from tests.kit import places
 from tests.kit.run import audit_files
+from treewarden.audit.options import AuditOptions
+from treewarden.jobs.audit_inputs import Request, read_subject
 from treewarden.jobs.inputs import opened
+from treewarden.jobs.inspecting import lines, said_of
+from treewarden.jobs.repairing import repair_file
+from treewarden.ppdm_models.errors import RemedyError, TreeFormatError
 from treewarden.ppdm_models.files.fitted import open_fitted
 from treewarden.ppdm_models.files.load import load_tree, writers
 from treewarden.ppdm_models.formats.sklearn._fitted import from_sklearn
 from treewarden.ppdm_models.semantics.describe import describe
-from treewarden.ppdm_models.tree.tree import Quality
+from treewarden.ppdm_models.tree.claimed_models import claim_of
+from treewarden.ppdm_models.tree.privacy_claim import BoundsOrigin
+from treewarden.ppdm_models.tree.tree import Quality, rebuilt
 
 FOLDER = places.DATA / "private"
 NODES = [
@@ -143,3 +151,84 @@ def test_zero_records_everywhere_are_no_counts_whatever_the_library():
     assert tree.learner.claims_privacy
     assert [node.score for node in tree.nodes] == [None, "false", "true"]
     assert any("counts are not told" in note for note in tree.notes)
+
+
+# The claim itself: what the files of the library say, what voids it, and what its owner states.
+
+
+def test_inspect_says_what_a_file_claims_and_that_a_seed_voids_it():
+    said = said_of(FOLDER / "tree.skops")
+    assert said["claim"]["words"].startswith("epsilon=1.0, unit=record, mechanism=permute-and-flip")
+    text = " ".join(" ".join(lines(said)).split())
+    assert "claims differential privacy: epsilon=1.0" in text
+    assert "void, as the file holds the seed of its draws" in text
+    assert said_of(places.DATA / "grown" / "three.json")["claim"] is None
+
+
+@pytest.mark.parametrize("name", ["tree.skops", "forest.skops"])
+def test_a_seed_in_the_file_voids_the_claim(name, tmp_path):
+    code, document = audited(name, tmp_path, "epsilon", limit=100)
+    assert code == 1
+    assert "the file holds the seed of its draws" in document
+
+
+def test_the_forest_of_the_library_is_seeded_whatever_its_own_random_state_is():
+    forest = opened(FOLDER / "forest.skops").model
+    assert claim_of(forest).is_seeded
+
+
+def stated(words, tmp_path, *more, name="tree.skops"):
+    policy = tmp_path / "policy.toml"
+    policy.write_text(POLICY.format(measure="epsilon", rule="at_most", limit=1))
+    table = FOLDER / "people.csv"
+    files = ([FOLDER / name], [table], "y", policy)
+    return audit_files(*files, "--claims", words, "--format", "json", *more)
+
+
+def test_an_owner_cannot_state_other_than_the_file(tmp_path):
+    outcome = stated("epsilon=0.5", tmp_path)
+    assert outcome.exit_code == 4
+    assert "claims: epsilon is 0.5, and the file says 1.0" in outcome.stderr
+    outcome = stated("epsilon=much", tmp_path)
+    assert outcome.exit_code == 2
+    assert "--claims: epsilon=much: a number above 0 is needed" in outcome.stderr
+
+
+def test_a_file_without_its_seed_is_judged_by_its_labels(tmp_path):
+    tree = opened(FOLDER / "tree.skops").model
+    claim = replace(tree.learner.claim, is_seeded=False, bounds_origin=BoundsOrigin.PUBLIC)
+    bare = replace(tree, learner=replace(tree.learner, claim=claim))
+    for form, suffix in (("pmml", "pmml"), ("treewarden_json", "json")):
+        file = tmp_path / f"bare.{suffix}"
+        file.write_bytes(writers()[form].write(bare))
+        assert load_tree(file.read_bytes(), "again").learner.claim.words == claim.words
+        policy = tmp_path / "policy.toml"
+        policy.write_text(POLICY.format(measure="epsilon", rule="at_most", limit=1))
+        outcome = audit_files([file], [FOLDER / "people.csv"], "y", policy, "--format", "json")
+        assert outcome.exit_code == 0
+        readings = json.loads(outcome.stdout)["readings"]
+        assert readings["epsilon"]["high"] == 1
+        assert readings["epsilon_realised"]["high"] <= 1
+        assert readings["epsilon_used"]["low"] <= 1 <= float(readings["epsilon_used"]["high"])
+
+
+def test_a_claim_that_is_a_sentence_is_refused_in_our_own_format():
+    tree = opened(FOLDER / "tree.skops").model
+    text = writers()["treewarden_json"].write(tree).decode()
+    secret = text.replace("epsilon=1.0, unit=record", "epsilon=1.0, Anna has HIV")
+    with pytest.raises(TreeFormatError, match="should be a claim"):
+        load_tree(secret.encode(), "secret.json")
+
+
+def test_a_repair_by_the_table_is_refused_as_it_breaks_the_claim(tmp_path):
+    subject = read_subject(Request(FOLDER / "tree.skops", FOLDER / "people.csv", AuditOptions("y")))
+    with pytest.raises(RemedyError, match="breaks the claim"):
+        repair_file(subject, "tree.skops", target="pmml")
+
+
+def test_a_changed_tree_keeps_no_claim_that_anybody_relies_on():
+    tree = opened(FOLDER / "tree.skops").model
+    leaf = replace(tree.root, children=(), score="no", default_child=None)
+    cut = rebuilt(tree, (leaf,))
+    assert cut.learner.claims_privacy
+    assert cut.learner.claim is None

@@ -38,6 +38,7 @@ class Options(TypedDict, total=False):
     weights: str | None
     sampling_weights: str | None
     columns: Mapping[str, str] | None
+    claims: str | None
     knows: str | Iterable[str] | None
     adversary: AnyPath | Iterable[AnyPath] | None
     dictionary: AnyPath | None

@@ -180,6 +180,11 @@ class AttestOptions:
         if request.beside:
             problem = "an attestation cannot state outputs beside the model yet; leave them out, and audit them apart"
             raise click.UsageError(f"--with: {problem}")
+        if request.options.claims is not None:
+            problem = (
+                "an attestation cannot state it; save the model with its claim, or leave it out"
+            )
+            raise click.UsageError(f"--claims: {problem}")
         if request.options.columns is not None:
             problem = "an attestation cannot state it; save the model with the names of the table's columns"
             raise click.UsageError(f"--columns: {problem}")

@@ -72,7 +72,9 @@ from treewarden.ppdm_models.files.load import OpenedFile
 from treewarden.ppdm_models.outputs.published import PublishedOutput
 from treewarden.ppdm_models.tables.counting.addresses import parted
 from treewarden.ppdm_models.tables.table import Table
+from treewarden.ppdm_models.tree.claimed_models import claim_of, with_claim
 from treewarden.ppdm_models.tree.ensemble import Ensemble, Model, outputs_of
+from treewarden.ppdm_models.tree.privacy_claim import read_claim
 from treewarden.ppdm_models.tree.rename_columns import known_names, rename_columns
 from treewarden.reports.document.parts import File
 
@@ -383,9 +385,7 @@ def read_subject(request: Request, step: Step = silent) -> AuditInputs:
         names = release_names([*(each.model for each in request.earlier), request.model])
         file = called(file, names[-1])
     options = request.options
-    if options.columns:
-        named = rename_columns(file.model, options.column_of_feature)
-        file = replace(file, model=named)
+    file = _as_stated(file, request)
     tree = file.model
     dictionary = dictionary_at(request.dictionary)
     _check_outputs(tree)
@@ -433,6 +433,35 @@ def read_subject(request: Request, step: Step = silent) -> AuditInputs:
         register=_register(request, tree, population, step),
         beside=read_outputs(request.beside, tree, population, more),
     )
+
+
+def _as_stated(file: OpenedFile, request: Request) -> OpenedFile:
+    """Return a file with what its owner states beside it: what its columns are called, and what it claims.
+
+    Raises:
+        TreewardenError: it cannot be so.
+    """
+    options = request.options
+    if options.columns:
+        file = replace(file, model=rename_columns(file.model, options.column_of_feature))
+    if options.claims is None:
+        return file
+    if request.earlier:
+        problem = "a claim is about one model; audit each model by itself, or leave it out"
+        raise KnowledgeError("claims", problem)
+    return replace(file, model=claimed(file.model, options.claims))
+
+
+def claimed(model: Model, words: str) -> Model:
+    """Return a model with what its owner claims of differential privacy, beside what its file does.
+
+    Raises:
+        KnowledgeError: the words are no claim, or say other than the file.
+    """
+    try:
+        return with_claim(model, read_claim(words, "its owner", claim_of(model)))
+    except ValueError as error:
+        raise KnowledgeError("claims", str(error)) from error
 
 
 def _register(request: Request, model: Model, people: Population, step: Step) -> Population | None:

@@ -95,6 +95,8 @@ def facts(said: Said) -> Iterator[tuple[str, str]]:
     if "rebuilt" in said:
         for position, text in enumerate(rebuilt_lines(said["rebuilt"])):
             yield ("proves" if not position else ""), text
+    if said["claim"] is not None:
+        yield "claims", _claims(said["claim"])
     yield from _leaks(said["leaks"])
     for position, note in enumerate(said["notes"]):
         yield ("notes" if not position else ""), str(note)
@@ -160,6 +162,16 @@ def _publishes(said: Said, leaves: int) -> str:
     if said["impurities"]:
         parts.append(f"of {counted(said['impurities'], 'node', 'nodes')} its impurity")
     return "; ".join(parts) or "no label and no number of any leaf"
+
+
+def _claims(claim: Said) -> str:
+    words = str(claim["words"]) or "how much is not known"
+    parts = [f"differential privacy: {words}"]
+    if claim["seeded"]:
+        parts.append("void, as the file holds the seed of its draws")
+    if claim["spent"] is not None:
+        parts.append(f"its accountant adds up {claim['spent']:g} in all that was trained with it")
+    return "; ".join(parts)
 
 
 def _people(support: Said) -> str:

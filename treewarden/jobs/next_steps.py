@@ -22,6 +22,7 @@ from treewarden.jobs.shell_commands import (
 from treewarden.policies.judging.decision import RELEASES_LINKED
 from treewarden.policies.verdict import Verdict
 from treewarden.ppdm_models.files.convert import first_writable
+from treewarden.ppdm_models.tree.claimed_models import claims_privacy
 from treewarden.ppdm_models.tree.side_channels import Leak, kinds_of
 from treewarden.reports.building.story import (
     WRITTEN,
@@ -108,6 +109,10 @@ def _after_fail(request: Request, done: JudgedAudit, command: str) -> Iterator[N
     elif request.options.columns:
         yield NextStep(
             "Save the model with the names of the table's columns: without --columns, it can be repaired."
+        )
+    elif claims_privacy(evidence.model):
+        yield NextStep(
+            "Train a new private tree with larger leaves: a repair that looks at the table breaks the claim."
         )
     else:
         yield NextStep(next(iter(repair_steps(evidence))))

@@ -27,6 +27,7 @@ from treewarden.ppdm_models.errors import RemedyError, TreewardenError
 from treewarden.ppdm_models.files.convert import converted, writable
 from treewarden.ppdm_models.files.load import OpenedFile, open_model, writers
 from treewarden.ppdm_models.formats import Opened, Rewritable
+from treewarden.ppdm_models.tree.claimed_models import claims_privacy
 from treewarden.ppdm_models.tree.ensemble import Model
 from treewarden.ppdm_models.tree.tree import Tree
 
@@ -38,6 +39,10 @@ NAMED_HERE = (
     "names (XGBoost: booster.feature_names), or rename the columns of the table as in the file, and leave 'columns' out"
 )
 """Why a model is not repaired whose features were renamed: what is written would be audited under other names."""
+CLAIMED_HERE = (
+    "it claims differential privacy, and a change that looks at the table breaks the claim; train a new private tree: "
+    "treewarden.learn.PrivateTreeClassifier"
+)
 LARGE_CELLS = 20_000
 """Profiles times classes from which on an estimate takes so long that it is not made of what fails without it."""
 LEAST_SHARE_SECONDS = 0.75
@@ -265,6 +270,8 @@ def repair_file(
     own = subject.tree
     if subject.options.columns:
         raise RemedyError(own.source, NAMED_HERE)
+    if claims_privacy(own):
+        raise RemedyError(own.source, CLAIMED_HERE)
     subject = replace(subject, options=replace(subject.options, levels=False))
     written(subject, own, target)
     begun = time.monotonic()

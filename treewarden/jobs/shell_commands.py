@@ -10,6 +10,7 @@ from pathlib import Path
 from treewarden.audit.options import DEFAULT, KNOWLEDGE
 from treewarden.jobs.audit_inputs import AuditInputs, Request
 from treewarden.ppdm_models.tables.counting.addresses import TableAddress
+from treewarden.ppdm_models.tree.claimed_models import claims_privacy
 from treewarden.reports.building.story import repair_target
 
 REPAIRED = "-repaired"
@@ -27,9 +28,11 @@ def shell_command(*words: str) -> str:
 def repair_command(request: Request, subject: AuditInputs, *, is_list: bool = False) -> str:
     """Return the command that repairs the model, or lists all changes.
 
-    It is "" where the files are not on disk, no format says the model, or its columns have the names of a table.
+    It is "" where the files are not on disk, no format says the model, its columns have the names of a table, or it
+    claims differential privacy.
     """
-    target = None if request.options.columns else repair_target(subject.tree)
+    is_refused = request.options.columns or claims_privacy(subject.tree)
+    target = None if is_refused else repair_target(subject.tree)
     if target is None or not _is_typed(request) or request.data is None:
         return ""
     assert isinstance(request.model, Path)

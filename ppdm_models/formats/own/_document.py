@@ -14,6 +14,7 @@ from pydantic_core import PydanticCustomError
 
 from treewarden.ppdm_models import limits
 from treewarden.ppdm_models.tree.column import Invalid, Outliers
+from treewarden.ppdm_models.tree.privacy_claim import CLAIM_WORDS, read_claim
 from treewarden.ppdm_models.tree.tool import Tool
 from treewarden.ppdm_models.tree.tree import (
     SPLIT_SETTINGS,
@@ -44,6 +45,22 @@ SplitSetting = Annotated[
     WithJsonSchema({"type": "string", "enum": list(SPLIT_SETTINGS)}),
 ]
 """A setting that decided which splits were taken, by the words that are known for it: no text of its own."""
+
+
+def _known_claim(words: str) -> str:
+    try:
+        is_claim = CLAIM_WORDS.fullmatch(words) and read_claim(words, "the file").words == words
+    except ValueError:
+        is_claim = False
+    if not is_claim:
+        raise PydanticCustomError(
+            "privacy_claim", "should be a claim of differential privacy, such as epsilon=1.0"
+        )
+    return words
+
+
+ClaimText = Annotated[str, AfterValidator(_known_claim)]
+"""A claim of differential privacy, in the words that treewarden writes: no text of its own."""
 
 
 class _Part(BaseModel):
@@ -162,6 +179,7 @@ class LearnerEntry(_Part):
     sets: bool | None = None
     unmodelled: Annotated[tuple[SplitSetting, ...], Field(max_length=len(SPLIT_SETTINGS))] = ()
     lists_columns: bool | None = None
+    claim: ClaimText | None = None
 
 
 class ImpurityEntry(_Part):

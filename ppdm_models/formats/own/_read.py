@@ -24,6 +24,7 @@ from treewarden.ppdm_models.tree.predicate import (
     Unknown,
     atoms,
 )
+from treewarden.ppdm_models.tree.privacy_claim import read_claim
 from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind
 from treewarden.ppdm_models.tree.tree import (
     Band,
@@ -82,7 +83,8 @@ def tree_of(document: TreeDocument, source: str) -> Tree:
 
 
 def _learner(entry: LearnerEntry) -> Learner:
-    learner = Learner(**entry.model_dump(exclude={"lists_columns"}))
+    claim = None if entry.claim is None else read_claim(entry.claim, "the file")
+    learner = Learner(**entry.model_dump(exclude={"lists_columns", "claim"}), claim=claim)
     listed = learner.usually_lists_columns if entry.lists_columns is None else entry.lists_columns
     return replace(learner, lists_columns=listed)
 

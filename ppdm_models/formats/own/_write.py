@@ -55,6 +55,7 @@ def _entry(tree: Tree) -> TreeDocument:
                 "max_bins": tree.learner.max_bins,
                 "sets": tree.learner.sets,
                 "unmodelled": tree.learner.unmodelled,
+                "claim": None if tree.learner.claim is None else tree.learner.claim.words,
                 "lists_columns": None
                 if tree.learner.lists_columns is tree.learner.usually_lists_columns
                 else tree.learner.lists_columns,

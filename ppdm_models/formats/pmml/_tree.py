@@ -18,6 +18,7 @@ from treewarden.ppdm_models.formats.sklearn._arrays import UNMODELLED, stopping_
 from treewarden.ppdm_models.semantics.consistency import is_whole
 from treewarden.ppdm_models.semantics.partition import PartitionProblem, problems
 from treewarden.ppdm_models.semantics.support import REASONS, REPEATED_TOTALS, checked, with_support
+from treewarden.ppdm_models.tree.privacy_claim import CLAIM_WORDS, read_claim
 from treewarden.ppdm_models.tree.tool import Tool
 from treewarden.ppdm_models.tree.tree import (
     SPLIT_SETTINGS,
@@ -51,6 +52,7 @@ OWN = {
     "sets",
     "unmodelled",
     "lists-columns",
+    "claim",
 }
 SETTINGS = {
     "quality": re.compile("|".join(Quality)),
@@ -65,6 +67,7 @@ SETTINGS = {
         rf"(?:{'|'.join(SPLIT_SETTINGS)})(?: (?:{'|'.join(SPLIT_SETTINGS)}))*"
     ),
     "lists-columns": re.compile("true|false"),
+    "claim": CLAIM_WORDS,
 }
 """What our own extensions of a tree model say, by their name without the prefix."""
 CRITERIA = {"gini": Criterion.GINI, "entropy": Criterion.ENTROPY, "log_loss": Criterion.ENTROPY}
@@ -95,6 +98,7 @@ def read_learner(root: Element, model: Element, records: Callable[[], float | No
             max_bins=_at_least_one(own["max-bins"]) if "max-bins" in own else None,
             sets=_yes_or_no(own["sets"]) if "sets" in own else None,
             unmodelled=tuple(own.get("unmodelled", "").split()),
+            claim=read_claim(own["claim"], "the file") if "claim" in own else None,
         )
         if "lists-columns" in own:
             return replace(learner, lists_columns=_yes_or_no(own["lists-columns"]))

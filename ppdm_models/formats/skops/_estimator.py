@@ -20,7 +20,9 @@ from treewarden.ppdm_models.tree.tree import Learner
 
 POLICY_TREE = "PolicyTree"
 """What treewarden's learners that grow under a policy are called."""
-TREES = ("DecisionTree", "ExtraTree", POLICY_TREE)
+PRIVATE_TREE = "PrivateTree"
+"""What treewarden's learner with differential privacy is called."""
+TREES = ("DecisionTree", "ExtraTree", POLICY_TREE, PRIVATE_TREE)
 FORESTS = ("RandomForest", "ExtraTrees")
 BOOSTED = ("GradientBoosting",)
 BINNED = ("HistGradientBoosting",)
@@ -172,20 +174,21 @@ def matrix_before(root: SkopsPart, names: Sequence[str] = ()) -> MatrixOrigin | 
 
 
 def claims_privacy(part: SkopsPart) -> bool:
-    """Return whether an estimator is of a library whose trees claim differential privacy."""
-    return part.module.partition(".")[0] == PRIVATE
+    """Return whether an estimator is of a learner whose trees claim differential privacy."""
+    library = part.module.partition(".")[0]
+    return library == PRIVATE or (part.kind.startswith(PRIVATE_TREE) and library == "treewarden")
 
 
 def _private(part: SkopsPart, known: Mapping[str, SkopsPart]) -> tuple[str, ...]:
-    """Return a note that names the claim of a tree to differential privacy, which no audit judges."""
+    """Return a note that names the claim of a tree to differential privacy."""
     if not claims_privacy(part):
         return ()
     epsilon = known["epsilon"].plain() if "epsilon" in known else None
     is_number = isinstance(epsilon, int | float) and not isinstance(epsilon, bool)
     said = f", epsilon = {epsilon:g}" if is_number else ""
     note = (
-        f"{part.source}: {PRIVATE} {part.kind[:60]}{said}: counts are not told; the claim of differential privacy "
-        "is not judged"
+        f"{part.source}: {part.module.partition('.')[0]} {part.kind[:60]}{said}: counts are not told; the claim of "
+        "differential privacy is judged by the check 'epsilon' of a policy"
     )
     return (note,)
 

@@ -36,6 +36,7 @@ from treewarden.ppdm_models.formats.skops._estimator import (
 )
 from treewarden.ppdm_models.formats.skops._parts import Array, LivePart, SkopsPart
 from treewarden.ppdm_models.formats.skops._pipeline_columns import is_identity
+from treewarden.ppdm_models.formats.skops._privacy_claims import claiming
 from treewarden.ppdm_models.formats.skops._residuals import residuals_left
 from treewarden.ppdm_models.formats.skops._table_tests import tree_of_table
 from treewarden.ppdm_models.tree.ensemble import (
@@ -64,6 +65,10 @@ def model_of(fitted: Fitted) -> Model:
     Raises:
         TreeFormatError: it is another estimator, not fitted, or damaged.
     """
+    return claiming(_model_of(fitted), fitted)
+
+
+def _model_of(fitted: Fitted) -> Model:
     kind = fitted.part.kind
     if kind.startswith(FORESTS):
         return _forest(fitted)

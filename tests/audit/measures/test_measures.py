@@ -32,7 +32,8 @@ NUMBERS = [
     if EvidenceSource.NUMBERS in measure.reads or measure.reads >= TOTALS
 ]
 MEMBERS = [name for name, measure in MEASURES.items() if EvidenceSource.MEMBERS in measure.reads]
-PLAIN = [name for name in MEASURES if name not in (*WORLDS, *NUMBERS, *MEMBERS)]
+CLAIMS = [name for name, measure in MEASURES.items() if measure.is_of_claim]
+PLAIN = [name for name in MEASURES if name not in (*WORLDS, *NUMBERS, *MEMBERS, *CLAIMS)]
 ESTIMATE = [name for name in PLAIN if EvidenceSource.ESTIMATE in MEASURES[name].reads]
 NEEDS_TRUTH = [name for name in PLAIN if EvidenceSource.TRUTH in MEASURES[name].reads]
 NO_TRUTH_NEEDED = [name for name in PLAIN if name not in NEEDS_TRUTH]

@@ -56,6 +56,7 @@ def test_a_description_says_what_is_published():
             "impurities": 0,
             "unused": [],
         },
+        "claim": None,
         "notes": [],
         "leaks": [],
     }

@@ -63,6 +63,9 @@ CHANGES = {
     "the names of its columns": lambda repository: repository.configure(
         f'{ONE}{PACK}columns = {{ age = "age" }}\n'
     ),
+    "what is claimed of it": lambda repository: repository.configure(
+        f'{ONE}{PACK}claims = "epsilon=1"\n'
+    ),
     "its name": lambda repository: repository.configure(f'{ONE}{PACK}name = "a"\n'),
 }
 

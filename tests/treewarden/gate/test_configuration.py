@@ -65,6 +65,7 @@ def test_a_knowledge_file_stands_for_the_same_keys_as_for_an_audit(repository, k
         ('columns = { f0 = "flu" }', "'columns' .* the column of 'sensitive'"),
         ('columns = { f0 = "age", f1 = "age" }', "columns: the features 'f0' and 'f1' both are"),
         ("columns = {}", "'columns' is"),
+        ('claims = "epsilon=0"', "claims: epsilon=0: a number above 0"),
         ("columns = { f0 = 1 }", "'columns.f0' is 1"),
     ],
 )

@@ -48,6 +48,7 @@ TOO_LITTLE = "this machine has too little memory for the audit; audit a smaller 
 NOT_OF_COLUMNS = (
     "adversaries who know only some columns are configured, and attestations do not cover them"
 )
+NOT_OF_CLAIMS = "'claims' states what the model claims, of which no attestation says anything"
 NOT_OF_NAMES = "the key 'columns' is set, and attestations do not cover it"
 SAME_PATHS = "all workers of a cluster need the same files under the same paths"
 CHANGED = "the file changed while the gate ran; run it again"
@@ -155,6 +156,8 @@ def _attested(model: GateModel, request: Request) -> tuple[Entry | None, tuple[s
     pack, options = pack_of(request), request.options
     if options.columns is not None:
         return None, (NOT_OF_NAMES,)
+    if options.claims is not None:
+        return None, (NOT_OF_CLAIMS,)
     if options.knows is not None or options.secret is not None or request.adversaries:
         return None, (NOT_OF_COLUMNS,)
     question = CheckRequest(

@@ -1,0 +1,132 @@
+"""The loss of privacy that each person had by the file as it is: the ex-post loss, in closed form.
+
+The loss of a person is |ln P(file | D) - ln P(file | D without the person)| (Ligett et al. 2017, "Accuracy first", for
+what was drawn; Wang 2017, per-instance differential privacy, for one table). Under a mechanism that keeps its promise
+it is at most epsilon for every output. So one person above epsilon refutes the claim, by proof and not by statistics.
+A person's records change the counts of one leaf of each tree that saw them; the logarithms of all trees add up.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from treewarden.audit.claims.leaf_labels import LeafLabels
+from treewarden.audit.claims.mechanisms import log_probabilities
+from treewarden.audit.population.population import Population
+from treewarden.audit.reading import Undetermined
+from treewarden.ppdm_models.arrays import FloatArray, IndexArray
+from treewarden.ppdm_models.tree.privacy_claim import ClaimUnit, PrivacyClaim, SplitOrigin
+
+SPLITS_UNKNOWN = Undetermined(
+    "how its tests were chosen is not known, so what they add to anybody's loss is not"
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RealisedLoss:
+    """What the file cost each person, in nats.
+
+    ``of_cell`` (P, k) is ln P(labels | D) - ln P(labels | D - i) for a person i of each profile and class, NaN where
+    there is none. ``largest`` is the most that the labels cost anybody (with all of a person's records, where the claim
+    is about persons); tests that were chosen privately may add or take away ``open_part``.
+    """
+
+    of_cell: FloatArray
+    largest: float
+    mean: float
+    open_part: float = 0.0
+
+    @property
+    def low(self) -> float:
+        """The least that the loss of the person who lost most can be."""
+        return max(0.0, self.largest - self.open_part)
+
+    @property
+    def high(self) -> float:
+        """The most that anybody can have lost."""
+        return self.largest + self.open_part
+
+
+def measure_losses(
+    labels: LeafLabels, population: Population, claim: PrivacyClaim, label_epsilon: float
+) -> RealisedLoss | Undetermined:
+    """Return what the labels cost each person, drawn with this epsilon in each tree; or why that is not known."""
+    truth = population.truth
+    if isinstance(truth, Undetermined):
+        return truth
+    if claim.splits is SplitOrigin.UNKNOWN:
+        return SPLITS_UNKNOWN
+    signed = losses_in_leaves(labels, label_epsilon, claim)
+    of_cell = np.zeros(truth.shape)
+    for leaves in labels.leaf_of_profile:
+        of_cell += np.where((leaves >= 0)[:, None], signed[leaves], 0.0)
+    of_cell = np.where(truth > 0, of_cell, np.nan)
+    losses = np.abs(of_cell)
+    people = float(truth.sum())
+    largest = float(np.nanmax(losses))
+    if claim.unit is ClaimUnit.PERSON:
+        largest = max(largest, _largest_of_persons(labels, population, claim, label_epsilon))
+    private = claim.splits is SplitOrigin.PRIVATE
+    return RealisedLoss(
+        of_cell=of_cell,
+        largest=largest,
+        mean=float(np.nansum(losses * truth) / people),
+        open_part=max(0.0, claim.epsilon - label_epsilon) if private else 0.0,
+    )
+
+
+def losses_in_leaves(labels: LeafLabels, epsilon: float, claim: PrivacyClaim) -> FloatArray:
+    """Return ln P(label | counts) - ln P(label | counts without one of class c) for each leaf and c, (L, k)."""
+    every = np.arange(len(labels.labels))
+    with_all = log_probabilities(labels.counts, epsilon, claim.mechanism)[every, labels.labels]
+    signed = np.full(labels.counts.shape, np.nan)
+    for place in range(labels.counts.shape[1]):
+        without = labels.counts.copy()
+        without[:, place] -= 1
+        is_there = without[:, place] >= 0
+        chances = log_probabilities(without[is_there], epsilon, claim.mechanism)
+        drawn = chances[np.arange(len(chances)), labels.labels[is_there]]
+        signed[is_there, place] = with_all[is_there] - drawn
+    return signed
+
+
+def _largest_of_persons(
+    labels: LeafLabels, population: Population, claim: PrivacyClaim, epsilon: float
+) -> float:
+    """Return the largest loss of a person who has several records: all of them are taken out at once."""
+    contributions, order = population.contributions, population.order
+    if contributions is None or contributions.contributors is None or order is None:
+        return 0.0
+    classes = order.classes
+    if classes is None or len(order.profiles) != len(contributions.contributors):
+        return 0.0
+    every = np.arange(len(labels.labels))
+    whole = log_probabilities(labels.counts, epsilon, claim.mechanism)[every, labels.labels]
+    largest = 0.0
+    persons = np.argsort(contributions.contributors, kind="stable")
+    numbers, starts = np.unique(contributions.contributors[persons], return_index=True)
+    for records in np.split(persons, starts[1:]):
+        if len(records) > 1:
+            lost = _loss_without(
+                labels, (order.profiles[records], classes[records]), epsilon, claim
+            )
+            largest = max(largest, abs(sum(float(whole[leaf]) - after for leaf, after in lost)))
+    return largest if len(numbers) else 0.0
+
+
+def _loss_without(
+    labels: LeafLabels, records: tuple[IndexArray, IndexArray], epsilon: float, claim: PrivacyClaim
+) -> list[tuple[int, float]]:
+    """Return the leaves of some records, and ln P of their labels without these."""
+    profiles, classes = records
+    found = []
+    for leaves in labels.leaf_of_profile:
+        here = leaves[profiles]
+        for leaf in np.unique(here[here >= 0]).tolist():
+            counts = labels.counts[leaf : leaf + 1].copy()
+            np.add.at(counts[0], classes[here == leaf], -1)
+            chances = log_probabilities(counts, epsilon, claim.mechanism)
+            found.append((leaf, float(chances[0, labels.labels[leaf]])))
+    return found

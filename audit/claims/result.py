@@ -1,0 +1,63 @@
+"""What was found of a claim of differential privacy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from treewarden.audit.claims.label_test import LabelTest
+from treewarden.audit.claims.leaf_labels import LeafLabels
+from treewarden.audit.claims.realised_loss import RealisedLoss
+from treewarden.audit.reading import Undetermined
+from treewarden.ppdm_models.tree.privacy_claim import PrivacyClaim
+
+NO_CLAIM = Undetermined(
+    "the file claims no differential privacy; where its owner does, say what is claimed: --claims epsilon=1,..."
+)
+NO_EPSILON = Undetermined(
+    "the file claims differential privacy and does not say how much; say what is claimed: --claims epsilon=1,..."
+)
+CLAIM_NOT_JUDGED = Undetermined(
+    "a claim of differential privacy is judged of one model and its table, about the column that it predicts"
+)
+LOSS_TOLERANCE_SHARE = 1e-9
+"""What rounding may add to a loss, as a share of it."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ClaimFindings:
+    """What speaks against a claim, and what the file cost each person if it is kept.
+
+    ``voids`` are the reasons why it is no promise at all, each seen in the file or stated by its owner; ``doubts`` why
+    it cannot be judged. ``loss`` and ``test`` are reasons where they are not known. ``labels`` are those of the leaves.
+    """
+
+    claim: PrivacyClaim
+    voids: tuple[str, ...]
+    doubts: tuple[str, ...]
+    loss: RealisedLoss | Undetermined
+    test: LabelTest | Undetermined
+    labels: LeafLabels | Undetermined
+
+    @property
+    def is_refuted_by_loss(self) -> bool:
+        """Whether somebody lost more than is claimed: a proof that the claim is false."""
+        if isinstance(self.loss, Undetermined):
+            return False
+        return self.loss.low > self.claim.epsilon * (1 + LOSS_TOLERANCE_SHARE)
+
+    def is_refuted_by_test(self, level: float) -> bool:
+        """Whether labels as true as these have a probability below ``level`` under the claim."""
+        p = self.p_value
+        return not isinstance(p, Undetermined) and p < level
+
+    @property
+    def p_value(self) -> float | Undetermined:
+        """How likely labels as true as these, or truer, are under the claim."""
+        if isinstance(self.test, Undetermined):
+            return self.test
+        return self.test.p_value(most_label_epsilon(self.claim))
+
+
+def most_label_epsilon(claim: PrivacyClaim) -> float:
+    """Return the most that a claim lets be spent on the labels of one tree."""
+    return claim.epsilon if claim.label_epsilon is None else claim.label_epsilon

@@ -1,0 +1,45 @@
+"""The epsilon that labels were drawn with, as they show it: an exact interval from one file and its table.
+
+Given the table, how many people the drawn labels have fewer than the commonest classes has a known distribution for
+every epsilon; those that it does not refute are the interval (Clopper & Pearson 1934). It holds the true one with a
+probability of ``confidence`` at least, over draws of the labels. The mechanism must be named and the tests known not to
+hang on the noise.
+"""
+
+from __future__ import annotations
+
+import math
+
+from treewarden.audit.evidence import Evidence
+from treewarden.audit.measures import EvidenceSource, Measure, Parameter, Parameters
+from treewarden.audit.reading import Interval, Measurement, Undetermined
+
+NOTHING_TOLD = Undetermined(
+    "no leaf could have had another label, so labels tell nothing of epsilon"
+)
+
+
+class EpsilonUsed(Measure):
+    """An interval of confidence, not of proof: it misses once in so many files."""
+
+    unit = "nats"
+    plain = "epsilon that the labels show, between the ends of a confidence interval"
+    short = "epsilon that the labels show"
+    risk = "high"
+    limits = (0.0, math.inf)
+    reads = frozenset({EvidenceSource.CLAIM, EvidenceSource.TRUTH})
+    parameters = {"confidence": Parameter(0.95, "probability that the interval holds the true one")}
+
+    def read(self, evidence: Evidence, parameters: Parameters) -> Measurement:
+        found = evidence.claim
+        if isinstance(found, Undetermined):
+            return Measurement(found)
+        if isinstance(found.test, Undetermined):
+            return Measurement(found.test)
+        if not found.test.is_of_use:
+            return Measurement(NOTHING_TOLD)
+        confidence = min(1.0, float(parameters["confidence"]))
+        return Measurement(Interval(*found.test.interval(confidence)))
+
+
+MEASURE = EpsilonUsed()

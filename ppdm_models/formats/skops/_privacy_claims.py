@@ -1,0 +1,132 @@
+"""What an estimator of diffprivlib, or of treewarden's private learner, says of its differential privacy.
+
+diffprivlib 0.6 draws tests without looking at records and labels by permute-and-flip on counts that only grow. Its
+forest lets each record into one tree. It gives every tree a whole number as ``random_state``, whatever its own is: a
+file of a forest always holds what its labels were drawn from.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TypeGuard
+
+from treewarden.ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models.formats.skops._estimator import (
+    FORESTS,
+    PRIVATE_TREE,
+    Fitted,
+    claims_privacy,
+)
+from treewarden.ppdm_models.formats.skops._parts import SkopsPart
+from treewarden.ppdm_models.tree.claimed_models import with_claim
+from treewarden.ppdm_models.tree.ensemble import Model
+from treewarden.ppdm_models.tree.privacy_claim import (
+    LabelMechanism,
+    PrivacyClaim,
+    SplitOrigin,
+    TreeRecords,
+    read_claim,
+)
+
+SEED = "random_state"
+SPENT = "_BudgetAccountant__spent_budget"
+CLAIM = "claim_"
+"""The claim of treewarden's own learner, in words."""
+
+
+def claiming(model: Model, fitted: Fitted) -> Model:
+    """Return a model with the claim of its estimator, where it has one that is understood."""
+    claim = read_claim_of(fitted) if claims_privacy(fitted.part) else None
+    return model if claim is None else with_claim(model, claim)
+
+
+def read_claim_of(fitted: Fitted) -> PrivacyClaim | None:
+    """Return what an estimator claims; None where its epsilon is no number above 0."""
+    if fitted.part.kind.startswith(PRIVATE_TREE):
+        return _own_claim(fitted)
+    epsilon = fitted.plain("epsilon")
+    if not _is_number(epsilon) or not epsilon > 0:
+        return None
+    is_forest = fitted.part.kind.startswith(FORESTS)
+    is_single_fit = fitted.plain("warm_start", False) is False
+    return PrivacyClaim(
+        epsilon=float(epsilon),
+        mechanism=LabelMechanism.PERMUTE_AND_FLIP_MONOTONIC,
+        label_epsilon=float(epsilon),
+        splits=SplitOrigin.INDEPENDENT,
+        trees=TreeRecords.PARTS if is_forest and is_single_fit else TreeRecords.UNKNOWN,
+        bounds=_bounds(fitted),
+        is_seeded=_is_seeded(fitted, is_forest=is_forest),
+        spent=_spent(fitted.known),
+    )
+
+
+def _own_claim(fitted: Fitted) -> PrivacyClaim | None:
+    said = fitted.plain(CLAIM)
+    try:
+        claim = read_claim(said, "the file") if isinstance(said, str) else None
+    except ValueError:
+        return None
+    if claim is None or not _has_seed(fitted.known):
+        return claim
+    return replace(claim, is_seeded=True)
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    return isinstance(value, int | float) and not isinstance(value, bool) and not math.isnan(value)
+
+
+def _is_seeded(fitted: Fitted, *, is_forest: bool) -> bool:
+    """Return whether the file holds what some of its labels were drawn from: a number, or the state of a generator."""
+    if _has_seed(fitted.known):
+        return True
+    parts = (
+        fitted.known["estimators_"].items() if is_forest and "estimators_" in fitted.known else ()
+    )
+    return any(_has_seed(part.attributes()) for part in parts)
+
+
+def _has_seed(attributes: Mapping[str, SkopsPart]) -> bool:
+    part = attributes.get(SEED)
+    return part is not None and (part.loader != "JsonNode" or part.plain() is not None)
+
+
+def _bounds(fitted: Fitted) -> tuple[tuple[str, float, float], ...]:
+    """Return the ends of each column; none where they are not told, or are those of what steps before made of it."""
+    part = fitted.known.get("bounds")
+    if part is None or fitted.columns is not None or part.loader not in ("TupleNode", "ListNode"):
+        return ()
+    ends = [_numbers(item, fitted.width) for item in part.items()]
+    if len(ends) != 2 or not all(ends):
+        return ()
+    return tuple(zip(fitted.names, *ends, strict=True))
+
+
+def _numbers(part: SkopsPart, width: int) -> list[float]:
+    """Return one number for each column; none where these are no numbers."""
+    if part.loader != "NdArrayNode":
+        value = part.plain()
+        return [float(value)] * width if _is_number(value) else []
+    try:
+        found = part.array().reshape(-1)
+    except TreeFormatError:
+        return []
+    if found.dtype.kind not in "iuf" or len(found) not in (1, width):
+        return []
+    numbers = [float(value) for value in found.tolist()]
+    return numbers * width if len(numbers) == 1 else numbers
+
+
+def _spent(attributes: Mapping[str, SkopsPart]) -> float | None:
+    """Return what the accountant in the file adds up, of all that was fitted with it; None where none is understood."""
+    if "accountant" not in attributes or attributes["accountant"].loader != "ObjectNode":
+        return None
+    budget = attributes["accountant"].attributes().get(SPENT)
+    if budget is None or budget.loader != "ListNode":
+        return None
+    found = [entry.items()[:1] for entry in budget.items() if entry.loader == "TupleNode"]
+    amounts = [part.plain() for parts in found for part in parts]
+    numbers = [float(amount) for amount in amounts if _is_number(amount)]
+    return math.fsum(numbers) if amounts and len(numbers) == len(amounts) else None

@@ -1,0 +1,221 @@
+"""A claim of differential privacy: the loss that is promised, to whom, by which mechanism, and what voids the promise.
+
+A mechanism M is epsilon-differentially private where P(M(D) = o) <= e^epsilon P(M(D') = o) for every output o and all
+tables D, D' that differ in one record (Dwork et al. 2006). What a file says of it is written as ``epsilon=1,
+mechanism=permute-and-flip-monotonic``: the same words in files, on the command line and in Python.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+MOST_CHARACTERS = 1_000
+"""So long may the words of a claim be."""
+
+
+class LabelMechanism(StrEnum):
+    """How the label of a leaf is drawn from the counts of its classes.
+
+    ``permute-and-flip`` takes the classes in random order, each with probability e^(-epsilon gap / 2), until one is
+    taken (McKenna & Sheldon 2020); ``exponential`` takes each in proportion to e^(epsilon count / 2) (McSherry & Talwar
+    2007). Counts only grow with a record, so that half the noise has the same epsilon: ``-monotonic`` means that.
+    """
+
+    PERMUTE_AND_FLIP = "permute-and-flip"
+    PERMUTE_AND_FLIP_MONOTONIC = "permute-and-flip-monotonic"
+    EXPONENTIAL = "exponential"
+    EXPONENTIAL_MONOTONIC = "exponential-monotonic"
+    UNKNOWN = "unknown"
+
+
+class SplitOrigin(StrEnum):
+    """Where the tests come from: no record had a part in them, a part of epsilon was spent on them, or not known."""
+
+    INDEPENDENT = "independent"
+    PRIVATE = "private"
+    UNKNOWN = "unknown"
+
+
+class TreeRecords(StrEnum):
+    """Which records each of several trees saw: one tree each record, all trees all records, or not known."""
+
+    PARTS = "parts"
+    ALL = "all"
+    UNKNOWN = "unknown"
+
+
+class BoundsOrigin(StrEnum):
+    """Where the ends of the columns come from: public knowledge, the training table, or not known."""
+
+    PUBLIC = "public"
+    TABLE = "table"
+    UNKNOWN = "unknown"
+
+
+class ClaimUnit(StrEnum):
+    """Between which tables the promise holds: one record more or less, or all records of one person."""
+
+    RECORD = "record"
+    PERSON = "person"
+
+
+@dataclass(frozen=True, slots=True)
+class PrivacyClaim:
+    """What a file, or its owner, says of the differential privacy of a model.
+
+    ``epsilon`` is promised for the whole file, in nats, with ``delta``; ``label_epsilon`` is spent on the labels of
+    each tree, None where that is not said. ``bounds`` are the least and largest value that the learner lets a feature
+    have, by its name. ``is_seeded`` says that the file holds what its draws came from. ``spent`` is what an accountant
+    in the file adds up. ``where`` is who says so. ``is_relied_on`` says that an audit found nothing against it.
+    """
+
+    epsilon: float
+    delta: float = 0.0
+    unit: ClaimUnit = ClaimUnit.RECORD
+    mechanism: LabelMechanism = LabelMechanism.UNKNOWN
+    label_epsilon: float | None = None
+    splits: SplitOrigin = SplitOrigin.UNKNOWN
+    trees: TreeRecords = TreeRecords.UNKNOWN
+    bounds_origin: BoundsOrigin = BoundsOrigin.UNKNOWN
+    bounds: tuple[tuple[str, float, float], ...] = ()
+    is_seeded: bool = False
+    spent: float | None = None
+    where: str = "the file"
+    is_relied_on: bool = False
+
+    def __post_init__(self) -> None:
+        if not (self.epsilon > 0 and 0 <= self.delta <= 1):
+            raise ValueError("epsilon is no number above 0, or delta none from 0 to 1")
+        if self.label_epsilon is not None and not self.label_epsilon > 0:
+            raise ValueError("label_epsilon is no number above 0")
+
+    @property
+    def words(self) -> str:
+        """What is claimed, as it is written in files and on the command line."""
+        said = {name: value for name, value in self._stated().items() if value}
+        return ", ".join(f"{name}={value}" for name, value in said.items())
+
+    def _stated(self) -> dict[str, str]:
+        labels = self.label_epsilon
+        return {
+            "epsilon": f"{self.epsilon!r}",
+            "delta": f"{self.delta!r}" if self.delta else "",
+            "unit": self.unit.value,
+            "mechanism": _unless(self.mechanism, LabelMechanism.UNKNOWN),
+            "label_epsilon": "" if labels is None else f"{labels!r}",
+            "splits": _unless(self.splits, SplitOrigin.UNKNOWN),
+            "trees": _unless(self.trees, TreeRecords.UNKNOWN),
+            "bounds": _unless(self.bounds_origin, BoundsOrigin.UNKNOWN),
+            "seed": "known" if self.is_seeded else "",
+        }
+
+
+def _any_of(enum: type[StrEnum]) -> str:
+    return f"(?:{'|'.join(word.value for word in enum)})"
+
+
+def _unless(word: StrEnum, unknown: StrEnum) -> str:
+    return "" if word is unknown else word.value
+
+
+_NUMBER = "(?:[0-9.e+-]{1,24}|inf)"
+CLAIM_WORDS = re.compile(
+    f"epsilon={_NUMBER}(?:, delta={_NUMBER})?(?:, unit={_any_of(ClaimUnit)})?"
+    f"(?:, mechanism={_any_of(LabelMechanism)})?(?:, label_epsilon={_NUMBER})?(?:, splits={_any_of(SplitOrigin)})?"
+    f"(?:, trees={_any_of(TreeRecords)})?(?:, bounds={_any_of(BoundsOrigin)})?(?:, seed=known)?"
+)
+"""How ``PrivacyClaim.words`` writes a claim: anything else in its place in a file may be a sentence."""
+WORDS: Mapping[str, tuple[str, type[StrEnum]]] = {
+    "unit": ("unit", ClaimUnit),
+    "mechanism": ("mechanism", LabelMechanism),
+    "splits": ("splits", SplitOrigin),
+    "trees": ("trees", TreeRecords),
+    "bounds": ("bounds_origin", BoundsOrigin),
+}
+"""The keys of a claim that are words: the field of each, and what it may be."""
+NUMBERS = ("epsilon", "delta", "label_epsilon")
+SEED = "seed"
+
+
+def read_claim(text: str, where: str, claim_of_file: PrivacyClaim | None = None) -> PrivacyClaim:
+    """Return the claim that is written in words; what these leave out is as the claim of the file says.
+
+    Raises:
+        ValueError: an entry is no KEY=VALUE of a claim, or says other than the file does.
+    """
+    given = _fields(text)
+    if claim_of_file is None:
+        if "epsilon" not in given:
+            raise ValueError("epsilon is missing; write epsilon=1, or the number that is claimed")
+        return PrivacyClaim(**given, where=where)  # type: ignore[arg-type]  # by name, checked above
+    return _joined(given, claim_of_file, where)
+
+
+def check_claim(text: str) -> None:
+    """Check that words can be a claim, or a part of one.
+
+    Raises:
+        ValueError: they cannot; it begins with the name of the option, as errors of options do.
+    """
+    try:
+        _fields(text)
+    except ValueError as error:
+        raise ValueError(f"claims: {error}") from error
+
+
+def _fields(text: str) -> dict[str, object]:
+    """Return the fields that words state, by name."""
+    if len(text) > MOST_CHARACTERS:
+        raise ValueError(f"more than {MOST_CHARACTERS:,} characters")
+    given: dict[str, object] = {}
+    for entry in text.split(","):
+        key, equals, value = (part.strip() for part in entry.partition("="))
+        known = (*NUMBERS, *WORDS, SEED)
+        if not equals or key not in known:
+            problem = f"{entry.strip()[:60]!r} is no entry of a claim"
+            raise ValueError(f"{problem}; write KEY=VALUE, of {', '.join(known)}")
+        name = "is_seeded" if key == SEED else WORDS[key][0] if key in WORDS else key
+        if name in given:
+            raise ValueError(f"{key} stands there twice; write it once")
+        given[name] = _value(key, value)
+    return given
+
+
+def _value(key: str, value: str) -> object:
+    if key in WORDS:
+        words = WORDS[key][1]
+        if value not in {word.value for word in words}:
+            raise ValueError(f"{key}={value[:60]}: one of {', '.join(words)} is needed")
+        return words(value)
+    if key == SEED:
+        if value != "known":
+            raise ValueError("seed: write seed=known, or leave it out")
+        return True
+    try:
+        number = float(value)
+    except ValueError:
+        number = math.nan
+    low_is_enough = number >= 0 if key == "delta" else number > 0
+    if not (low_is_enough and (key != "delta" or number <= 1)):
+        raise ValueError(f"{key}={value[:60]}: a number above 0 is needed")
+    return number
+
+
+def _joined(stated: dict[str, object], claim_of_file: PrivacyClaim, where: str) -> PrivacyClaim:
+    """Return the claim of a file with what else is stated of it.
+
+    Raises:
+        ValueError: both say the same thing differently.
+    """
+    unset = PrivacyClaim(claim_of_file.epsilon)
+    for name, value in stated.items():
+        said = getattr(claim_of_file, name)
+        is_open = said == getattr(unset, name) and name != "epsilon"
+        if said != value and not is_open:
+            problem = f"{name} is {value}, and the file says {said}; leave it out"
+            raise ValueError(problem)
+    return replace(claim_of_file, **stated, where=f"the file, and {where}")  # type: ignore[arg-type]  # by name
