@@ -209,8 +209,9 @@ def _provenance(document: Document) -> Provenance:
         earlier_files.model_copy(update={"table": _unnamed(earlier_files.table)})
         for earlier_files in provenance.earlier
     )
+    register = None if provenance.candidates is None else _unnamed(provenance.candidates)
     kept = {"model": model, "table": table, "written": written, "asked": None, "earlier": before}
-    return provenance.model_copy(update=kept)
+    return provenance.model_copy(update={**kept, "candidates": register})
 
 
 def _unnamed(file: File) -> File:

@@ -168,8 +168,8 @@ class Provenance(Part):
 
     ``written`` is the repaired model, of a repair that wrote one; ``model`` is then the one that was given. ``earlier``
     are the releases before it, in the order of their publication. ``salt`` is a random number where the digest of the
-    report is published, so that it confirms no guess. Time, and durations other than ``solver.seconds``, stand here and
-    nowhere else.
+    report is published, so that it confirms no guess. ``candidates`` is the register of everybody who may be in the
+    table, null where none was given. Time, and durations other than ``solver.seconds``, stand here and nowhere else.
     """
 
     version: Text
@@ -182,6 +182,7 @@ class Provenance(Part):
     asked: Asked | None = None
     salt: Text = ""
     earlier: tuple[EarlierFiles, ...] = ()
+    candidates: File | None = None
 
 
 class Side(Part):

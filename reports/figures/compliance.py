@@ -204,6 +204,11 @@ def _subject(document: Document) -> Iterator[Block]:
             if provenance.table is not None
             else (("Name", Cell("no table was given")),)
         ),
+        *(
+            _named(provenance.candidates, " of the register")
+            if provenance.candidates is not None
+            else ()
+        ),
         *((row.name, Cell(row.text)) for row in document.population.shares),
         ("Quasi-identifiers", Cell(known)),
     )

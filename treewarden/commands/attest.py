@@ -116,6 +116,7 @@ def attest_command(context: click.Context, /, **_: Any) -> None:  # noqa: ANN401
             report=written,
             issued=clock.created,
             expires=expires,
+            candidates=provenance.candidates,
         )
         files = {options.output: signed}
         files |= _for_others(options, done, provenance.model, signed, secret, clock)
@@ -174,9 +175,6 @@ class AttestOptions:
             OutputError: a file cannot be written, is there already, or is an input.
             click.UsageError: two results have one path, or what was asked for cannot be attested.
         """
-        if request.population is not None:
-            problem = "an attestation cannot state a register yet; leave it out, and audit membership apart"
-            raise click.UsageError(f"--population: {problem}")
         if request.beside:
             problem = "an attestation cannot state outputs beside the model yet; leave them out, and audit them apart"
             raise click.UsageError(f"--with: {problem}")

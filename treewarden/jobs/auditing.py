@@ -81,6 +81,7 @@ class CommandClock:
                 EarlierFiles(model=file_of_source(earlier.model), table=told_table(earlier.data))
                 for earlier in request.earlier
             ),
+            candidates=None if request.population is None else told_table(request.population),
             pack=File(name=pack.name.replace("/", "_"), sha256=pack.digest),
             created=self.created.isoformat(timespec="seconds"),
             seconds=number(round(time.monotonic() - self.begun, 2)),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -11,6 +13,7 @@ from treewarden.audit.options import AuditOptions
 from treewarden.jobs.attesting.attesting import attestation
 from treewarden.jobs.attesting.checking import attested_entry, checked
 from treewarden.jobs.attesting.keys import AttestationError, ExpiredError, private_key
+from treewarden.jobs.attesting.statement import Sha256
 from treewarden.jobs.audit_inputs import Request
 from treewarden.jobs.auditing import audit_file
 from treewarden.jobs.inputs import ModelBytes, file_of_source
@@ -64,3 +67,25 @@ def test_an_audit_of_a_feature_is_not_attested(attesting):
         attestation(
             done.subject, done.decision, file_of_source(files.model), key, report=None, issued=NOW
         )
+
+
+@pytest.mark.parametrize("policy", ["lenient", "strict"])
+def test_an_attestation_states_the_register_by_its_digest(attesting, policy):
+    files = attesting.files
+    register = files.folder / "register.csv"
+    header, *people = files.table.read_text().splitlines()
+    register.write_text("\n".join([header, *people, *people]) + "\n")
+    path = files.folder / "with.json"
+    words = ("--policy", policy if policy == "strict" else files.policy(policy))
+    words = (*words, "--key", attesting.key, "-o", path, "--no-worlds")
+    report = files.folder / "with-report.json"
+    outcome = files.run("attest", *words, "--population", register, "--report", report)
+    assert outcome.exit_code in (0, 1, 3), outcome.output
+    pack = load_pack(policy if policy == "strict" else files.policy(policy))
+    held = checked(path.read_bytes(), attesting.public, files.model, pack)
+    digest = hashlib.sha256(register.read_bytes()).hexdigest()
+    assert held.predicate.knowledge.candidates == Sha256(sha256=digest)
+    told = json.loads(report.read_text())["provenance"]["candidates"]
+    assert told == {"name": "register.csv", "sha256": digest}
+    bare = checked(attesting.attest(), attesting.public, files.model, attesting.pack)
+    assert bare.predicate.knowledge.candidates is None

@@ -42,8 +42,11 @@ def attestation(
     report: bytes | None,
     issued: datetime,
     expires: datetime | None = None,
+    candidates: File | None = None,
 ) -> bytes:
     """Return the signed statement about an audit; it names the files ``model`` and ``report`` by digest.
+
+    ``candidates`` is the register that the audit was given, if any.
 
     Raises:
         AttestationError: something that breaks the policy was accepted, which holds for a time, and no end is named; or
@@ -82,7 +85,7 @@ def attestation(
             policy=JudgedBy(
                 name=decision.pack.name, version=decision.pack.version, sha256=decision.pack.digest
             ),
-            knowledge=_assumed(subject),
+            knowledge=_assumed(subject, candidates),
             report=None if report is None else Sha256(sha256=hashlib.sha256(report).hexdigest()),
             issued=moment(issued),
             expires=None if expires is None else moment(expires),
@@ -96,7 +99,7 @@ def salt() -> str:
     return secrets.token_hex(16)
 
 
-def _assumed(subject: AuditInputs) -> Assumed:
+def _assumed(subject: AuditInputs, candidates: File | None) -> Assumed:
     knowledge, options, people = subject.knowledge, subject.options, subject.population
     return Assumed(
         leaf=knowledge.leaf.value,
@@ -117,4 +120,5 @@ def _assumed(subject: AuditInputs) -> Assumed:
             )
             for adversary in subject.asked.partial
         ],
+        candidates=None if candidates is None else Sha256(sha256=candidates.sha256),
     )

@@ -419,6 +419,9 @@ def _digests(document: Document, request: Request) -> Iterator[ComparedItem]:
     yield _digest("model", provenance.model.sha256, file_of_source(request.model).sha256)
     if request.data is not None and provenance.table is not None:
         yield _digest("table", provenance.table.sha256, told_table(request.data).sha256)
+    if request.population is not None and provenance.candidates is not None:
+        here = told_table(request.population).sha256
+        yield _digest("register", provenance.candidates.sha256, here)
     assert isinstance(request.policy, str)
     pack = load_pack(request.policy)
     yield _digest("policy", provenance.pack.sha256, pack.digest)

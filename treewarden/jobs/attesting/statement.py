@@ -80,7 +80,8 @@ class Assumed(_StatementPart):
     ``quasi_identifiers`` are null where those of the model were taken. ``facts`` counts what was said besides: facts
     may name people. ``adversaries`` are asked about beside who knows all. ``weights`` says what the rows of the table
     carried. Statements that say nothing of the order of records are of audits that repeated no draws, and so passed no
-    model whose trees saw samples.
+    model whose trees saw samples. ``candidates`` is the digest of the register that membership was judged with, null
+    where it was not judged: who holds a register can tell whether it was theirs.
     """
 
     leaf: str
@@ -96,6 +97,7 @@ class Assumed(_StatementPart):
     weights: Literal["none", "frequencies", "sampling"]
     row_order: Literal["known", "unknown"] = "known"
     adversaries: list[AttestedAdversary] = []
+    candidates: Sha256 | None = None
 
 
 class Predicate(_StatementPart):

@@ -190,6 +190,7 @@ def _provenance(order: GateJob, done: JudgedAudit) -> Provenance:
         version=treewarden.__version__,
         model=File(name=model.path.name, sha256=order.model_digest),
         table=_table(order, done),
+        candidates=None if model.population is None else told_table(model.population),
         pack=File(name=pack.name.replace("/", "_"), sha256=pack.digest),
         created=order.created or None,
         earlier=tuple(
