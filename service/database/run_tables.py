@@ -38,6 +38,7 @@ audit = Table(
     Column("kind", WORD, nullable=False),
     reference_column("model_version", index=True),
     reference_column("data_table", optional=True, index=True),
+    reference_column("data_table", "register_id", optional=True, index=True),
     reference_column("pack_version", optional=True),
     Column("pack_name", NAME, nullable=False),
     Column("pack_digest", DIGEST, nullable=False),
@@ -76,7 +77,8 @@ audit = Table(
 ``waivers`` are the ids of those that were given along; ``result_attempt`` is the attempt that committed. A repair that
 was asked for from an audit names that as ``original_audit_id``; ``repaired_version_id`` is the proposal of it that was
 taken last, ``repair_summary`` what the search says of itself; ``tries_all``: whether it audits changes too that cost
-more than one that passes. ``keeps_table``: whether the table stays for its hours where this does not pass.
+more than one that passes. ``register_id`` is the table of everybody who may be in the training table, erased as that
+one is. ``keeps_table``: whether the table stays for its hours where this does not pass.
 ``seal`` is a digest with a key that no database holds (``service/ledger/log.py``), here and in the tables below."""
 
 proposal = Table(

@@ -193,6 +193,7 @@ AUDIT = {
     "pack": "Policy",
     "kind": "What to do",
     "keeps_table": "Keep the table if the model does not pass",
+    "register_id": "Register of everybody who may be in the table",
     "waivers": "Approved waivers hold",
     "purpose": "What it is published for",
     "leaf": "Of each leaf",

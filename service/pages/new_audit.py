@@ -16,13 +16,13 @@ from treewarden.service.errors import InvalidError, ServiceError
 from treewarden.service.pages._forms import AUDIT, is_asked_again, refusal, see, status_of, waited
 from treewarden.service.pages._rendering import asked_columns, facts_of, page, target_of
 from treewarden.service.schemas.audits import NewAudit
-from treewarden.service.schemas.base import Body, Id
+from treewarden.service.schemas.base import Body, Id, PageRequest
 from treewarden.service.schemas.models import TrainingTable, Version
 from treewarden.service.site import Unit
 from treewarden.service.use_cases.audits import submit
 from treewarden.service.use_cases.models import get_version
 from treewarden.service.use_cases.policies import list_packs
-from treewarden.service.use_cases.tables import get_table
+from treewarden.service.use_cases.tables import get_table, list_tables
 
 ROUTER = APIRouter(tags=["pages"])
 LEAVES = (
@@ -66,6 +66,7 @@ class NewAuditForm(Body):
     purpose: str = ""
     waivers: str = ""
     keeps_table: str = ""
+    register_id: str = ""
 
 
 @ROUTER.get("/submit/{version_id}", **reads(Permission.SUBMIT))
@@ -101,6 +102,7 @@ def post_asked(
             kind=asked.kind,  # type: ignore[arg-type]  # pydantic refuses any other
             model_version_id=version_id,
             table_id=table,
+            register_id=asked.register_id or None,
             pack=asked.pack,
             options=_options(asked, table is not None),
             knowledge=asked.knowledge.strip(),
@@ -118,6 +120,15 @@ def post_asked(
                 request, who, unit, version=version, table=training_table, asked=asked, error=error
             )
     return see(f"/audits/{audit.id}")
+
+
+def _registers(unit: Unit, who: Principal, table: TrainingTable | None) -> list[tuple[str, str]]:
+    """Return the other tables that somebody may audit with, newest first: which of them may be a register."""
+    if table is None:
+        return []
+    tables = list_tables(unit, who, PageRequest()).items
+    others = (other for other in tables if other.may_audit and other.state == "ready")
+    return [(other.id, other.file_name) for other in others if other.id != table.id]
 
 
 def _is_read(*each: Version | TrainingTable | None) -> bool:
@@ -196,6 +207,7 @@ def _render_page(
         version=version,
         table=table,
         asked=asked,
+        registers=_registers(unit, who, table),
         packs=list_packs(unit, who),
         leaves=LEAVES,
         splits=SPLITS,

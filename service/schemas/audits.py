@@ -21,6 +21,7 @@ class NewAudit(Body):
 
     ``pack`` is a pack that ships, or one of the organisation: ``name``, or ``name@2`` for its second version.
     ``options`` are those of ``treewarden audit`` by name (``sensitive``, ``qi``, ``leaf``, ``worlds_budget``, ...).
+    ``register_id`` is a table of everybody who may be in the training table, to judge whether the file proves who was.
     ``knowledge`` is a knowledge file. The organisation's approved waivers hold unless ``waivers`` is false.
     With ``keeps_table`` the table stays for its hours where the model does not pass, so that it can be repaired.
     """
@@ -38,6 +39,7 @@ class NewAudit(Body):
     kind: Kind = "audit"
     model_version_id: Id
     table_id: Id | None = None
+    register_id: Id | None = None
     pack: Name = "standard"
     options: dict[str, Any] = Field(default_factory=dict)
     knowledge: str = Field(default="", max_length=200_000, pattern=r"^[^\x00]*$")
@@ -84,6 +86,7 @@ class Audit(Body):
     table_id: Id | None = None
     table_name: str = ""
     table_erased_at: datetime | None = None
+    register_id: Id | None = None
     pack: str
     pack_digest: str
     options: dict[str, Any]

@@ -174,8 +174,7 @@ def submit(unit: Unit, who: Principal, new: NewAudit) -> Audit:
         except KnowledgeError as error:
             # what it says may be facts about somebody
             raise InvalidError("knowledge", problem_of(error).partition(": ")[2]) from error
-    if new.table_id is not None:
-        check_columns(claim_table(unit, who, new.table_id), new.options)
+    _claim_tables(unit, who, new)
     waivers = (
         in_force(
             unit, who.organisation_id, version.digest, version.model_name, days_allowed(chosen)
@@ -191,6 +190,7 @@ def submit(unit: Unit, who: Principal, new: NewAudit) -> Audit:
             kind=new.kind,
             model_version_id=version.id,
             data_table_id=new.table_id,
+            register_id=new.register_id,
             pack_version_id=chosen.pack_version_id,
             pack_name=chosen.name
             if chosen.pack_version_id is None
@@ -209,6 +209,28 @@ def submit(unit: Unit, who: Principal, new: NewAudit) -> Audit:
     queue_job(unit, who.organisation_id, new.kind, made)
     record(unit, who, f"{new.kind}.submitted", "audit", made, {"version": version.id})
     return get_audit(unit, who, made)
+
+
+def _claim_tables(unit: Unit, who: Principal, new: NewAudit) -> None:
+    """Check that the table and the register of an audit are there for who asks, and stay until its transaction ends.
+
+    Raises:
+        NotFoundError: one of them is not there, or is for others.
+        ConflictError: one could not be read, or was erased.
+        InvalidError: there is a register and no table, both are one, or an option names no column of the table.
+    """
+    if new.register_id is not None and new.table_id in (None, new.register_id):
+        problem = (
+            "is held against the training table; give that, too"
+            if new.table_id is None
+            else "is the training table itself; give the table of everybody who may be in it"
+        )
+        raise InvalidError("register_id", problem)
+    named = {each for each in (new.table_id, new.register_id) if each is not None}
+    # Rows of one kind are locked in the order of their ids: else two could wait for each other.
+    claimed = {table_id: claim_table(unit, who, table_id) for table_id in sorted(named)}
+    if new.table_id is not None:
+        check_columns(claimed[new.table_id], new.options)
 
 
 def list_audits(

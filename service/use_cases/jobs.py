@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import Row, func, insert, select, update
+from sqlalchemy import Row, func, insert, or_, select, update
 
 from treewarden.service.database.run_tables import audit, job, job_event, worker
 from treewarden.service.errors import ConflictError
@@ -15,7 +15,7 @@ from treewarden.service.ledger.events import Event, emit
 from treewarden.service.ledger.log import record
 from treewarden.service.schemas.operations import Worker
 from treewarden.service.site import Unit
-from treewarden.service.use_cases.retention import LIVE, Erased, finish_with_table
+from treewarden.service.use_cases.retention import LIVE, Erased, finish_with_tables
 
 # Jobs as others ask for them: queued in the transaction of what they are about.
 
@@ -68,12 +68,13 @@ def cancel_job(unit: Unit, job_id: str) -> tuple[Erased, ...]:
         if found.kind not in ("audit", "repair"):
             return ()
         asked = unit.connection.execute(
-            select(audit.c.data_table_id, audit.c.keeps_table).where(audit.c.id == found.subject_id)
+            select(audit.c.data_table_id, audit.c.register_id, audit.c.keeps_table).where(
+                audit.c.id == found.subject_id
+            )
         ).one()
         stays = asked.keeps_table and found.kind == "repair"
-        table_id = None if stays else asked.data_table_id
-        # The table's row is locked before the log is, as everybody does: else two could wait for each other.
-        erased = () if table_id is None else finish_with_table(unit, table_id)
+        # The tables' rows are locked before the log is, as everybody does: else two could wait for each other.
+        erased = () if stays else finish_with_tables(unit, asked.data_table_id, asked.register_id)
         cancel_audit(unit, found.organisation_id, found.subject_id)
         return erased
     if found.state != "running":
@@ -119,7 +120,10 @@ def lock_jobs_of(unit: Unit, table_id: str) -> Sequence[Row[Any]]:
     return unit.connection.execute(
         select(job, audit.c.created_by)
         .join(audit, audit.c.id == job.c.subject_id)
-        .where(audit.c.data_table_id == table_id, job.c.state.in_(LIVE))
+        .where(
+            or_(audit.c.data_table_id == table_id, audit.c.register_id == table_id),
+            job.c.state.in_(LIVE),
+        )
         .order_by(job.c.id)
         .with_for_update(of=job)
     ).all()

@@ -58,6 +58,7 @@ ERASED = (
 ANOTHER = (
     "is not the table that the audit was made with; upload that one, or submit a repair of its own"
 )
+WITH_REGISTER = "was made with a register, which a repair would need again; submit a repair of its own, with both"
 OF_OTHERS = "its table is not yours; ask who uploaded it to share it, or upload it yourself"
 AT_IT = "is being repaired already; wait for that, or cancel it"
 TABLE_AGAIN = "its table is erased; upload it once more to audit this version"
@@ -197,8 +198,8 @@ def take_proposal(unit: Unit, who: Principal, repair_id: str, n: int, taking: Ta
         select(model_version.c.model_id).where(model_version.c.id == found.model_version_id)
     ).scalar_one()
     unit.connection.execute(select(model.c.id).where(model.c.id == of_model).with_for_update())
-    if found.data_table_id is not None:
-        locked_table(unit, found.data_table_id)
+    for table_id in sorted({found.data_table_id, found.register_id} - {None}):
+        locked_table(unit, table_id)
     kept = _kept_proposal(unit, repair_id, n, is_locked=True)
     if kept.model_version_id is not None:
         raise ConflictError("proposal", "was taken already; audit the version that it became")
@@ -213,7 +214,8 @@ def take_proposal(unit: Unit, who: Principal, repair_id: str, n: int, taking: Ta
     record(unit, who, "repair.taken", "audit", repair_id, {"version": version.id, "proposal": n})
     if not taking.audits:
         return Taken(version=version)
-    if found.data_table_id is None or _is_erased(unit, found.data_table_id):
+    tables = [found.data_table_id, *([found.register_id] if found.register_id else [])]
+    if None in tables or any(_is_erased(unit, each) for each in tables):
         return Taken(version=version, why_no_audit=TABLE_AGAIN)
     try:
         made = submit(unit, who, _same_question(found, version.id))
@@ -226,6 +228,7 @@ def _same_question(found: Row[Any], version_id: str) -> NewAudit:
     return NewAudit(
         model_version_id=version_id,
         table_id=found.data_table_id,
+        register_id=found.register_id,
         pack=found.pack_name,
         options=found.options,
         knowledge=found.knowledge,
@@ -244,6 +247,8 @@ def _why_not(unit: Unit, found: Row[Any]) -> str:
         return PASSES
     if found.data_table_id is None:
         return NO_TABLE
+    if found.register_id is not None:
+        return WITH_REGISTER
     at_it = select(audit.c.id).where(audit.c.original_audit_id == found.id, audit.c.state.in_(LIVE))
     return AT_IT if unit.connection.execute(at_it).first() is not None else ""
 

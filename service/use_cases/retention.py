@@ -45,15 +45,19 @@ class Erased:
     digest: str
 
 
-def finish_with_table(unit: Unit, table_id: str) -> tuple[Erased, ...]:
-    """Erase a table that no queued or running audit or repair needs any more; hand the result to ``erase_files``.
+def finish_with_tables(unit: Unit, *table_ids: str | None) -> tuple[Erased, ...]:
+    """Erase the tables of an audit that no queued or running audit or repair needs any more; None is no table.
 
-    Called in the transaction in which a job ends, after its state was written and before anything is logged.
+    Called in the transaction in which a job ends, after its state was written and before anything is logged; hand the
+    result to ``erase_files``.
     """
-    found = locked_table(unit, table_id)
-    if found is None or found.erased_at is not None or is_needed(unit, table_id):
-        return ()
-    return erase_row(unit, found.organisation_id, found)
+    named = {table_id for table_id in table_ids if table_id is not None}
+    rows = [locked_table(unit, table_id) for table_id in sorted(named)]
+    due = [row for row in rows if row and row.erased_at is None and not is_needed(unit, row.id)]
+    erased = tuple(each for row in due for each in _erase_content(unit, row))
+    for row in due:  # last, as with the log: see ``erase_row``
+        record(unit, row.organisation_id, "table.erased", "table", row.id, {"digest": row.digest})
+    return erased
 
 
 def erase_files(site: Site, erased: Iterable[Erased]) -> None:
@@ -78,7 +82,15 @@ def locked_table(unit: Unit, table_id: str) -> Row[Any] | None:
 
 
 def erase_row(unit: Unit, who: Principal | str, found: Row[Any]) -> tuple[Erased, ...]:
-    """Erase a table that was locked, and its bytes where no other table has the same.
+    """Erase a table that was locked, and its bytes where no other table has the same."""
+    erased = _erase_content(unit, found)
+    # last, as it has the log to itself from here on: rows are always locked before the log
+    record(unit, who, "table.erased", "table", found.id, {"digest": found.digest})
+    return erased
+
+
+def _erase_content(unit: Unit, found: Row[Any]) -> tuple[Erased, ...]:
+    """Erase what a table holds.
 
     The names of its columns stay only where an audit found what it asks about among them: in a file without a header
     the names are the first person's values.
@@ -92,10 +104,7 @@ def erase_row(unit: Unit, who: Principal | str, found: Row[Any]) -> tuple[Erased
         .where(job.c.subject_id == found.id, job.c.state.in_(LIVE))
         .values(cancel_requested=True)
     )
-    erased = () if found.blob_id is None else erase_blob(unit, found.blob_id)
-    # last, as it has the log to itself from here on: rows are always locked before the log
-    record(unit, who, "table.erased", "table", found.id, {"digest": found.digest})
-    return erased
+    return () if found.blob_id is None else erase_blob(unit, found.blob_id)
 
 
 def erase_blob(unit: Unit, blob_id: str) -> tuple[Erased, ...]:
@@ -133,7 +142,7 @@ def _was_audited(table_id: str) -> ColumnElement[bool]:
 def _audits_of(table_id: str) -> tuple[ColumnElement[bool], ...]:
     return (
         job.c.subject_id == audit.c.id,
-        audit.c.data_table_id == table_id,
+        or_(audit.c.data_table_id == table_id, audit.c.register_id == table_id),
         job.c.kind.in_(("audit", "repair")),
     )
 
@@ -200,7 +209,9 @@ def _late(unit: Unit) -> Select[str]:
     is_live = job.c.state.in_(LIVE)
     is_read = exists().where(is_live, job.c.subject_id == data_table.c.id)
     is_audited = exists().where(
-        is_live, job.c.subject_id == audit.c.id, audit.c.data_table_id == data_table.c.id
+        is_live,
+        job.c.subject_id == audit.c.id,
+        or_(audit.c.data_table_id == data_table.c.id, audit.c.register_id == data_table.c.id),
     )
     return select(data_table.c.id).where(
         data_table.c.erased_at.is_(None),

@@ -107,6 +107,7 @@ def _audit_body(who: Principal, row: Row[Any], reports: tuple[ReportOf, ...]) ->
         table_id=row.data_table_id,
         table_name=row.table_name or "",
         table_erased_at=row.table_erased_at,
+        register_id=row.register_id,
         pack=row.pack_name,
         pack_digest=row.pack_digest,
         options=row.options,
@@ -124,10 +125,11 @@ def _audit_body(who: Principal, row: Row[Any], reports: tuple[ReportOf, ...]) ->
 
 
 def _provenance(who: Principal, told: dict[str, Any] | None) -> dict[str, Any] | None:
-    """Return the provenance without the digest of the table for who may see no full report: it confirms a guess."""
-    if told is None or who.may(Permission.INTERNAL) or not told.get("table"):
+    """Return the provenance without digests of people's data for who may see no full report: they confirm a guess."""
+    if told is None or who.may(Permission.INTERNAL):
         return told
-    return {**told, "table": {**told["table"], "sha256": ""}}
+    tables = {name: told[name] for name in ("table", "candidates") if told.get(name)}
+    return told | {name: {**table, "sha256": ""} for name, table in tables.items()}
 
 
 def _reports(

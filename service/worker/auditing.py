@@ -108,8 +108,8 @@ def search_repairs(
         name,
         target=wanted,
         step=step,
-        deadline=Deadline.after(order_.seconds),
-        every=order_.tries_all,
+        deadline=Deadline.after(order_.limits.seconds),
+        every=order_.limits.tries_all,
     ).with_levels(subject, step)
     document = repair_document(found.repair, told, order_.purpose)
     attempts = sorted(found.repair.attempts, key=order)[:MOST_PROPOSALS]
@@ -226,6 +226,9 @@ def audited(
     assert order.model is not None
     data = content(order.model)
     table, file = (None, None) if order.table is None else table_of(order.table)
+    register, register_file = (
+        (None, None) if order.candidates is None else table_of(order.candidates)
+    )
     request = Request(
         ModelBytes(data, order.model.name),
         table,
@@ -234,6 +237,7 @@ def audited(
         read_pack(order.pack.encode(), order.pack_name),
         name=order.model_name,
         today=date.fromisoformat(order.today),
+        population=register,
     )
     accepting = Accepting(
         request,
@@ -248,6 +252,7 @@ def audited(
         version=treewarden.__version__,
         model=File(name=order.model.name, sha256=hashlib.sha256(data).hexdigest()),
         table=file,
+        candidates=register_file,
         pack=File(name=subject.pack.name.replace("/", "_"), sha256=subject.pack.digest),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         asked=asked_of(request, subject.knowledge),

@@ -21,7 +21,7 @@ from treewarden.service.site import Unit
 from treewarden.service.use_cases.tables import roots_of
 from treewarden.service.use_cases.waivers import waivers_of
 from treewarden.service.worker.leases import JobClaim
-from treewarden.service.worker.orders import JobOrder, PlainFile, SealedFile
+from treewarden.service.worker.orders import JobOrder, PlainFile, SealedFile, SearchLimits
 
 SEARCH_SHARE = 0.8
 """Part of the time of a job after which a repair ends its search, so that what it has found is not lost with it."""
@@ -73,6 +73,7 @@ def _audit(unit: Unit, audit_id: str) -> JobOrder:
         kind=found.kind,
         model=_version(unit, found.model_version_id),
         table=None if found.data_table_id is None else _table(unit, found.data_table_id),
+        candidates=None if found.register_id is None else _table(unit, found.register_id),
         model_name=found.model_name,
         pack=_pack(unit, found),
         pack_name=found.pack_name,
@@ -82,8 +83,10 @@ def _audit(unit: Unit, audit_id: str) -> JobOrder:
         purpose=found.purpose,
         today=unit.now.date().isoformat(),
         is_internal=found.keeps_profiles,
-        seconds=unit.site.settings.child_seconds * SEARCH_SHARE,
-        tries_all=bool(found.tries_all),
+        limits=SearchLimits(
+            seconds=unit.site.settings.child_seconds * SEARCH_SHARE,
+            tries_all=bool(found.tries_all),
+        ),
     )
 
 

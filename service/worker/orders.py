@@ -35,17 +35,27 @@ class PlainFile(Body):
     digest: str = ""
 
 
+class SearchLimits(Body):
+    """How far a repair searches: it ends ``seconds`` after it began.
+
+    ``tries_all``: whether changes too that cost more than one that passes are tried.
+    """
+
+    seconds: float | None = None
+    tries_all: bool = False
+
+
 class JobOrder(Body):
     """One job. ``other`` is the second model of a comparison; ``is_internal``: whether full reports are wanted too.
 
-    A repair ends its search ``seconds`` after it began, and ``tries_all`` changes, also those that cost more than one
-    that passes.
+    ``candidates`` is the register of everybody who may be in the table, ``limits`` how far a repair searches.
     """
 
     kind: Literal["inspect_model", "inspect_table", "audit", "repair", "compare"]
     model: SealedFile | None = None
     other: SealedFile | None = None
     table: SealedFile | PlainFile | None = None
+    candidates: SealedFile | PlainFile | None = None
     model_name: str = ""
     pack: str = ""
     pack_name: str = ""
@@ -55,8 +65,7 @@ class JobOrder(Body):
     purpose: str = ""
     today: str = ""
     is_internal: bool = False
-    seconds: float | None = None
-    tries_all: bool = False
+    limits: SearchLimits = SearchLimits()
 
 
 class KeptFile(Body):

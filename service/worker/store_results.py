@@ -31,7 +31,7 @@ from treewarden.service.use_cases.retention import (
     Erased,
     erase_blob,
     erase_files,
-    finish_with_table,
+    finish_with_tables,
 )
 from treewarden.service.vault.sealing import Stored
 from treewarden.service.worker.leases import JobClaim, end
@@ -130,13 +130,13 @@ def _table_of(unit: Unit, of: JobClaim, *, is_passed: bool) -> tuple[Erased, ...
     if of.kind not in ("audit", "repair"):
         return ()
     found = unit.connection.execute(
-        select(audit.c.data_table_id, audit.c.keeps_table).where(audit.c.id == of.subject_id)
+        select(audit.c.data_table_id, audit.c.register_id, audit.c.keeps_table).where(
+            audit.c.id == of.subject_id
+        )
     ).one()
     # what a repair found is audited next: its table is needed once more, whatever came of it
     stays = found.keeps_table and (of.kind == "repair" or not is_passed)
-    return (
-        () if found.data_table_id is None or stays else finish_with_table(unit, found.data_table_id)
-    )
+    return () if stays else finish_with_tables(unit, found.data_table_id, found.register_id)
 
 
 def say_of_model(unit: Unit, of: JobClaim, answer: JobAnswer, kept: Sequence[File]) -> None:

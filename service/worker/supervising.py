@@ -40,7 +40,7 @@ from treewarden.service.worker.store_results import commit, finish, say_cancelle
 
 # Brings the sealed files that an order names to this machine, for its process, which reaches no network.
 
-FILES = ("model", "other", "table")
+FILES = ("model", "other", "table", "candidates")
 """The fields of an order that may be files of the vault."""
 
 

@@ -1,6 +1,5 @@
-"""Writes the statements of the first level from the tables.
+"""Reads the statements of the first level, as they were frozen, and says those of them that no tables say.
 
-Command: ``python -m treewarden.service.database.migrations.freeze``.
 Once a version is released its level stays as it is, and what changes in the tables comes as a level of its own.
 
 What a database itself refuses: changes of the log, decisions about one's own, other parts for what is written.
@@ -13,9 +12,6 @@ from pathlib import Path
 
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import Dialect
-from sqlalchemy.schema import CreateIndex, CreateTable
-
-from treewarden.service.database.run_tables import SCHEMA
 
 UNCHANGED = "the log is never changed"
 OWN = "nobody decides about what is their own"
@@ -135,28 +131,3 @@ def frozen_path(level: str, dialect: str) -> Path:
 def frozen_statements(level: str, dialect: str) -> list[str]:
     """Return the statements of a level as they were frozen."""
     return frozen_path(level, dialect).read_text(encoding="utf-8").removesuffix(END).split(END)
-
-
-def current_statements(dialect: str) -> Iterator[str]:
-    """Yield the statements that make what the tables and guards say now: tables by name within their order of keys."""
-    compiled = DIALECTS[dialect]
-    for table in SCHEMA.sorted_tables:
-        yield _statement(CreateTable(table).compile(dialect=compiled))
-        for index in sorted(table.indexes, key=lambda index: str(index.name)):
-            yield _statement(CreateIndex(index).compile(dialect=compiled))
-    yield from guard_statements(dialect)
-
-
-def _statement(compiled: object) -> str:
-    return "\n".join(line.rstrip() for line in str(compiled).splitlines() if line.strip())
-
-
-def main() -> None:
-    """Write both files of the first level."""
-    for dialect in DIALECTS:
-        text = END.join(current_statements(dialect)) + END
-        frozen_path("0001", dialect).write_text(text, encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()

@@ -10,7 +10,7 @@ from treewarden.service.database.tables import model, model_version
 from treewarden.service.ids import new_id
 from treewarden.service.schemas.models import NewTable
 from treewarden.service.use_cases.blobs import claim_blob, put_blob
-from treewarden.service.use_cases.retention import erase_files, finish_with_table
+from treewarden.service.use_cases.retention import erase_files, finish_with_tables
 from treewarden.service.use_cases.tables import add_table
 
 DATA = b"age,sick\n" + b"41,canary-7f3\n" * 9000
@@ -45,7 +45,7 @@ def rows(site, table):
 
 def finish(site, table_id):
     with site.unit() as unit:
-        erased = finish_with_table(unit, table_id)
+        erased = finish_with_tables(unit, table_id)
     erase_files(site, erased)
     return erased
 

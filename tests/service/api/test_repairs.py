@@ -178,3 +178,13 @@ def test_the_file_of_a_proposal_goes_with_its_time_unless_it_was_taken(site, cli
     assert client.get(f"{path}/file").status_code == 404
     assert "was erased" in client.post(f"{path}/version", json={}).json()["detail"]
     assert client.get(f"{API}/audits/{repair['id']}/proposals").json()["items"][0]["href"] is None
+
+
+def test_an_audit_with_a_register_is_repaired_by_a_repair_of_its_own(site, client, flu):
+    model, table = flu
+    register = a_table(client, table + table.split(b"\n", 1)[1])
+    audit = failed(site, client, flu, keeps_table=True, register_id=register)
+    told = client.get(f"{API}/audits/{audit['id']}/repairs").json()
+    assert not told["can_start"]
+    assert "with a register" in told["why_not"]
+    assert start(client, audit).status_code == 409

@@ -1,16 +1,14 @@
 import pytest
+from alembic import command
 from alembic.autogenerate import compare_metadata
+from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
-from sqlalchemy import delete, insert, text, update
+from sqlalchemy import create_engine, delete, insert, text, update
 from sqlalchemy.exc import DBAPIError
 
 from tests.kit.service import sites
-from treewarden.service.database.levels import check_level, head, level, upgrade
-from treewarden.service.database.migrations.freeze import (
-    DIALECTS,
-    current_statements,
-    frozen_statements,
-)
+from treewarden.service.database.levels import SCRIPTS, check_level, head, level, upgrade
+from treewarden.service.database.migrations.freeze import frozen_statements, guard_statements
 from treewarden.service.database.run_tables import SCHEMA, log_entry
 from treewarden.service.database.tables import waiver
 from treewarden.service.errors import SetupError
@@ -24,11 +22,33 @@ def test_the_steps_lead_to_what_the_tables_say(site):
         assert compare_metadata(context, SCHEMA) == []
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
-def test_the_first_level_is_frozen_as_the_tables_say(dialect):
-    """While nothing follows it: a later level leaves these files alone, and this test goes with the first change."""
-    assert head() == "0001"
-    assert frozen_statements("0001", dialect) == list(current_statements(dialect))
+@pytest.mark.parametrize("dialect", ["sqlite", "postgresql"])
+def test_the_guards_are_frozen_as_they_are_said(dialect):
+    assert set(guard_statements(dialect)) <= set(frozen_statements("0001", dialect))
+
+
+def test_a_database_of_the_first_version_keeps_its_rows(tmp_path):
+    engine = create_engine(f"sqlite:///{tmp_path / 'old.db'}")
+    config = Config()
+    config.set_main_option("script_location", str(SCRIPTS))
+    with engine.begin() as connection:
+        config.attributes["connection"] = connection
+        command.upgrade(config, "0001")
+        sql = "INSERT INTO organisation ({}) SELECT {} "
+        names = ("id", "name")
+        columns = {
+            row[1]: row for row in connection.exec_driver_sql("PRAGMA table_info(organisation)")
+        }
+        needed = [name for name, row in columns.items() if row[3] and row[4] is None]
+        values = ", ".join(f"'{name}'" if name in names else "1" for name in needed)
+        connection.exec_driver_sql(sql.format(", ".join(needed), values))
+    assert level(engine) == "0001"
+    with pytest.raises(SetupError, match="treewarden db upgrade"):
+        check_level(engine)
+    assert upgrade(engine) == ("0001", head())
+    with engine.connect() as connection:
+        assert connection.exec_driver_sql("SELECT id FROM organisation").scalar_one() == "id"
+        assert compare_metadata(MigrationContext.configure(connection), SCHEMA) == []
 
 
 def test_a_database_is_upgraded_once(site):

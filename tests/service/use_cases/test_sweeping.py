@@ -16,7 +16,7 @@ from treewarden.service.site import Site
 from treewarden.service.use_cases.retention import (
     UNWRITTEN_SECONDS,
     erase_files,
-    finish_with_table,
+    finish_with_tables,
     sweep,
 )
 from treewarden.service.use_cases.tables import claim_table
@@ -38,7 +38,7 @@ def test_files_without_a_row_go_when_they_are_old(site, ann):
 def test_a_file_whose_key_is_gone_goes_at_once(site, ann):
     table = add(site, ann)
     with site.unit() as unit:
-        assert finish_with_table(unit, table.id)
+        assert finish_with_tables(unit, table.id)
     assert len(files(site)) == 1
     assert sweep(site).files == 1
     assert not files(site)
@@ -120,7 +120,7 @@ def test_many_may_upload_finish_and_sweep_at_once(site, ann):
         if n % 4 == 1:
             put(eager, ann, b"late %d" % (n % 2))
         with site.unit() as unit:
-            erased = finish_with_table(unit, table.id)
+            erased = finish_with_tables(unit, table.id)
         erase_files(site, erased)
 
     with ThreadPoolExecutor(6) as pool:
