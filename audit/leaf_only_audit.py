@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from treewarden.audit.claims.judge_claim import judge_claim
+from treewarden.audit.claims.result import claim_warnings
 from treewarden.audit.entropy.posterior import SolverReport
 from treewarden.audit.evidence import NOT_READ, Evidence
 from treewarden.audit.knowledge.knowledge import Knowledge, resolved
@@ -115,6 +116,7 @@ def glance_at_file(
         numbers=unknown,
         claim=judge_claim(forest, file_only_population.population, leaks),
     )
+    warnings = (*claim_warnings(evidence.claim), *warnings)
     readings = {
         measure_call: _from_file(measure_call, file_only_population, evidence)
         for measure_call in dict.fromkeys([*calls, *map(call, of_models())])

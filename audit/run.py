@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from treewarden.audit.claims.judge_claim import judge_claim
 from treewarden.audit.claims.reliance import relied_on
+from treewarden.audit.claims.result import claim_warnings
 from treewarden.audit.evidence import NOT_READ, Enough
 from treewarden.audit.exposures import exposure_of, exposure_without_estimate
 from treewarden.audit.knowledge.knowledge import Knowledge
@@ -80,7 +81,7 @@ def run(
     )
     proved = with_membership(_prover_of(model)(inputs), inputs)
     proved = replace(proved, evidence=replace(proved.evidence, claim=claim, forest=forest))
-    warnings = (*population.warnings, *proved.warnings)
+    warnings = (*claim_warnings(claim), *population.warnings, *proved.warnings)
     if proved.stopped:
         bare = exposure_without_estimate(proved.evidence, calls, proved.report, proved.dropped)
         return Audit((bare,), warnings, proved.stopped)

@@ -187,7 +187,7 @@ def _estimated(
         found = noisy_posterior(inputs.claim, case.population, case.knowledge)
         if isinstance(found, Undetermined):
             return found, not_run(found)
-        return certain(found), SolverReport("closed form")
+        return found, SolverReport("closed form")
     if case.tree.learner.claims_privacy:
         unknown = LABELS_DRAWN
     elif case.population.hides_weights(case.tree):

@@ -6,25 +6,26 @@ is a posterior. Under any other claim labels are left out and keep open whatever
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
 
 from treewarden.audit.claims.noisy_labels import posterior_of_labels
 from treewarden.audit.claims.result import ClaimFindings, most_label_epsilon
+from treewarden.audit.entropy.posterior import Posterior, certain
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.population.forest import Forest
 from treewarden.audit.population.population import Population
 from treewarden.audit.reading import Undetermined
-from treewarden.ppdm_models.arrays import FloatArray
 from treewarden.ppdm_models.tree.claimed_models import with_claim
+from treewarden.ppdm_models.tree.privacy_claim import SplitOrigin
 from treewarden.ppdm_models.tree.tree import Tree
 
 SUSPECT_BELOW = 0.05
 """Labels that are truer than so under the claim are not relied on, though they do not refute it."""
 MOST_EPSILON = 5.0
 """Above, a label is nearly the commonest class, and is not called noise: our own judgement."""
-MANY_CLASSES = Undetermined("what noisy labels of more than two classes tell is not worked out")
 OTHER_KNOWLEDGE = Undetermined(
     "what noisy labels tell is worked out for adversaries who know nobody's class and no accuracy"
 )
@@ -46,17 +47,31 @@ def relied_on(forest: Forest, findings: ClaimFindings | Undetermined) -> Forest:
 
 def noisy_posterior(
     findings: ClaimFindings | Undetermined, population: Population, knowledge: Knowledge
-) -> FloatArray | Undetermined:
-    """Return what noisy labels tell of each profile, (P, 2), where the claim is relied on; or why that is not known."""
+) -> Posterior | Undetermined:
+    """Return what noise tells of each profile, (P, k), where the claim is relied on; or why that is not known.
+
+    Exact for labels of two classes where no record had a part in the tests. Elsewhere between the ends that the claim
+    leaves: whoever's class is taken as drawn by itself, no output shifts the odds of two classes by more than
+    e^(2 epsilon), as another class is one record less and one more.
+    """
     if isinstance(findings, Undetermined):
         return findings
-    truth = population.truth
+    truth, claim = population.truth, findings.claim
     if isinstance(findings.labels, Undetermined) or isinstance(truth, Undetermined):
         return Undetermined(findings.doubts[0])
-    if truth.shape[1] != 2:
-        return MANY_CLASSES
     if knowledge.facts or knowledge.accuracy:
         return OTHER_KNOWLEDGE
-    prior = truth.sum(axis=0) / truth.sum() if knowledge.marginal else np.full(2, 0.5)
-    epsilon = most_label_epsilon(findings.claim)
-    return posterior_of_labels(findings.labels, prior, epsilon, findings.claim.mechanism)
+    classes = truth.shape[1]
+    prior = truth.sum(axis=0) / truth.sum()
+    if not knowledge.marginal:
+        prior = np.full(classes, 1 / classes)
+    values = np.tile(prior, (len(truth), 1))
+    if classes == 2:
+        epsilon = most_label_epsilon(claim)
+        values = posterior_of_labels(findings.labels, prior, epsilon, claim.mechanism)
+        if claim.splits is SplitOrigin.INDEPENDENT:
+            return certain(values)
+    shift = math.exp(2 * claim.epsilon)
+    low = np.broadcast_to(prior / (prior + (1 - prior) * shift), truth.shape)
+    high = np.broadcast_to(prior / (prior + (1 - prior) / shift), truth.shape)
+    return Posterior(np.clip(values, low, high), np.ones(len(truth), dtype=bool), low, high)

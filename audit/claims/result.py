@@ -58,6 +58,18 @@ class ClaimFindings:
         return self.test.p_value(most_label_epsilon(self.claim))
 
 
+def claim_warnings(findings: ClaimFindings | Undetermined) -> tuple[str, ...]:
+    """Return what speaks against a claim for sure, or leaves it open, for the reader of a report."""
+    if isinstance(findings, Undetermined):
+        return ()
+    about = "the claim of differential privacy"
+    if findings.voids:
+        return tuple(f"{about} is void: {reason}" for reason in findings.voids)
+    if findings.is_refuted_by_loss:
+        return (f"{about} is false: one person lost more than is claimed",)
+    return tuple(f"{about} is not decided: {reason}" for reason in findings.doubts)
+
+
 def most_label_epsilon(claim: PrivacyClaim) -> float:
     """Return the most that a claim lets be spent on the labels of one tree."""
     return claim.epsilon if claim.label_epsilon is None else claim.label_epsilon

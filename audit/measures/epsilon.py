@@ -15,6 +15,9 @@ from treewarden.audit.evidence import Evidence
 from treewarden.audit.measures import EvidenceSource, Measure, Parameter, Parameters
 from treewarden.audit.reading import Measurement, Spot, Undetermined, exactly
 
+ROOT = 0
+"""The node that stands for the whole tree."""
+
 
 class Epsilon(Measure):
     """The claimed epsilon; a claim that cannot be judged is undetermined, and no claim is none."""
@@ -36,7 +39,9 @@ class Epsilon(Measure):
             return Measurement(found)
         against = refutation(found, float(parameters["level"]))
         if against:
-            return Measurement(exactly(math.inf), (Spot("file", 0, math.inf, math.inf, against),))
+            return Measurement(
+                exactly(math.inf), (Spot("leaf", ROOT, math.inf, math.inf, against),)
+            )
         if found.claim.delta > float(parameters["delta"]):
             problem = f"a delta of {found.claim.delta:g} is claimed, which is more than the policy lets be compared"
             return Measurement(Undetermined(problem))

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests.kit import places
-from tests.kit.run import audit_files
+from tests.kit.run import audit_files, run_command
 from treewarden.audit.options import AuditOptions
 from treewarden.jobs.audit_inputs import Request, read_subject
 from treewarden.jobs.inputs import opened
@@ -232,3 +232,16 @@ def test_a_changed_tree_keeps_no_claim_that_anybody_relies_on():
     cut = rebuilt(tree, (leaf,))
     assert cut.learner.claims_privacy
     assert cut.learner.claim is None
+
+
+@pytest.mark.parametrize("more", [(), ("--data",)])
+def test_a_void_claim_says_why_with_a_table_or_without(more, tmp_path):
+    policy = tmp_path / "policy.toml"
+    policy.write_text(POLICY.format(measure="epsilon", rule="at_most", limit=1))
+    tree = opened(FOLDER / "tree.skops").model
+    file = tmp_path / "tree.json"  # nothing but the tree is in it
+    file.write_bytes(writers()["treewarden_json"].write(tree))
+    table = (*more, FOLDER / "people.csv", "--sensitive", "y") if more else ("--no-table",)
+    outcome = run_command("audit", file, *table, "--policy", policy)
+    assert outcome.exit_code == 1
+    assert "the file holds the seed of its draws" in " ".join(outcome.stdout.split())

@@ -56,8 +56,8 @@ from treewarden.terminal.resuming import resuming
 TERMINAL_SECONDS = 300.0
 """The limit where somebody waits at a terminal and gives none; a pipeline waits for the whole answer."""
 NOTHING_USEFUL = (
-    "no useful change was found; try --grow (a tree grown under the policy), or train with larger leaves, less depth "
-    "or fewer columns"
+    "no useful change was found; try --grow (a tree grown under the policy) or --private (one with noise), or train "
+    "with larger leaves, less depth or fewer columns"
 )
 SAYS = {
     "time_limit": "Time for the whole repair. It ends with the best change so far.  "
@@ -107,6 +107,20 @@ SAYS = {
     help="If no change passes, train a new tree under the policy from the same table (needs scikit-learn).",
 )
 @click.option(
+    "--private",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="EPSILON",
+    help="If no change passes, train a tree with differential privacy instead (needs scikit-learn). Each run spends "
+    "EPSILON anew.",
+)
+@click.option(
+    "--bound",
+    "bounds",
+    multiple=True,
+    metavar="COLUMN=LOW:HIGH",
+    help="For --private: the range of a numeric column, known without the table. May be repeated.",
+)
+@click.option(
     "--utility",
     type=click.Choice(("accuracy", "auc", "log-loss")),
     default="accuracy",
@@ -139,7 +153,7 @@ def repair_command(context: click.Context, /, **_: Any) -> None:  # noqa: ANN401
     code = None if options.change is None else _refusal(repaired, options.change)
     if code is not None and not options.only_list:
         context.exit(code)
-    if code is None and run.growth.grow:
+    if code is None and (run.growth.grow or run.growth.private is not None):
         repaired = run.grow(subject, repaired)
     elif repaired.repair.is_needed and repaired.file is None and not options.only_list:
         run.progress.say(NOTHING_USEFUL)
@@ -189,10 +203,15 @@ class RepairOptions:
 
 @dataclass(frozen=True, slots=True)
 class GrowthOptions:
-    """Whether a tree is grown where no change passes, and what all are compared by; fields are named as parameters."""
+    """Whether a tree is grown where no change passes, and what all are compared by; fields are named as parameters.
+
+    ``private`` is the epsilon that a tree with differential privacy may cost, ``bounds`` what is known of its columns.
+    """
 
     grow: bool
     utility: UtilityName
+    private: float | None
+    bounds: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,18 +284,30 @@ class RepairRun:
         """
         if not repaired.repair.is_needed or repaired.file is not None:
             return repaired
-        try:
-            learners = importlib.import_module("treewarden.learn.grown_file")
-        except ImportError as error:
-            problem = "needs scikit-learn 1.6 or newer; pip install scikit-learn"
-            raise RemedyError("--grow", problem) from error
-        grown = learners.grown_file(
-            self.request, subject, self.options.target, self.growth.utility, self.progress.step
-        )
+        grown = self._train(subject)
         self.progress.say(grown.message)
         message = f"{repaired.repair.message} {grown.message}"
         repair_with_tree = replace(repaired.repair, message=message)
         return replace(repaired, repair=repair_with_tree, file=grown.data)
+
+    def _train(self, subject: AuditInputs) -> Any:  # noqa: ANN401  # a GrownFile of a room that may not be there
+        """Return the file of a new tree: private, or grown under the policy."""
+        option = "--grow" if self.growth.private is None else "--private"
+        room = "grown_file" if self.growth.private is None else "private_file"
+        try:
+            learners = importlib.import_module(f"treewarden.learn.{room}")
+        except ImportError as error:
+            problem = "needs scikit-learn 1.6 or newer; pip install scikit-learn"
+            raise RemedyError(option, problem) from error
+        target, step = self.options.target, self.progress.step
+        if self.growth.private is None:
+            return learners.grown_file(self.request, subject, target, self.growth.utility, step)
+        try:
+            bounds = learners.read_bounds(self.growth.bounds)
+        except ValueError as error:
+            raise RemedyError("--bound", str(error)) from error
+        wanted = learners.PrivateTreeRequest(self.growth.private, bounds)
+        return learners.private_file(self.request, subject, wanted, target, step)
 
     def provenance(self, subject: AuditInputs) -> Provenance:
         """Return what the report says of the run itself."""
@@ -335,6 +366,10 @@ def _prepare(context: click.Context) -> RepairRun:
     _check_new(outputs, options.force)
     check_apart((*report.paths, *outputs))
     growth = options_record(GrowthOptions, context)
+    if growth.grow and growth.private is not None:
+        raise click.UsageError("--grow and --private train different trees; choose one")
+    if growth.bounds and growth.private is None:
+        raise click.UsageError("--bound is for --private; add --private EPSILON, or leave it out")
     return RepairRun(
         request, options, report, deadline=deadline, clock=clock, progress=progress, growth=growth
     )

@@ -60,9 +60,9 @@ def grown_file(
         raise RemedyError(model_name(request.model), problem)
     name = subject.population.sensitive or model.target
     table = read(request.data)
-    inputs, numbers = _inputs(table, model.features)
+    inputs, numbers = feature_frame(table, model.features)
     is_of_classes = model.task is Task.CLASSIFICATION
-    values = _values(table, Feature(name, not is_of_classes, model.classes))
+    values = target_values(table, Feature(name, not is_of_classes, model.classes))
     pipeline = _pipeline(subject, inputs, numbers)
     with step("growing a tree under the policy"), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that it has no split is said below
@@ -108,7 +108,7 @@ def _pipeline(subject: AuditInputs, inputs: pd.DataFrame, numbers: list[str]) ->
     return make_pipeline(ColumnTransformer(parts), make(subject.pack))
 
 
-def _inputs(table: Table, features: tuple[Feature, ...]) -> tuple[pd.DataFrame, list[str]]:
+def feature_frame(table: Table, features: tuple[Feature, ...]) -> tuple[pd.DataFrame, list[str]]:
     """Return the features of a model as columns, and the names of those that are numbers."""
     columns: dict[str, Any] = {}
     numbers = []
@@ -123,7 +123,12 @@ def _inputs(table: Table, features: tuple[Feature, ...]) -> tuple[pd.DataFrame, 
     return pd.DataFrame(columns), numbers
 
 
-def _values(table: Table, feature: Feature) -> Any:  # noqa: ANN401  # texts or numbers
+def target_values(table: Table, feature: Feature) -> Any:  # noqa: ANN401  # texts or numbers
+    """Return what the model predicts, record by record.
+
+    Raises:
+        RemedyError: a record lacks it.
+    """
     column = table.column(feature)
     if column.missing.any():
         problem = f"column {feature.name!r} lacks values; leave such records out"

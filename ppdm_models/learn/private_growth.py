@@ -1,0 +1,156 @@
+"""Trees with differential privacy: cuts and labels drawn by permute-and-flip, every part of epsilon accounted for.
+
+After PrivaTree (Vos, Vos, Li, Erkin & Verwer 2023), which draws labels by permute-and-flip and chooses cuts privately.
+Here cuts come from a grid that hangs on public bounds alone, and are scored by whole numbers: the sum over both sides
+of floor(sum of squared class counts / records), whose difference between cuts is that of the Gini impurity. One record
+changes the score of one side by at most 1, so a scale of epsilon / 2 keeps epsilon (McSherry & Talwar 2007).
+
+Nodes of one depth share no record, so a level costs what one of its nodes does, and so do all labels. The tree always
+has its full depth: to stop early would tell of the records. What is spent is levels * node + label, exactly.
+"""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from treewarden.ppdm_models.arrays import FloatArray, IndexArray, IntArray
+from treewarden.ppdm_models.learn.exact_draws import Below, permute_and_flip
+
+HALVINGS = 16
+"""So often is the distance to each bound halved, beyond the even cuts: columns are often crowded at one end."""
+
+
+@dataclass(frozen=True, slots=True)
+class PrivacyBudget:
+    """What is spent on the cut of each level, and on the labels."""
+
+    node: Fraction
+    label: Fraction
+    levels: int
+
+    @property
+    def total(self) -> Fraction:
+        """What the tree costs in all."""
+        return self.node * self.levels + self.label
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PrivateNodes:
+    """A full binary tree, depth first, (N,) each: children (-1 at leaves), column, cut and label (-1 inside)."""
+
+    left: IndexArray
+    right: IndexArray
+    feature: IndexArray
+    threshold: FloatArray
+    label: IndexArray
+
+
+def split_budget(epsilon: float, label_share: float, levels: int) -> PrivacyBudget:
+    """Return how an epsilon is spent: a share on labels, the rest evenly on the levels; all on labels without any."""
+    whole = Fraction(epsilon)
+    label = whole if levels == 0 else Fraction(float(epsilon * label_share))
+    node = Fraction(0) if levels == 0 else (whole - label) / levels
+    return PrivacyBudget(node, label, levels)
+
+
+def cut_grid(low: float, high: float, bins: int) -> FloatArray:
+    """Return the cuts of a column between public bounds, rising: 32-bit numbers below the upper bound.
+
+    Even ones, and ones that come closer and closer to each bound. No record has a part in them.
+    """
+    width = high - low
+    even = low + width * np.arange(1, bins) / bins
+    halved = width * 0.5 ** np.arange(1, HALVINGS + 1)
+    cuts = np.concatenate([[low], even, low + halved, high - halved]).astype(np.float32)
+    kept = cuts[(cuts >= np.float32(low)) & (cuts < np.float32(high))]
+    return np.unique(kept).astype(np.float64)
+
+
+def grow_private(
+    columns: FloatArray,
+    classes: IntArray,
+    grids: list[FloatArray],
+    budget: PrivacyBudget,
+    class_count: int,
+    *,
+    below: Below = secrets.randbelow,
+) -> PrivateNodes:
+    """Return a tree over records (n, d) of classes (n,), with cuts of these grids.
+
+    A column without cuts is not split on; where no column has any, the tree is one leaf at every place.
+    """
+    codes = [np.searchsorted(grid, columns[:, place]) for place, grid in enumerate(grids)]
+    grower = _Grower(
+        codes=codes,
+        classes=classes,
+        grids=grids,
+        budget=budget,
+        class_count=class_count,
+        below=below,
+        nodes=([], [], [], [], []),
+    )
+    grower.grow(np.arange(len(classes)), 0)
+    left, right, feature, threshold, label = grower.nodes
+    return PrivateNodes(
+        left=np.array(left, dtype=np.intp),
+        right=np.array(right, dtype=np.intp),
+        feature=np.array(feature, dtype=np.intp),
+        threshold=np.array(threshold, dtype=np.float64),
+        label=np.array(label, dtype=np.intp),
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Grower:
+    codes: list[IndexArray]
+    classes: IntArray
+    grids: list[FloatArray]
+    budget: PrivacyBudget
+    class_count: int
+    below: Below
+    nodes: tuple[list[int], list[int], list[int], list[float], list[int]]
+
+    def grow(self, records: IndexArray, depth: int) -> int:
+        """Add the nodes of some records, and return the first of them."""
+        left, right, feature, threshold, label = self.nodes
+        node = len(left)
+        for part in (left, right, feature, label):
+            part.append(-1)
+        threshold.append(-2.0)
+        if depth == self.budget.levels:
+            counts = np.bincount(self.classes[records], minlength=self.class_count)
+            label[node] = permute_and_flip(counts.tolist(), self.budget.label, self.below)
+            return node
+        column, cut = self._chosen(records)
+        feature[node], threshold[node] = column, float(self.grids[column][cut])
+        is_left = self.codes[column][records] <= cut
+        left[node] = self.grow(records[is_left], depth + 1)
+        right[node] = self.grow(records[~is_left], depth + 1)
+        return node
+
+    def _chosen(self, records: IndexArray) -> tuple[int, int]:
+        """Return the column and the cut that are drawn for a node."""
+        places, scores = [], list[int]()
+        for column, grid in enumerate(self.grids):
+            scores += self._scores(records, column, len(grid)).tolist()
+            places += [(column, cut) for cut in range(len(grid))]
+        return places[permute_and_flip(scores, self.budget.node / 2, self.below)]
+
+    def _scores(self, records: IndexArray, column: int, cuts: int) -> IntArray:
+        """Return the score of each cut of a column, (cuts,): whole numbers, reckoned in whole numbers."""
+        here = self.codes[column][records] * self.class_count + self.classes[records]
+        size = (cuts + 1) * self.class_count
+        counts = np.bincount(here, minlength=size).reshape(cuts + 1, self.class_count)
+        before = np.cumsum(counts, axis=0)[:-1].astype(np.int64)
+        after = counts.sum(axis=0) - before
+        return np.asarray(_purity(before) + _purity(after))
+
+
+def _purity(counts: IntArray) -> IntArray:
+    """Return floor(sum of squares / sum) of each row; 0 where there is nobody."""
+    people = counts.sum(axis=1)
+    return np.asarray((counts**2).sum(axis=1) // np.maximum(people, 1))

@@ -1,0 +1,164 @@
+"""The private learner: as scikit-learn wants it, with a file that says what it claims and passes its audit."""
+
+import json
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import treewarden as tw
+from tests.kit.run import run_command
+from treewarden.jobs.inspecting import said_of
+from treewarden.ppdm_models.files.fitted import open_fitted
+from treewarden.ppdm_models.tree.claimed_models import claim_of
+from treewarden.ppdm_models.tree.tree import Quality
+
+sklearn_tree = pytest.importorskip("sklearn.tree")
+learn = pytest.importorskip("treewarden.learn")
+BOUNDS = {"age": (18, 90), "income": (0, 200)}
+REPEATING = dict.fromkeys(
+    (
+        "check_classifier_data_not_an_array",
+        "check_supervised_y_2d",
+        "check_fit_idempotent",
+        "check_fit2d_1sample",
+        "check_methods_subset_invariance",
+        "check_dict_unchanged",
+        "check_classifiers_one_label",
+    ),
+    "draws come from the operating system, so that no fit repeats another",
+)
+
+
+def people(size=1500, seed=0):
+    random = np.random.default_rng(seed)
+    frame = pd.DataFrame(
+        {"age": random.integers(18, 90, size), "income": random.integers(0, 200, size)}
+    )
+    frame["ill"] = np.where(random.random(size) < 0.2 + 0.5 * (frame.age > 50), "yes", "no")
+    return frame
+
+
+TABLE = people()
+
+
+def fitted(epsilon=1.0, table=TABLE, **settings):
+    settings = {"bounds": BOUNDS, "classes": ["no", "yes"], "max_depth": 3} | settings
+    learner = learn.PrivateTreeClassifier(epsilon, **settings)
+    return learner.fit(table[["age", "income"]], table.ill)
+
+
+def test_scikit_learn_finds_nothing_but_that_fits_differ():
+    from sklearn.utils.estimator_checks import check_estimator
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        results = check_estimator(
+            learn.PrivateTreeClassifier(), expected_failed_checks=REPEATING, on_fail=None
+        )
+    failed = [result["check_name"] for result in results if result["status"] == "failed"]
+    assert not failed
+
+
+def test_a_file_says_what_it_claims_and_publishes_labels_alone(tmp_path):
+    skops = pytest.importorskip("skops.io")
+    file = tmp_path / "tree.skops"
+    skops.dump(fitted(0.8), file)
+    said = said_of(file)
+    words = "epsilon=0.8, unit=record, mechanism=permute-and-flip-monotonic"
+    assert said["claim"]["words"].startswith(words)
+    assert not said["claim"]["seeded"]
+    assert said["publishes"]["labels"] == said["leaves"]
+    assert said["publishes"]["counts"] == said["publishes"]["sizes"] == 0
+
+
+def test_a_tree_in_memory_claims_the_same_and_its_audit_passes():
+    model = fitted()
+    tree = open_fitted(model, target="ill", names=["age", "income"]).model
+    assert tree.quality is Quality.ABSENT
+    assert claim_of(tree).words == model.claim_
+    result = tw.audit(model, TABLE, sensitive="ill", policy="differential-privacy")
+    readings = result.to_dict()["readings"]
+    assert readings["epsilon"]["high"] == 1
+    assert readings["certain_disclosure"]["high"] == 0
+    assert readings["epsilon_realised"]["high"] <= 1
+    assert readings["disclosure"]["high"] == pytest.approx(1 / (1 + np.exp(-2)))
+
+
+@pytest.mark.parametrize("missing", ["bounds", "classes"])
+def test_what_is_read_from_the_table_voids_the_claim(missing):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = fitted(**{missing: None})
+    result = tw.audit(model, TABLE, sensitive="ill", policy="differential-privacy")
+    assert result.to_dict()["readings"]["epsilon"]["high"] == "inf"
+    assert "bounds=table" in model.claim_
+
+
+def test_two_fits_of_one_table_differ():
+    trees = [fitted(0.1).tree_.__getstate__()["nodes"]["threshold"].tolist() for _ in range(6)]
+    assert len({tuple(tree) for tree in trees}) > 1
+
+
+def test_values_beyond_the_bounds_count_as_the_bounds():
+    table = pd.concat([TABLE, pd.DataFrame({"age": [500], "income": [-9], "ill": ["yes"]})])
+    assert fitted(table=table).tree_.threshold.max() < 200
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"epsilon": 0}, "epsilon"),
+        ({"epsilon": float("inf")}, "epsilon"),
+        ({"label_share": 1}, "label_share"),
+        ({"max_depth": 40}, "max_depth"),
+        ({"bins": 0}, "bins"),
+        ({"bounds": {"age": (0, 1)}}, "no bounds of 'income'"),
+        ({"bounds": (5, 1)}, "the lower one first"),
+        ({"classes": ["no"]}, "another class"),
+    ],
+)
+def test_settings_that_cannot_be_are_refused(settings, said):
+    with pytest.raises(ValueError, match=said):
+        fitted(**({"epsilon": 1.0} | settings))
+
+
+def repaired(tmp_path, *more):
+    skops = pytest.importorskip("skops.io")
+    grown = sklearn_tree.DecisionTreeClassifier(max_depth=1, random_state=0)
+    rows = TABLE[:300]
+    file, table = tmp_path / "tree.skops", tmp_path / "people.csv"
+    skops.dump(grown.fit(rows[["age", "income"]], rows.ill), file)
+    rows.to_csv(table, index=False)
+    policy = tmp_path / "policy.toml"
+    policy.write_text(
+        'name = "p"\nversion = "1"\ntitle = "p"\n\n[[check]]\nid = "epsilon"\nmeasure = "epsilon"\n'
+        'rule = "at_most"\nlimit = 1\n'
+    )
+    out = tmp_path / "private.pmml"
+    command = ["repair", file, "--data", table, "--sensitive", "ill", "--policy", policy]
+    command += ["--to", "pmml", "-o", out, "--jobs", 1, "--worlds-budget", 1, *more]
+    return run_command(*command), out, policy, table
+
+
+def test_repair_offers_a_private_tree_whose_file_passes(tmp_path):
+    ends = ("--bound", "age=18:90", "--bound", "income=0:200")
+    outcome, out, policy, table = repaired(tmp_path, "--private", "0.5", *ends)
+    assert outcome.exit_code == 0, outcome.stderr
+    assert "epsilon = 0.5, which is spent" in outcome.stderr
+    again = run_command(
+        *("audit", out, "--data", table, "--sensitive", "ill", "--policy", policy),
+        *("--format", "json"),
+    )
+    assert again.exit_code == 0
+    assert json.loads(again.stdout)["readings"]["epsilon"]["high"] == 0.5
+
+
+def test_repair_asks_for_bounds_that_are_no_part_of_the_table(tmp_path):
+    outcome, out, *_ = repaired(tmp_path, "--private", "0.5", "--bound", "age=18:90")
+    assert outcome.exit_code == 4
+    assert "column 'income' needs bounds" in outcome.stderr
+    assert not out.exists()
+    assert repaired(tmp_path, "--bound", "age=18:90")[0].exit_code == 2
+    assert repaired(tmp_path, "--private", "1", "--grow")[0].exit_code == 2
