@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from treewarden.audit.claims.result import CLAIM_NOT_JUDGED, ClaimFindings
 from treewarden.audit.consistent_tables.result import ConsistentTables
 from treewarden.audit.entropy.posterior import Posterior, Without
-from treewarden.audit.joint.result import EnsembleInference
 from treewarden.audit.knowledge.knowledge import Knowledge
-from treewarden.audit.membership.result import NO_REGISTER, MembershipInference
+from treewarden.audit.membership import NO_REGISTER
 from treewarden.audit.population.forest import Forest
 from treewarden.audit.population.leaves import Leaves
 from treewarden.audit.population.population import Population
@@ -20,6 +20,10 @@ from treewarden.ppdm_models.arrays import FloatArray, IndexArray
 from treewarden.ppdm_models.tree.ensemble import Model
 from treewarden.ppdm_models.tree.side_channels import Leak
 from treewarden.ppdm_models.tree.tree import Task, Tree
+
+if TYPE_CHECKING:  # what no single tree has
+    from treewarden.audit.joint.result import EnsembleInference
+    from treewarden.audit.membership.result import MembershipInference
 
 NOT_RUN = Undetermined("exact worlds were not run")
 NOT_READ = Undetermined(

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from treewarden.audit.entropy.posterior import SolverReport
 from treewarden.audit.evidence import Evidence
 from treewarden.audit.facts.rows import DroppedRow
-from treewarden.audit.knowledge.adversaries import Adversary
 from treewarden.audit.measures import MeasureCall, Parameters, call, measures
 from treewarden.audit.reading import Interval, Measurement, Reading, Undetermined
 from treewarden.ppdm_models.tables.column_meanings import ColumnMeaning
+
+if TYPE_CHECKING:  # where adversaries know some columns only
+    from treewarden.audit.knowledge.adversaries import Adversary
 
 NOT_MEASURED = Measurement(Undetermined("the audit did not measure it"))
 KNOWS_ALL = "knows all"

@@ -11,7 +11,6 @@ from treewarden.audit.claims.result import claim_warnings
 from treewarden.audit.evidence import NOT_READ, Enough
 from treewarden.audit.exposures import exposure_of, exposure_without_estimate
 from treewarden.audit.knowledge.knowledge import Knowledge
-from treewarden.audit.knowledge_ablation import levels
 from treewarden.audit.measures import MeasureCall
 from treewarden.audit.options import DEFAULT, AuditOptions
 from treewarden.audit.outputs.beside_rows import beside_rows
@@ -88,6 +87,8 @@ def run(
     with step("measuring"):
         exposure = exposure_of(proved.evidence, calls, proved.report, proved.dropped)
     if proved.system is not None and options.levels:
+        from treewarden.audit.knowledge_ablation import levels  # where a report shows them
+
         exposure = replace(exposure, levels=levels(proved.system, exposure, options, step))
     return Audit((exposure,), warnings)
 

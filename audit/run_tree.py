@@ -11,7 +11,6 @@ from treewarden.audit.claims.reliance import noisy_posterior
 from treewarden.audit.clock import Clock
 from treewarden.audit.consistent_tables.incomplete_constraints import reason_in_doubt
 from treewarden.audit.consistent_tables.result import Consistency, ConsistentTables
-from treewarden.audit.consistent_tables.retrain import graded
 from treewarden.audit.engine.time_budget import grades_clock, proofs_clock, tables_clock
 from treewarden.audit.entropy.estimate import estimate
 from treewarden.audit.entropy.posterior import Posterior, SolverReport, certain
@@ -246,8 +245,10 @@ def with_grades(audit: Audit, options: AuditOptions) -> Audit:
 
 def _graded(evidence: Evidence, until: Clock) -> Evidence:
     tree, people, worlds = evidence.model, evidence.population, evidence.worlds
-    if not isinstance(tree, Tree) or isinstance(worlds, Undetermined):
+    if not isinstance(tree, Tree) or isinstance(worlds, Undetermined) or not worlds.witnesses:
         return evidence
+    from treewarden.audit.consistent_tables.retrain import graded  # where other tables are shown
+
     case = Case(tree, people, members(tree, people.leaf), evidence.knowledge)
     return replace(evidence, worlds=graded(worlds, case, until))
 

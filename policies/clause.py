@@ -28,8 +28,12 @@ from pydantic_core import PydanticCustomError
 
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.knowledge.levels import LeafLevel, SplitLevel
-from treewarden.audit.measures import MeasureCall, call
+from treewarden.audit.measures import LeafMeasure, MeasureCall, call, measures
 from treewarden.policies.verdict import Severity, counts
+
+BELIEF = "label_disclosure"
+CERTAINTIES = ("confidence", "disclosure")
+"""Limits on these may hold only for who does not believe labels: a verdict doubts them until ``BELIEF`` is limited."""
 
 # What a clause may be bound to: what the adversary knows, which models it is about, which guidance it serves.
 
@@ -329,3 +333,20 @@ def _stated_fields(clause: Clause) -> dict[str, Any]:
     always = (*_ALWAYS_SAID, *(() if clause.is_combined else ATOMIC))
     whole = clause.model_dump(mode="json", by_alias=True)
     return {**said_of(clause), **{name: whole[name] for name in always}}
+
+
+def is_same_anywhere(part: Part, sign: bool = True) -> bool:
+    """Return whether a part is read off its worst leaf wherever it is judged; without the sign, its negation."""
+    if part.form == "atom":
+        return sign and reads_worst_leaf(part.measure)
+    if part.form == "not":
+        return is_same_anywhere(part.parts[0], not sign)
+    if len(part.parts) > 1 and part.form != ("all" if sign else "any"):
+        return False
+    return all(is_same_anywhere(each, sign) for each in part.parts)
+
+
+def reads_worst_leaf(name: str) -> bool:
+    """Return whether a measure reads nothing but its worst leaf."""
+    measure = measures()[name]
+    return isinstance(measure, LeafMeasure) and type(measure).read is LeafMeasure.read

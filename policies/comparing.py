@@ -20,14 +20,21 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from treewarden.audit.measures import LeafMeasure, measures
-from treewarden.policies.clause import Atom, Clause, Pack, Part, Scope, Waivers
+from treewarden.policies.clause import (
+    BELIEF,
+    CERTAINTIES,
+    Atom,
+    Clause,
+    Pack,
+    Part,
+    Scope,
+    Waivers,
+    is_same_anywhere,
+    reads_worst_leaf,
+)
 from treewarden.policies.rules import rules
 from treewarden.policies.verdict import SEVERITIES
 
-BELIEF = "label_disclosure"
-CERTAINTIES = ("confidence", "disclosure")
-"""Limits on these may hold only for who does not believe labels: a verdict doubts them until ``BELIEF`` is limited."""
 COARSER: tuple[Scope, ...] = ("leaf", "tree", "model")
 
 
@@ -108,17 +115,6 @@ def part_as_strict(new: Part, old: Part) -> bool:
     return _as_strict(new, old, {})
 
 
-def is_same_anywhere(part: Part, sign: bool = True) -> bool:
-    """Return whether a part is read off its worst leaf wherever it is judged; without the sign, its negation."""
-    if part.form == "atom":
-        return sign and _reads_worst_leaf(part.measure)
-    if part.form == "not":
-        return is_same_anywhere(part.parts[0], not sign)
-    if len(part.parts) > 1 and part.form != ("all" if sign else "any"):
-        return False
-    return all(is_same_anywhere(each, sign) for each in part.parts)
-
-
 def _strictness(as_strict: bool, as_loose: bool) -> Strictness:
     if as_strict:
         return Strictness.EQUAL if as_loose else Strictness.STRICTER
@@ -139,17 +135,12 @@ def _coarser(part: Part, new: Scope | None, old: Scope | None) -> bool:
     now, before = new or "model", old or "model"
     if now == before or is_same_anywhere(part):
         return True
-    if not all(_reads_worst_leaf(atom.call.measure) for atom in part.atoms):
+    if not all(reads_worst_leaf(atom.call.measure) for atom in part.atoms):
         return False
     if now not in COARSER or before not in COARSER:
         return False
     is_coarser = COARSER.index(now) > COARSER.index(before)
     return set(_signs(part)) == {is_coarser}
-
-
-def _reads_worst_leaf(name: str) -> bool:
-    measure = measures()[name]
-    return isinstance(measure, LeafMeasure) and type(measure).read is LeafMeasure.read
 
 
 def _signs(part: Part, sign: bool = True) -> Iterator[bool]:

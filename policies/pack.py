@@ -36,8 +36,6 @@ from treewarden.policies.validation import (
     check,
     dropped,
     merged,
-    refuse_looser,
-    refuse_looser_waivers,
 )
 from treewarden.ppdm_models.errors import PolicyError
 from treewarden.ppdm_models.near_names import near_text
@@ -273,6 +271,8 @@ def _put_together(file: _File, base: Pack | None, where: str) -> Pack:
         clause = _valid(Clause, whole, where, (file.table, number), None if base is None else place)
         check(clause, place)
         if base is not None:
+            from treewarden.policies.tightening import refuse_looser  # where a pack extends one
+
             refuse_looser(base, clause, said, place)
         clauses[clause.id] = clause
         gone = [each for each in gone if each.id != clause.id]
@@ -304,6 +304,8 @@ def _waivers(file: _File, base: Pack | None, where: str) -> Waivers:
         problem = "loosen: the policy extends no other, so there is nothing to loosen; leave it out"
         raise PolicyError(f"{where}: [waivers]", problem)
     if base is not None:
+        from treewarden.policies.tightening import refuse_looser_waivers  # as above
+
         refuse_looser_waivers(base, waivers, said, where)
     return waivers
 

@@ -14,17 +14,14 @@ from treewarden.policies.clause import (
     Dropped,
     Pack,
     Part,
-    Waivers,
     atomic_parts,
     said_of,
 )
-from treewarden.policies.comparing import Strictness, added, changed, stricter_waivers
 from treewarden.policies.rules import rules
 from treewarden.ppdm_models.errors import PolicyError
 from treewarden.ppdm_models.files.load import formats
 from treewarden.ppdm_models.near_names import near_text
 
-AS_STRICT = (Strictness.EQUAL, Strictness.STRICTER)
 SOURCES = ("source", "guidance")
 REASON = 'say why: loosen = "reason"'
 
@@ -50,44 +47,6 @@ def merged(base: Clause, said: Mapping[str, Any]) -> dict[str, Any]:
     return {**kept, **said}
 
 
-def refuse_looser(base: Pack, clause: Clause, said: Mapping[str, Any], place: str) -> None:
-    """Refuse an override that is not shown to ask for as much as what it overrides, unless it says why.
-
-    Raises:
-        PolicyError: it may ask for less, and does not say why.
-    """
-    if "loosen" in said:
-        return
-    old = next((each for each in base.clauses if each.id == clause.id), None)
-    if old is None:
-        if added(base, clause) not in AS_STRICT:
-            raise PolicyError(place, f"measure: {_doubt(base)}; {REASON}")
-        return
-    how = changed(base, clause)
-    if how in AS_STRICT:
-        return
-    key = _first_looser(base, old, clause, said)
-    raise PolicyError(place, f"{key}: {_looser(base, old, clause, key, how)}, or {REASON}")
-
-
-def refuse_looser_waivers(
-    base: Pack, waivers: Waivers, said: Mapping[str, Any], where: str
-) -> None:
-    """Refuse settings of waivers that allow more than those that are extended, unless they say why.
-
-    Raises:
-        PolicyError: they allow more, and do not say why.
-    """
-    if "loosen" in said or stricter_waivers(base.waivers, waivers) in AS_STRICT:
-        return
-    for key in said:
-        alone = base.waivers.model_copy(update={key: getattr(waivers, key)})
-        if stricter_waivers(base.waivers, alone) not in AS_STRICT:
-            was = getattr(base.waivers, key)
-            problem = f"{key}: {getattr(waivers, key)} allows more than the {was} of {base.name!r}"
-            raise PolicyError(f"{where}: [waivers]", f"{problem}; keep that, or {REASON}")
-
-
 def dropped(base: Pack, said: Mapping[str, Any], place: str) -> Dropped:
     """Return which clause is left out, and why.
 
@@ -110,37 +69,6 @@ def dropped(base: Pack, said: Mapping[str, Any], place: str) -> Dropped:
     if not isinstance(reason, str) or not reason:
         raise PolicyError(place, f"drop: a check is dropped only with a reason; {REASON}")
     return Dropped(id=said["id"], reason=reason)
-
-
-def _first_looser(base: Pack, old: Clause, clause: Clause, said: Mapping[str, Any]) -> str:
-    """Return the first key that alone would make it looser; else all that were said."""
-    for key in said:
-        fields = {"all": "every", "any": "some", "not": "negated"}
-        if key == "id" or old.is_combined != clause.is_combined:
-            continue
-        name = fields.get(key, key)
-        alone = old.model_copy(update={name: getattr(clause, name)})
-        if changed(base, alone) not in AS_STRICT:
-            return key
-    return ", ".join(key for key in said if key != "id")
-
-
-def _looser(base: Pack, old: Clause, clause: Clause, key: str, how: Strictness) -> str:
-    name = repr(base.name)
-    if key == "limit" and old.limit is not None and clause.limit is not None:
-        way = "more" if rules()[old.rule].risk == "low" else "less"
-        said = f"{clause.limit:g} is looser than the {old.limit:g} of {name}"
-        return f"{said}; give {old.limit:g} or {way}"
-    if how is Strictness.LOOSER:
-        return f"this requires less than {name} does; leave it out"
-    return f"this may require less than {name} does; leave it out, give the check another id"
-
-
-def _doubt(base: Pack) -> str:
-    return (
-        f"{base.name!r} limits certainty and does not limit label_disclosure, so its verdict can be UNDETERMINED; "
-        "a check that limits it may let more pass"
-    )
 
 
 # Holds what a clause asks for against the measures, rules and formats there are.

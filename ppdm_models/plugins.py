@@ -56,6 +56,10 @@ class PluginIndex(Mapping[str, Contract]):
     def __len__(self) -> int:
         return len(self._modules)
 
+    def room_name(self, name: str) -> str:
+        """Return what the package is called that holds a plug-in, without importing either."""
+        return self._modules[name].split(".")[-2]
+
     def room(self, name: str) -> ModuleType:
         """Return the package that holds a plug-in, without importing the plug-in."""
         return importlib.import_module(self._modules[name].rpartition(".")[0])

@@ -77,6 +77,7 @@ audit/partial/ensembles
 audit/randomised
 audit/evidence.py
 audit/measures
+audit/measures/noise
 audit/labels.py
 audit/file_table_consistency.py
 audit/result.py
@@ -100,6 +101,7 @@ policies/rules
 policies/clause.py
 policies/comparing.py
 policies/validation.py
+policies/tightening.py
 policies/pack.py
 policies/leaf_requirements.py
 policies/importing
@@ -180,6 +182,7 @@ PLUGIN_FOLDERS = (
     "audit/constraints",
     "audit/inverters",
     "audit/measures",
+    "audit/measures/noise",
     "audit/membership/learners",
     "policies/rules",
     "policies/remedies",
@@ -272,39 +275,93 @@ def imports_go_round_in_a_circle():
 
 LATE_IMPORTS = {
     "audit/consistent_tables/engine.py": {"treewarden.audit.consistent_tables.table_search"},
-    "audit/consistent_tables/facts/splits.py": {"scipy.sparse", "scipy.special"},
+    "audit/consistent_tables/facts/facts.py": {"treewarden.audit.facts.whole_units"},
+    "audit/consistent_tables/facts/intervals.py": {
+        "treewarden.audit.consistent_tables.facts.exact",
+    },
+    "audit/consistent_tables/facts/splits.py": {
+        "scipy.sparse",
+        "scipy.special",
+        "treewarden.audit.consistent_tables.facts.exact",
+    },
+    "audit/consistent_tables/retrain.py": {"treewarden.ppdm_models.learn.id3"},
+    "audit/constraints/policy_growth.py": {"treewarden.audit.facts.stopped_leaves"},
+    "audit/constraints/split_choice.py": {"treewarden.audit.facts.compared_splits"},
+    "audit/constraints/stopped_leaf.py": {"treewarden.audit.facts.unsplit_leaves"},
     "audit/entropy/estimate.py": {"treewarden.audit.entropy.rounds"},
+    "audit/facts/weighed_rows.py": {"treewarden.audit.facts.whole_units"},
+    "audit/inverters/__init__.py": {"treewarden.audit.inverters._bounds"},
     "audit/ipopt/backends.py": {
         "treewarden.audit.ipopt.casadi_backend",
         "treewarden.audit.ipopt.cyipopt_backend",
     },
+    "audit/measures/_leaf_totals.py": {"treewarden.audit.regression.leaf_totals"},
     "audit/membership/of_model.py": {"treewarden.audit.membership.boosted"},
-    "audit/run.py": {"treewarden.audit.run_ensemble", "treewarden.audit.run_regression"},
+    "audit/population/forest.py": {
+        "treewarden.audit.population.routing",
+        "treewarden.ppdm_models.tables.predict",
+    },
+    "audit/run.py": {
+        "treewarden.audit.knowledge_ablation",
+        "treewarden.audit.run_ensemble",
+        "treewarden.audit.run_regression",
+    },
     "audit/run_inputs.py": {"treewarden.audit.membership.of_model"},
     "audit/run_tree.py": {
+        "treewarden.audit.consistent_tables.retrain",
         "treewarden.audit.entropy.leave_one_out",
         "treewarden.audit.system.conflict",
     },
+    "policies/judging/finding.py": {"treewarden.policies.judging.place_groups"},
+    "policies/pack.py": {"treewarden.policies.tightening"},
+    "ppdm_models/files/load.py": {"treewarden.ppdm_models.unsupported_models"},
+    "ppdm_models/formats/pmml/_tree.py": {"treewarden.ppdm_models.formats.sklearn._arrays"},
+    "ppdm_models/formats/pmml/pmml.py": {
+        "treewarden.ppdm_models.formats.pmml._mining",
+        "treewarden.ppdm_models.formats.pmml._rewrite",
+        "treewarden.ppdm_models.formats.pmml._write",
+    },
+    "ppdm_models/tables/read_table.py": {"treewarden.ppdm_models.tables.memory"},
+    "reports/building/build.py": {"treewarden.reports.building.ensembles"},
+    "reports/building/story.py": {"treewarden.ppdm_models.files.convert"},
+    "reports/renderers/__init__.py": {"treewarden.reports.building.entry"},
+    "treewarden/commands/_common_options.py": {"treewarden.audit.workers.clusters.cluster"},
+    "treewarden/commands/_reporting.py": {
+        "treewarden.reports.building.redacted",
+        "treewarden.terminal.gate_summary",
+    },
     "treewarden/commands/audit.py": {
         "treewarden.commands._planning",
+        "treewarden.jobs.exceptions",
         "treewarden.jobs.posterior",
+        "treewarden.policies.exceptions.baseline",
     },
     "treewarden/jobs/audit_inputs.py": {
         "treewarden.audit.adversaries",
+        "treewarden.audit.leaf_only_audit",
+        "treewarden.audit.population.linked_population",
         "treewarden.audit.releases",
         "treewarden.jobs.declared_adversaries",
         "treewarden.jobs.register",
+        "treewarden.ppdm_models.tree.rename_columns",
     },
+    "treewarden/jobs/auditing.py": {"treewarden.jobs.exceptions"},
     "treewarden/jobs/counting.py": {
         "treewarden.ppdm_models.tables.counting.opening",
         "treewarden.ppdm_models.tables.counting.source",
     },
     "treewarden/jobs/inputs.py": {
+        "treewarden.ppdm_models.files.convert",
         "treewarden.ppdm_models.tables.counting.opening",
         "treewarden.ppdm_models.tables.counting.source",
     },
-    "treewarden/terminal/resuming.py": {"treewarden.audit.solver.checkpoint"},
     "treewarden/jobs/inspecting.py": {"treewarden.jobs.rebuilding"},
+    "treewarden/jobs/next_steps.py": {"treewarden.ppdm_models.files.convert"},
+    "treewarden/jobs/population.py": {
+        "treewarden.audit.knowledge.adversaries",
+        "treewarden.audit.population.file_only_population",
+    },
+    "treewarden/terminal/resuming.py": {"treewarden.audit.solver.checkpoint"},
 }
 """What is imported when it is first needed: rooms of models, adversaries and searches that most audits do without."""
 
@@ -340,8 +397,10 @@ def plug_ins_import_each_other():
 
 
 def a_folder_of_plug_ins_holds_another_room():
+    """One of plug-ins it may hold: they are found there too."""
     for folder in PLUGIN_FOLDERS:
-        yield from (f"{folder}: {room}" for room in ORDER if room.startswith(f"{folder}/"))
+        rooms = [room for room in ORDER if room.startswith(f"{folder}/")]
+        yield from (f"{folder}: {room}" for room in rooms if room not in PLUGIN_FOLDERS)
 
 
 RULES = [

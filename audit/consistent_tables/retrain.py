@@ -13,7 +13,6 @@ from treewarden.audit.clock import FOREVER, Clock, OutOfTimeError
 from treewarden.audit.consistent_tables.result import ConsistentTables
 from treewarden.audit.facts.case import Case
 from treewarden.ppdm_models.arrays import IntArray
-from treewarden.ppdm_models.learn.id3 import grows_id3
 from treewarden.ppdm_models.tree.column import NumericColumn
 from treewarden.ppdm_models.tree.predicate import NumericTest
 from treewarden.ppdm_models.tree.tree import Criterion, Node, Tree
@@ -124,6 +123,8 @@ def _id3_grows(case: Case, table: IntArray, criterion: Criterion, until: Clock) 
     tree, people = case.tree, case.population
     if people.weight is not None:
         return False
+    from treewarden.ppdm_models.learn.id3 import grows_id3  # where there are other tables
+
     columns = {name: people.columns[name] for name in people.qi}
     masses = table.astype(np.float64)
     sizes = [node.records or 0.0 for node in tree.nodes if not node.is_leaf]

@@ -18,7 +18,6 @@ from treewarden.audit.constraints import Constraint
 from treewarden.audit.facts.case import Case
 from treewarden.audit.facts.grower import incomplete_records
 from treewarden.audit.facts.rows import LeftOut, Linear, Origin
-from treewarden.audit.facts.stopped_leaves import counted_masses, is_of_people
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import FloatArray
 from treewarden.ppdm_models.tree.tool import Tool
@@ -40,6 +39,8 @@ class PolicyGrowth(Constraint):
     def rows(self, case: Case) -> Iterator[LeftOut]:
         if case.tree.learner.tool is not Tool.POLICY_TREE:
             return
+        from treewarden.audit.facts.stopped_leaves import counted_masses, is_of_people  # heavy
+
         truth = case.population.truth
         leaves = [leaf for leaf in case.tree.leaves if len(case.members.stops(leaf.index))]
         inside = sum(len(case.members.stops(leaf.index)) for leaf in leaves)

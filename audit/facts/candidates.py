@@ -22,9 +22,8 @@ from dataclasses import replace
 import numpy as np
 
 from treewarden.audit.facts.grower import Grower, lacking
-from treewarden.audit.facts.rows import Grouping, LeftOut, SplitFamily, branch_of_bins
+from treewarden.audit.facts.rows import MISSING, Grouping, LeftOut, SplitFamily, branch_of_bins
 from treewarden.audit.facts.split_families import (
-    MISSING,
     MOST_BINS_FOR_SUBSETS,
     WEIGHT_SLACK,
     Bins,

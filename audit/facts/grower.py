@@ -101,6 +101,13 @@ def check_growth(case: Case) -> None:
         raise KnowledgeError(tree.source, problem)
 
 
+def is_known_learner(case: Case) -> bool:
+    """Whether the file says how its learner stopped, and it is one whose settings are known."""
+    learner = case.tree.learner
+    is_known = learner.tool in (Tool.RPART, Tool.SCIKIT_LEARN, Tool.SPARK)
+    return learner.stopping is not None and is_known and not learner.saw_noise
+
+
 def stops_at_pure(case: Case) -> bool:
     """Whether the learner is known to split no node whose records all have one class.
 

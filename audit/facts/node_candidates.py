@@ -10,8 +10,8 @@ import numpy as np
 from treewarden.audit.facts.candidates import compared
 from treewarden.audit.facts.case import Case
 from treewarden.audit.facts.grower import Grower, incomplete_records, lacking
-from treewarden.audit.facts.rows import Grouping, LeftOut, Origin, SplitFamily
-from treewarden.audit.facts.split_families import MISSING, Levels, NodeAttribute, TableAttribute
+from treewarden.audit.facts.rows import MISSING, Grouping, LeftOut, Origin, SplitFamily
+from treewarden.audit.facts.split_families import Levels, NodeAttribute, TableAttribute
 from treewarden.audit.population.table_counts import UNNAMED_WEIGHTS
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray, ShortArray
 from treewarden.ppdm_models.tree.column import CategoricalColumn, number_text

@@ -161,6 +161,8 @@ Row = ProfileTotals | LeafMass | Plurality | Linear | SplitFamily
 
 TRUTH_TOLERANCE_SHARE = 1e-9
 """How far, as a share of the records a row speaks of, the true table may miss it: what floating point needs."""
+MISSING = "(missing)"
+"""What the bin of records without a value is called."""
 COUNT_TOLERANCE_RECORDS = 1e-6
 
 R = TypeVar("R", bound=Row)

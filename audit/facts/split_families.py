@@ -8,7 +8,7 @@ from itertools import compress
 import numpy as np
 
 from treewarden.audit.facts.grower import Grower
-from treewarden.audit.facts.rows import Grouping, Origin, SplitFamily, branch_of_bins
+from treewarden.audit.facts.rows import MISSING, Grouping, Origin, SplitFamily, branch_of_bins
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray, IntArray, ShortArray
 from treewarden.ppdm_models.learn.splits import ANY, MOST_SET_VALUES
 from treewarden.ppdm_models.tree.column import number_text
@@ -25,7 +25,6 @@ MANY_LEVELS = 4
 """With more values in the table than so many times a node's profiles, sorting these is quicker than counting."""
 MANY_TO_ONE = 64
 """One of so many profiles is looked at first where most often few tell all."""
-MISSING = "(missing)"
 
 
 @dataclass(frozen=True, slots=True)

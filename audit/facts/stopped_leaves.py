@@ -83,13 +83,6 @@ def is_of_people(case: Case) -> bool:
     return inside and is_plain and not incomplete_records(case).any()
 
 
-def is_known_learner(case: Case) -> bool:
-    """Whether the file says how its learner stopped, and it is one whose settings are known."""
-    learner = case.tree.learner
-    is_known = learner.tool in (Tool.RPART, Tool.SCIKIT_LEARN, Tool.SPARK)
-    return learner.stopping is not None and is_known and not learner.saw_noise
-
-
 @dataclass(frozen=True)
 class StoppedLeaves:
     """The leaves of a case that could have been split by depth and size."""

@@ -12,7 +12,6 @@ import numpy as np
 
 from treewarden.audit.facts.case import Case
 from treewarden.audit.facts.rows import LeafMass, Linear, Origin
-from treewarden.audit.facts.whole_units import units_of
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray, IntArray
 
@@ -119,6 +118,8 @@ def whole_units(weight: FloatArray | None, profiles: IndexArray) -> IntArray | N
 
     A weight is read as the shortest decimal that stands for it, as a survey's file prints it.
     """
+    from treewarden.audit.facts.whole_units import units_of  # of weights only
+
     assert weight is not None
     units, scale = units_of(weight[profiles])
     if scale > MOST_UNITS or max(units, default=0) > MOST_UNITS:

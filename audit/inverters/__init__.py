@@ -13,17 +13,19 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from treewarden.audit.inverters._bounds import NumberBounds, rounded_by
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray, IntArray
 from treewarden.ppdm_models.plugins import PluginIndex, discover
 from treewarden.ppdm_models.tree.ensemble import Ensemble, Model, trees_of
 from treewarden.ppdm_models.tree.growth import EnsembleGrowth, Fact, FactSource
 from treewarden.ppdm_models.tree.tree import Tree
+
+if TYPE_CHECKING:
+    from treewarden.audit.inverters._bounds import NumberBounds
 
 CUT = (
     "leaf values were cut to few digits, and what else in such a file gives these back is not known"
@@ -210,6 +212,8 @@ class Inverter(ABC):
 
     def is_cut(self, case: GrownCase) -> bool:
         """Return whether leaf values were cut to few binary digits."""
+        from treewarden.audit.inverters._bounds import rounded_by  # for who inverts values
+
         values = np.concatenate([tree.values.ravel() for tree in case.growth.trees])
         return bool(rounded_by(values).any())
 

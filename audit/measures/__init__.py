@@ -8,19 +8,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
 from treewarden.audit.evidence import NOT_RANDOMISED, Evidence
 from treewarden.audit.locations import people, worst_spots
 from treewarden.audit.population.leaves import Leaves
-from treewarden.audit.randomised.result import Randomisation
 from treewarden.audit.reading import Interval, Measurement, Undetermined, exactly
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray
 from treewarden.ppdm_models.plugins import PluginIndex, discover
 
+if TYPE_CHECKING:
+    from treewarden.audit.randomised.result import Randomisation
+
 Parameters = Mapping[str, float | str]
+NOISE = "noise"
+"""The room of the measures of noisy tables: see ``NoiseMeasure``."""
 NO_MODEL = Undetermined("it is about a model, and a table of noisy records is judged here")
 
 
@@ -270,12 +274,9 @@ def measured_of_noise(asked: MeasureCall, randomised: Randomisation) -> Measurem
 
 
 def of_models() -> dict[str, Measure]:
-    """Return every measure that can read anything of a model."""
-    return {
-        name: measure
-        for name, measure in measures().items()
-        if not isinstance(measure, NoiseMeasure)
-    }
+    """Return every measure that can read anything of a model; those of noise are not even imported."""
+    known = measures()
+    return {name: known[name] for name in known if known.room_name(name) != NOISE}
 
 
 def measures() -> PluginIndex[Measure]:

@@ -16,8 +16,8 @@ from treewarden.audit.locations import worst_spots
 from treewarden.audit.measures import EvidenceSource, Measure, Parameter, Parameters, PerPlace
 from treewarden.audit.population.contributions import RankedContributions
 from treewarden.audit.reading import Interval, Measurement, Undetermined
-from treewarden.audit.regression.leaf_totals import leaf_totals
 from treewarden.ppdm_models.arrays import FloatArray
+from treewarden.ppdm_models.tree.tree import Task
 
 
 def contributors_in_words(number: float) -> str:
@@ -70,10 +70,15 @@ class LeafTotalMeasure(Measure):
         self, evidence: Evidence, parameters: Parameters
     ) -> tuple[PerPlace, FloatArray] | Undetermined:
         """Return the ends of each leaf, and how many contribute to it."""
+        numbers = evidence.numbers
+        if isinstance(numbers, Undetermined) and evidence.model.task is not Task.REGRESSION:
+            return numbers
+        from treewarden.audit.regression.leaf_totals import leaf_totals  # for numbers only
+
         totals = leaf_totals(
             evidence.forest,
             evidence.population,
-            evidence.numbers,
+            numbers,
             repeats_weights=parameters["weights"] == "repeated",
         )
         if isinstance(totals, Undetermined):

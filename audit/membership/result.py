@@ -6,11 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from treewarden.audit.membership import NO_REGISTER as NO_REGISTER
 from treewarden.audit.membership.candidates import Candidates
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IntArray
-
-NO_REGISTER = Undetermined("membership was not judged, as no register of candidates was given")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from treewarden.audit.facts.case import Case
-from treewarden.audit.facts.grower import grower
+from treewarden.audit.facts.grower import grower, is_known_learner
 from treewarden.audit.facts.node_candidates import (
     grouping_of_categories,
     is_used_above,
@@ -17,7 +17,7 @@ from treewarden.audit.facts.node_candidates import (
     of_everybody,
 )
 from treewarden.audit.facts.rows import TRUTH_TOLERANCE_SHARE, Grouping, SplitFamily
-from treewarden.audit.facts.stopped_leaves import is_known_learner, settings_in_force
+from treewarden.audit.facts.stopped_leaves import settings_in_force
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.knowledge.levels import SplitLevel
 from treewarden.audit.partial.fitting.splits import (

@@ -11,13 +11,11 @@ import numpy as np
 
 from treewarden.audit.population.leaves import Leaves, NodeCounts, leaves_at, leaves_of, whole_of
 from treewarden.audit.population.population import Population
-from treewarden.audit.population.routing import refused_profiles, sent
 from treewarden.audit.population.table_counts import check_counts, count_gaps, has_sums
 from treewarden.audit.progress import Share
 from treewarden.audit.reading import Reading, Undetermined, exactly
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray
 from treewarden.ppdm_models.errors import TableError
-from treewarden.ppdm_models.tables.predict import labels, predict
 from treewarden.ppdm_models.tables.routing import NOWHERE
 from treewarden.ppdm_models.tree.column import Columns
 from treewarden.ppdm_models.tree.ensemble import Ensemble, Model
@@ -95,6 +93,8 @@ def _of_ensemble(
     trees = tuple(ensemble.trees)
     if not trees:
         raise TableError(ensemble.source, "the model holds no tree")
+    from treewarden.audit.population.routing import refused_profiles, sent  # as above
+
     stops, standing = sent(ensemble, population, share, jobs)
     is_lost = population.counts > 0
     for stopped in stops:
@@ -295,6 +295,8 @@ def said_by(
 
     ``stops`` (T, n) says where the records stop in each tree, where that is known.
     """
+    from treewarden.ppdm_models.tables.predict import labels, predict  # of several trees only
+
     try:
         scores = predict(ensemble, columns, stops)
     except (KeyError, ValueError) as error:

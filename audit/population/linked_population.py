@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from treewarden.audit.of_releases import NOT_LINKED
+from treewarden.audit.of_releases import KEY_OPTION, NOT_LINKED, KeySetting
 from treewarden.audit.population.population import Population
 from treewarden.audit.population.record_linkage import (
     id_candidates,
@@ -275,22 +274,6 @@ CANDIDATE = (
     "column {!r} has a different value in every record of each table; if it identifies a person, {} (a row number "
     "does not)"
 )
-
-
-@dataclass(frozen=True, slots=True)
-class KeySetting:
-    """What messages call the setting that names the column of who is who, and how a column is named with it."""
-
-    name: str
-    naming: str
-    quoted: Callable[[str], str]
-
-    def advice(self, column: str) -> str:
-        """Return in words how to name a column."""
-        return self.naming.format(self.quoted(column))
-
-
-KEY_OPTION = KeySetting("--id", "audit with --id {}", shlex.quote)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

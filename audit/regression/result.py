@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from treewarden.audit.joint.result import Released
 from treewarden.audit.reading import Interval
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray
 from treewarden.ppdm_models.tree.growth import Fact
+
+if TYPE_CHECKING:  # of several releases only
+    from treewarden.audit.joint.result import Released
 
 EXACT_SHARE = 1e-6
 """A value is determined exactly where its interval is at most this share of the range: it is rounding that is left."""

@@ -13,6 +13,7 @@ from treewarden.audit.locations import MOST_SPOTS
 from treewarden.audit.of_releases import is_adversary
 from treewarden.audit.reading import Interval, Reading, Undetermined, exactly
 from treewarden.policies.clause import Waivers as Settings
+from treewarden.policies.exceptions.waived import Waived, WaiverUses
 from treewarden.policies.exceptions.waivers import Waiver, WaiverFile
 from treewarden.policies.judging.decision import (
     Accepted,
@@ -169,22 +170,6 @@ class WaiverFault:
     finding: str
     waiver: Waiver
     problem: str
-
-
-@dataclass(frozen=True, slots=True)
-class WaiverUses:
-    """By number: the waivers that were needed by a model, and those that are told of with it."""
-
-    needed: frozenset[int] = frozenset()
-    told: frozenset[int] = frozenset()
-
-
-@dataclass(frozen=True, slots=True)
-class Waived:
-    """A decision with what was waived, and which waivers that took."""
-
-    decision: Decision
-    uses: WaiverUses = WaiverUses()
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,7 @@ from treewarden.audit.evidence import Evidence
 from treewarden.audit.measures import LeafMeasure, MeasureCall, PerPlace, measures
 from treewarden.audit.population.leaves import Leaves
 from treewarden.audit.reading import Interval, Measurement, Reading, Undetermined, exactly
-from treewarden.policies.clause import Atom, Clause, Pack, Part, Scope
-from treewarden.policies.comparing import is_same_anywhere
+from treewarden.policies.clause import Atom, Clause, Pack, Part, Scope, is_same_anywhere
 from treewarden.policies.judging.figures import figure
 from treewarden.policies.rules import rules
 from treewarden.policies.verdict import Verdict

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,7 +13,6 @@ from treewarden.audit.evidence import NOT_RUN, Evidence
 from treewarden.audit.knowledge.knowledge import understated
 from treewarden.audit.locations import MOST_SPOTS
 from treewarden.audit.measures import NO_MODEL, measured_of_noise, measures
-from treewarden.audit.randomised.result import Randomisation
 from treewarden.audit.reading import Interval, Measurement, Reading, Spot, Undetermined
 from treewarden.audit.result import NOT_MEASURED, Exposure
 from treewarden.policies.clause import Atom, Clause, Pack
@@ -38,11 +38,13 @@ from treewarden.policies.judging.decision import (
     PlaceGroup,
 )
 from treewarden.policies.judging.figures import figure, recorded_span, span
-from treewarden.policies.judging.place_groups import groups_of_reading, groups_of_scope
 from treewarden.policies.rules import rules
 from treewarden.policies.verdict import Verdict, worst
 from treewarden.policies.words import capital
 from treewarden.ppdm_models.tree.tree import Tree
+
+if TYPE_CHECKING:
+    from treewarden.audit.randomised.result import Randomisation
 
 LARGER = " (a larger --worlds-budget may decide it)"
 COMBINED = {"all": "all of", "any": "any of", "not": "not"}
@@ -88,6 +90,11 @@ def _groups(
     evidence: Evidence, clause: Clause, evaluation: ClauseEvaluation, names: LeafNames
 ) -> tuple[PlaceGroup, ...]:
     """Return how many places do not pass in each leaf, as not all of them are listed."""
+    from treewarden.policies.judging.place_groups import (  # where many places fail
+        groups_of_reading,
+        groups_of_scope,
+    )
+
     if is_plain(clause):
         return groups_of_reading(clause, evidence, names)
     return groups_of_scope(

@@ -15,8 +15,7 @@ from treewarden.audit.population.leaves import Leaves
 from treewarden.audit.progress import Share
 from treewarden.audit.reading import Measurement, Undetermined
 from treewarden.audit.result import NOT_MEASURED, Audit, Exposure
-from treewarden.policies.clause import Clause, Pack
-from treewarden.policies.comparing import BELIEF, CERTAINTIES
+from treewarden.policies.clause import BELIEF, CERTAINTIES, Clause, Pack
 from treewarden.policies.judging.applicability import applying, why_not
 from treewarden.policies.judging.clause_evaluation import evaluate_clause
 from treewarden.policies.judging.decision import (

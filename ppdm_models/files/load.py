@@ -21,7 +21,6 @@ from treewarden.ppdm_models.tree.ensemble import Model
 from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind, people_named, unread_rest
 from treewarden.ppdm_models.tree.tree import Tree
 from treewarden.ppdm_models.unsupported_files import model_advice
-from treewarden.ppdm_models.unsupported_models import members_advice, text_advice
 
 PEEKED = 1 << 20
 MOST_TRIED = 100
@@ -108,6 +107,8 @@ def _of_folder(path: Path) -> bytes:
     ) and any(name.endswith(".parquet") for name in names)
     if is_of_spark:
         return archived(path)
+    from treewarden.ppdm_models.unsupported_models import members_advice  # for what is no model
+
     advice = members_advice(names, lambda name: _start_of(path / name))
     if not advice:
         advice = f"a folder, but not one that Spark wrote; {_give_one(path, names)}"
@@ -216,6 +217,8 @@ def _archive_advice(data: bytes, source: str) -> str:
             names = archive.namelist()
             if len(names) > limits.ARCHIVE_ENTRIES:
                 return ""
+            from treewarden.ppdm_models.unsupported_models import members_advice  # as above
+
             return members_advice(names, lambda name: _start_in(archive, name))
     except DAMAGED:  # which the format tells that reads it
         return ""
@@ -252,6 +255,8 @@ def _too_large(size: int) -> str:
 
 def _advice(data: bytes, source: str) -> str:
     """Return what bytes are that no format recognises, and what to do."""
+    from treewarden.ppdm_models.unsupported_models import text_advice  # as above
+
     known = text_advice(data)
     if known:
         return known

@@ -16,6 +16,7 @@ from treewarden.ppdm_models.tree.paths import path_text
 from treewarden.ppdm_models.tree.predicate import features_of
 from treewarden.ppdm_models.tree.side_channels import Leak
 from treewarden.ppdm_models.tree.tree import (
+    WORST_LAST,
     Node,
     NoTrueChild,
     Quality,
@@ -24,15 +25,6 @@ from treewarden.ppdm_models.tree.tree import (
     count_of,
 )
 
-WORST_LAST = (
-    Quality.EXACT,
-    Quality.DERIVED,
-    Quality.WEIGHTED,
-    Quality.NORMALISED,
-    Quality.HESSIAN,
-    Quality.ABSENT,
-    Quality.INCONSISTENT,
-)
 DRAWS = {
     True: "the numbers count draws of a random sample, not people",
     None: "the file does not say whether its numbers count people or the draws of a random sample",

@@ -31,7 +31,6 @@ from treewarden.ppdm_models.tables.dialect import (
     sheet_of,
 )
 from treewarden.ppdm_models.tables.header import GIVE_A_TABLE, said_of_twins
-from treewarden.ppdm_models.tables.memory import room_bytes
 from treewarden.ppdm_models.tables.readers import Labels, TableReader
 from treewarden.ppdm_models.tables.readers.opening import reader_of
 from treewarden.ppdm_models.tables.table import RawColumn, Table
@@ -313,6 +312,8 @@ def _read_csv(
 
 def _check_unpacked(whole: Path | pa.Buffer, name: str, packed: str) -> None:
     """Refuse a packed file that would fill the memory, before any of it is kept."""
+    from treewarden.ppdm_models.tables.memory import room_bytes  # for packed files only
+
     size = whole.stat().st_size if isinstance(whole, Path) else whole.size
     most = min(room_bytes(), max(UNPACKED_BYTES, UNPACKED_TIMES * size))
     left = most

@@ -89,6 +89,18 @@ class Quality(StrEnum):
     INCONSISTENT = "inconsistent"
 
 
+WORST_LAST = (
+    Quality.EXACT,
+    Quality.DERIVED,
+    Quality.WEIGHTED,
+    Quality.NORMALISED,
+    Quality.HESSIAN,
+    Quality.ABSENT,
+    Quality.INCONSISTENT,
+)
+"""What numbers of a file are worth, the best first."""
+
+
 @dataclass(frozen=True, slots=True)
 class Feature:
     """An attribute that the tree was learnt on, used in a split or not.

@@ -1,23 +1,16 @@
-"""From an audit and its decision, or a repair, to the document that renderers print."""
+"""From an audit and its decision to the document that renderers print."""
 
 from __future__ import annotations
 
-import math
-from dataclasses import replace
-
 from treewarden.audit.evidence import ONE_TREE, Evidence
 from treewarden.audit.measures import measures
-from treewarden.audit.reading import Reading as Taken
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.result import Audit
 from treewarden.policies.judging import decision as decisions
 from treewarden.policies.judging.decision import Decision
 from treewarden.policies.judging.figures import figure
 from treewarden.policies.pack import Pack
-from treewarden.policies.repair import attempts as repairs
-from treewarden.policies.repair.attempts import RepairSearch, order, privacy
 from treewarden.policies.rules import rules
-from treewarden.policies.verdict import Verdict
 from treewarden.ppdm_models.tree.tree import Task
 from treewarden.reports.building.adversaries import MOST_CASES, adversaries, leaf_cases
 from treewarden.reports.building.assumed import (
@@ -28,204 +21,31 @@ from treewarden.reports.building.assumed import (
     untold,
 )
 from treewarden.reports.building.certain import worlds_part
-from treewarden.reports.building.ensembles import ensemble_part, values_part
 from treewarden.reports.building.facts import model, population, solver
 from treewarden.reports.building.lessons import lessons, plots, tree_nodes
 from treewarden.reports.building.meanings import column_parts, quoted_column
-from treewarden.reports.building.story import Story, audit_story, headline, repair_story
+from treewarden.reports.building.story import Story, audit_story
 from treewarden.reports.building.values import parameters, place_value, plain, readings
-from treewarden.reports.building.worded import UNKNOWN, value, word
+from treewarden.reports.building.worded import value, word
 from treewarden.reports.document.document import (
-    Attempt,
-    Compared,
     Document,
     Dropped,
     Policy,
     Provenance,
-    Side,
 )
-from treewarden.reports.document.document import Repair as RepairPart
 from treewarden.reports.document.names import finding_id, is_about_waivers
 from treewarden.reports.document.parts import (
     Accepted,
     AssumedKnown,
+    Ensemble,
     Finding,
     Guidance,
     Piece,
     Place,
-    Reading,
     Row,
-    Value,
+    Values,
     number,
 )
-from treewarden.reports.document.words import LOG_LOSS, count, counted, percent, sentence
-
-# The part of a repair's report that sets the model as given beside the changed one, and lists what was tried.
-
-
-def repair_part(repair: RepairSearch) -> RepairPart:
-    """Return what was tried, best first; ``after`` is the applied attempt, else the nearest that was audited."""
-    after, shown = repair.applied or repair.nearest, repair.audit.full.evidence.forest.shown
-    after = None if after is None or after.not_audited else after
-    return RepairPart(
-        message=repair.message,
-        is_found=repair.applied is not None,
-        privacy=_privacy(privacy(repair.decision)),
-        before=_side("Before: as given", repair.audit, repair.decision, shown),
-        after=_side(_title(repair), after.audit, after.decision, shown)
-        if after and after.audit and after.decision
-        else None,
-        compared=_compared(repair.audit, after.audit) if after and after.audit else (),
-        attempts=tuple(_attempt(attempt, repair) for attempt in sorted(repair.attempts, key=order)),
-        refusals=tuple(
-            f"{' then '.join(refusal.remedies)}: {sentence(refusal.reason)}"
-            for refusal in repair.refusals
-        ),
-        summary=_summary(repair),
-        advice=repair.advice,
-        utility=_utility_words(repair),
-    )
-
-
-UTILITY_WORDS = {"accuracy": "accuracy", "auc": "AUC", "log-loss": LOG_LOSS}
-CROSS_VALIDATED = (
-    "Changes are compared by their {}, cross-validated over five folds: the splits stay as published, and the people "
-    "of the other folds decide what each leaf predicts."
-)
-
-
-def _utility_name(repair: RepairSearch) -> str:
-    is_of_classes = repair.audit.full.evidence.task is Task.CLASSIFICATION
-    return UTILITY_WORDS[repair.utility] if is_of_classes else "explained variance"
-
-
-def _utility_words(repair: RepairSearch) -> str:
-    """Return by what the changes were compared, or why not by what is asked for."""
-    if not repair.attempts or repair.validation is None:
-        return ""
-    if isinstance(repair.validation, Undetermined):
-        why = repair.validation.reason
-        return f"Changes are compared by training accuracy, not cross-validated: {sentence(why)}"
-    return CROSS_VALIDATED.format(_utility_name(repair))
-
-
-def _utility_value(taken: Taken | None, repair: RepairSearch) -> Value | None:
-    """Return a utility as it is usually given: a log loss above 0, all else as a share."""
-    if taken is None or isinstance(taken, Undetermined) or repair.utility != "log-loss":
-        return None if taken is None else value(taken, "share")
-    loss = number(-taken.low)
-    return Value(low=loss, high=loss, text=f"{-taken.low:.3f}")
-
-
-def _title(repair: RepairSearch) -> str:
-    if repair.applied is None:
-        return "Nearest attempt, still not enough"
-    return f"After: {'recommended' if repair.applied is repair.recommended else 'chosen'}"
-
-
-def _summary(repair: RepairSearch) -> str:
-    """Return what the picture of privacy against utility shows, in words."""
-    tried = sum(attempt.is_tried for attempt in repair.attempts)
-    left = len(repair.attempts) - tried
-    passing = sum(attempt.verdict is Verdict.PASS for attempt in repair.attempts)
-    said = f"{counted(tried, 'change was', 'changes were')} tried, {count(passing)} of them "
-    said += f"{'passes' if passing == 1 else 'pass'}."
-    said += f" {counted(left, 'more was', 'more were')} not audited." if left else ""
-    if repair.recommended is not None:
-        cost = repair.recommended.cost
-        kept = _utility_value(cost.utility_after, repair)
-        name = f"{_article(_utility_name(repair))} in cross-validation"
-        if kept is None:
-            kept, name = value(cost.accuracy_after, "share"), "a training accuracy"
-        said += f" Recommended is {repair.recommended.name}, with {name} of {kept.text}."
-    return said
-
-
-def _article(name: str) -> str:
-    return f"a {name}" if name == LOG_LOSS else f"an {name}"
-
-
-def _side(title: str, audit: Audit, decision: Decision, shown: int) -> Side:
-    evidence = _showing(audit.full.evidence, shown)
-    several = len(evidence.trees) > 1
-    return Side(
-        title=f"{title}; drawn is tree {evidence.forest.shown + 1} of {len(evidence.trees)}"
-        if several
-        else title,
-        verdict=word(decision.verdict),
-        headline=headline(evidence, decision),
-        leaves=sum(tree.leaf_count for tree in evidence.trees),
-        failing=tuple(finding.clause for finding in decision.failing),
-        tree=tree_nodes(evidence, decision),
-    )
-
-
-def _showing(evidence: Evidence, shown: int) -> Evidence:
-    """Return the evidence with one tree of the ensemble drawn, so that both sides show the same where both have it."""
-    here = min(shown, len(evidence.trees) - 1)
-    return replace(evidence, forest=replace(evidence.forest, shown=here))
-
-
-def _compared(before: Audit, after: Audit) -> tuple[Compared, ...]:
-    """Return the readings that both audits took."""
-    was, now = readings(before), readings(after)
-    return tuple(
-        Compared(plain=was[key].plain, before=_bare(was[key]), after=_bare(now[key]))
-        for key in was
-        if key in now
-    )
-
-
-def _bare(reading: Reading) -> Value:
-    return Value(low=reading.low, high=reading.high, text=reading.text, reason=reading.reason)
-
-
-def _attempt(tried: repairs.RepairAttempt, repair: RepairSearch) -> Attempt:
-    cost = tried.cost
-    changed = cost.predictions_changed
-    return Attempt(
-        name=tried.name,
-        title=tried.proposal.title,
-        remedies=tried.proposal.remedies,
-        verdict=word(tried.verdict),
-        is_recommended=tried is repair.recommended,
-        is_applied=tried is repair.applied,
-        is_unbeaten=tried.is_unbeaten,
-        privacy=_privacy(tried.privacy),
-        leaves=cost.leaves_after,
-        leaves_lost=cost.leaves_lost,
-        leaves_text=f"{cost.leaves_after} of {cost.leaves_before}",
-        predictions_changed=None if isinstance(changed, Undetermined) else number(changed),
-        predictions_changed_text=UNKNOWN if isinstance(changed, Undetermined) else percent(changed),
-        accuracy_before=value(cost.accuracy_before, "share"),
-        accuracy_after=value(cost.accuracy_after, "share"),
-        loss_before=_loss(cost.loss_before, repair),
-        loss_after=_loss(cost.loss_after, repair),
-        utility_name="" if cost.utility_after is None else _utility_name(repair),
-        utility_before=_utility_value(cost.utility_before, repair),
-        utility_after=_utility_value(cost.utility_after, repair),
-        numbers_withheld=number(cost.numbers_withheld),
-        numbers_withheld_text=percent(cost.numbers_withheld),
-        withheld=tried.proposal.withheld,
-        failing=tuple(finding.clause for finding in tried.failing),
-        problem=tried.problem,
-        not_audited=tried.not_audited,
-    )
-
-
-def _loss(loss: Taken | None, repair: RepairSearch) -> Value | None:
-    is_share = repair.audit.full.evidence.task is Task.CLASSIFICATION
-    return None if loss is None else value(loss, "share" if is_share else "")
-
-
-def _privacy(met: float | None) -> Value:
-    """Return how far the worst clause is met, rounded so that only what meets it says 100 % or more."""
-    if met is None:
-        reason = "a check of the policy is not decided"
-        return Value(low=None, high=None, text=UNKNOWN, reason=reason)
-    text = f"{math.floor(100 * met + 1e-9)} %"
-    return Value(low=number(met), high=number(met), text=text)
-
 
 CONFIDENTIAL = (
     "Confidential: this report names groups, counts and true values of people in the table. Keep it with the table; "
@@ -272,7 +92,7 @@ def audit_document(
     title = f"Privacy audit of {evidence.source}"
     secret = quoted_column(audit, evidence.secret_name) if evidence.secret_name else ""
     story = audit_story(evidence, decision, command, untold(audit), secret)
-    return _document(
+    return document_of(
         audit,
         decision,
         provenance,
@@ -284,20 +104,7 @@ def audit_document(
     )
 
 
-def repair_document(repair: RepairSearch, provenance: Provenance, purpose: str = "") -> Document:
-    """Return the report of a repair: on the model that is written, else on the model as it was given."""
-    audit, decision = repair.audit, repair.decision
-    best = repair.applied
-    if best is not None and best.audit is not None and best.decision is not None:
-        audit, decision = best.audit, best.decision
-    title, story = f"Repair of {repair.audit.full.evidence.source}", repair_story(repair)
-    document = _document(
-        audit, decision, provenance, kind="repair", title=title, story=story, purpose=purpose
-    )
-    return document.model_copy(update={"repair": repair_part(repair)})
-
-
-def _document(
+def document_of(
     audit: Audit,
     decision: Decision,
     provenance: Provenance,
@@ -307,9 +114,11 @@ def _document(
     purpose: str,
     assumed: AssumedKnown | None = None,
 ) -> Document:
+    """Return the report of an audit or a repair, with its story."""
     exposure, pack = audit.full, decision.pack
     evidence = exposure.evidence
     cases, assumed = leaf_cases(evidence, decision), assumed or assumed_known(audit)
+    ensemble, values = _of_several(evidence)
     return Document(
         kind="repair" if kind == "repair" else "audit",
         confidential=OF_THE_FILE if evidence.population.is_absent else CONFIDENTIAL,
@@ -347,12 +156,22 @@ def _document(
         tree=tree_nodes(evidence, decision),
         plots=plots(audit.told, decision),
         worlds=worlds_part(evidence) if asks_worlds(evidence) and not audit.secret else None,
-        ensemble=ensemble_part(evidence) if asks_together(evidence) else None,
-        values=values_part(evidence) if asks_values(evidence) else None,
+        ensemble=ensemble,
+        values=values,
         adversaries=adversaries(audit, decision),
         columns=column_parts(audit),
         provenance=provenance,
     )
+
+
+def _of_several(evidence: Evidence) -> tuple[Ensemble | None, Values | None]:
+    """Return what several trees, and models that predict a number, prove; None where it is not asked."""
+    asks = asks_together(evidence), asks_values(evidence)
+    if not any(asks):
+        return None, None
+    from treewarden.reports.building.ensembles import ensemble_part, values_part  # as it says
+
+    return ensemble_part(evidence) if asks[0] else None, values_part(evidence) if asks[1] else None
 
 
 def policy_part(pack: Pack) -> Policy:

@@ -8,8 +8,8 @@ from treewarden.audit.population.forest import Forest
 from treewarden.audit.population.table_counts import Weights
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.result import Exposure
-from treewarden.ppdm_models.semantics.describe import WORST_LAST
 from treewarden.ppdm_models.tree.ensemble import Ensemble
+from treewarden.ppdm_models.tree.tree import WORST_LAST
 from treewarden.reports.document.document import Model, Population, Solver
 from treewarden.reports.document.parts import Number, Row, number
 from treewarden.reports.document.words import count, percent

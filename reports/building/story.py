@@ -22,7 +22,6 @@ from treewarden.policies.judging.decision import (
     Finding,
 )
 from treewarden.policies.verdict import Verdict
-from treewarden.ppdm_models.files.convert import SUFFIXES, first_writable, writable
 from treewarden.ppdm_models.files.load import formats, writers
 from treewarden.ppdm_models.formats import ESTIMATOR
 from treewarden.ppdm_models.tree.ensemble import Model
@@ -79,6 +78,8 @@ def removal(evidence: Evidence) -> str:
 
 def _from_memory(model: Model) -> str:
     """Return how an estimator becomes a file to publish: its own attributes stay behind where the trees are alone."""
+    from treewarden.ppdm_models.files.convert import SUFFIXES, writable  # what can be written
+
     able = writable(model)
     forms = [suffix for suffix, form in SUFFIXES.items() if form in able]
     if not forms:
@@ -91,6 +92,8 @@ def _from_memory(model: Model) -> str:
 
 def _otherwise(model: Model, source: str) -> str:
     """Return what to do about what stays; PMML is written as it was read, so that converting it again is no help."""
+    from treewarden.ppdm_models.files.convert import writable  # what can be written
+
     if model.format in WRITTEN or "pmml" not in writable(model):
         return "Export the model again without it."
     output = _typed(f"{PurePath(source).stem}.pmml")
@@ -134,7 +137,11 @@ def releases_steps(evidence: Evidence, decision: Decision) -> Iterator[str]:
 
 def repair_target(model: Model) -> str | None:
     """Return the format that a repair has to name: "" where it writes what it read; None where none says the model."""
-    return first_writable(model) if _is_only_read(model) else ""
+    if not _is_only_read(model):
+        return ""
+    from treewarden.ppdm_models.files.convert import first_writable  # what can be written
+
+    return first_writable(model)
 
 
 def _is_only_read(model: Model) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 
+from treewarden.reports.document.document import Document
 from treewarden.reports.document.parts import AssumedKnown, Finding
 
 RELEASES_LINKED = "releases-linked"
@@ -70,3 +71,13 @@ def _first_names(names: Sequence[str]) -> str:
     ]
     more = len(names) - len(shown)
     return ", ".join(shown) + (f" and {more:,} more" if more else "")
+
+
+def summary_of(document: Document) -> str:
+    """Return in one line which columns were assumed known; "" of documents that do not tell."""
+    assumed_known = document.assumed_known
+    return (
+        ""
+        if assumed_known is None
+        else f"{assumed_known.summary[:1].upper()}{assumed_known.summary[1:]}"
+    )

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from treewarden.policies.verdict import Severity
 from treewarden.reports.document.document import Document
-from treewarden.reports.document.gate import Entry
+from treewarden.reports.document.names import summary_of
 from treewarden.reports.document.parts import Finding, Level, Place
 from treewarden.reports.document.words import Word, sentence, wrapped
+
+if TYPE_CHECKING:
+    from treewarden.reports.document.gate import Entry
 
 # What a report that is filed consists of: sections of words, lists, tables and lines to fill in, whatever its form.
 #
@@ -102,16 +105,6 @@ class Filing:
 MOST_PROVED = 10
 """So many columns that sizes prove are told in text; the other forms have all."""
 LABEL = "Assumed known, not judged"
-
-
-def summary_of(document: Document) -> str:
-    """Return in one line which columns were assumed known; "" of documents that do not tell."""
-    assumed_known = document.assumed_known
-    return (
-        ""
-        if assumed_known is None
-        else f"{assumed_known.summary[:1].upper()}{assumed_known.summary[1:]}"
-    )
 
 
 def assumed_words(entry: Entry) -> str:

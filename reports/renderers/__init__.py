@@ -5,14 +5,15 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from abc import ABC, abstractmethod
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from treewarden.ppdm_models.errors import OutputError
-from treewarden.reports.building.entry import gate_of_one
 from treewarden.reports.document.document import Document
-from treewarden.reports.document.gate import Gate
-from treewarden.reports.document.randomised import RandomisedDocument
-from treewarden.reports.figures.remaining import ReportSection
+
+if TYPE_CHECKING:  # records of reports that are of no single audit
+    from treewarden.reports.document.gate import Gate
+    from treewarden.reports.document.randomised import RandomisedDocument
+    from treewarden.reports.figures.remaining import ReportSection
 
 
 class Renderer(ABC):
@@ -59,7 +60,7 @@ class GateRenderer(Renderer):
     has_reports: ClassVar[bool] = False
 
     def render(self, document: Document) -> bytes:
-        return self.render_gate(gate_of_one(document))
+        return self.render_gate(_gate_of_one(document))
 
     @abstractmethod
     def render_gate(self, gate: Gate) -> bytes:
@@ -77,8 +78,14 @@ class RandomisedRenderer(ABC):
 def rendered(form: Renderer, document: Document, file: str = "") -> bytes:
     """Return a report in a form; ``file`` is the model's path as a pipeline knows it, for forms that point into it."""
     if isinstance(form, GateRenderer) and not form.has_reports:
-        return form.render_gate(gate_of_one(document, file))
+        return form.render_gate(_gate_of_one(document, file))
     return form.render(document)
+
+
+def _gate_of_one(document: Document, file: str = "") -> Gate:
+    from treewarden.reports.building.entry import gate_of_one  # for forms of a gate only
+
+    return gate_of_one(document, file)
 
 
 def names() -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from markupsafe import Markup
 from treewarden.policies.verdict import counts
 from treewarden.reports.document.document import Document
 from treewarden.reports.document.gate import Gate
+from treewarden.reports.document.names import summary_of
 from treewarden.reports.document.randomised import RandomisedDocument
 from treewarden.reports.figures.attempts import tells_accuracy
 from treewarden.reports.figures.column_meanings import ORIGIN, values_text
@@ -25,7 +26,6 @@ from treewarden.reports.figures.histograms import histogram
 from treewarden.reports.figures.learned import learned_facts
 from treewarden.reports.figures.pages import environment
 from treewarden.reports.figures.plots import certainty, divergence, levels, over_trees, tradeoff
-from treewarden.reports.figures.remaining import summary_of
 from treewarden.reports.renderers import GateRenderer, RandomisedRenderer
 
 MOST_PLACES = 5

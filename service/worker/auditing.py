@@ -37,9 +37,10 @@ from treewarden.ppdm_models.semantics.describe import describe, leaf_entries
 from treewarden.ppdm_models.tables.read_table import read_table_bytes
 from treewarden.ppdm_models.tables.table import Table
 from treewarden.ppdm_models.tree.ensemble import Model
-from treewarden.reports.building.build import audit_document, repair_document
+from treewarden.reports.building.build import audit_document
 from treewarden.reports.building.entry import entry_of
 from treewarden.reports.building.redacted import redacted
+from treewarden.reports.building.repair_document import repair_document
 from treewarden.reports.building.story import repair_target
 from treewarden.reports.document.document import Attempt as AttemptPart
 from treewarden.reports.document.document import Document, Provenance

@@ -57,6 +57,10 @@ AUDITED = """
 from treewarden.cli import cli
 cli(["audit", {model!r}, "--data", {table!r}, "--sensitive", "play", "--quiet"], standalone_mode=False)
 """
+INSPECTED = """
+from treewarden.cli import cli
+cli(["inspect", {model!r}], standalone_mode=False)
+"""
 USED = """
 import sys
 {before}
@@ -163,8 +167,48 @@ def test_a_worker_imports_what_solves_a_block_and_no_more():
     assert seen_of(left_out, "import treewarden.audit.solver.worker") == []
 
 
-def test_an_audit_of_one_tree_leaves_alone_what_other_models_need(tmp_path):
-    golf = places.DATA / "formats/pmml/good/golf.pmml"
+UNUSED_BY_ONE_TREE = (
+    "casadi",
+    "duckdb",
+    "jinja2",
+    "lxml",
+    "matplotlib",
+    "ortools",
+    "pandas",
+    "pyomo",
+    "scipy",
+    "sklearn",
+    "treewarden.audit.adversaries",
+    "treewarden.audit.consistent_tables.table_search",
+    "treewarden.audit.entropy.rounds",
+    "treewarden.audit.inverters._bounds",
+    "treewarden.audit.joint",
+    "treewarden.audit.measures.noise",
+    "treewarden.audit.membership.result",
+    "treewarden.audit.partial.target_inference",
+    "treewarden.audit.randomised",
+    "treewarden.audit.regression.inference",
+    "treewarden.audit.releases",
+    "treewarden.audit.solver",
+    "treewarden.jobs.gate",
+    "treewarden.policies.exceptions.baseline",
+    "treewarden.policies.repair",
+    "treewarden.ppdm_models.formats.xgboost.xgboost_model",
+    "treewarden.ppdm_models.learn",
+    "treewarden.ppdm_models.methods",
+)
+"""What an audit of one tree with counts in its leaves, few profiles and no split rows has no use for."""
+MOST_MODULES = 300
+"""So many modules of ours at most load for it, packages counted too."""
+COUNTED = """
+import sys
+print("ours", sum(name.split(".")[0] == "treewarden" for name in sys.modules))
+"""
+
+
+@pytest.fixture
+def golf(tmp_path):
+    """The words of an audit of a small tree with its table."""
     table = tmp_path / "golf.csv"
     kinds = (
         ("sunny,80,yes", 4),
@@ -175,14 +219,23 @@ def test_an_audit_of_one_tree_leaves_alone_what_other_models_need(tmp_path):
     )
     rows = [kind for kind, times in kinds for _ in range(times)]
     table.write_text("\n".join(["outlook,temperature,play", *rows, ""]))
-    code = AUDITED.format(model=str(golf), table=str(table))
-    others = [
-        "treewarden.audit.joint.ensemble_inference",
-        "treewarden.audit.regression.inference",
-        "treewarden.audit.partial.target_inference",
-        "treewarden.audit.releases",
-        "treewarden.jobs.gate.gating",
-        "treewarden.ppdm_models.formats.xgboost.xgboost_model",
-        "treewarden.ppdm_models.methods.tpp.sanitise",
-    ]
-    assert seen_of(["treewarden.audit.run", *others], code) == ["treewarden.audit.run"]
+    model = places.DATA / "formats/pmml/good/golf.pmml"
+    return {"model": str(model), "table": str(table)}
+
+
+def test_an_audit_of_one_tree_leaves_alone_what_other_models_need(golf):
+    code = AUDITED.format(**golf)
+    assert seen_of(["treewarden.audit.run", *UNUSED_BY_ONE_TREE], code) == ["treewarden.audit.run"]
+
+
+def test_an_audit_of_one_tree_loads_no_more_modules_than_it_needs(golf):
+    words = printed(AUDITED.format(**golf) + COUNTED)
+    assert words[-2] == "ours"
+    assert int(words[-1]) <= MOST_MODULES
+
+
+def test_to_inspect_a_file_imports_no_audit_and_no_table():
+    model = places.DATA / "formats/pmml/good/golf.pmml"
+    heavy = [name for name in HEAVY if name != "pyarrow"]
+    others = ["treewarden.audit.run", "treewarden.policies.judging", "treewarden.reports.building"]
+    assert seen_of([*heavy, *others], INSPECTED.format(model=str(model))) == []

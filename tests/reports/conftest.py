@@ -43,8 +43,9 @@ from treewarden.ppdm_models.tree.tree import (
     Task,
     Tree,
 )
-from treewarden.reports.building.build import audit_document, repair_document
+from treewarden.reports.building.build import audit_document
 from treewarden.reports.building.entry import gate_of
+from treewarden.reports.building.repair_document import repair_document
 from treewarden.reports.document.document import Document, Provenance
 from treewarden.reports.document.gate import Gate
 from treewarden.reports.document.parts import Adversary, File, Lack, Row, Value

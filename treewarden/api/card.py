@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from jinja2 import Environment, StrictUndefined
 
 from treewarden.reports.document.document import Document
+from treewarden.reports.document.names import summary_of
 from treewarden.reports.document.parts import Finding
 from treewarden.reports.document.words import printable
-from treewarden.reports.figures.remaining import summary_of
 
 MOST_REASONS = 3
 MOST_CASES = 3

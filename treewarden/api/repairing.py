@@ -47,7 +47,7 @@ from treewarden.ppdm_models.files.load import OpenedFile
 from treewarden.ppdm_models.formats import Rewritable
 from treewarden.ppdm_models.tables.table import Table
 from treewarden.ppdm_models.tables.taxonomy import load_taxonomies
-from treewarden.reports.building.build import repair_document
+from treewarden.reports.building.repair_document import repair_document
 from treewarden.reports.document.document import Document, Provenance
 from treewarden.reports.figures.curve import curve_of, marked_curve
 from treewarden.reports.renderers import renderer

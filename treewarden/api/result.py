@@ -24,8 +24,8 @@ from treewarden.policies.judging.decision import Decision
 from treewarden.ppdm_models.formats import ESTIMATOR
 from treewarden.reports.building.build import audit_document
 from treewarden.reports.document.document import Document, Provenance
+from treewarden.reports.document.names import summary_of
 from treewarden.reports.document.words import printable
-from treewarden.reports.figures.remaining import summary_of
 from treewarden.reports.renderers import renderer
 
 if TYPE_CHECKING:

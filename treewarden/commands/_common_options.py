@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from treewarden.audit.workers.clusters.cluster import on_cluster
 from treewarden.terminal.exits import QUIETLY
 from treewarden.terminal.progress import ProgressPrinter
 
@@ -108,6 +107,11 @@ def on_a_cluster(command: Command) -> Command:
     """Add both options to a command, and have its work done where they say."""
 
     def placed(*given: Any, cluster: str | None, cluster_required: bool, **more: Any) -> None:  # noqa: ANN401  # the command's own
+        if not cluster and not cluster_required:
+            command(*given, **more)
+            return
+        from treewarden.audit.workers.clusters.cluster import on_cluster  # where one is named
+
         tell = ProgressPrinter(bool(more.get("quiet"))).say
         with on_cluster(cluster, tell, is_required=cluster_required):
             command(*given, **more)

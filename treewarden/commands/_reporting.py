@@ -13,18 +13,16 @@ from typing import TYPE_CHECKING
 import click
 
 from treewarden.ppdm_models.near_names import near_text
-from treewarden.reports.building.redacted import redacted
 from treewarden.reports.document.document import Document
-from treewarden.reports.document.gate import Gate
 from treewarden.reports.renderers import GateRenderer, Renderer, names, rendered, renderer
 from treewarden.terminal.colours import with_coloured_verdict
-from treewarden.terminal.gate_summary import gate_lines
 from treewarden.terminal.outputs import check_apart, check_file, check_folder
 
 if TYPE_CHECKING:
     from treewarden.commands._common_options import Command
     from treewarden.jobs.audit_inputs import Request
     from treewarden.jobs.gate.gating import Gated
+    from treewarden.reports.document.gate import Gate
 
 
 ON_STDOUT = "text"
@@ -92,7 +90,11 @@ class Reporting:
         Raises:
             OutputError: it is to be redacted, and the table holds too few people for that.
         """
-        return redacted(document) if self.is_redacted else document
+        if not self.is_redacted:
+            return document
+        from treewarden.reports.building.redacted import redacted  # for who asks for it
+
+        return redacted(document)
 
     def show(self, document: Document, summary: Sequence[str], file: str = "") -> None:
         """Print the report in the form that was asked for; without one its summary, or all of its text.
@@ -116,6 +118,8 @@ class Reporting:
         if form is not None:
             click.echo(_gate_renderer(form).render_gate(gate), nl=False)
             return
+        from treewarden.terminal.gate_summary import gate_lines  # for a gate only
+
         first, *others = gate_lines(gate, commands, [str(path) for path in self.paths])
         click.echo("\n".join([with_coloured_verdict(first), *others]))
 

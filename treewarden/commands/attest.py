@@ -27,9 +27,9 @@ from treewarden.jobs.auditing import CommandClock, JudgedAudit, audit_file
 from treewarden.jobs.inputs import ModelBytes
 from treewarden.ppdm_models.files.load import read_bytes
 from treewarden.reports.building.build import audit_document
+from treewarden.reports.document.names import summary_of
 from treewarden.reports.document.parts import File
 from treewarden.reports.document.words import wrapped
-from treewarden.reports.figures.remaining import summary_of
 from treewarden.reports.renderers import renderer
 from treewarden.terminal.exits import EXITS
 from treewarden.terminal.outputs import check_file, check_new, check_no_input, real, write_files

@@ -14,12 +14,11 @@ from treewarden.audit.result import Audit
 from treewarden.commands._common_options import FILE
 from treewarden.commands._options import PURPOSE, RESUME, request_of, request_options_alone
 from treewarden.commands._reporting import OutputRequest, report_options, reporting
-from treewarden.jobs.auditing import CommandClock, audit_file
-from treewarden.jobs.exceptions import baseline_of, name_of
+from treewarden.jobs.audit_inputs import Request
+from treewarden.jobs.auditing import CommandClock, JudgedAudit, audit_file
 from treewarden.jobs.inputs import known_as
 from treewarden.jobs.next_steps import audit_steps
 from treewarden.jobs.shell_commands import repair_command
-from treewarden.policies.exceptions.baseline import write_baseline
 from treewarden.ppdm_models.errors import OutputError
 from treewarden.reports.building.build import audit_document
 from treewarden.terminal.exits import EXITS, NO_AUDIT
@@ -129,14 +128,21 @@ def audit_command(
             document = document.model_copy(update={"warnings": (*said, *document.warnings)})
             files = report.files(document, known_as(request.model))
             if new_baseline is not None:
-                model_baselines = {name_of(request): baseline_of(done.audit, done.decision)}
-                files[new_baseline] = write_baseline(model_baselines)
+                files[new_baseline] = _baseline(request, done)
             write_files(files, large)
     shown = report.shown(document)
     steps = audit_steps(request, done, shown, command, report.paths)
     summary = summary_lines(shown, steps, done.audit.full.evidence.secret_name)
     report.show(shown, summary, known_as(request.model))
     context.exit(EXITS[done.decision.verdict])
+
+
+def _baseline(request: Request, done: JudgedAudit) -> bytes:
+    """Return the baseline of an audit as the bytes of a file."""
+    from treewarden.jobs.exceptions import baseline_of, name_of  # for baselines only
+    from treewarden.policies.exceptions.baseline import write_baseline  # as above
+
+    return write_baseline({name_of(request): baseline_of(done.audit, done.decision)})
 
 
 @contextmanager

@@ -35,7 +35,7 @@ from treewarden.ppdm_models.tables.read_table import read_table
 from treewarden.ppdm_models.tables.taxonomy import load_taxonomies
 from treewarden.ppdm_models.tree.ensemble import Ensemble
 from treewarden.ppdm_models.tree.tree import Tree
-from treewarden.reports.building.build import repair_document
+from treewarden.reports.building.repair_document import repair_document
 from treewarden.reports.document.document import Document, Provenance
 from treewarden.reports.document.parts import File
 from treewarden.reports.document.words import wrapped

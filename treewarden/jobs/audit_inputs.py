@@ -19,17 +19,10 @@ from treewarden.audit.knowledge.knowledge import (
     read_knowledge,
     with_adversaries_of,
 )
-from treewarden.audit.leaf_only_audit import glance, glance_at_file
 from treewarden.audit.measures import MeasureCall
+from treewarden.audit.of_releases import KEY_OPTION, KeySetting
 from treewarden.audit.options import DEFAULT, KNOWLEDGE, AuditOptions
 from treewarden.audit.partial.adversary_request import AdversaryRequest
-from treewarden.audit.population.linked_population import (
-    KEY_OPTION,
-    KeySetting,
-    KnownGroups,
-    UnlinkedReleases,
-    link_releases,
-)
 from treewarden.audit.population.population import Population, rerouted
 from treewarden.audit.progress import Share, Step, silent
 from treewarden.audit.result import Audit
@@ -75,10 +68,10 @@ from treewarden.ppdm_models.tables.table import Table
 from treewarden.ppdm_models.tree.claimed_models import claim_of, with_claim
 from treewarden.ppdm_models.tree.ensemble import Ensemble, Model, outputs_of
 from treewarden.ppdm_models.tree.privacy_claim import read_claim
-from treewarden.ppdm_models.tree.rename_columns import known_names, rename_columns
 from treewarden.reports.document.parts import File
 
 if TYPE_CHECKING:
+    from treewarden.audit.population.linked_population import KnownGroups, UnlinkedReleases
     from treewarden.audit.releases import LinkedReleases, ReleaseCase
 
 
@@ -343,12 +336,16 @@ class AuditInputs:
         if self.population.is_absent:
             return self._alone(file)
         pack, people = self._applying(file.model), self._people(file)
+        from treewarden.audit.leaf_only_audit import glance  # for a first look only
+
         audit = glance(file.model, people, self.knowledge, calls(pack), file.leaks)
         return _for_all(replace(audit, secret=self.secret), pack)
 
     def _alone(self, file: OpenedFile) -> Audit:
         """Take the readings that a file bears without any table."""
         pack, sensitive = applying(self.pack, file.model), self.options.sensitive
+        from treewarden.audit.leaf_only_audit import glance_at_file  # without a table only
+
         audit = glance_at_file(file.model, self.knowledge, calls(pack), file.leaks, sensitive)
         return _for_all(audit, pack)
 
@@ -443,6 +440,8 @@ def _as_stated(file: OpenedFile, request: Request) -> OpenedFile:
     """
     options = request.options
     if options.columns:
+        from treewarden.ppdm_models.tree.rename_columns import rename_columns  # where asked
+
         file = replace(file, model=rename_columns(file.model, options.column_of_feature))
     if options.claims is None:
         return file
@@ -553,7 +552,9 @@ def _releases(
     """
     if not request.earlier:
         return (), None
+    from treewarden.audit.population.linked_population import link_releases  # for several
     from treewarden.audit.releases import ReleaseCase  # heavy: for several only
+    from treewarden.ppdm_models.tree.rename_columns import known_names, rename_columns
 
     cases, tables = [], []
     known: dict[object, Table] = {_place_of(request.data): table}

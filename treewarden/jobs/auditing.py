@@ -6,20 +6,23 @@ import json
 import time
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 import treewarden
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.progress import Step, silent
 from treewarden.audit.result import Audit
 from treewarden.jobs.audit_inputs import AuditInputs, Request, read_subject
-from treewarden.jobs.exceptions import read_accepted
 from treewarden.jobs.inputs import file_of_source, told_table
-from treewarden.policies.exceptions.apply_waivers import WaiverUses
+from treewarden.policies.exceptions.waived import Waived, WaiverUses
 from treewarden.policies.judging.decision import Decision
 from treewarden.policies.judging.judge import advised, judge
 from treewarden.policies.pack import Pack
 from treewarden.reports.document.document import Asked, EarlierFiles, Provenance
 from treewarden.reports.document.parts import File, number
+
+if TYPE_CHECKING:
+    from treewarden.jobs.exceptions import Accepting
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +44,24 @@ def audit_file(request: Request, step: Step = silent) -> JudgedAudit:
     Raises:
         TreewardenError: a file cannot be read, the files do not fit each other, or no audit is possible.
     """
-    accepting = read_accepted(request)
+    accepting = _exceptions(request)
     subject = read_subject(request, step)
-    accepting.check(subject.pack)
+    if accepting is not None:
+        accepting.check(subject.pack)
     audit = subject.audit(subject.file, step)
     with step("judging") as share:
-        waived = accepting.accept(audit, advised(audit, judge(audit, subject.pack, share)))
+        decision = advised(audit, judge(audit, subject.pack, share))
+        waived = Waived(decision) if accepting is None else accepting.accept(audit, decision)
     return JudgedAudit(subject, audit, waived.decision, waived.uses)
+
+
+def _exceptions(request: Request) -> Accepting | None:
+    """Return the waivers and the baseline of a request, read; None where it has neither."""
+    if request.waivers is None and request.baseline is None:
+        return None
+    from treewarden.jobs.exceptions import read_accepted  # for waivers and baselines only
+
+    return read_accepted(request)
 
 
 # Where a report comes from: the version, the files by name and digest, and when.

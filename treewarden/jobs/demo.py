@@ -21,7 +21,8 @@ from treewarden.jobs.repairing import repair_file
 from treewarden.ppdm_models.files.load import writers
 from treewarden.ppdm_models.formats.sklearn._fitted import from_sklearn
 from treewarden.ppdm_models.tree.tree import Tree
-from treewarden.reports.building.build import audit_document, repair_document
+from treewarden.reports.building.build import audit_document
+from treewarden.reports.building.repair_document import repair_document
 from treewarden.reports.document.document import Document
 from treewarden.reports.document.parts import Finding
 from treewarden.reports.document.words import percent

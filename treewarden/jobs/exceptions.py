@@ -9,7 +9,7 @@ from pathlib import Path
 from treewarden.audit.result import Audit
 from treewarden.jobs.audit_inputs import Request
 from treewarden.jobs.inputs import file_of_source, model_name
-from treewarden.policies.exceptions.apply_waivers import Waived, WaivedModel, accepted
+from treewarden.policies.exceptions.apply_waivers import WaivedModel, accepted
 from treewarden.policies.exceptions.baseline import (
     Baseline,
     Circumstances,
@@ -20,6 +20,7 @@ from treewarden.policies.exceptions.baseline import (
     read_baseline,
     sayable,
 )
+from treewarden.policies.exceptions.waived import Waived
 from treewarden.policies.exceptions.waivers import WaiverFile, check_lengths, read_waivers
 from treewarden.policies.judging.decision import Decision, LeafNames
 from treewarden.policies.pack import Pack

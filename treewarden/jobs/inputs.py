@@ -14,7 +14,6 @@ import pyarrow.compute as pc
 
 from treewarden.ppdm_models.archive import archived
 from treewarden.ppdm_models.errors import OutputError, TableError
-from treewarden.ppdm_models.files.convert import MODELS, converted
 from treewarden.ppdm_models.files.load import OpenedFile, open_model, read_bytes
 from treewarden.ppdm_models.formats import Rewritable
 from treewarden.ppdm_models.tables.arrow_column import ArrowColumn
@@ -131,6 +130,8 @@ def saved(file: OpenedFile) -> bytes:
     if isinstance(file.opened, Rewritable):
         with suppress(OutputError):
             return file.opened.rewrite(file.model)
+    from treewarden.ppdm_models.files.convert import MODELS, converted  # for writing only
+
     *others, last = MODELS
     for target in others:
         with suppress(OutputError):

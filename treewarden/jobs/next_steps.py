@@ -21,7 +21,6 @@ from treewarden.jobs.shell_commands import (
 )
 from treewarden.policies.judging.decision import RELEASES_LINKED
 from treewarden.policies.verdict import Verdict
-from treewarden.ppdm_models.files.convert import first_writable
 from treewarden.ppdm_models.tree.claimed_models import claims_privacy
 from treewarden.ppdm_models.tree.side_channels import Leak, kinds_of
 from treewarden.reports.building.story import (
@@ -155,6 +154,8 @@ def _without_the_rest(request: Request, evidence: Evidence) -> NextStep:
         return NextStep(
             "Remove what is outside the trees, and audit the file that this writes:", remove
         )
+    from treewarden.ppdm_models.files.convert import first_writable  # for what is only read
+
     target = None if evidence.model.format in WRITTEN else first_writable(evidence.model)
     convert = convert_command(request, target) if target is not None else ""
     if convert:

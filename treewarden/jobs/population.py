@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from treewarden.audit.knowledge.adversaries import WORDS
 from treewarden.audit.knowledge.declared import (
     MOST,
     MOST_CHARACTERS,
@@ -16,7 +15,6 @@ from treewarden.audit.knowledge.declared import (
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.options import AuditOptions
 from treewarden.audit.population.contributions import contributors_of
-from treewarden.audit.population.file_only_population import said_of
 from treewarden.audit.population.population import Population, build_population
 from treewarden.jobs.inputs import ModelInput
 from treewarden.ppdm_models.errors import KnowledgeError, TableError
@@ -59,6 +57,8 @@ def _by_option(options: AuditOptions) -> list[DeclaredAdversary]:
 def is_preset(options: AuditOptions) -> bool:
     """Return whether options say with one word what an adversary knows."""
     knows = options.knows or ()
+    from treewarden.audit.knowledge.adversaries import WORDS  # where an option names columns
+
     return len(knows) == 1 and knows[0] in WORDS
 
 
@@ -166,6 +166,8 @@ def nobody(model: Model, options: AuditOptions) -> Population:
     if named is not None and model.target and named != model.target:
         problem = f"the sensitive column {named!r} is not the tree's target {model.target!r}; name that, or none"
         raise TableError(model.source, problem)
+    from treewarden.audit.population.file_only_population import said_of  # without a table only
+
     return said_of(model, named).population
 
 

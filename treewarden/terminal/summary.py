@@ -9,7 +9,7 @@ from treewarden.audit.locations import MOST_SPOTS
 from treewarden.audit.measures import measures
 from treewarden.policies.judging.figures import figure
 from treewarden.reports.document.document import Document
-from treewarden.reports.document.names import accepted_undecided
+from treewarden.reports.document.names import accepted_undecided, summary_of
 from treewarden.reports.document.parts import Finding, Number, Place, Value
 from treewarden.reports.document.words import (
     WIDTH,
@@ -23,7 +23,6 @@ from treewarden.reports.document.words import (
 )
 from treewarden.reports.figures.finding_rows import ToldFinding, adversary_rows, told_once
 from treewarden.reports.figures.learned import learned_facts
-from treewarden.reports.figures.remaining import summary_of
 from treewarden.terminal.steps import NextStep, step_lines
 
 MOST_LINES = 30

@@ -25,6 +25,7 @@ from treewarden.audit.consistent_tables.facts.splits import (
 from treewarden.audit.facts.case import Case
 from treewarden.audit.facts.rows import (
     COUNT_TOLERANCE_RECORDS,
+    MISSING,
     TRUTH_TOLERANCE_SHARE,
     Grouping,
     LeafMass,
@@ -32,8 +33,6 @@ from treewarden.audit.facts.rows import (
     Origin,
     SplitFamily,
 )
-from treewarden.audit.facts.split_families import MISSING
-from treewarden.audit.facts.whole_units import units_of
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.system.system import System
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray, IntArray, distinct
@@ -299,6 +298,8 @@ def _whole_ends(row: LeafMass) -> tuple[tuple[int, int], str]:
 
 
 def _line(case: Case, row: Linear, position: IndexArray) -> IntegerRow:
+    from treewarden.audit.facts.whole_units import units_of  # of rows across leaves only
+
     positions = position[row.profiles]
     weights, scale = units_of(row.weights)
     people = float(case.population.counts[distinct(row.profiles)].sum())

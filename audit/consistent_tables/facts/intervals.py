@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from treewarden.audit.clock import FOREVER, Clock
-from treewarden.audit.consistent_tables.facts.exact import is_beaten
 from treewarden.audit.consistent_tables.facts.facts import Facts
 from treewarden.audit.consistent_tables.facts.splits import AttributeSplits, n_log_n
 from treewarden.audit.facts.impurity_rows import branch_impurity
@@ -188,6 +187,8 @@ def _beaten(split: AttributeSplits, first: int, candidate: int, count: int) -> b
     left = int(split.left_records[candidate])
     right = split.records - left
     branches = [[count, left - count], [first - count, right - first + count]]
+    from treewarden.audit.consistent_tables.facts.exact import is_beaten  # of splits only
+
     return is_beaten(split.criterion, split.chosen_table.tolist(), branches, split.strict)
 
 

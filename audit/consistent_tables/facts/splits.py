@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from treewarden.audit.consistent_tables.facts.exact import SLACK_SHARE, is_beaten
 from treewarden.audit.consistent_tables.facts.places import StoppingPlace
 from treewarden.audit.facts.impurity_rows import branch_impurity, split_information
 from treewarden.audit.facts.rows import Grouping, SplitFamily, branch_of_bins
@@ -228,6 +227,8 @@ class AttributeSplits:
     @property
     def limit(self) -> float:
         """The excess that is still allowed, in records."""
+        from treewarden.audit.consistent_tables.facts.exact import SLACK_SHARE  # of splits only
+
         return 0.0 if self.strict else float(SLACK_SHARE) * self.records
 
     @property
@@ -269,6 +270,8 @@ class AttributeSplits:
 
     def is_beaten(self, table: IntArray, candidate: int) -> bool:
         """Return whether the candidate beats the chosen split in this table; exact."""
+        from treewarden.audit.consistent_tables.facts.exact import is_beaten  # as above
+
         side = self.side(candidate)
         table = table if self.weights is None else table * self.weights[:, None]
         return is_beaten(

@@ -14,8 +14,13 @@ from dataclasses import dataclass, field
 from treewarden.ppdm_models.formats.common.xml import Element
 from treewarden.ppdm_models.formats.common.xml_edit import ElementSpan
 from treewarden.ppdm_models.formats.pmml._values import number
-from treewarden.ppdm_models.formats.pmml._write import BAND, IMPURITY
 from treewarden.ppdm_models.tree.tree import Node
+
+BAND = "treewarden:band"
+"""An extension of a leaf: the least and the most that a class's count can be, and the class."""
+
+IMPURITY = "treewarden:impurity"
+"""An extension of a node: the criterion, and the least and the most that its impurity can be."""
 
 LEAST_HALF, MOST_HALF = 1e-6, 0.05
 """Half a unit of the last decimal that is printed: at least what single precision loses, at most half a tenth."""

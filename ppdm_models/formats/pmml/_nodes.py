@@ -11,10 +11,15 @@ from treewarden.ppdm_models.errors import TreeFormatError
 from treewarden.ppdm_models.formats.common.xml import Element, Recorded, is_model
 from treewarden.ppdm_models.formats.pmml._columns import plain_nodes
 from treewarden.ppdm_models.formats.pmml._fields import Fields
-from treewarden.ppdm_models.formats.pmml._node_numbers import Stated, are_of_one, extra_kinds
+from treewarden.ppdm_models.formats.pmml._node_numbers import (
+    BAND,
+    IMPURITY,
+    Stated,
+    are_of_one,
+    extra_kinds,
+)
 from treewarden.ppdm_models.formats.pmml._predicates import PREDICATES, read_predicate
 from treewarden.ppdm_models.formats.pmml._values import Failure, Vocabulary, number
-from treewarden.ppdm_models.formats.pmml._write import BAND, IMPURITY
 from treewarden.ppdm_models.tree.nodes import Impurity
 from treewarden.ppdm_models.tree.predicate import Always, Predicate
 from treewarden.ppdm_models.tree.tree import (

@@ -14,7 +14,6 @@ from treewarden.ppdm_models.formats.pmml._fields import Fields, read_tests
 from treewarden.ppdm_models.formats.pmml._node_numbers import contradictions
 from treewarden.ppdm_models.formats.pmml._nodes import read_nodes
 from treewarden.ppdm_models.formats.pmml._values import Failure, number
-from treewarden.ppdm_models.formats.sklearn._arrays import UNMODELLED, stopping_of
 from treewarden.ppdm_models.semantics.consistency import is_whole
 from treewarden.ppdm_models.semantics.partition import PartitionProblem, problems
 from treewarden.ppdm_models.semantics.support import REASONS, REPEATED_TOTALS, checked, with_support
@@ -136,6 +135,8 @@ def _from_settings(found: re.Match[str], records: Callable[[], float | None]) ->
         whole="." not in settings.get("min_samples_leaf", "1"),
     )
     share = _records(settings.get("min_weight_fraction_leaf", "0"), records, whole=False)
+    from treewarden.ppdm_models.formats.sklearn._arrays import UNMODELLED  # as below
+
     return Learner(
         criterion=CRITERIA.get(settings.get("criterion", default)),
         min_leaf_records=max(1, smallest, share),
@@ -158,6 +159,8 @@ def _stopping_of(settings: dict[str, str], records: Callable[[], float | None]) 
             return None
         is_whole = value is not None and name in wholes and "." not in text and abs(value) < 1e15
         plain[name] = int(value or 0) if is_whole else value
+    from treewarden.ppdm_models.formats.sklearn._arrays import stopping_of  # of its files only
+
     return stopping_of(plain, records() or 0.0)
 
 

@@ -11,6 +11,7 @@ from lxml import etree
 
 from treewarden.ppdm_models import limits
 from treewarden.ppdm_models.errors import OutputError
+from treewarden.ppdm_models.formats.pmml._node_numbers import BAND, IMPURITY
 from treewarden.ppdm_models.formats.pmml._tables import domain, treatment_attributes
 from treewarden.ppdm_models.tree.column import number_text
 from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member
@@ -42,12 +43,6 @@ from treewarden.ppdm_models.tree.tree import (
 NAMESPACE = "http://www.dmg.org/PMML-4_4"
 UNSAFE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """What XML 1.0 cannot hold, even escaped (XML 1.0, Char)."""
-
-BAND = "treewarden:band"
-"""An extension of a leaf: the least and the most that a class's count can be, and the class."""
-
-IMPURITY = "treewarden:impurity"
-"""An extension of a node: the criterion, and the least and the most that its impurity can be."""
 
 STRATEGIES = {
     Missing.NONE: "none",

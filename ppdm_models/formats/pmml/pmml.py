@@ -14,11 +14,8 @@ from treewarden.ppdm_models.formats.common.xml import Element, parse
 from treewarden.ppdm_models.formats.common.xml_edit import XmlDocument
 from treewarden.ppdm_models.formats.pmml._declared import Dictionary
 from treewarden.ppdm_models.formats.pmml._leaks import find
-from treewarden.ppdm_models.formats.pmml._mining import read_mining_model, several
-from treewarden.ppdm_models.formats.pmml._rewrite import rewritten
 from treewarden.ppdm_models.formats.pmml._tree import read_tree_model
 from treewarden.ppdm_models.formats.pmml._values import Failure
-from treewarden.ppdm_models.formats.pmml._write import written, written_ensemble
 from treewarden.ppdm_models.tree.ensemble import Model, Other, with_trees
 from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind
 from treewarden.ppdm_models.tree.tree import Learner, Quality, Tree
@@ -54,6 +51,8 @@ class Pmml(Format, Writer):
         return _OpenedPmml(data, source)
 
     def write(self, model: Model) -> bytes:
+        from treewarden.ppdm_models.formats.pmml._write import written, written_ensemble  # lxml
+
         return written(model) if isinstance(model, Tree) else written_ensemble(model)
 
 
@@ -114,6 +113,8 @@ class _OpenedPmml(Rewritable, Strippable):
         return changed
 
     def rewrite(self, changed: Model) -> bytes:
+        from treewarden.ppdm_models.formats.pmml._rewrite import rewritten  # lxml
+
         document = XmlDocument(self.data, self.source, whole=True)
         for with_quality in (False, True):
             new = rewritten(document, self.model, changed, with_quality)
@@ -183,6 +184,8 @@ class _ModelReader:
             self._count(tree)
             self.parts[element] = tree
         elif element.name in ("MiningModel", "AnomalyDetectionModel"):
+            from treewarden.ppdm_models.formats.pmml._mining import read_mining_model  # of several
+
             self.parts[element] = read_mining_model(
                 element, models, self.parts, self.dictionary, self.source
             )
@@ -213,7 +216,11 @@ class _ModelReader:
                 self.source,
                 f"no tree in it: PMML without a tree model{found_kinds}{commented}; give a file that holds one",
             )
-        return found[0] if len(whole) == 1 else several(root, self.parts, self.source)
+        if len(whole) == 1:
+            return found[0]
+        from treewarden.ppdm_models.formats.pmml._mining import several  # as it says
+
+        return several(root, self.parts, self.source)
 
     def _count(self, tree: Tree) -> None:
         self.nodes += len(tree.nodes)

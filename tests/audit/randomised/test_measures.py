@@ -11,15 +11,23 @@ from tests.kit.small_audits import evidence_of, flat_tree
 from treewarden.audit.evidence import NOT_RANDOMISED
 from treewarden.audit.measures import (
     NO_MODEL,
+    NOISE,
     NoiseMeasure,
     call,
     measured,
     measured_of_noise,
     measures,
+    of_models,
 )
 from treewarden.audit.reading import Interval, Undetermined
 
 OF_NOISE = [name for name, each in measures().items() if isinstance(each, NoiseMeasure)]
+
+
+def test_measures_of_noise_have_a_room_of_their_own_and_are_none_of_models():
+    known = measures()
+    assert [name for name in known if known.room_name(name) == NOISE] == OF_NOISE
+    assert of_models().keys() == known.keys() - OF_NOISE
 
 
 def read(name, of, **given):

@@ -18,11 +18,11 @@ from treewarden.audit.reading import Interval, Undetermined, exactly
 from treewarden.policies.clause import Waivers as Settings
 from treewarden.policies.exceptions.apply_waivers import (
     WaivedModel,
-    WaiverUses,
     accepted,
     unused,
     verdict_of,
 )
+from treewarden.policies.exceptions.waived import WaiverUses
 from treewarden.policies.exceptions.waivers import WaiverFile
 from treewarden.policies.judging.decision import ClauseRequirement, LeafNames
 from treewarden.policies.judging.judge import judge

@@ -7,7 +7,7 @@ import pytest
 from tests.kit.small_audits import auditor, deep_tree, flat_tree, pack_of, people_of
 from tests.reports.conftest import PROVENANCE
 from treewarden.policies.repair.repair import repair
-from treewarden.reports.building.build import repair_document
+from treewarden.reports.building.repair_document import repair_document
 from treewarden.reports.figures.attempts import attempt_lines
 from treewarden.reports.figures.plots import tradeoff
 

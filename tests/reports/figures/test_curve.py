@@ -3,7 +3,7 @@
 from tests.kit.small_audits import auditor, deep_tree, pack_of, people_of
 from treewarden.policies.repair.holdout import Given
 from treewarden.policies.repair.repair import repair
-from treewarden.reports.building.build import repair_part
+from treewarden.reports.building.repair_document import repair_part
 from treewarden.reports.figures.curve import curve_of
 from treewarden.reports.figures.plots import tradeoff
 from treewarden.terminal.repair_summary import _curve as curve_sentence

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import treewarden
 from treewarden.audit.assumed_columns import names_of_tested
+from treewarden.audit.of_releases import KeySetting
 from treewarden.audit.options import AuditOptions
-from treewarden.audit.population.linked_population import KeySetting
 from treewarden.audit.progress import Step, silent
 from treewarden.audit.solver.checkpoint import keeping
 from treewarden.jobs.attesting.checking import (
