@@ -15,7 +15,6 @@ from treewarden.audit.population.forest import Forest
 from treewarden.audit.population.leaves import Leaves
 from treewarden.audit.population.population import Population
 from treewarden.audit.reading import Spot, Undetermined
-from treewarden.audit.regression.result import ValueBounds
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray
 from treewarden.ppdm_models.tree.ensemble import Model
 from treewarden.ppdm_models.tree.side_channels import Leak
@@ -24,6 +23,7 @@ from treewarden.ppdm_models.tree.tree import Task, Tree
 if TYPE_CHECKING:  # what no single tree has
     from treewarden.audit.joint.result import EnsembleInference
     from treewarden.audit.membership.result import MembershipInference
+    from treewarden.audit.regression.result import ValueBounds
 
 NOT_RUN = Undetermined("exact worlds were not run")
 NOT_READ = Undetermined(

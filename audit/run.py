@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from treewarden.audit.claims.judge_claim import judge_claim
-from treewarden.audit.claims.reliance import relied_on
-from treewarden.audit.claims.result import claim_warnings
+from treewarden.audit.claims.result import NO_CLAIM, NO_EPSILON, ClaimFindings, claim_warnings
 from treewarden.audit.evidence import NOT_READ, Enough
 from treewarden.audit.exposures import exposure_of, exposure_without_estimate
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.measures import MeasureCall
 from treewarden.audit.options import DEFAULT, AuditOptions
-from treewarden.audit.outputs.beside_rows import beside_rows
 from treewarden.audit.population.forest import Forest, forest_of
 from treewarden.audit.population.population import Population
 from treewarden.audit.population.unobserved_values import with_unheld
@@ -22,10 +20,14 @@ from treewarden.audit.reading import Undetermined
 from treewarden.audit.result import Audit
 from treewarden.audit.run_inputs import ProvedModel, RunInputs, with_membership
 from treewarden.audit.run_tree import prove_tree
-from treewarden.ppdm_models.outputs.published import PublishedOutput
+from treewarden.ppdm_models.tree.claimed_models import claim_of, claims_privacy
 from treewarden.ppdm_models.tree.ensemble import Ensemble, Model
 from treewarden.ppdm_models.tree.side_channels import Leak
 from treewarden.ppdm_models.tree.tree import Task
+
+if TYPE_CHECKING:  # of outputs that are published beside the model
+    from treewarden.audit.outputs.beside_rows import BesideRows
+    from treewarden.ppdm_models.outputs.published import PublishedOutput
 
 
 def run(
@@ -62,9 +64,9 @@ def run(
     """
     leaks = with_unheld(leaks, model, population)
     forest = _forest(model, population, step, options.jobs)
-    claim = judge_claim(forest, population, leaks)
+    claim, relied_on = _judged_claim(forest, population, leaks)
     inputs = RunInputs(
-        forest if beside else relied_on(forest, claim),  # other outputs are no part of its noise
+        forest if beside else relied_on,  # other outputs are no part of its noise
         population,
         knowledge,
         calls,
@@ -75,7 +77,7 @@ def run(
         fails=fails,
         grades=grades,
         register=register,
-        beside=beside_rows(beside, population, model.classes) if beside else None,
+        beside=_beside(beside, population, model),
         claim=claim,
     )
     proved = with_membership(_prover_of(model)(inputs), inputs)
@@ -91,6 +93,30 @@ def run(
 
         exposure = replace(exposure, levels=levels(proved.system, exposure, options, step))
     return Audit((exposure,), warnings)
+
+
+def _judged_claim(
+    forest: Forest, population: Population, leaks: tuple[Leak, ...] | Undetermined
+) -> tuple[ClaimFindings | Undetermined, Forest]:
+    """Return what was found of a model's claim, and the forest with it marked where it may be relied on."""
+    if claim_of(forest.model) is None:
+        return NO_EPSILON if claims_privacy(forest.model) else NO_CLAIM, forest
+    from treewarden.audit.claims.judge_claim import judge_claim  # for claims only
+    from treewarden.audit.claims.reliance import relied_on  # as above
+
+    claim = judge_claim(forest, population, leaks)
+    return claim, relied_on(forest, claim)
+
+
+def _beside(
+    outputs: Sequence[PublishedOutput], population: Population, model: Model
+) -> BesideRows | None:
+    """Return what outputs that are published beside a model say of its people; None where there are none."""
+    if not outputs:
+        return None
+    from treewarden.audit.outputs.beside_rows import beside_rows  # for outputs only
+
+    return beside_rows(outputs, population, model.classes)
 
 
 def _prover_of(model: Model) -> Callable[[RunInputs], ProvedModel]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from treewarden.audit.claims.result import CLAIM_NOT_JUDGED, ClaimFindings
 from treewarden.audit.consistent_tables.result import ConsistentTables, ShouldStop, never
@@ -16,7 +17,6 @@ from treewarden.audit.measures import (
     MeasureCall,
 )
 from treewarden.audit.options import AuditOptions
-from treewarden.audit.outputs.beside_rows import BesideRows
 from treewarden.audit.population.forest import Forest
 from treewarden.audit.population.population import Population
 from treewarden.audit.progress import Step
@@ -25,6 +25,9 @@ from treewarden.audit.system.system import System
 from treewarden.ppdm_models.errors import KnowledgeError
 from treewarden.ppdm_models.tree.ensemble import Model
 from treewarden.ppdm_models.tree.side_channels import Leak
+
+if TYPE_CHECKING:  # of outputs that are published beside the model
+    from treewarden.audit.outputs.beside_rows import BesideRows
 
 NOT_JOINED = "what its trees say together could not be told"
 NOT_ESTIMATED = Undetermined("what whole records prove fails the policy already")

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from treewarden.audit.claims.reliance import noisy_posterior
 from treewarden.audit.clock import Clock
 from treewarden.audit.consistent_tables.incomplete_constraints import reason_in_doubt
 from treewarden.audit.consistent_tables.result import Consistency, ConsistentTables
@@ -36,7 +35,6 @@ from treewarden.audit.system.system import (
     kinds_of_facts,
     left_out_in_words,
 )
-from treewarden.audit.workers.pool import default_jobs, start_ahead
 from treewarden.ppdm_models.errors import KnowledgeError, TableError
 from treewarden.ppdm_models.tree.ensemble import Model
 from treewarden.ppdm_models.tree.tree import Tree
@@ -154,14 +152,20 @@ def _warnings(case: Case, system: System, notes: tuple[str, ...]) -> tuple[str, 
 def start_early(model: Model, options: AuditOptions = DEFAULT) -> None:
     """Let workers get ready while the table is read, where a tree is so large that they are likely needed."""
     if isinstance(model, Tree) and model.leaf_count * len(model.classes) >= MANY_SHARES:
-        start_ahead(default_jobs() if options.jobs is None else options.jobs)
+        _start_workers_ahead(options)
 
 
 def _start_workers(case: Case, options: AuditOptions) -> None:
     """Let workers get ready while the rows are formed, where there will be enough for them to do."""
     cells = len(case.population.counts) * len(case.tree.classes)
     if cells >= MANY_CELLS and case.knowledge.split is not SplitLevel.NONE:
-        start_ahead(default_jobs() if options.jobs is None else options.jobs)
+        _start_workers_ahead(options)
+
+
+def _start_workers_ahead(options: AuditOptions) -> None:
+    from treewarden.audit.workers.pool import default_jobs, start_ahead  # for large trees only
+
+    start_ahead(default_jobs() if options.jobs is None else options.jobs)
 
 
 def _refuse_contradictions(system: System) -> None:
@@ -183,6 +187,8 @@ def _estimated(
     """Return the adversary's estimate, or why there is none: numbers or labels whose meaning nobody told."""
     case = system.case
     if case.tree.learner.has_known_noise:
+        from treewarden.audit.claims.reliance import noisy_posterior  # for claims only
+
         found = noisy_posterior(inputs.claim, case.population, case.knowledge)
         if isinstance(found, Undetermined):
             return found, not_run(found)

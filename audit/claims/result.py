@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from treewarden.audit.claims.label_test import LabelTest
-from treewarden.audit.claims.leaf_labels import LeafLabels
-from treewarden.audit.claims.realised_loss import RealisedLoss
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.tree.privacy_claim import PrivacyClaim
+
+if TYPE_CHECKING:  # what is worked out of a claim, where there is one
+    from treewarden.audit.claims.label_test import LabelTest
+    from treewarden.audit.claims.leaf_labels import LeafLabels
+    from treewarden.audit.claims.realised_loss import RealisedLoss
 
 NO_CLAIM = Undetermined(
     "the file claims no differential privacy; where its owner does, say what is claimed: --claims epsilon=1,..."

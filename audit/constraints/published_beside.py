@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from treewarden.audit.constraints import Constraint
 from treewarden.audit.facts.case import Case
 from treewarden.audit.facts.rows import LeftOut, Linear, Origin, Row
-from treewarden.audit.outputs.beside_rows import BesideRows
-from treewarden.audit.outputs.whole_row import WholeRow
+
+if TYPE_CHECKING:
+    from treewarden.audit.outputs.beside_rows import BesideRows
+    from treewarden.audit.outputs.whole_row import WholeRow
 
 WHY = "what published numbers say beyond linear rows over people"
 LARGEST = 10.0

@@ -7,12 +7,13 @@ import time
 import numpy as np
 
 from treewarden.audit.entropy.proved_shares import whole_records
-from treewarden.audit.ipopt.backends import check_door
 from treewarden.audit.options import AuditOptions, RowStatement
 from treewarden.audit.progress import Share
 from treewarden.audit.system.system import System, closed_form, leaf_knowledge
-from treewarden.audit.workers.pool import default_jobs
 from treewarden.ppdm_models.arrays import FloatArray
+
+CASADI = "casadi"
+"""The backend that needs nothing but its package, and stands for ``auto``."""
 
 
 class EntropyProblem:
@@ -24,8 +25,8 @@ class EntropyProblem:
 
     def __init__(self, system: System, options: AuditOptions, share: Share | None = None) -> None:
         self.system, self.share = system, share
-        self.door = check_door(options.solver)
-        self.jobs = default_jobs() if options.jobs is None else options.jobs
+        self.door = _door(options.solver)
+        self.jobs = options.jobs
         self.deadline = (
             np.inf if options.time_limit is None else time.monotonic() + options.time_limit
         )
@@ -54,3 +55,16 @@ class EntropyProblem:
                 left = leaf.known - (proved[taken] * counts[taken, None]).sum(axis=0)
                 values[rest] = np.maximum(left, 0.0) / counts[rest].sum()
         return values
+
+
+def _door(name: str) -> str:
+    """Return the backend that a name stands for; CasADi's comes with this package, another has to be there.
+
+    Raises:
+        SolverError: there is no such backend, or what it needs is not installed.
+    """
+    if name in ("auto", CASADI):
+        return CASADI
+    from treewarden.audit.ipopt.backends import check_door  # heavy: the backends
+
+    return check_door(name)

@@ -27,6 +27,7 @@ from treewarden.audit.solver.task import (
     Steps,
     TaskOutcome,
 )
+from treewarden.audit.workers.pool import default_jobs
 from treewarden.ppdm_models.arrays import FloatArray
 from treewarden.ppdm_models.tree.tree import Criterion
 
@@ -143,7 +144,8 @@ class EntropySearch(EntropyProblem):
 
     def ask(self, tasks: Iterable[SolverTask]) -> list[SolverAnswer]:
         """Return the answer to each task, in their order."""
-        return solve_all(tasks, self.jobs, share=self.share)
+        jobs = default_jobs() if self.jobs is None else self.jobs
+        return solve_all(tasks, jobs, share=self.share)
 
     def solve(self, blocks: Sequence[Block], last: Round) -> Round:
         """Return every block's answer: the ones known already, and those of the blocks that are new.

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import wraps
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 from weakref import WeakKeyDictionary
 
 from treewarden.audit.knowledge.knowledge import Knowledge
-from treewarden.audit.outputs.beside_rows import BesideRows
 from treewarden.audit.population.members import Members
 from treewarden.audit.population.population import Population
 from treewarden.ppdm_models.arrays import FloatArray
 from treewarden.ppdm_models.tree.tree import Tree
+
+if TYPE_CHECKING:  # of outputs that are published beside the tree
+    from treewarden.audit.outputs.beside_rows import BesideRows
 
 Fact = TypeVar("Fact")
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from treewarden.audit.consistent_tables.result import ConsistentTables
 from treewarden.audit.evidence import Evidence
 from treewarden.audit.locations import people
 from treewarden.audit.reading import Undetermined
-from treewarden.audit.regression.result import ValueBounds
 from treewarden.ppdm_models.arrays import BoolArray
 from treewarden.ppdm_models.tree.column import brief
+
+if TYPE_CHECKING:  # of models that predict a number
+    from treewarden.audit.regression.result import ValueBounds
 
 # What is common to measures of the numbers that people have: each person's interval, in words.
 

@@ -16,6 +16,8 @@ the high end is 1.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from treewarden.audit.evidence import Evidence
@@ -23,8 +25,10 @@ from treewarden.audit.locations import worst_spots
 from treewarden.audit.measures import EvidenceSource, Measure, Parameter, Parameters, PerPlace
 from treewarden.audit.measures._shared import interval_note, known_numbers
 from treewarden.audit.reading import Interval, Measurement, Undetermined
-from treewarden.audit.regression.result import ValueBounds
 from treewarden.ppdm_models.arrays import BoolArray
+
+if TYPE_CHECKING:  # of models that predict a number
+    from treewarden.audit.regression.result import ValueBounds
 
 FEWEST_VALUES = 10
 """A target with fewer possible values is a class in all but name."""

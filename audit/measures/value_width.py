@@ -8,6 +8,8 @@ narrowest interval that is proved.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from treewarden.audit.evidence import Evidence
@@ -15,8 +17,10 @@ from treewarden.audit.locations import worst_spots
 from treewarden.audit.measures import EvidenceSource, Measure, Parameters, PerPlace
 from treewarden.audit.measures._shared import interval_note, known_numbers
 from treewarden.audit.reading import Interval, Measurement, Undetermined
-from treewarden.audit.regression.result import ValueBounds
 from treewarden.ppdm_models.arrays import FloatArray
+
+if TYPE_CHECKING:  # of models that predict a number
+    from treewarden.audit.regression.result import ValueBounds
 
 
 class ValueWidth(Measure):

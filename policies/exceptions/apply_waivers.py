@@ -13,7 +13,6 @@ from treewarden.audit.locations import MOST_SPOTS
 from treewarden.audit.of_releases import is_adversary
 from treewarden.audit.reading import Interval, Reading, Undetermined, exactly
 from treewarden.policies.clause import Waivers as Settings
-from treewarden.policies.exceptions.waived import Waived, WaiverUses
 from treewarden.policies.exceptions.waivers import Waiver, WaiverFile
 from treewarden.policies.judging.decision import (
     Accepted,
@@ -21,6 +20,8 @@ from treewarden.policies.judging.decision import (
     Decision,
     Finding,
     Location,
+    Waived,
+    WaiverUses,
 )
 from treewarden.policies.rules import rules
 from treewarden.policies.verdict import Severity, Verdict, worst

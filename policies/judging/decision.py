@@ -257,3 +257,22 @@ class LeafNames:
         if key not in found:
             found[key] = fingerprints(model, target)
         return found[key]
+
+
+# What is left of a decision once exceptions are taken out of it.
+
+
+@dataclass(frozen=True, slots=True)
+class WaiverUses:
+    """By number: the waivers that were needed by a model, and those that are told of with it."""
+
+    needed: frozenset[int] = frozenset()
+    told: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Waived:
+    """A decision with what was waived, and which waivers that took."""
+
+    decision: Decision
+    uses: WaiverUses = WaiverUses()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from treewarden.audit.assumed_columns import AssumedColumns, ProvedColumn, assumed_columns
 from treewarden.audit.evidence import Evidence
@@ -12,7 +13,6 @@ from treewarden.audit.knowledge.knowledge import FACT, KnownRecord, Statement
 from treewarden.audit.knowledge.knowledge import Knowledge as Known
 from treewarden.audit.knowledge.levels import LeafLevel, RowOrder, SplitLevel
 from treewarden.audit.reading import Undetermined
-from treewarden.audit.regression.result import ValueBounds
 from treewarden.audit.result import Audit
 from treewarden.policies.judging.decision import Decision
 from treewarden.ppdm_models.tree.tree import Tree
@@ -20,6 +20,9 @@ from treewarden.reports.document.document import Knowledge
 from treewarden.reports.document.names import MOST_IN_A_LINE, one_line
 from treewarden.reports.document.parts import AssumedKnown, ProvedBySizes, number
 from treewarden.reports.document.words import counted, listed
+
+if TYPE_CHECKING:  # of models that predict a number
+    from treewarden.audit.regression.result import ValueBounds
 
 UNLESS = ", except where the table contradicts it"
 _CRITERIA = {

@@ -40,7 +40,6 @@ from treewarden.jobs.inputs import (
     release_names,
     table_name,
 )
-from treewarden.jobs.outputs_beside import OtherQuestions, OutputInput, read_outputs
 from treewarden.jobs.population import nobody, people_of, with_contributors, with_options
 from treewarden.jobs.training_consistency import check_training
 from treewarden.policies.clause import Under
@@ -62,7 +61,6 @@ from treewarden.ppdm_models.errors import (
     TreewardenError,
 )
 from treewarden.ppdm_models.files.load import OpenedFile
-from treewarden.ppdm_models.outputs.published import PublishedOutput
 from treewarden.ppdm_models.tables.counting.addresses import parted
 from treewarden.ppdm_models.tables.table import Table
 from treewarden.ppdm_models.tree.claimed_models import claim_of, with_claim
@@ -73,6 +71,8 @@ from treewarden.reports.document.parts import File
 if TYPE_CHECKING:
     from treewarden.audit.population.linked_population import KnownGroups, UnlinkedReleases
     from treewarden.audit.releases import LinkedReleases, ReleaseCase
+    from treewarden.jobs.outputs_beside import OutputInput
+    from treewarden.ppdm_models.outputs.published import PublishedOutput
 
 
 @dataclass(frozen=True, slots=True)
@@ -415,7 +415,6 @@ def read_subject(request: Request, step: Step = silent) -> AuditInputs:
         check_training(
             knowledge, _said_in(request), [*(release_case.model for release_case in earlier), tree]
         )
-    more = OtherQuestions(bool(earlier), adversary_request)
     return AuditInputs(
         file=file,
         population=population,
@@ -428,8 +427,20 @@ def read_subject(request: Request, step: Step = silent) -> AuditInputs:
         table=File(name=table.source, sha256=table.digest) if table.digest else None,
         meanings=known_meanings(dictionary, table, tree, population, adversary_request),
         register=_register(request, tree, population, step),
-        beside=read_outputs(request.beside, tree, population, more),
+        beside=_outputs(request, tree, population, adversary_request),
     )
+
+
+def _outputs(
+    request: Request, model: Model, population: Population, adversaries: AdversaryRequest
+) -> tuple[PublishedOutput, ...]:
+    """Return what outputs beside the model say, where there are some; errors as for ``read_outputs``."""
+    if not request.beside:
+        return ()
+    from treewarden.jobs.outputs_beside import OtherQuestions, read_outputs  # for outputs only
+
+    questions = OtherQuestions(bool(request.earlier), adversaries)
+    return read_outputs(request.beside, model, population, questions)
 
 
 def _as_stated(file: OpenedFile, request: Request) -> OpenedFile:

@@ -14,8 +14,7 @@ from treewarden.audit.progress import Step, silent
 from treewarden.audit.result import Audit
 from treewarden.jobs.audit_inputs import AuditInputs, Request, read_subject
 from treewarden.jobs.inputs import file_of_source, told_table
-from treewarden.policies.exceptions.waived import Waived, WaiverUses
-from treewarden.policies.judging.decision import Decision
+from treewarden.policies.judging.decision import Decision, Waived, WaiverUses
 from treewarden.policies.judging.judge import advised, judge
 from treewarden.policies.pack import Pack
 from treewarden.reports.document.document import Asked, EarlierFiles, Provenance

@@ -20,9 +20,8 @@ from treewarden.policies.exceptions.baseline import (
     read_baseline,
     sayable,
 )
-from treewarden.policies.exceptions.waived import Waived
 from treewarden.policies.exceptions.waivers import WaiverFile, check_lengths, read_waivers
-from treewarden.policies.judging.decision import Decision, LeafNames
+from treewarden.policies.judging.decision import Decision, LeafNames, Waived
 from treewarden.policies.pack import Pack
 from treewarden.ppdm_models.errors import BaselineError, WaiverError
 

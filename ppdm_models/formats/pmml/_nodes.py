@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from treewarden.ppdm_models import limits
 from treewarden.ppdm_models.errors import TreeFormatError
 from treewarden.ppdm_models.formats.common.xml import Element, Recorded, is_model
-from treewarden.ppdm_models.formats.pmml._columns import plain_nodes
 from treewarden.ppdm_models.formats.pmml._fields import Fields
 from treewarden.ppdm_models.formats.pmml._node_numbers import (
     BAND,
@@ -56,6 +55,8 @@ def read_nodes(
         TreeFormatError: the nodes are not a tree that is understood; names the line and the node.
     """
     if isinstance(root, Recorded) and root.tape is not None:
+        from treewarden.ppdm_models.formats.pmml._columns import plain_nodes  # where recorded
+
         node_table = plain_nodes(root.tape, fields, task, is_own)
         if node_table is not None:
             return node_table, fields.classes if task is Task.CLASSIFICATION else ()

@@ -28,6 +28,7 @@ from treewarden.audit.solver.block_solver import joined, solve_task
 from treewarden.audit.solver.checkpoint import solve_all
 from treewarden.audit.solver.task import SolverTask, TaskOutcome, no_answer
 from treewarden.audit.system.system import build_system
+from treewarden.audit.workers import pool
 from treewarden.audit.workers.pool import WORKERS, Pool, Worker, done
 from treewarden.audit.workers.processes import Call, JobBundle, JobQueue, each_done
 from treewarden.ppdm_models.errors import SolverError
@@ -335,7 +336,7 @@ def test_workers_start_before_the_table_is_read_where_the_tree_is_large(
     monkeypatch, share, started
 ):
     asked: list[int] = []
-    monkeypatch.setattr(run_tree, "start_ahead", asked.append)
+    monkeypatch.setattr(pool, "start_ahead", asked.append)
     monkeypatch.setattr(run_tree, "MANY_SHARES", share)
     tree = multiway_case(0, Knowledge(split="none")).tree
     run_tree.start_early(tree, AuditOptions(jobs=2))

@@ -22,9 +22,8 @@ from treewarden.policies.exceptions.apply_waivers import (
     unused,
     verdict_of,
 )
-from treewarden.policies.exceptions.waived import WaiverUses
 from treewarden.policies.exceptions.waivers import WaiverFile
-from treewarden.policies.judging.decision import ClauseRequirement, LeafNames
+from treewarden.policies.judging.decision import ClauseRequirement, LeafNames, WaiverUses
 from treewarden.policies.judging.judge import judge
 from treewarden.policies.verdict import Verdict
 from treewarden.ppdm_models.tree.column import CategoricalColumn

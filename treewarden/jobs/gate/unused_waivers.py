@@ -9,9 +9,8 @@ from pathlib import Path
 from treewarden.jobs.gate.gate_job import GateAnswer
 from treewarden.jobs.gate.models import GateModel
 from treewarden.policies.exceptions.apply_waivers import findings_about, unused
-from treewarden.policies.exceptions.waived import WaiverUses
 from treewarden.policies.exceptions.waivers import read_waivers
-from treewarden.policies.judging.decision import Finding
+from treewarden.policies.judging.decision import Finding, WaiverUses
 from treewarden.policies.pack import Pack, load_pack
 from treewarden.policies.verdict import SEVERITIES, counts
 from treewarden.reports.building.assumed import ABOUT_WAIVERS
