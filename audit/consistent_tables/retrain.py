@@ -6,6 +6,7 @@ import importlib
 import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -47,6 +48,8 @@ def graded(worlds: ConsistentTables, case: Case, budget: Clock = FOREVER) -> Con
     if not worlds.witnesses or not isinstance(case.population.truth, np.ndarray):
         return worlds
     truth = case.population.truth.astype(np.int64)
+    if all(feature.single for feature in case.tree.features):
+        _sklearn_tree()  # to import it takes seconds on a busy machine, and none of those that there are
     until, witnesses = budget.part(SECONDS), list(worlds.witnesses)
     try:
         able = growers(case, truth, until=until)
@@ -138,9 +141,8 @@ def _sklearn_grows(
     case: Case, table: IntArray, criterion: Criterion, setting: HiddenSetting
 ) -> bool:
     """Grow with scikit-learn to the tree's depth, or best first to its number of leaves."""
-    try:
-        sklearn_tree = importlib.import_module("sklearn.tree")
-    except ImportError:
+    sklearn_tree = _sklearn_tree()
+    if sklearn_tree is None:
         return False
     tree = case.tree
     names = [feature.name for feature in tree.features]
@@ -164,6 +166,14 @@ def _sklearn_grows(
         random_state=setting.seed,
     ).fit(values, classes, None if people.weight is None else people.weight[rows])
     return _same(model.tree_, 0, tree, tree.root, names)
+
+
+def _sklearn_tree() -> Any:  # noqa: ANN401  # scikit-learn has no types
+    """Return scikit-learn's trees; None where it is not installed."""
+    try:
+        return importlib.import_module("sklearn.tree")
+    except ImportError:
+        return None
 
 
 def _same(grown: object, old: int, tree: Tree, node: Node, names: list[str]) -> bool:
