@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -72,8 +72,8 @@ def find_candidates(
         return WEIGHED
     if isinstance(table.truth, Undetermined):
         return NO_CLASSES
-    columns = {name: _joined(table.columns[name], register.columns[name]) for name in table.qi}
-    first, profile = alike([_keys(column) for column in columns.values()])
+    columns = joined_columns(table, register)
+    first, profile = kinds_of(list(columns.values()))
     own, theirs = profile[: len(table.counts)], profile[len(table.counts) :]
     kinds = len(first)
     members = _by_kind(own, table.truth, kinds)
@@ -101,6 +101,20 @@ def find_candidates(
         classes=classes,
         added=int((held - sizes).sum()),
     )
+
+
+def joined_columns(table: Population, register: Population) -> dict[str, Column]:
+    """Return the quasi-identifiers of both, by profile: those of the table first, then those of the register.
+
+    Raises:
+        TypeError: a column holds numbers in one and categories in the other.
+    """
+    return {name: _joined(table.columns[name], register.columns[name]) for name in table.qi}
+
+
+def kinds_of(columns: Sequence[Column]) -> tuple[IndexArray, IndexArray]:
+    """Return the first of each kind of profile, (K,), and the kind of each, (P,): those alike in all columns."""
+    return alike([_keys(column) for column in columns])
 
 
 def _by_kind(kinds: IndexArray, numbers: FloatArray, size: int) -> IntArray:

@@ -210,8 +210,10 @@ def read_register(
     table = names.table
     features = _quasi_identifiers(model, table, names.sensitive, names.qi)
     columns = {feature.name: table.column(feature) for feature in features}
-    grouping = _grouped(columns, weighing(table, weights, None).people, None)
+    people = weighing(table, weights, None).people
+    grouping = _grouped(columns, people, None)
     classes, reason = _classes(model, table, names.sensitive)
+    order = RecordOrder(grouping.profile_of_record, classes)
     return Population(
         qi=tuple(feature.name for feature in features),
         columns={name: column.take(grouping.first_record) for name, column in columns.items()},
@@ -220,6 +222,7 @@ def read_register(
         truth=_truth(model, classes, reason, grouping),
         warnings=(*table.notes, *names.notes),
         sensitive=names.sensitive or "",
+        order=_order(table, people, None, order),
     )
 
 

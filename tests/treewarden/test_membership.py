@@ -101,6 +101,51 @@ def test_a_register_that_cannot_hold_the_table_is_refused(full_tree, register, p
         audited(full_tree, population=register)
 
 
+def identified(frame, start=0):
+    return frame.assign(pid=[f"p{number:03d}" for number in range(start, start + len(frame))])
+
+
+def test_people_are_found_by_their_id(full_tree):
+    table, register = identified(TABLE), identified(REGISTER)
+    by_id = audited(full_tree, table, population=register, id="pid")
+    assert not any("added" in warning for warning in by_id.warnings)
+    by_value = audited(full_tree, population=REGISTER)
+    assert reading(by_id, "membership_proved").low == reading(by_value, "membership_proved").low
+
+
+def test_people_whose_id_the_register_lacks_are_added_though_others_are_alike(flat_tree):
+    # By their values all are there; by their ids 20 of the table are not, and stand beside those who are.
+    model, table, register = flat_tree
+    told = audited(
+        model,
+        identified(table),
+        population=pd.concat([identified(table).iloc[20:], identified(register, 500)]),
+        id="pid",
+    )
+    assert any("20 of 60 people" in warning and "'pid'" in warning for warning in told.warnings)
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (lambda frame: frame.assign(age=frame.age + (frame.index == 3)), r"'age' \(1\)"),
+        (lambda frame: frame.assign(ill=frame.ill.iloc[::-1].to_numpy()), r"'ill' \("),
+        (lambda frame: frame.assign(pid="x"), "same value in several records"),
+        (lambda frame: frame.assign(pid="q" + frame.pid), "'pid'"),
+        (lambda frame: frame.drop(columns="pid"), "no column 'pid'"),
+    ],
+)
+def test_a_register_that_contradicts_the_table_by_id_is_refused(full_tree, change, problem):
+    with pytest.raises(TreewardenError, match=problem):
+        audited(full_tree, identified(TABLE), population=change(identified(REGISTER)), id="pid")
+
+
+def test_people_with_several_records_are_found_by_equal_values(full_tree):
+    table = identified(TABLE).assign(pid=lambda frame: frame.index // 2)
+    result = audited(full_tree, table, population=REGISTER, id="pid")
+    assert reading(result, "membership_proved").low > 0
+
+
 def test_a_register_needs_the_table(full_tree):
     with pytest.raises(TreewardenError, match="population"):
         tw.audit(full_tree, None, population=REGISTER)

@@ -426,7 +426,7 @@ def read_subject(request: Request, step: Step = silent) -> AuditInputs:
         asked=adversary_request,
         table=File(name=table.source, sha256=table.digest) if table.digest else None,
         meanings=known_meanings(dictionary, table, tree, population, adversary_request),
-        register=_register(request, tree, population, step),
+        register=_register(request, tree, population, table, step),
         beside=_outputs(request, tree, population, adversary_request),
     )
 
@@ -474,18 +474,22 @@ def claimed(model: Model, words: str) -> Model:
         raise KnowledgeError("claims", str(error)) from error
 
 
-def _register(request: Request, model: Model, people: Population, step: Step) -> Population | None:
+def _register(
+    request: Request, model: Model, people: Population, table: Table, step: Step
+) -> Population | None:
     """Return the register of candidates; None where none is given.
 
     Raises:
-        TableError: it cannot be read, or is none of the table's people.
+        TreewardenError: it cannot be read, or is none of the table's people.
     """
     if request.population is None:
         return None
-    from treewarden.jobs.register import register_of  # heavy: for a register only
+    from treewarden.jobs.register import IdentifiedTable, register_of  # heavy: for a register only
 
     with step(f"reading {table_name(request.population)}"):
-        return register_of(request.population, model, people, request.options)
+        # Where there are earlier releases, the column says who is who in their tables.
+        identified = IdentifiedTable(table, None if request.earlier else request.key)
+        return register_of(request.population, model, people, request.options, identified)
 
 
 def _check_without_table(request: Request, knowledge: Knowledge) -> None:
