@@ -295,6 +295,11 @@ class AuditOptions:
         True,
         "Report what each kind of published information adds (not in text).",
     )
+    blame: bool = option(
+        Concern.REPORT,
+        False,
+        "Report which published numbers prove people's values, and the fewest to withhold.",
+    )
 
     def __post_init__(self) -> None:
         for name, spec in OPTION_SPECS.items():

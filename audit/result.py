@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from treewarden.audit.blame.result import NOT_ASKED, Blame
 from treewarden.audit.entropy.posterior import SolverReport
 from treewarden.audit.evidence import Evidence
 from treewarden.audit.facts.rows import DroppedRow
@@ -86,6 +87,7 @@ class Audit:
 
     ``stopped`` is why it ended before everything was read, if it did; what was not read never passes. ``secret`` is the
     column that is to stay secret, where that is not the target. ``meanings`` are what columns are called for people.
+    ``blame`` is which published numbers prove people's values.
     """
 
     exposures: tuple[Exposure, ...]
@@ -93,6 +95,7 @@ class Audit:
     stopped: str = ""
     secret: str = ""
     meanings: tuple[ColumnMeaning, ...] = ()
+    blame: Blame | Undetermined = NOT_ASKED
 
     @property
     def dropped(self) -> tuple[DroppedRow, ...]:

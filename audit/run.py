@@ -18,7 +18,7 @@ from treewarden.audit.population.unobserved_values import with_unheld
 from treewarden.audit.progress import Step, silent
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.result import Audit
-from treewarden.audit.run_inputs import ProvedModel, RunInputs, with_membership
+from treewarden.audit.run_inputs import ProvedModel, RunInputs, blame_of, with_membership
 from treewarden.audit.run_tree import prove_tree
 from treewarden.ppdm_models.tree.claimed_models import claim_of, claims_privacy
 from treewarden.ppdm_models.tree.ensemble import Ensemble, Model
@@ -85,14 +85,14 @@ def run(
     warnings = (*claim_warnings(claim), *population.warnings, *proved.warnings)
     if proved.stopped:
         bare = exposure_without_estimate(proved.evidence, calls, proved.report, proved.dropped)
-        return Audit((bare,), warnings, proved.stopped)
+        return Audit((bare,), warnings, proved.stopped, blame=blame_of(proved, inputs))
     with step("measuring"):
         exposure = exposure_of(proved.evidence, calls, proved.report, proved.dropped)
     if proved.system is not None and options.levels:
         from treewarden.audit.knowledge_ablation import levels  # where a report shows them
 
         exposure = replace(exposure, levels=levels(proved.system, exposure, options, step))
-    return Audit((exposure,), warnings)
+    return Audit((exposure,), warnings, blame=blame_of(proved, inputs))
 
 
 def _judged_claim(

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from treewarden.audit.blame.result import NOT_ASKED, Blame
 from treewarden.audit.claims.result import CLAIM_NOT_JUDGED, ClaimFindings
+from treewarden.audit.clock import clock
 from treewarden.audit.consistent_tables.result import ConsistentTables, ShouldStop, never
 from treewarden.audit.entropy.posterior import SolverReport
 from treewarden.audit.evidence import Enough, Evidence
@@ -99,6 +101,19 @@ def with_membership(proved: ProvedModel, inputs: RunInputs) -> ProvedModel:
         known = inputs.knowledge.training
         found = infer_membership(inputs.forest, inputs.population, register, options, known)
     return replace(proved, evidence=replace(proved.evidence, membership=found))
+
+
+def blame_of(proved: ProvedModel, inputs: RunInputs) -> Blame | Undetermined:
+    """Return which numbers prove people's values, where that was asked or outputs join the model."""
+    if inputs.beside is None and not inputs.options.blame:
+        return NOT_ASKED
+    from treewarden.audit.blame.inference import blame_numbers  # for whom it is asked only
+
+    until, evidence = clock(inputs.options.worlds_budget), proved.evidence
+    with inputs.step(f"finding which numbers prove values, at most {until.left:.3g} s"):
+        return blame_numbers(
+            evidence.forest, evidence.population, evidence.knowledge, inputs.beside, until
+        )
 
 
 def not_a_setting(model: Model, error: KeyError) -> KnowledgeError:

@@ -69,6 +69,7 @@ audit/membership
 audit/reconstruction
 audit/claims
 audit/joint
+audit/blame
 audit/regression
 audit/partial/fitting
 audit/partial
@@ -274,6 +275,7 @@ def imports_go_round_in_a_circle():
 
 
 LATE_IMPORTS = {
+    "policies/remedies/withhold_least.py": {"treewarden.policies.remedies._fewest_leaves"},
     "audit/consistent_tables/engine.py": {"treewarden.audit.consistent_tables.table_search"},
     "audit/consistent_tables/facts/facts.py": {"treewarden.audit.facts.whole_units"},
     "audit/consistent_tables/facts/intervals.py": {
@@ -310,7 +312,10 @@ LATE_IMPORTS = {
         "treewarden.audit.run_ensemble",
         "treewarden.audit.run_regression",
     },
-    "audit/run_inputs.py": {"treewarden.audit.membership.of_model"},
+    "audit/run_inputs.py": {
+        "treewarden.audit.blame.inference",
+        "treewarden.audit.membership.of_model",
+    },
     "audit/run_tree.py": {
         "treewarden.audit.claims.reliance",
         "treewarden.audit.consistent_tables.retrain",
@@ -329,7 +334,10 @@ LATE_IMPORTS = {
         "treewarden.ppdm_models.formats.pmml._write",
     },
     "ppdm_models/tables/read_table.py": {"treewarden.ppdm_models.tables.memory"},
-    "reports/building/build.py": {"treewarden.reports.building.ensembles"},
+    "reports/building/build.py": {
+        "treewarden.reports.building.blame",
+        "treewarden.reports.building.ensembles",
+    },
     "reports/building/story.py": {"treewarden.ppdm_models.files.convert"},
     "reports/renderers/__init__.py": {"treewarden.reports.building.entry"},
     "treewarden/commands/_common_options.py": {"treewarden.audit.workers.clusters.cluster"},

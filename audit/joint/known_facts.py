@@ -33,7 +33,8 @@ class KnownRows:
     """Facts: between ``low`` and ``high`` (F,) of those whom ``inside`` (F, U) names have the class ``output`` (F,).
 
     ``words`` are the facts as messages name them. ``times`` (F, U) is how much each person counts in a fact, a whole
-    number of at least 0; None where everybody counts once.
+    number of at least 0; None where everybody counts once. ``entries`` (F,) are the entries of outputs that facts come
+    from, -1 where they come from elsewhere; empty where all do.
     """
 
     inside: BoolArray
@@ -42,6 +43,7 @@ class KnownRows:
     high: IntArray
     words: tuple[str, ...]
     times: IntArray | None = None
+    entries: tuple[int, ...] = ()
 
     def of_units(self, profile: IndexArray) -> KnownRows:
         """Return the facts of those whose profile, or -1 for none, is given, (U,)."""
@@ -110,6 +112,9 @@ def joined_rows(parts: Sequence[KnownRows | None]) -> KnownRows | None:
         high=np.concatenate([part.high for part in background]),
         words=tuple(words for part in background for words in part.words),
         times=np.concatenate([_times(part) for part in background]) if is_weighed else None,
+        entries=tuple(
+            entry for part in background for entry in part.entries or (-1,) * len(part.low)
+        ),
     )
 
 
@@ -157,6 +162,7 @@ def rows_beside(
         high=np.array(high, dtype=np.int64),
         words=tuple(said),
         times=matrix,
+        entries=(*[-1] * len(totals), *(row.entry for row in kept)),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from treewarden.audit.blame.result import NOT_ASKED
 from treewarden.audit.evidence import ONE_TREE, Evidence
 from treewarden.audit.measures import measures
 from treewarden.audit.reading import Undetermined
@@ -37,6 +38,7 @@ from treewarden.reports.document.names import finding_id, is_about_waivers
 from treewarden.reports.document.parts import (
     Accepted,
     AssumedKnown,
+    BlamedNumbers,
     Ensemble,
     Finding,
     Guidance,
@@ -158,6 +160,7 @@ def document_of(
         worlds=worlds_part(evidence) if asks_worlds(evidence) and not audit.secret else None,
         ensemble=ensemble,
         values=values,
+        blame=_blame(audit),
         adversaries=adversaries(audit, decision),
         columns=column_parts(audit),
         provenance=provenance,
@@ -172,6 +175,15 @@ def _of_several(evidence: Evidence) -> tuple[Ensemble | None, Values | None]:
     from treewarden.reports.building.ensembles import ensemble_part, values_part  # as it says
 
     return ensemble_part(evidence) if asks[0] else None, values_part(evidence) if asks[1] else None
+
+
+def _blame(audit: Audit) -> BlamedNumbers | None:
+    """Return which numbers prove people's values; None where nobody asked."""
+    if audit.blame is NOT_ASKED:
+        return None
+    from treewarden.reports.building.blame import blame_part  # where it is asked
+
+    return blame_part(audit.blame)
 
 
 def policy_part(pack: Pack) -> Policy:

@@ -10,7 +10,13 @@ from __future__ import annotations
 
 import math
 
-from treewarden.ppdm_models.errors import KnowledgeError, OutputError, TableError, TreewardenError
+from treewarden.ppdm_models.errors import (
+    KnowledgeError,
+    OutputError,
+    OutputsError,
+    TableError,
+    TreewardenError,
+)
 from treewarden.reports.document.document import (
     Attempt,
     Document,
@@ -86,6 +92,7 @@ def redacted(document: Document) -> Document:
         "plots": Plots(),
         "worlds": None,
         "ensemble": None,
+        "blame": None,
         "values": None,
         "adversaries": tuple(
             adversary.model_copy(update={"readings": {}, "worst": (), "shown": (), "lacking": ()})
@@ -271,7 +278,7 @@ def _nothing() -> Value:
 
 # Why there was no audit, as a pipeline may say it: messages about a table may quote the people in it.
 
-QUOTES_PEOPLE = (TableError, KnowledgeError)
+QUOTES_PEOPLE = (TableError, KnowledgeError, OutputsError)
 """Errors whose messages may hold a record, a value, a count of few people, or a fact about somebody."""
 WHERE_IT_IS_TOLD = "'treewarden audit', where the table may be seen, says what is wrong"
 

@@ -11,6 +11,7 @@ from treewarden.policies.verdict import Severity, counts
 from treewarden.reports.document.parts import (
     Adversary,
     AssumedKnown,
+    BlamedNumbers,
     Break,
     ColumnMeaning,
     Ensemble,
@@ -309,6 +310,7 @@ class Document(Part):
     worlds: Worlds | None = None
     ensemble: Ensemble | None = None
     values: Values | None = None
+    blame: BlamedNumbers | None = None
     adversaries: tuple[Adversary, ...] = ()
     columns: tuple[ColumnMeaning, ...] = ()
     provenance: Provenance

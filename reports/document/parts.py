@@ -396,6 +396,54 @@ class Ensemble(Part):
     differences: tuple[Text, ...] = ()
 
 
+class ProofOfFile(Part):
+    """What one file proves by itself: people who are certain, and how many more were not decided."""
+
+    name: Text
+    numbers: int
+    records_certain: Number
+    records_not_decided: Number
+
+
+class BlameReason(Part):
+    """Published numbers that prove the values of some people; ``minimal``: none of them can be missed."""
+
+    numbers: tuple[Text, ...]
+    records: Number
+    minimal: bool
+
+
+class BlamedNumber(Part):
+    """A published number, and how many people it is to blame for: a reason of k numbers gives each a k-th of them."""
+
+    name: Text
+    records: Number
+
+
+class BlamedNumbers(Part):
+    """Which published numbers prove people's values, by rows over people, without the choice of splits.
+
+    ``files`` are what the model and each output prove alone. ``records_unexplained`` are certain, and no reason was
+    found in time. ``withhold`` are the fewest numbers to withhold so that nobody is proved: at least
+    ``withhold_at_least`` have to go, and it is ``withhold_least`` where so many do. Empty with ``withhold_safe`` false
+    where none was found. With ``reason`` nothing could be told.
+    """
+
+    numbers: int = 0
+    files: tuple[ProofOfFile, ...] = ()
+    records_certain: Number = 0
+    records_not_decided: Number = 0
+    records_unexplained: Number = 0
+    reasons: tuple[BlameReason, ...] = ()
+    blamed: tuple[BlamedNumber, ...] = ()
+    withhold: tuple[Text, ...] = ()
+    withhold_at_least: int = 0
+    withhold_safe: bool = False
+    withhold_least: bool = False
+    sentences: tuple[Text, ...]
+    reason: Text = ""
+
+
 class KnownNumber(Part):
     """People of one profile, of whom much is known: between ``low`` and ``high`` in the target's unit, as is proved."""
 

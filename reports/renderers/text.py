@@ -60,6 +60,7 @@ class TextRenderer(GateRenderer, RandomisedRenderer):
             *_list("Not assumed, as the table contradicts it", tuple(_contradicted(document))),
             *_list("What an adversary can infer", _lessons(document)),
             *_list("What the file proves", _certain(document)),
+            *_list("Which numbers prove it", document.blame.sentences if document.blame else ()),
             *adversary_lines(document),
             *_readings(document),
             *_list("Warnings", (*document.model.notes, *document.warnings)),

@@ -94,3 +94,51 @@ def test_the_command_line_reads_outputs_of_files(tree, tmp_path):
     alone = run_command(*map(str, files[:2]), "--no-table", "--with", str(mean))
     assert alone.exit_code != 0
     assert "--data" in alone.output
+
+
+def test_the_report_says_what_each_output_proves_and_all_together(tree):
+    blame = audited(tree, beside=[MEAN]).to_dict()["blame"]
+    assert [(each["records_certain"], each["records_not_decided"]) for each in blame["files"]] == [
+        (0, 0),
+        (0, 0),
+    ]
+    assert blame["records_certain"] == 6
+    assert blame["sentences"][0] == "No output alone proves anybody; together 6 people."
+    assert all(reason["minimal"] for reason in blame["reasons"])
+    assert blame["withhold_least"]
+    assert len(blame["withhold"]) == blame["withhold_at_least"] == 1
+
+
+def test_which_numbers_prove_values_is_told_when_it_is_asked(tree):
+    assert audited(tree).to_dict()["blame"] is None
+    blame = audited(tree, blame=True).to_dict()["blame"]
+    assert blame["numbers"] == 2
+    assert blame["records_certain"] == 0
+
+
+def test_repair_offers_the_fewest_leaves_to_withhold():
+    table = pd.DataFrame({"side": [0] * 30 + [1] * 30 + [2] * 30})
+    table["ill"] = ["yes", "no", "no"] * 10 + ["no"] * 30 + ["yes", "no", "yes"] * 10
+    model = sklearn_tree.DecisionTreeClassifier(max_leaf_nodes=3).fit(table[["side"]], table.ill)
+    policy = {
+        "name": "proofs",
+        "title": "Proofs",
+        "description": "Nobody's value is proved.",
+        "version": "1",
+        "clause": [
+            {
+                "id": "proved",
+                "measure": "certain_disclosure",
+                "rule": "at_most",
+                "limit": 0,
+                "why": "proof",
+            }
+        ],
+    }
+    found = tw.repair(model, table, sensitive="ill", policy=policy)
+    names = [attempt["title"] for attempt in found.to_dict()["repair"]["attempts"]]
+    offered = [
+        name for name in names if "1 of 3 leaves, after which counts prove nobody's value" in name
+    ]
+    assert offered
+    assert "no fewer suffice" in offered[0]

@@ -61,6 +61,7 @@ class Options(TypedDict, total=False):
     worlds_all: bool
     strict_ties: bool
     levels: bool
+    blame: bool
 
 
 def request_of(

@@ -1,0 +1,1 @@
+"""Which published numbers prove people's values: minimal reasons, shares of blame, and the least to withhold."""

@@ -1,0 +1,69 @@
+"""What published numbers are to blame for, as reports read it: who is certain by which, and the least to withhold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from treewarden.audit.reading import Undetermined
+
+NOT_ASKED = Undetermined("which numbers prove it was not asked; see --blame")
+
+
+@dataclass(frozen=True, slots=True)
+class ProofReason:
+    """Numbers that together prove the values of the people of some groups; minimal where none can be missed."""
+
+    numbers: frozenset[int]
+    groups: tuple[int, ...]
+    is_minimal: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LeastWithholding:
+    """Numbers to withhold, what they cost, and what every choice costs at least.
+
+    After it ``is_safe`` says that nobody is certain, each shown by a table. It is the least where its cost is the
+    bound. ``problem`` is why there is none, "" where there is one.
+    """
+
+    withheld: frozenset[int]
+    cost: int
+    lower_bound: int
+    is_safe: bool
+    reasons: int
+    problem: str = ""
+
+    @property
+    def is_optimal(self) -> bool:
+        """Whether it is proved that nothing cheaper makes nobody certain."""
+        return self.is_safe and self.cost == self.lower_bound
+
+
+@dataclass(frozen=True, slots=True)
+class SourceProof:
+    """How many people one file proves by itself, and how many more may be certain; ``numbers`` are how many it has."""
+
+    name: str
+    numbers: int
+    certain: float
+    may_be_certain: float
+
+
+@dataclass(frozen=True, slots=True)
+class Blame:
+    """Which published numbers prove people's values.
+
+    ``names`` (N,) are the numbers, ``shares`` (N,) how many people each is to blame for. ``certain`` people are proved
+    by all of them together, ``may_be_certain`` more were not decided; ``unexplained`` of them have no reason yet.
+    ``people`` are how many each of the ``reasons`` is about.
+    """
+
+    names: tuple[str, ...]
+    sources: tuple[SourceProof, ...]
+    certain: float
+    may_be_certain: float
+    reasons: tuple[ProofReason, ...]
+    people: tuple[float, ...]
+    unexplained: float
+    shares: tuple[float, ...]
+    least: LeastWithholding
