@@ -107,6 +107,20 @@ def test_each_failed_check_is_a_line_with_its_figure_its_limit_and_a_place(files
     )
 
 
+def test_checks_that_have_no_row_are_named(files, monkeypatch):
+    monkeypatch.setattr("treewarden.terminal.summary.MOST_LINES", 10)
+    clause = '[[clause]]\nid = "{}"\nmeasure = "k_anonymity"\nrule = "at_least"\nlimit = {}\n'
+    path = files.folder / "several.toml"
+    clauses = [clause.format(*each) for each in (("ten", 10), ("fifty", 50), ("many", 99))]
+    path.write_text(f"{MIXED.partition('[[')[0]}{''.join(clauses)}")
+    lines = files.run("audit", "--policy", path, *QUICK).stdout.splitlines()
+    at = next(n for n, line in enumerate(lines) if line.startswith("Failed "))
+    assert [lines[at + 1].split()[0], lines[at + 2]] == [
+        "ten",
+        "  and 2 more (--verbose): fifty, many",
+    ]
+
+
 @pytest.mark.parametrize("policy", ["lenient", "harsh", "truth"])
 def test_every_command_that_is_shown_runs(files, monkeypatch, policy):
     monkeypatch.chdir(files.folder)

@@ -111,7 +111,7 @@ def _after_fail(request: Request, done: JudgedAudit, command: str) -> Iterator[N
         )
     elif claims_privacy(evidence.model):
         yield NextStep(
-            "Train a new private tree with larger leaves: a repair that looks at the table breaks the claim."
+            "Train a new private tree with less depth: a repair that looks at the table breaks the claim."
         )
     else:
         yield NextStep(next(iter(repair_steps(evidence))))

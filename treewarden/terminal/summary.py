@@ -343,7 +343,10 @@ def _example(place: Place, trees: int) -> str:
 
 
 def _table(rows: dict[str, list[CheckRow]], most: int) -> Iterator[str]:
-    """Yield the rows under their headings, at most so many; columns are as wide as what stands in them."""
+    """Yield the rows under their headings, at most so many; columns are as wide as what stands in them.
+
+    Where no row is left for a heading, its checks are named behind it.
+    """
     cells = [row for some in rows.values() for row in some if row.required or row.measured]
     widths = [
         max((len(getattr(row, name)) for row in cells), default=0)
@@ -355,6 +358,9 @@ def _table(rows: dict[str, list[CheckRow]], most: int) -> Iterator[str]:
     first = True
     for title, some in rows.items():
         if not some:
+            continue
+        if left <= 0:
+            yield from _names(title, dict.fromkeys(row.check for row in some))
             continue
         if first:
             yield ""
@@ -368,10 +374,11 @@ def _table(rows: dict[str, list[CheckRow]], most: int) -> Iterator[str]:
             first = False
         else:
             yield title
-        for row in some[: max(left, 0)]:
+        for row in some[:left]:
             yield from _row_lines(row, widths)
         if len(some) > left:
-            yield f"  and {count(len(some) - max(left, 0))} more ({VERBOSE} shows all)"
+            names = ", ".join(dict.fromkeys(printable(row.check) for row in some[left:]))
+            yield _cut(f"  and {count(len(some) - left)} more ({VERBOSE}): {names}")
         left -= len(some)
 
 
