@@ -1,4 +1,4 @@
-"""What an adversary can learn from a model, in three facts with their figures: the summary of every report."""
+"""What an adversary can learn from a model, in a few facts with their figures: the summary of every report."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from treewarden.reports.document.words import count, counted
 
 SURE = 0.9
 """The confidence from which on an inference is told as one."""
+NOT_JUDGED = "not judged"
+"""The figure of what needs an input that was not given."""
 
 
 class LearnedFact(NamedTuple):
@@ -41,6 +43,8 @@ def _facts(document: Document) -> Iterator[LearnedFact]:
         yield LearnedFact(
             people, f"{'is alone' if people == '1 person' else 'are'} in the smallest leaf"
         )
+    if not is_file:
+        yield _members(document)
 
 
 def _proved(document: Document) -> LearnedFact:
@@ -56,6 +60,19 @@ def _proved(document: Document) -> LearnedFact:
         else ""
     )
     return LearnedFact(_of_all(document, low), f"{words}{more}")
+
+
+def _members(document: Document) -> LearnedFact:
+    """Return what was proved of who was in the table, or that this was not judged."""
+    if document.provenance.candidates is None:
+        return LearnedFact(NOT_JUDGED, "who was in the table: give a register (--population)")
+    found = document.readings.get("membership_proved")
+    if found is None or found.reason:
+        reason = "" if found is None else f": {found.reason.rstrip('.')}"
+        return LearnedFact("not decided", f"who was in the table{reason}")
+    low, high = _number(found.low), _number(found.high)
+    more = f" ({count(high - low)} more could not be decided)" if high > low else ""
+    return LearnedFact(_of_all(document, low), f"are proved to have been in the table{more}")
 
 
 def _inferred(document: Document) -> LearnedFact:

@@ -161,4 +161,24 @@ def test_the_command_line_says_the_same(full_tree, tmp_path):
     )
     assert done.exit_code == 1
     assert "people proved to be in the table" in done.output
+    assert "are proved to have been in the table" in done.output
     assert f"--population {files[2]}" in done.output  # the next commands keep it
+
+
+def test_the_first_screen_says_whether_membership_was_judged(full_tree, tmp_path):
+    for register, told in ((None, "who was in the table: give"), (REGISTER, "are proved to have")):
+        audited(full_tree, population=register).save(tmp_path / "report.html")
+        page = (tmp_path / "report.html").read_text("utf-8")
+        assert told in page
+
+
+def test_the_terminal_says_that_membership_was_not_judged(full_tree, flat_tree, tmp_path):
+    for (model, table), told in (
+        ((full_tree, TABLE), "Who was in it was not judged"),
+        (flat_tree[:2], "nor who was in the table"),
+    ):
+        audited(model, table).save_model(tmp_path / "tree.json")
+        table.to_csv(tmp_path / "table.csv", index=False)
+        files = [str(tmp_path / name) for name in ("tree.json", "table.csv")]
+        done = run_command("audit", files[0], "--data", files[1], "--policy", "standard")
+        assert told in " ".join(done.output.split())

@@ -22,7 +22,7 @@ from treewarden.reports.document.words import (
     wrapped,
 )
 from treewarden.reports.figures.finding_rows import ToldFinding, adversary_rows, told_once
-from treewarden.reports.figures.learned import learned_facts
+from treewarden.reports.figures.learned import NOT_JUDGED, learned_facts
 from treewarden.terminal.steps import NextStep, step_lines
 
 MOST_LINES = 30
@@ -106,7 +106,17 @@ def _opening(document: Document) -> Iterator[str]:
     elif document.basis == "file":
         yield "  [Confidential until the model is published.]"
     else:
-        yield "  [Confidential: keep this output with the table.]"
+        yield f"  [Confidential: keep this output with the table.{_not_judged(document)}]"
+
+
+def _not_judged(document: Document) -> str:
+    """Return that nobody judged who was in the table; "" where it was, or where a check or the scope says so."""
+    names = [finding.clause for finding in document.findings]
+    names += [clause.name for clause in document.not_judged]
+    is_said = document.verdict == "PASS" or any(name.startswith("membership") for name in names)
+    if document.provenance.candidates is not None or is_said:
+        return ""
+    return " Who was in it was not judged (--population)."
 
 
 def _tells_sizes(document: Document) -> bool:
@@ -168,8 +178,14 @@ def _scope(document: Document) -> str:
         return "It holds for an adversary who has this file, and for no one who knows more."
     return (
         "It holds for an adversary who has this file and knows of everyone (assumed known, not judged): "
-        f"{_first_names(names)}. It does not cover an adversary who knows more."
+        f"{_first_names(names)}. It does not cover an adversary who knows more"
+        f"{_membership_scope(document)}."
     )
+
+
+def _membership_scope(document: Document) -> str:
+    """Return that a pass does not cover who was in the table, where no register was given."""
+    return ", nor who was in the table" if document.provenance.candidates is None else ""
 
 
 def _first_names(names: Sequence[str], most: int = 8) -> str:
@@ -181,7 +197,8 @@ def _first_names(names: Sequence[str], most: int = 8) -> str:
 
 
 def _facts(document: Document, about: str) -> Iterator[str]:
-    facts = [fact for fact in learned_facts(document) if fact.figure]
+    # What was not judged stands beside the verdict, and takes no line here.
+    facts = [fact for fact in learned_facts(document) if fact.figure and fact.figure != NOT_JUDGED]
     if not facts:
         return
     known = document.population.quasi_identifiers
