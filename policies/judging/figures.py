@@ -32,9 +32,11 @@ def recorded_span(reading: Interval, unit: str, beside: float | None = None) -> 
 
 
 def _between(low: str, high: str, unit: str) -> str:
+    if low == high:
+        return low
     if unit.startswith("in "):  # said once, behind both
-        low = low.removesuffix(f" {unit}") if low != high else low
-    return low if low == high else f"between {low} and {high}"
+        low = low.removesuffix(f" {unit}")
+    return f"between {low} and {high}"
 
 
 def _distinct(

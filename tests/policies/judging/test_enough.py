@@ -19,6 +19,7 @@ from treewarden.audit.consistent_tables.state import Tiers
 from treewarden.audit.entropy.estimate import estimate
 from treewarden.audit.measures import call, measured
 from treewarden.audit.options import AuditOptions
+from treewarden.audit.reading import Undetermined
 from treewarden.audit.run import run
 from treewarden.audit.system.system import build_system
 from treewarden.policies.clause import Under, When
@@ -179,8 +180,12 @@ def test_nothing_is_asked_where_the_first_who_is_certain_decides_and_all_is_if_w
 
 
 def test_a_policy_that_reads_nothing_of_whole_records_needs_none_of_them():
-    pack = pack_of(("k_anonymity", "at_least", 2))
-    assert enough(pack)(evidence_of(case_of(0).tree, case_of(0).population))
+    evidence = evidence_of(case_of(0).tree, case_of(0).population)
+    evidence = replace(evidence, posterior=Undetermined("not estimated yet"))
+    for clause in (("k_anonymity", "at_least", 2), ("disclosure", "at_most", 0.9)):
+        pack = pack_of(clause)
+        assert enough(pack)(evidence)
+    assert isinstance(measured(call("disclosure"), evidence).reading, Undetermined)
 
 
 def test_worlds_that_were_not_run_are_never_enough():
