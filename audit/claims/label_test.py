@@ -22,7 +22,7 @@ from treewarden.ppdm_models.tree.privacy_claim import LabelMechanism
 
 LEAST, MOST = 1e-7, 1e4
 """Between these an epsilon is looked for: beyond, labels are all noise or none."""
-STEPS = 60
+STEPS = 36
 MOST_STEPS = 20_000_000
 """So many additions at most give the distribution once; beyond, people are counted in larger units."""
 

@@ -70,7 +70,11 @@ def claim_warnings(findings: ClaimFindings | Undetermined) -> tuple[str, ...]:
         return tuple(f"{about} is void: {reason}" for reason in findings.voids)
     if findings.is_refuted_by_loss:
         return (f"{about} is false: one person lost more than is claimed",)
-    return tuple(f"{about} is not decided: {reason}" for reason in findings.doubts)
+    if findings.doubts:
+        return tuple(f"{about} is not decided: {reason}" for reason in findings.doubts)
+    return (
+        f"labels are taken as drawn, as it is claimed ({findings.claim.words}); how they were is not checked",
+    )
 
 
 def most_label_epsilon(claim: PrivacyClaim) -> float:

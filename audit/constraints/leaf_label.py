@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from treewarden.audit.constraints import Constraint
 from treewarden.audit.facts.case import Case
 from treewarden.audit.facts.class_facts import are_unread_weights, label_in_doubt, leaf_facts
 from treewarden.audit.facts.grower import classes_before, incomplete_records
-from treewarden.audit.facts.rows import LeftOut, Origin, Plurality, Row
+from treewarden.audit.facts.rows import LeftOut, Linear, Origin, Plurality, Row
 from treewarden.audit.facts.weighed_rows import common_weight, lead_rows
+from treewarden.audit.reading import Undetermined
+from treewarden.ppdm_models.arrays import IndexArray
 
 
 class LeafLabel(Constraint):
@@ -30,7 +34,8 @@ class LeafLabel(Constraint):
             yield LeftOut(0, "", "labels, as classes were weighed", is_open=True)
             return
         if case.tree.learner.has_known_noise:
-            return  # every label has some probability in every table, so that none proves anything
+            yield from _drawn_labels(case)
+            return
         if case.tree.learner.saw_noise:
             private = case.tree.learner.claims_privacy
             why = (
@@ -67,6 +72,36 @@ class LeafLabel(Constraint):
             else:
                 lead = margin - float(passed_over[here].sum())
                 yield Plurality(facts.node.index, facts.label, lead, origin, first)
+
+
+def _drawn_labels(case: Case) -> Iterator[LeftOut]:
+    """Yield the labels that are true of the table, as what may hold: they prove nothing, as all were drawn.
+
+    What is possible has to be so under both readings: as noise, and as the commonest class of a learner that drew
+    nothing. A label that the table contradicts is noise for sure.
+    """
+    truth = case.population.truth
+    if isinstance(truth, Undetermined):
+        return
+    for facts in leaf_facts(case):
+        here = case.members.stops(facts.node.index)
+        if facts.label is None or not facts.node.is_leaf or not len(here):
+            continue
+        counts = truth[here].sum(axis=0)
+        if counts[facts.label] >= counts.max():
+            said = f"{case.tree.where(facts.node)}: the label is {case.tree.classes[facts.label]!r}"
+            origin = Origin("leaf_label", said, facts.node.index)
+            rivals = [place for place in range(len(counts)) if place != facts.label]
+            lines = tuple(_leading(here, facts.label, rival, origin) for rival in rivals)
+            yield LeftOut(facts.node.index, "", "labels, as they were drawn", lines=lines)
+
+
+def _leading(here: IndexArray, label: int, rival: int, origin: Origin) -> Linear:
+    """Return that no fewer people of some profiles have one class than another."""
+    ones = np.ones(len(here))
+    classes = np.repeat([label, rival], len(here))
+    weights = np.concatenate([ones, -ones])
+    return Linear(np.concatenate([here, here]), classes, weights, 0.0, np.inf, origin)
 
 
 CONSTRAINT = LeafLabel()

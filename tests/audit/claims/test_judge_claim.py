@@ -226,3 +226,9 @@ def test_adversaries_who_know_some_columns_are_not_cleared_by_drawn_labels():
     adversary = result.to_dict()["adversaries"][-1]
     assert adversary["readings"]["certain_disclosure"]["low"] is None
     assert "claims differential privacy" in adversary["readings"]["certain_disclosure"]["reason"]
+
+
+def test_a_label_that_may_be_no_noise_clears_nobody_whom_it_would_prove():
+    evidence = audited(claim(0.5), [[1, 0], [6, 5], [9, 8]], [0, 1, 1])
+    found = measured(call("certain_disclosure"), evidence).reading
+    assert (found.low, found.high) == (0, 1)
