@@ -14,6 +14,12 @@ from typing import Literal
 import numpy as np
 
 from treewarden.ppdm_models.arrays import BoolArray
+from treewarden.ppdm_models.semantics.category_regions import (
+    CategoryRegion,
+    CategoryRegions,
+    CategorySplit,
+    category_split,
+)
 from treewarden.ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn
 from treewarden.ppdm_models.tree.nodes import NodeTable
 from treewarden.ppdm_models.tree.predicate import (
@@ -181,12 +187,39 @@ def problems(tree: Tree) -> Iterator[PartitionProblem]:
     """
     if isinstance(tree.nodes, NodeTable) and tree.nodes.plainly_splits():
         return
-    budget = _Budget()
+    budget, regions = _Budget(), CategoryRegions(tree)
     features = {feature.name: feature for feature in tree.features}
     for node in tree.nodes:
         tests = [tree.nodes[child].test for child in node.children]
-        if tests and not _plainly_splits(features, tests):
+        if not tests:
+            continue
+        split = category_split(features, tests)
+        region = regions.take(node.index, node.children, split)
+        if _plainly_splits(features, tests):
+            continue
+        if split is None or region is None or split.has_overlap or _is_large(split):
             yield from _problems_at(tree, node, tests, features, budget)
+        else:
+            yield from _category_problems(node, split, region)
+
+
+def _is_large(split: CategorySplit) -> bool:
+    """Return whether a split is too large for the records of it to be made: then it is said to be skipped."""
+    size = len(split.feature.values) + sum(len(test.values) for test in split.tests)
+    return size > MAX_CELLS or size * len(split.tests) > MAX_TABLE
+
+
+def _category_problems(
+    node: Node, split: CategorySplit, region: CategoryRegion
+) -> Iterator[PartitionProblem]:
+    """Yield the gap that children leave who take categories of a feature that nothing above the node tests."""
+    gap = split.first_gap
+    if gap is None:
+        return
+    if region.conditions > MAX_CONDITIONS:
+        yield PartitionProblem("skipped", node.index)
+    elif region.is_reached:
+        yield PartitionProblem("gap", node.index, (), f"{split.feature.name} = {gap}")
 
 
 def _plainly_splits(features: Mapping[str, Feature], tests: Sequence[Predicate]) -> bool:
