@@ -7,7 +7,7 @@ import jsonschema
 import pytest
 
 from treewarden.reports.document.document import Document, json_schema
-from treewarden.reports.document.parts import File, Value, number
+from treewarden.reports.document.parts import File, Value, as_json, number
 from treewarden.reports.document.schema import SCHEMA_FILE
 from treewarden.reports.renderers import renderer
 
@@ -95,3 +95,22 @@ def test_a_file_name_with_its_folder_is_refused():
 def test_unknown_keys_are_refused(document):
     with pytest.raises(ValueError, match="extra"):
         Document.model_validate({**said(document), "more": 1})
+
+
+def test_each_field_and_each_item_of_a_list_has_one_line(document):
+    text = as_json(document).decode("ascii")
+    values = json.loads(text)
+    assert values == document.model_dump(mode="json", by_alias=True)
+    items = sum(len(value) + 1 for value in values.values() if isinstance(value, list) and value)
+    assert text.count("\n") == 2 + len(values) + items
+    lines = iter(text.splitlines())
+    assert next(lines) == "{"
+    for name, value in values.items():
+        start = next(lines).removeprefix(f'  "{name}": ')
+        if start == "[":
+            told = [json.loads(next(lines).strip().removesuffix(",")) for _ in value]
+            assert next(lines) in ("  ]", "  ],")
+        else:
+            told = json.loads(start.removesuffix(","))
+        assert told == value
+    assert list(lines) == ["}"]
