@@ -30,7 +30,7 @@ EVERYTHING = CategoryRegion(frozenset(), 0, is_reached=True)
 
 
 @dataclass(frozen=True, slots=True)
-class CategorySplit:
+class DeclaredSplit:
     """Children that each take some categories of one feature, which the file declares: its tests, in their order."""
 
     feature: Feature
@@ -59,7 +59,7 @@ class CategorySplit:
 
 def category_split(
     features: Mapping[str, Feature], tests: Sequence[Predicate]
-) -> CategorySplit | None:
+) -> DeclaredSplit | None:
     """Return the split that tests make; None where one of them is not of a set of one feature's declared categories."""
     sets = tuple(test for test in tests if isinstance(test, CategoryTest) and not test.negated)
     if len(sets) < len(tests) or len({test.feature for test in sets}) != 1:
@@ -67,7 +67,7 @@ def category_split(
     feature = features.get(sets[0].feature)
     if feature is None or feature.numeric or not feature.values:
         return None
-    return CategorySplit(feature, sets)
+    return DeclaredSplit(feature, sets)
 
 
 class CategoryRegions:
@@ -78,7 +78,7 @@ class CategoryRegions:
         self._of_node = {tree.root.index: EVERYTHING} if is_open else {}
 
     def take(
-        self, node: int, children: Sequence[int], split: CategorySplit | None
+        self, node: int, children: Sequence[int], split: DeclaredSplit | None
     ) -> CategoryRegion | None:
         """Return a node's region where it and the split of its children are of this kind; note those of its children.
 

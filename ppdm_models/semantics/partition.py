@@ -17,7 +17,7 @@ from treewarden.ppdm_models.arrays import BoolArray
 from treewarden.ppdm_models.semantics.category_regions import (
     CategoryRegion,
     CategoryRegions,
-    CategorySplit,
+    DeclaredSplit,
     category_split,
 )
 from treewarden.ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn
@@ -203,14 +203,14 @@ def problems(tree: Tree) -> Iterator[PartitionProblem]:
             yield from _category_problems(node, split, region)
 
 
-def _is_large(split: CategorySplit) -> bool:
+def _is_large(split: DeclaredSplit) -> bool:
     """Return whether a split is too large for the records of it to be made: then it is said to be skipped."""
     size = len(split.feature.values) + sum(len(test.values) for test in split.tests)
     return size > MAX_CELLS or size * len(split.tests) > MAX_TABLE
 
 
 def _category_problems(
-    node: Node, split: CategorySplit, region: CategoryRegion
+    node: Node, split: DeclaredSplit, region: CategoryRegion
 ) -> Iterator[PartitionProblem]:
     """Yield the gap that children leave who take categories of a feature that nothing above the node tests."""
     gap = split.first_gap
