@@ -6,21 +6,24 @@ domain are left. Where the domain has too many points to list, boxes of points a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from treewarden.audit.clock import Clock
 from treewarden.audit.reading import Undetermined
-from treewarden.audit.reconstruction.domain import Domain
+from treewarden.audit.reconstruction.domain import Domain, Factor
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray, alike
 from treewarden.ppdm_models.tables.routing import Router
 from treewarden.ppdm_models.tree.column import Column
-from treewarden.ppdm_models.tree.tree import Tree
+from treewarden.ppdm_models.tree.predicate import answer, features_of, refusals
+from treewarden.ppdm_models.tree.tree import Missing, Node, Tree
 
 MOST_POINTS = 2**20
 """A domain of so many points is listed; of a larger one boxes are parted, if they stay few enough."""
+MOST_BOXES = 30_000
+"""So many boxes are kept at most; cells of very many trees are more than anybody can list."""
 SEEN_SHARE = 0.7
 """Points that dropped out are forgotten once no more than this share is left."""
 TOO_MANY = Undetermined(
@@ -50,40 +53,29 @@ class NodeRecords:
 class DomainCells:
     """C cells of a domain. ``stops`` (T, C) is the leaf of each by tree, ``alive`` (C, m) which classes it may have.
 
-    ``point`` (D,) are the points that any cell holds, as numbers of the domain's ``shape``, and ``cell`` (D,) their
-    cells, in order.
+    ``options`` (C, K) says which options of all factors, one factor after the other, some point of a cell has, and
+    ``sizes`` (C,) how many values it stands for: infinite where nobody can count them.
     """
 
     domain: Domain
     stops: IndexArray
     alive: BoolArray
-    point: IntArray
-    cell: IndexArray
+    options: BoolArray
+    sizes: FloatArray
 
     def options_of(self, cell: int) -> list[list[int]]:
         """Return, for each factor of the domain, the options that some point of a cell has."""
-        start, stop = np.searchsorted(self.cell, [cell, cell + 1])
-        codes = np.unravel_index(self.point[start:stop], self.domain.shape)
-        return [np.unique(code).tolist() for code in codes]
+        parts = np.split(self.options[cell], self.domain.starts[1:])
+        return [np.flatnonzero(part).tolist() for part in parts]
 
-    @property
-    def sizes(self) -> FloatArray:
-        """How many values each cell stands for, (C,): infinite where nobody can count them."""
-        sizes = np.ones(len(self.point))
-        codes = np.unravel_index(self.point, self.domain.shape)
-        for factor, code in zip(self.domain.factors, codes, strict=True):
-            sizes *= factor.sizes[code]
-        found = np.bincount(self.cell, sizes, minlength=self.stops.shape[1])
-        return np.asarray(found, dtype=np.float64)
-
-    def is_one_option(self) -> BoolArray:
-        """Return whether all points of each cell have one option of each factor, (C, F)."""
-        starts = np.searchsorted(self.cell, np.arange(self.stops.shape[1]))
-        codes = np.unravel_index(self.point, self.domain.shape)
-        ends = [
-            np.minimum.reduceat(code, starts) == np.maximum.reduceat(code, starts) for code in codes
-        ]
-        return np.stack(ends, axis=1) if ends else np.ones((len(starts), 0), dtype=bool)
+    def only_option(self) -> IndexArray:
+        """Return the one option of each factor that all points of a cell have, (C, F), -1 where they have several."""
+        starts = self.domain.starts
+        found = np.full((len(self.options), len(starts)), -1, dtype=np.intp)
+        for place, part in enumerate(np.split(self.options, starts[1:], axis=1)):
+            is_one = part.sum(axis=1) == 1
+            found[is_one, place] = part[is_one].argmax(axis=1)
+        return found
 
 
 def find_cells(
@@ -91,7 +83,7 @@ def find_cells(
 ) -> DomainCells | Undetermined:
     """Return the cells of a domain in which some record may be, or why they cannot be listed."""
     if domain.points > MOST_POINTS:
-        return TOO_MANY
+        return find_boxes(trees, leaves, domain, until)
     points = np.arange(domain.points, dtype=np.int64)
     alive = np.ones((len(points), leaves[0].counts.shape[1]), dtype=bool)
     router = Router(_columns(domain, points))
@@ -128,9 +120,127 @@ def _allowed(stops: IndexArray, leaf_counts: NodeRecords) -> BoolArray:
 
 
 def _grouped(domain: Domain, points: IntArray, alive: BoolArray, stops: IndexArray) -> DomainCells:
+    width = sum(domain.shape)
     if not len(points):
-        nothing = np.zeros(0, dtype=np.intp)
-        return DomainCells(domain, stops, alive, points, nothing)
+        nothing = np.zeros((0, width), dtype=bool)
+        return DomainCells(domain, stops, alive, nothing, np.zeros(0))
     first, cell = alike(list(stops))
-    order = np.argsort(cell, kind="stable")
-    return DomainCells(domain, stops[:, first], alive[first], points[order], cell[order])
+    options = np.zeros((len(first), width), dtype=bool)
+    sizes = np.ones(len(points))
+    codes = np.unravel_index(points, domain.shape)
+    for start, factor, code in zip(domain.starts, domain.factors, codes, strict=True):
+        options[cell, start + code] = True
+        sizes *= factor.sizes[code]
+    total = np.asarray(np.bincount(cell, sizes, minlength=len(first)), dtype=np.float64)
+    return DomainCells(domain, stops[:, first], alive[first], options, total)
+
+
+# Boxes of options, parted by one tree after another: where there are too many points to list, but few leaves.
+
+
+def find_boxes(
+    trees: Sequence[Tree], leaves: Sequence[NodeRecords], domain: Domain, until: Clock
+) -> DomainCells | Undetermined:
+    """Return the cells of a domain as boxes, a set of options of each factor; or why there are none that few."""
+    factor_of = {
+        name: place for place, factor in enumerate(domain.factors) for name in factor.columns
+    }
+    boxes = np.ones((1, sum(domain.shape)), dtype=bool)
+    alive = np.ones((1, leaves[0].counts.shape[1]), dtype=bool)
+    stops = np.zeros((0, 1), dtype=np.intp)
+    for tree, leaf_counts in zip(trees, leaves, strict=True):
+        branches = _branches(tree, domain, factor_of)
+        if branches is None:
+            return TOO_MANY
+        parted = _parted(branches, domain, boxes, alive, leaf_counts, until)
+        if isinstance(parted, Undetermined):
+            return parted
+        boxes, alive, origin, stop = parted
+        stops = np.vstack([stops[:, origin], stop])
+    sizes = np.ones(len(boxes))
+    for start, factor in zip(domain.starts, domain.factors, strict=True):
+        part = boxes[:, start : start + factor.options]
+        sizes *= np.where(part, factor.sizes, 0.0).sum(axis=1)
+    return DomainCells(domain, stops, alive, boxes, sizes)
+
+
+Branches = list[list[tuple[int, int, BoolArray]]]
+"""By node, its children: each with the place of a factor, and which of its options go there."""
+
+
+def _branches(tree: Tree, domain: Domain, factor_of: Mapping[str, int]) -> Branches | None:
+    """Return where options go from each node; None where a node asks for several factors, or treats values first."""
+    is_plain = tree.missing in (Missing.NONE, Missing.DEFAULT_CHILD, Missing.NULL_PREDICTION)
+    treatments = [each for feature in tree.features for each in feature.treatments]
+    if not is_plain or not all(each.does_nothing for each in treatments):
+        return None
+    found: Branches = []
+    for node in tree.nodes:
+        tests = [tree.nodes[child].test for child in node.children]
+        if any(next(refusals(test), None) is not None for test in tests):
+            return None
+        asked = {factor_of[name] for test in tests for name in features_of(test)}
+        if len(asked) > 1:
+            return None
+        place = next(iter(asked), 0)
+        found.append(_sent(tree, node, domain.factors[place], place))
+    return found
+
+
+def _sent(tree: Tree, node: Node, factor: Factor, place: int) -> list[tuple[int, int, BoolArray]]:
+    """Return which options of a factor each child of a node takes: the first one that says so, as records go."""
+    columns = {name: options.samples for name, options in factor.columns.items()}
+    is_left = np.ones(factor.options, dtype=bool)
+    taken = {child: np.zeros(factor.options, dtype=bool) for child in node.children}
+    for child in node.children:
+        said = answer(tree.nodes[child].test, columns, factor.options)
+        if tree.missing is not Missing.NONE:
+            lost = is_left & said.unknown
+            if tree.missing is Missing.DEFAULT_CHILD and node.default_child is not None:
+                taken[node.default_child] |= lost
+            is_left = is_left & ~lost
+        taken[child] |= is_left & said.true
+        is_left = is_left & ~said.true
+    return [(child, place, options) for child, options in taken.items()]
+
+
+PartedBoxes = tuple[BoolArray, BoolArray, IndexArray, IndexArray]
+"""Boxes, which classes they may have, which box each comes from, and the leaf of each."""
+
+
+def _parted(
+    branches: Branches,
+    domain: Domain,
+    boxes: BoolArray,
+    alive: BoolArray,
+    leaf_counts: NodeRecords,
+    until: Clock,
+) -> PartedBoxes | Undetermined:
+    """Return boxes parted by the leaves of one tree, without those in which no record can be."""
+    done: list[PartedBoxes] = []
+    pending = [(0, boxes, np.arange(len(boxes)))]
+    size = 0
+    while pending:
+        node, here, origin = pending.pop()
+        if not branches[node]:
+            allowed = alive[origin] & leaf_counts.may_hold[node]
+            kept = np.flatnonzero(allowed.any(axis=1))
+            size += len(kept)
+            done.append((here[kept], allowed[kept], origin[kept], np.full(len(kept), node)))
+            if size > MOST_BOXES:
+                return TOO_MANY
+            continue
+        if until.is_over:
+            return NO_TIME
+        for child, place, options in branches[node]:
+            at = slice(domain.starts[place], domain.starts[place] + len(options))
+            is_there = (here[:, at] & options).any(axis=1)
+            part = here[is_there].copy()
+            part[:, at] &= options
+            pending.append((child, part, origin[is_there]))
+    return (
+        np.concatenate([each[0] for each in done]),
+        np.concatenate([each[1] for each in done]),
+        np.concatenate([each[2] for each in done]),
+        np.concatenate([each[3] for each in done]),
+    )

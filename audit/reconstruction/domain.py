@@ -11,6 +11,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
+from itertools import accumulate
 
 import numpy as np
 
@@ -33,6 +35,19 @@ OTHER_VALUE = "\x00another value"
 Position = tuple[float, int]
 """A place between numbers: just before a number (0), or just after it (1)."""
 SPREADING = frozenset({Missing.WEIGHTED_CONFIDENCE, Missing.AGGREGATE_NODES})
+ALL_DIGITS = frozenset(
+    {
+        "sklearn",
+        "scikit-learn",
+        "sklearn_json",
+        "skops_file",
+        "treewarden_json",
+        "onnx_ml",
+        "xgboost_model",
+    }
+)
+"""Formats that hold every digit of a threshold; of others, it may have been rounded to the digits that it has."""
+MAY_BE_ROUNDED = "the declared value {1} of the column {0!r} is so near to a threshold that its digits do not say on which side it is"
 MIXED = "tests of the column {!r} ask for numbers and for categories"
 MANY_LEAVES = "a record whose value is missing may count in several leaves; say in the domain that no value is"
 
@@ -137,6 +152,11 @@ class Domain:
         """The number of options of each factor."""
         return tuple(factor.options for factor in self.factors)
 
+    @property
+    def starts(self) -> list[int]:
+        """Where the options of each factor begin, if all stand one factor after the other."""
+        return [0, *accumulate(self.shape)][:-1]
+
 
 def find_domain(trees: Sequence[Tree], declared: DeclaredDomain) -> Domain | Undetermined:
     """Return the domain of the columns that some test asks for, or why it cannot be told.
@@ -221,7 +241,12 @@ def _options(
         is_single = any(each.single for each in alike)
         if values is None:
             return _intervals(cuts, is_single, declared_column)
-        return _declared_numbers(np.array(sorted({float(v) for v in values})), cuts, is_single)
+        numbers = np.array(sorted({float(v) for v in values}))
+        is_rounded = any(tree.format not in ALL_DIGITS for tree in trees)
+        near = _nearest_end(numbers, cuts) if is_rounded else None
+        if near is not None:
+            return Undetermined(MAY_BE_ROUNDED.format(feature.name, number_text(near)))
+        return _declared_numbers(numbers, cuts, is_single)
     named = [test for test in tests if isinstance(test, CategoryTest)]
     return _categories(named, alike, None if values is None else [str(v) for v in values])
 
@@ -293,6 +318,17 @@ def _number_between(start: Position, stop: Position, is_single: bool) -> float |
 def _is_before(number: float, place: Position) -> bool:
     """Whether a number lies before a place."""
     return number < place[0] or (number == place[0] and place[1] == 1)
+
+
+def _nearest_end(values: FloatArray, cuts: Sequence[Position]) -> float | None:
+    """Return a declared number that an end of a test, rounded to its digits, may lie on either side of; or None."""
+    for end, _ in cuts:
+        exponent = Decimal(repr(end)).normalize().as_tuple().exponent
+        room = float(Decimal(1).scaleb(int(exponent))) / 2
+        near = values[np.abs(values - end) <= room]
+        if len(near):
+            return float(near[0])
+    return None
 
 
 def _declared_numbers(

@@ -13,6 +13,9 @@ from treewarden.ppdm_models.arrays import BoolArray, IntArray
 
 NOT_ASKED = Undetermined("what the file proves of its records was not asked")
 
+CLASS = "the class"
+"""What a target without a name is called."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reconstruction:
@@ -45,30 +48,31 @@ class Reconstruction:
     @property
     def is_column_known(self) -> BoolArray:
         """Whether a record of each cell has one value only of each column, (C, columns)."""
-        one = self.cells.is_one_option()
-        known = np.zeros((len(one), len(self.columns)), dtype=bool)
+        only = self.cells.only_option()
+        known = np.zeros((len(only), len(self.columns)), dtype=bool)
         place_of = {name: place for place, name in enumerate(self.columns)}
-        for place, factor in enumerate(self.cells.domain.factors):
+        for factor, option in zip(self.cells.domain.factors, only.T, strict=True):
             for name, options in factor.columns.items():
-                known[:, place_of[name]] = self._one_value(place, options.sizes) & one[:, place]
+                known[:, place_of[name]] = (option >= 0) & (options.sizes[option] == 1)
         return known
 
     @property
     def whole_records(self) -> int:
-        """How many records every table has with a value of every column, and the class."""
+        """How many records every table has with one value of every column that some tree tests, and the class."""
         return int(self.proved[self.is_whole].sum()) if self.classes else 0
 
     @property
     def is_whole(self) -> BoolArray:
-        """Whether one value of every column is left to records of each cell, (C,)."""
-        return np.asarray(self.is_column_known.all(axis=1))
+        """Whether one value is left of every column that some tree tests, (C,)."""
+        tested = {name for factor in self.cells.domain.factors for name in factor.columns}
+        return np.asarray(self.is_column_known[:, [n in tested for n in self.columns]].all(axis=1))
 
     @property
     def columns_proved(self) -> dict[str, int]:
         """Of each column, how many proved records have one value of it; of the target all, if classes are counted."""
         each = self.proved.sum(axis=1) @ self.is_column_known
         found = dict(zip(self.columns, each.tolist(), strict=True))
-        return found | ({self.target: self.records_proved} if self.classes else {})
+        return found | ({self.target or CLASS: self.records_proved} if self.classes else {})
 
     @property
     def tables(self) -> int | float | None:
@@ -94,11 +98,5 @@ class Reconstruction:
             for name, column in factor.columns.items():
                 words.append(f"{name}: {column.words(options)}")
         if self.classes:
-            words.append(f"{self.target}: {self.classes[int(self.proved[cell].argmax())]}")
+            words.append(f"{self.target or CLASS}: {self.classes[int(self.proved[cell].argmax())]}")
         return ", ".join(words)
-
-    def _one_value(self, factor: int, sizes: np.ndarray) -> BoolArray:
-        """Return whether the first option that each cell has of a factor is one value."""
-        starts = np.searchsorted(self.cells.cell, np.arange(len(self.cells.alive)))
-        codes = np.unravel_index(self.cells.point[starts], self.cells.domain.shape)[factor]
-        return np.asarray(sizes[codes] == 1)

@@ -24,8 +24,10 @@ from sklearn.ensemble import RandomForestClassifier
 
 from treewarden.audit.clock import clock
 from treewarden.audit.reading import Undetermined
+from treewarden.audit.reconstruction.cells import find_boxes
 from treewarden.audit.reconstruction.domain import DeclaredColumn, DeclaredDomain
 from treewarden.audit.reconstruction.of_model import reconstruct
+from treewarden.audit.reconstruction.problem import read_counts
 from treewarden.audit.reconstruction.result import Reconstruction
 from treewarden.ppdm_models.formats.sklearn._fitted import from_sklearn
 from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Member, TreeSampling
@@ -404,6 +406,7 @@ def judge(seed: int, most: int = MOST_FITTING) -> Tally:
         return tally
     numbers = np.array(tables).reshape(len(tables), -1, len(CLASSES))
     _hold(case, found, numbers, tally, f"seed {seed}")
+    _same_in_boxes(case, found, tally, f"seed {seed}")
     if case.settings is not None:
         _grow_all(case, {tuple(table) for table in tables}, tally, f"seed {seed}")
     return tally
@@ -440,7 +443,9 @@ def _hold(
         tally.misses.append(f"{where}: no table was found")
     whole = found.is_whole
     for cell in np.flatnonzero(whole & (counts.low.sum(axis=1) > 0)).tolist():
-        if len(points_of.get(cell, [])) != 1:
+        tested = [n for n, name in enumerate(names) if name in _tested(case)]
+        seen = {tuple(str(domain[p][n]) for n in tested) for p in points_of.get(cell, [])}
+        if len(seen) != 1:
             tally.misses.append(f"{where}: a cell of several points is called one record")
     if is_declared and len(_tested(case)) == len(names):
         tally.every += int(least.sum())
@@ -449,6 +454,30 @@ def _hold(
             tally.counted += 1
             if found.counts.filled != len(numbers):
                 tally.misses.append(f"{where}: {found.counts.filled} tables, are {len(numbers)}")
+
+
+def _same_in_boxes(case: TableCase, found: Reconstruction, tally: Tally, where: str) -> None:
+    """Hold the cells that are found by points against those found by parting boxes."""
+    leaves = read_counts(case.trees)
+    assert not isinstance(leaves, Undetermined)
+    boxes = find_boxes(case.trees, leaves, found.cells.domain, clock(SECONDS))
+    if isinstance(boxes, Undetermined):
+        tally.misses.append(f"{where}: {boxes.reason}")
+        return
+    described = [
+        {
+            (
+                *cells.stops[:, c].tolist(),
+                *cells.alive[c].tolist(),
+                *cells.options[c].tolist(),
+                size,
+            )
+            for c, size in enumerate(cells.sizes.tolist())
+        }
+        for cells in (found.cells, boxes)
+    ]
+    if described[0] != described[1]:
+        tally.misses.append(f"{where}: other cells by parting boxes")
 
 
 def _tested(case: TableCase) -> set[str]:

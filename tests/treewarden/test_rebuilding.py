@@ -37,7 +37,7 @@ def domain_file(tmp_path):
 
 def test_a_file_that_is_its_table_says_so(forest_file, domain_file):
     text = run(forest_file, "--domain", domain_file).stdout
-    assert "6 records of 6 by its numbers alone, 6 with every column" in text
+    assert "6 records of 6 by its numbers alone, 6 with every tested column" in text
     assert "exactly one table fits the file" in text
 
 

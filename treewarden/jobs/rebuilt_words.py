@@ -19,7 +19,7 @@ def rebuilt_lines(rebuilt: Mapping[str, Any]) -> Iterator[str]:
         return
     of_all = "" if rebuilt["records"] is None else f" of {count(rebuilt['records'])}"
     proved = counted(rebuilt["records_proved"], "record", "records")
-    yield f"{proved}{of_all} by its numbers alone, {count(rebuilt['whole_records'])} with every column"
+    yield f"{proved}{of_all} by its numbers alone, {count(rebuilt['whole_records'])} with every tested column"
     columns = {name: number for name, number in rebuilt["columns"].items() if number}
     if columns:
         most = sorted(columns, key=lambda name: -columns[name])[:MOST_COLUMNS]

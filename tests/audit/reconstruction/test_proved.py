@@ -173,3 +173,13 @@ def test_without_time_nothing_is_claimed_but_what_is_proved():
 def test_every_table_that_fits_has_what_is_proved(seed):
     tally = judge(seed, most=5_000)
     assert not tally.misses
+
+
+def test_a_declared_value_that_a_rounded_threshold_may_part_is_not_decided():
+    trees = [replace(member.model, format="sklearn_text") for member in HAND.members]
+    near = DeclaredDomain({"a": DeclaredColumn((0.0, 0.46, 1.0)), "b": BITS})
+    found = reconstruct(forest(*trees), FOREVER, near)
+    assert isinstance(found, Undetermined)
+    assert "digits" in found.reason
+    assert not isinstance(reconstruct(forest(*trees), FOREVER, BOTH), Undetermined)
+    assert not isinstance(reconstruct(HAND, FOREVER, near), Undetermined)
