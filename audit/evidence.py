@@ -15,6 +15,7 @@ from treewarden.audit.population.forest import Forest
 from treewarden.audit.population.leaves import Leaves
 from treewarden.audit.population.population import Population
 from treewarden.audit.reading import Spot, Undetermined
+from treewarden.audit.reconstruction.people import NOT_REBUILT, RebuiltPeople
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray
 from treewarden.ppdm_models.tree.ensemble import Model
 from treewarden.ppdm_models.tree.side_channels import Leak
@@ -58,6 +59,14 @@ class Named:
 
 
 @dataclass(frozen=True, slots=True)
+class RecordEvidence:
+    """What a file proves of who of a register of candidates is in the table, and whose whole rows by itself."""
+
+    membership: MembershipInference | Undetermined = NO_REGISTER
+    rebuilt: RebuiltPeople | Undetermined = NOT_REBUILT
+
+
+@dataclass(frozen=True, slots=True)
 class Evidence:
     """What one audit knows. ``prior`` is the adversary's estimate before the model, ``posterior`` with it.
 
@@ -68,9 +77,9 @@ class Evidence:
     leaves of a model that predicts a number prove of people's values.
     ``others`` names the other releases that were audited together with this one, in the order of their publication.
     ``linkage_gap`` is why nobody can tell which records of their tables are one person, "" where that is known.
-    ``secret`` is what ``population.truth`` and the estimate are about, where that is not the target. ``membership`` is
-    what the file proves of who of a register of candidates is in the table. ``claim`` is what was found of a claim of
-    differential privacy.
+    ``secret`` is what ``population.truth`` and the estimate are about, where that is not the target. ``records`` is
+    what the file proves of records themselves: that they are in the table, and what is in them.
+    ``claim`` is what was found of a claim of differential privacy.
     """
 
     forest: Forest
@@ -86,13 +95,23 @@ class Evidence:
     others: tuple[str, ...] = ()
     linkage_gap: str = ""
     secret: Named | None = None
-    membership: MembershipInference | Undetermined = NO_REGISTER
+    records: RecordEvidence = field(default=RecordEvidence(), compare=False)
     claim: ClaimFindings | Undetermined = CLAIM_NOT_JUDGED
 
     @property
     def is_of_several(self) -> bool:
         """Whether several releases were audited together."""
         return bool(self.others)
+
+    @property
+    def membership(self) -> MembershipInference | Undetermined:
+        """What the file proves of who of a register of candidates is in the table."""
+        return self.records.membership
+
+    @property
+    def rebuilt(self) -> RebuiltPeople | Undetermined:
+        """Whose whole rows the file proves by itself."""
+        return self.records.rebuilt
 
     @property
     def has_register(self) -> bool:

@@ -18,7 +18,13 @@ from treewarden.audit.population.unobserved_values import with_unheld
 from treewarden.audit.progress import Step, silent
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.result import Audit
-from treewarden.audit.run_inputs import ProvedModel, RunInputs, blame_of, with_membership
+from treewarden.audit.run_inputs import (
+    ProvedModel,
+    RunInputs,
+    blame_of,
+    with_membership,
+    with_rebuilt,
+)
 from treewarden.audit.run_tree import prove_tree
 from treewarden.ppdm_models.tree.claimed_models import claim_of, claims_privacy
 from treewarden.ppdm_models.tree.ensemble import Ensemble, Model
@@ -27,6 +33,7 @@ from treewarden.ppdm_models.tree.tree import Task
 
 if TYPE_CHECKING:  # of outputs that are published beside the model
     from treewarden.audit.outputs.beside_rows import BesideRows
+    from treewarden.audit.reconstruction.domain import DeclaredDomain
     from treewarden.ppdm_models.outputs.published import PublishedOutput
 
 
@@ -44,6 +51,7 @@ def run(
     fails: Enough | None = None,
     register: Population | None = None,
     beside: Sequence[PublishedOutput] = (),
+    domain: DeclaredDomain | None = None,
 ) -> Audit:
     """Audit a model: what an adversary who knows the quasi-identifiers and this much can infer about its people.
 
@@ -55,6 +63,7 @@ def run(
     Where ``fails`` says so of what whole records prove, these are reasoned over first, and nothing that needs the
     estimate is read. ``register`` are people any of whom may be in the table: who of them is, is worked out too.
     ``beside`` are outputs of the same people that are published beside the model: what they say joins it.
+    ``domain`` is what is public of the columns beside the file; else it is the values that the table has.
 
     Raises:
         KnowledgeError: the adversary is said to know what cannot be known here.
@@ -79,8 +88,9 @@ def run(
         register=register,
         beside=_beside(beside, population, model),
         claim=claim,
+        domain=domain,
     )
-    proved = with_membership(_prover_of(model)(inputs), inputs)
+    proved = with_rebuilt(with_membership(_prover_of(model)(inputs), inputs), inputs)
     proved = replace(proved, evidence=replace(proved.evidence, claim=claim, forest=forest))
     warnings = (*claim_warnings(claim), *population.warnings, *proved.warnings)
     if proved.stopped:

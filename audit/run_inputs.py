@@ -11,7 +11,7 @@ from treewarden.audit.claims.result import CLAIM_NOT_JUDGED, ClaimFindings
 from treewarden.audit.clock import clock
 from treewarden.audit.consistent_tables.result import ConsistentTables, ShouldStop, never
 from treewarden.audit.entropy.posterior import SolverReport
-from treewarden.audit.evidence import Enough, Evidence
+from treewarden.audit.evidence import Enough, Evidence, RecordEvidence
 from treewarden.audit.exposures import unsolved
 from treewarden.audit.facts.rows import DroppedRow
 from treewarden.audit.knowledge.knowledge import Knowledge
@@ -21,7 +21,7 @@ from treewarden.audit.measures import (
 from treewarden.audit.options import AuditOptions
 from treewarden.audit.population.forest import Forest
 from treewarden.audit.population.population import Population
-from treewarden.audit.progress import Step
+from treewarden.audit.progress import Step, silent
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.system.system import System
 from treewarden.ppdm_models.errors import KnowledgeError
@@ -30,6 +30,7 @@ from treewarden.ppdm_models.tree.side_channels import Leak
 
 if TYPE_CHECKING:  # of outputs that are published beside the model
     from treewarden.audit.outputs.beside_rows import BesideRows
+    from treewarden.audit.reconstruction.domain import DeclaredDomain
 
 NOT_JOINED = "what its trees say together could not be told"
 NOT_ESTIMATED = Undetermined("what whole records prove fails the policy already")
@@ -41,6 +42,7 @@ class RunInputs:
 
     ``beside`` are outputs that are published beside the model, as rows over the people; ``claim`` is what was found of
     a claim of differential privacy.
+    ``domain`` is what is public of the columns, where that is declared.
     """
 
     forest: Forest
@@ -56,6 +58,7 @@ class RunInputs:
     register: Population | None = None
     beside: BesideRows | None = None
     claim: ClaimFindings | Undetermined = CLAIM_NOT_JUDGED
+    domain: DeclaredDomain | None = None
 
     def unsolved(self, unknown: Undetermined) -> Evidence:
         """Return the evidence without an estimate, for this reason."""
@@ -100,7 +103,33 @@ def with_membership(proved: ProvedModel, inputs: RunInputs) -> ProvedModel:
     with inputs.step(f"proving who was in the table, at most {options.worlds_budget:.3g} s"):
         known = inputs.knowledge.training
         found = infer_membership(inputs.forest, inputs.population, register, options, known)
-    return replace(proved, evidence=replace(proved.evidence, membership=found))
+    return _with_records(proved, replace(proved.evidence.records, membership=found))
+
+
+BESIDE = Undetermined(
+    "what outputs beside the model add to what its file proves of records is not worked out"
+)
+REBUILD_SECONDS = 10.0
+"""What proofs of whole records by the file alone may take, where the time for whole records is not less."""
+
+
+def with_rebuilt(proved: ProvedModel, inputs: RunInputs) -> ProvedModel:
+    """Return what was proved with whose rows the file proves by itself, where people's values are of its target."""
+    if proved.evidence.secret is not None:
+        return proved
+    if inputs.beside is not None:
+        return _with_records(proved, replace(proved.evidence.records, rebuilt=BESIDE))
+    from treewarden.audit.reconstruction.of_table import rebuild_people  # for proofs only
+
+    seconds = min(inputs.options.worlds_budget, REBUILD_SECONDS)
+    step = inputs.step if inputs.forest.is_ensemble else silent
+    with step(f"proving whole records by the file alone, at most {seconds:.3g} s"):
+        found = rebuild_people(inputs.forest, inputs.population, clock(seconds), inputs.domain)
+    return _with_records(proved, replace(proved.evidence.records, rebuilt=found))
+
+
+def _with_records(proved: ProvedModel, records: RecordEvidence) -> ProvedModel:
+    return replace(proved, evidence=replace(proved.evidence, records=records))
 
 
 def blame_of(proved: ProvedModel, inputs: RunInputs) -> Blame | Undetermined:

@@ -312,9 +312,11 @@ LATE_IMPORTS = {
         "treewarden.audit.run_ensemble",
         "treewarden.audit.run_regression",
     },
+    "audit/reconstruction/of_table.py": {"treewarden.audit.reconstruction.of_model"},
     "audit/run_inputs.py": {
         "treewarden.audit.blame.inference",
         "treewarden.audit.membership.of_model",
+        "treewarden.audit.reconstruction.of_table",
     },
     "audit/run_tree.py": {
         "treewarden.audit.claims.reliance",
@@ -357,6 +359,7 @@ LATE_IMPORTS = {
         "treewarden.audit.population.linked_population",
         "treewarden.audit.releases",
         "treewarden.jobs.declared_adversaries",
+        "treewarden.jobs.public_domain",
         "treewarden.jobs.outputs_beside",
         "treewarden.jobs.register",
         "treewarden.ppdm_models.tree.rename_columns",

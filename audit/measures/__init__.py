@@ -67,7 +67,8 @@ class EvidenceSource(StrEnum):
     table of noisy records gives away, ``TOGETHER`` what can be told of the people in the leaves of several trees,
     ``NUMBERS`` between which ends the leaves of a model that predicts a number leave each person's, ``CONTRIBUTIONS``
     what each record of the table adds to the totals of leaves, and whose record it is; ``MEMBERS`` who of a register
-    of candidates is in the table; ``CLAIM`` what was found of a claim of differential privacy.
+    of candidates is in the table; ``CLAIM`` what was found of a claim of differential privacy; ``REBUILT`` whose whole
+    rows the file proves by itself.
     """
 
     LEAVES = "leaves"
@@ -81,6 +82,7 @@ class EvidenceSource(StrEnum):
     NUMBERS = "numbers"
     MEMBERS = "members"
     CLAIM = "claim"
+    REBUILT = "rebuilt"
     NOISE = "noise"
     CONTRIBUTIONS = "contributions"
 

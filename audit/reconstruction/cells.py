@@ -164,6 +164,27 @@ def find_boxes(
     return DomainCells(domain, stops, alive, boxes, sizes)
 
 
+def leaf_options(tree: Tree, domain: Domain) -> BoolArray | None:
+    """Return which options of all factors go to each node that is a leaf, (N, K); None where leaves are no boxes."""
+    factor_of = {
+        name: place for place, factor in enumerate(domain.factors) for name in factor.columns
+    }
+    branches = _branches(tree, domain, factor_of)
+    if branches is None:
+        return None
+    found = np.zeros((len(branches), sum(domain.shape)), dtype=bool)
+    pending = [(0, np.ones(sum(domain.shape), dtype=bool))]
+    while pending:
+        node, here = pending.pop()
+        if not branches[node]:
+            found[node] = here
+        for child, place, options in branches[node]:
+            part = here.copy()
+            part[domain.starts[place] : domain.starts[place] + len(options)] &= options
+            pending.append((child, part))
+    return found
+
+
 Branches = list[list[tuple[int, int, BoolArray]]]
 """By node, its children: each with the place of a factor, and which of its options go there."""
 

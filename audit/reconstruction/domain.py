@@ -35,19 +35,21 @@ OTHER_VALUE = "\x00another value"
 Position = tuple[float, int]
 """A place between numbers: just before a number (0), or just after it (1)."""
 SPREADING = frozenset({Missing.WEIGHTED_CONFIDENCE, Missing.AGGREGATE_NODES})
-ALL_DIGITS = frozenset(
+ROUNDING = frozenset(
     {
-        "sklearn",
-        "scikit-learn",
-        "sklearn_json",
-        "skops_file",
-        "treewarden_json",
-        "onnx_ml",
-        "xgboost_model",
+        *(
+            "sklearn_text",
+            "rpart_text",
+            "rpart_summary",
+            "partykit_text",
+            "graphviz_dot",
+            "ltr_text",
+        ),
+        *("weka_text", "weka_stump", "weka_java", "spark_text", "xgboost_text", "xgboost_dump"),
     }
 )
-"""Formats that hold every digit of a threshold; of others, it may have been rounded to the digits that it has."""
-MAY_BE_ROUNDED = "the declared value {1} of the column {0!r} is so near to a threshold that its digits do not say on which side it is"
+"""Formats that may round a threshold to the digits that it has."""
+MAY_BE_ROUNDED = "the value {1} of {0!r} is so near to a threshold that its digits do not say which side it is on"
 MIXED = "tests of the column {!r} ask for numbers and for categories"
 MANY_LEAVES = "a record whose value is missing may count in several leaves; say in the domain that no value is"
 
@@ -60,13 +62,15 @@ class PublicDomainError(ValueError):
 class DeclaredColumn:
     """What is public of a column: its ``values``, all of one kind, or the ends of its numbers, and whether it has gaps.
 
-    Without ``values`` the column is as the file says, its numbers from ``low`` to ``high``.
+    Without ``values`` the column is as the file says, its numbers from ``low`` to ``high``. ``is_seen`` says that the
+    values are those of a table whose records were sent through the trees, and found where the file counts them.
     """
 
     values: tuple[float, ...] | tuple[str, ...] | None = None
     may_be_missing: bool = False
     low: float = -math.inf
     high: float = math.inf
+    is_seen: bool = False
 
     def __post_init__(self) -> None:
         if not self.low <= self.high or self.values == ():
@@ -242,7 +246,7 @@ def _options(
         if values is None:
             return _intervals(cuts, is_single, declared_column)
         numbers = np.array(sorted({float(v) for v in values}))
-        is_rounded = any(tree.format not in ALL_DIGITS for tree in trees)
+        is_rounded = any(tree.format in ROUNDING for tree in trees) and not declared_column.is_seen
         near = _nearest_end(numbers, cuts) if is_rounded else None
         if near is not None:
             return Undetermined(MAY_BE_ROUNDED.format(feature.name, number_text(near)))

@@ -59,6 +59,7 @@ def reconstruct(
     has_classes = leaves[0].counts.shape[1] == len(trees[0].classes) and bool(trees[0].classes)
     return Reconstruction(
         cells=cells,
+        rows=rows,
         counts=proved,
         classes=trees[0].classes if has_classes else (),
         columns=_columns(model, domain),

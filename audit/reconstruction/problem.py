@@ -17,6 +17,7 @@ from treewarden.audit.consistent_tables.proofs.bounds import ContradictionError
 from treewarden.audit.engine.problem import Problem
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.reconstruction.cells import DomainCells, NodeRecords
+from treewarden.audit.reconstruction.people import NO_COUNTS
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray, IntArray
 from treewarden.ppdm_models.tree.node_columns import class_counts_of, is_inner, totals_of
 from treewarden.ppdm_models.tree.nodes import parents_of
@@ -30,7 +31,6 @@ LARGEST = 2**40
 NOT_WHOLE = Undetermined("its counts are no whole numbers of records")
 NOT_ALL = Undetermined("its trees count different records, so that they are not of one table")
 STOP_ABOVE = Undetermined("some of its records stop above the leaves, or its counts do not add up")
-NO_COUNTS = Undetermined("the file does not count the records of its leaves")
 NO_RECORD = "no table of records within the public domain has the counts of the file"
 
 
@@ -87,6 +87,11 @@ class CellRows:
     trees: IndexArray
     nodes: IndexArray
     most: IntArray
+
+    def fits(self, table: IntArray) -> bool:
+        """Whether a table, numbers of records by cell and class (C, m), has the counts."""
+        is_inside = ((table >= 0) & (table <= self.most)).all()
+        return bool(is_inside and (self.matrix @ table.reshape(-1) == self.count).all())
 
     def problem(self) -> Problem:
         """Return the rows as the engine's problem, with the places that stay empty."""

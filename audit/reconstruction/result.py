@@ -8,6 +8,7 @@ import numpy as np
 
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.reconstruction.cells import DomainCells
+from treewarden.audit.reconstruction.problem import CellRows
 from treewarden.audit.reconstruction.proved import ProvedCounts
 from treewarden.ppdm_models.arrays import BoolArray, IntArray
 
@@ -21,13 +22,15 @@ CLASS = "the class"
 class Reconstruction:
     """Records that every table has which fits a file, without any table at hand.
 
-    ``cells`` are the combinations of values that no file can tell apart, ``counts`` what is proved of how many records
-    each has. ``classes`` are the names of the classes, none where only numbers of records are published. ``columns``
-    are all columns of the model, and ``records`` is how many records it counts, if it says so. ``may_weigh`` says that
-    a count may be a sum of whole weights: where there is a count, one record is proved, and no number of them.
+    ``cells`` are the combinations of values that no file can tell apart, ``rows`` the counts of the file, and
+    ``counts`` is what these prove of how many records each cell has. ``classes`` are the names of the classes, none
+    where only numbers of records are published. ``columns`` are all columns of the model, and ``records`` is how many
+    records it counts, if it says so. ``may_weigh`` says that a count may be a sum of whole weights: where there is a
+    count, one record is proved, and no number of them.
     """
 
     cells: DomainCells
+    rows: CellRows
     counts: ProvedCounts
     classes: tuple[str, ...]
     columns: tuple[str, ...]

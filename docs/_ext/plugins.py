@@ -27,6 +27,7 @@ READS = {
     "cells": "how often each value can occur in consistent tables",
     "file": "the content of the file beside its trees",
     "truth": "everyone's true value",
+    "rebuilt": "whose whole records the file proves by itself",
     "members": "who of a register of candidates was in the table",
     "together": "what the leaves of several trees prove together",
     "numbers": "the interval of each person's number in a regression model",

@@ -27,6 +27,7 @@ NEEDS = {
     EvidenceSource.NOISE: "the noisy and the true table",
     EvidenceSource.TOGETHER: "the leaves of all trees combined",
     EvidenceSource.NUMBERS: "the proved interval of each person's number",
+    EvidenceSource.REBUILT: "whose whole records the file proves by itself",
     EvidenceSource.MEMBERS: "who of a register of candidates was in the table",
     EvidenceSource.CLAIM: "what was found of a claim of differential privacy",
     EvidenceSource.CONTRIBUTIONS: "what each record adds to the totals of leaves",

@@ -34,6 +34,7 @@ def _facts(document: Document) -> Iterator[LearnedFact]:
     elif not is_file:
         yield _proved(document)
         yield _inferred(document)
+        yield from _rebuilt(document)
     smallest = document.readings.get("k_anonymity")
     if smallest is not None and not smallest.reason:
         low, high = _number(smallest.low), _number(smallest.high)
@@ -85,6 +86,14 @@ def _inferred(document: Document) -> LearnedFact:
     return LearnedFact(
         _of_all(document, people), "their value can be inferred with at least 90 % confidence"
     )
+
+
+def _rebuilt(document: Document) -> Iterator[LearnedFact]:
+    """Yield whose whole records follow from the file alone, where there are some."""
+    rebuilt = document.readings.get("records_rebuilt")
+    if rebuilt is not None and not rebuilt.reason and _number(rebuilt.low):
+        words = "their whole record follows from the file, without any table"
+        yield LearnedFact(_of_all(document, _number(rebuilt.low)), words)
 
 
 def _learned_numbers(document: Document) -> Iterator[LearnedFact]:

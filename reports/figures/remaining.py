@@ -164,6 +164,11 @@ NO_MEMBERSHIP = (
     "Membership: the adversary is assumed to know who is in the table. Without a register of everybody who may be in "
     "it, whether the file proves who was is not judged."
 )
+NO_REBUILDING = "Whole records that follow from the file alone, without any table: not decided whether there are some."
+BY_COUNTS = (
+    "Whole records that follow from the file alone: judged by the counts of the trees; what the choice of their "
+    "splits adds was not."
+)
 LIMITS = (
     "Another file: the result holds for exactly the model named here. A changed file needs an audit of its own.",
     "An adversary who knows more than is listed, for example several people who cooperate, or another register.",
@@ -333,6 +338,8 @@ def _limits(document: Document) -> Iterator[str]:
     reading = document.readings.get("membership_proved")
     if reading is None or reading.low is None:
         yield NO_MEMBERSHIP
+    rebuilt = document.readings.get("records_rebuilt")
+    yield NO_REBUILDING if rebuilt is None or rebuilt.low is None else BY_COUNTS
     yield from LIMITS
     if not document.provenance.earlier:
         yield OF_RELEASES

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from treewarden.audit.clock import FOREVER
 from treewarden.audit.consistent_tables.result import (
     Consistency,
     ConsistentTables,
@@ -16,7 +17,7 @@ from treewarden.audit.consistent_tables.witnesses.exact_posterior import (
     TableNumbers,
 )
 from treewarden.audit.entropy.posterior import Posterior, SolverReport, certain
-from treewarden.audit.evidence import NOT_RUN, Evidence
+from treewarden.audit.evidence import NOT_RUN, Evidence, RecordEvidence
 from treewarden.audit.exposures import readings
 from treewarden.audit.file_table_consistency import disagreements
 from treewarden.audit.knowledge.knowledge import Knowledge
@@ -24,6 +25,7 @@ from treewarden.audit.measures import measures
 from treewarden.audit.population.forest import forest_of
 from treewarden.audit.population.population import Population, build_population
 from treewarden.audit.reading import Undetermined, exactly
+from treewarden.audit.reconstruction.of_table import rebuild_people
 from treewarden.audit.result import KNOWS_ALL, Audit, Exposure
 from treewarden.audit.run import run
 from treewarden.policies.pack import calls, read_pack
@@ -177,14 +179,16 @@ def evidence_of(tree, population=None, posterior=None, prior=None, worlds=NOT_RU
     """Return evidence with the estimate given, or that of ``guess``; before the tree everything is equally likely."""
     population = people_of(tree) if population is None else population
     flat = np.full((len(population.counts), len(tree.classes)), 1 / max(len(tree.classes), 1))
+    forest = forest_of(tree, population)
     return Evidence(
-        forest_of(tree, population),
+        forest,
         population,
         Knowledge(),
         certain(flat) if prior is None else prior,
         guess(tree, population) if posterior is None else posterior,
         worlds,
         leaks=(),
+        records=RecordEvidence(rebuilt=rebuild_people(forest, population, FOREVER)),
     )
 
 

@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 import pytest
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.tree import DecisionTreeClassifier
 
 import treewarden as tw
 from tests.kit.run import run_command
@@ -83,3 +84,61 @@ def test_a_domain_that_is_not_understood_is_an_error(forest_file, tmp_path, text
     outcome = run(forest_file, "--domain", tmp_path / "bad.toml")
     assert outcome.exit_code == 4
     assert problem in outcome.stdout + outcome.stderr
+
+
+VALUES = [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2)]
+CLASSES = ("no", "no", "yes", "yes", "yes", "no")
+
+
+@pytest.fixture
+def table_file(tmp_path):
+    path = tmp_path / "people.csv"
+    rows = [f"{a},{b},{c}" for (a, b), c in zip(VALUES, CLASSES, strict=True)]
+    path.write_text("\n".join(["x0,x1,ill", *rows]), "utf-8")
+    return path
+
+
+def verdicts(result):
+    return dict(zip(result.findings["clause"], result.findings["verdict"], strict=True))
+
+
+@pytest.mark.parametrize("policy", ["open-data", "health"])
+def test_an_audit_fails_where_records_of_real_people_are_proved(forest_file, table_file, policy):
+    result = tw.audit(forest_file, table_file, sensitive="ill", policy=policy)
+    assert verdicts(result)["rebuilt"] == "FAIL"
+    assert result.reconstruction.rows_in_groups(2) == (6, 6)
+    assert result.reconstruction.tables == 1
+
+
+def test_a_declared_domain_reaches_the_audit(forest_file, table_file, domain_file, tmp_path):
+    (tmp_path / "wide.toml").write_text("[columns.x0]\nlow = 0\nhigh = 1\n", "utf-8")
+    wide = tw.audit(forest_file, table_file, sensitive="ill", domain=tmp_path / "wide.toml")
+    assert wide.reconstruction.rows_in_groups(np.inf)[0] == 0
+    exact = tw.audit(forest_file, table_file, sensitive="ill", domain=domain_file)
+    assert exact.reconstruction.rows_in_groups(np.inf) == (6, 6)
+
+
+def test_the_command_line_says_it_and_needs_a_table_for_a_domain(
+    forest_file, table_file, domain_file
+):
+    audit = partial(run_command, "audit", forest_file, "--domain", domain_file)
+    outcome = audit("--data", table_file, "--sensitive", "ill", "--policy", "health")
+    assert outcome.exit_code == 1
+    assert "6 of 6 people their whole record follows from the file, without any table" in " ".join(
+        outcome.stdout.split()
+    )
+    alone = audit("--no-table")
+    assert alone.exit_code == 4
+    assert "inspect --domain" in " ".join((alone.stdout + alone.stderr).split())
+
+
+def test_a_tree_of_large_mixed_leaves_passes(tmp_path):
+    rows = [f"{a},{b},{c}" for a in (0, 1) for b in (0, 1) for c in ["no"] * 20 + ["yes"] * 20]
+    table = np.array([[float(v) for v in row.split(",")[:2]] for row in rows])
+    ill = np.array([row.split(",")[2] for row in rows])
+    ill[:3] = "yes"
+    lines = [f"{int(a)},{int(b)},{c}" for (a, b), c in zip(table, ill, strict=True)]
+    (tmp_path / "people.csv").write_text("\n".join(["x0,x1,ill", *lines]), "utf-8")
+    tree = DecisionTreeClassifier(random_state=0).fit(table, ill)
+    result = tw.audit(tree, tmp_path / "people.csv", sensitive="ill", policy="open-data")
+    assert verdicts(result)["rebuilt"] == "PASS"

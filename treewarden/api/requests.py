@@ -44,6 +44,7 @@ class Options(TypedDict, total=False):
     dictionary: AnyPath | None
     population: object
     beside: AnyPath | Iterable[object] | None
+    domain: AnyPath | None
     secret: str | None
     bins: Iterable[float] | None
     target_known: bool
@@ -90,6 +91,7 @@ def request_of(
     dictionary = _dictionary(more.pop("dictionary", None))
     register = more.pop("population", None)
     beside = _outputs(more.pop("beside", None))
+    domain = more.pop("domain", None)
     more |= _lists(more)
     options = _options({"sensitive": target, "qi": _names(qi), **more})
     said = [name for name in KNOWLEDGE if name in more]
@@ -115,6 +117,7 @@ def request_of(
         dictionary=dictionary,
         population=None if register is None else _register(register, model),
         beside=beside,
+        domain=None if domain is None else Path(domain),
     )
 
 

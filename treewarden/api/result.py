@@ -18,6 +18,7 @@ from treewarden.api.verdict import Verdict
 from treewarden.audit.knowledge_ablation import with_levels
 from treewarden.audit.options import AuditOptions
 from treewarden.audit.reading import Undetermined
+from treewarden.audit.reconstruction.people import RebuiltPeople
 from treewarden.audit.result import Audit
 from treewarden.jobs.posterior import audit_table
 from treewarden.policies.judging.decision import Decision
@@ -104,6 +105,18 @@ class Result:
     def warnings(self) -> tuple[str, ...]:
         """Warnings about the audit as a whole."""
         return tuple(map(with_keywords, self._brief.warnings))
+
+    @property
+    def reconstruction(self) -> RebuiltPeople:
+        """Whose whole records the file proves by itself, and how many tables fit it.
+
+        Raises:
+            UndeterminedError: that was not worked out; the message says why.
+        """
+        found = self._audit.full.evidence.rebuilt
+        if isinstance(found, Undetermined):
+            raise UndeterminedError(self._brief.model.file, found.reason)
+        return found
 
     def posterior(self) -> pd.DataFrame:
         """Return the inferred probabilities: one row per group and class.

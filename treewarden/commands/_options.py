@@ -116,6 +116,12 @@ _BESIDE: tuple[Option, ...] = (
         "regression. What all of it tells together is judged. May be repeated.",
     ),
     click.option(
+        "--domain",
+        type=FILE,
+        help="What is public of the columns, in TOML: whole records may follow from the file alone by it.  [default: "
+        "the values in the table]",
+    ),
+    click.option(
         "--policy",
         metavar="NAME|FILE",
         default="standard",
@@ -195,6 +201,7 @@ def request_of(context: click.Context) -> Request:
         dictionary=given["dictionary"],
         population=given["population"],
         beside=tuple(given["beside"]),
+        domain=given["domain"],
     )
 
 

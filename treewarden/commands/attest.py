@@ -183,6 +183,9 @@ class AttestOptions:
                 "an attestation cannot state it; save the model with its claim, or leave it out"
             )
             raise click.UsageError(f"--claims: {problem}")
+        if request.domain is not None:
+            problem = "an attestation cannot state a public domain yet; leave it out, and audit with it apart"
+            raise click.UsageError(f"--domain: {problem}")
         if request.options.columns is not None:
             problem = "an attestation cannot state it; save the model with the names of the table's columns"
             raise click.UsageError(f"--columns: {problem}")

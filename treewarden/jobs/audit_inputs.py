@@ -70,6 +70,7 @@ from treewarden.reports.document.parts import File
 
 if TYPE_CHECKING:
     from treewarden.audit.population.linked_population import KnownGroups, UnlinkedReleases
+    from treewarden.audit.reconstruction.domain import DeclaredDomain
     from treewarden.audit.releases import LinkedReleases, ReleaseCase
     from treewarden.jobs.outputs_beside import OutputInput
     from treewarden.ppdm_models.outputs.published import PublishedOutput
@@ -98,7 +99,8 @@ class Request:
     ``key_setting`` is what messages call the naming of that column. ``dictionary`` is a CSV file that says what columns
     and values are called for people; nothing is judged by it. ``population`` is a register of candidates: people any of
     whom may be in the table, and its own among them; checks of membership need it. ``beside`` are outputs of the same
-    people that are published beside the model.
+    people that are published beside the model. ``domain`` is a TOML file with what
+    is public of the columns, by which whole records may follow from the file alone.
     """
 
     model: ModelInput
@@ -118,13 +120,14 @@ class Request:
     dictionary: Path | None = None
     population: TableInput | None = None
     beside: tuple[OutputInput, ...] = ()
+    domain: Path | None = None
 
     @property
     def files(self) -> tuple[Path, ...]:
         """The files that are read, which nothing may overwrite."""
         policy = (Path(self.policy),) if isinstance(self.policy, str) else ()
         given = (self.model, self.data, self.knowledge, *policy, self.waivers, self.baseline)
-        given += (self.dictionary, self.population)
+        given += (self.dictionary, self.population, self.domain)
         given += (*self.adversaries, *self.beside)
         given += tuple(each for earlier in self.earlier for each in (earlier.model, earlier.data))
         return tuple(parted(each)[0] for each in given if isinstance(each, Path))
@@ -136,8 +139,8 @@ class AuditInputs:
 
     ``earlier`` are the releases before this one, and ``shared`` is who is in which of all of them, if that is known.
     ``asked`` are the adversaries who know only some columns, and what they are after. ``table`` is what reports tell of
-    a table that was counted. ``meanings`` are what columns are called for people. ``register`` are the candidates.
-    ``beside`` is what is published beside the model.
+    a table that was counted. ``meanings`` are what columns are called for people. ``register`` are the candidates,
+    ``beside`` is what is published beside the model, and ``domain`` what is public of the columns, if that is declared.
     """
 
     file: OpenedFile
@@ -152,6 +155,7 @@ class AuditInputs:
     meanings: KnownMeanings = NONE_KNOWN
     register: Population | None = None
     beside: tuple[PublishedOutput, ...] = ()
+    domain: DeclaredDomain | None = None
 
     @property
     def secret(self) -> str:
@@ -277,7 +281,7 @@ class AuditInputs:
         elif self.shared is None:
             run_one = partial(run, file.model, people, knowledge, *more, register=self.register)
             run_one = partial(run_one, beside=self.beside)
-            audit = run_one(grades=grades, fails=fails)
+            audit = run_one(grades=grades, fails=fails, domain=self.domain)
         else:
             from treewarden.audit.releases import ReleaseCase, run_releases  # heavy: for several
 
@@ -428,7 +432,24 @@ def read_subject(request: Request, step: Step = silent) -> AuditInputs:
         meanings=known_meanings(dictionary, table, tree, population, adversary_request),
         register=_register(request, tree, population, table, step),
         beside=_outputs(request, tree, population, adversary_request),
+        domain=_domain(request, tree),
     )
+
+
+def _domain(request: Request, model: Model) -> DeclaredDomain | None:
+    """Return what is declared of the public domain; None where nothing is.
+
+    Raises:
+        KnowledgeError: it cannot be read, is not about the model, or several models are audited.
+    """
+    if request.domain is None:
+        return None
+    if request.earlier:
+        problem = "domain: it is about one model; audit it by itself, or leave the domain out"
+        raise KnowledgeError(_said_in(request), problem)
+    from treewarden.jobs.public_domain import public_domain_of  # where one is declared
+
+    return public_domain_of(request.domain, model)
 
 
 def _outputs(
@@ -512,6 +533,9 @@ def _check_without_table(request: Request, knowledge: Knowledge) -> None:
             "it is held against the training table; give that with --data, or leave the output out"
         )
         raise OutputsError(request.beside[0].name, problem)
+    if request.domain is not None:
+        problem = "domain: an audit needs the table for it; see treewarden inspect --domain, or leave it out"
+        raise KnowledgeError(_said_in(request), problem)
     if knowledge.facts:
         problem = (
             "fact: facts are about people of the table; add --data TABLE, or leave out the facts"

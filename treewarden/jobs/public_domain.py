@@ -23,8 +23,10 @@ from treewarden.audit.reconstruction.domain import (
     DeclaredColumn,
     DeclaredDomain,
     PublicDomainError,
+    find_domain,
 )
 from treewarden.ppdm_models.errors import KnowledgeError
+from treewarden.ppdm_models.tree.ensemble import Model, trees_of
 
 MOST_BYTES = 2**20
 MOST_VALUES = 100_000
@@ -131,3 +133,19 @@ def load_public_domain(path: Path) -> DeclaredDomain:
         raise KnowledgeError(
             path.name, f"{problem}; give a TOML file of the public domain"
         ) from error
+
+
+def public_domain_of(path: Path, model: Model) -> DeclaredDomain:
+    """Return what a file declares of a model's columns.
+
+    Raises:
+        KnowledgeError: it cannot be read, or is not about this model.
+    """
+    declared = load_public_domain(path)
+    try:
+        find_domain(tuple(trees_of(model)), declared)
+    except PublicDomainError as error:
+        raise KnowledgeError(
+            path.name, f"{error}; declare columns as the model has them"
+        ) from error
+    return declared

@@ -38,7 +38,7 @@ def _tables(tables: int | str | None) -> str:
     if tables is None:
         return "how many tables fit the file is unknown"
     if tables == 1:
-        return "exactly one table fits the file: whoever has the file has the table"
+        return "exactly one table fits the file: anyone with the file has the table"
     if isinstance(tables, str):
         return "values are known up to ranges; a public domain (--domain) may prove more"
     if tables > LARGEST_SAID:

@@ -100,6 +100,8 @@ def _files(request: Request) -> Iterator[str]:
         yield from ("--population", str(request.population))
     for output in request.beside:
         yield from ("--with", str(output))
+    if request.domain is not None:
+        yield from ("--domain", str(request.domain))
     yield from ("--policy", str(request.policy))
     if request.fail_on is not None and request.fail_on != "error":
         yield from ("--fail-on", request.fail_on)

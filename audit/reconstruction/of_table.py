@@ -1,0 +1,299 @@
+"""What a file proves of the rows of its own table: a check of us, and what policies limit.
+
+A file depends on a record through its cell and class alone. So where a cell holds several values of the public domain,
+some table that fits has none of its records at any one of them: no row of it is proved, whatever the model publishes
+and however its records were drawn. Rows of the other cells are proved where every table has them, which counts decide.
+What thresholds may tell of a row stays open; what the choice of splits adds is not worked out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from treewarden.audit.clock import Clock
+from treewarden.audit.population.file_only_population import ROWS_BESIDE_WEIGHTS
+from treewarden.audit.population.forest import Forest
+from treewarden.audit.population.population import Population
+from treewarden.audit.reading import Undetermined
+from treewarden.audit.reconstruction.cells import leaf_options
+from treewarden.audit.reconstruction.domain import (
+    DeclaredColumn,
+    DeclaredDomain,
+    Domain,
+    find_domain,
+)
+from treewarden.audit.reconstruction.people import NO_COUNTS, RebuiltPeople, join_by_group
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray, alike
+from treewarden.ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn
+from treewarden.ppdm_models.tree.node_columns import class_counts_of, is_inner
+from treewarden.ppdm_models.tree.tree import Quality, Task, Tree
+
+if TYPE_CHECKING:
+    from treewarden.audit.reconstruction.result import Reconstruction
+
+MOST_PLACES = 2**27
+"""So many options of people are held at once."""
+FEWEST_INDICATORS = 3
+"""Of fewer columns, exactly one may be 1 by chance."""
+OF_NUMBERS = Undetermined(
+    "which rows are proved is not worked out for models that predict a number"
+)
+WEIGHED = Undetermined(
+    "the table has sampling weights, and what a file counts of it is then no number of people"
+)
+NOBODY = Undetermined("the table holds no people")
+OTHER_CLASSES = Undetermined("the values of the people are not the classes of the model")
+NO_BOXES = Undetermined(
+    "a test of the model asks for several columns at once, or changes values before it asks"
+)
+NO_LEAF = Undetermined(
+    "some people stop in no leaf of a tree, so that its counts are not of all of them"
+)
+OTHER_DOMAIN = Undetermined("people of the table have values that are not in the public domain")
+OTHER_TABLE = Undetermined("the counts of the file are not those of the table")
+BY_THRESHOLDS = "what thresholds tell of people in pure leaves is not worked out"
+
+
+class WrongProofError(ArithmeticError):
+    """A record is proved to be in every table that fits, and the owner's table, which fits, does not have it."""
+
+
+def rebuild_people(
+    forest: Forest, population: Population, until: Clock, declared: DeclaredDomain | None = None
+) -> RebuiltPeople | Undetermined:
+    """Return whose whole rows a file proves, to an adversary who knows the public domain.
+
+    Where none is declared, that are the values which the table has in each column.
+
+    Raises:
+        PublicDomainError: what is declared does not fit the model.
+        WrongProofError: a proof is wrong.
+    """
+    if forest.model.task is Task.REGRESSION:
+        return OF_NUMBERS
+    if population.weight is not None:
+        return WEIGHED
+    if isinstance(population.truth, Undetermined):
+        return population.truth
+    if not population.records:
+        return NOBODY
+    if population.truth.shape[1] != len(forest.model.classes):
+        return OTHER_CLASSES
+    if (forest.stops < 0).any():
+        return NO_LEAF
+    public = domain_of(population, forest.trees) if declared is None else declared
+    domain = find_domain(forest.trees, public)
+    if isinstance(domain, Undetermined):
+        return domain
+    _, cell = alike(list(forest.stops))
+    truth = np.rint(population.truth).astype(np.int64)
+    by_class = join_by_group(cell, truth, int(cell.max()) + 1)
+    regions = _regions(forest, cell, by_class, domain)
+    if isinstance(regions, Undetermined):
+        return regions
+    cells = _OwnCells(by_class, regions.sizes == 1, regions.tied)
+    if not cells.is_one.any():
+        return cells.rebuilt(np.zeros_like(by_class), by_class)
+    first = np.unique(cell, return_index=True)[1]
+    if isinstance(forest.model, Tree) and counts_each_leaf(forest.model):
+        return _of_leaves(forest.model, forest.stops[0, first], cells)
+    from treewarden.audit.reconstruction.of_model import reconstruct  # loads solvers
+
+    found = reconstruct(forest.model, until, public)
+    return _match_proofs(found, forest.stops[:, first], cells)
+
+
+def domain_of(population: Population, trees: Sequence[Tree]) -> DeclaredDomain:
+    """Return the values that a table has in each column that trees test; indicators of one attribute go together."""
+    tested = {feature.name for tree in trees for feature in tree.used_features()}
+    columns = {name: column for name, column in population.columns.items() if name in tested}
+    groups = _indicators(columns)
+    grouped = {name for group in groups for name in group}
+    values = {name: _values(column) for name, column in columns.items() if name not in grouped}
+    return DeclaredDomain(values, groups)
+
+
+def _values(column: Column) -> DeclaredColumn:
+    has_gaps, there = bool(column.missing.any()), ~column.missing
+    values: tuple[str, ...] | tuple[float, ...]
+    if isinstance(column, CategoricalColumn):
+        values = tuple(column.categories[code] for code in np.unique(column.codes[there]).tolist())
+    else:
+        values = tuple(np.unique(column.numbers[there]).tolist())
+    return DeclaredColumn(values or None, has_gaps, is_seen=True)
+
+
+def _indicators(columns: Mapping[str, Column]) -> tuple[tuple[str, ...], ...]:
+    """Return runs of neighbouring columns of which exactly one is 1, and the others are 0, in every record."""
+    found: list[tuple[str, ...]] = []
+    names = [*columns]
+    start = 0
+    while start < len(names):
+        total = np.zeros(len(columns[names[start]]))
+        stop = start
+        while stop < len(names):
+            column = columns[names[stop]]
+            if not isinstance(column, NumericColumn) or not np.isin(column.numbers, (0, 1)).all():
+                break
+            total = total + column.numbers
+            stop += 1
+            if (total > 1).any() or (total == 1).all():
+                break
+        is_run = stop - start >= FEWEST_INDICATORS and bool((total == 1).all())
+        if is_run:
+            found.append(tuple(names[start:stop]))
+        start = stop if is_run else start + 1
+    return tuple(found)
+
+
+NEVER = np.iinfo(np.int64).max
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Regions:
+    """Of Z cells of people: how many values of the domain each holds (``sizes``), and ``tied``.
+
+    That is how many people share a leaf of theirs in which thresholds may tell of whole rows: 0 where a single column
+    is open, ``NEVER`` where there is no such leaf.
+    """
+
+    sizes: FloatArray
+    tied: IntArray
+
+
+def _regions(
+    forest: Forest, cell: IndexArray, by_class: IntArray, domain: Domain
+) -> _Regions | Undetermined:
+    """Return what of the domain cells of people hold; why not, where leaves are no boxes of it."""
+    first = np.unique(cell, return_index=True)[1]
+    tables: list[BoolArray] = []
+    tied = np.full(len(first), NEVER)
+    for tree, stops in zip(forest.trees, forest.stops[:, first], strict=True):
+        options = leaf_options(tree, domain)
+        if options is None:
+            return NO_BOXES
+        tables.append(options)
+        tied = np.minimum(tied, _tied(options, stops, by_class, domain)[stops])
+    sizes = np.ones(len(first))
+    width = sum(domain.shape)
+    step = max(1, MOST_PLACES // max(width, 1))
+    for begin in range(0, len(first), step):
+        some = first[begin : begin + step]
+        held = np.ones((len(some), width), dtype=bool)
+        for stops, options in zip(forest.stops, tables, strict=True):
+            held &= options[stops[some]]
+        for part, factor in zip(
+            np.split(held, domain.starts[1:], axis=1), domain.factors, strict=True
+        ):
+            sizes[begin : begin + step] *= np.where(part, factor.sizes, 0.0).sum(axis=1)
+    return OTHER_DOMAIN if (sizes == 0).any() else _Regions(sizes, tied)
+
+
+def _tied(options: BoolArray, stops: IndexArray, by_class: IntArray, domain: Domain) -> IntArray:
+    """Return of each node, (N,), how many people share it where its thresholds may tell of whole rows.
+
+    A learner cuts half way between two people, so that a cut says that somebody has a value next to it. That is a whole
+    row where all people of the leaf are of one class, no column is open that no cut limits, and one column is open, or
+    few people are there to whom several such values belong.
+    """
+    held = join_by_group(stops, by_class, len(options))
+    may = (held > 0).sum(axis=1) == 1
+    columns = np.zeros(len(options), dtype=np.int64)
+    for part, factor in zip(
+        np.split(options, domain.starts[1:], axis=1), domain.factors, strict=True
+    ):
+        is_open = np.where(part, factor.sizes, 0.0).sum(axis=1) != 1
+        samples = [column.samples for column in factor.columns.values()]
+        is_cut = part.sum(axis=1) < factor.options
+        may &= ~is_open | (is_cut & all(isinstance(each, NumericColumn) for each in samples))
+        columns += is_open
+    people = np.where(columns == 1, 0, held.sum(axis=1))
+    return np.where(may & (columns > 0), people, NEVER)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _OwnCells:
+    """Cells of the table's people: by class (Z, m), whether each holds one value, and ``tied`` of their leaves (Z,)."""
+
+    by_class: IntArray
+    is_one: BoolArray
+    tied: IntArray
+
+    def rebuilt(
+        self,
+        low: IntArray,
+        most: IntArray,
+        reconstruction: Reconstruction | None = None,
+        left: str = "",
+    ) -> RebuiltPeople:
+        """Return what is known of people where so many rows are proved, at least and at most, (Z, m)."""
+        people = self.by_class.sum(axis=1)
+        is_tied = ~self.is_one & (self.tied < NEVER)
+        listed = self.is_one | is_tied
+        reasons = [left] * bool(left) + [BY_THRESHOLDS] * bool(is_tied.any())
+        return RebuiltPeople(
+            people=people[listed],
+            proved=np.where(self.is_one, low.sum(axis=1), 0)[listed],
+            most=np.where(self.is_one, most.sum(axis=1), people)[listed],
+            group=np.where(self.is_one, people, self.tied)[listed],
+            records_proved=None if reconstruction is None else reconstruction.records_proved,
+            tables=None if reconstruction is None else reconstruction.tables,
+            left="; ".join(reasons),
+        )
+
+
+def counts_each_leaf(tree: Tree) -> bool:
+    """Whether a tree counts the people of each class in each leaf, so that its cells are its leaves."""
+    leaves = np.flatnonzero(~is_inner(tree))
+    is_whole = not np.isnan(class_counts_of(tree, leaves)).any()
+    return bool(is_whole and tree.has_people and not tree.learner.saw_noise)
+
+
+def _of_leaves(tree: Tree, stops: IndexArray, cells: _OwnCells) -> RebuiltPeople | Undetermined:
+    """Return what the counts of one tree's leaves prove: each record of a leaf, where its count is of records."""
+    counts = np.rint(class_counts_of(tree, stops)).astype(np.int64)
+    if (counts != cells.by_class).any():
+        return OTHER_TABLE
+    counts_rows = tree.quality is Quality.EXACT and tree.format in ROWS_BESIDE_WEIGHTS
+    low = counts if counts_rows else np.minimum(counts, 1)
+    return cells.rebuilt(low, low)
+
+
+def _match_proofs(
+    reconstruction: Reconstruction | Undetermined, stops: IndexArray, cells: _OwnCells
+) -> RebuiltPeople | Undetermined:
+    """Return what was proved of the rows of people who stop there, ``stops`` (T, Z).
+
+    Raises:
+        WrongProofError: a proof is wrong.
+    """
+    by_class = cells.by_class
+    if isinstance(reconstruction, Undetermined) or not reconstruction.classes:
+        reason = (
+            reconstruction.reason if isinstance(reconstruction, Undetermined) else NO_COUNTS.reason
+        )
+        return cells.rebuilt(np.zeros_like(by_class), by_class, left=reason)
+    place_of = {
+        tuple(column): place for place, column in enumerate(reconstruction.cells.stops.T.tolist())
+    }
+    places = np.array([place_of.get(tuple(column), -1) for column in stops.T.tolist()])
+    if (places < 0).any() or not _fits(reconstruction, places, by_class):
+        return OTHER_TABLE
+    low, high = reconstruction.counts.low[places], reconstruction.counts.high[places]
+    elsewhere = np.delete(reconstruction.counts.low, places, axis=0)
+    if (low > by_class).any() or (high < by_class).any() or elsewhere.any():
+        raise WrongProofError("a record is proved that the table does not have")
+    low = np.minimum(low, 1) if reconstruction.may_weigh else low
+    most = np.maximum(np.minimum(reconstruction.counts.shown_low[places], by_class), low)
+    return cells.rebuilt(low, most, reconstruction, "; ".join(reconstruction.counts.left))
+
+
+def _fits(reconstruction: Reconstruction, places: IntArray, by_class: IntArray) -> bool:
+    """Whether the table has the counts of the file, cell by cell and class by class."""
+    table = np.zeros_like(reconstruction.counts.low)
+    np.add.at(table, places, by_class)
+    return reconstruction.rows.fits(table)

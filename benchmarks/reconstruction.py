@@ -1,0 +1,110 @@
+"""How many records forests prove by themselves, and how long that takes: samples of a table, forests without bootstrap.
+
+    python -m benchmarks.reconstruction compas.csv --domain compas.toml --records 300 --trees 100 --seeds 5
+
+The last column of the table is the class, all others are numbers. For each seed a sample is drawn and a forest of
+scikit-learn grown on it. What is proved is held against the sample: a proof that is wrong ends the run. Prints a row of
+a table for each seed: seconds, records proved, those with every tested column, tables that fit, and whether all was
+decided.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+from sklearn.ensemble import RandomForestClassifier
+
+from treewarden.audit.clock import clock
+from treewarden.audit.population.forest import forest_of
+from treewarden.audit.population.population import build_population
+from treewarden.audit.reading import Undetermined
+from treewarden.audit.reconstruction.domain import DeclaredDomain
+from treewarden.audit.reconstruction.of_model import reconstruct
+from treewarden.audit.reconstruction.of_table import rebuild_people
+from treewarden.jobs.public_domain import load_public_domain
+from treewarden.ppdm_models.formats.sklearn._fitted import from_sklearn
+from treewarden.ppdm_models.tables.read_table import table_of
+from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Member, TreeSampling
+
+HEADINGS = ("records", "trees", "seed", "seconds", "proved", "whole", "tables", "decided")
+
+
+@dataclass(frozen=True)
+class SampleSize:
+    """So many records are drawn, and so many trees grown on them, with leaves of so many records at least."""
+
+    records: int
+    trees: int
+    min_leaf: int = 1
+    seconds: float = 60.0
+
+
+def grow_forest(frame: pd.DataFrame, size: SampleSize) -> Ensemble:
+    """Return a forest that scikit-learn grows on all records of a table."""
+    learner = RandomForestClassifier(
+        size.trees, bootstrap=False, random_state=0, min_samples_leaf=size.min_leaf
+    )
+    names = [str(name) for name in frame.columns[:-1]]
+    learner.fit(frame.iloc[:, :-1].to_numpy(), frame.iloc[:, -1].astype(str))
+    classes = [str(name) for name in learner.classes_]
+    trees = [
+        from_sklearn(tree, names, classes, target=str(frame.columns[-1]))
+        for tree in learner.estimators_
+    ]
+    return Ensemble(
+        members=tuple(map(Member, trees)),
+        combination=Combination.AVERAGE,
+        features=trees[0].features,
+        target=str(frame.columns[-1]),
+        classes=tuple(classes),
+        sampling=TreeSampling(False),
+    )
+
+
+def measure(
+    frame: pd.DataFrame, size: SampleSize, domain: DeclaredDomain, seeds: int
+) -> Iterator[tuple[object, ...]]:
+    """Yield a row for each seed."""
+    for seed in range(seeds):
+        sample = frame.sample(size.records, random_state=seed)
+        model = grow_forest(sample, size)
+        begun = time.perf_counter()
+        found = reconstruct(model, clock(size.seconds), domain)
+        taken = time.perf_counter() - begun
+        if isinstance(found, Undetermined):
+            yield (size.records, size.trees, seed, f"{taken:.1f}", found.reason, "", "", "")
+            continue
+        table = table_of({str(name): sample[name].astype(str) for name in sample.columns})
+        people = build_population(model, table, sensitive=model.target)
+        rebuild_people(forest_of(model, people), people, clock(size.seconds), domain)
+        tables = "unknown" if found.tables is None else f"{found.tables:.4g}"
+        counts = (found.records_proved, found.whole_records, tables)
+        yield (size.records, size.trees, seed, f"{taken:.1f}", *counts, found.is_decided)
+
+
+def main() -> None:
+    """Print the rows."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("table", type=Path)
+    parser.add_argument("--domain", type=Path, required=True)
+    parser.add_argument("--records", type=int, required=True)
+    parser.add_argument("--trees", type=int, required=True)
+    parser.add_argument("--min-leaf", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--seeds", type=int, default=1)
+    given = parser.parse_args()
+    size = SampleSize(given.records, given.trees, given.min_leaf, given.seconds)
+    print(f"| {' | '.join(HEADINGS)} |")
+    print(f"|{'---|' * len(HEADINGS)}")
+    frame = pd.read_csv(given.table)
+    for row in measure(frame, size, load_public_domain(given.domain), given.seeds):
+        print(f"| {' | '.join(map(str, row))} |")
+
+
+if __name__ == "__main__":
+    main()
