@@ -15,6 +15,7 @@ import math
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -75,16 +76,13 @@ def fit_private(part: Part, epsilon: float) -> Any:  # noqa: ANN401  # an estima
 
 def fit_diffprivlib_tree(part: Part, epsilon: float) -> Any:  # noqa: ANN401  # as above
     """Return a single tree of diffprivlib with its default depth."""
-    from diffprivlib.models.forest import DecisionTreeClassifier as PrivateTree
-
-    return PrivateTree(epsilon=epsilon, bounds=part.bounds, classes=part.classes).fit(*part.train)
+    learner = import_module("diffprivlib.models.forest").DecisionTreeClassifier
+    return learner(epsilon=epsilon, bounds=part.bounds, classes=part.classes).fit(*part.train)
 
 
 def fit_diffprivlib_forest(part: Part, epsilon: float) -> Any:  # noqa: ANN401  # as above
     """Return a forest of diffprivlib with its defaults: ten trees on a tenth of the records each."""
-    from diffprivlib.models import RandomForestClassifier
-
-    forest = RandomForestClassifier(
+    forest = import_module("diffprivlib.models").RandomForestClassifier(
         epsilon=epsilon, bounds=part.bounds, classes=part.classes, shuffle=True
     )
     return forest.fit(*part.train)
