@@ -39,6 +39,7 @@ from treewarden.audit.run_inputs import (
     not_a_setting,
 )
 
+TOTALS_KNOWN = "beside other outputs, how many people have each class is taken as known"
 AGREE = "what published numbers say beyond linear rows over people decides which other tables agree"
 
 
@@ -47,6 +48,7 @@ def prove_ensemble(inputs: RunInputs) -> ProvedModel:
     knowledge = inputs.knowledge.model_copy(update={"split": SplitLevel.NONE})
     evidence, report = _joined_evidence(replace(inputs, knowledge=knowledge))
     notes = () if isinstance(evidence.together, Undetermined) else evidence.together.said
+    notes = notes if inputs.beside is None else (*notes, TOTALS_KNOWN)
     untrue = contradicted_facts(knowledge, inputs.forest.model.classes, inputs.population)
     return ProvedModel(evidence, report, untrue, (*inputs.forest.warnings, *notes))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from treewarden.audit.outputs.logistic_rows import logistic_rows
 from treewarden.audit.outputs.whole_row import RowOwner, WholeRow
 from treewarden.audit.population.population import Population
 from treewarden.audit.reading import Undetermined
-from treewarden.ppdm_models.arrays import IndexArray, IntArray
+from treewarden.ppdm_models.arrays import IndexArray, IntArray, alike
 from treewarden.ppdm_models.errors import OutputsError
 from treewarden.ppdm_models.outputs.published import (
     DescriptiveEntry,
@@ -153,10 +153,32 @@ def _described(
     needs = NEEDS_NUMBERS & set(entry.numbers)
     if needs and not isinstance(population.columns[entry.column], NumericColumn):
         raise OutputsError(entry.where, f"{entry.column!r} holds no numbers; leave the row out")
-    people = np.rint(population.counts).astype(np.int64)
+    first, kind_of_profile = _kinds(entry, population)
+    people = _summed(kind_of_profile, np.rint(population.counts).astype(np.int64))
+    columns = {name: column.take(first) for name, column in population.columns.items()}
+    kinds = replace(population, columns=columns, counts=people.astype(np.float64))
     klass = 0 if entry.group is None else list(classes).index(entry.group)
-    of_group = people if entry.group is None else true[:, klass]
-    return DescribedPeople(entry, population, RowOwner(number, klass, people), of_group).rows()
+    of_group = people if entry.group is None else _summed(kind_of_profile, true[:, klass])
+    found = DescribedPeople(entry, kinds, RowOwner(number, klass, people), of_group).rows()
+    rows, stronger = (
+        tuple(replace(row, weights=row.weights[kind_of_profile]) for row in part)
+        for part in (found.rows, found.stronger)
+    )
+    return replace(found, rows=rows, stronger=stronger)
+
+
+def _kinds(entry: DescriptiveEntry, population: Population) -> tuple[IndexArray, IndexArray]:
+    """Return one profile of each kind that an entry tells apart, and the kind of each, (P,): those are far fewer."""
+    names = {condition.column for condition in entry.conditions} | {entry.column}
+    keys = (population.columns[name].keys for name in sorted(names - {""}))
+    codes = [np.unique(key, return_inverse=True)[1].reshape(-1) for key in keys]
+    return alike(codes or [np.zeros(len(population.counts), dtype=np.int64)])
+
+
+def _summed(kind_of_profile: IndexArray, people: IntArray) -> IntArray:
+    found = np.zeros(int(kind_of_profile.max(initial=-1)) + 1, dtype=np.int64)
+    np.add.at(found, kind_of_profile, people)
+    return found
 
 
 def rows_of_entries(rows: Sequence[WholeRow], chosen: Sequence[int]) -> tuple[WholeRow, ...]:

@@ -16,6 +16,7 @@ from treewarden.reports.document.words import counted
 MOST_REASONS = 30
 """So many reasons and numbers are told, those of most people first."""
 MOST_SAID = 5
+TOTALS_KNOWN = "How many people have each class is taken as known."
 WITHOUT_SPLITS = "By the published numbers alone; the choice of splits may prove more."
 
 
@@ -66,6 +67,7 @@ def blame_part(blame: Blame | Undetermined) -> BlamedNumbers:
             *_of_files(blame),
             *map(_reason, reasons[:MOST_SAID]),
             *_least(blame),
+            *((TOTALS_KNOWN,) if blame.sources else ()),
             WITHOUT_SPLITS,
         ),
     )
