@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from types import MappingProxyType
 
 import numpy as np
@@ -20,6 +19,7 @@ from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, IndexArray
 from treewarden.ppdm_models.tables.routing import SEVERAL, route
 from treewarden.ppdm_models.tree.ensemble import Ensemble
+from treewarden.ppdm_models.tree.node_columns import is_inner
 from treewarden.ppdm_models.tree.tree import Task
 
 OF_NUMBERS = Undetermined(
@@ -38,6 +38,10 @@ NO_NAMES = Undetermined(
 SPREAD = Undetermined("candidates who lack a value are spread over several leaves by weights")
 ELSEWHERE = Undetermined(
     "people of the table fall in no leaf, so the counts of the file are not those of the table"
+)
+NO_WAY = (
+    "{:,} people of the register lack a value and fall in no leaf, and the file does not say where the learner put "
+    "them; leave them out of the register, or fill in their values"
 )
 OTHER_ORDER = Undetermined("its trees name their classes in different orders")
 
@@ -62,17 +66,13 @@ def infer_membership(
     stops = np.stack([route(tree, candidates.columns) for tree in forest.trees])
     if (stops == SEVERAL).any():
         return SPREAD
-    is_there: BoolArray = np.asarray((stops >= 0).all(axis=0))
+    at_leaves = [~is_inner(tree)[stop] for tree, stop in zip(forest.trees, stops, strict=True)]
+    is_there: BoolArray = np.asarray(((stops >= 0) & np.stack(at_leaves)).all(axis=0))
     if candidates.members[~is_there].any():
         return ELSEWHERE
-    candidates = _part_of(candidates, is_there)
-    until = clock(options.worlds_budget)
-    found = _inferred(forest, stops[:, is_there], candidates, until, training)
-    lost = int(np.count_nonzero(~is_there))
-    if lost and isinstance(found, MembershipInference):
-        said = f"{lost:,} groups of the register fall in no leaf, and were left out"
-        return replace(found, said=(*found.said, said))
-    return found
+    if not is_there.all():
+        return Undetermined(NO_WAY.format(int(candidates.sizes[~is_there].sum())))
+    return _inferred(forest, stops, candidates, clock(options.worlds_budget), training)
 
 
 def _inferred(
@@ -106,15 +106,3 @@ def _why_not(forest: Forest) -> Undetermined | None:
         is_sampled = forest.draws or model.sampling.resampled is not False
         return SAMPLED if is_sampled else None
     return None
-
-
-def _part_of(candidates: Candidates, chosen: BoolArray) -> Candidates:
-    """Return some groups of the candidates."""
-    at: IndexArray = np.flatnonzero(chosen)
-    return replace(
-        candidates,
-        columns={name: column.take(at) for name, column in candidates.columns.items()},
-        sizes=candidates.sizes[at],
-        class_of=None if candidates.class_of is None else candidates.class_of[at],
-        members=candidates.members[at],
-    )

@@ -151,7 +151,8 @@ def file_key(case: RegisterCase, tree: DecisionTreeClassifier) -> bytes:
         bands = counts // BAND if case.published == BANDS else np.zeros_like(counts)
         bands = np.where((inner.children_left < 0)[:, None], bands, 0)
         counts = np.hstack([records, labels, bands])
-    parts = (inner.children_left, inner.feature, inner.threshold, counts)
+    to_left = inner.__getstate__()["nodes"]["missing_go_to_left"]
+    parts = (inner.children_left, inner.feature, inner.threshold, to_left, counts)
     return b"|".join(part.tobytes() for part in parts) + str(tree.classes_).encode()
 
 

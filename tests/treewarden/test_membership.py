@@ -1,5 +1,7 @@
 """Checks of membership through every door: Python, command line, policies; and registers that cannot be."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -182,3 +184,23 @@ def test_the_terminal_says_that_membership_was_not_judged(full_tree, flat_tree, 
         files = [str(tmp_path / name) for name in ("tree.json", "table.csv")]
         done = run_command("audit", files[0], "--data", files[1], "--policy", "standard")
         assert told in " ".join(done.output.split())
+
+
+def test_people_of_the_register_who_fall_in_no_leaf_leave_it_undecided(full_tree, tmp_path):
+    # This file says no way for missing values: whoever lacks one may have been anywhere.
+    path = audited(full_tree).save_model(tmp_path / "tree.json")
+    said = json.loads(path.read_text("utf-8"))
+    without = without_ways(said)
+    assert without != said
+    path.write_text(json.dumps(without), "utf-8")
+    register = pd.concat([REGISTER, REGISTER.iloc[:1].assign(age=np.nan)])
+    result = audited(path, population=register)
+    assert "fall in no leaf" in reading(result, "membership_proved").reason
+
+
+def without_ways(said):
+    """Return what a file says without where its nodes send people who lack a value."""
+    if isinstance(said, dict):
+        kept = {name: without_ways(part) for name, part in said.items() if name != "default_child"}
+        return kept | ({"missing": "null-prediction"} if "missing" in kept else {})
+    return [without_ways(part) for part in said] if isinstance(said, list) else said
