@@ -55,7 +55,7 @@ NO_LEAF = Undetermined(
 )
 OTHER_DOMAIN = Undetermined("people of the table have values that are not in the public domain")
 OTHER_TABLE = Undetermined("the counts of the file are not those of the table")
-BY_THRESHOLDS = "what thresholds tell of people in pure leaves is not worked out"
+BY_THRESHOLDS = "what thresholds tell of people whose columns are all cut is not worked out"
 
 
 class WrongProofError(ArithmeticError):
@@ -157,8 +157,8 @@ NEVER = np.iinfo(np.int64).max
 class _Regions:
     """Of Z cells of people: how many values of the domain each holds (``sizes``), and ``tied``.
 
-    That is how many people share a leaf of theirs in which thresholds may tell of whole rows: 0 where a single column
-    is open, ``NEVER`` where there is no such leaf.
+    That is how many people share a leaf of theirs, or the cell, in which thresholds may tell of whole rows: 0 where
+    these are of one class, ``NEVER`` where there is no such leaf.
     """
 
     sizes: FloatArray
@@ -190,29 +190,37 @@ def _regions(
             np.split(held, domain.starts[1:], axis=1), domain.factors, strict=True
         ):
             sizes[begin : begin + step] *= np.where(part, factor.sizes, 0.0).sum(axis=1)
+        # Cuts of several trees together may leave one value to people who share no leaf with few others.
+        people = np.where(_are_cut(held, domain), by_class[begin : begin + step].sum(axis=1), NEVER)
+        tied[begin : begin + step] = np.minimum(tied[begin : begin + step], people)
     return OTHER_DOMAIN if (sizes == 0).any() else _Regions(sizes, tied)
 
 
 def _tied(options: BoolArray, stops: IndexArray, by_class: IntArray, domain: Domain) -> IntArray:
     """Return of each node, (N,), how many people share it where its thresholds may tell of whole rows.
 
-    A learner cuts half way between two people, so that a cut says that somebody has a value next to it. That is a whole
-    row where all people of the leaf are of one class, no column is open that no cut limits, and one column is open, or
-    few people are there to whom several such values belong.
+    A learner cuts half way between two people: somebody has a value next to a cut, and nobody one in between. That may
+    leave one value of each column that is cut; then all people of the leaf share it. In a leaf of one class somebody's
+    value is a whole row, however many people are there: 0.
     """
     held = join_by_group(stops, by_class, len(options))
-    may = (held > 0).sum(axis=1) == 1
-    columns = np.zeros(len(options), dtype=np.int64)
-    for part, factor in zip(
-        np.split(options, domain.starts[1:], axis=1), domain.factors, strict=True
-    ):
+    is_pure = (held > 0).sum(axis=1) == 1
+    people = np.where(is_pure, 0, held.sum(axis=1))
+    return np.where(_are_cut(options, domain), people, NEVER)
+
+
+def _are_cut(options: BoolArray, domain: Domain) -> BoolArray:
+    """Return whether a column of each row of options is open, and all open ones are numbers that some cut limits."""
+    is_cut = np.ones(len(options), dtype=bool)
+    is_any = np.zeros(len(options), dtype=bool)
+    parts = np.split(options, domain.starts[1:], axis=1)
+    for part, factor in zip(parts, domain.factors, strict=True):
         is_open = np.where(part, factor.sizes, 0.0).sum(axis=1) != 1
         samples = [column.samples for column in factor.columns.values()]
-        is_cut = part.sum(axis=1) < factor.options
-        may &= ~is_open | (is_cut & all(isinstance(each, NumericColumn) for each in samples))
-        columns += is_open
-    people = np.where(columns == 1, 0, held.sum(axis=1))
-    return np.where(may & (columns > 0), people, NEVER)
+        is_number = all(isinstance(each, NumericColumn) for each in samples)
+        is_cut &= ~is_open | ((part.sum(axis=1) < factor.options) & is_number)
+        is_any |= is_open
+    return is_cut & is_any
 
 
 @dataclass(frozen=True, slots=True, eq=False)

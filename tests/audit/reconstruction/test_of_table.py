@@ -15,6 +15,7 @@ from treewarden.audit.reconstruction.domain import DeclaredColumn, DeclaredDomai
 from treewarden.audit.reconstruction.of_table import WrongProofError, domain_of, rebuild_people
 from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tree.ensemble import TreeSampling
+from treewarden.ppdm_models.tree.predicate import NumericTest
 from treewarden.ppdm_models.tree.tree import Feature
 
 ROWS = [(0, 1, "no"), (0, 1, "no"), (1, 0, "yes"), (1, 0, "no")]
@@ -53,8 +54,19 @@ def test_where_cells_hold_several_values_no_row_is_proved_whatever_was_drawn(res
     model = forest(stump("b", (1, 1), (2, 1)), stump("b", (1, 1), (2, 1)), resampled=resampled)
     wide = DeclaredDomain({"b": DeclaredColumn((0.0, 0.25, 1.0, 2.0))})
     found = rebuilt(model, rows, wide)
-    assert len(found.people) == 0
-    assert found.rows_in_groups(np.inf) == (0, 0)
+    assert found.rows_in_groups(2) == (0, 0)
+    assert found.proved.sum() == 0
+
+
+def test_that_nobody_has_a_value_near_a_threshold_may_leave_one_row():
+    rows = [(2, 0, "no"), (2, 0, "yes"), (6, 0, "yes"), (8, 0, "yes")]
+    wide = DeclaredDomain({"a": DeclaredColumn((2.0, 3.0, 6.0, 8.0))})
+    tree = stump("a", (1, 1), (0, 2))
+    tests = (NumericTest("a", high=4.0, high_closed=True), NumericTest("a", 4.0))
+    cut = zip(tree.nodes[1:], tests, strict=True)
+    nodes = (tree.nodes[0], *(replace(node, test=test) for node, test in cut))
+    low, high = rebuilt(replace(tree, nodes=nodes), rows, wide).rows_in_groups(np.inf)
+    assert (low, high) == (0, 4)
 
 
 def test_what_a_threshold_may_tell_of_a_pure_leaf_stays_open():
