@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from treewarden.audit.blame.result import NOT_ASKED, Blame
 from treewarden.audit.entropy.posterior import SolverReport
 from treewarden.audit.evidence import Evidence
 from treewarden.audit.facts.rows import DroppedRow
@@ -14,9 +13,11 @@ from treewarden.audit.measures import MeasureCall, Parameters, call, measures
 from treewarden.audit.reading import Interval, Measurement, Reading, Undetermined
 from treewarden.ppdm_models.tables.column_meanings import ColumnMeaning
 
-if TYPE_CHECKING:  # where adversaries know some columns only
+if TYPE_CHECKING:  # where it is asked
+    from treewarden.audit.blame.result import Blame
     from treewarden.audit.knowledge.adversaries import Adversary
 
+NOT_BLAMED = Undetermined("which numbers prove it was not asked; see --blame")
 NOT_MEASURED = Measurement(Undetermined("the audit did not measure it"))
 KNOWS_ALL = "knows all"
 """The adversary who knows every quasi-identifier of everybody: the yardstick."""
@@ -95,7 +96,7 @@ class Audit:
     stopped: str = ""
     secret: str = ""
     meanings: tuple[ColumnMeaning, ...] = ()
-    blame: Blame | Undetermined = NOT_ASKED
+    blame: Blame | Undetermined = NOT_BLAMED
 
     @property
     def dropped(self) -> tuple[DroppedRow, ...]:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from treewarden.audit.blame.result import NOT_ASKED, Blame
 from treewarden.audit.claims.result import CLAIM_NOT_JUDGED, ClaimFindings
 from treewarden.audit.clock import clock
 from treewarden.audit.consistent_tables.result import ConsistentTables, ShouldStop, never
@@ -23,12 +22,14 @@ from treewarden.audit.population.forest import Forest
 from treewarden.audit.population.population import Population
 from treewarden.audit.progress import Step, silent
 from treewarden.audit.reading import Undetermined
+from treewarden.audit.result import NOT_BLAMED
 from treewarden.audit.system.system import System
 from treewarden.ppdm_models.errors import KnowledgeError
 from treewarden.ppdm_models.tree.ensemble import Model
 from treewarden.ppdm_models.tree.side_channels import Leak
 
 if TYPE_CHECKING:  # of outputs that are published beside the model
+    from treewarden.audit.blame.result import Blame
     from treewarden.audit.outputs.beside_rows import BesideRows
     from treewarden.audit.reconstruction.domain import DeclaredDomain
 
@@ -135,7 +136,7 @@ def _with_records(proved: ProvedModel, records: RecordEvidence) -> ProvedModel:
 def blame_of(proved: ProvedModel, inputs: RunInputs) -> Blame | Undetermined:
     """Return which numbers prove people's values, where that was asked or outputs join the model."""
     if inputs.beside is None and not inputs.options.blame:
-        return NOT_ASKED
+        return NOT_BLAMED
     from treewarden.audit.blame.inference import blame_numbers  # for whom it is asked only
 
     until, evidence = clock(inputs.options.worlds_budget), proved.evidence

@@ -275,8 +275,11 @@ def imports_go_round_in_a_circle():
 
 
 LATE_IMPORTS = {
-    "policies/remedies/withhold_least.py": {"treewarden.policies.remedies._fewest_leaves"},
-    "audit/consistent_tables/engine.py": {"treewarden.audit.consistent_tables.table_search"},
+    "audit/consistent_tables/engine.py": {
+        "treewarden.audit.consistent_tables.facts.intervals",
+        "treewarden.audit.consistent_tables.proofs.propagate",
+        "treewarden.audit.consistent_tables.table_search",
+    },
     "audit/consistent_tables/facts/facts.py": {"treewarden.audit.facts.whole_units"},
     "audit/consistent_tables/facts/intervals.py": {
         "treewarden.audit.consistent_tables.facts.exact",
@@ -292,6 +295,7 @@ LATE_IMPORTS = {
     "audit/constraints/stopped_leaf.py": {"treewarden.audit.facts.unsplit_leaves"},
     "audit/entropy/estimate.py": {"treewarden.audit.entropy.rounds"},
     "audit/entropy/problem.py": {"treewarden.audit.ipopt.backends"},
+    "audit/entropy/proved_shares.py": {"treewarden.audit.consistent_tables.proofs.propagate"},
     "audit/facts/weighed_rows.py": {"treewarden.audit.facts.whole_units"},
     "audit/inverters/__init__.py": {"treewarden.audit.inverters._bounds"},
     "audit/ipopt/backends.py": {
@@ -304,6 +308,7 @@ LATE_IMPORTS = {
         "treewarden.audit.population.routing",
         "treewarden.ppdm_models.tables.predict",
     },
+    "audit/reconstruction/of_table.py": {"treewarden.audit.reconstruction.of_model"},
     "audit/run.py": {
         "treewarden.audit.claims.judge_claim",
         "treewarden.audit.claims.reliance",
@@ -312,7 +317,6 @@ LATE_IMPORTS = {
         "treewarden.audit.run_ensemble",
         "treewarden.audit.run_regression",
     },
-    "audit/reconstruction/of_table.py": {"treewarden.audit.reconstruction.of_model"},
     "audit/run_inputs.py": {
         "treewarden.audit.blame.inference",
         "treewarden.audit.membership.of_model",
@@ -327,6 +331,7 @@ LATE_IMPORTS = {
     },
     "policies/judging/finding.py": {"treewarden.policies.judging.place_groups"},
     "policies/pack.py": {"treewarden.policies.tightening"},
+    "policies/remedies/withhold_least.py": {"treewarden.policies.remedies._fewest_leaves"},
     "ppdm_models/files/load.py": {"treewarden.ppdm_models.unsupported_models"},
     "ppdm_models/formats/pmml/_nodes.py": {"treewarden.ppdm_models.formats.pmml._columns"},
     "ppdm_models/formats/pmml/_tree.py": {"treewarden.ppdm_models.formats.sklearn._arrays"},
@@ -352,6 +357,7 @@ LATE_IMPORTS = {
         "treewarden.jobs.exceptions",
         "treewarden.jobs.posterior",
         "treewarden.policies.exceptions.baseline",
+        "treewarden.terminal.resuming",
     },
     "treewarden/jobs/audit_inputs.py": {
         "treewarden.audit.adversaries",
@@ -359,8 +365,8 @@ LATE_IMPORTS = {
         "treewarden.audit.population.linked_population",
         "treewarden.audit.releases",
         "treewarden.jobs.declared_adversaries",
-        "treewarden.jobs.public_domain",
         "treewarden.jobs.outputs_beside",
+        "treewarden.jobs.public_domain",
         "treewarden.jobs.register",
         "treewarden.ppdm_models.tree.rename_columns",
     },

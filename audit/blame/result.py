@@ -4,10 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from treewarden.audit.reading import Undetermined
-
-NOT_ASKED = Undetermined("which numbers prove it was not asked; see --blame")
-
 
 @dataclass(frozen=True, slots=True)
 class ProofReason:

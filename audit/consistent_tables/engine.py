@@ -13,7 +13,6 @@ import numpy as np
 
 from treewarden.audit.clock import Clock, OutOfTimeError, clock
 from treewarden.audit.consistent_tables.facts.facts import Facts, with_splits, without_splits
-from treewarden.audit.consistent_tables.facts.intervals import with_intervals
 from treewarden.audit.consistent_tables.outcome import (
     DECIDED,
     MOST_WITNESSES,
@@ -22,7 +21,6 @@ from treewarden.audit.consistent_tables.outcome import (
     outcome,
 )
 from treewarden.audit.consistent_tables.proofs.bounds import ContradictionError, closed_form, spread
-from treewarden.audit.consistent_tables.proofs.propagate import propagate
 from treewarden.audit.consistent_tables.result import (
     OUT_OF_TIME,
     ConsistentTables,
@@ -102,7 +100,13 @@ def reason(
 def _prepared(bare: Facts, system: System, truth: IntArray | None, until: Clock) -> Facts | None:
     """Return the facts with what the choice of splits says; None where time is over: half of it shows nothing."""
     try:
-        facts = with_intervals(with_splits(bare, system, until), until)
+        facts = with_splits(bare, system, until)
+        if not facts.splits:
+            until.check()
+            return facts
+        from treewarden.audit.consistent_tables.facts.intervals import with_intervals  # of splits
+
+        facts = with_intervals(facts, until)
         if truth is not None:
             facts = with_intervals(without_false_splits(facts, truth, until), until)
         until.check()
@@ -155,7 +159,9 @@ def _listed(run: ReasoningState, tiers: Tiers) -> bool:
         OutOfTimeError: the budget is used up.
     """
     spread(run.facts, run.bounds)
-    if tiers.propagate:
+    if tiers.propagate and run.facts.splits:
+        from treewarden.audit.consistent_tables.proofs.propagate import propagate  # rows of splits
+
         propagate(run.facts, run.bounds, run.clock, alone=True)
     return tiers.enumerate is not None and list_worlds(run, tiers.enumerate)
 

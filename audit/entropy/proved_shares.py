@@ -12,7 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from treewarden.audit.consistent_tables.proofs.bounds import ContradictionError
-from treewarden.audit.consistent_tables.proofs.propagate import FixedCells, fixed_cells
 from treewarden.audit.facts.case import Case
 from treewarden.audit.facts.impurity_rows import by_bin, candidate_branches
 from treewarden.audit.facts.rows import SplitFamily
@@ -51,6 +50,8 @@ def whole_records(system: System) -> ProvedShares | None:
     merged, group = _by_features(system)
     if len(merged.rows) != len(system.rows):
         return None
+    from treewarden.audit.consistent_tables.proofs.propagate import FixedCells, fixed_cells  # heavy
+
     try:
         found = fixed_cells(merged, seconds=np.inf)
     except ContradictionError:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from treewarden.audit.blame.result import NOT_ASKED
 from treewarden.audit.evidence import ONE_TREE, Evidence
 from treewarden.audit.measures import measures
 from treewarden.audit.reading import Undetermined
-from treewarden.audit.result import Audit
+from treewarden.audit.result import NOT_BLAMED, Audit
 from treewarden.policies.judging import decision as decisions
 from treewarden.policies.judging.decision import Decision
 from treewarden.policies.judging.figures import figure
@@ -179,7 +178,7 @@ def _of_several(evidence: Evidence) -> tuple[Ensemble | None, Values | None]:
 
 def _blame(audit: Audit) -> BlamedNumbers | None:
     """Return which numbers prove people's values; None where nobody asked."""
-    if audit.blame is NOT_ASKED:
+    if audit.blame is NOT_BLAMED:
         return None
     from treewarden.reports.building.blame import blame_part  # where it is asked
 

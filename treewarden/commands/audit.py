@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from treewarden.jobs.next_steps import audit_steps
 from treewarden.jobs.shell_commands import repair_command
 from treewarden.ppdm_models.errors import OutputError
 from treewarden.reports.building.build import audit_document
-from treewarden.terminal.exits import EXITS, NO_AUDIT
+from treewarden.terminal.exits import EXITS, NO_AUDIT, RESUMED
 from treewarden.terminal.outputs import (
     beside,
     check_apart,
@@ -31,7 +31,6 @@ from treewarden.terminal.outputs import (
     write_files,
 )
 from treewarden.terminal.progress import ProgressPrinter
-from treewarden.terminal.resuming import resuming
 from treewarden.terminal.summary import summary_lines
 
 
@@ -114,7 +113,7 @@ def audit_command(
 
         show_plan(report.asking(request), report, progress)
         context.exit(NO_AUDIT)
-    with resuming(context, resume, progress):
+    with _resuming(context, resume, progress):
         done = audit_file(report.asking(request), progress.step)
     with progress.step("reporting"):
         provenance = clock.provenance(
@@ -135,6 +134,18 @@ def audit_command(
     summary = summary_lines(shown, steps, done.audit.full.evidence.secret_name)
     report.show(shown, summary, known_as(request.model))
     context.exit(EXITS[done.decision.verdict])
+
+
+def _resuming(
+    context: click.Context, folder: Path | None, progress: ProgressPrinter
+) -> AbstractContextManager[None]:
+    """Keep what is solved in a folder meanwhile, if there is to be one."""
+    if folder is None:
+        context.meta[RESUMED] = ""
+        return nullcontext()
+    from treewarden.terminal.resuming import resuming  # for a folder only
+
+    return resuming(context, folder, progress)
 
 
 def _baseline(request: Request, done: JudgedAudit) -> bytes:
