@@ -203,8 +203,8 @@ def _tests_by_column(trees: Sequence[Tree]) -> dict[str, list[NumericTest | Cate
     for tree in trees:
         plain = plain_of(tree) if isinstance(tree.nodes, NodeTable) else None
         if plain is not None:
-            for test in _plain_tests(plain.cuts):
-                asked.setdefault(test.feature, []).append(test)
+            for cut in _plain_tests(plain.cuts):
+                asked.setdefault(cut.feature, []).append(cut)
             continue
         for node in tree.nodes:
             for test in atoms(node.test):
