@@ -3,8 +3,9 @@
 An adversary needs no table, only the public domain of the columns: the values that each can have. A row is proved where
 every table that has the counts of the file's nodes holds it, with its value of every tested column and its class. What
 was proved counts at the low end, what was neither proved nor shown to be otherwise at the high end too. The domain is
-what was declared, else the values that the table has. What thresholds may tell of rows counts as open; what the choice
-of splits adds is not worked out. For the test: EDPB, Opinion 28/2024, extraction of personal data from a model.
+what was declared, else the values that the table has. What thresholds and the choice of splits may tell of rows is not
+worked out: it counts as open, and as shared by the people of a leaf. For the test: EDPB, Opinion 28/2024, extraction of
+personal data from a model.
 """
 
 from __future__ import annotations

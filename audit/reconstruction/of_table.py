@@ -1,9 +1,10 @@
 """What a file proves of the rows of its own table: a check of us, and what policies limit.
 
-A file depends on a record through its cell and class alone. So where a cell holds several values of the public domain,
-some table that fits has none of its records at any one of them: no row of it is proved, whatever the model publishes
-and however its records were drawn. Rows of the other cells are proved where every table has them, which counts decide.
-What thresholds may tell of a row stays open; what the choice of splits adds is not worked out.
+What a file counts depends on a record through its cell and class alone. So where a cell holds several values of the
+public domain, some table of these counts has none of its records at any one of them: counts prove no row of it, however
+its records were drawn. Rows of the other cells are proved where every table has them, which counts decide. What the
+places of thresholds and the choice of splits tell beyond counts is not worked out: it counts as open, and as shared by
+the people of the smallest leaf.
 """
 
 from __future__ import annotations
@@ -55,7 +56,9 @@ NO_LEAF = Undetermined(
 )
 OTHER_DOMAIN = Undetermined("people of the table have values that are not in the public domain")
 OTHER_TABLE = Undetermined("the counts of the file are not those of the table")
-BY_THRESHOLDS = "what thresholds tell of people whose columns are all cut is not worked out"
+BEYOND_COUNTS = (
+    "what thresholds and the choice of splits tell of rows, beside counts, is not worked out"
+)
 
 
 class WrongProofError(ArithmeticError):
@@ -150,15 +153,12 @@ def _indicators(columns: Mapping[str, Column]) -> tuple[tuple[str, ...], ...]:
     return tuple(found)
 
 
-NEVER = np.iinfo(np.int64).max
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class _Regions:
     """Of Z cells of people: how many values of the domain each holds (``sizes``), and ``tied``.
 
-    That is how many people share a leaf of theirs, or the cell, in which thresholds may tell of whole rows: 0 where
-    these are of one class, ``NEVER`` where there is no such leaf.
+    That is how many people share what may tell of a whole row there beside counts: the smallest leaf of theirs, or the
+    cell if its columns are all cut; 0 in a leaf of one class whose columns are all cut.
     """
 
     sizes: FloatArray
@@ -171,7 +171,7 @@ def _regions(
     """Return what of the domain cells of people hold; why not, where leaves are no boxes of it."""
     first = np.unique(cell, return_index=True)[1]
     tables: list[BoolArray] = []
-    tied = np.full(len(first), NEVER)
+    tied = by_class.sum()[None].repeat(len(first))
     for tree, stops in zip(forest.trees, forest.stops[:, first], strict=True):
         options = leaf_options(tree, domain)
         if options is None:
@@ -191,13 +191,15 @@ def _regions(
         ):
             sizes[begin : begin + step] *= np.where(part, factor.sizes, 0.0).sum(axis=1)
         # Cuts of several trees together may leave one value to people who share no leaf with few others.
-        people = np.where(_are_cut(held, domain), by_class[begin : begin + step].sum(axis=1), NEVER)
-        tied[begin : begin + step] = np.minimum(tied[begin : begin + step], people)
+        people, leaf = by_class[begin : begin + step].sum(axis=1), tied[begin : begin + step]
+        tied[begin : begin + step] = np.where(
+            _are_cut(held, domain), np.minimum(people, leaf), leaf
+        )
     return OTHER_DOMAIN if (sizes == 0).any() else _Regions(sizes, tied)
 
 
 def _tied(options: BoolArray, stops: IndexArray, by_class: IntArray, domain: Domain) -> IntArray:
-    """Return of each node, (N,), how many people share it where its thresholds may tell of whole rows.
+    """Return of each node, (N,), how many people share what its thresholds and splits may tell of whole rows.
 
     A learner cuts half way between two people: somebody has a value next to a cut, and nobody one in between. That may
     leave one value of each column that is cut; then all people of the leaf share it. In a leaf of one class somebody's
@@ -205,8 +207,7 @@ def _tied(options: BoolArray, stops: IndexArray, by_class: IntArray, domain: Dom
     """
     held = join_by_group(stops, by_class, len(options))
     is_pure = (held > 0).sum(axis=1) == 1
-    people = np.where(is_pure, 0, held.sum(axis=1))
-    return np.where(_are_cut(options, domain), people, NEVER)
+    return np.where(is_pure & _are_cut(options, domain), 0, held.sum(axis=1))
 
 
 def _are_cut(options: BoolArray, domain: Domain) -> BoolArray:
@@ -240,14 +241,12 @@ class _OwnCells:
     ) -> RebuiltPeople:
         """Return what is known of people where so many rows are proved, at least and at most, (Z, m)."""
         people = self.by_class.sum(axis=1)
-        is_tied = ~self.is_one & (self.tied < NEVER)
-        listed = self.is_one | is_tied
-        reasons = [left] * bool(left) + [BY_THRESHOLDS] * bool(is_tied.any())
+        reasons = [left] * bool(left) + [BEYOND_COUNTS] * (not self.is_one.all())
         return RebuiltPeople(
-            people=people[listed],
-            proved=np.where(self.is_one, low.sum(axis=1), 0)[listed],
-            most=np.where(self.is_one, most.sum(axis=1), people)[listed],
-            group=np.where(self.is_one, people, self.tied)[listed],
+            people=people,
+            proved=np.where(self.is_one, low.sum(axis=1), 0),
+            most=np.where(self.is_one, most.sum(axis=1), people),
+            group=np.where(self.is_one, people, self.tied),
             records_proved=None if reconstruction is None else reconstruction.records_proved,
             tables=None if reconstruction is None else reconstruction.tables,
             left="; ".join(reasons),

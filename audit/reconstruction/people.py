@@ -17,10 +17,10 @@ NOT_REBUILT = Undetermined("whether the file proves whole records by itself was 
 class RebuiltPeople:
     """People of the table whose whole row a file proves without any table. Arrays are by cell, (Z,).
 
-    A cell is people whom all trees treat alike. Those are listed of whom one value of every tested column is left, or
-    may be by what thresholds say; others have no row that can be proved. ``people`` is how many the table has,
-    ``proved`` how many rows, class and all, every table has that fits the file, and ``most`` how many it may be where
-    that is open. ``group`` is how many people have in common what tells of a row. ``records_proved`` counts records of
+    A cell is people whom all trees treat alike. ``people`` is how many the table has, ``proved`` how many rows, class
+    and all, every table has that fits the file, and ``most`` how many it may be where that is open: what thresholds and
+    the choice of splits tell beside counts is. ``group`` is how many people have in common what tells of a row, their
+    values or their smallest leaf. ``records_proved`` counts records of
     other cells too, each up to the values that its cell holds, and ``tables`` how many tables fit (None: not known).
     ``left`` is why something is open, "" where all was decided.
     """

@@ -55,14 +55,24 @@ def read_counts(trees: Sequence[Tree]) -> list[NodeRecords] | Undetermined:
             return NOT_WHOLE
         if (whole[is_told] > LARGEST).any():
             return NOT_WHOLE
-        inner = is_inner(tree)
-        if not _adds_up(parents_of(tree.nodes), whole, inner):
+        inner, parents = is_inner(tree), parents_of(tree.nodes)
+        whole = _with_nobody_below(parents, whole)
+        if not _adds_up(parents, whole, inner):
             return STOP_ABOVE
         everybody.append(whole[0])
         found.append(NodeRecords(whole, ~inner))
     known = np.stack(everybody)
     if (np.nanmax(known, axis=0, initial=-1) > np.nanmin(known, axis=0, initial=np.inf)).any():
         return NOT_ALL
+    return found
+
+
+def _with_nobody_below(parents: IndexArray, counts: FloatArray) -> FloatArray:
+    """Return counts in which nodes that withhold theirs have 0 below a node of 0; nodes stand behind their parents."""
+    found = counts.copy()
+    for node in np.flatnonzero(np.isnan(counts).any(axis=1)).tolist():
+        if node:
+            found[node, np.isnan(found[node]) & (found[parents[node]] == 0)] = 0
     return found
 
 

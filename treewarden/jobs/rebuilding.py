@@ -14,7 +14,9 @@ from treewarden.ppdm_models.errors import KnowledgeError
 from treewarden.ppdm_models.tree.ensemble import Model
 
 SECONDS = 30.0
-"""How long an inspection looks for proofs."""
+"""How long an inspection looks for proofs where a public domain is declared."""
+UNASKED_SECONDS = 2.0
+"""How long it does where none is: nobody has asked, and most often little can be said."""
 
 
 def rebuilt_of(
@@ -26,7 +28,9 @@ def rebuilt_of(
         KnowledgeError: what is declared does not fit the model.
     """
     try:
-        return reconstruct(model, clock(SECONDS), NOTHING_PUBLIC if declared is None else declared)
+        if declared is None:
+            return reconstruct(model, clock(UNASKED_SECONDS), NOTHING_PUBLIC)
+        return reconstruct(model, clock(SECONDS), declared)
     except PublicDomainError as error:
         raise KnowledgeError(where, f"{error}; declare columns as the model has them") from error
 

@@ -28,10 +28,11 @@ def rebuilt_lines(rebuilt: Mapping[str, Any]) -> Iterator[str]:
             if len(columns) > MOST_COLUMNS
             else ""
         )
-        yield f"values: {', '.join(f'{name} of {count(columns[name])}' for name in most)}{more}"
+        said = (f"{name or 'the target'} of {count(columns[name])}" for name in most)
+        yield f"values: {', '.join(said)}{more}"
     yield _tables(rebuilt["tables"])
     if not rebuilt["decided"]:
-        yield "more may be proved: not all was decided in time"
+        yield "more may be proved: not all was decided in time; a public domain (--domain) may decide it"
 
 
 def _tables(tables: int | str | None) -> str:
