@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from treewarden.audit.claims.judge_claim import judge_claim
 from treewarden.audit.clock import FOREVER
 from treewarden.audit.consistent_tables.result import (
     Consistency,
@@ -188,6 +189,7 @@ def evidence_of(tree, population=None, posterior=None, prior=None, worlds=NOT_RU
         guess(tree, population) if posterior is None else posterior,
         worlds,
         leaks=(),
+        claim=judge_claim(forest, population, ()),
         records=RecordEvidence(rebuilt=rebuild_people(forest, population, FOREVER)),
     )
 

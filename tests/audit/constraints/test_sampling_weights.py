@@ -90,13 +90,19 @@ def test_what_is_known_over_all_is_known_of_people_and_of_weights(known):
     assert [row.slack is None for row in rows] == [True, False]
 
 
+OF_WHOLE_ROWS = {"records_rebuilt", "rebuilt_linkable"}
+"""What these read is not told of a table with sampling weights, whatever they are."""
+
+
 def test_equal_weights_prove_what_no_weights_prove():
     ages, classes, _ = drawn(5, [1.0])
     heavy, table = weighed_tree(ages, classes, [2.5] * 9, max_leaf_nodes=3)
     plain, _ = weighed_tree(ages, classes, [1.0] * 9, max_leaf_nodes=3)
     weighed = audit_of(heavy, people_of(heavy, table), Knowledge())
     bare = audit_of(plain, build_population(plain, table, sensitive="ill"), Knowledge())
-    assert weighed.full.readings == bare.full.readings
+    for asked, measured in bare.full.readings.items():
+        if asked.measure not in OF_WHOLE_ROWS:
+            assert weighed.full.readings[asked] == measured, asked
     assert weighed.full.solver.rows == bare.full.solver.rows
 
 

@@ -57,5 +57,5 @@ def test_every_option_of_the_command_line_is_an_argument_with_the_same_default(c
             assert known[each.name].default == each.default
         else:
             assert each.name in Options.__annotations__
-    of_files = {"adversary", "dictionary", "population"}
+    of_files = {"adversary", "beside", "dictionary", "domain", "population"}
     assert set(Options.__annotations__) - of_files <= {each.name for each in fields(AuditOptions)}
