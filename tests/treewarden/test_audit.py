@@ -187,8 +187,8 @@ def test_a_knowledge_file_and_levels_at_once_are_wrong_usage(files):
         (["--posterior", "p.xlsx"], ".csv or .parquet"),
         (
             ["--policy", "nope"],
-            "unknown policy; built-in: accurate, baseline, differential-privacy, health, official-statistics, open-data, "
-            "research-output, standard, strict",
+            "unknown policy; built-in: accurate, baseline, differential-privacy, health, official-statistics, "
+            "open-data, research-output, standard, strict",
         ),
         (["--qi", "age,sex,height"], "no column 'height'"),
         (["--weights", "height"], "no column 'height'"),
