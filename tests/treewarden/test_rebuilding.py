@@ -47,8 +47,8 @@ def test_without_a_domain_values_are_ranges(forest_file):
     assert (said["records_proved"], said["whole_records"], said["tables"]) == (6, 0, "infinite")
 
 
-def test_a_target_without_a_name_is_told_as_the_target(forest_file):
-    assert "values: the target of 6" in run(forest_file).stdout
+def test_a_target_without_a_name_is_told_as_the_class(forest_file):
+    assert "values: the class of 6" in run(forest_file).stdout
 
 
 def test_no_record_stands_in_the_output(forest_file, domain_file):

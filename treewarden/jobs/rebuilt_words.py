@@ -28,8 +28,7 @@ def rebuilt_lines(rebuilt: Mapping[str, Any]) -> Iterator[str]:
             if len(columns) > MOST_COLUMNS
             else ""
         )
-        said = (f"{name or 'the target'} of {count(columns[name])}" for name in most)
-        yield f"values: {', '.join(said)}{more}"
+        yield f"values: {', '.join(f'{name} of {count(columns[name])}' for name in most)}{more}"
     yield _tables(rebuilt["tables"])
     if not rebuilt["decided"]:
         yield "more may be proved: not all was decided in time; a public domain (--domain) may decide it"

@@ -69,7 +69,7 @@ def _lines(
         yield from _checks(document, most)
     else:
         yield from _accepted(document)
-    yield from _notes(document)
+    yield from _notes(document, MOST_NOTE_LINES if most is None else 1)
     yield from step_lines(steps)
 
 
@@ -270,9 +270,8 @@ def _checks(document: Document, most: int | None) -> Iterator[str]:
     if most is not None:
         names = dict.fromkeys(told_finding.finding.clause for told_finding in warned)
         yield from _names("Warning", names)
-    yield from _reasons(
-        [told_finding.finding for told_finding in undecided if not _has_value(told_finding.finding)]
-    )
+    without_value = [each.finding for each in undecided if not _has_value(each.finding)]
+    yield from _reasons(without_value, is_short=most is not None)
     yield from _accepted(document)
     passed = [
         name for name, verdict in _outcomes(document, lambda _: True).items() if verdict == "PASS"
@@ -413,7 +412,7 @@ def _row_lines(row: CheckRow, widths: Sequence[int]) -> Iterator[str]:
     yield line
 
 
-def _reasons(findings: Sequence[Finding]) -> Iterator[str]:
+def _reasons(findings: Sequence[Finding], *, is_short: bool) -> Iterator[str]:
     """Yield the checks that could not be decided, by why."""
     reasons: dict[str, list[str]] = {}
     for finding in findings:
@@ -421,7 +420,8 @@ def _reasons(findings: Sequence[Finding]) -> Iterator[str]:
         reasons.setdefault(why.rstrip(". "), []).append(finding.clause)
     if not reasons:
         return
-    yield ""
+    if not is_short:
+        yield ""
     yield "Not decided, and why"
     for why, clauses in reasons.items():
         names = ", ".join(dict.fromkeys(clauses))
@@ -443,7 +443,7 @@ def _names(label: str, items: Iterable[str], between: str = ", ") -> Iterator[st
         yield from wrapped(f"{label:{LABEL}}{said}", "", " " * LABEL)
 
 
-def _notes(document: Document) -> Iterator[str]:
+def _notes(document: Document, most: int) -> Iterator[str]:
     """Yield the first remarks about the files and the audit, and how many more there are."""
     notes = [*document.warnings, *document.model.notes]
     contradicted = [each for each in document.dropped if not each.is_published]
@@ -453,7 +453,7 @@ def _notes(document: Document) -> Iterator[str]:
     if not notes:
         return
     more = f" (and {len(notes) - 1:,} more: {VERBOSE})" if len(notes) > 1 else ""
-    lines = few_lines(wrapped(f"Note: {notes[0]}", "  ", "    "))
+    lines = few_lines(wrapped(f"Note: {notes[0]}", "  ", "    "), most)
     yield from lines[:-1]
     yield f"{_cut(lines[-1], len(more))}{more}"
 
