@@ -332,7 +332,7 @@ def _strange(reader: _PartykitReader, tree: Tree) -> Iterator[StrangePart]:
 def _are_shares(shares: JsonPart, kids: Sequence[float], records: float) -> bool:
     """Return whether a record without a value goes to a child as often as others do, or always to one."""
     values = [part.value for part in shares]
-    numbers = [float(value) for value in values if isinstance(value, int | float)]
+    numbers = [float(value) for value in values if isinstance(value, int | float) and value <= 1]
     if len(numbers) != len(kids) or len(values) != len(kids):
         return False
     if sorted(numbers) == [0.0] * (len(kids) - 1) + [1.0]:

@@ -216,7 +216,8 @@ def without_leaks(document: object, source: str, kinds: frozenset[LeakKind]) -> 
         for tree in _trees_of(document, source)[0]:
             reached = reached_nodes(_column(tree, "left_children"), _column(tree, "right_children"))
             size = len(_column(tree, "left_children"))
-            whole = all(len(_column(tree, name)) == size for name in PER_NODE if name in tree)
+            columns = [tree[name] for name in PER_NODE if name in tree]
+            whole = all(isinstance(each, list) and len(each) == size for each in columns)
             if len(reached) < size and whole:
                 _keep(tree, reached)
             _clear_leaves(tree)
