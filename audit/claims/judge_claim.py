@@ -66,6 +66,7 @@ EXTREMES = (
     "its bounds are the least and the largest value of every column: read from the table, or known before; say which: "
     "--claims bounds=table, or bounds=public"
 )
+UNREAD = "whether the file holds the seed of its draws is not known: {reason}"
 NO_SHARE = (
     "what is spent on the labels of each tree is not known; say it: --claims label_epsilon=0.1"
 )
@@ -83,6 +84,8 @@ def judge_claim(
         return NO_EPSILON if claims_privacy(model) else NO_CLAIM
     labels: LeafLabels | Undetermined = NO_TABLE
     doubts = list(_doubts(model, claim))
+    if isinstance(leaks, Undetermined):
+        doubts.append(UNREAD.format(reason=leaks.reason))
     if not population.is_absent:
         labels = read_leaf_labels(forest, population, claim)
         if claim.bounds_origin is BoundsOrigin.UNKNOWN and bounds_are_extremes(population, claim):

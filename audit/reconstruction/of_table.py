@@ -241,12 +241,13 @@ class _OwnCells:
     ) -> RebuiltPeople:
         """Return what is known of people where so many rows are proved, at least and at most, (Z, m)."""
         people = self.by_class.sum(axis=1)
-        reasons = [left] * bool(left) + [BEYOND_COUNTS] * (not self.is_one.all())
+        proved = np.where(self.is_one, low.sum(axis=1), 0)
+        reasons = [left] * bool(left) + [BEYOND_COUNTS] * bool((proved < people).any())
         return RebuiltPeople(
             people=people,
-            proved=np.where(self.is_one, low.sum(axis=1), 0),
-            most=np.where(self.is_one, most.sum(axis=1), people),
-            group=np.where(self.is_one, people, self.tied),
+            proved=proved,
+            most=np.where(self.is_one, most.sum(axis=1), 0),
+            leaf=self.tied,
             records_proved=None if reconstruction is None else reconstruction.records_proved,
             tables=None if reconstruction is None else reconstruction.tables,
             left="; ".join(reasons),

@@ -18,25 +18,30 @@ class RebuiltPeople:
     """People of the table whose whole row a file proves without any table. Arrays are by cell, (Z,).
 
     A cell is people whom all trees treat alike. ``people`` is how many the table has, ``proved`` how many rows, class
-    and all, every table has that fits the file, and ``most`` how many it may be where that is open: what thresholds and
-    the choice of splits tell beside counts is. ``group`` is how many people have in common what tells of a row, their
-    values or their smallest leaf. ``records_proved`` counts records of
-    other cells too, each up to the values that its cell holds, and ``tables`` how many tables fit (None: not known).
-    ``left`` is why something is open, "" where all was decided.
+    and all, every table has by the counts of the file, and ``most`` how many it may be where that is open. ``leaf`` is
+    how many people share the smallest leaf of theirs: what thresholds and the choice of splits tell of them beside
+    counts is not worked out. It is 0 where a threshold alone may tell. ``records_proved`` counts records up to the
+    values that their cells hold, and ``tables`` how many tables fit (None: not known). ``left`` is why something is
+    open, "" where all was decided.
     """
 
     people: IntArray
     proved: IntArray
     most: IntArray
-    group: IntArray
+    leaf: IntArray
     records_proved: int | None = None
     tables: int | float | None = None
     left: str = ""
 
     def rows_in_groups(self, smaller_than: float) -> tuple[int, int]:
-        """Return how many rows are proved, at least and at most, that fewer people than this have in common."""
-        is_small = self.group < smaller_than
-        return int(self.proved[is_small].sum()), int(self.most[is_small].sum())
+        """Return how many rows are proved, at least and at most, that fewer people than this have in common.
+
+        Where counts prove no row, its smallest leaf says how many people share what else may tell of it.
+        """
+        is_small = self.people < smaller_than
+        most = np.where(is_small, self.most, 0)
+        most = np.where(self.leaf < smaller_than, self.people, most)
+        return int(self.proved[is_small].sum()), int(most.sum())
 
 
 def join_by_group(groups: IntArray, numbers: IntArray, size: int) -> IntArray:

@@ -47,6 +47,17 @@ def test_a_claim_that_nothing_speaks_against_is_what_it_says():
     assert reading(findings(claim(0.5)), "epsilon_realised").high <= 0.5
 
 
+def test_a_file_that_was_not_looked_through_for_seeds_keeps_its_claim_open():
+    unread = Undetermined("this format is not accounted for")
+    found = findings(claim(0.5), leaks=unread)
+    assert isinstance(reading(found), Undetermined)
+    assert "seed" in reading(found).reason
+    tree = labelled_tree(LEAVES, LABELS, claim(0.5))
+    forest = forest_of(tree, people_in(LEAVES))
+    assert relied_on(forest, found) is forest
+    assert relied_on(forest, findings(claim(0.5))) is not forest
+
+
 def test_a_model_without_a_claim_is_held_to_none():
     found = findings(None)
     assert isinstance(found, Undetermined)
@@ -171,7 +182,7 @@ def test_the_words_of_a_claim_read_back():
 def audited(said, leaves, labels):
     people = people_in(leaves)
     tree = labelled_tree(leaves, labels, said)
-    return run(tree, people, Knowledge()).full.evidence
+    return run(tree, people, Knowledge(), leaks=()).full.evidence
 
 
 def test_noisy_labels_prove_nobodys_value_and_give_a_posterior():

@@ -120,7 +120,7 @@ def test_weights_are_refused():
     assert "weights" in reason(model_of(table, labels, weights), table)
 
 
-def test_a_model_that_was_grown_on_is_turned_back_or_refused():
+def test_a_model_that_was_grown_on_is_inverted_or_refused():
     table, labels = table_of(10)
     estimator = grown(table, labels, n_estimators=3, warm_start=True)
     estimator.set_params(n_estimators=6).fit(table, labels)
