@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from treewarden.audit.knowledge.levels import LeafLevel, RowOrder, SplitLevel
+from treewarden.audit.option_spec import (
+    AttestedAs,
+    Concern,
+    Content,
+    OptionDoor,
+    OptionSpec,
+    option,
+)
 from treewarden.ppdm_models.tree.privacy_claim import check_claim
 from treewarden.ppdm_models.tree.tool import Tool
 
@@ -28,77 +36,6 @@ class Solver(StrEnum):
     CYIPOPT = "cyipopt"
 
 
-class Concern(StrEnum):
-    """What an option is about: it decides who may set it, and what stands for it elsewhere.
-
-    ``KNOWLEDGE`` is what a knowledge file says instead, ``ADVERSARY`` is an adversary who knows some columns only.
-    ``MACHINE`` and ``REPORT`` belong to the machine that runs the audit and to what is written; no result depends on
-    them.
-    """
-
-    COLUMNS = "columns"
-    KNOWLEDGE = "knowledge"
-    ADVERSARY = "adversary"
-    METHOD = "method"
-    MACHINE = "machine"
-    REPORT = "report"
-
-
-@dataclass(frozen=True, slots=True)
-class OptionSpec:
-    """What an option means to the person who sets it, and which values it takes.
-
-    Numbers lie between ``low`` (exclusive where ``is_open``) and ``high``. ``metavar`` stands for the value in a
-    synopsis, ``unset`` for what holds where nothing is given, ``kinds`` are the types that a value can have. The values
-    of ``choices`` become members of ``enum``. With ``names_columns`` a value names columns of the table, with
-    ``is_numbers`` it is a list of numbers, with ``is_mapping`` of pairs NAME=VALUE, which a mapping can stand for. A
-    list that has ``if_empty`` may not be empty: that says what to do instead.
-    """
-
-    help: str
-    concern: Concern
-    kinds: frozenset[type]
-    enum: type[StrEnum] | None = None
-    choices: tuple[str, ...] = ()
-    names_columns: bool = False
-    is_numbers: bool = False
-    is_mapping: bool = False
-    if_empty: str = ""
-    low: float | None = None
-    high: float | None = None
-    is_open: bool = False
-    metavar: str | None = None
-    unset: str = ""
-
-    def problem(self, value: object) -> str:
-        """Return why a value cannot be, in words; "" where it can."""
-        if value is None and not self.kinds & {bool}:
-            return ""
-        if self.choices and value not in self.choices:
-            return f"one of {', '.join(self.choices)} is needed"
-        if not self.choices and type(value) not in self.kinds:
-            names = " or ".join(sorted(kind.__name__ for kind in self.kinds))
-            return f"{names} is needed, not {type(value).__name__}"
-        if isinstance(value, float) and math.isnan(value):
-            return "a number is needed"
-        if not isinstance(value, int | float) or isinstance(value, bool):
-            return ""
-        if self.low is not None and (value < self.low or (self.is_open and value == self.low)):
-            return f"{'more than ' if self.is_open else 'at least '}{self.low:g} is needed"
-        if self.high is not None and value > self.high:
-            return f"at most {self.high:g} is possible"
-        return ""
-
-
-def option(concern: Concern, default: object, help: str, *kinds: type, **more: Any) -> Any:  # noqa: A002, ANN401  # as dataclasses.field; the field is typed
-    """Return a field with its default and its specification."""
-    enum = more.get("enum")
-    if enum is not None:
-        more = {"choices": tuple(member.value for member in enum), **more}
-    spec = OptionSpec(help, concern, frozenset(kinds or (type(default),)), **more)
-    return field(default=default, metadata={"spec": spec})
-
-
 @dataclass(frozen=True, slots=True)
 class AuditOptions:
     """What an audit can be asked, beside its files: who is who in the table, what is known, and how it is solved.
@@ -112,7 +49,7 @@ class AuditOptions:
         None,
         "The column that the model predicts, whose values are to stay private.",
         str,
-        names_columns=True,
+        content=Content.COLUMNS,
         metavar="COLUMN",
         unset="the target that the file names",
     )
@@ -121,7 +58,7 @@ class AuditOptions:
         None,
         "The quasi-identifiers: columns that an adversary knows about everyone. May be repeated.",
         tuple,
-        names_columns=True,
+        content=Content.COLUMNS,
         if_empty="names no column; leave it out to use the model's columns",
         metavar="COLUMN[,COLUMN...]",
         unset="the model's columns",
@@ -131,7 +68,7 @@ class AuditOptions:
         None,
         "A column with the number of people that each row stands for.",
         str,
-        names_columns=True,
+        content=Content.COLUMNS,
         metavar="COLUMN",
     )
     sampling_weights: str | None = option(
@@ -139,7 +76,7 @@ class AuditOptions:
         None,
         "A column with survey weights: each row is one person, and only the model's numbers are weighted.",
         str,
-        names_columns=True,
+        content=Content.COLUMNS,
         metavar="COLUMN",
     )
     columns: tuple[str, ...] | None = option(
@@ -147,9 +84,10 @@ class AuditOptions:
         None,
         "The column that a feature is, if the model file does not name it: f0=age. May be repeated.",
         tuple,
-        is_mapping=True,
+        content=Content.PAIRS,
         if_empty="names no feature; leave it out if the file names its columns",
         metavar="FEATURE=COLUMN[,...]",
+        attested=AttestedAs(instead="save the model with the names of the table's columns"),
     )
     claims: str | None = option(
         Concern.METHOD,
@@ -159,18 +97,21 @@ class AuditOptions:
         str,
         metavar="KEY=VALUE[,...]",
         unset="what the file claims",
+        attested=AttestedAs(instead="save the model with its claim, or leave it out"),
     )
     leaf: LeafLevel = option(
         Concern.KNOWLEDGE,
         LeafLevel.AS_PUBLISHED,
         "What an adversary knows about each leaf.",
         enum=LeafLevel,
+        attested=AttestedAs("each leaf"),
     )
     split: SplitLevel = option(
         Concern.KNOWLEDGE,
         SplitLevel.AS_PUBLISHED,
         "The split criterion that an adversary knows.",
         enum=SplitLevel,
+        attested=AttestedAs("the split criterion", SplitLevel.NONE),
     )
     learner: Tool | None = option(
         Concern.KNOWLEDGE,
@@ -178,6 +119,7 @@ class AuditOptions:
         "The program that trained the tree, if the file does not name it. It determines which splits were compared.",
         enum=Tool,
         choices=tuple(tool.value for tool in Tool if tool not in (Tool.UNKNOWN, Tool.POLICY_TREE)),
+        attested=AttestedAs("the learner"),
     )
     knows: tuple[str, ...] | None = option(
         Concern.ADVERSARY,
@@ -193,7 +135,7 @@ class AuditOptions:
         None,
         "Protect this column instead of the one that the model predicts.",
         str,
-        names_columns=True,
+        content=Content.COLUMNS,
         metavar="COLUMN",
     )
     bins: tuple[str, ...] | None = option(
@@ -201,7 +143,7 @@ class AuditOptions:
         None,
         "Cut points that divide a numeric --secret column into ranges. May be repeated.",
         tuple,
-        is_numbers=True,
+        content=Content.NUMBERS,
         if_empty="names no number; leave it out where the secret column is not numeric",
         metavar="NUMBER[,NUMBER...]",
     )
@@ -219,6 +161,9 @@ class AuditOptions:
         RowOrder.KNOWN,
         "Whether an adversary knows the order of the records. With it, a bootstrap sample can be repeated from a seed.",
         enum=RowOrder,
+        attested=AttestedAs(
+            "the order of the records", RowOrder.UNKNOWN, unstated=RowOrder.KNOWN.value
+        ),
     )
     strict_labels: bool = option(
         Concern.KNOWLEDGE,
@@ -234,12 +179,14 @@ class AuditOptions:
         low=1,
         metavar="RECORDS",
         unset="what the file says",
+        attested=AttestedAs("the smallest leaf (min_leaf)"),
     )
     solver: Solver = option(
         Concern.MACHINE,
         Solver.AUTO,
         "Expert: the solver interface. Keep auto unless 'treewarden doctor' advises otherwise.",
         enum=Solver,
+        doors=OptionDoor.GATE,
     )
     jobs: int | None = option(
         Concern.MACHINE,
@@ -248,6 +195,7 @@ class AuditOptions:
         int,
         low=1,
         unset="all cores",
+        doors=OptionDoor.NONE,
     )
     time_limit: float | None = option(
         Concern.METHOD,
@@ -294,23 +242,25 @@ class AuditOptions:
         Concern.REPORT,
         True,
         "Report what each kind of published information adds (not in text).",
+        doors=OptionDoor.NONE,
     )
     blame: bool = option(
         Concern.REPORT,
         False,
         "Report which published numbers prove people's values, and the fewest to withhold.",
+        doors=OptionDoor.NONE,
     )
 
     def __post_init__(self) -> None:
         for name, spec in OPTION_SPECS.items():
             value = getattr(self, name)
-            if spec.is_mapping and isinstance(value, Mapping):
+            if spec.content is Content.PAIRS and isinstance(value, Mapping):
                 value = _written_pairs(name, value)
                 object.__setattr__(self, name, value)
             problem = spec.problem(value)
             if problem:
                 raise ValueError(f"{name}: {value!r}: {problem}")
-            problem = _pairs_problem(value) if spec.is_mapping else ""
+            problem = _pairs_problem(value) if spec.content is Content.PAIRS else ""
             if problem:
                 raise ValueError(f"{name}: {problem}")
             if spec.enum is not None and value is not None:
@@ -370,6 +320,11 @@ OPTION_SPECS: dict[str, OptionSpec] = {
 }
 """Every option by name, in the order in which reports and help show them."""
 DEFAULT = AuditOptions()
+
+
+def options_of(door: OptionDoor) -> tuple[str, ...]:
+    """Return the names of the options that can be set at a door."""
+    return tuple(name for name, spec in OPTION_SPECS.items() if door in spec.doors)
 
 
 def options_about(*concerns: Concern) -> tuple[str, ...]:

@@ -362,19 +362,9 @@ LATE_IMPORTS = {
     "treewarden/jobs/audit_inputs.py": {
         "treewarden.audit.adversaries",
         "treewarden.audit.leaf_only_audit",
-        "treewarden.audit.population.linked_population",
         "treewarden.audit.releases",
-        "treewarden.jobs.declared_adversaries",
-        "treewarden.jobs.outputs_beside",
-        "treewarden.jobs.public_domain",
-        "treewarden.jobs.register",
-        "treewarden.ppdm_models.tree.rename_columns",
     },
     "treewarden/jobs/auditing.py": {"treewarden.jobs.exceptions"},
-    "treewarden/jobs/counting.py": {
-        "treewarden.ppdm_models.tables.counting.opening",
-        "treewarden.ppdm_models.tables.counting.source",
-    },
     "treewarden/jobs/inputs.py": {
         "treewarden.ppdm_models.files.convert",
         "treewarden.ppdm_models.tables.counting.opening",
@@ -385,6 +375,17 @@ LATE_IMPORTS = {
     "treewarden/jobs/population.py": {
         "treewarden.audit.knowledge.adversaries",
         "treewarden.audit.population.file_only_population",
+        "treewarden.ppdm_models.tables.counting.opening",
+        "treewarden.ppdm_models.tables.counting.source",
+    },
+    "treewarden/jobs/read_inputs.py": {
+        "treewarden.audit.population.linked_population",
+        "treewarden.audit.releases",
+        "treewarden.jobs.declared_adversaries",
+        "treewarden.jobs.outputs_beside",
+        "treewarden.jobs.public_domain",
+        "treewarden.jobs.register",
+        "treewarden.ppdm_models.tree.rename_columns",
     },
     "treewarden/terminal/resuming.py": {"treewarden.audit.solver.checkpoint"},
 }

@@ -18,7 +18,6 @@ LARGE_RECORDS = {
     "service/settings.py:Settings": SETTINGS,
     "audit/options.py:AuditOptions": SETTINGS,
     "treewarden/api/requests.py:Options": SETTINGS,
-    "treewarden/jobs/audit_inputs.py:Request": SETTINGS,
     "reports/document/document.py:Document": DOCUMENT,
     "reports/document/document.py:Solver": DOCUMENT,
     "reports/document/document.py:Attempt": DOCUMENT,

@@ -11,13 +11,8 @@ from typing import Any
 from sqlalchemy import Row, Select, and_, func, insert, select
 
 from treewarden.audit.knowledge.knowledge import read_knowledge
-from treewarden.audit.options import (
-    OPTION_SPECS,
-    AuditOptions,
-    Concern,
-    find_conflict,
-    options_about,
-)
+from treewarden.audit.option_spec import Content, OptionDoor
+from treewarden.audit.options import OPTION_SPECS, AuditOptions, find_conflict, options_of
 from treewarden.ppdm_models.errors import KnowledgeError
 from treewarden.ppdm_models.tables.matching import are_alike
 from treewarden.reports.building.redacted import problem_of
@@ -50,12 +45,11 @@ from treewarden.service.use_cases.waivers import in_force
 
 # The options of an audit as somebody submits them, in the words of the command line.
 
-NOT_HERE = options_about(Concern.MACHINE, Concern.REPORT)
-"""Options that no submitter sets: the service decides how many processes an audit has, and with which solver."""
-NAMES = tuple(name for name in OPTION_SPECS if name not in NOT_HERE)
+NAMES = options_of(OptionDoor.SERVICE)
+"""Options that a submitter sets; the service decides how many processes an audit has, and with which solver."""
 MOST_BUDGET = 600.0
 """Seconds that whole records may have at most: the processors are everybody's."""
-COLUMNS = tuple(name for name, spec in OPTION_SPECS.items() if spec.names_columns)
+COLUMNS = tuple(name for name, spec in OPTION_SPECS.items() if spec.content is Content.COLUMNS)
 """Options that name columns of the table."""
 NEAREST = 3
 MOST = 1e9

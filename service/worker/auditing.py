@@ -18,11 +18,13 @@ import treewarden
 from treewarden.audit.knowledge.knowledge import read_knowledge
 from treewarden.audit.progress import Step
 from treewarden.audit.result import Audit
-from treewarden.jobs.audit_inputs import AuditInputs, Request, read_subject
+from treewarden.jobs.audit_inputs import AuditInputs
+from treewarden.jobs.audit_request import AuditFiles, Request
 from treewarden.jobs.auditing import asked_of
 from treewarden.jobs.exceptions import Accepting
 from treewarden.jobs.inputs import ModelBytes
 from treewarden.jobs.inspecting import said_of
+from treewarden.jobs.read_inputs import read_subject
 from treewarden.jobs.repairing import published, repair_file
 from treewarden.policies.exceptions.waivers import read_waivers
 from treewarden.policies.judging.decision import Decision
@@ -230,15 +232,17 @@ def audited(
     register, register_file = (
         (None, None) if order.candidates is None else table_of(order.candidates)
     )
+    knowledge = (
+        read_knowledge(order.knowledge.encode(), "knowledge.toml") if order.knowledge else None
+    )
     request = Request(
         ModelBytes(data, order.model.name),
         table,
         audit_options(order.options),
-        read_knowledge(order.knowledge.encode(), "knowledge.toml") if order.knowledge else None,
+        AuditFiles(knowledge=knowledge, population=register),
         read_pack(order.pack.encode(), order.pack_name),
         name=order.model_name,
         today=date.fromisoformat(order.today),
-        population=register,
     )
     accepting = Accepting(
         request,

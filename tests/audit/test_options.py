@@ -12,7 +12,7 @@ from treewarden.api.requests import Options
 from treewarden.audit.knowledge.levels import LeafLevel
 from treewarden.audit.options import OPTION_SPECS, AuditOptions, RowStatement, find_conflict
 from treewarden.commands._options import request_of, request_options
-from treewarden.jobs.audit_inputs import knowledge_of
+from treewarden.jobs.read_inputs import knowledge_of
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import pytest
 from tests.kit.tiers import seeds
 from treewarden.audit.options import AuditOptions
 from treewarden.audit.reading import Undetermined
-from treewarden.jobs.audit_inputs import Request
+from treewarden.jobs.audit_request import Request
 from treewarden.jobs.auditing import audit_file
 from treewarden.learn import PolicyTreeClassifier
 from treewarden.policies.pack import pack_of

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from tests.kit.forests import by_sex, forest, stump
-from treewarden.jobs.audit_inputs import Request
+from treewarden.jobs.audit_request import Request
 from treewarden.jobs.auditing import CommandClock
 from treewarden.policies.pack import load_pack
 from treewarden.ppdm_models.files.convert import converted

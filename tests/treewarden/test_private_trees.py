@@ -12,9 +12,10 @@ import pytest
 from tests.kit import places
 from tests.kit.run import audit_files, run_command
 from treewarden.audit.options import AuditOptions
-from treewarden.jobs.audit_inputs import Request, read_subject
+from treewarden.jobs.audit_request import Request
 from treewarden.jobs.inputs import opened
 from treewarden.jobs.inspecting import lines, said_of
+from treewarden.jobs.read_inputs import read_subject
 from treewarden.jobs.repairing import repair_file
 from treewarden.ppdm_models.errors import RemedyError, TreeFormatError
 from treewarden.ppdm_models.files.fitted import open_fitted

@@ -13,8 +13,9 @@ import pytest
 
 from tests.treewarden.conftest import CLAUSE, PMML
 from treewarden.audit.options import AuditOptions
-from treewarden.jobs.audit_inputs import Request, read_subject
+from treewarden.jobs.audit_request import Request
 from treewarden.jobs.auditing import CommandClock
+from treewarden.jobs.read_inputs import read_subject
 from treewarden.jobs.repairing import auditing, repair_file
 from treewarden.policies.pack import load_pack
 from treewarden.policies.remedies import Proposal

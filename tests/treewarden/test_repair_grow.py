@@ -8,7 +8,8 @@ from sklearn.tree import DecisionTreeClassifier
 from tests.kit.run import run_command
 from treewarden.audit.options import AuditOptions
 from treewarden.audit.progress import silent
-from treewarden.jobs.audit_inputs import Request, read_subject
+from treewarden.jobs.audit_request import Request
+from treewarden.jobs.read_inputs import read_subject
 from treewarden.learn.grown_file import grown_file
 from treewarden.ppdm_models.errors import RemedyError
 from treewarden.ppdm_models.files.convert import converted

@@ -8,7 +8,8 @@ from sklearn.tree import DecisionTreeClassifier
 
 from tests.kit.small_audits import pack_of
 from treewarden.audit.options import AuditOptions
-from treewarden.jobs.audit_inputs import Request, read_subject
+from treewarden.jobs.audit_request import Request
+from treewarden.jobs.read_inputs import read_subject
 from treewarden.jobs.repairing import repair_file
 from treewarden.policies.verdict import Verdict
 from treewarden.ppdm_models.files.load import writers

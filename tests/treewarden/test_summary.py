@@ -10,7 +10,7 @@ import pytest
 from tests.kit.places import DATA
 from tests.kit.run import run_command
 from tests.treewarden.conftest import CLAUSE
-from treewarden.terminal.colours import line_for
+from treewarden.terminal.exits import line_for
 
 QUICK = ("--no-worlds", "-q")
 MIXED = """name = "mixed"

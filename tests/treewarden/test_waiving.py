@@ -14,7 +14,7 @@ from tests.kit.forests import by_sex, forest, stump
 from tests.treewarden.conftest import CLAUSE
 from treewarden.api.messages import ArgumentError
 from treewarden.audit.options import AuditOptions
-from treewarden.jobs.audit_inputs import Request
+from treewarden.jobs.audit_request import Request
 from treewarden.jobs.auditing import audit_file
 from treewarden.ppdm_models.errors import TreewardenError, WaiverError
 from treewarden.ppdm_models.files.convert import converted
@@ -226,7 +226,7 @@ def test_a_call_refuses_what_is_no_path(files):
 def request(files, waivers_file, **more):
     options = AuditOptions(sensitive="flu", worlds=False)
     policy = str(pack(files))
-    return Request(files.model, files.table, options, None, policy, waivers_file, **more)
+    return Request(files.model, files.table, options, policy=policy, waivers=waivers_file, **more)
 
 
 def test_today_is_what_the_request_says(files):

@@ -9,7 +9,7 @@ import pytest
 
 from tests.kit.run import run_command
 from treewarden.audit.options import AuditOptions
-from treewarden.jobs.audit_inputs import Request
+from treewarden.jobs.audit_request import Request
 from treewarden.jobs.auditing import audit_file
 
 CERTAIN = """name = "certain"

@@ -113,7 +113,7 @@ def audit(
     provenance = clock.provenance(
         request, done.subject.pack, done.subject.knowledge, done.subject.table
     )
-    return Result(done.audit, done.decision, provenance, request.options, request.files)
+    return Result(done.audit, done.decision, provenance, request.options, request.paths)
 
 
 def _path(name: str, given: object) -> Path | None:

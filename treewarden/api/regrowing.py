@@ -22,9 +22,11 @@ from treewarden.api.training import Training, final_of, innermost, is_of_scikit,
 from treewarden.api.utility import Utility, cross_validated, relabelled
 from treewarden.audit.progress import Step
 from treewarden.audit.result import Audit
-from treewarden.jobs.audit_inputs import AuditInputs, Request, read_subject
+from treewarden.jobs.audit_inputs import AuditInputs
+from treewarden.jobs.audit_request import Request
 from treewarden.jobs.auditing import JudgedAudit, audit_file
 from treewarden.jobs.inputs import ModelBytes, model_name, opened, read, saved
+from treewarden.jobs.read_inputs import read_subject
 from treewarden.jobs.repairing import Repaired
 from treewarden.policies.judging.decision import Decision
 from treewarden.policies.judging.judge import judge

@@ -31,9 +31,11 @@ from treewarden.api.utility import Utility, checked_utility
 from treewarden.audit.progress import Step
 from treewarden.audit.result import Audit
 from treewarden.audit.workers.clusters.cluster import on_cluster
-from treewarden.jobs.audit_inputs import AuditInputs, Request, read_subject
+from treewarden.jobs.audit_inputs import AuditInputs
+from treewarden.jobs.audit_request import Request
 from treewarden.jobs.auditing import CommandClock
 from treewarden.jobs.inputs import ModelInput, model_name
+from treewarden.jobs.read_inputs import read_subject
 from treewarden.jobs.repairing import Repaired, repair_file
 from treewarden.policies.judging.decision import Decision
 from treewarden.policies.repair.attempts import RepairAttempt, SearchEnd
@@ -170,12 +172,12 @@ class Repair:
         """
         if self.model_bytes is None:
             raise RemedyError(model_name(self._request.model), f"no model to write: {self.message}")
-        return save_bytes(self.model_bytes, path, self._request.files)
+        return save_bytes(self.model_bytes, path, self._request.paths)
 
     def save(self, path: AnyPath, *, redacted: bool = False, form: str | None = None) -> Path:
         """Write the report of the repair in the form that the suffix says; see ``Result.save``."""
         return save_report(
-            self._document, path, self._request.files, is_redacted=redacted, form=form
+            self._document, path, self._request.paths, is_redacted=redacted, form=form
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -222,7 +224,7 @@ class Repair:
         ).html()
 
     def _result(self, audit: Audit, decision: Decision) -> Result:
-        options, files = self._request.options, self._request.files
+        options, files = self._request.options, self._request.paths
         return Result(audit, decision, self._provenance, options, files)
 
     @cached_property

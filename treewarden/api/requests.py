@@ -13,7 +13,7 @@ from typing import Any, Literal, TypedDict
 from treewarden.api.messages import ArgumentError
 from treewarden.audit.knowledge.knowledge import Knowledge, knowledge_of
 from treewarden.audit.options import KNOWLEDGE, OPTION_SPECS, AuditOptions, find_conflict
-from treewarden.jobs.audit_inputs import Earlier, Request
+from treewarden.jobs.audit_request import FILE_SPECS, AuditFiles, Earlier, FileForm, Request
 from treewarden.jobs.inputs import ModelBytes, ModelInput, TableInput, read, table_input, table_name
 from treewarden.jobs.outputs_beside import OutputBytes, OutputInput
 from treewarden.policies.pack import Pack, pack_of
@@ -87,11 +87,8 @@ def request_of(
     """
     table, target = (None, sensitive) if data is None and alone else _table(data, sensitive, model)
     more = dict(more)
-    files = more.pop("adversary", None)
-    dictionary = _dictionary(more.pop("dictionary", None))
-    register = more.pop("population", None)
-    beside = _outputs(more.pop("beside", None))
-    domain = more.pop("domain", None)
+    arguments = {spec.argument for spec in FILE_SPECS.values()}
+    files = {name: more.pop(name) for name in arguments & set(more)}
     more |= _lists(more)
     options = _options({"sensitive": target, "qi": _names(qi), **more})
     said = [name for name in KNOWLEDGE if name in more]
@@ -110,14 +107,9 @@ def request_of(
         file,
         table,
         options,
-        _knowledge(knowledge),
+        _files({**files, "knowledge": knowledge}, model),
         _policy(policy),
         fail_on=fail_on,
-        adversaries=_paths(files),
-        dictionary=dictionary,
-        population=None if register is None else _register(register, model),
-        beside=beside,
-        domain=None if domain is None else Path(domain),
     )
 
 
@@ -219,37 +211,35 @@ def _table(data: object, sensitive: str | None, model: object) -> tuple[TableInp
     return table, sensitive
 
 
-def _register(data: object, model: object) -> TableInput:
-    """Return the register of candidates, by the name of its argument where it is in memory."""
+def _register(data: object, model: object, argument: str) -> TableInput:
+    """Return a table beside the training table, by the name of its argument where it is in memory."""
     table = _table(data, None, model)[0]
-    return replace(table, source="population") if isinstance(table, Table) else table
+    return replace(table, source=argument) if isinstance(table, Table) else table
 
 
-def _outputs(given: object) -> tuple[OutputInput, ...]:
+def _outputs(given: object, argument: str) -> tuple[OutputInput, ...]:
     """Return outputs beside the model: paths, or data frames that are published as CSV files.
 
     Raises:
         ArgumentError: one is neither.
     """
-    if given is None:
-        return ()
     several = given if isinstance(given, list | tuple) else [given]
     found: list[OutputInput] = []
-    for number, each in enumerate(several, start=1):
+    for number, each in enumerate(several):
         if isinstance(each, str | os.PathLike):
             found.append(Path(each))
         elif hasattr(each, "to_csv"):
             found.append(
-                OutputBytes(each.to_csv(index=False).encode("utf-8"), f"beside[{number - 1}]")
+                OutputBytes(each.to_csv(index=False).encode("utf-8"), f"{argument}[{number}]")
             )
         else:
             problem = f"give paths of CSV files, or data frames, not {type(each).__name__}"
-            raise ArgumentError("beside", problem)
+            raise ArgumentError(argument, problem)
     return tuple(found)
 
 
 def _options(given: Mapping[str, Any]) -> AuditOptions:
-    known = list(OPTION_SPECS)
+    known = [*OPTION_SPECS, *(spec.argument for spec in FILE_SPECS.values())]
     for name in given:
         if name not in known:
             near = get_close_matches(name, known, n=1)
@@ -301,33 +291,52 @@ def _policy(policy: object) -> str | Pack:
     raise ArgumentError("policy", problem)
 
 
-def _paths(files: object) -> tuple[Path, ...]:
-    """Return the files that declare adversaries.
+def _files(given: Mapping[str, object], model: object) -> AuditFiles:
+    """Return the files beside model and table, by the arguments that name them.
+
+    Raises:
+        ArgumentError: one is not what is declared.
+        TreewardenError: a table is none.
+    """
+    found: dict[str, Any] = {}
+    for name, spec in FILE_SPECS.items():
+        value = given.get(spec.argument)
+        if value is None:
+            continue
+        if name == "knowledge":
+            found[name] = _knowledge(value)
+        elif spec.form is FileForm.TABLE:
+            found[name] = _register(value, model, spec.argument)
+        elif spec.form is FileForm.OUTPUTS:
+            found[name] = _outputs(value, spec.argument)
+        elif spec.form is FileForm.FILES:
+            found[name] = _paths(value, spec.argument)
+        elif isinstance(value, str | os.PathLike):
+            found[name] = Path(value)
+        else:
+            problem = f"give the path of {spec.content}, not {type(value).__name__}"
+            raise ArgumentError(spec.argument, problem)
+    return AuditFiles(**found)
+
+
+def _paths(files: object, argument: str) -> tuple[Path, ...]:
+    """Return one path, or several, as several.
 
     Raises:
         ArgumentError: what is given is no path, and no list of paths.
     """
-    if files is None:
-        return ()
     given = [files] if isinstance(files, str | os.PathLike) else files
     if not isinstance(given, Iterable) or isinstance(given, Mapping):
         given = [None]
     paths = list(given)
     if not all(isinstance(path, str | os.PathLike) for path in paths):
         problem = "give a path, or several; the content of such a file can be in knowledge too"
-        raise ArgumentError("adversary", problem)
+        raise ArgumentError(argument, problem)
     return tuple(map(Path, paths))
 
 
-def _dictionary(path: object) -> Path | None:
-    if path is None or isinstance(path, str | os.PathLike):
-        return None if path is None else Path(path)
-    problem = f"give the path of a CSV file, not {type(path).__name__}"
-    raise ArgumentError("dictionary", problem)
-
-
-def _knowledge(knowledge: object) -> Path | Knowledge | None:
-    if knowledge is None or isinstance(knowledge, Knowledge):
+def _knowledge(knowledge: object) -> Path | Knowledge:
+    if isinstance(knowledge, Knowledge):
         return knowledge
     if isinstance(knowledge, Mapping):
         return knowledge_of(knowledge, "knowledge")

@@ -1,4 +1,4 @@
-"""The options that commands share, those of an audit derived from ``AuditOptions``: a field is a flag."""
+"""The options that commands share: a field of ``AuditOptions`` or ``AuditFiles`` is a flag."""
 
 from __future__ import annotations
 
@@ -9,17 +9,24 @@ from typing import Any
 
 import click
 
+from treewarden.audit.option_spec import Content, OptionSpec
 from treewarden.audit.options import (
     DEFAULT,
     KNOWLEDGE,
     OPTION_SPECS,
     AuditOptions,
-    OptionSpec,
     find_bad_number,
     find_conflict,
 )
 from treewarden.commands._common_options import FILE, QUIET, Command, Option, names_of, on_a_cluster
-from treewarden.jobs.audit_inputs import Earlier, Request
+from treewarden.jobs.audit_request import (
+    FILE_SPECS,
+    AuditFiles,
+    Earlier,
+    FileForm,
+    FileSpec,
+    Request,
+)
 from treewarden.jobs.inputs import table_input
 from treewarden.policies.verdict import SEVERITIES
 from treewarden.ppdm_models.tables.counting.addresses import TableAddress
@@ -85,42 +92,7 @@ _MAYBE_ALONE: tuple[Option, ...] = (
         help="Audit the file alone. Checks that need the table are not decided.",
     ),
 )
-_BESIDE: tuple[Option, ...] = (
-    click.option(
-        "--knowledge", type=FILE, help="A TOML file with everything that an adversary knows."
-    ),
-    click.option(
-        "--adversary",
-        "adversaries",
-        type=FILE,
-        multiple=True,
-        help="A TOML file that declares adversaries with partial knowledge. May be repeated.",
-    ),
-    click.option(
-        "--dictionary",
-        type=FILE,
-        help="A CSV file with what columns and values mean: column,label[,value,value_label]. For the report only.",
-    ),
-    click.option(
-        "--population",
-        type=TABLE,
-        help="A register of everybody who may be in the training table, in any form of --data: judges whether "
-        "the file proves who was in it.",
-    ),
-    click.option(
-        "--with",
-        "beside",
-        type=FILE,
-        multiple=True,
-        help="A CSV file that is published beside the model: a table of characteristics, a cross table, a logistic "
-        "regression. What all of it tells together is judged. May be repeated.",
-    ),
-    click.option(
-        "--domain",
-        type=FILE,
-        help="What is public of the columns, in TOML: whole records may follow from the file alone by it.  [default: "
-        "the values in the table]",
-    ),
+_JUDGED_BY: tuple[Option, ...] = (
     click.option(
         "--policy",
         metavar="NAME|FILE",
@@ -191,17 +163,16 @@ def request_of(context: click.Context) -> Request:
     conflict = find_conflict(options, _flag_of)
     if conflict is not None:
         raise click.UsageError(f"{_flag_of(conflict.name)}: {conflict.problem}")
-    files = (given["model"], given["data"], options, given["knowledge"], given["policy"])
+    files = AuditFiles(**{name: given[name] for name in FILE_SPECS})
     return Request(
-        *files,
+        given["model"],
+        given["data"],
+        options,
+        files,
+        given["policy"],
         fail_on=given["fail_on"],
         earlier=earlier,
         key=given.get("key"),
-        adversaries=tuple(given["adversaries"]),
-        dictionary=given["dictionary"],
-        population=given["population"],
-        beside=tuple(given["beside"]),
-        domain=given["domain"],
     )
 
 
@@ -215,7 +186,7 @@ def _list_of(name: str, values: tuple[str, ...], spec: OptionSpec) -> tuple[str,
     entries = names_of(values, flag)
     if values and not entries:
         raise click.UsageError(f"{flag} {spec.if_empty}")
-    wrong = find_bad_number(entries) if spec.is_numbers else None
+    wrong = find_bad_number(entries) if spec.content is Content.NUMBERS else None
     if wrong is not None:
         raise click.UsageError(f"{flag}: {wrong!r} is not a number; give numbers, such as 18,40,65")
     return entries or None
@@ -246,7 +217,14 @@ def _flags(other: Mapping[str, str]) -> Iterator[Option]:
     for name, spec in OPTION_SPECS.items():
         yield _flag(name, replace(spec, help=other.get(name, spec.help)))
         if name == KNOWLEDGE[-1]:
-            yield from _BESIDE
+            yield from (_file_flag(file, file_spec) for file, file_spec in FILE_SPECS.items())
+            yield from _JUDGED_BY
+
+
+def _file_flag(name: str, spec: FileSpec) -> Option:
+    kind = TABLE if spec.form is FileForm.TABLE else FILE
+    flag = f"--{spec.flag}"
+    return click.option(flag, name, type=kind, multiple=spec.is_several, help=spec.help)
 
 
 def _flag(name: str, spec: OptionSpec) -> Option:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from treewarden.commands._reporting import ON_STDOUT, Reporting
-from treewarden.jobs.audit_inputs import Request
+from treewarden.jobs.audit_request import Request
 from treewarden.jobs.planning import plan_lines, plan_of
 from treewarden.reports.document.parts import as_json
 from treewarden.reports.document.words import printable

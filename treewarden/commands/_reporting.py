@@ -15,12 +15,12 @@ import click
 from treewarden.ppdm_models.near_names import near_text
 from treewarden.reports.document.document import Document
 from treewarden.reports.renderers import GateRenderer, Renderer, names, rendered, renderer
-from treewarden.terminal.colours import with_coloured_verdict
+from treewarden.terminal.exits import with_coloured_verdict
 from treewarden.terminal.outputs import check_apart, check_file, check_folder
 
 if TYPE_CHECKING:
     from treewarden.commands._common_options import Command
-    from treewarden.jobs.audit_inputs import Request
+    from treewarden.jobs.audit_request import Request
     from treewarden.jobs.gate.gating import Gated
     from treewarden.reports.document.gate import Gate
 

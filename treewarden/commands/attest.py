@@ -12,7 +12,7 @@ import click
 
 from treewarden.commands._common_options import FILE, FORCE, options_record
 from treewarden.commands._options import request_of, request_options
-from treewarden.jobs.attesting.attesting import attestation, salt
+from treewarden.jobs.attesting.attesting import attestation, salt, unstated_options
 from treewarden.jobs.attesting.keys import (
     PASSPHRASE,
     key_id,
@@ -22,7 +22,7 @@ from treewarden.jobs.attesting.keys import (
 )
 from treewarden.jobs.attesting.ml_bom import ml_bom
 from treewarden.jobs.attesting.verification_summary import verification_summary
-from treewarden.jobs.audit_inputs import Request
+from treewarden.jobs.audit_request import Request
 from treewarden.jobs.auditing import CommandClock, JudgedAudit, audit_file
 from treewarden.jobs.inputs import ModelBytes
 from treewarden.ppdm_models.files.load import read_bytes
@@ -175,20 +175,9 @@ class AttestOptions:
             OutputError: a file cannot be written, is there already, or is an input.
             click.UsageError: two results have one path, or what was asked for cannot be attested.
         """
-        if request.beside:
-            problem = "an attestation cannot state outputs beside the model yet; leave them out, and audit them apart"
-            raise click.UsageError(f"--with: {problem}")
-        if request.options.claims is not None:
-            problem = (
-                "an attestation cannot state it; save the model with its claim, or leave it out"
-            )
-            raise click.UsageError(f"--claims: {problem}")
-        if request.domain is not None:
-            problem = "an attestation cannot state a public domain yet; leave it out, and audit with it apart"
-            raise click.UsageError(f"--domain: {problem}")
-        if request.options.columns is not None:
-            problem = "an attestation cannot state it; save the model with the names of the table's columns"
-            raise click.UsageError(f"--columns: {problem}")
+        for unstated in unstated_options(request):
+            problem = f"an attestation cannot state it; {unstated.instead}"
+            raise click.UsageError(f"--{unstated.flag}: {problem}")
         beside = (self.report, self.vsa, self.ml_bom)
         outputs = (self.output, *(path for path in beside if path is not None))
         for path in outputs:
@@ -198,7 +187,7 @@ class AttestOptions:
             raise click.UsageError(
                 "two of --output, --report, --vsa and --ml-bom name one file; choose two"
             )
-        check_no_input(outputs, (*request.files, self.key))
+        check_no_input(outputs, (*request.paths, self.key))
         if self.vsa is not None and self.expires is not None:
             problem = "a verification summary has no end; leave out --vsa or --expires"
             raise click.UsageError(problem)

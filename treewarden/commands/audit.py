@@ -14,7 +14,7 @@ from treewarden.audit.result import Audit
 from treewarden.commands._common_options import FILE
 from treewarden.commands._options import PURPOSE, RESUME, request_of, request_options_alone
 from treewarden.commands._reporting import OutputRequest, report_options, reporting
-from treewarden.jobs.audit_inputs import Request
+from treewarden.jobs.audit_request import Request
 from treewarden.jobs.auditing import CommandClock, JudgedAudit, audit_file
 from treewarden.jobs.inputs import known_as
 from treewarden.jobs.next_steps import audit_steps
@@ -104,7 +104,7 @@ def audit_command(
         check_file(new_baseline)
     wanted = (*report.paths, *(path for path in (posterior_path, new_baseline) if path))
     check_apart(wanted)
-    check_no_input(wanted, request.files)
+    check_no_input(wanted, request.paths)
     if len({real(path) for path in wanted}) < len(wanted):
         raise OutputError(str(wanted[-1]), "is two results at once; name two files")
 

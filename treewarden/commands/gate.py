@@ -229,7 +229,7 @@ def _commands(
 def repair_command(model: GateModel) -> str:
     """Return the command that repairs a model; "" where more than its files and its sensitive column is configured."""
     settings = given_settings(model.settings)
-    others = (model.knowledge, model.earlier, model.adversaries, model.table is None)
+    others = (model.files.values, model.earlier, model.table is None)
     if any(others) or set(settings) - {"sensitive"}:
         return ""
     sensitive = ["--sensitive", settings["sensitive"]] if settings else []

@@ -15,8 +15,7 @@ from treewarden.policies.importing.acro import imported
 from treewarden.policies.pack import json_schema, load_pack
 from treewarden.policies.shipped import shipped_packs
 from treewarden.reports.document.words import counted, printable, wrapped
-from treewarden.terminal.colours import with_coloured_verdict
-from treewarden.terminal.exits import FAIL
+from treewarden.terminal.exits import FAIL, with_coloured_verdict
 from treewarden.terminal.outputs import check_file, check_new, write_files
 from treewarden.terminal.progress import ProgressPrinter
 from treewarden.terminal.steps import NextStep, step_lines

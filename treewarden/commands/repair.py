@@ -17,10 +17,12 @@ from treewarden.audit.options import AuditOptions
 from treewarden.commands._common_options import FILE, FORCE, TAXONOMY, options_record
 from treewarden.commands._options import PURPOSE, RESUME, request_of, request_options_saying
 from treewarden.commands._reporting import OutputRequest, Reporting, report_options, reporting
-from treewarden.jobs.audit_inputs import AuditInputs, Request, read_subject
+from treewarden.jobs.audit_inputs import AuditInputs
+from treewarden.jobs.audit_request import Request
 from treewarden.jobs.auditing import CommandClock
 from treewarden.jobs.inputs import known_as, model_name, read
 from treewarden.jobs.next_steps import repair_next_steps
+from treewarden.jobs.read_inputs import read_subject
 from treewarden.jobs.repairing import Repaired, repair_file
 from treewarden.jobs.tables.sanitizing import table_beside
 from treewarden.policies.remedies._records import TableProposal
@@ -361,7 +363,7 @@ def _prepare(context: click.Context) -> RepairRun:
     for path in outputs:
         check_file(path)
     check_no_input(
-        (*report.paths, *outputs), (*request.files, options.holdout, *options.taxonomies)
+        (*report.paths, *outputs), (*request.paths, options.holdout, *options.taxonomies)
     )
     _check_new(outputs, options.force)
     check_apart((*report.paths, *outputs))

@@ -12,8 +12,10 @@ import treewarden
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.progress import Step, silent
 from treewarden.audit.result import Audit
-from treewarden.jobs.audit_inputs import AuditInputs, Request, read_subject
+from treewarden.jobs.audit_inputs import AuditInputs
+from treewarden.jobs.audit_request import Request
 from treewarden.jobs.inputs import file_of_source, told_table
+from treewarden.jobs.read_inputs import read_subject
 from treewarden.policies.judging.decision import Decision, Waived, WaiverUses
 from treewarden.policies.judging.judge import advised, judge
 from treewarden.policies.pack import Pack
@@ -84,6 +86,7 @@ class CommandClock:
 
         ``table`` is what is told of a table that was counted, whose digest was taken meanwhile.
         """
+        register = request.files.population
         if table is None and request.data is not None:
             table = told_table(request.data)
         return Provenance(
@@ -94,7 +97,7 @@ class CommandClock:
                 EarlierFiles(model=file_of_source(earlier.model), table=told_table(earlier.data))
                 for earlier in request.earlier
             ),
-            candidates=None if request.population is None else told_table(request.population),
+            candidates=None if register is None else told_table(register),
             pack=File(name=pack.name.replace("/", "_"), sha256=pack.digest),
             created=self.created.isoformat(timespec="seconds"),
             seconds=number(round(time.monotonic() - self.begun, 2)),

@@ -15,7 +15,7 @@ from statsmodels.datasets import fair
 
 from treewarden.audit.ipopt.backends import doors
 from treewarden.audit.options import AuditOptions
-from treewarden.jobs.audit_inputs import Request
+from treewarden.jobs.audit_request import Request
 from treewarden.jobs.auditing import CommandClock, audit_file
 from treewarden.jobs.repairing import repair_file
 from treewarden.ppdm_models.files.load import writers

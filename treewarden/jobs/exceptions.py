@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 
 from treewarden.audit.result import Audit
-from treewarden.jobs.audit_inputs import Request
+from treewarden.jobs.audit_request import Request
 from treewarden.jobs.inputs import file_of_source, model_name
 from treewarden.policies.exceptions.apply_waivers import WaivedModel, accepted
 from treewarden.policies.exceptions.baseline import (

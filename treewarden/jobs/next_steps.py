@@ -10,7 +10,8 @@ from treewarden.audit.consistent_tables.result import ConsistentTables
 from treewarden.audit.evidence import NOT_RUN, Evidence
 from treewarden.audit.population.population import NO_SENSITIVE
 from treewarden.audit.reading import Undetermined
-from treewarden.jobs.audit_inputs import AuditInputs, Request
+from treewarden.jobs.audit_inputs import AuditInputs
+from treewarden.jobs.audit_request import Request
 from treewarden.jobs.auditing import JudgedAudit
 from treewarden.jobs.shell_commands import (
     audit_command,

@@ -9,8 +9,10 @@ from dataclasses import asdict, dataclass
 
 from treewarden.audit.progress import Step, silent
 from treewarden.audit.workers.pool import default_jobs
-from treewarden.jobs.audit_inputs import AuditInputs, Request, read_subject
+from treewarden.jobs.audit_inputs import AuditInputs
+from treewarden.jobs.audit_request import Request
 from treewarden.jobs.costs import Costs, Sizes, costs, sizes_of, slowness
+from treewarden.jobs.read_inputs import read_subject
 from treewarden.ppdm_models.tree.ensemble import Ensemble
 from treewarden.ppdm_models.tree.tree import Task
 from treewarden.reports.document.plan import Expected, PlanDocument, PlannedSizes

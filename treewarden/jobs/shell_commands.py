@@ -8,7 +8,8 @@ from dataclasses import fields, replace
 from pathlib import Path
 
 from treewarden.audit.options import DEFAULT, KNOWLEDGE
-from treewarden.jobs.audit_inputs import AuditInputs, Request
+from treewarden.jobs.audit_inputs import AuditInputs
+from treewarden.jobs.audit_request import Request
 from treewarden.ppdm_models.tables.counting.addresses import TableAddress
 from treewarden.ppdm_models.tree.claimed_models import claims_privacy
 from treewarden.reports.building.story import repair_target
@@ -84,24 +85,15 @@ def typed_path(path: Path) -> str:
 
 def _is_typed(request: Request) -> bool:
     """Return whether all files of a request are on disk, so that a command can name them."""
-    files = (request.model, request.data, request.knowledge, request.population, *request.beside)
+    files = (request.model, request.data, *request.files.values)
     are_files = all(file is None or isinstance(file, Path | TableAddress) for file in files)
     return are_files and isinstance(request.policy, str) and isinstance(request.model, Path)
 
 
 def _files(request: Request) -> Iterator[str]:
-    if request.knowledge is not None:
-        yield from ("--knowledge", str(request.knowledge))
-    for path in request.adversaries:
-        yield from ("--adversary", str(path))
-    if request.dictionary is not None:
-        yield from ("--dictionary", str(request.dictionary))
-    if request.population is not None:
-        yield from ("--population", str(request.population))
-    for output in request.beside:
-        yield from ("--with", str(output))
-    if request.domain is not None:
-        yield from ("--domain", str(request.domain))
+    for given in request.files.given_files():
+        for value in given.values:
+            yield from (f"--{given.spec.flag}", str(value))
     yield from ("--policy", str(request.policy))
     if request.fail_on is not None and request.fail_on != "error":
         yield from ("--fail-on", request.fail_on)
@@ -109,7 +101,7 @@ def _files(request: Request) -> Iterator[str]:
 
 def _options(request: Request, left_out: tuple[str, ...] = ()) -> Iterator[str]:
     """Yield what was said beside the files, where it is not what holds by itself."""
-    left_out = (*left_out, *(KNOWLEDGE if request.knowledge is not None else ()))
+    left_out = (*left_out, *(KNOWLEDGE if request.files.knowledge is not None else ()))
     for option_field in fields(request.options):
         name = option_field.name
         value, flag = getattr(request.options, name), f"--{name.replace('_', '-')}"

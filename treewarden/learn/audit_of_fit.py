@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from treewarden.audit.options import AuditOptions
-from treewarden.jobs.audit_inputs import Request
+from treewarden.jobs.audit_request import Request
 from treewarden.jobs.auditing import audit_file
 from treewarden.policies.pack import Pack
 from treewarden.policies.verdict import Verdict

@@ -17,7 +17,8 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OrdinalEncoder
 
 from treewarden.audit.progress import Step
-from treewarden.jobs.audit_inputs import AuditInputs, Request
+from treewarden.jobs.audit_inputs import AuditInputs
+from treewarden.jobs.audit_request import Request
 from treewarden.jobs.auditing import audit_file
 from treewarden.jobs.inputs import ModelBytes, model_name, read
 from treewarden.learn.grown_file import GrownFile, feature_frame, target_values

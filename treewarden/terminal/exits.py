@@ -1,12 +1,13 @@
-"""What the command's exit codes mean, and the boundary where every error becomes one of them."""
+"""What a verdict is on a terminal: its exit code and its colour; and the boundary where every error becomes a code."""
 
 from __future__ import annotations
 
 import os
 import re
+import sys
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 import click
@@ -41,6 +42,7 @@ OF_AUDITS = frozenset({None, "audit", "gate", "repair"})
 NEXT_STEP = re.compile(r"; | --[a-z]|\b(treewarden|pip install) ")
 """What a message with something to do holds: what is behind its semicolon, an option or a command."""
 EXITS = {Verdict.PASS: PASS, Verdict.FAIL: FAIL, Verdict.UNDETERMINED: UNDETERMINED}
+COLOURS = {"PASS": "green", "FAIL": "red", "UNDETERMINED": "yellow", "NO AUDIT": "red"}
 MEANINGS = {
     PASS: "PASS: every required check passed",
     FAIL: "FAIL: a required check failed",
@@ -129,3 +131,20 @@ def _stop(context: click.Context, problem: str, notes: tuple[str, ...] = ()) -> 
     for note in notes:
         click.echo(f"note: {printable(note)}", err=True)
     raise click.exceptions.Exit(NO_AUDIT) from None
+
+
+# Colours on a terminal: the verdict only, and never as what alone tells it.
+
+
+def with_coloured_verdict(line: str) -> str:
+    """Return a line for stdout that begins with a verdict, the verdict in colour where that is wanted."""
+    return line_for(line, is_terminal=sys.stdout.isatty(), environment=os.environ)
+
+
+def line_for(line: str, *, is_terminal: bool, environment: Mapping[str, str]) -> str:
+    """Return the line; in colour on a terminal only, unless ``NO_COLOR`` is set or the terminal is a dumb one."""
+    verdict = next((word for word in COLOURS if line.startswith(word)), "")
+    is_plain = bool(environment.get("NO_COLOR")) or environment.get("TERM") == "dumb"
+    if not verdict or not is_terminal or is_plain:
+        return line
+    return f"{click.style(verdict, fg=COLOURS[verdict], bold=True)}{line.removeprefix(verdict)}"

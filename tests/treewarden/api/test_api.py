@@ -5,13 +5,15 @@ import subprocess
 import sys
 from dataclasses import fields
 from inspect import signature
+from typing import get_args, get_type_hints
 
 import pytest
 
 import treewarden
 from tests.kit import places
 from treewarden.api.requests import Options
-from treewarden.audit.options import AuditOptions
+from treewarden.audit.options import OPTION_SPECS, AuditOptions
+from treewarden.jobs.audit_request import FILE_SPECS
 
 SAID = places.ROOT / "treewarden" / "__init__.pyi"
 
@@ -57,5 +59,13 @@ def test_every_option_of_the_command_line_is_an_argument_with_the_same_default(c
             assert known[each.name].default == each.default
         else:
             assert each.name in Options.__annotations__
-    of_files = {"adversary", "beside", "dictionary", "domain", "population"}
-    assert set(Options.__annotations__) - of_files <= {each.name for each in fields(AuditOptions)}
+    arguments = {spec.argument for spec in FILE_SPECS.values()}
+    assert arguments <= {*known, *Options.__annotations__}
+    named = {*OPTION_SPECS, *arguments}
+    assert set(Options.__annotations__) <= named
+
+
+@pytest.mark.parametrize("name", [name for name, spec in OPTION_SPECS.items() if spec.choices])
+def test_type_checkers_know_the_words_that_an_option_takes(name):
+    kind = get_type_hints(Options).get(name) or get_type_hints(treewarden.audit)[name]
+    assert name == "learner" or get_args(kind) == OPTION_SPECS[name].choices

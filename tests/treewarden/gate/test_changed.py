@@ -203,8 +203,8 @@ def test_a_dictionary_labels_the_reports_and_counts_as_changed(committed):
         assert audited(committed) == [], place
     configuration = read_configuration(committed.folder / "treewarden.toml")
     model = models_of(configuration)[0]
-    assert model.dictionary == committed.folder / "words.csv"
-    assert request_of(GateJob(model, "", today=date(2026, 1, 1))).dictionary == model.dictionary
+    assert model.files.dictionary == committed.folder / "words.csv"
+    assert request_of(GateJob(model, "", today=date(2026, 1, 1))).files == model.files
     before = key_of(model, Digests(), "1", date(2026, 1, 1))
     committed.write("words.csv", "column,label,value,value_label\nage,age in years,,\n")
     assert key_of(model, Digests(), "1", date(2026, 1, 1)) != before
@@ -219,8 +219,8 @@ def test_a_register_is_passed_on_and_counts_as_changed(committed):
     assert audited(committed) == []
     configuration = read_configuration(committed.folder / "treewarden.toml")
     model = models_of(configuration)[0]
-    assert model.population == committed.folder / "register.csv"
-    assert request_of(GateJob(model, "", today=date(2026, 1, 1))).population == model.population
+    assert model.files.population == committed.folder / "register.csv"
+    assert request_of(GateJob(model, "", today=date(2026, 1, 1))).files == model.files
     before = key_of(model, Digests(), "1", date(2026, 1, 1))
     with (committed.folder / "register.csv").open("a") as file:
         file.write(committed.folder.joinpath("people.csv").read_text().splitlines()[1] + "\n")

@@ -15,7 +15,10 @@ PAGE = (pages.DOCS / "gate-configuration.md").read_text("utf-8")
 HOW_TO = re.findall(r"```toml\n(.*?)```", (pages.DOCS / "gate.md").read_text("utf-8"), re.DOTALL)
 
 
-@rows("key", ModelSection.model_fields)
+KEYS = [field.alias or name for name, field in ModelSection.model_fields.items()]
+
+
+@rows("key", KEYS)
 def test_a_key_is_on_the_page(key):
     assert f"`{key}`" in PAGE
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+from collections.abc import Iterator
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import treewarden
+from treewarden.audit.options import DEFAULT, KNOWLEDGE, OPTION_SPECS
 from treewarden.jobs.attesting.keys import AttestationError
 from treewarden.jobs.attesting.statement import (
     Assumed,
@@ -19,10 +21,12 @@ from treewarden.jobs.attesting.statement import (
     Predicate,
     Sha256,
     moment,
+    plain_value,
     sealed,
     written,
 )
 from treewarden.jobs.audit_inputs import AuditInputs
+from treewarden.jobs.audit_request import Request
 from treewarden.policies.judging.decision import Decision
 from treewarden.reports.document.parts import File
 
@@ -94,6 +98,23 @@ def attestation(
     return sealed(written(statement), key)
 
 
+class UnstatedOption(NamedTuple):
+    """An option that no attestation states: its name on the command line, and what to do instead."""
+
+    flag: str
+    instead: str
+
+
+def unstated_options(request: Request) -> Iterator[UnstatedOption]:
+    """Yield the options of a request that an attestation could not state: without them it would say too much."""
+    for name, spec in OPTION_SPECS.items():
+        if spec.attested.instead and getattr(request.options, name) != getattr(DEFAULT, name):
+            yield UnstatedOption(name.replace("_", "-"), spec.attested.instead)
+    for given in request.files.given_files():
+        if given.spec.not_attested:
+            yield UnstatedOption(given.spec.flag, given.spec.not_attested)
+
+
 def salt() -> str:
     """Return a random number for a report: its digest then confirms no guess of what is in it."""
     return secrets.token_hex(16)
@@ -102,15 +123,8 @@ def salt() -> str:
 def _assumed(subject: AuditInputs, candidates: File | None) -> Assumed:
     knowledge, options, people = subject.knowledge, subject.options, subject.population
     return Assumed(
-        leaf=knowledge.leaf.value,
-        split=knowledge.split.value,
-        marginal=knowledge.marginal,
-        accuracy=knowledge.accuracy,
-        row_order=knowledge.row_order.value,
-        strict_labels=knowledge.strict_labels,
+        **{name: plain_value(getattr(knowledge, name)) for name in KNOWLEDGE},
         strict_ties=options.strict_ties,
-        min_leaf=knowledge.min_leaf,
-        learner=None if knowledge.learner is None else knowledge.learner.value,
         facts=len(knowledge.facts),
         quasi_identifiers=None if options.qi is None else sorted(people.qi),
         weights=people.weights.value,

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.measures import measures
+from treewarden.audit.options import KNOWLEDGE, OPTION_SPECS
 from treewarden.jobs.attesting.keys import (
     AttestationError,
     ExpiredError,
@@ -29,6 +30,7 @@ from treewarden.jobs.attesting.statement import (
     AttestedClause,
     Predicate,
     opened,
+    plain_value,
     read,
 )
 from treewarden.jobs.inputs import ModelInput, file_of_source, model_name
@@ -248,22 +250,10 @@ def _check_knowledge(found: Attested, question: CheckRequest, asked: Knowledge) 
 def _weaker(predicate: Predicate, question: CheckRequest, asked: Knowledge) -> Iterator[str]:
     """Yield what the attested audit assumed the adversary not to know, or what cannot be compared."""
     said = predicate.knowledge
-    if not _covers_leaf(said.leaf, asked.leaf.value):
-        yield f"the attested adversary knew {said.leaf!r} of each leaf, but {asked.leaf.value!r} is required"
-    if asked.split.value not in (said.split, "none"):
-        yield f"the attested adversary knew the split criterion {said.split!r}, but {asked.split.value!r} is required"
-    for name in ("marginal", "accuracy", "strict_labels"):
-        if getattr(asked, name) and not getattr(said, name):
-            yield f"the attested adversary did not know {name!r}, which is required"
-    if asked.row_order.value == "known" and said.row_order != "known":
-        yield "the attested adversary did not know the order of the records, which is required"
+    for name in KNOWLEDGE:
+        yield from _less_known(name, getattr(said, name), plain_value(getattr(asked, name)))
     if question.strict_ties and not said.strict_ties:
         yield "the attested adversary did not know how ties are broken, which is required"
-    if asked.min_leaf is not None and asked.min_leaf != said.min_leaf:
-        yield "the attested adversary did not know the required smallest leaf (min_leaf)"
-    learner = None if asked.learner is None else asked.learner.value
-    if learner not in (None, said.learner):
-        yield "the attested adversary did not know the learner, which is required"
     if asked.facts:
         yield "known facts are required, and an attestation does not list them"
     if asked.adversaries or asked.secret is not None:
@@ -278,9 +268,20 @@ def _weaker(predicate: Predicate, question: CheckRequest, asked: Knowledge) -> I
         yield "the attested adversary did not know all required quasi-identifiers"
 
 
-def _covers_leaf(said: str, asked: str) -> bool:
-    if said == asked:
-        return True
+def _less_known(name: str, said: object, asked: object) -> Iterator[str]:
+    """Yield why what an adversary was assumed to know of one thing is less than what is asked, or another."""
+    attested = OPTION_SPECS[name].attested
+    if asked in (said, attested.unknown, False) or (
+        name == "leaf" and _tells_more_of_leaves(said, asked)
+    ):
+        return
+    if asked is True:
+        yield f"the attested adversary did not know {name!r}, which is required"
+    else:
+        yield f"the attested adversary knew {attested.words or repr(name)} as {said!r}, but {asked!r} is required"
+
+
+def _tells_more_of_leaves(said: object, asked: object) -> bool:
     if said not in LEAF_LEVELS or asked not in LEAF_LEVELS:
         return False
     return LEAF_LEVELS.index(said) >= LEAF_LEVELS.index(asked)

@@ -15,7 +15,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from treewarden.audit.knowledge.knowledge import Knowledge
-from treewarden.audit.options import OPTION_SPECS, AuditOptions, Concern, options_about
+from treewarden.audit.option_spec import Concern
+from treewarden.audit.options import OPTION_SPECS, AuditOptions, options_about
 from treewarden.audit.progress import Step, silent
 from treewarden.jobs.attesting.alike import (
     OTHERWISE,
@@ -28,7 +29,7 @@ from treewarden.jobs.attesting.alike import (
     verdicts,
 )
 from treewarden.jobs.attesting.keys import MalformedError
-from treewarden.jobs.audit_inputs import Request
+from treewarden.jobs.audit_request import AuditFiles, Request
 from treewarden.jobs.auditing import CommandClock, audit_file
 from treewarden.jobs.column_meanings import ABOUT_DICTIONARY
 from treewarden.jobs.inputs import file_of_source, told_table
@@ -335,7 +336,7 @@ def repeated(
         TreewardenError: the report does not say enough to repeat it, a file cannot be read, or no audit is possible.
     """
     request = _request(document, model, data, policy, sensitive)
-    request = replace(request, dictionary=dictionary)
+    request = replace(request, files=replace(request.files, dictionary=dictionary))
     digests = tuple(_digests(document, request))
     yield from digests
     if any(digest.outcome is ComparisonOutcome.DIFFERS for digest in digests):
@@ -397,7 +398,8 @@ def _request(
             where,
             f"judged by the policy {document.policy.name!r}, which is not built in; give its file: --policy FILE",
         )
-    return Request(model, data, options, knowledge, policy or document.policy.name)
+    files = AuditFiles(knowledge=knowledge)
+    return Request(model, data, options, files, policy or document.policy.name)
 
 
 ELSEWHERE = options_about(Concern.MACHINE, Concern.ADVERSARY)
@@ -419,8 +421,9 @@ def _digests(document: Document, request: Request) -> Iterator[ComparedItem]:
     yield _digest("model", provenance.model.sha256, file_of_source(request.model).sha256)
     if request.data is not None and provenance.table is not None:
         yield _digest("table", provenance.table.sha256, told_table(request.data).sha256)
-    if request.population is not None and provenance.candidates is not None:
-        here = told_table(request.population).sha256
+    register = request.files.population
+    if register is not None and provenance.candidates is not None:
+        here = told_table(register).sha256
         yield _digest("register", provenance.candidates.sha256, here)
     assert isinstance(request.policy, str)
     pack = load_pack(request.policy)

@@ -11,10 +11,13 @@ import base64
 import binascii
 import json
 from datetime import UTC, datetime
-from typing import Annotated, Any, Literal
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model, model_validator
 
+from treewarden.audit.option_spec import STATED_BY_ALL
+from treewarden.audit.options import DEFAULT, KNOWLEDGE, OPTION_SPECS
 from treewarden.jobs.attesting.keys import MalformedError, SignatureError, key_id
 from treewarden.policies.verdict import Severity
 from treewarden.reports.document.words import Word
@@ -74,30 +77,52 @@ class AttestedAdversary(_StatementPart):
     target: bool
 
 
-class Assumed(_StatementPart):
-    """What the adversary was assumed to know, as it was asked.
+class _AssumedBeside(_StatementPart):
+    """What was assumed that no option of knowledge says; see ``Assumed``."""
 
-    ``quasi_identifiers`` are null where those of the model were taken. ``facts`` counts what was said besides: facts
-    may name people. ``adversaries`` are asked about beside who knows all. ``weights`` says what the rows of the table
-    carried. Statements that say nothing of the order of records are of audits that repeated no draws, and so passed no
-    model whose trees saw samples. ``candidates`` is the digest of the register that membership was judged with, null
-    where it was not judged: who holds a register can tell whether it was theirs.
-    """
-
-    leaf: str
-    split: str
-    marginal: bool
-    accuracy: bool
-    strict_labels: bool
     strict_ties: bool
-    min_leaf: int | None
-    learner: str | None
     facts: int
     quasi_identifiers: list[str] | None
     weights: Literal["none", "frequencies", "sampling"]
-    row_order: Literal["known", "unknown"] = "known"
     adversaries: list[AttestedAdversary] = []
     candidates: Sha256 | None = None
+
+
+def plain_value(value: object) -> object:
+    """Return the value of an option as a statement writes it."""
+    return value.value if isinstance(value, StrEnum) else value
+
+
+def _stated(name: str) -> tuple[Any, Any]:
+    """Return the type and the default of an option of knowledge; a word may be one that only later versions know."""
+    spec = OPTION_SPECS[name]
+    kind: Any = bool if bool in spec.kinds else int if int in spec.kinds else str
+    if getattr(DEFAULT, name) is None:
+        kind |= None
+    return kind, ... if spec.attested.unstated is STATED_BY_ALL else spec.attested.unstated
+
+
+if TYPE_CHECKING:
+
+    class Assumed(_AssumedBeside):
+        """What the adversary was assumed to know, as it was asked: the options of knowledge, and what is beside them.
+
+        ``quasi_identifiers`` are null where those of the model were taken. ``facts`` counts what was said besides:
+        facts may name people. ``adversaries`` are asked about beside who knows all. ``weights`` says what the rows of
+        the table carried. Statements that say nothing of the order of records are of audits that repeated no draws, and
+        so passed no model whose trees saw samples. ``candidates`` is the digest of the register that membership was
+        judged with, null where it was not judged: who holds a register can tell whether it was theirs.
+        """
+
+        def __init__(self, **values: object) -> None: ...
+
+else:
+    Assumed = create_model(
+        "Assumed",
+        __base__=_AssumedBeside,
+        __module__=__name__,
+        **{name: _stated(name) for name in KNOWLEDGE},
+    )
 
 
 class Predicate(_StatementPart):

@@ -16,13 +16,14 @@ from treewarden.audit.of_releases import KeySetting
 from treewarden.audit.options import AuditOptions
 from treewarden.audit.progress import Step, silent
 from treewarden.audit.solver.checkpoint import keeping
+from treewarden.jobs.attesting.attesting import unstated_options
 from treewarden.jobs.attesting.checking import (
     CheckRequest,
     any_of,
     attested_entry,
     read_attestation,
 )
-from treewarden.jobs.audit_inputs import Earlier, Request, knowledge_of, pack_of
+from treewarden.jobs.audit_request import Earlier, Request
 from treewarden.jobs.auditing import JudgedAudit, audit_file
 from treewarden.jobs.exceptions import baseline_of
 from treewarden.jobs.gate.changed import Digests, key_of
@@ -30,6 +31,7 @@ from treewarden.jobs.gate.config import audit_options
 from treewarden.jobs.gate.gate_job import GateAnswer, GateJob
 from treewarden.jobs.gate.models import GateModel
 from treewarden.jobs.inputs import ModelBytes, file_of_source, opened, told_table
+from treewarden.jobs.read_inputs import knowledge_of, pack_of
 from treewarden.ppdm_models.errors import TooManyProfilesError, TreewardenError
 from treewarden.ppdm_models.files.load import read_bytes
 from treewarden.ppdm_models.tree.ensemble import trees_of
@@ -48,8 +50,6 @@ TOO_LITTLE = "this machine has too little memory for the audit; audit a smaller 
 NOT_OF_COLUMNS = (
     "adversaries who know only some columns are configured, and attestations do not cover them"
 )
-NOT_OF_CLAIMS = "'claims' states what the model claims, of which no attestation says anything"
-NOT_OF_NAMES = "the key 'columns' is set, and attestations do not cover it"
 SAME_PATHS = "all workers of a cluster need the same files under the same paths"
 CHANGED = "the file changed while the gate ran; run it again"
 
@@ -88,7 +88,7 @@ def request_of(order: GateJob) -> Request:
         ModelBytes(data, model.path.name),
         model.table,
         options_of(order),
-        model.knowledge,
+        model.files,
         str(model.policy),
         waivers=model.waivers,
         baseline=model.baseline,
@@ -98,9 +98,6 @@ def request_of(order: GateJob) -> Request:
         earlier=tuple(Earlier(path, table) for path, table in model.earlier),
         key=model.key,
         key_setting=KEY,
-        adversaries=model.adversaries,
-        dictionary=model.dictionary,
-        population=model.population,
     )
 
 
@@ -154,11 +151,10 @@ def _attested(model: GateModel, request: Request) -> tuple[Entry | None, tuple[s
     if not model.attestations:
         return None, ()
     pack, options = pack_of(request), request.options
-    if options.columns is not None:
-        return None, (NOT_OF_NAMES,)
-    if options.claims is not None:
-        return None, (NOT_OF_CLAIMS,)
-    if options.knows is not None or options.secret is not None or request.adversaries:
+    unstated = next(unstated_options(request), None)
+    if unstated is not None:
+        return None, (f"the key {unstated.flag!r} is set, and attestations do not cover it",)
+    if options.knows is not None or options.secret is not None or request.files.adversaries:
         return None, (NOT_OF_COLUMNS,)
     question = CheckRequest(
         pack, knowledge_of(request), options.qi, model.fail_on, strict_ties=options.strict_ties
@@ -186,11 +182,12 @@ def _with_refusals(entry: Entry, refused: Sequence[str]) -> Entry:
 def _provenance(order: GateJob, done: JudgedAudit) -> Provenance:
     """Return where the report comes from, with the digests that the gate took: no table is read twice for one."""
     model, pack = order.model, done.subject.pack
+    register = model.files.population
     return Provenance(
         version=treewarden.__version__,
         model=File(name=model.path.name, sha256=order.model_digest),
         table=_table(order, done),
-        candidates=None if model.population is None else told_table(model.population),
+        candidates=None if register is None else told_table(register),
         pack=File(name=pack.name.replace("/", "_"), sha256=pack.digest),
         created=order.created or None,
         earlier=tuple(

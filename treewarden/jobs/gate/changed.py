@@ -13,6 +13,7 @@ from datetime import date, datetime
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
+from treewarden.jobs.audit_request import AuditFiles, FileForm
 from treewarden.jobs.gate.config import (
     Configuration,
     ConfigurationError,
@@ -89,14 +90,11 @@ def key_of(model: GateModel, digests: Digests, version: str, today: date) -> str
         "file": model.file,
         "model": digests.of(model.path),
         "table": "" if model.table is None else digests.of_table(model.table),
-        "population": "" if model.population is None else digests.of_table(model.population),
         "packs": [_digest_of_pack(each, digests) for each in packs(model.policy)],
-        "knowledge": of(model.knowledge),
-        "adversaries": [digests.of(adversary) for adversary in model.adversaries],
+        "files": _digests_of_files(model.files, digests),
         "waivers": of(model.waivers),
         "days": [] if model.waivers is None else _days(model.waivers, today),
         "baseline": of(model.baseline),
-        "dictionary": of(model.dictionary),
         "attestations": [digests.of(attestation) for attestation in model.attestations],
         "trust": [digests.of(each) for each in model.trust],
         "attested_until": str(today) if model.attestations else "",
@@ -108,6 +106,17 @@ def key_of(model: GateModel, digests: Digests, version: str, today: date) -> str
     }
     text = json.dumps(rests_on, sort_keys=True, default=str)
     return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()
+
+
+def _digests_of_files(files: AuditFiles, digests: Digests) -> dict[str, list[str]]:
+    """Return the digests of what is read beside model and table, by the name of each."""
+    return {
+        given.name: [
+            digests.of_table(value) if given.spec.form is FileForm.TABLE else digests.of(value)
+            for value in given.values
+        ]
+        for given in files.given_files()
+    }
 
 
 def packs(policy: str | Path) -> Iterator[Path | Traversable]:

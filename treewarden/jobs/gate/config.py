@@ -25,7 +25,9 @@ from pydantic import (
 
 from treewarden.audit.knowledge.declared import End
 from treewarden.audit.knowledge.toml_words import in_words
-from treewarden.audit.options import OPTION_SPECS, AuditOptions, Concern, OptionSpec, options_about
+from treewarden.audit.option_spec import Concern, Content, OptionDoor, OptionSpec
+from treewarden.audit.options import OPTION_SPECS, AuditOptions, options_of
+from treewarden.jobs.audit_request import FileSpec, files_of
 from treewarden.policies.verdict import Severity
 from treewarden.ppdm_models.errors import TreewardenError
 from treewarden.terminal.outputs import real
@@ -58,13 +60,44 @@ class _GateSection(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
-class SharedSettings(_GateSection):
+GATE_FILES = files_of(OptionDoor.GATE)
+"""The files that a configuration can name, by the names of their fields."""
+
+
+def _file_key(spec: FileSpec) -> Any:  # noqa: ANN401  # a type and a default, as pydantic reads them
+    """Return the type and the default of the key of a file: one path or, where several can be given, a list."""
+    if spec.is_several:
+        kind = Annotated[tuple[Text, ...], BeforeValidator(_alone)]
+        return kind, Field(default=(), alias=spec.flag)
+    return Text | None, Field(default=None, alias=spec.flag)
+
+
+def _file_keys(*, for_all: bool) -> dict[str, Any]:
+    """Return the keys of files that can stand at the top of a configuration, or of those that cannot."""
+    return {name: _file_key(spec) for name, spec in GATE_FILES.items() if spec.for_all is for_all}
+
+
+if TYPE_CHECKING:
+
+    class _SharedFiles(_GateSection):
+        """The files that can be named for all models."""
+
+    class _FilesOfModel(_GateSection):
+        """The files that can be named for one model only."""
+
+else:
+    _SharedFiles = create_model("_SharedFiles", __base__=_GateSection, **_file_keys(for_all=True))
+    _FilesOfModel = create_model(
+        "_FilesOfModel", __base__=_GateSection, **_file_keys(for_all=False)
+    )
+
+
+class SharedSettings(_SharedFiles):
     """What can be said for all models, and for one of them otherwise."""
 
     policy: Text | None = None
     waivers: Text | None = None
     baseline: Text | None = None
-    dictionary: Text | None = None
     fail_on: Severity | None = None
 
 
@@ -72,9 +105,9 @@ def _setting_of(spec: OptionSpec) -> Any:  # noqa: ANN401  # a type, as pydantic
     """Return the type that a key of the configuration has for an option of an audit."""
     if spec.choices:
         return Literal[spec.choices]
-    if spec.is_numbers:
+    if spec.content is Content.NUMBERS:
         return Annotated[tuple[End, ...], Field(min_length=1)]
-    if spec.is_mapping:
+    if spec.content is Content.PAIRS:
         return Annotated[dict[Text, Text], Field(min_length=1)]
     if tuple in spec.kinds:
         names = Annotated[tuple[Text, ...], Field(min_length=1)]
@@ -89,8 +122,6 @@ def _setting_of(spec: OptionSpec) -> Any:  # noqa: ANN401  # a type, as pydantic
     return Text
 
 
-NOT_CONFIGURED = (*options_about(Concern.REPORT), "jobs")
-"""Options that no model of a configuration has: a run decides how many processes it uses and what it writes."""
 if TYPE_CHECKING:
 
     class GateSettings(_GateSection):
@@ -102,9 +133,8 @@ else:
         __base__=_GateSection,
         __module__=__name__,
         **{
-            name: (_setting_of(spec) | None, None)
-            for name, spec in OPTION_SPECS.items()
-            if name not in NOT_CONFIGURED
+            name: (_setting_of(OPTION_SPECS[name]) | None, None)
+            for name in options_of(OptionDoor.GATE)
         },
     )
 
@@ -131,19 +161,15 @@ class EarlierSection(_GateSection):
     table: Text | None = None
 
 
-class ModelSection(SharedSettings, GateSettings):
+class ModelSection(SharedSettings, _FilesOfModel, GateSettings):
     """One ``[[model]]``: the files it is about, and what holds for them; None where the whole file says it.
 
     ``earlier`` are the releases that were published before, and ``id`` the column that says who is who in their tables.
-    ``population`` is a register of everybody who may be in the table.
     """
 
-    path: Annotated[tuple[Text, ...], Field(min_length=1)]
+    path: Annotated[tuple[Text, ...], Field(min_length=1), BeforeValidator(_alone)]
     name: Text | None = None
     table: Text
-    population: Text | None = None
-    knowledge: Text | None = None
-    adversary: tuple[Text, ...] = ()
     earlier: tuple[EarlierSection, ...] = ()
     id: Text | None = None
 
@@ -155,11 +181,6 @@ class ModelSection(SharedSettings, GateSettings):
         if not isinstance(each, list | tuple):
             return each
         return tuple({"path": one} if isinstance(one, str) else one for one in each)
-
-    @field_validator("path", "adversary", mode="before")
-    @classmethod
-    def _one_or_several(cls, value: object) -> object:
-        return (value,) if isinstance(value, str) else value
 
 
 class GateConfig(SharedSettings):

@@ -6,15 +6,19 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PureWindowsPath
+from typing import Any
 
 from treewarden.audit.options import KNOWLEDGE, find_conflict
+from treewarden.jobs.audit_request import NO_FILES, AuditFiles, FileForm
 from treewarden.jobs.gate.config import (
     ABSENT,
+    GATE_FILES,
     Configuration,
     ConfigurationError,
     GateConfig,
     GateSettings,
     ModelSection,
+    SharedSettings,
     audit_options,
     given_settings,
     resolved,
@@ -48,20 +52,11 @@ class EarlierReleases:
 
 
 @dataclass(frozen=True, slots=True)
-class FilesBeside:
-    """What is read beside a model and its table: what columns mean, and a register of who may be in the table."""
-
-    dictionary: Path | None = None
-    population: Path | TableAddress | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class GateModel:
     """One model to audit. ``file`` is its path from the configuration; ``table`` is None where there is none.
 
-    ``policy`` is the name of a pack that ships, or a path; ``adversaries`` are files that declare who knows some
-    columns only. Where there is no table, ``attestations`` that hold by one
-    of the ``trust``ed keys stand for an audit.
+    ``policy`` is the name of a pack that ships, or a path; ``files`` are read beside model and table. Where there is no
+    table, ``attestations`` that hold by one of the ``trust``ed keys stand for an audit.
     """
 
     name: str
@@ -69,7 +64,6 @@ class GateModel:
     path: Path
     table: Path | TableAddress | None
     policy: str | Path
-    knowledge: Path | None = None
     waivers: Path | None = None
     baseline: Path | None = None
     fail_on: Severity = "error"
@@ -77,8 +71,7 @@ class GateModel:
     attestations: tuple[Path, ...] = ()
     trust: tuple[Path, ...] = ()
     releases: EarlierReleases = EarlierReleases()
-    adversaries: tuple[Path, ...] = ()
-    beside: FilesBeside = FilesBeside()
+    files: AuditFiles = NO_FILES
 
     def wherever(self) -> GateModel:
         """Return the same for a process that runs in another folder: options may name files by relative paths."""
@@ -100,30 +93,18 @@ class GateModel:
         return self.releases.key
 
     @property
-    def dictionary(self) -> Path | None:
-        """The file that says what columns and values are called for people."""
-        return self.beside.dictionary
-
-    @property
-    def population(self) -> Path | TableAddress | None:
-        """The register of everybody who may be in the table."""
-        return self.beside.population
-
-    @property
     def is_on_server(self) -> bool:
         """Whether a database holds what it rests on, so that nobody knows what changed there."""
-        tables = (self.table, self.population, *(table for _, table in self.earlier))
-        return any(isinstance(table, TableAddress) for table in tables)
+        tables = (self.table, *(table for _, table in self.earlier))
+        return self.files.is_on_server or any(isinstance(each, TableAddress) for each in tables)
 
     @property
     def inputs(self) -> tuple[Path, ...]:
         """The files that were named for it, itself first."""
-        given = (self.path, self.table, self.knowledge, self.waivers, self.baseline, self.policy)
-        named = tuple(
-            each for each in (*given, self.dictionary, self.population) if isinstance(each, Path)
-        )
-        before = (path for each in self.earlier for path in each if isinstance(path, Path))
-        return (*named, *self.adversaries, *self.attestations, *self.trust, *before)
+        given = (self.path, self.table, *self.files.values)
+        given += (self.waivers, self.baseline, self.policy, *self.attestations, *self.trust)
+        given += tuple(each for release in self.earlier for each in release)
+        return tuple(each for each in given if isinstance(each, Path))
 
 
 def models_of(
@@ -194,7 +175,7 @@ def matches(said: GateConfig, file: str) -> ModelSection | None:
 def effective(said: GateConfig, section: ModelSection) -> dict[str, object]:
     """Return all that a section comes to, with what the whole file says for it; not which files it is about."""
     own = section.model_dump(exclude={"path"})
-    shared = ("policy", "waivers", "baseline", "dictionary", "fail_on")
+    shared = SharedSettings.model_fields
     return own | {key: own[key] if own[key] is not None else getattr(said, key) for key in shared}
 
 
@@ -208,7 +189,7 @@ def _check(section: ModelSection, place: str) -> None:
     if conflict is not None:
         raise ConfigurationError(place, f"{conflict.name!r} {conflict.problem}")
     beside = [key for key in KNOWLEDGE if key in given]
-    if section.knowledge is not None and beside:
+    if _values_of(section, "knowledge") and beside:
         raise ConfigurationError(
             place,
             f"'knowledge' and {', '.join(beside)} cannot be combined; leave out {', '.join(beside)}",
@@ -226,9 +207,10 @@ def _check(section: ModelSection, place: str) -> None:
     if section.id is not None and ABSENT in own:
         problem = "'id' names a column of the table, and the section has no table; add one, or remove 'id'"
         raise ConfigurationError(place, problem)
-    if section.population is not None and ABSENT in own:
-        problem = "'population' is held against the table, and the section has none; add one, or remove 'population'"
-        raise ConfigurationError(place, problem)
+    for name, spec in GATE_FILES.items():
+        if spec.needs_table and getattr(section, name) and ABSENT in own:
+            problem = f"{spec.flag!r} is held against the table, and the section has none; add one, or remove it"
+            raise ConfigurationError(place, problem)
     if section.id is not None and section.earlier and len(own) < 2:
         problem = "'id' matches people across tables, but all releases share one; give each release its own table"
         raise ConfigurationError(place, problem)
@@ -271,11 +253,12 @@ def _globbed(configuration: Configuration, pattern: str) -> Iterator[Path]:
 def _supporting_files(configuration: Configuration) -> frozenset[Path]:
     """Return the configuration, and its files of policies, waivers, baselines, knowledge and adversaries."""
     config = configuration.said
-    names: list[str | None] = [WAIVERS, config.policy, config.waivers, config.baseline]
-    names += [config.dictionary, *(section.dictionary for section in config.models)]
-    for section in config.models:
-        names += [section.policy, section.waivers, section.baseline, section.knowledge]
-        names += section.adversary
+    names: list[str | None] = [WAIVERS]
+    for section in (config, *config.models):
+        names += [section.policy, section.waivers, section.baseline]
+        for name, spec in GATE_FILES.items():
+            if spec.form is not FileForm.TABLE:
+                names += _values_of(section, name)
     root = configuration.root
     files = (Path(os.path.normpath(root / name)) for name in names if name is not None)
     return frozenset((configuration.path, *files))
@@ -294,25 +277,20 @@ def _model(
     is_shipped = policy in shipped_packs()
 
     def there(key: str, value: str | None) -> Path | None:
-        return None if value is None else _there(configuration, value, key, place)
+        return None if value is None else _there(configuration, value, place, key)
 
     table = None if section.table == ABSENT else _table(configuration, section.table, place)
-    register = section.population
-    population = None if register is None else _table(configuration, register, place, "population")
     return GateModel(
         name=section.name or file,
         file=file,
         path=path,
         table=table,
         policy=policy if is_shipped else _policy(configuration, policy, place),
-        knowledge=there("knowledge", section.knowledge),
         waivers=there("waivers", section.waivers or gate_config.waivers or _usual(configuration)),
         baseline=_baseline(
             configuration, section.baseline or gate_config.baseline, place, new_baseline
         ),
-        beside=FilesBeside(
-            there("dictionary", section.dictionary or gate_config.dictionary), population
-        ),
+        files=_files(configuration, section, place),
         fail_on=section.fail_on or gate_config.fail_on,
         settings=GateSettings(**section.model_dump(include=set(GateSettings.model_fields))),
         releases=EarlierReleases(
@@ -328,10 +306,24 @@ def _model(
             ),
             section.id,
         ),
-        adversaries=tuple(
-            _there(configuration, value, "adversary", place) for value in section.adversary
-        ),
     )
+
+
+def _files(configuration: Configuration, section: ModelSection, place: str) -> AuditFiles:
+    """Return what is read beside a model and its table: as its section says, else as the whole file does."""
+    found: dict[str, Any] = {}
+    for name, spec in GATE_FILES.items():
+        values = _values_of(section, name) or _values_of(configuration.said, name)
+        read = _table if spec.form is FileForm.TABLE else _there
+        paths = tuple(read(configuration, value, place, spec.flag) for value in values)
+        found[name] = paths if spec.is_several else next(iter(paths), None)
+    return AuditFiles(**found)
+
+
+def _values_of(section: SharedSettings, name: str) -> tuple[str, ...]:
+    """Return what a section, or the whole file, says of files of one kind; nothing where it has no such key."""
+    value = getattr(section, name, None)
+    return value if isinstance(value, tuple) else () if value is None else (value,)
 
 
 def _earlier(configuration: Configuration, value: str, place: str, model: Path) -> Path:
@@ -386,7 +378,7 @@ def _policy(configuration: Configuration, value: str, place: str) -> Path:
     return path
 
 
-def _there(configuration: Configuration, value: str, key: str, place: str) -> Path:
+def _there(configuration: Configuration, value: str, place: str, key: str) -> Path:
     path = _inside(configuration, value, key, place)
     if not path.is_file():
         problem = (

@@ -30,7 +30,7 @@ from treewarden.audit.options import AuditOptions
 from treewarden.audit.progress import Step, silent
 from treewarden.audit.workers.pool import WORKERS
 from treewarden.audit.workers.processes import each_done
-from treewarden.jobs.audit_inputs import Request
+from treewarden.jobs.audit_request import AuditFiles, Request
 from treewarden.jobs.auditing import audit_file
 from treewarden.policies.judging.decision import Decision
 from treewarden.policies.pack import Pack
@@ -169,14 +169,8 @@ def _tried(pack: Pack, case: PolicyCase, folder: Path, jobs: int | None = None) 
     )
     knowledge = None if case.knowledge is None else folder / case.knowledge
     adversaries = () if case.adversary is None else (folder / case.adversary,)
-    request = Request(
-        folder / case.model,
-        folder / case.table,
-        options,
-        knowledge,
-        pack,
-        adversaries=adversaries,
-    )
+    files = AuditFiles(knowledge=knowledge, adversaries=adversaries)
+    request = Request(folder / case.model, folder / case.table, options, files, pack)
     try:
         decision = audit_file(request).decision
     except TreewardenError as error:

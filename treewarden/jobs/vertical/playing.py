@@ -11,7 +11,7 @@ import numpy as np
 import treewarden
 from treewarden.audit.options import AuditOptions
 from treewarden.audit.progress import Step, silent
-from treewarden.jobs.audit_inputs import Request
+from treewarden.jobs.audit_request import Request
 from treewarden.jobs.auditing import JudgedAudit, audit_file
 from treewarden.jobs.inputs import ModelBytes
 from treewarden.jobs.vertical.checking import (

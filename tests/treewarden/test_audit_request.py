@@ -1,0 +1,91 @@
+"""What an audit can be asked is declared once: every door has it, by the same name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from treewarden.audit.knowledge.knowledge import Knowledge
+from treewarden.audit.option_spec import OptionDoor
+from treewarden.audit.options import DEFAULT, KNOWLEDGE, OPTION_SPECS, AuditOptions
+from treewarden.commands.attest import COMMAND as ATTEST
+from treewarden.commands.audit import COMMAND as AUDIT
+from treewarden.commands.repair import COMMAND as REPAIR
+from treewarden.jobs.attesting.attesting import unstated_options
+from treewarden.jobs.attesting.statement import Assumed, plain_value
+from treewarden.jobs.audit_request import FILE_SPECS, AuditFiles, Request, files_of
+from treewarden.jobs.gate.config import GateConfig, ModelSection, said_in
+from treewarden.jobs.shell_commands import audit_command
+from treewarden.ppdm_models.tables.counting.addresses import address_of
+
+MODEL, TABLE = Path("tree.pmml"), Path("people.csv")
+ONE_OF_EACH = AuditFiles(
+    **{
+        name: (Path(f"{name}.x"),) if spec.is_several else Path(f"{name}.x")
+        for name, spec in FILE_SPECS.items()
+    }
+)
+
+
+@pytest.mark.parametrize("command", [AUDIT, REPAIR, ATTEST])
+def test_every_option_and_every_file_is_a_flag(command):
+    flags = {flag for each in command.params for flag in each.opts}
+    assert {f"--{name.replace('_', '-')}" for name in OPTION_SPECS} <= flags
+    assert {f"--{spec.flag}" for spec in FILE_SPECS.values()} <= flags
+
+
+def test_every_file_of_a_gate_is_a_key_of_a_model_and_of_all_models_where_that_is_declared():
+    keys = {name: field.alias for name, field in ModelSection.model_fields.items()}
+    shared = set(GateConfig.model_fields)
+    for name, spec in FILE_SPECS.items():
+        is_key = OptionDoor.GATE in spec.doors
+        assert (keys.get(name) == spec.flag) is is_key
+        assert (name in shared) is (is_key and spec.for_all)
+
+
+def test_a_key_of_a_gate_takes_one_path_and_a_list_where_several_can_be_given():
+    section = '[[model]]\npath = "a"\ntable = "b"\n'
+    for name, spec in files_of(OptionDoor.GATE).items():
+        said = said_in(f'{section}{spec.flag} = "c"\n'.encode(), "x").models[0]
+        assert getattr(said, name) == (("c",) if spec.is_several else "c")
+
+
+def test_all_files_of_a_request_are_protected_from_being_overwritten():
+    paths = Request(MODEL, TABLE, files=ONE_OF_EACH).paths
+    assert {path.name for path in paths} >= {f"{name}.x" for name in FILE_SPECS}
+
+
+def test_a_printed_command_names_every_file():
+    command = audit_command(Request(MODEL, TABLE, files=ONE_OF_EACH))
+    for name, spec in FILE_SPECS.items():
+        assert f"--{spec.flag} {name}.x" in command
+
+
+def test_a_table_of_a_server_among_the_files_is_known_to_be_there():
+    assert not ONE_OF_EACH.is_on_server
+    address = address_of("postgresql://me@host/base#people")
+    assert AuditFiles(population=address).is_on_server
+
+
+def test_what_no_attestation_states_is_named_with_what_to_do_instead():
+    options = AuditOptions(claims="epsilon=1", columns=("f0=age",))
+    unstated = list(unstated_options(Request(MODEL, TABLE, options, ONE_OF_EACH)))
+    assert [option.flag for option in unstated] == ["columns", "claims", "with", "domain"]
+    assert all(option.instead for option in unstated)
+    assert list(unstated_options(Request(MODEL, TABLE))) == []
+
+
+def test_an_attestation_states_every_option_of_knowledge():
+    assert set(KNOWLEDGE) <= set(Assumed.model_fields)
+    assert {name: plain_value(getattr(DEFAULT, name)) for name in KNOWLEDGE} == {
+        name: plain_value(getattr(Knowledge(), name)) for name in KNOWLEDGE
+    }
+
+
+@pytest.mark.parametrize("door", [OptionDoor.GATE, OptionDoor.SERVICE])
+def test_what_is_written_and_how_many_processes_there_are_is_for_the_machine_alone(door):
+    closed = {name for name, spec in OPTION_SPECS.items() if door not in spec.doors}
+    assert closed == {"jobs", "levels", "blame"} | (
+        {"solver"} if door is OptionDoor.SERVICE else set()
+    )

@@ -1,0 +1,211 @@
+"""What an audit is asked: model, table and options, and the files beside them, each declared once for every door."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields, replace
+from datetime import date
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from treewarden.audit.of_releases import KEY_OPTION, KeySetting
+from treewarden.audit.option_spec import Concern, OptionDoor
+from treewarden.audit.options import DEFAULT, AuditOptions
+from treewarden.ppdm_models.tables.counting.addresses import TableAddress, parted
+
+if TYPE_CHECKING:
+    from treewarden.audit.knowledge.knowledge import Knowledge
+    from treewarden.jobs.inputs import ModelInput, TableInput
+    from treewarden.jobs.outputs_beside import OutputInput
+    from treewarden.policies.pack import Pack
+    from treewarden.policies.verdict import Severity
+
+
+class FileForm(StrEnum):
+    """What is given: one file, several, a table in any form of ``--data``, or outputs, which may be data frames."""
+
+    FILE = "file"
+    FILES = "files"
+    TABLE = "table"
+    OUTPUTS = "outputs"
+
+
+@dataclass(frozen=True, slots=True)
+class FileSpec:
+    """What a file means to the person who names it.
+
+    ``flag`` is the name of its option and of its key in ``treewarden.toml``, ``argument`` that of its keyword in
+    Python. ``content`` says what it holds, as messages ask for it. ``doors`` are where it can be set beside the command
+    line and Python; one that is ``for_all`` can stand at the top of ``treewarden.toml`` too, for all models. One that
+    ``needs_table`` is held against the training table. ``not_attested`` says what to do instead where an attestation
+    cannot state it.
+    """
+
+    help: str
+    concern: Concern
+    form: FileForm
+    flag: str = ""
+    argument: str = ""
+    content: str = "a file"
+    doors: OptionDoor = OptionDoor.GATE
+    for_all: bool = False
+    needs_table: bool = False
+    not_attested: str = ""
+
+    @property
+    def is_several(self) -> bool:
+        """Whether more than one can be given."""
+        return self.form in (FileForm.FILES, FileForm.OUTPUTS)
+
+
+def file_option(concern: Concern, form: FileForm, help: str, **more: Any) -> Any:  # noqa: A002, ANN401  # as dataclasses.field; the field is typed
+    """Return a field with its specification; nothing is given by default."""
+    spec = FileSpec(help, concern, form, **more)
+    default: object = () if spec.is_several else None
+    return field(default=default, metadata={"spec": spec})
+
+
+class GivenFile(NamedTuple):
+    """One of the files that are given: the name of its field, what it means, and the paths or what was read of them."""
+
+    name: str
+    spec: FileSpec
+    values: tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AuditFiles:
+    """What is read beside model and table; each may be a file, and some may be in memory."""
+
+    knowledge: Path | Knowledge | None = file_option(
+        Concern.KNOWLEDGE, FileForm.FILE, "A TOML file with everything that an adversary knows."
+    )
+    adversaries: tuple[Path, ...] = file_option(
+        Concern.ADVERSARY,
+        FileForm.FILES,
+        "A TOML file that declares adversaries with partial knowledge. May be repeated.",
+        flag="adversary",
+    )
+    dictionary: Path | None = file_option(
+        Concern.REPORT,
+        FileForm.FILE,
+        "A CSV file with what columns and values mean: column,label[,value,value_label]. For the report only.",
+        content="a CSV file",
+        for_all=True,
+    )
+    population: TableInput | None = file_option(
+        Concern.PUBLIC,
+        FileForm.TABLE,
+        "A register of everybody who may be in the training table, in any form of --data: judges whether "
+        "the file proves who was in it.",
+        needs_table=True,
+    )
+    beside: tuple[OutputInput, ...] = file_option(
+        Concern.PUBLIC,
+        FileForm.OUTPUTS,
+        "A CSV file that is published beside the model: a table of characteristics, a cross table, a logistic "
+        "regression. What all of it tells together is judged. May be repeated.",
+        flag="with",
+        argument="beside",
+        doors=OptionDoor.NONE,
+        needs_table=True,
+        not_attested="leave the outputs out, and audit with them apart",
+    )
+    domain: Path | None = file_option(
+        Concern.PUBLIC,
+        FileForm.FILE,
+        "What is public of the columns, in TOML: whole records may follow from the file alone by it.  [default: "
+        "the values in the table]",
+        content="a TOML file",
+        doors=OptionDoor.NONE,
+        needs_table=True,
+        not_attested="leave it out, and audit with it apart",
+    )
+
+    def given_files(self) -> Iterator[GivenFile]:
+        """Yield those that are given, in the order of their declaration."""
+        for name, spec in FILE_SPECS.items():
+            value = getattr(self, name)
+            values = value if spec.is_several else () if value is None else (value,)
+            if values:
+                yield GivenFile(name, spec, values)
+
+    @property
+    def values(self) -> tuple[object, ...]:
+        """All that is given, on disk or not."""
+        return tuple(value for given in self.given_files() for value in given.values)
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """Those that are on disk, without the name of a sheet or a table in them."""
+        return tuple(parted(value)[0] for value in self.values if isinstance(value, Path))
+
+    @property
+    def is_on_server(self) -> bool:
+        """Whether a database holds one of them."""
+        return any(isinstance(value, TableAddress) for value in self.values)
+
+
+def _named(name: str, spec: FileSpec) -> FileSpec:
+    flag = spec.flag or name
+    return replace(spec, flag=flag, argument=spec.argument or flag)
+
+
+FILE_SPECS: dict[str, FileSpec] = {
+    file_field.name: _named(file_field.name, file_field.metadata["spec"])
+    for file_field in fields(AuditFiles)
+}
+"""Every file by the name of its field, in the order in which help shows them."""
+NO_FILES = AuditFiles()
+
+
+def files_of(door: OptionDoor) -> dict[str, FileSpec]:
+    """Return the files that can be set at a door, by the names of their fields."""
+    return {name: spec for name, spec in FILE_SPECS.items() if door in spec.doors}
+
+
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """A model that was published before, of the same people or of some of them, with its own table."""
+
+    model: ModelInput
+    data: TableInput
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """The model and the table of an audit, and how it is done; each may be a file, or in memory.
+
+    ``files`` are read beside model and table: what the adversary knows, and what else is published.
+    ``policy`` is a pack that ships, by name, the path of another, or a pack. Without ``data`` only what the file of the
+    model says by itself is judged. ``waivers`` and ``baseline`` are files
+    that say what is accepted, ``name`` is the model's name in a gate, ``today`` decides which waivers have expired.
+    Clauses of the severity ``fail_on`` or a graver one have to be met; None: what the pack itself has, errors if it is
+    read from a file. ``earlier`` are the models that were published before, in that order; records of different tables
+    are one person where the column ``key`` holds the same; without one that is not known, and nothing passes.
+    ``key_setting`` is what messages call the naming of that column.
+    """
+
+    model: ModelInput
+    data: TableInput | None
+    options: AuditOptions = DEFAULT
+    files: AuditFiles = NO_FILES
+    policy: str | Pack = "standard"
+    waivers: Path | None = None
+    baseline: Path | None = None
+    name: str = ""
+    today: date | None = None
+    fail_on: Severity | None = None
+    earlier: tuple[Earlier, ...] = ()
+    key: str | None = None
+    key_setting: KeySetting = KEY_OPTION
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """The files that are read, which nothing may overwrite."""
+        policy = (Path(self.policy),) if isinstance(self.policy, str) else ()
+        given = (self.model, self.data, *policy, self.waivers, self.baseline)
+        given += tuple(each for earlier in self.earlier for each in (earlier.model, earlier.data))
+        paths = tuple(parted(each)[0] for each in given if isinstance(each, Path))
+        return paths + self.files.paths
