@@ -51,6 +51,7 @@ ROUNDING = frozenset(
 """Formats that may round a threshold to the digits that it has."""
 MAY_BE_ROUNDED = "the value {1} of {0!r} is so near to a threshold that its digits do not say which side it is on"
 MIXED = "tests of the column {!r} ask for numbers and for categories"
+NO_COLUMNS = "the model has no columns besides its target"
 MANY_LEAVES = "a record whose value is missing may count in several leaves; say in the domain that no value is"
 
 
@@ -176,6 +177,8 @@ def find_domain(trees: Sequence[Tree], declared: DeclaredDomain) -> Domain | Und
     unknown = [name for name in (*declared.columns, *grouped) if name not in features]
     if unknown:
         raise PublicDomainError(f"{unknown[0]!r} is no column of the model")
+    if not features:
+        return Undetermined(NO_COLUMNS)
     is_spread = any(tree.missing in SPREADING for tree in trees)
     factors: list[Factor] = []
     done: set[str] = set()

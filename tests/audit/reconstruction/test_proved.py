@@ -9,7 +9,12 @@ from tests.judges.run_reconstruction import judge
 from tests.kit.tiers import seeds
 from treewarden.audit.clock import FOREVER, clock
 from treewarden.audit.reading import Undetermined
-from treewarden.audit.reconstruction.domain import DeclaredColumn, DeclaredDomain, PublicDomainError
+from treewarden.audit.reconstruction.domain import (
+    NO_COLUMNS,
+    DeclaredColumn,
+    DeclaredDomain,
+    PublicDomainError,
+)
 from treewarden.audit.reconstruction.of_model import SAMPLED, reconstruct
 from treewarden.audit.reconstruction.problem import NOT_ALL
 from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Member, TreeSampling
@@ -148,6 +153,12 @@ def test_one_of_several_indicators_is_one():
     trees = (stump("a", (2, 0), (0, 1)),)
     found = reconstruct(forest(*trees), FOREVER, DeclaredDomain(one_of=(("a", "b"),)))
     assert (found.whole_records, found.tables) == (3, 1)
+
+
+def test_a_model_without_columns_has_no_records_to_rebuild():
+    root = Node(0, "root", None, (), score="no", records=5.0, class_counts=(4.0, 1.0))
+    said = reconstruct(Tree((root,), (), "flu", ("no", "yes")), FOREVER)
+    assert said == Undetermined(NO_COLUMNS)
 
 
 def test_a_domain_that_does_not_fit_is_an_error():
