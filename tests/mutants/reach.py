@@ -9,8 +9,6 @@ from pathlib import Path
 import mutant_switch  # type: ignore[import-not-found]  # it is in the copy only
 import pytest
 
-from tests.kit.tiers import second_tier
-
 REACH = Path(os.environ["TREEWARDEN_MUTANT_REACH"])
 of_fixture: dict[str, set[int]] = {}
 has_passed: dict[str, bool] = {}
@@ -38,7 +36,7 @@ def pytest_runtest_protocol(item):
         reached |= of_fixture.get(name, set())
     line = {
         "test": item.nodeid,
-        "tier": second_tier(item) or "quick",
+        "tier": item.config.getoption("tier"),
         "seconds": round(_seconds() - began, 3),
         "passed": has_passed.pop(item.nodeid, False),
         "reached": sorted(reached),
