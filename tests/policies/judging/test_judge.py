@@ -160,6 +160,13 @@ def test_a_file_that_contradicts_itself_is_never_a_pass():
     assert "node 3 has 5, its children 4" in decision.findings[0].message
 
 
+def test_labels_that_the_numbers_beside_them_contradict_are_never_a_pass():
+    decision = made(FINE, evidence_of(flat_tree([[14, 6], [9, 9]], labels=["c1", "c1"])))
+    assert decision.verdict is Verdict.UNDETERMINED
+    (finding,) = (found for found in decision.findings if found.clause == "file-agrees")
+    assert "A label in tree contradicts the numbers in its leaf" in finding.message
+
+
 def test_names_from_the_file_reach_the_finding_as_they_are():
     name = "<script>\n“,”"
     tree = flat_tree([[4, 0], [4, 4]], classes=(name, "b"))

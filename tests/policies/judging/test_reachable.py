@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.kit.small_audits import audit_of, evidence_of, flat_tree, only_world, pack_of, people_of
-from treewarden.policies.judging.judge import advised, ceiling, judge, out_of_reach
+from treewarden.audit.reading import Undetermined
+from treewarden.policies.judging.judge import _accuracy, advised, ceiling, judge, out_of_reach
 from treewarden.policies.pack import load_pack
 from treewarden.policies.shipped import shipped_packs
 from treewarden.policies.verdict import Verdict
@@ -87,6 +89,13 @@ def test_a_tree_that_is_as_accurate_as_the_cap_may_pass():
     pack = pack_of(("label_disclosure", "at_most", 0.75))
     assert ceiling(audit_for([[3, 1], [1, 3]], pack), pack) is None
     assert ceiling(audit_for([[4, 1], [1, 3]], pack), pack) is not None
+
+
+def test_no_cap_is_below_the_accuracy_of_a_tree_whose_classes_or_labels_are_not_known():
+    leaves, unknown = evidence_of(flat_tree(IRIS)).leaves, Undetermined("not published")
+    assert _accuracy(leaves) == pytest.approx(144 / 150)
+    assert _accuracy(replace(leaves, classes=unknown)) == 0
+    assert _accuracy(replace(leaves, labels=unknown)) == 0
 
 
 def test_a_warning_caps_nothing():

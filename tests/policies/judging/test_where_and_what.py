@@ -5,17 +5,19 @@ from dataclasses import replace
 import numpy as np
 
 from tests.kit.forests import by_sex, forest
-from tests.kit.small_audits import evidence_of, flat_tree, people_of
-from treewarden.audit.measures import PerPlace
-from treewarden.audit.reading import Spot
+from tests.kit.small_audits import evidence_of, flat_tree, pack_of, people_of
+from treewarden.audit.measures import MeasureCall, PerPlace
+from treewarden.audit.reading import Spot, exactly
 from treewarden.policies.judging import clause_evaluation
 from treewarden.policies.judging.applicability import kinds_of, why_not
 from treewarden.policies.judging.clause_evaluation import Locations
-from treewarden.policies.judging.decision import LeafNames
-from treewarden.policies.judging.finding import _nowhere, _place
+from treewarden.policies.judging.decision import Decision, LeafNames
+from treewarden.policies.judging.finding import _nowhere, _place, doubt, of_atom
 from treewarden.policies.pack import read_pack
+from treewarden.policies.verdict import Verdict
 from treewarden.ppdm_models.tree.ensemble import Combination, Member
 from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind
+from treewarden.ppdm_models.tree.tree import Node, Tree
 
 TREE = flat_tree([[14, 6], [1, 8]])
 
@@ -66,6 +68,36 @@ def test_leaves_are_judged_by_people_only_where_everybody_who_is_there_stops_in_
     assert leaves_read([1, 2], [20.0, 9.0])
     assert not leaves_read([-1, 2], [1.0, 9.0])
     assert leaves_read([-1, 2], [0.0, 9.0])
+
+
+def test_without_a_table_the_people_of_one_tree_are_judged_by_their_own_leaf():
+    evidence = evidence_of(TREE, replace(people_of(TREE), is_absent=True))
+    places = clause_evaluation.places_of("profile", evidence)
+    low, high = clause_evaluation.ends_at(MeasureCall("k_anonymity"), evidence, places)
+    assert low.tolist() == high.tolist() == [20, 9]
+
+
+def test_a_tree_of_one_leaf_has_people_in_it_for_a_waiver_to_name():
+    root = Node(0, "root", None, (), score="c0", records=5.0, class_counts=(4.0, 1.0))
+    evidence = evidence_of(Tree((root,), (), "illness", ("c0", "c1")))
+    names = LeafNames(evidence)
+    assert names.with_people == {names.of(Spot("leaf", 0, 0.0, 1.0))} != {""}
+
+
+def test_a_requirement_says_where_it_is_judged():
+    (clause,) = clauses(("confidence", 0.5))
+    found = clause_evaluation.ClauseEvaluation(Verdict.PASS, exactly(0.25))
+    assert of_atom(clause, found, ()).requirement.scope == ""
+    assert (
+        of_atom(clause.model_copy(update={"scope": "leaf"}), found, ()).requirement.scope == "leaf"
+    )
+
+
+def test_findings_of_other_releases_are_not_those_of_the_model():
+    own = doubt("a", "something is wrong")
+    pack = pack_of(("k_anonymity", "at_least", 5))
+    decision = Decision(Verdict.FAIL, (own, replace(own, of="release 2")), pack)
+    assert decision.own == (own,)
 
 
 def test_the_place_of_a_leak_has_both_ends_of_what_was_read():
