@@ -44,6 +44,7 @@ SAID = {
     ("python", "XGBoost"): "model.predict(features)",
     ("python", "LightGBM"): "model.predict(features)",
     ("python", "CatBoost"): "model.predict(features)",
+    ("python", "ONNX"): "model.predict(features)",
 }
 """What the tool predicts for the table, in its own language; it is appended to the block."""
 NEEDS = {
@@ -51,6 +52,7 @@ NEEDS = {
     "XGBoost": ("xgboost",),
     "LightGBM": ("lightgbm",),
     "CatBoost": ("catboost",),
+    "ONNX": ("sklearn", "skl2onnx"),
     "Decision tree": ("pyspark",),
     "One tree": ("h2o",),
 }
@@ -137,7 +139,7 @@ def test_a_recipe_leaves_a_file_that_is_audited_as_the_page_says(page, title, te
 
 
 PASSES = {
-    *("scikit-learn", "XGBoost", "LightGBM", "CatBoost"),
+    *("scikit-learn", "XGBoost", "LightGBM", "CatBoost", "ONNX"),
     *("rpart", "rpart, as it prints", "partykit", "J48", "Decision tree"),
     "One tree",
 }
@@ -156,6 +158,51 @@ def test_the_file_of_a_harmless_model_passes(page, title, text, tmp_path):
     done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert follow(typed, tmp_path)[1].exit_code == 0
+
+
+@pytest.mark.tools
+def test_the_redacted_object_of_rpart_passes_as_the_pmml_of_it_does(tmp_path):
+    text = next(case.values[2] for case in recipes() if case.values[1] == "rpart")
+    code = next(found["code"] for found in FENCE.finditer(text) if found["kind"] == "r")
+    write_harmless_loans(tmp_path, (0, 500, 1500))
+    run, lacks = command("r", "rpart", code, tmp_path)
+    if lacks:
+        pytest.skip(f"{lacks} is not installed")
+    assert subprocess.run(run, cwd=tmp_path, capture_output=True).returncode == 0
+    assert redacted_and_audited(tmp_path, "model.json", "loans.csv") == (0, 0)
+
+
+TREELITE = """
+import pandas
+import treelite
+from sklearn.ensemble import RandomForestClassifier
+
+loans = pandas.read_csv("loans.csv")
+features = loans[["age", "income"]]
+target = (loans["default"] == "yes").astype(int)
+model = RandomForestClassifier(1, bootstrap=False, max_features=None, max_leaf_nodes=5)
+model.fit(features, target)
+with open("model.json", "w") as file:
+    file.write(treelite.sklearn.import_model(model).dump_as_json())
+features.set_axis(["f0", "f1"], axis="columns").assign(default=target).to_csv("numbers.csv")
+"""
+
+
+def test_the_redacted_tree_of_treelite_passes(tmp_path):
+    pytest.importorskip("treelite", reason="makes the model")
+    write_harmless_loans(tmp_path, (0, 500, 1500))
+    (tmp_path / "recipe.py").write_text(TREELITE, encoding="utf-8")
+    done = subprocess.run([sys.executable, "-W", "ignore", "recipe.py"], cwd=tmp_path)
+    assert done.returncode == 0
+    assert redacted_and_audited(tmp_path, "model.json", "numbers.csv") == (0, 0)
+
+
+def redacted_and_audited(folder, model, table):
+    """Return the exit codes of ``redact``, and of the audit of what it wrote."""
+    clean, model, table = str(folder / f"published-{model}"), str(folder / model), folder / table
+    redacted = run_command("redact", model, "-o", clean)
+    audited = run_command("audit", clean, "--data", str(table), "--sensitive", "default")
+    return redacted.exit_code, audited.exit_code
 
 
 STEPPED = """

@@ -16,6 +16,7 @@ FORMATS = {
     "`.skops` file": ("skops_file",),
     "scikit-learn's tree as JSON": ("sklearn_json",),
     "partykit's JSON": ("partykit_json",),
+    "ONNX of trees": ("onnx_ml", "rpart_json", "treelite_json"),
     "treewarden's JSON": ("treewarden_json",),
     "`export_text`": ("sklearn_text", "spark_text", "xgboost_text"),
     "R's forests": ("r_forest_json", "gbm_json"),

@@ -35,7 +35,8 @@ Value = int | float | str | list[int] | list[float] | list[str]
 class Operator:
     """A tree operator: its attributes as plain values, and its input.
 
-    ``inputs`` names what the input is made of, in order (None: made by other operators, which ``before`` names).
+    ``inputs`` names what the input is made of, in order (None: made by other operators, which ``before`` names);
+    ``model`` is the whole file.
     """
 
     kind: str
@@ -45,6 +46,7 @@ class Operator:
     source: str
     graph: OnnxGraph
     before: tuple[str, ...] = ()
+    model: Any = None
 
     @property
     def where(self) -> str:
@@ -81,6 +83,7 @@ def read_operator(data: bytes, source: str) -> Operator:
         source=source,
         graph=graph,
         before=before,
+        model=model,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from treewarden.ppdm_models import limits
 from treewarden.ppdm_models.formats import Format, Opened
@@ -20,6 +20,12 @@ from treewarden.ppdm_models.formats.common.node_order import (
     simplest,
     unique,
 )
+from treewarden.ppdm_models.formats.common.plain import (
+    PlainFile,
+    UnwritableError,
+    same_predictions,
+    unplain_rest,
+)
 from treewarden.ppdm_models.formats.onnx._file import (
     Handle,
     OnnxTable,
@@ -27,7 +33,9 @@ from treewarden.ppdm_models.formats.onnx._file import (
     read_operator,
     read_table,
 )
+from treewarden.ppdm_models.formats.onnx._plain import plain_bytes
 from treewarden.ppdm_models.formats.onnx._scores import After, Meaning, followed, read_meaning
+from treewarden.ppdm_models.formats.onnx._unread import REST, leaks_beside
 from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member, Model
 from treewarden.ppdm_models.tree.tree import (
     Feature,
@@ -45,6 +53,8 @@ SHARE_TOLERANCE = 1e-5
 class OnnxMl(Format):
     """TreeEnsembleClassifier, TreeEnsembleRegressor and TreeEnsemble, as protobuf or as protobuf's JSON."""
 
+    accounts_for_all = True
+
     def sniff(self, data: bytes) -> bool:
         is_json = opens_json(data) == b"{"
         if not (is_json or data[:1] == b"\x08") or b"TreeEnsemble" not in data:
@@ -52,13 +62,46 @@ class OnnxMl(Format):
         return not is_json or b'"opType"' in data
 
     def open(self, data: bytes, source: str) -> Opened:
-        return Opened(_read(data, source))
+        file = _read(data, source)
+        try:
+            plain = _plain_of(file, data)
+        except UnwritableError as problem:
+            return Opened(file.model, (unplain_rest(problem, "onnx_ml"),))
+        return PlainFile(data, plain, file.model, leaks_beside(file.operator), REST)
 
 
-def _read(data: bytes, source: str) -> Model:
+@dataclass(frozen=True, slots=True)
+class _OnnxFile:
+    """A file as it was read; ``meaning`` is what the leaves of its operator add to, before what follows the trees."""
+
+    model: Model
+    operator: Operator
+    table: OnnxTable
+    meaning: Meaning
+    is_followed: bool
+
+
+def _plain_of(file: _OnnxFile, data: bytes) -> bytes:
+    """Return the file written from its trees alone, which is read as the same model.
+
+    Raises:
+        UnwritableError: it has something around its trees that no such file holds.
+    """
+    source = file.operator.source
+    if opens_json(data) == b"{":
+        raise UnwritableError("protobuf as JSON")
+    if not file.is_followed or file.operator.inputs is None:
+        raise UnwritableError("operators beside the trees")
+    plain = plain_bytes(file.operator.model, file.operator, file.table, file.meaning)
+    if plain != data and not same_predictions(_read(plain, source).model, file.model):
+        raise UnwritableError("something that changes what its trees say")
+    return plain
+
+
+def _read(data: bytes, source: str) -> _OnnxFile:
     operator = read_operator(data, source)
     table = read_table(operator)
-    meaning = read_meaning(operator, table)
+    meaning = raw = read_meaning(operator, table)
     after = followed(operator.graph, meaning)
     if after.scores.factor != 1 and meaning.combination is Combination.MAX:
         after = replace(after, unknown=(*after.unknown, "a product of the largest score"))
@@ -70,7 +113,8 @@ def _read(data: bytes, source: str) -> Model:
     features = features_named(names, tested, source, single=not operator.double)
     forest = _with_shares(forest, meaning)
     trees = [_tree(nodes, features, meaning, source) for nodes in forest]
-    return _model(operator, trees, features, meaning, after)
+    model = _model(operator, trees, features, meaning, after)
+    return _OnnxFile(model, operator, table, raw, not after.unknown and after.names == raw.classes)
 
 
 def _as_published(meaning: Meaning, after: After) -> Meaning:

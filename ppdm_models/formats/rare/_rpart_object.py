@@ -238,7 +238,8 @@ def leaks_of(root: JsonPart) -> Iterator[Leak]:
         what = f"{others} splits that were not used tell how the target differs over further attributes"
         yield Leak(LeakKind.TARGET_STATISTICS, "/splits", what)
     sizes = [row.part["n"].amount() for row in rows if row.is_leaf]
-    if root["method"].text() != "class" and min(sizes, default=3) <= 2:
+    has_spread = any("dev" in dict(row.part.entries()) for row in rows)
+    if root["method"].text() != "class" and has_spread and min(sizes, default=3) <= 2:
         what = "mean and deviance of a node with 1 or 2 records give their target values exactly"
         yield Leak(LeakKind.EXACT_TARGETS, "/frame", what, records=int(min(sizes)))
     call = root.get("call")

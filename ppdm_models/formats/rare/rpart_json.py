@@ -16,6 +16,13 @@ from treewarden.ppdm_models.formats.common.node_order import (
     grown,
     unique,
 )
+from treewarden.ppdm_models.formats.common.plain import (
+    PlainFile,
+    UnwritableError,
+    plain_json,
+    same_predictions,
+    unplain_rest,
+)
 from treewarden.ppdm_models.formats.common.printed_trees import decimals_of
 from treewarden.ppdm_models.formats.rare._rpart_object import (
     OTHER_SPLITS,
@@ -26,6 +33,7 @@ from treewarden.ppdm_models.formats.rare._rpart_object import (
     other_splits,
     ways_of,
 )
+from treewarden.ppdm_models.formats.rare._rpart_plain import REST, plain_document
 from treewarden.ppdm_models.semantics.consistency import is_whole
 from treewarden.ppdm_models.semantics.support import checked
 from treewarden.ppdm_models.tree.nodes import OtherSplit
@@ -55,13 +63,23 @@ MAJORITY = 2
 class RpartJson(Format):
     """One object per file; exact thresholds, surrogate splits and counts."""
 
+    accounts_for_all = True
+
     def sniff(self, data: bytes) -> bool:
         parts = (b'"ncompete"', b'"splits"', b'"frame"')
         return opens_json(data) == b"{" and all(part in data for part in parts)
 
     def open(self, data: bytes, source: str) -> Opened:
         root = named(read_part(data, source))
-        return Opened(_RpartReader(root).tree(), leaks_of(root))
+        tree, leaks = _RpartReader(root).tree(), tuple(leaks_of(root))
+        try:
+            plain = plain_json(plain_document(root))
+            again = _RpartReader(named(read_part(plain, source))).tree()
+            if not same_predictions(again, tree):
+                raise UnwritableError("something that changes what its tree says")
+        except UnwritableError as problem:
+            return Opened(tree, (*leaks, unplain_rest(problem, "rpart_json")))
+        return PlainFile(data, plain, tree, leaks, REST)
 
 
 class _RpartReader:

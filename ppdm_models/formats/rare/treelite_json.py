@@ -11,12 +11,20 @@ from treewarden.ppdm_models import limits
 from treewarden.ppdm_models.formats import Format, Opened
 from treewarden.ppdm_models.formats.common.json import JsonPart, opens_json, read_part
 from treewarden.ppdm_models.formats.common.node_order import bounded, features_named, simplest
+from treewarden.ppdm_models.formats.common.plain import (
+    PlainFile,
+    UnwritableError,
+    plain_json,
+    same_predictions,
+    unplain_rest,
+)
 from treewarden.ppdm_models.formats.rare._treelite import (
     TreeliteHeader,
     bootstrapped,
     nodes_of,
     read_header,
 )
+from treewarden.ppdm_models.formats.rare._treelite_plain import REST, plain_document
 from treewarden.ppdm_models.semantics.support import with_support
 from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member, Model
 from treewarden.ppdm_models.tree.tree import (
@@ -32,6 +40,8 @@ from treewarden.ppdm_models.tree.tree import (
 class TreeliteJson(Format):
     """What ``Model.dump_as_json`` writes; features and classes have numbers, no names."""
 
+    accounts_for_all = True
+
     def sniff(self, data: bytes) -> bool:
         return (
             opens_json(data) == b"{"
@@ -41,11 +51,19 @@ class TreeliteJson(Format):
         )
 
     def open(self, data: bytes, source: str) -> Opened:
-        return Opened(_read(data, source))
+        document = read_part(data, source)
+        model = _read(document)
+        try:
+            plain = plain_json(plain_document(document))
+            if not same_predictions(_read(read_part(plain, source)), model):
+                raise UnwritableError("something that changes what its trees say")
+        except UnwritableError as problem:
+            return Opened(model, (unplain_rest(problem, "treelite_json"),))
+        return PlainFile(data, plain, model, (), REST)
 
 
-def _read(data: bytes, source: str) -> Model:
-    document = read_part(data, source)
+def _read(document: JsonPart) -> Model:
+    source = document.source
     parts = document["trees"]
     if not 0 < len(parts) <= limits.TREES:
         raise parts.refused(f"{len(parts):,} trees; give 1 to {limits.TREES:,}")

@@ -35,7 +35,11 @@ def written_plainly(document: object, trees: Sequence[dict[str, Any]]) -> object
             column = tree[name]
             odd = _odd_singles(column)
             for place in np.flatnonzero(odd).tolist():
-                column[place] = float(np.float32(column[place]))
+                with np.errstate(
+                    over="ignore"
+                ):  # what 32 bits cannot hold stays, and is told again
+                    single = float(np.float32(column[place]))
+                column[place] = single if np.isfinite(single) else column[place]
     for value in _objects(document):
         held = dict(value)
         value.clear()
