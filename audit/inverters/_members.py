@@ -11,9 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from treewarden.audit.inverters import MemberSums
-from treewarden.audit.inverters._bounds import NumberBounds, variance
-from treewarden.audit.inverters._rounds import DOUBLE, Leafs
+from treewarden.audit.inverters import NO_MEMBERS, GrownCase, MemberSums
+from treewarden.audit.inverters._bounds import NumberBounds, exactly, variance
+from treewarden.audit.inverters._rounds import DOUBLE, Leafs, leaves_in, value_bounds
+from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import FloatArray
 
 
@@ -62,3 +63,25 @@ def derivatives(
     """Return them by the probabilities before the tree; second derivatives are rounded by so much of their size."""
     curves = variance(shares).times(factor)
     return MemberDerivatives(shares, curves.wider(rounding * curves.high), of_class)
+
+
+def counted_members(case: GrownCase) -> tuple[MemberSums, ...] | Undetermined:
+    """Return what the numbers of records of all leaves say, where the file has them."""
+    values = value_bounds(case)
+    found = [
+        record_sums(case, leaves_in(case, tree, values[tree])) for tree in range(len(case.trees))
+    ]
+    told = tuple(sums for sums in found if sums is not None)
+    return told or Undetermined(NO_MEMBERS)
+
+
+def record_sums(case: GrownCase, leaves: Leafs) -> MemberSums | None:
+    """Return how many members the leaves of a tree have, as the file counts them; None where it does not."""
+    counts = case.growth.trees[leaves.tree].counts
+    if counts is None or np.isnan(counts[leaves.nodes]).any():
+        return None
+    everybody = exactly(np.ones(len(case.people)))
+    total = exactly(counts[leaves.nodes])
+    return MemberSums(
+        leaves.tree, leaves.nodes, leaves.place, everybody, np.zeros(case.classes), total
+    )

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from treewarden.audit.inverters import GrownCase, LeafSums
+from treewarden.audit.inverters import GrownCase, LeafSums, MemberSums
 from treewarden.audit.inverters._bounds import NumberBounds, exactly, logistic, softmax, variance
 from treewarden.audit.inverters._draws import (
     NO_COUNTS,
@@ -16,6 +16,7 @@ from treewarden.audit.inverters._draws import (
     extremes,
     is_from_sample,
 )
+from treewarden.audit.inverters._members import derivatives, record_sums
 from treewarden.audit.inverters._rounds import (
     DOUBLE,
     SINGLE,
@@ -84,6 +85,42 @@ def newton_sums(case: GrownCase, steps: NewtonSteps) -> LeafSums | Undetermined:
     if isinstance(sums, Undetermined) or not case.is_sampled:
         return sums
     return replace(sums, is_complete=False, totals=totals.whole(case.growth.outputs))
+
+
+def newton_members(case: GrownCase, steps: NewtonSteps) -> tuple[MemberSums, ...]:
+    """Return what leaf values and the numbers of records say of members, for the losses of ``newton_sums``.
+
+    With its leaf's value v a member adds label - p - v p (1 - p) / eta, and all of them together lambda v / eta.
+    """
+    begin = np.array(case.growth.start)
+    start = exactly(begin).wider(16 * DOUBLE * (1 + np.abs(begin)))
+    values = value_bounds(case)
+    if steps.unshrunk:
+        values = [number_bounds.times(steps.eta) for number_bounds in values]
+    is_logistic, found = case.growth.outputs == 1, []
+    for scores, leaves in rounds(case, start, values):
+        shares = logistic(scores, ROOM) if is_logistic else softmax(scores, ROOM)
+        for leaf in leaves:
+            of_class = np.zeros(case.classes)
+            of_class[1 if is_logistic else leaf.output] = 1.0
+            own = column(shares, leaf.output).wider(1.25 * SINGLE if steps.single else 8 * DOUBLE)
+            rounding_of_curves = 2 * SINGLE if steps.single else 8 * DOUBLE
+            known = derivatives(own, of_class, steps.factor, rounding_of_curves)
+            if len(case.growth.trees[leaf.tree].values) > 1:
+                moved = leaf.values.times(1 / steps.eta)
+                total = _unless_no_step(leaf.values, moved.times(steps.ridge))
+                found.append(known.step_sums(leaf, moved, total))
+            counted = record_sums(case, leaf)
+            found += [] if counted is None else [counted]
+    return tuple(found)
+
+
+def _unless_no_step(values: NumberBounds, total: NumberBounds) -> NumberBounds:
+    """Return sums, (L,), infinite where a value of 0 may stand for no step at all."""
+    is_no_step = (values.low <= 0) & (values.high >= 0)
+    return NumberBounds(
+        np.where(is_no_step, -np.inf, total.low), np.where(is_no_step, np.inf, total.high)
+    )
 
 
 def _starts_whole(case: GrownCase, shares: NumberBounds, totals: ClassTotals) -> bool:

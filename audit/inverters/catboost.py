@@ -12,8 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from treewarden.audit.inverters import GrownCase, Inverter, LeafSums, ValueSums
+from treewarden.audit.inverters import GrownCase, Inverter, LeafSums, MemberSums, ValueSums
 from treewarden.audit.inverters._bounds import NumberBounds, exactly, logistic, softmax, variance
+from treewarden.audit.inverters._members import counted_members
 from treewarden.audit.inverters._newton import gradient_step, newton_step
 from treewarden.audit.inverters._rounds import (
     DOUBLE,
@@ -134,6 +135,9 @@ class CatBoost(Inverter):
         if isinstance(sums, Undetermined):
             return sums
         return gathered.add(leaves, 1, sums) or totals.differing(leaves, sums)
+
+    def members(self, case: GrownCase) -> tuple[MemberSums, ...] | Undetermined:
+        return counted_members(case)
 
     def numbers(self, case: GrownCase, largest: float) -> ValueSums | Undetermined:
         growth = case.growth

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from treewarden.audit.inverters import GrownCase, Inverter, LeafSums, ValueSums
+from treewarden.audit.inverters import GrownCase, Inverter, LeafSums, MemberSums, ValueSums
 from treewarden.audit.inverters._bounds import NumberBounds, exactly
-from treewarden.audit.inverters._newton import NewtonSteps, newton_sums
+from treewarden.audit.inverters._newton import NewtonSteps, newton_members, newton_sums
 from treewarden.audit.inverters._rounds import DOUBLE, Leafs, not_turned_back, value_bounds
 from treewarden.audit.inverters._squares import Squares, square_sums
 from treewarden.audit.reading import Undetermined
@@ -30,24 +30,12 @@ class SklearnBoosting(Inverter):
         return growth.fact("subsample").value not in (None, 1.0)
 
     def sums(self, case: GrownCase) -> LeafSums | Undetermined:
-        growth = case.growth
-        if growth.objective not in LOGARITHMIC or case.classes < 2:
-            return not_turned_back("loss", growth.objective)
-        eta = _eta(growth)
-        if isinstance(eta, Undetermined):
-            return eta
-        outputs = growth.outputs
-        assert growth.start is not None
-        return newton_sums(
-            case,
-            NewtonSteps(
-                eta,
-                factor=outputs / (outputs - 1) if outputs > 1 else 1.0,
-                unshrunk=True,
-                squares=True,
-                is_average=any(growth.start),  # a start of 0 may have been asked for
-            ),
-        )
+        steps = _steps(case)
+        return steps if isinstance(steps, Undetermined) else newton_sums(case, steps)
+
+    def members(self, case: GrownCase) -> tuple[MemberSums, ...] | Undetermined:
+        steps = _steps(case)
+        return steps if isinstance(steps, Undetermined) else newton_members(case, steps)
 
     def numbers(self, case: GrownCase, largest: float) -> ValueSums | Undetermined:
         growth = case.growth
@@ -72,6 +60,25 @@ class SklearnBoosting(Inverter):
             said=(),
             largest=largest,
         )
+
+
+def _steps(case: GrownCase) -> NewtonSteps | Undetermined:
+    """Return how leaf values of classes were made."""
+    growth = case.growth
+    if growth.objective not in LOGARITHMIC or case.classes < 2:
+        return not_turned_back("loss", growth.objective)
+    eta = _eta(growth)
+    if isinstance(eta, Undetermined):
+        return eta
+    outputs = growth.outputs
+    assert growth.start is not None
+    return NewtonSteps(
+        eta,
+        factor=outputs / (outputs - 1) if outputs > 1 else 1.0,
+        unshrunk=True,
+        squares=True,
+        is_average=any(growth.start),  # a start of 0 may have been asked for
+    )
 
 
 def _eta(growth: EnsembleGrowth) -> float | Undetermined:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from treewarden.audit.inverters import GrownCase, Inverter, LeafSums, ValueSums
+from treewarden.audit.inverters import GrownCase, Inverter, LeafSums, MemberSums, ValueSums
 from treewarden.audit.inverters._bounds import NumberBounds, exactly
-from treewarden.audit.inverters._newton import NewtonSteps, newton_sums
+from treewarden.audit.inverters._newton import NewtonSteps, newton_members, newton_sums
 from treewarden.audit.inverters._rounds import DOUBLE, Leafs, not_turned_back
 from treewarden.audit.inverters._squares import Squares, square_sums
 from treewarden.audit.reading import Undetermined
@@ -21,13 +21,12 @@ class SklearnHist(Inverter):
     """Two classes by the logistic loss, several by softmax, numbers by the squared error: the file says all."""
 
     def sums(self, case: GrownCase) -> LeafSums | Undetermined:
-        growth = case.growth
-        if growth.objective != "log_loss" or case.classes < 2:
-            return not_turned_back("loss", growth.objective)
-        told = _settings(growth)
-        if isinstance(told, Undetermined):
-            return told
-        return newton_sums(case, NewtonSteps(*told, single=True))
+        steps = _steps(case)
+        return steps if isinstance(steps, Undetermined) else newton_sums(case, steps)
+
+    def members(self, case: GrownCase) -> tuple[MemberSums, ...] | Undetermined:
+        steps = _steps(case)
+        return steps if isinstance(steps, Undetermined) else newton_members(case, steps)
 
     def numbers(self, case: GrownCase, largest: float) -> ValueSums | Undetermined:
         growth = case.growth
@@ -48,6 +47,15 @@ class SklearnHist(Inverter):
         return square_sums(
             case, how, start, values=None, facts=dict(growth.facts), said=(), largest=largest
         )
+
+
+def _steps(case: GrownCase) -> NewtonSteps | Undetermined:
+    """Return how leaf values of classes were made."""
+    growth = case.growth
+    if growth.objective != "log_loss" or case.classes < 2:
+        return not_turned_back("loss", growth.objective)
+    told = _settings(growth)
+    return told if isinstance(told, Undetermined) else NewtonSteps(*told, single=True)
 
 
 def _settings(growth: EnsembleGrowth) -> tuple[float, float] | Undetermined:

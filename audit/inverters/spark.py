@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from treewarden.audit.inverters import GrownCase, Inverter, LeafSums, ValueSums
+from treewarden.audit.inverters import GrownCase, Inverter, LeafSums, MemberSums, ValueSums
 from treewarden.audit.inverters._bounds import NumberBounds, exactly, logistic, rounded_by
+from treewarden.audit.inverters._members import counted_members
 from treewarden.audit.inverters._rounds import (
     DOUBLE,
     ClassTotals,
@@ -55,6 +56,9 @@ class Spark(Inverter):
             if problem is not None:
                 return problem
         return gathered.sums(dict(growth.facts))
+
+    def members(self, case: GrownCase) -> tuple[MemberSums, ...] | Undetermined:
+        return counted_members(case)
 
     def numbers(self, case: GrownCase, largest: float) -> ValueSums | Undetermined:
         growth = case.growth

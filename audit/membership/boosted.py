@@ -11,6 +11,7 @@ from treewarden.audit.clock import Clock
 from treewarden.audit.consistent_tables.proofs.bounds import ContradictionError
 from treewarden.audit.engine.real_rows import RealRows, tighten
 from treewarden.audit.inverters import GrownCase, MemberSums, member_sums, taking_defaults
+from treewarden.audit.membership.boosted_cuts import BoostedCuts, known_cuts
 from treewarden.audit.membership.candidates import Candidates
 from treewarden.audit.membership.result import MembershipInference
 from treewarden.audit.reading import Undetermined
@@ -25,6 +26,7 @@ OTHER_PEOPLE = (
     "the members of the table do not have the sums that its leaves say; the model was grown on other people, on a "
     "sample or with weights"
 )
+OTHER_CUTS = "how its thresholds were made is not known, so what they say of members is left open"
 OPEN_MEMBERS = "that other members have the same sums is not shown, so that whoever is not proved is not decided"
 
 
@@ -35,23 +37,23 @@ def infer_boosted_members(
     candidates: Candidates,
     until: Clock,
 ) -> MembershipInference | Undetermined:
-    """Return what leaf values say of who of a register is in the table; ``stops`` (T, G) is where groups stop."""
+    """Return what leaf values and thresholds say of who of a register is in the table.
+
+    ``stops`` (T, G) is where groups stop.
+    """
     sizes = candidates.sizes
     case = GrownCase(growth, tuple(trees), stops, sizes.astype(np.float64), len(candidates.classes))
-    rows = _true_rows(case, candidates)
-    if isinstance(rows, Undetermined):
-        taken = taking_defaults(case)
-        by_default = rows if taken is None else _true_rows(taken, candidates)
-        if isinstance(by_default, Undetermined):
-            return rows
-        rows = by_default
-    low, high = _start(candidates)
+    rows = _told_rows(case, candidates)
+    cuts = known_cuts(case, candidates)
+    if isinstance(rows, Undetermined) and cuts is None:
+        return rows
     try:
-        low, high = tighten(rows, low, high, until)
+        low, high = _tighten(rows, cuts, candidates, until)
     except ContradictionError as error:
         return Undetermined(str(error))
     inside = candidates.members.sum(axis=1)
     low, high = low[: len(sizes)], high[: len(sizes)]
+    is_decided = bool((low == high).all())
     return MembershipInference(
         candidates=candidates,
         low=low,
@@ -59,7 +61,72 @@ def infer_boosted_members(
         shown_low=inside,
         shown_high=inside,
         probability=_certain_probability(low, high, sizes),
-        left=() if (low == high).all() else (OPEN_MEMBERS,),
+        left=() if is_decided else _left_open(rows, cuts),
+    )
+
+
+def _left_open(rows: RealRows | Undetermined, cuts: BoostedCuts | None) -> tuple[str, ...]:
+    left = [OPEN_MEMBERS]
+    if isinstance(rows, Undetermined):
+        left.append(rows.reason)
+    if cuts is None:
+        left.append(OTHER_CUTS)
+    return tuple(left)
+
+
+def _told_rows(case: GrownCase, candidates: Candidates) -> RealRows | Undetermined:
+    """Return what leaf values say of the register; where the file is silent, by the settings of the library."""
+    rows = _true_rows(case, candidates)
+    if isinstance(rows, RealRows):
+        return rows
+    taken = taking_defaults(case)
+    by_default = rows if taken is None else _true_rows(taken, candidates)
+    return rows if isinstance(by_default, Undetermined) else by_default
+
+
+def _tighten(
+    rows: RealRows | Undetermined,
+    cuts: BoostedCuts | None,
+    candidates: Candidates,
+    until: Clock,
+) -> tuple[IntArray, IntArray]:
+    """Return between which ends the unknowns lie, by all rows and cuts until neither adds anything to the other.
+
+    Raises:
+        ContradictionError: no part of the register fits.
+    """
+    low, high = _start(candidates)
+    size = len(candidates.sizes)
+    if isinstance(rows, Undetermined):
+        rows = _rows((), candidates)
+    seen: set[bytes] = set()
+    while not until.is_over:
+        before = int((high - low).sum())
+        present: list[IndexArray] = []
+        for fact in () if cuts is None else cuts.read(low[:size], high[:size]):
+            high[fact.out] = 0
+            present += [groups for groups in fact.present if groups.tobytes() not in seen]
+            seen.update(groups.tobytes() for groups in fact.present)
+        rows = _with_presence(rows, present)
+        low, high = tighten(rows, low, high, until)
+        if cuts is None or (int((high - low).sum()) == before and not present):
+            break
+    return low, high
+
+
+def _with_presence(rows: RealRows, present: Sequence[IndexArray]) -> RealRows:
+    """Return rows, and of each of some sets of groups that somebody is a member."""
+    if not present:
+        return rows
+    owner = np.repeat(np.arange(len(present)), [len(groups) for groups in present])
+    shape = (len(present), rows.matrix.shape[1])
+    ones = sparse.csr_array((np.ones(len(owner)), (owner, np.concatenate(present))), shape=shape)
+    none = sparse.csr_array((np.zeros(ones.nnz), ones.indices, ones.indptr), shape=shape)
+    return RealRows(
+        sparse.csr_array(sparse.vstack([rows.matrix, ones], format="csr")),
+        sparse.csr_array(sparse.vstack([rows.spread, none], format="csr")),
+        np.concatenate([rows.low, np.ones(len(present))]),
+        np.concatenate([rows.high, np.full(len(present), np.inf)]),
     )
 
 
@@ -82,7 +149,7 @@ def _certain_probability(
 
 def _start(candidates: Candidates) -> tuple[IntArray, IntArray]:
     """Return the boxes of the unknowns: the members of each group, then those who have each class but the first."""
-    high = candidates.sizes
+    high = candidates.sizes.copy()
     if not candidates.is_labelled:
         high = np.tile(high, len(candidates.classes))
     return np.zeros_like(high), high
@@ -101,7 +168,10 @@ def _rows(sums: Sequence[MemberSums], candidates: Candidates) -> RealRows:
     Where the register says no classes a member of the class k adds what the first class does and the difference, so
     that the unknowns are the members of a group and, of these, those with each class but the first.
     """
-    size, parts, spreads, low, high = len(candidates.sizes), [], [], [], []
+    size = len(candidates.sizes)
+    unknowns = size if candidates.is_labelled else size * len(candidates.classes)
+    parts, spreads = [sparse.csr_array((0, unknowns))], [sparse.csr_array((0, unknowns))]
+    low, high = [np.zeros(0)], [np.zeros(0)]
     groups = np.arange(size)
     for one in sums:
         shape = (len(one.nodes), size)

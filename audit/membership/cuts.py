@@ -110,22 +110,27 @@ def numeric_cuts(
     tests = [node.test for node in tree.nodes]
     for node, children in enumerate(groups.children):
         cut = _threshold([tests[child] for child in children])
-        if cut is None:
+        if cut is None or not learner.says(cut.threshold):
             continue
-        name, threshold, is_first_below = cut
+        name = cut.feature
         column = candidates.columns.get(name)
         if not isinstance(column, NumericColumn) or name not in features:
             continue
         if name not in values:
             values[name] = learner.compared(features[name], column.numbers)
-        first, second = (groups.at(child) for child in children)
-        left, right = (first, second) if is_first_below else (second, first)
+        if learner.is_of_table:
+            is_left = cut.is_left(values[name])
+            left, right = np.flatnonzero(is_left), np.flatnonzero(~is_left)
+        else:
+            first, second = (groups.at(child) for child in children)
+            left, right = (first, second) if cut.is_first_below else (second, first)
         left, right = _by_value(left, values[name]), _by_value(right, values[name])
-        place = MemberPlace(number, node)
+        if learner.is_value and not (len(left) and len(right)):
+            continue  # beyond all candidates: it parts those who have a value from those who lack it
         yield MemberCut(
-            place=place,
+            place=MemberPlace(number, node),
             feature=name,
-            threshold=threshold,
+            threshold=cut.threshold,
             left=left,
             right=right,
             below=values[name][left],
@@ -138,8 +143,22 @@ def _by_value(groups: IndexArray, values: FloatArray) -> IndexArray:
     return groups[np.argsort(values[groups], kind="stable")]
 
 
-def _threshold(tests: list[Predicate]) -> tuple[str, float, bool] | None:
-    """Return the feature and the threshold of a plain cut, and whether the first child is below; None if it is none."""
+@dataclass(frozen=True, slots=True)
+class _Threshold:
+    """A plain cut of a number: whether its first child is below, and whether the threshold itself is."""
+
+    feature: str
+    threshold: float
+    is_first_below: bool
+    is_closed: bool
+
+    def is_left(self, numbers: FloatArray) -> BoolArray:
+        """Whether numbers, (n,), are below; who lacks one is not."""
+        return np.asarray(numbers <= self.threshold if self.is_closed else numbers < self.threshold)
+
+
+def _threshold(tests: list[Predicate]) -> _Threshold | None:
+    """Return the plain cut that two tests make; None if it is none."""
     if len(tests) != 2 or not all(isinstance(test, NumericTest) for test in tests):
         return None
     one, two = tests
@@ -150,7 +169,7 @@ def _threshold(tests: list[Predicate]) -> tuple[str, float, bool] | None:
     is_cut = below.low == -np.inf and above.high == np.inf and below.high == above.low
     if one.feature != two.feature or not is_cut or not np.isfinite(below.high):
         return None
-    return one.feature, below.high, is_first_below
+    return _Threshold(one.feature, below.high, is_first_below, below.high_closed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,12 +188,19 @@ class CutRule:
         size = np.maximum(np.maximum(np.abs(below), np.abs(above)), abs(threshold))
         return np.asarray(np.abs(made - threshold) <= SINGLE_SLACK * size)
 
+    def may_be(self, values: FloatArray, threshold: float) -> BoolArray:
+        """Whether a threshold may be one of these values, (n,), itself."""
+        size = np.maximum(np.abs(values), abs(threshold))
+        return np.asarray(np.abs(values - threshold) <= SINGLE_SLACK * size)
+
     def is_met(self, cut: MemberCut, members: IntArray) -> bool:
         """Whether the members, (G,) by group, make the threshold of a cut, as near as the file has it."""
         pair = neighbours(cut, members)
-        return pair is not None and abs(self._made(pair) - cut.threshold) <= self.slack * abs(
-            cut.threshold
-        )
+        if pair is None:
+            return False
+        room = self.slack * abs(cut.threshold)
+        is_value = self.learner.may_be_value and pair[0] == cut.threshold
+        return is_value or abs(self._made(pair) - cut.threshold) <= room
 
     def is_kept(self, cut: MemberCut, members: IntArray, true_members: IntArray) -> bool:
         """Whether other members surely make the threshold of a cut that the true ones make: to the last digit.
@@ -204,7 +230,12 @@ def surely_apart(below: FloatArray, above: FloatArray) -> BoolArray:
 
 
 def find_rule(cuts: Sequence[MemberCut], members: IntArray, learner: LearnerCuts) -> CutRule | None:
-    """Return how thresholds were made, if the true members, (G,), make them so; None where they do not."""
+    """Return how thresholds were made, if the true members, (G,), make them so; None where they do not.
+
+    Nor is it known where there are so many members that the learner looked at a sample of them.
+    """
+    if learner.most_records is not None and members.sum() > learner.most_records:
+        return None
     for slack in (0.0, SINGLE_SLACK):
         rule = CutRule(learner, slack)
         if all(rule.is_met(cut, members) for cut in cuts):
@@ -241,6 +272,15 @@ def read_cut(
     Pairs of values are tried from the nearest to the furthest, until two are possible, or one excludes too many: as
     those further apart exclude more, none of them is possible either.
     """
+    if rule.learner.is_value or rule.learner.may_be_value:
+        sides = ((cut.left, cut.below), (cut.right, cut.above))
+        has_it = np.concatenate([who[rule.may_be(values, cut.threshold)] for who, values in sides])
+        has_it = has_it[bounds.high[has_it] > 0]
+        if rule.learner.is_value:
+            is_told = not len(has_it) or bool(bounds.low[has_it].any())
+            return None if is_told else CutFact(cut.place, has_it[:0], (has_it,))
+        if len(has_it):
+            return None
     pairs = _pairs(cut, bounds, rule)
     if not _are_nested(pairs):
         return (

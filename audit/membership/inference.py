@@ -108,10 +108,11 @@ def _known_cuts(
         grown = RegisterTree(
             groups=groups,
             leaf=stops[number],
-            cuts={cut.place.node: cut for cut in cuts},
+            cuts={} if learner.is_of_table else {cut.place.node: cut for cut in cuts},
+            table_cuts=cuts if learner.is_of_table else (),
             rule=rule,
             buckets=_buckets(stops[number], candidates),
-            compared=compared_columns(tree, candidates, learner),
+            compared=None if learner.is_of_table else compared_columns(tree, candidates, learner),
             members=candidates.members,
             stopping=tree.learner.stopping,
             number=number,
@@ -135,7 +136,8 @@ def _show_others(
     until: Clock,
 ) -> ShownMembers:
     """Return how far other tables that grow the same file take the members; of several trees only the owner's."""
-    if len(trees) == 1 and len(grown_trees) == 1 and stops_by_counts(trees[0]):
+    is_alone = len(trees) == 1 and len(grown_trees) == 1 and not grown_trees[0].table_cuts
+    if is_alone and stops_by_counts(trees[0]):
         return show_others(grown_trees[0], candidates, is_open, until)
     inside = candidates.members.sum(axis=1)
     return ShownMembers(inside, inside)
@@ -162,7 +164,7 @@ def _with_cuts(
         is_new = False
         for tree in grown_trees:
             room = tree.buckets.room(bounds)
-            for cut in tree.cuts.values():
+            for cut in (*tree.cuts.values(), *tree.table_cuts):
                 fact = read_cut(cut, bounds, tree.buckets, room, tree.rule)
                 if fact is not None:
                     is_new |= _take(rows, fact, candidates, seen_rows)

@@ -44,8 +44,8 @@ class RegisterTree:
     """One tree over a register: its cuts by node, how they were made and compared, and the candidates of each node.
 
     ``leaf`` (G,) is where each group stops. ``members`` (G, m) are the true ones; of them only what the file says of
-    every node is used here. ``stopping`` says when the learner stopped, as far as the file tells. ``number`` is the
-    tree's place among those of its model.
+    every node is used here. ``table_cuts`` hang on the candidates of the whole register. ``stopping`` says when the
+    learner stopped, as far as the file tells. ``number`` is the tree's place among those of its model.
     """
 
     groups: NodeGroups
@@ -55,6 +55,7 @@ class RegisterTree:
     buckets: Buckets
     compared: ComparedColumns | None
     members: IntArray
+    table_cuts: tuple[MemberCut, ...] = ()
     stopping: Stopping | None = None
     number: int = 0
 

@@ -65,6 +65,14 @@ def test_a_file_that_proves_members_fails_where_a_register_is_given(full_tree, p
     assert reading(result, "membership_odds").low == np.inf
 
 
+def test_histogram_boosting_that_proves_members_fails_too():
+    boosting = pytest.importorskip("sklearn.ensemble").HistGradientBoostingClassifier
+    model = boosting(max_iter=20, min_samples_leaf=2, early_stopping=False)
+    result = audited(model.fit(TABLE[["age", "income"]], TABLE.ill), population=REGISTER)
+    assert findings(result)["membership"] == "FAIL"
+    assert reading(result, "membership_proved").low > 0
+
+
 def test_without_a_register_it_is_said_that_membership_was_not_judged(full_tree):
     result = audited(full_tree, policy="health")
     assert "membership" not in findings(result)

@@ -1,22 +1,37 @@
-"""How each learner makes the threshold of a numeric split from records of the node: one file per learner.
+"""How each learner makes the threshold of a numeric split from records of its table: one file per learner.
 
-Most learners cut half way between two neighbouring values **of the node's own records**. A published threshold then
-says that some member has the value below it, that some member has the value above it, and that no member lies between.
+Most learners cut half way between two neighbouring values, of the node's own records or of all records of the table. A
+published threshold then says that some member has the value below it, that some member has the value above it, and that
+no member of these lies between. Others cut at a value itself: then some member has it.
 """
 
 from __future__ import annotations
 
 import sys
 from abc import ABC, abstractmethod
+from typing import ClassVar
 
 from treewarden.ppdm_models.arrays import FloatArray
 from treewarden.ppdm_models.plugins import PluginIndex, discover
 from treewarden.ppdm_models.tree.tool import Tool
 from treewarden.ppdm_models.tree.tree import Feature
 
+GROWN_BY = {"sklearn_boosting": "scikit_learn"}
+"""Libraries of boosted models whose trees are another learner's."""
+
 
 class LearnerCuts(ABC):
-    """Knows how one learner makes thresholds."""
+    """Knows how one learner makes thresholds.
+
+    ``is_of_table`` says that neighbours are those of the whole table, whichever node is split: the learner chose its
+    thresholds before it grew trees, from at most ``most_records`` records, and beyond that from a sample. ``is_value``
+    says that a threshold is itself the value above it, ``may_be_value`` that it may be one in place of a middle.
+    """
+
+    is_of_table: ClassVar[bool] = False
+    most_records: ClassVar[int | None] = None
+    is_value: ClassVar[bool] = False
+    may_be_value: ClassVar[bool] = False
 
     @abstractmethod
     def compared(self, feature: Feature, numbers: FloatArray) -> FloatArray:
@@ -24,7 +39,11 @@ class LearnerCuts(ABC):
 
     @abstractmethod
     def threshold(self, below: FloatArray, above: FloatArray) -> FloatArray:
-        """Return the threshold between neighbouring values of a node's records, (n,), in the learner's arithmetic."""
+        """Return the threshold between neighbouring values, (n,), in the learner's arithmetic."""
+
+    def says(self, threshold: float) -> bool:
+        """Whether a threshold was made so; some are always there."""
+        return True
 
 
 def learner_cuts() -> PluginIndex[LearnerCuts]:
@@ -36,3 +55,10 @@ def cuts_of(tool: Tool) -> LearnerCuts | None:
     """Return how a learner makes thresholds; None where it is not known."""
     index, name = learner_cuts(), tool.value.replace("-", "_")
     return index.get(name)
+
+
+def cuts_of_library(library: str) -> tuple[LearnerCuts, ...]:
+    """Return the ways in which a library of boosted models may make thresholds, its default first."""
+    index, library = learner_cuts(), GROWN_BY.get(library, library)
+    names = (library, f"{library}_exact")
+    return tuple(index[name] for name in names if name in index)
