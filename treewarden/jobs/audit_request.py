@@ -108,7 +108,6 @@ class AuditFiles:
         "regression. What all of it tells together is judged. May be repeated.",
         flag="with",
         argument="beside",
-        doors=OptionDoor.NONE,
         needs_table=True,
         not_attested="leave the outputs out, and audit with them apart",
     )
@@ -118,7 +117,6 @@ class AuditFiles:
         "What is public of the columns, in TOML: whole records may follow from the file alone by it.  [default: "
         "the values in the table]",
         content="a TOML file",
-        doors=OptionDoor.NONE,
         needs_table=True,
         not_attested="leave it out, and audit with it apart",
     )

@@ -7,10 +7,11 @@ from datetime import date
 
 import pytest
 
+from tests.treewarden.conftest import GROUPS
 from tests.treewarden.gate.conftest import PASSING
 from treewarden.jobs.gate.auditing import request_of
 from treewarden.jobs.gate.changed import Digests, changes_since, key_of
-from treewarden.jobs.gate.config import read_configuration
+from treewarden.jobs.gate.config import ConfigurationError, read_configuration
 from treewarden.jobs.gate.gate_job import GateJob
 from treewarden.jobs.gate.models import models_of
 
@@ -209,6 +210,53 @@ def test_a_dictionary_labels_the_reports_and_counts_as_changed(committed):
     committed.write("words.csv", "column,label,value,value_label\nage,age in years,,\n")
     assert key_of(model, Digests(), "1", date(2026, 1, 1)) != before
     assert audited(committed) == list(ALL)
+
+
+WITH_MEAN = PASSING + 'with = "table1.csv"\n'
+
+
+def write_mean(repository, mean):
+    repository.write("table1.csv", f',yes\n"age, mean",{mean}\n')
+
+
+def test_outputs_beside_a_model_are_audited_with_it_and_count_as_changed(committed):
+    ages = [age for age, _, flu, times in GROUPS for _ in range(times) if flu == "yes"]
+    write_mean(committed, f"{sum(ages) / len(ages):.1f}")
+    committed.configure(WITH_MEAN)
+    committed.commit()
+    committed.git("branch", "-f", "main")
+    assert audited(committed) == []
+    (model, *_) = models_of(read_configuration(committed.folder / "treewarden.toml"))
+    assert request_of(GateJob(model, "", today=date(2026, 1, 1))).files.beside == (
+        committed.folder / "table1.csv",
+    )
+    before = key_of(model, Digests(), "1", date(2026, 1, 1))
+    assert committed.run().exit_code == 0
+    write_mean(committed, "99.9")
+    assert key_of(model, Digests(), "1", date(2026, 1, 1)) != before
+    outcome = committed.run("--changed-since", "main")
+    assert outcome.exit_code == 4
+    assert "table1.csv" in outcome.stdout
+
+
+def test_a_public_domain_is_read_and_counts_as_changed(committed):
+    committed.write("domain.toml", "[columns.age]\nlow = 0\nhigh = 120\nwhole = true\n")
+    committed.configure(PASSING + 'domain = "domain.toml"\n')
+    (model, *_) = models_of(read_configuration(committed.folder / "treewarden.toml"))
+    assert request_of(GateJob(model, "", today=date(2026, 1, 1))).files.domain == model.files.domain
+    before = key_of(model, Digests(), "1", date(2026, 1, 1))
+    committed.write("domain.toml", "[columns.age]\nlow = 0\nhigh = 130\nwhole = true\n")
+    assert key_of(model, Digests(), "1", date(2026, 1, 1)) != before
+    assert model.files.domain in model.inputs
+
+
+@pytest.mark.parametrize("key", ["population", "with", "domain"])
+def test_what_is_held_against_a_table_needs_one(repository, key):
+    repository.write("beside.csv", "a\n1\n")
+    absent = PASSING.replace('"people.csv"', '"absent"')
+    path = repository.configure(f'{absent}{key} = "beside.csv"\n')
+    with pytest.raises(ConfigurationError, match=f"'{key}' is held against the table"):
+        models_of(read_configuration(path))
 
 
 def test_a_register_is_passed_on_and_counts_as_changed(committed):
