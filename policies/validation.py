@@ -18,6 +18,7 @@ from treewarden.policies.clause import (
     said_of,
 )
 from treewarden.policies.rules import rules
+from treewarden.policies.verdict import OF_EXCEPTIONS, FindingKind
 from treewarden.ppdm_models.errors import PolicyError
 from treewarden.ppdm_models.files.load import formats
 from treewarden.ppdm_models.near_names import near_text
@@ -73,20 +74,6 @@ def dropped(base: Pack, said: Mapping[str, Any], place: str) -> Dropped:
 
 # Holds what a clause asks for against the measures, rules and formats there are.
 
-TAKEN = (
-    "table-agrees",
-    "facts-agree",
-    "releases-linked",
-    "target-named",
-    "file-agrees",
-    "labels-believed",
-    "nothing-judged",
-    "no-audit",
-    "not-judged",
-)
-TAKEN_BEGINNINGS = ("waiver-", "baseline-")
-"""What findings are called that no clause of a pack stands for."""
-
 
 def check(clause: Clause, place: str) -> None:
     """Refuse a clause that asks for what does not exist, or cannot be.
@@ -95,7 +82,7 @@ def check(clause: Clause, place: str) -> None:
         PolicyError: there is no such measure, rule, parameter or format, the limit or the scope does not fit, or the id
             is taken.
     """
-    if clause.id in TAKEN or clause.id.startswith(TAKEN_BEGINNINGS):
+    if clause.id in set(FindingKind) or clause.id.startswith(OF_EXCEPTIONS):
         problem = "id: reserved for findings of treewarden itself; give the check another id"
         raise PolicyError(place, problem)
     for part in atomic_parts(clause):

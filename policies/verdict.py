@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from enum import IntEnum
+from enum import IntEnum, StrEnum
 from typing import Literal
 
 
@@ -35,3 +35,48 @@ SEVERITIES: tuple[Severity, ...] = ("note", "warning", "error")
 def counts(severity: Severity, fail_on: Severity) -> bool:
     """Return whether something of this severity makes up a verdict for which the mildest that does is ``fail_on``."""
     return SEVERITIES.index(severity) >= SEVERITIES.index(fail_on)
+
+
+# What findings are called that no clause of a policy stands for.
+
+OF_EXCEPTIONS = ("waiver-", "baseline-")
+"""How the names of findings about waivers and baselines begin; no clause of a policy is called so."""
+
+
+class FindingKind(StrEnum):
+    """A finding that no clause asked for, by the name that it has in every report; no clause is called so.
+
+    ``NO_AUDIT`` and ``NOT_JUDGED`` are of gates alone. The others that are not about waivers and baselines say whether
+    anything can be believed at all: they are never accepted.
+    """
+
+    TABLE_AGREES = "table-agrees"
+    FACTS_AGREE = "facts-agree"
+    RELEASES_LINKED = "releases-linked"
+    TARGET_NAMED = "target-named"
+    FILE_AGREES = "file-agrees"
+    LABELS_BELIEVED = "labels-believed"
+    NOTHING_JUDGED = "nothing-judged"
+    RECORD_ORDER = "record-order"
+    NO_AUDIT = "no-audit"
+    NOT_JUDGED = "not-judged"
+    WAIVER_EXPIRED = "waiver-expired"
+    WAIVER_UNKNOWN = "waiver-unknown"
+    WAIVER_BROAD = "waiver-over-broad"
+    WAIVER_CONTRADICTS = "waiver-contradicts-itself"
+    WAIVER_UNUSED = "waiver-unused"
+    WAIVER_OUT_OF_REACH = "waiver-out-of-reach"
+    WAIVER_UNDETERMINED = "waiver-undetermined"
+    WAIVER_OUTGROWN = "waiver-outgrown"
+    BASELINE_OTHER_MODEL = "baseline-other-model"
+    BASELINE_OTHER_AUDIT = "baseline-other-audit"
+
+    @property
+    def is_about_exceptions(self) -> bool:
+        """Whether it is about a waiver or a baseline, and so about nobody in the table."""
+        return self.value.startswith(OF_EXCEPTIONS)
+
+    @property
+    def is_about_evidence(self) -> bool:
+        """Whether it says that what was given cannot be believed, or that nothing was judged."""
+        return not self.is_about_exceptions and self not in (self.NO_AUDIT, self.NOT_JUDGED)

@@ -24,20 +24,12 @@ from treewarden.policies.judging.decision import (
     WaiverUses,
 )
 from treewarden.policies.rules import rules
-from treewarden.policies.verdict import Severity, Verdict, worst
+from treewarden.policies.verdict import FindingKind, Severity, Verdict, worst
 from treewarden.ppdm_models.tree.fingerprint import LETTERS
 
 # What of a finding may be accepted at all, and when a finding is accepted as a whole.
 
-ABOUT_THE_EVIDENCE = (
-    "table-agrees",
-    "facts-agree",
-    "releases-linked",
-    "target-named",
-    "file-agrees",
-    "labels-believed",
-    "nothing-judged",
-)
+ABOUT_EVIDENCE = frozenset(kind for kind in FindingKind if kind.is_about_evidence)
 """Findings that say whether anything can be believed; what they say is never accepted."""
 
 
@@ -152,14 +144,6 @@ def _joined(reasons: list[Accepted]) -> Accepted:
     return Accepted("waiver" if is_waived else "baseline", texts)
 
 
-EXPIRED = "waiver-expired"
-UNKNOWN = "waiver-unknown"
-BROAD = "waiver-over-broad"
-CONTRADICTS = "waiver-contradicts-itself"
-UNUSED = "waiver-unused"
-OUT_OF_REACH = "waiver-out-of-reach"
-OPEN = "waiver-undetermined"
-OUTGROWN = "waiver-outgrown"
 MOST_LEAVES = 20
 NOT_WAIVED = "which no waiver can accept, only a baseline file (--write-baseline)"
 
@@ -168,7 +152,7 @@ NOT_WAIVED = "which no waiver can accept, only a baseline file (--write-baseline
 class WaiverFault:
     """What is wrong with a waiver: the id of the finding about it, and a sentence."""
 
-    finding: str
+    finding: FindingKind
     waiver: Waiver
     problem: str
 
@@ -236,23 +220,29 @@ def findings_about(
     source: str, told: Iterable[WaiverFault], settings: Settings
 ) -> tuple[Finding, ...]:
     """Return one finding for each kind of thing that is wrong with waivers."""
-    kinds: dict[str, list[WaiverFault]] = {}
+    kinds: dict[FindingKind, list[WaiverFault]] = {}
     for waiver_fault in told:
         kinds.setdefault(waiver_fault.finding, []).append(waiver_fault)
     return tuple(_finding(source, kind, kinds[kind], settings) for kind in sorted(kinds))
 
 
-def _finding(source: str, kind: str, told: list[WaiverFault], settings: Settings) -> Finding:
+def _finding(
+    source: str, kind: FindingKind, told: list[WaiverFault], settings: Settings
+) -> Finding:
     severity: Severity = "error"
-    if kind in (UNUSED, OUT_OF_REACH, OPEN):
-        severity = "warning" if kind == OPEN else settings.unused
+    if kind in (
+        FindingKind.WAIVER_UNUSED,
+        FindingKind.WAIVER_OUT_OF_REACH,
+        FindingKind.WAIVER_UNDETERMINED,
+    ):
+        severity = "warning" if kind == FindingKind.WAIVER_UNDETERMINED else settings.unused
     message = " ".join(
         f"{source}: waiver {waiver_fault.waiver.number}: {waiver_fault.problem}."
         for waiver_fault in told
     )
     count = exactly(len({waiver_fault.waiver.number for waiver_fault in told}))
     return Finding(
-        clause=kind,
+        clause=kind.value,
         requirement=ClauseRequirement(unit="waivers"),
         severity=severity,
         reading=count,
@@ -279,18 +269,18 @@ def _wrong(
     if waiver_fault is not None:
         return waiver_fault
     ids = [clause.id for clause in decision.pack.clauses]
-    if waiver.clause in ABOUT_THE_EVIDENCE and waiver.clause not in ids:
+    if waiver.clause in ABOUT_EVIDENCE and waiver.clause not in ids:
         problem = (
             f"{waiver.clause!r} means that the evidence is contradictory, and cannot be waived"
         )
-        return WaiverFault(UNKNOWN, waiver, problem)
+        return WaiverFault(FindingKind.WAIVER_UNKNOWN, waiver, problem)
     if waiver.clause not in ids:
         have = ", ".join(ids)
         problem = f"the policy {decision.pack.name!r} has no check {waiver.clause!r}; it has {have}"
-        return WaiverFault(UNKNOWN, waiver, problem)
+        return WaiverFault(FindingKind.WAIVER_UNKNOWN, waiver, problem)
     if waiver.leaf and waiver.leaf not in model.leaves:
         problem = f"no leaf of {model.name} has the fingerprint {waiver.leaf}; the model was changed or is another"
-        return WaiverFault(UNKNOWN, waiver, problem)
+        return WaiverFault(FindingKind.WAIVER_UNKNOWN, waiver, problem)
     return None
 
 
@@ -298,24 +288,24 @@ def _by_itself(waiver: Waiver, today: date) -> Iterator[WaiverFault]:
     """Yield what is wrong with a waiver whatever model it is for."""
     if waiver.leaf and waiver.digest:
         problem = "it names both a leaf and a whole model file; remove one of them"
-        yield WaiverFault(CONTRADICTS, waiver, problem)
+        yield WaiverFault(FindingKind.WAIVER_CONTRADICTS, waiver, problem)
     if waiver.granted is not None and waiver.granted > waiver.expires:
         problem = f"it was granted on {waiver.granted}, after it expires on {waiver.expires}"
-        yield WaiverFault(CONTRADICTS, waiver, problem)
+        yield WaiverFault(FindingKind.WAIVER_CONTRADICTS, waiver, problem)
     if waiver.granted is not None and waiver.granted > today:
         problem = f"it was granted on {waiver.granted}, which is in the future (today is {today})"
-        yield WaiverFault(CONTRADICTS, waiver, problem)
+        yield WaiverFault(FindingKind.WAIVER_CONTRADICTS, waiver, problem)
     if waiver.expires < today:
         problem = (
             f"it expired on {waiver.expires}: {waiver.clause!r} in {waiver.where} counts again; ask its owner, "
             f"{waiver.owner} ({waiver.ticket})"
         )
-        yield WaiverFault(EXPIRED, waiver, problem)
+        yield WaiverFault(FindingKind.WAIVER_EXPIRED, waiver, problem)
 
 
 def _unused(waiver: Waiver) -> WaiverFault:
     problem = f"{waiver.clause!r} no longer fails in {waiver.where}, or the waiver is for another model; remove it"
-    return WaiverFault(UNUSED, waiver, problem)
+    return WaiverFault(FindingKind.WAIVER_UNUSED, waiver, problem)
 
 
 class _Applying:
@@ -368,7 +358,7 @@ class _Applying:
             f"it accepts nothing here: {waiver.clause!r} fails because of what {who[0]}{more} can infer, {NOT_WAIVED}; "
             "remove it"
         )
-        return WaiverFault(OUT_OF_REACH, waiver, problem)
+        return WaiverFault(FindingKind.WAIVER_OUT_OF_REACH, waiver, problem)
 
     def _may(self, waiver: Waiver, finding: Finding) -> bool:
         """Return whether a clause may be waived in the whole model."""
@@ -384,7 +374,7 @@ class _Applying:
                 f"it waives {finding.clause!r} in the whole model, but only {len(named)} of "
                 f"{len(self._model.leaves)} leaves fail it; waive these: {', '.join(named[:MOST_LEAVES])}{more}"
             )
-            self.told.append(WaiverFault(BROAD, waiver, problem))
+            self.told.append(WaiverFault(FindingKind.WAIVER_BROAD, waiver, problem))
             return False
         if self._is_outgrown(waiver, finding, finding.reading):
             return False
@@ -413,7 +403,7 @@ class _Applying:
                 f"{finding.clause!r} fails in {waiver.where}, and it accepts only that this was not decided; "
                 f"{waiver.owner} answers for it ({waiver.ticket})"
             )
-            self._tell(WaiverFault(OUTGROWN, waiver, problem))
+            self._tell(WaiverFault(FindingKind.WAIVER_OUTGROWN, waiver, problem))
             return False
         if waiver.worst is not None and self._is_outgrown(waiver, finding, reading):
             return False
@@ -430,7 +420,7 @@ class _Applying:
             f"{finding.clause!r} is now worse in {waiver.where} than the value that was waived; "
             f"ask its owner, {waiver.owner} ({waiver.ticket})"
         )
-        self._tell(WaiverFault(OUTGROWN, waiver, problem))
+        self._tell(WaiverFault(FindingKind.WAIVER_OUTGROWN, waiver, problem))
         return True
 
     def _is_decided(self, waiver: Waiver, finding: Finding, is_decided: bool) -> bool:
@@ -442,7 +432,7 @@ class _Applying:
             if waiver.undecided
             else "the waiver is only for a decided check; to accept it undecided, add undecided = true"
         )
-        self._tell(WaiverFault(OPEN, waiver, problem))
+        self._tell(WaiverFault(FindingKind.WAIVER_UNDETERMINED, waiver, problem))
         return False
 
     def _tell(self, told: WaiverFault) -> None:

@@ -44,7 +44,7 @@ from treewarden.policies.judging.decision import (
 )
 from treewarden.policies.judging.place_groups import PEOPLE
 from treewarden.policies.rules import rules
-from treewarden.policies.verdict import Severity, Verdict
+from treewarden.policies.verdict import FindingKind, Severity, Verdict
 from treewarden.ppdm_models.errors import BaselineError
 
 SCHEMA = "treewarden-baseline/1"
@@ -332,8 +332,6 @@ def _first(error: ValidationError | OverflowError) -> str:
 
 # Holds a baseline against a decision: what was known and is no worse does not count.
 
-OTHER_MODEL = "baseline-other-model"
-OTHER_AUDIT = "baseline-other-audit"
 KNOWN = Accepted("baseline", "in the baseline file, and no worse")
 
 
@@ -351,14 +349,14 @@ def held_against(
         problem = (
             f"The baseline file has no model {name!r}, so all its findings count. It has {have}."
         )
-        return _noted(decision, OTHER_MODEL, problem, "note")
+        return _noted(decision, FindingKind.BASELINE_OTHER_MODEL, problem, "note")
     other = _differing(old.circumstances, under)
     if other:
         problem = (
             f"The baseline file of {name!r} was written with another {other}, so it accepts nothing. "
             "To accept these findings, write a new one."
         )
-        return _noted(decision, OTHER_AUDIT, problem, "warning")
+        return _noted(decision, FindingKind.BASELINE_OTHER_AUDIT, problem, "warning")
     findings = tuple(_hidden(finding, old) for finding in decision.findings)
     result = replace(decision, findings=findings)
     return replace(result, verdict=verdict_of(result))
@@ -377,9 +375,9 @@ def _differing(old: Circumstances, new: Circumstances) -> str:
     return next((said for key, said in words.items() if getattr(old, key) != getattr(new, key)), "")
 
 
-def _noted(decision: Decision, name: str, problem: str, severity: Severity) -> Decision:
+def _noted(decision: Decision, kind: FindingKind, problem: str, severity: Severity) -> Decision:
     finding = Finding(
-        clause=name,
+        clause=kind.value,
         requirement=ClauseRequirement(),
         severity=severity,
         reading=exactly(1),

@@ -16,13 +16,6 @@ from treewarden.policies.verdict import Severity, Verdict, counts
 from treewarden.ppdm_models.tree.fingerprint import fingerprints
 from treewarden.ppdm_models.tree.paths import path_text
 
-NOTHING_JUDGED = "nothing-judged"
-"""What the finding is called that says that no clause which counts is about the model."""
-FACTS_AGREE = "facts-agree"
-"""What the finding is called that says that the adversary is said to know what the table contradicts."""
-RELEASES_LINKED = "releases-linked"
-"""What the finding is called that says that nothing tells which records of several tables are one person."""
-
 
 @dataclass(frozen=True, slots=True)
 class Accepted:

@@ -28,7 +28,6 @@ from treewarden.policies.judging.clause_evaluation import (
     words,
 )
 from treewarden.policies.judging.decision import (
-    NOTHING_JUDGED,
     ClausePiece,
     ClauseRequirement,
     Decision,
@@ -39,7 +38,7 @@ from treewarden.policies.judging.decision import (
 )
 from treewarden.policies.judging.figures import figure, recorded_span, span
 from treewarden.policies.rules import rules
-from treewarden.policies.verdict import Verdict, worst
+from treewarden.policies.verdict import FindingKind, Verdict, worst
 from treewarden.policies.words import capital
 from treewarden.ppdm_models.tree.tree import Tree
 
@@ -386,11 +385,11 @@ def _message(
     return f"{said}; {len(places):,}{more} {one if len(places) == 1 else several}."
 
 
-def doubt(name: str, reason: str) -> Finding:
+def doubt(kind: FindingKind, reason: str) -> Finding:
     """Return a finding about the evidence itself, which cannot be believed or is not there."""
     message = f"{capital(reason)}."
     return Finding(
-        clause=name,
+        clause=kind.value,
         requirement=ClauseRequirement(),
         severity="error",
         reading=Undetermined(reason),
@@ -484,4 +483,4 @@ def _nothing(randomised: Randomisation, pack: Pack) -> Finding:
         f"no required check of the policy applies to {randomised.source}, so nothing was decided about it "
         f"(required: severity {pack.fail_on} or higher); choose a policy for such tables"
     )
-    return doubt(NOTHING_JUDGED, reason)
+    return doubt(FindingKind.NOTHING_JUDGED, reason)

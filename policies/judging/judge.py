@@ -19,9 +19,6 @@ from treewarden.policies.clause import BELIEF, CERTAINTIES, Clause, Pack
 from treewarden.policies.judging.applicability import applying, why_not
 from treewarden.policies.judging.clause_evaluation import evaluate_clause
 from treewarden.policies.judging.decision import (
-    FACTS_AGREE,
-    NOTHING_JUDGED,
-    RELEASES_LINKED,
     Decision,
     Finding,
     LeafNames,
@@ -31,7 +28,7 @@ from treewarden.policies.judging.figures import figure
 from treewarden.policies.judging.finding import doubt, finding_of
 from treewarden.policies.pack import calls, load_pack
 from treewarden.policies.shipped import shipped_packs
-from treewarden.policies.verdict import Verdict, worst
+from treewarden.policies.verdict import FindingKind, Verdict, worst
 from treewarden.ppdm_models.semantics.consistency import label_misfit
 from treewarden.ppdm_models.tree.node_columns import tells_classes
 from treewarden.ppdm_models.tree.tree import Quality
@@ -138,9 +135,9 @@ def _all_doubts(audit: Audit, counting: Pack, judged: Judged) -> Iterator[Findin
         known[atom.call.measure].is_of_knowledge for each in counting.clauses for atom in each.atoms
     )
     if not counting.clauses or (audit.secret and not is_asked):
-        yield doubt(NOTHING_JUDGED, _nothing(audit, counting))
+        yield doubt(FindingKind.NOTHING_JUDGED, _nothing(audit, counting))
     elif audit.adversaries and not is_asked:
-        yield doubt(NOTHING_JUDGED, _nobody_asked(audit, counting))
+        yield doubt(FindingKind.NOTHING_JUDGED, _nobody_asked(audit, counting))
 
 
 def _nothing(audit: Audit, counting: Pack) -> str:
@@ -168,7 +165,7 @@ def _doubts(exposure: Exposure) -> Iterator[Finding]:
         first = broken[0]
         more = f" ({len(broken)} such contradictions in all)" if len(broken) > 1 else ""
         yield doubt(
-            "table-agrees",
+            FindingKind.TABLE_AGREES,
             f"the file contradicts this table, so no metric of the two can be trusted: "
             f"{first.where}: {first.problem}{more}; audit with the table that the tree was trained on",
         )
@@ -177,17 +174,17 @@ def _doubts(exposure: Exposure) -> Iterator[Finding]:
         first = untrue[0]
         more = f" ({len(untrue)} such facts in all)" if len(untrue) > 1 else ""
         yield doubt(
-            FACTS_AGREE,
+            FindingKind.FACTS_AGREE,
             f"a fact of the knowledge file contradicts this table, so nothing was decided about an adversary with this "
             f"knowledge: {first.where}: {first.problem}{more}; correct the fact, write a rounded share as two facts "
             "with >= and <=, or remove it",
         )
     if exposure.evidence.linkage_gap:
-        yield doubt(RELEASES_LINKED, exposure.evidence.linkage_gap)
+        yield doubt(FindingKind.RELEASES_LINKED, exposure.evidence.linkage_gap)
     rival = exposure.evidence.population.rival
     if rival:
         yield doubt(
-            "target-named",
+            FindingKind.TARGET_NAMED,
             f"the file {source} does not name its target, and its labels are right for {rival!r} at least "
             f"as often as for {exposure.evidence.target!r}, so it is unknown which of them it was trained on; "
             "export the model in a format that names its target, and audit that file",
@@ -196,7 +193,7 @@ def _doubts(exposure: Exposure) -> Iterator[Finding]:
     if wrong:
         notes = f": {'; '.join(wrong[0].notes)}" if wrong[0].notes else ""
         yield doubt(
-            "file-agrees",
+            FindingKind.FILE_AGREES,
             f"the numbers in {source} contradict each other, so metrics of people cannot be trusted{notes}",
         )
 
@@ -206,7 +203,7 @@ def _odd_labels(exposure: Exposure) -> Iterator[Finding]:
     misfit = next(filter(None, map(label_misfit, exposure.evidence.trees)), None)
     if misfit is not None:
         yield doubt(
-            "file-agrees",
+            FindingKind.FILE_AGREES,
             f"a label in {exposure.evidence.source} contradicts the numbers in its leaf, and the file gives no reason "
             f"for that, so metrics of people cannot be trusted: {misfit}",
         )
@@ -237,14 +234,14 @@ def _believing_labels(
     if isinstance(believed, Undetermined):
         if _hides_shares(exposure.evidence):
             yield doubt(
-                "labels-believed",
+                FindingKind.LABELS_BELIEVED,
                 "numbers are withheld, and it is unknown for how many people the labels are right: "
                 f"{believed.reason}",
             )
     elif believed.high > min(held):
         share, limit = figure(believed.high, "share"), figure(min(held), "share")
         yield doubt(
-            "labels-believed",
+            FindingKind.LABELS_BELIEVED,
             f"the confidence is low only if the adversary does not believe the labels: one label is right for "
             f"{share} of its leaf, and the policy's limit is {limit}; "
             f"add a check of {BELIEF} with the limit that you allow, or prune",

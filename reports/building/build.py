@@ -11,6 +11,7 @@ from treewarden.policies.judging.decision import Decision
 from treewarden.policies.judging.figures import figure
 from treewarden.policies.pack import Pack
 from treewarden.policies.rules import rules
+from treewarden.policies.verdict import FindingKind
 from treewarden.ppdm_models.tree.tree import Task
 from treewarden.reports.building.adversaries import MOST_CASES, adversaries, leaf_cases
 from treewarden.reports.building.assumed import (
@@ -70,8 +71,8 @@ ALONE = (
 )
 ABOUT_THE_EVIDENCE = "whether the file and the table can be believed"
 ABOUT = {
-    decisions.FACTS_AGREE: "whether what the adversary is said to know is true of the table",
-    decisions.RELEASES_LINKED: "whether it is known who is who in the tables of the releases",
+    FindingKind.FACTS_AGREE: "whether what the adversary is said to know is true of the table",
+    FindingKind.RELEASES_LINKED: "whether it is known who is who in the tables of the releases",
 }
 ABOUT_THE_POLICY = "whether the policy asks what is to be judged"
 
@@ -286,7 +287,7 @@ def _piece(found: decisions.ClausePiece) -> Piece:
 
 
 def _plain(found: decisions.Finding) -> str:
-    if found.clause == decisions.NOTHING_JUDGED:
+    if found.clause == FindingKind.NOTHING_JUDGED:
         return ABOUT_THE_POLICY
     if found.is_about_evidence:
         is_waivers = is_about_waivers(found.clause, found.requirement.measure)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from treewarden.policies.verdict import Severity, counts
+from treewarden.policies.verdict import FindingKind, Severity, counts
 from treewarden.reports.building.redacted import OUTCOME
 from treewarden.reports.document.document import Document
 from treewarden.reports.document.gate import ClauseOutcome, Entry, Gate, Outcome, Result, Rule
@@ -17,13 +17,13 @@ from treewarden.reports.document.names import (
 from treewarden.reports.document.parts import Accepted, Finding, Place
 from treewarden.reports.document.words import counted
 
-NO_AUDIT = "no-audit"
-NOT_JUDGED = "not-judged"
-"""What stands for a clause where a model does not pass and no clause of its policy says why."""
-PLAIN = {NO_AUDIT: "whether there was an audit", NOT_JUDGED: "whether anything could be judged"}
+PLAIN = {
+    FindingKind.NO_AUDIT: "whether there was an audit",
+    FindingKind.NOT_JUDGED: "whether anything could be judged",
+}
 WHY = {
-    NO_AUDIT: "A model that was not audited must not be published.",
-    NOT_JUDGED: "A model of which nothing was judged is not known to be safe.",
+    FindingKind.NO_AUDIT: "A model that was not audited must not be published.",
+    FindingKind.NOT_JUDGED: "A model of which nothing was judged is not known to be safe.",
 }
 ORDER: Sequence[Outcome] = ("PASS", "UNDETERMINED", "FAIL", "NO AUDIT")
 IN_BASELINE = "it was there when the baseline was written"
@@ -104,8 +104,9 @@ def _explained(entry: Entry, fail_on: Severity) -> Entry:
     )
     if entry.outcome == "PASS" or is_told:
         return entry
-    clause = NO_AUDIT if entry.outcome == "NO AUDIT" else NOT_JUDGED
-    said = "There was no audit" if clause == NO_AUDIT else "The model does not pass"
+    is_absent = entry.outcome == "NO AUDIT"
+    clause = (FindingKind.NO_AUDIT if is_absent else FindingKind.NOT_JUDGED).value
+    said = "There was no audit" if is_absent else "The model does not pass"
     result = Result(
         id=finding_id(clause),
         clause=clause,

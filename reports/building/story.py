@@ -15,13 +15,10 @@ from treewarden.audit.of_releases import NOT_LINKED
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.run_inputs import NOT_JOINED
 from treewarden.policies.judging.decision import (
-    FACTS_AGREE,
-    NOTHING_JUDGED,
-    RELEASES_LINKED,
     Decision,
     Finding,
 )
-from treewarden.policies.verdict import Verdict
+from treewarden.policies.verdict import FindingKind, Verdict
 from treewarden.ppdm_models.files.load import formats, writers
 from treewarden.ppdm_models.formats import ESTIMATOR
 from treewarden.ppdm_models.tree.ensemble import Model
@@ -203,7 +200,7 @@ def _way_out(reason: str, clauses: list[str]) -> str:
     return f"If you cannot fix that, use {openly}."
 
 
-SAY_WHAT_TO_DO = (FACTS_AGREE, NOTHING_JUDGED, RELEASES_LINKED)
+SAY_WHAT_TO_DO = (FindingKind.FACTS_AGREE, FindingKind.NOTHING_JUDGED, FindingKind.RELEASES_LINKED)
 """Doubts of which neither the file nor the table is the cause."""
 
 
@@ -455,10 +452,10 @@ def decision_steps(decision: Decision) -> Iterator[str]:
     ]
     if any(finding.clause not in SAY_WHAT_TO_DO for finding in doubted):
         yield "Find out first whether the file or the table is wrong, and audit the two that belong together."
-    if any(finding.clause == FACTS_AGREE for finding in doubted):
+    if any(finding.clause == FindingKind.FACTS_AGREE for finding in doubted):
         yield (
             "Correct or remove the fact that the table contradicts. Write a rounded share as two facts, with >= and <=."
         )
-    if any(finding.clause == RELEASES_LINKED for finding in doubted):
+    if any(finding.clause == FindingKind.RELEASES_LINKED for finding in doubted):
         yield ONE_ID
     yield from undecided_steps(decision)

@@ -5,13 +5,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 
+from treewarden.policies.verdict import OF_EXCEPTIONS, FindingKind
 from treewarden.reports.document.document import Document
 from treewarden.reports.document.parts import AssumedKnown, Finding
-
-RELEASES_LINKED = "releases-linked"
-"""The finding that nothing says who is who in the tables of several releases; it names neither files nor people."""
-OF_WAIVERS = ("waiver-", "baseline-")
-"""How findings about waivers and baselines begin."""
 
 
 def finding_id(clause: str, leaf: str = "") -> str:
@@ -21,13 +17,13 @@ def finding_id(clause: str, leaf: str = "") -> str:
 
 def is_about_waivers(clause: str, measure: str) -> bool:
     """Return whether a finding is about a waiver or a baseline, and so about nobody in the table."""
-    return not measure and clause.startswith(OF_WAIVERS)
+    return not measure and clause.startswith(OF_EXCEPTIONS)
 
 
 def its_own_words(found: Finding) -> str | None:
     """Return the message of a finding that is about nobody in the table, as it may be read by anybody; else None."""
     is_of_nobody = is_about_waivers(found.clause, found.measure) or (
-        not found.measure and found.clause == RELEASES_LINKED
+        not found.measure and found.clause == FindingKind.RELEASES_LINKED
     )
     return found.message if is_of_nobody else None
 

@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from treewarden.policies.verdict import SEVERITIES
-from treewarden.reports.building.entry import NO_AUDIT, ORDER, bare_rule
+from treewarden.policies.verdict import SEVERITIES, FindingKind
+from treewarden.reports.building.entry import ORDER, bare_rule
 from treewarden.reports.document.gate import Entry, Gate, Outcome, Result, Rule
 from treewarden.reports.document.words import count, listed, printable
 
@@ -141,7 +141,7 @@ def _worst_first(row: GateRow) -> tuple[object, ...]:
     return (
         bool(row.accepted),
         -SEVERITIES.index(row.result.severity),
-        row.result.clause != NO_AUDIT,
+        row.result.clause != FindingKind.NO_AUDIT.value,
         row.result.verdict != "FAIL",
         row.entry.name,
         row.line,

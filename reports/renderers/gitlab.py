@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from treewarden.reports.building.entry import NO_AUDIT
+from treewarden.policies.verdict import FindingKind
 from treewarden.reports.document.gate import Gate
 from treewarden.reports.document.words import printable
 from treewarden.reports.figures.gate_rows import GateRow, gate_rows
@@ -40,7 +40,7 @@ def _severity(row: GateRow) -> str:
         return "info"
     if row.result.severity == "warning":
         return "minor"
-    if row.result.clause == NO_AUDIT:
+    if row.result.clause == FindingKind.NO_AUDIT.value:
         return "blocker"
     return "critical" if row.result.verdict == "FAIL" else "major"
 

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from lxml import etree
 
-from treewarden.policies.verdict import counts
-from treewarden.reports.building.entry import NO_AUDIT
+from treewarden.policies.verdict import FindingKind, counts
 from treewarden.reports.document.gate import ClauseOutcome, Entry, Gate
 from treewarden.reports.document.words import printable
 from treewarden.reports.figures.gate_rows import ACCEPTED, GateRow, gate_rows
@@ -70,7 +69,7 @@ def _cases(entry: Entry, gate: Gate, rows: Sequence[GateRow]) -> Iterator[etree.
         yield _case(entry, skipped.name, _element("skipped", message=skipped.text))
     for row in rows:
         if row.result.clause not in told:
-            kind = "error" if row.result.clause == NO_AUDIT else "failure"
+            kind = "error" if row.result.clause == FindingKind.NO_AUDIT.value else "failure"
             said = _element(kind, message=row.result.message, type=entry.outcome)
             said.text = _line(row)
             yield _case(entry, row.rule_id, said)

@@ -8,8 +8,7 @@ from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any
 from urllib.parse import quote
 
-from treewarden.policies.verdict import counts
-from treewarden.reports.building.entry import NO_AUDIT
+from treewarden.policies.verdict import FindingKind, counts
 from treewarden.reports.document.gate import Entry, Gate, Outcome, Rule
 from treewarden.reports.document.words import printable, sentence
 from treewarden.reports.figures.gate_rows import GateRow, gate_rows, in_words, marked
@@ -114,7 +113,7 @@ def _result(row: GateRow, rule: int, gate: Gate) -> dict[str, Any]:
         "properties": {
             "id": printable(found.id),
             "model": printable(row.entry.name),
-            "verdict": "NO AUDIT" if found.clause == NO_AUDIT else found.verdict,
+            "verdict": "NO AUDIT" if found.clause == FindingKind.NO_AUDIT.value else found.verdict,
             "counts": not row.accepted and counts(found.severity, gate.fail_on),
         },
     }

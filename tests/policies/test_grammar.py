@@ -9,9 +9,9 @@ import pytest
 from tests.kit import places
 from tests.kit.rows import rows
 from treewarden.policies.clause import DEEPEST
-from treewarden.policies.exceptions.apply_waivers import ABOUT_THE_EVIDENCE
 from treewarden.policies.pack import calls, json_schema, pack_of, read_pack
 from treewarden.policies.shipped import shipped_packs
+from treewarden.policies.verdict import FindingKind
 from treewarden.ppdm_models.errors import PolicyError
 
 HEAD = 'name = "mine"\nversion = "1"\ntitle = "Mine"\n'
@@ -179,7 +179,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(
-    "name", [*ABOUT_THE_EVIDENCE, "no-audit", "not-judged", "waiver-unused", "baseline-other-audit"]
+    "name", [*(kind.value for kind in FindingKind), "waiver-of-a-later-version"]
 )
 def test_no_clause_is_called_as_a_finding_that_is_about_none(name):
     said = f'{HEAD}[[clause]]\nid = "{name}"\n' + "\n".join(ATOM)

@@ -20,8 +20,7 @@ from treewarden.jobs.shell_commands import (
     repair_command,
     shell_command,
 )
-from treewarden.policies.judging.decision import RELEASES_LINKED
-from treewarden.policies.verdict import Verdict
+from treewarden.policies.verdict import FindingKind, Verdict
 from treewarden.ppdm_models.tree.claimed_models import claims_privacy
 from treewarden.ppdm_models.tree.side_channels import Leak, kinds_of
 from treewarden.reports.building.story import (
@@ -127,7 +126,7 @@ def _after_doubt(request: Request, done: JudgedAudit) -> Iterator[NextStep]:
     worlds, options = evidence.worlds, request.options
     if any(finding.is_of_file for finding in failing):
         yield _without_the_rest(request, evidence)
-    if any(finding.clause == RELEASES_LINKED for finding in failing):
+    if any(finding.clause == FindingKind.RELEASES_LINKED for finding in failing):
         again = audit_command(request, "--id", "COLUMN")
         yield NextStep("Name the column that identifies a person in every table:", again)
     reasons = {

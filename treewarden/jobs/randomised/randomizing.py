@@ -14,7 +14,7 @@ from treewarden.audit.randomised.result import Randomisation
 from treewarden.policies.judging.decision import Decision
 from treewarden.policies.judging.finding import doubt, judge_randomised
 from treewarden.policies.pack import Pack
-from treewarden.policies.verdict import Verdict
+from treewarden.policies.verdict import FindingKind, Verdict
 from treewarden.ppdm_models.errors import DomainError, TableError
 from treewarden.ppdm_models.methods.randomised.cells import NoisyCells, domains_of_data
 from treewarden.ppdm_models.methods.randomised.domains import ColumnDomain, load_domains
@@ -220,10 +220,6 @@ def _check_domains(
             raise DomainError(table.source, f"{problem}; {what}")
 
 
-RECORD_ORDER = "record-order"
-"""What the finding is called that says that the records' order tells their values."""
-
-
 @dataclass(frozen=True, slots=True)
 class Randomised:
     """What was made of a table: its manifest, what it gives away, the verdict on that, and what to say besides.
@@ -317,5 +313,7 @@ def _doubting_order(decision: Decision, hider: Hider) -> Decision:
     )
     verdict = max(decision.verdict, Verdict.UNDETERMINED)
     return replace(
-        decision, verdict=verdict, findings=(doubt(RECORD_ORDER, reason), *decision.findings)
+        decision,
+        verdict=verdict,
+        findings=(doubt(FindingKind.RECORD_ORDER, reason), *decision.findings),
     )
