@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from treewarden.audit.evidence import ONE_TREE, Evidence
 from treewarden.audit.measures import measures
 from treewarden.audit.reading import Undetermined
@@ -70,7 +72,7 @@ ALONE = (
     "the people was not checked; no check that needs people is decided."
 )
 ABOUT_THE_EVIDENCE = "whether the file and the table can be believed"
-ABOUT = {
+ABOUT: Mapping[str, str] = {
     FindingKind.FACTS_AGREE: "whether what the adversary is said to know is true of the table",
     FindingKind.RELEASES_LINKED: "whether it is known who is who in the tables of the releases",
 }

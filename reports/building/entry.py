@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from treewarden.policies.verdict import FindingKind, Severity, counts
 from treewarden.reports.building.redacted import OUTCOME
@@ -17,11 +17,11 @@ from treewarden.reports.document.names import (
 from treewarden.reports.document.parts import Accepted, Finding, Place
 from treewarden.reports.document.words import counted
 
-PLAIN = {
+PLAIN: Mapping[str, str] = {
     FindingKind.NO_AUDIT: "whether there was an audit",
     FindingKind.NOT_JUDGED: "whether anything could be judged",
 }
-WHY = {
+WHY: Mapping[str, str] = {
     FindingKind.NO_AUDIT: "A model that was not audited must not be published.",
     FindingKind.NOT_JUDGED: "A model of which nothing was judged is not known to be safe.",
 }
