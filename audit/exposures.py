@@ -21,6 +21,7 @@ from treewarden.audit.measures import (
 )
 from treewarden.audit.population.forest import Forest
 from treewarden.audit.population.population import Population
+from treewarden.audit.progress import Share, counted_by
 from treewarden.audit.reading import Measurement, Undetermined
 from treewarden.audit.result import KNOWS_ALL, Exposure
 from treewarden.ppdm_models.tree.side_channels import Leak
@@ -70,8 +71,9 @@ def exposure_of(
     calls: Sequence[MeasureCall],
     report: SolverReport,
     dropped: tuple[DroppedRow, ...] = (),
+    share: Share | None = None,
 ) -> Exposure:
-    """Take every reading, once."""
+    """Take every reading, once; ``share`` is told how many."""
     is_doubted = any(dropped_row.is_published for dropped_row in dropped)
     doubts = () if is_doubted else disagreements(evidence)
     return Exposure(
@@ -81,7 +83,7 @@ def exposure_of(
         dropped=dropped,
         disagreements=doubts,
         asked=tuple(calls),
-        readings=readings(evidence, calls),
+        readings=readings(evidence, calls, share),
     )
 
 
@@ -109,7 +111,10 @@ def exposure_without_estimate(
     )
 
 
-def readings(evidence: Evidence, calls: Sequence[MeasureCall]) -> dict[MeasureCall, Measurement]:
+def readings(
+    evidence: Evidence, calls: Sequence[MeasureCall], share: Share | None = None
+) -> dict[MeasureCall, Measurement]:
     """Return what each call reads, then every measure of models with its defaults, and what reports tell beside."""
     wanted = dict.fromkeys([*calls, *map(call, of_models()), *TOLD])
-    return {measure_call: measured(measure_call, evidence) for measure_call in wanted}
+    taken = ((measure_call, measured(measure_call, evidence)) for measure_call in wanted)
+    return dict(counted_by(share, taken, len(wanted), "metrics"))

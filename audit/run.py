@@ -96,8 +96,8 @@ def run(
     if proved.stopped:
         bare = exposure_without_estimate(proved.evidence, calls, proved.report, proved.dropped)
         return Audit((bare,), warnings, proved.stopped, blame=blame_of(proved, inputs))
-    with step("measuring"):
-        exposure = exposure_of(proved.evidence, calls, proved.report, proved.dropped)
+    with step("measuring") as share:
+        exposure = exposure_of(proved.evidence, calls, proved.report, proved.dropped, share)
     if proved.system is not None and options.levels:
         from treewarden.audit.knowledge_ablation import levels  # where a report shows them
 

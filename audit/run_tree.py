@@ -78,7 +78,7 @@ def prove_tree(inputs: RunInputs) -> ProvedModel:
     proved_first: ConsistentTables | Undetermined | None = None
     with inputs.step("solving") as share:
         _start_workers(case, inputs.options)
-        system = build_system(case)
+        system = build_system(case, share)
         _refuse_contradictions(system)
         if inputs.fails is not None:
             proved_first = _proved_first(inputs, system)

@@ -12,6 +12,7 @@ from treewarden.audit.entropy.blocks import Block, ViolatedCandidate, sides
 from treewarden.audit.entropy.problem import EntropyProblem
 from treewarden.audit.entropy.proved_shares import ProvedShares, interval_excess
 from treewarden.audit.facts.impurity_rows import excesses
+from treewarden.audit.progress import counted_by
 from treewarden.audit.system.system import System
 from treewarden.ppdm_models.arrays import FloatArray, by_rows
 
@@ -99,7 +100,9 @@ def violated(
         if everywhere or (anywhere and changed[family.profiles].any())
     ]
     intervals = {} if problem.whole is None else problem.whole.intervals
-    over.update(excesses((each for each in moved if each[0] not in intervals), mass))
+    plain = [each for each in moved if each[0] not in intervals]
+    compared = excesses(plain, mass)
+    over.update(counted_by(problem.share, compared, len(plain), "comparisons of splits"))
     for number, family in moved:
         if number in intervals:
             over[number] = interval_excess(family, intervals[number], mass)

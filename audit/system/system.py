@@ -29,6 +29,7 @@ from treewarden.audit.facts.rows import (
     WholeRecords,
     kind_of,
 )
+from treewarden.audit.progress import Share, counted_by
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray
 from treewarden.ppdm_models.plugins import PluginIndex, discover
@@ -100,22 +101,33 @@ class System:
         return sum(self.kind(row).statements(row) for row in self.rows)
 
 
-def build_system(case: Case) -> System:
+def build_system(case: Case, share: Share | None = None) -> System:
     """Collect the rows of every constraint and drop those that the true table breaks.
+
+    ``share`` is told how many splits were listed, and then how many comparisons were held against the table.
 
     Raises:
         KnowledgeError: the adversary is said to know what cannot be known here.
     """
-    return system_of(case, facts_of(case))
+    return system_of(case, facts_of(case, share), share=share)
 
 
-def facts_of(case: Case) -> tuple[Fact, ...]:
+def facts_of(case: Case, share: Share | None = None) -> tuple[Fact, ...]:
     """Return what all constraints yield.
 
     Raises:
         KnowledgeError: the adversary is said to know what cannot be known here.
     """
-    return tuple(fact for constraint in kinds_of_facts().values() for fact in constraint.rows(case))
+    facts: list[Fact] = []
+    seen: set[int] = set()
+    splits = sum(not node.is_leaf for node in case.tree.nodes)
+    for constraint in kinds_of_facts().values():
+        for fact in constraint.rows(case):
+            facts.append(fact)
+            if share is not None and isinstance(fact, SplitFamily) and fact.node not in seen:
+                seen.add(fact.node)
+                share(len(seen), splits, "splits listed")
+    return tuple(facts)
 
 
 def kinds_of_facts() -> PluginIndex[Constraint]:
@@ -123,7 +135,9 @@ def kinds_of_facts() -> PluginIndex[Constraint]:
     return discover(constraints, "CONSTRAINT", Constraint)
 
 
-def system_of(case: Case, facts: Iterable[Fact], kinds: Kinds = KINDS) -> System:
+def system_of(
+    case: Case, facts: Iterable[Fact], kinds: Kinds = KINDS, share: Share | None = None
+) -> System:
     """Return the system of some facts, without the rows that the true table breaks."""
     rows: list[Row] = []
     left_out: list[LeftOut] = []
@@ -138,7 +152,7 @@ def system_of(case: Case, facts: Iterable[Fact], kinds: Kinds = KINDS) -> System
     truth = case.population.truth
     if isinstance(truth, Undetermined):
         return System(case, tuple(rows), (), tuple(left_out), tuple(whole), kinds)
-    sure = _surely_held(case, rows, truth, kinds)
+    sure = _surely_held(case, rows, truth, kinds, share)
     checked = [
         (row, None) if number in sure else kind_of(kinds, row).held(case, row, truth)
         for number, row in enumerate(rows)
@@ -153,12 +167,15 @@ def system_of(case: Case, facts: Iterable[Fact], kinds: Kinds = KINDS) -> System
     return System(case, kept, tuple(dropped), tuple(left_out), tuple(true), kinds)
 
 
-def _surely_held(case: Case, rows: Sequence[Row], truth: FloatArray, kinds: Kinds) -> set[int]:
+def _surely_held(
+    case: Case, rows: Sequence[Row], truth: FloatArray, kinds: Kinds, share: Share | None
+) -> set[int]:
     """Return the numbers of rows that the true table obeys, among those kinds that are many and soon looked at."""
     found: set[int] = set()
     if kinds[SplitFamily] is KINDS[SplitFamily]:
-        families = ((n, row) for n, row in enumerate(rows) if isinstance(row, SplitFamily))
-        for number, over in excesses(families, truth):
+        families = [(n, row) for n, row in enumerate(rows) if isinstance(row, SplitFamily)]
+        checked = excesses(families, truth)
+        for number, over in counted_by(share, checked, len(families), "comparisons checked"):
             if not (over > TRUTH_TOLERANCE_SHARE).any():
                 found.add(number)
     masses = [(n, row) for n, row in enumerate(rows) if isinstance(row, LeafMass)]

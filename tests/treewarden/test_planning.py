@@ -161,3 +161,23 @@ def test_a_slower_machine_takes_longer():
     fast, slow = (costs.costs(SIZES, AuditOptions(), "text", 1.0, 0.0, by) for by in (1.0, 2.0))
     assert fast.seconds < slow.seconds <= 2 * fast.seconds
     assert costs.slowness() > 0
+
+
+def test_sampling_weights_and_long_arrays_are_planned_as_they_were_measured():
+    large = replace(SIZES, profiles=2_000_000, touched=98_000_000, leaves=300, classes=2)
+    plain, weighed = (
+        costs.costs(
+            large,
+            AuditOptions(worlds_budget=5.0, sampling_weights=weights),
+            "text",
+            5.0,
+            910.0,
+            1.0,
+        )
+        for weights in (None, "w")
+    )
+    # What two audits of 2,000,000 rows took (``benchmarks.weights``): 28 s and 54 s, 1,726 and 2,246 MB.
+    for planned, seconds, megabytes in ((plain, 28, 1726), (weighed, 54, 2246)):
+        assert 0.5 < planned.seconds / seconds < 2
+        assert 0.5 < planned.memory_mb / megabytes < 2
+    assert 20 < weighed.seconds - plain.seconds < 35

@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 import threading
+from contextlib import contextmanager
 
+import numpy as np
+import pandas as pd
 import pytest
+from sklearn.tree import DecisionTreeClassifier
 
+from treewarden.audit.options import AuditOptions
+from treewarden.audit.progress import counted_by
+from treewarden.jobs.audit_request import Request
+from treewarden.jobs.auditing import audit_file
+from treewarden.ppdm_models.files.fitted import open_fitted
+from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.terminal.progress import PATIENCE_SECONDS, Doing, ProgressPrinter, lasting
 
 
@@ -66,3 +76,34 @@ def test_a_count_that_begins_anew_has_a_pace_of_its_own():
     doing(0, 10, "parts")
     doing(5, 10, "parts")
     assert doing.line() == "solving: 5 of 10 parts, about 1 s left"
+
+
+def test_stages_of_an_audit_say_which_share_is_done():
+    told: dict[str, list[tuple[float, float, str]]] = {}
+
+    @contextmanager
+    def step(doing):
+        told[doing] = []
+        yield lambda *share: told[doing].append(share)
+
+    columns = np.random.default_rng(0).integers(0, 9, (200, 3))
+    table = pd.DataFrame(columns, columns=["a", "b", "c"])
+    fitted = DecisionTreeClassifier(max_depth=3, random_state=0).fit(table, columns.sum(1) > 12)
+    target = np.where(columns.sum(1) > 12, "True", "False")
+    file = open_fitted(fitted, target="big", names=("a", "b", "c"))
+    options = AuditOptions(sensitive="big", jobs=1)
+    audit_file(Request(file, table_of({**table, "big": target}), options), step)
+    for stage in ("solving", "measuring", "judging"):
+        assert all(0 <= done <= of for done, of, _ in told[stage])
+        assert any(done == of > 1 for done, of, _ in told[stage]), stage
+    assert {what for _, _, what in told["solving"]} >= {"splits listed", "comparisons checked"}
+
+
+def test_items_are_counted_as_they_are_dealt_with():
+    told = []
+    items = counted_by(lambda *share: told.append(share), "ab", 2, "letters")
+    assert next(items) == "a"
+    assert told == []
+    assert list(items) == ["b"]
+    assert told == [(1, 2, "letters"), (2, 2, "letters")]
+    assert list(counted_by(None, "ab", 2, "letters")) == ["a", "b"]

@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from treewarden.audit.progress import nobody_hears
 from treewarden.audit.result import Audit
 from treewarden.commands._common_options import FILE
 from treewarden.commands._options import PURPOSE, RESUME, request_of, request_options_alone
@@ -115,12 +116,13 @@ def audit_command(
         context.exit(NO_AUDIT)
     with _resuming(context, resume, progress):
         done = audit_file(report.asking(request), progress.step)
-    with progress.step("reporting"):
+    with progress.step("reporting") as share:
         provenance = clock.provenance(
             request, done.subject.pack, done.subject.knowledge, done.subject.table
         )
         command = repair_command(request, done.subject)
         document = audit_document(done.audit, done.decision, provenance, purpose, command)
+        (share or nobody_hears)(1, 2, "parts")
         with _posterior(done.audit, posterior_path) as (large, said):
             for line in said:
                 progress.say(line)

@@ -155,6 +155,9 @@ STARTING = 1.1
 SOLVING_BASE = 0.2
 SOLVING_PER_LEAF_AND_CLASS = 2.7e-4
 SOLVING_PER_TOUCHED = 5e-7
+MANY_TOUCHED = 10_000_000
+BEYOND_SHARE = 0.3
+"""What each profile touched beyond so many costs, of one before: long arrays are worked through faster."""
 ENTROPY_FACTOR = 1.5
 """How many times longer parts of the estimate take where splits were chosen by entropies."""
 WORLDS_BASE = 2.0
@@ -169,13 +172,15 @@ ENFORCING_OF_COLUMN = 3.5e-3
 """For each split: the same of a secret column."""
 REPORT_BASE = 0.05
 REPORT_PER_LEAF = 2.3e-4
+WEIGHED_PER_PROFILE = 1.3e-5
+"""Under sampling weights, to measure and judge people and what they weigh."""
 LEVELS_SHARE = 0.8
 """Of solving: what each kind of information adds is solved for once more, in forms other than text."""
 DRAWN_BASE = 0.3
 MEMORY_BASE_MB = 60.0
 MEMORY_PER_TOUCHED_MB = 1e-5
 WORLDS_BASE_MB = 40.0
-WORLDS_PER_TOUCHED_MB = 5e-5
+WORLDS_PER_TOUCHED_MB = 3e-5
 ENFORCING_MB = 0.15
 
 
@@ -207,13 +212,12 @@ def costs(
     slow: float,
 ) -> Costs:
     """Return what an audit is expected to cost, given what reading its files took here and has of memory now."""
-    solving = SOLVING_BASE + SOLVING_PER_TOUCHED * sizes.touched
+    touched = _worked_through(sizes.touched)
+    solving = SOLVING_BASE + SOLVING_PER_TOUCHED * touched
     if sizes.candidates:
         factor = ENTROPY_FACTOR if sizes.is_by_entropy else 1.0
         solving += factor * SOLVING_PER_LEAF_AND_CLASS * sizes.leaves * sizes.classes
-    worlds = (
-        WORLDS_BASE + WORLDS_PER_LEAF * sizes.leaves + WORLDS_PER_TOUCHED * sizes.touched
-    ) * slow
+    worlds = (WORLDS_BASE + WORLDS_PER_LEAF * sizes.leaves + WORLDS_PER_TOUCHED * touched) * slow
     worlds = min(worlds, options.worlds_budget) if options.worlds else 0.0
     enforcing = ENFORCING * sizes.splits**ENFORCING_POWER
     others = sizes.adversaries - 1
@@ -227,6 +231,7 @@ def costs(
     adversaries += sizes.estimates * enforcing
     is_drawn = form != "text"
     report = REPORT_BASE + REPORT_PER_LEAF * sizes.leaves + DRAWN_BASE * is_drawn
+    report += WEIGHED_PER_PROFILE * sizes.profiles * (options.sampling_weights is not None)
     stages = {
         "starting": STARTING * slow,
         "reading": reading,
@@ -236,12 +241,17 @@ def costs(
         "levels": LEVELS_SHARE * solving * slow * (options.levels and is_drawn),
         "report": report * slow,
     }
-    memory = MEMORY_BASE_MB + MEMORY_PER_TOUCHED_MB * sizes.touched
+    memory = MEMORY_BASE_MB + MEMORY_PER_TOUCHED_MB * touched
     if sizes.estimates:
         memory += ENFORCING_MB * sizes.splits
     if options.worlds and not sizes.is_of_column:
-        memory += WORLDS_BASE_MB + WORLDS_PER_TOUCHED_MB * sizes.touched
+        memory += WORLDS_BASE_MB + WORLDS_PER_TOUCHED_MB * touched
     return Costs(stages, now_mb + memory)
+
+
+def _worked_through(touched: int) -> float:
+    """Return as how many profiles so many count, as those beyond a number cost less each."""
+    return min(touched, MANY_TOUCHED) + BEYOND_SHARE * max(touched - MANY_TOUCHED, 0)
 
 
 def _timed() -> float:

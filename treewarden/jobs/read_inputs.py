@@ -18,7 +18,7 @@ from treewarden.audit.knowledge.knowledge import (
 from treewarden.audit.options import KNOWLEDGE
 from treewarden.audit.partial.adversary_request import AdversaryRequest
 from treewarden.audit.population.population import Population
-from treewarden.audit.progress import Step, silent
+from treewarden.audit.progress import Step, nobody_hears, silent
 from treewarden.audit.run_tree import start_early
 from treewarden.jobs.audit_inputs import AuditInputs
 from treewarden.jobs.audit_request import Request
@@ -92,9 +92,10 @@ def read_subject(request: Request, step: Step = silent) -> AuditInputs:
         meanings = known_meanings(dictionary, None, tree, people_of_file, AdversaryRequest())
         return AuditInputs(file, people_of_file, knowledge, pack, options, meanings=meanings)
     start_early(tree, options)
-    with step(f"reading {table_name(request.data)}"):
+    with step(f"reading {table_name(request.data)}") as share:
 
         def people(table: Table) -> tuple[Population, AdversaryRequest]:
+            (share or nobody_hears)(1, 2, "parts")  # what follows groups the people
             found = _people_of(request, tree, table, knowledge)
             if request.key is None or request.earlier:
                 return found
