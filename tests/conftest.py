@@ -33,6 +33,7 @@ def pytest_configure(config):
     tiers.load_profile(config.getoption("tier"))
     for name, what in tiers.MARKERS.items():
         config.addinivalue_line("markers", f"{name}: second tier, tests {what}")
+    config.addinivalue_line("markers", f"{tiers.IN_BOTH}: both tiers, the second tries more")
 
 
 def pytest_unconfigure(config):

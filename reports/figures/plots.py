@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 
 import matplotlib as mpl
 from markupsafe import Markup, escape
@@ -48,6 +49,8 @@ VERDICT_WORDS: dict[Word, str] = {
     "FAIL": "fails",
 }
 SIZE_INCHES = (5.4, 3.3)
+KEPT = 16
+"""So many pictures of a kind are kept: whoever shows a report again, in a notebook or a gate, draws nothing again."""
 STYLE = {
     "figure.facecolor": "none",
     "axes.facecolor": "none",
@@ -88,6 +91,7 @@ class _MarkArea:
         return across and self.low < other.high and other.low < self.high
 
 
+@lru_cache(maxsize=KEPT)
 def certainty(series: Certainty) -> Markup:
     """Draw how many records the adversary is how sure about."""
     with new_figure() as figure:
@@ -125,6 +129,7 @@ def certainty(series: Certainty) -> Markup:
         return svg(figure, "certainty", "How sure the adversary can be", series.summary)
 
 
+@lru_cache(maxsize=KEPT)
 def divergence(series: Divergence) -> Markup:
     """Draw how far from the truth the adversary's picture of each record is."""
     with new_figure() as figure:
@@ -154,6 +159,7 @@ def divergence(series: Divergence) -> Markup:
         return svg(figure, "divergence", "Distance from the truth per record", series.summary)
 
 
+@lru_cache(maxsize=KEPT)
 def levels(series: tuple[Level, ...], summary: str) -> Markup:
     """Draw what each kind of published information adds; a range is hatched, what could not be told is said."""
     with new_figure() as figure:

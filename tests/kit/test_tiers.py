@@ -1,14 +1,15 @@
 """Which tests are left out of the quick tier, and that it is said."""
 
+import ast
 from collections import Counter
 
 import pytest
 
-from tests.kit import tiers
+from tests.kit import places, tiers
 
 FILE = """
 import pytest
-from tests.kit.tiers import cases, seeds
+from tests.kit.tiers import cases, few, seeds
 
 @pytest.fixture
 def cluster():
@@ -28,10 +29,14 @@ def test_server():
 
 def test_on_a_cluster(cluster):
     pass
+
+@pytest.mark.in_both
+def test_loops():
+    print("tried", few(range(9), 3))
 """
-QUICK = {"test_draws[0]", "test_draws[5]", "test_cases[a]"}
+QUICK = {"test_draws[0]", "test_draws[5]", "test_cases[a]", "test_loops"}
 SECOND = {f"test_draws[{seed}]" for seed in (1, 2, 3, 4, 6, 7)}
-SECOND |= {"test_cases[b]", "test_cases[c]", "test_server", "test_on_a_cluster"}
+SECOND |= {"test_cases[b]", "test_cases[c]", "test_server", "test_on_a_cluster", "test_loops"}
 RUNS = {"quick": QUICK, "rest": SECOND, "all": QUICK | SECOND}
 
 
@@ -51,9 +56,22 @@ def test_a_tier_has_its_tests_and_quick_says_what_it_leaves_out(tier, tmp_path, 
     found = Names()
     words = ["-p", "no:cacheprovider", "-p", "tests.conftest", "--rootdir", str(tmp_path)]
     words += ["-c", "/dev/null", "--import-mode=importlib", "--tier", tier, str(tmp_path)]
-    assert pytest.main(words, plugins=[found]) == 0
+    assert pytest.main([*words, "-s"], plugins=[found]) == 0
     assert found.names == RUNS[tier]
-    assert ("left out" in capsys.readouterr().out) == (tier == "quick")
+    said = capsys.readouterr().out
+    assert ("left out" in said) == (tier == "quick")
+    assert f"tried {[0, 4, 8] if tier == 'quick' else list(range(9))}" in said
+
+
+def test_whoever_loops_over_a_few_is_in_both_tiers():
+    for path in (places.ROOT / "tests").rglob("test_*.py"):
+        text = path.read_text(encoding="utf-8")
+        for test in ast.parse(text).body if tiers.few.__module__ in text else ():
+            if isinstance(test, ast.FunctionDef) and test.name.startswith("test_"):
+                calls = [each.func for each in ast.walk(test) if isinstance(each, ast.Call)]
+                marks = {ast.unparse(each) for each in test.decorator_list}
+                loops = "few" in {ast.unparse(each) for each in calls}
+                assert not loops or "pytest.mark.in_both" in marks, (path, test.name)
 
 
 def test_what_is_left_out_is_counted_by_reason():

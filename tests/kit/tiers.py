@@ -3,17 +3,20 @@
 The quick tier holds every claim that needs nothing but Python; where a claim is tried on many draws, it holds a few of
 them. The second tier holds the rest: a test says so by one of the markers below, `pytestmark = pytest.mark.cluster`
 for instance. Draws get theirs from ``seeds``, and whatever asks for the browser is marked by itself. A test of
-Hypothesis is in both: the quick tier tries a fifth of its ``examples``, the second all of them.
+Hypothesis is in both: the quick tier tries a fifth of its ``examples``, the second all of them. So is one that is
+marked ``in_both``: its loops go over a ``few`` in the quick tier, and over all in the second.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 from hypothesis import is_hypothesis_test, settings
+
+Item = TypeVar("Item")
 
 TIERS = ("quick", "rest", "all")
 MARKERS = {
@@ -27,6 +30,8 @@ MARKERS = {
     "studies": "papers, pages and notebooks repeated as a whole",
 }
 """What each marker of the second tier says of a test: the plural of what is left out."""
+IN_BOTH = "in_both"
+"""The marker of a test that is in both tiers, and tries more in the second."""
 FIXTURES = {"browser": "browser", "cluster": "cluster", "postgresql_schema": "postgresql"}
 """Fixtures that put a test into the second tier, and with which marker."""
 
@@ -43,6 +48,17 @@ def load_profile(tier: str) -> None:
 def examples(number: int) -> int:
     """Return how many of so many examples the tier tries: ``settings(max_examples=examples(150))``."""
     return max(number * settings().max_examples // 100, 10)
+
+
+def few(of: Iterable[Item], quick: int) -> list[Item]:
+    """Return all that a loop goes over; in the quick tier so many of them, from the first to the last, evenly spread.
+
+    The test is marked ``in_both``, so that the second tier tries all of them.
+    """
+    every = list(of)
+    if settings().max_examples > EXAMPLES["quick"] or quick >= len(every):
+        return every
+    return [every[round(at * (len(every) - 1) / max(quick - 1, 1))] for at in range(quick)]
 
 
 def seeds(number: int, quick: int | Collection[int] = 3) -> list[Any]:
@@ -77,8 +93,9 @@ def in_tiers(every: Iterable[Any], few: Collection[Any], marker: str) -> list[An
 
 def second_tier(item: pytest.Item) -> str | None:
     """Return the marker by which a test is of the second tier, None for one of the quick tier."""
+    marked = {mark.name for mark in item.iter_markers()}
     for name in MARKERS:
-        if item.get_closest_marker(name):
+        if name in marked:
             return name
     for fixture in getattr(item, "fixturenames", ()):
         if fixture in FIXTURES:
@@ -94,12 +111,12 @@ def split(items: list[pytest.Item], tier: str) -> tuple[list[pytest.Item], Count
     if tier == "quick":
         kept = [item for item, marker in zip(items, second, strict=True) if marker is None]
         return kept, Counter(marker for marker in second if marker)
-    kept = [
-        item
-        for item, marker in zip(items, second, strict=True)
-        if marker or is_hypothesis_test(getattr(item, "obj", None))
-    ]
+    kept = [item for item, marker in zip(items, second, strict=True) if marker or _is_in_both(item)]
     return kept, Counter()
+
+
+def _is_in_both(item: pytest.Item) -> bool:
+    return bool(item.get_closest_marker(IN_BOTH)) or is_hypothesis_test(getattr(item, "obj", None))
 
 
 def left_out_line(left_out: Counter[str]) -> str:

@@ -1,13 +1,12 @@
 """The grammar of packs: combinations, scope, knowledge, and what of it is refused, in words."""
 
-import json
 import tomllib
 
-import jsonschema
 import pytest
 
 from tests.kit import places
 from tests.kit.rows import rows
+from tests.kit.schemas import validator_of
 from treewarden.policies.clause import DEEPEST
 from treewarden.policies.pack import calls, json_schema, pack_of, read_pack
 from treewarden.policies.shipped import shipped_packs
@@ -216,14 +215,12 @@ def test_who_asks_that_warnings_are_met_too_makes_them_count_and_no_other_checks
 
 @pytest.mark.parametrize("name", shipped_packs())
 def test_the_schema_takes_every_pack_that_ships(name):
-    schema = json.loads(json_schema())
-    jsonschema.Draft202012Validator.check_schema(schema)
-    jsonschema.validate(tomllib.loads(shipped_packs()[name].read_text("utf-8")), schema)
+    pack = tomllib.loads(shipped_packs()[name].read_text("utf-8"))
+    validator_of(json_schema()).validate(pack)
 
 
 def valid(text):
-    validator = jsonschema.Draft202012Validator(json.loads(json_schema()))
-    return validator.is_valid(tomllib.loads(text))
+    return validator_of(json_schema()).is_valid(tomllib.loads(text))
 
 
 def test_the_schema_takes_what_is_read():

@@ -1,13 +1,12 @@
 """The pages on policies show packs that are read, and the table names every key."""
 
-import json
 import re
 import tomllib
 
-import jsonschema
 import pytest
 
 from tests.kit import places
+from tests.kit.schemas import validator_of
 from treewarden.policies.clause import Clause, Waivers
 from treewarden.policies.pack import json_schema, read_pack
 
@@ -19,7 +18,7 @@ BLOCKS = re.findall(r"```toml\n(.*?)```", HOW_TO + PAGE, re.DOTALL)
 @pytest.mark.parametrize("block", BLOCKS, ids=lambda block: tomllib.loads(block)["name"])
 def test_a_pack_on_the_page_is_read(block):
     assert read_pack(block.encode(), "page.toml").clauses
-    jsonschema.validate(tomllib.loads(block), json.loads(json_schema()))
+    validator_of(json_schema()).validate(tomllib.loads(block))
 
 
 def test_the_page_has_an_example_of_each_part_of_the_grammar():

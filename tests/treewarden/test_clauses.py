@@ -2,10 +2,10 @@
 
 import json
 
-import jsonschema
 import pytest
 
 import treewarden as tw
+from tests.kit.schemas import validator_of
 from treewarden.api.messages import ArgumentError
 from treewarden.reports.document.schema import SCHEMA_FILE
 
@@ -34,7 +34,7 @@ def audited(files):
         outcome = files.run(command, "--policy", policy, "--format", "json", *more)
         assert outcome.exit_code in (0, 1, 3), outcome.stderr
         document = json.loads(outcome.stdout)
-        jsonschema.validate(document, json.loads(SCHEMA_FILE.read_bytes()))
+        validator_of(SCHEMA_FILE.read_bytes()).validate(document)
         return outcome.exit_code, document
 
     return audit

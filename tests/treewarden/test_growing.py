@@ -9,6 +9,7 @@ import pyarrow.csv as pa_csv
 import pytest
 
 from tests.kit.run import run_command
+from tests.kit.tiers import cases
 from tests.treewarden.conftest import CLAUSE
 from treewarden.jobs.randomised import growing
 from treewarden.jobs.randomised.growing import MOST_CLASSES, GrowRequest, grown
@@ -112,7 +113,7 @@ def test_a_tree_is_written_and_does_well_on_true_records(files, method):
     assert right > 80
 
 
-@pytest.mark.parametrize("name", ["tree.json", "tree.pmml"])
+@pytest.mark.parametrize("name", cases(["tree.json", "tree.pmml"], quick=1))
 def test_audits_conversions_and_repairs_take_the_tree(files, name):
     assert files.run(tree=name).exit_code == 0
     audited = run_command(

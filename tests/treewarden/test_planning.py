@@ -6,9 +6,9 @@ import json
 import re
 from dataclasses import replace
 
-import jsonschema
 import pytest
 
+from tests.kit.schemas import validator_of
 from treewarden.audit.options import AuditOptions
 from treewarden.commands.audit import COMMAND
 from treewarden.jobs import costs
@@ -73,15 +73,14 @@ def test_the_schema_of_plans_is_current():
 def test_a_plan_is_valid_by_its_schema_and_reads_back(files, asked):
     words = [word.format(table=files.table) for word in asked]
     said = files.run_words("audit", files.model, *words, "--plan", "--format", "json").stdout
-    validator = jsonschema.Draft202012Validator(json.loads(PLAN_SCHEMA_FILE.read_bytes()))
-    validator.check_schema(validator.schema)
+    validator = validator_of(PLAN_SCHEMA_FILE.read_bytes())
     assert not list(validator.iter_errors(json.loads(said)))
     assert PlanDocument.model_validate_json(said).verdict is None
 
 
 def test_the_schema_of_plans_has_no_room_for_a_verdict(files):
     plan = json.loads(files.run("audit", "--plan", "--format", "json").stdout)
-    validator = jsonschema.Draft202012Validator(json.loads(plan_schema()))
+    validator = validator_of(plan_schema())
     assert not validator.is_valid({**plan, "verdict": "PASS"})
     assert not validator.is_valid({**plan, "columns": ["age"]})
 

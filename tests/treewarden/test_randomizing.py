@@ -17,6 +17,7 @@ import pytest
 
 from tests.kit import places
 from tests.kit.run import run_command
+from tests.kit.tiers import cases
 from treewarden.ppdm_models.methods.randomised.manifest import read_manifest
 from treewarden.ppdm_models.tables.batches import Batches
 from treewarden.terminal.exits import INTERRUPTED
@@ -200,8 +201,22 @@ def test_what_is_left_is_shown_for_each_column(folder):
     assert salary.split()[:3] == ["salary", "200", "%"]
 
 
-@pytest.mark.parametrize("suffix", ["html", "json", "csv", "txt"])
-@pytest.mark.parametrize(("level", "verdict"), [("0.01", "FAIL"), ("2", "PASS")])
+@pytest.mark.parametrize(
+    ("suffix", "level", "verdict"),
+    cases(
+        [
+            ("html", "0.01", "FAIL"),
+            ("json", "2", "PASS"),
+            ("csv", "0.01", "FAIL"),
+            ("txt", "2", "PASS"),
+            ("html", "2", "PASS"),
+            ("json", "0.01", "FAIL"),
+            ("csv", "2", "PASS"),
+            ("txt", "0.01", "FAIL"),
+        ],
+        quick=4,
+    ),
+)
 def test_a_report_is_written_whatever_the_verdict(folder, suffix, level, verdict):
     randomize(folder, "--drop", "id", "--report", folder / f"r.{suffix}", level=level)
     assert (folder / "o.csv").exists() == (verdict == "PASS")

@@ -10,7 +10,7 @@ import pytest
 
 from tests.audit.consistent_tables.test_worlds_against_brute_force import hidden, judged, small_case
 from tests.judges.worlds_by_hand import brute_force, system_of
-from tests.kit.tiers import seeds
+from tests.kit.tiers import few, seeds
 from treewarden.audit.clock import clock
 from treewarden.audit.consistent_tables.facts.facts import facts_of
 from treewarden.audit.consistent_tables.facts.intervals import with_intervals
@@ -23,6 +23,8 @@ from treewarden.audit.consistent_tables.witnesses.witness_pool import WitnessPoo
 SEEDS = seeds(5, quick=(1,))
 KINDS = tuple(itertools.product(("counts", "rates", "labels"), ("gini", "entropy")))
 AMPLE = 10.0
+FEW = 23
+"""So many questions of a case are asked in the quick tier: odd, so that it has all kinds of them."""
 TIED = ([1, 1, 1, 1], [[0, 1], [2, 3]], [(1, 1), (1, 1)], [(0, "0101")])
 IMPOSSIBLE = (
     [1, 1, 1, 1],
@@ -80,10 +82,11 @@ def is_among(table, worlds):
 
 @pytest.mark.parametrize(("level", "criterion"), KINDS)
 @pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.in_both
 def test_a_question_is_answered_as_all_worlds_answer_it(seed, level, criterion):
     facts, worlds = listed(seed, level, criterion)
     scope = scope_of(facts)
-    for question in questions_of(worlds):
+    for question in few(questions_of(worlds), FEW):
         answer = cpsat.ask(scope, [question], clock(60), AMPLE)
         assert answer is not None
         assert (answer.point is None) == is_true(worlds, question)
@@ -113,12 +116,13 @@ def test_many_questions_are_proved_together_only_where_all_are_true(seed, level,
 
 @pytest.mark.parametrize(("level", "criterion"), KINDS)
 @pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.in_both
 def test_what_is_proved_below_a_node_is_true_in_every_world(seed, level, criterion):
     facts, worlds = listed(seed, level, criterion)
     for node in facts.tree.nodes[1:]:
         span = facts.span(node.index)
         scope = scope_of(facts, node.index)
-        for question in questions_of(worlds[:, span]):
+        for question in few(questions_of(worlds[:, span]), FEW):
             (position, klass), sign, target = question
             asked = ((position + span.start, klass), sign, target)
             answer = cpsat.ask(scope, [asked], clock(60), AMPLE)
@@ -129,9 +133,10 @@ def test_what_is_proved_below_a_node_is_true_in_every_world(seed, level, criteri
 @pytest.mark.parametrize("way", ["_by_cpsat", "_by_branches", "_by_lines"])
 @pytest.mark.parametrize("level", ["counts", "rates"])
 @pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.in_both
 def test_no_answer_draws_the_ends_in_further_than_all_worlds_go(seed, level, way):
     facts, worlds = listed(seed, level, "gini")
-    for cell, sign, target in questions_of(worlds):
+    for cell, sign, target in few(questions_of(worlds), FEW):
         bounds, pool = closed_form(facts), WitnessPool(facts)
         pool.add(worlds[:1])
         asker, question = Asker(facts, bounds, pool, clock(60)), CellQuestion(cell, sign, target)

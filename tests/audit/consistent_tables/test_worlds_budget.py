@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests.kit.grown_trees import grow_tree
-from tests.kit.tiers import cases
+from tests.kit.tiers import cases, few
 from treewarden.audit.clock import Clock
 from treewarden.audit.consistent_tables.incomplete_constraints import reason_in_doubt
 from treewarden.audit.consistent_tables.result import never
@@ -56,12 +56,13 @@ def worked(system, case, end):
 
 
 @pytest.mark.parametrize(
-    ("classes", "kind"), cases([(2, "gini"), (2, "entropy"), (3, "gini")], quick=2)
+    ("classes", "kind"), cases([(2, "gini"), (2, "entropy"), (3, "gini")], quick=1)
 )
+@pytest.mark.in_both
 def test_once_the_budget_is_used_up_hardly_anything_is_done(classes, kind):
     system, case = made(classes, kind)
     full, calls, looks = worked(system, case, 1e9)
-    for end in np.linspace(0, looks, ENDS).astype(int).tolist():
+    for end in few(np.linspace(0, looks, ENDS).astype(int).tolist(), 12):
         cut, (_, after), _ = worked(system, case, end)
         assert after < MOST_AFTER * calls[0]
         assert not (cut.certain & ~full.certain).any()

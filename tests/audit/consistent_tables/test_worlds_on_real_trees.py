@@ -26,7 +26,7 @@ from treewarden.audit.system.system import build_system
             (german, "gini", {"min_samples_leaf": 10}, 131, 659, 86),
             (german, "entropy", {"min_samples_leaf": 10}, 127, 658, 74),
         ],
-        quick=4,
+        quick=2,
     ),
 )
 def test_the_forced_profiles_of_real_trees_are_proved_and_all_others_witnessed(

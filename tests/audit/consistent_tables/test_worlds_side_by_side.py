@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from tests.audit.consistent_tables.side_by_side import FEW_WORLDS, made, said
+from tests.kit.tiers import cases, few
 from treewarden.audit.clock import FOREVER, clock
 from treewarden.audit.consistent_tables import decide, portions
 from treewarden.audit.consistent_tables.decide import EFFORTS, QuestionQueue, decide_certain
@@ -31,6 +32,7 @@ from treewarden.audit.consistent_tables.witnesses.witness_pool import (
     may_be_certain,
 )
 from treewarden.audit.consistent_tables.witnesses.witness_pool import WitnessPool as Found
+from treewarden.audit.workers import processes
 from treewarden.audit.workers.pool import WORKERS
 
 CASES = (
@@ -87,13 +89,15 @@ class Deadly(OneByOne):
             os._exit(1)
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_any_number_of_processes_says_the_same(case, given):
-    system = made(*case)
-    one, two, three = (
-        said(reason(system, budget_seconds=1000, tiers=FEW_WORLDS, jobs=jobs)) for jobs in (1, 2, 3)
+@pytest.mark.parametrize("number", cases(range(len(CASES)), quick=[1]))
+@pytest.mark.in_both
+def test_any_number_of_processes_says_the_same(number, given):
+    system = made(*CASES[number])
+    one, *more = (
+        said(reason(system, budget_seconds=1000, tiers=FEW_WORLDS, jobs=jobs))
+        for jobs in few((1, 3, 2), 2)
     )
-    assert one == two == three
+    assert all(each == one for each in more)
     assert sum(given) > 10
 
 
@@ -121,7 +125,10 @@ def test_what_is_little_starts_no_process(monkeypatch):
     assert not told.open_profiles.any()
 
 
-def test_a_portion_that_ends_three_processes_is_not_decided_and_no_other_is_lost(pool, given):
+def test_a_portion_that_ends_its_processes_is_not_decided_and_no_other_is_lost(
+    pool, given, monkeypatch
+):
+    monkeypatch.setattr(processes, "TRIES", 1)
     pool.start_ahead(1)
     while not pool.is_ready:
         time.sleep(0.05)

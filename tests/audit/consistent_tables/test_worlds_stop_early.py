@@ -10,6 +10,7 @@ import pytest
 
 from tests.judges.worlds_by_hand import brute_force, system_of, worlds_of
 from tests.kit.grown_trees import german, grow_tree, heart
+from tests.kit.tiers import cases
 from treewarden.audit.consistent_tables.engine import reason
 from treewarden.audit.consistent_tables.result import Consistency
 from treewarden.audit.consistent_tables.state import Tiers
@@ -62,7 +63,7 @@ def test_an_interrupt_ends_the_reasoning():
         signal.signal(signal.SIGALRM, before)
 
 
-@pytest.mark.parametrize("settings", [{"max_depth": 5}, {"min_samples_leaf": 5}])
+@pytest.mark.parametrize("settings", cases([{"max_depth": 5}, {"min_samples_leaf": 5}], quick=1))
 def test_two_runs_within_the_budget_agree_in_everything(settings):
     system = build_system(grow_tree(*heart(), criterion="gini", **settings))
     first, second = (reason(system, budget_seconds=1000) for _ in range(2))

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tests.kit.grown_models import FOLDER, case_of
+from tests.kit.rows import rows
 from treewarden.audit.inverters import inverters, leaf_sums
 from treewarden.audit.inverters._rounds import not_turned_back
 
@@ -31,10 +32,13 @@ NAMES = [
 ]
 
 
-@pytest.mark.parametrize(("name", "why"), NAMES)
-@pytest.mark.parametrize("library", inverters())
-def test_a_loss_is_refused_by_its_name(library, name, why):
-    case, _ = case_of(FOLDER / "plain.json", FOLDER / "two.csv")
+@pytest.fixture(scope="module")
+def case():
+    return case_of(FOLDER / "plain.json", FOLDER / "two.csv")[0]
+
+
+@rows(("library", "name", "why"), [(each, *name) for each in inverters() for name in NAMES])
+def test_a_loss_is_refused_by_its_name(library, name, why, case):
     growth = replace(case.growth, library=library, objective=name, refused="")
     found = leaf_sums(replace(case, growth=growth))
     assert repr(name) in found.reason

@@ -7,6 +7,7 @@ import pytest
 
 from tests.audit.inverters.grown import case_of, check_sound, found, table_of, truth
 from tests.kit import grown_models
+from tests.kit.tiers import few
 from treewarden.audit.inverters import LeafSums, inverters, leaf_sums
 from treewarden.audit.inverters._bounds import NumberBounds
 from treewarden.audit.inverters._draws import extremes, is_from_sample
@@ -52,8 +53,9 @@ def drawn_by(model, table, seed):
 @pytest.mark.parametrize(
     "settings", [{}, {"lambda_l2": 3.0, "lambda_l1": 0.5}, {"boost_from_average": False}], ids=str
 )
+@pytest.mark.in_both
 def test_bounds_of_a_lightgbm_sample_hold(share, classes, settings):
-    for seed in range(3):
+    for seed in few(range(3), 1):
         table, labels = table_of(seed, rows=120, classes=classes)
         model = lightgbm_model(table, labels, bagging_fraction=share, **settings)
         sums = check_sound(model, table, labels)
@@ -64,8 +66,9 @@ def test_bounds_of_a_lightgbm_sample_hold(share, classes, settings):
 
 @pytest.mark.parametrize("share", [0.5, 0.8, 0.95])
 @pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.in_both
 def test_bounds_of_a_gradient_boosting_sample_hold(share, classes):
-    for seed in range(3):
+    for seed in few(range(3), 1):
         table, labels = table_of(seed, rows=120, classes=classes)
         model = sklearn_model(table, labels, subsample=share, min_samples_leaf=3)
         sums = check_sound(model, table, labels)

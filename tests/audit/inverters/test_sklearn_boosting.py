@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.audit.inverters.grown import check_exact, check_sound, found, reason, table_of
-from tests.kit.tiers import seeds
+from tests.kit.tiers import cases, seeds
 from treewarden.ppdm_models.errors import TreeFormatError
 from treewarden.ppdm_models.files.fitted import open_fitted
 from treewarden.ppdm_models.formats.skops.skops_file import FORMAT
@@ -52,7 +52,7 @@ def test_several_classes_are_told_apart(seed):
     assert set(sums.output.tolist()) == {0, 1, 2, 3}
 
 
-@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("classes", cases([2, 3], quick=1))
 def test_leaves_that_are_sure_of_their_labels_say_nothing_wrong(classes):
     table, labels = table_of(3, classes=classes)
     settings = {"n_estimators": 80, "learning_rate": 1.0, "max_depth": None}

@@ -10,6 +10,7 @@ import pyomo.environ as pyo
 import pytest
 
 from tests.kit.cases import multiway_case
+from tests.kit.tiers import cases
 from treewarden.audit.entropy.estimate import estimate
 from treewarden.audit.ipopt.backend import Door, LoadedSolver, _small_model
 from treewarden.audit.ipopt.backends import door, doors
@@ -93,7 +94,10 @@ def system_with_splits():
     return build_system(multiway_case(4, Knowledge(leaf="rates", split="gini"), records=30))
 
 
-@pytest.mark.parametrize("code", sorted(set(STATUS)))
+ONE_OF_EACH = {status: code for code, status in STATUS.items()}.values()
+
+
+@pytest.mark.parametrize("code", cases(sorted(STATUS), quick=ONE_OF_EACH))
 def test_no_status_makes_a_point_that_breaks_its_rows_optimal(code, monkeypatch):
     broken = _Broken(code)
     monkeypatch.setattr(

@@ -9,6 +9,7 @@ import pytest
 from tests.kit.grown_models import FOLDER
 from tests.kit.rows import rows
 from tests.kit.small_audits import audit_model
+from tests.kit.tiers import cases
 from treewarden.audit.clock import FOREVER
 from treewarden.audit.consistent_tables.result import ConsistentTables
 from treewarden.audit.engine.driver import reason
@@ -90,15 +91,21 @@ def check_true(evidence):
 
 
 @pytest.mark.parametrize(
-    ("kind", "settings"),
-    [
-        ("RandomForestClassifier", {}),
-        ("RandomForestClassifier", {"max_samples": 0.6}),
-        ("RandomForestClassifier", {"max_samples": 50, "max_depth": 3}),
-        ("ExtraTreesClassifier", {"bootstrap": True}),
-    ],
+    ("kind", "settings", "classes"),
+    cases(
+        [
+            ("RandomForestClassifier", {}, 2),
+            ("RandomForestClassifier", {"max_samples": 0.6}, 3),
+            ("RandomForestClassifier", {"max_samples": 50, "max_depth": 3}, 2),
+            ("ExtraTreesClassifier", {"bootstrap": True}, 2),
+            ("RandomForestClassifier", {}, 3),
+            ("RandomForestClassifier", {"max_samples": 0.6}, 2),
+            ("RandomForestClassifier", {"max_samples": 50, "max_depth": 3}, 3),
+            ("ExtraTreesClassifier", {"bootstrap": True}, 3),
+        ],
+        quick=4,
+    ),
 )
-@pytest.mark.parametrize("classes", [2, 3])
 def test_a_forest_is_repeated_and_what_follows_is_true(kind, settings, classes):
     columns = people_of(1, classes=classes)
     full = audited(forest_model(columns, kind, **settings), written(columns))

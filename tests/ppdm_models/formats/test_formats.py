@@ -4,11 +4,11 @@ import json
 import random
 from pathlib import Path
 
-import jsonschema
 import pytest
 
 from tests.kit import places
 from tests.kit.rows import rows
+from tests.kit.schemas import validator_of
 from treewarden.ppdm_models.errors import TreeFormatError
 from treewarden.ppdm_models.files.load import formats, load_model, read_tree, sniffed, writers
 from treewarden.ppdm_models.formats.own import _document
@@ -69,14 +69,14 @@ def test_the_committed_schema_is_the_one_of_the_code():
 
 @pytest.mark.parametrize("path", sorted(DATA.glob("treewarden_json/good/*")), ids=label)
 def test_good_json_follows_the_schema(path):
-    validator = jsonschema.Draft202012Validator(json.loads(_document.schema_text()))
+    validator = validator_of(_document.schema_text())
     assert list(validator.iter_errors(json.loads(path.read_text(encoding="utf-8")))) == []
 
 
 def test_written_json_follows_the_schema():
     tree = read_tree(DATA / "pmml/good/golf.pmml")
     written = json.loads(writers()["treewarden_json"].write(tree))
-    jsonschema.validate(written, json.loads(_document.schema_text()))
+    validator_of(_document.schema_text()).validate(written)
     assert [node["id"] for node in written["nodes"]] == ["1", "2", "3", "4", "5"]
 
 

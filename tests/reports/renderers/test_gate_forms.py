@@ -3,9 +3,9 @@
 import json
 import re
 
-import jsonschema
 import pytest
 
+from tests.kit.schemas import validator_of
 from tests.reports.gates import KNOWN, fails_in_many_leaves, with_leaves
 from tests.reports.renderers.test_html import Reader
 from treewarden.reports.building.entry import entry_of, gate_of
@@ -110,7 +110,7 @@ def test_the_schema_of_gates_is_current_and_every_gate_is_valid_by_it(any_gate):
         "run: python -m treewarden.reports.document.schema"
     )
     said = json.loads(shown("json", any_gate))
-    validator = jsonschema.Draft202012Validator(json.loads(gate_schema()))
+    validator = validator_of(gate_schema())
     assert list(validator.iter_errors(said)) == []
     assert Gate.model_validate(said) == any_gate
 

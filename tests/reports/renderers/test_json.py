@@ -3,9 +3,9 @@
 import json
 import math
 
-import jsonschema
 import pytest
 
+from tests.kit.schemas import validator_of
 from treewarden.reports.document.document import Document, json_schema
 from treewarden.reports.document.parts import File, Value, as_json, number
 from treewarden.reports.document.schema import SCHEMA_FILE
@@ -23,8 +23,7 @@ def test_the_schema_file_is_current():
 
 
 def test_every_document_is_valid_by_the_schema(any_document):
-    schema = json.loads(SCHEMA_FILE.read_bytes())
-    validator = jsonschema.Draft202012Validator(schema)
+    validator = validator_of(SCHEMA_FILE.read_bytes())
     assert list(validator.iter_errors(said(any_document))) == []
 
 

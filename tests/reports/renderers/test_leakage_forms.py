@@ -3,9 +3,9 @@
 import json
 import re
 
-import jsonschema
 import pytest
 
+from tests.kit.schemas import validator_of
 from tests.reports.conftest import NASTY
 from tests.reports.leakages import MIXED, PURE, all_sides, decision, one_side
 from tests.reports.renderers.test_html import Reader
@@ -65,7 +65,7 @@ def test_the_schema_file_is_current():
 
 def test_every_document_is_valid_by_the_schema_and_reads_back(document):
     said = json.loads(as_json(document))
-    validator = jsonschema.Draft202012Validator(json.loads(LEAKAGE_SCHEMA_FILE.read_bytes()))
+    validator = validator_of(LEAKAGE_SCHEMA_FILE.read_bytes())
     assert list(validator.iter_errors(said)) == []
     assert LeakageDocument.model_validate(said) == document
 

@@ -11,6 +11,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 import treewarden as tw
+from tests.kit.tiers import seeds
 from treewarden.policies.pack import load_pack
 
 THRESHOLD = 10
@@ -60,7 +61,7 @@ def grown(records, least, depth, classes, seed):
     return model.fit(frame, target), frame, target
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", seeds(3, quick=1))
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("classes", [2, 3])
 def test_a_tree_breaks_a_clause_exactly_where_the_check_finds_a_risk(seed, case, classes):
