@@ -4,6 +4,7 @@ import csv
 import hashlib
 import io
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -19,8 +20,14 @@ def outcome_of(*words):
 
 
 @pytest.fixture
-def folder(tmp_path):
-    """A table, its domains, and what randomize makes of them."""
+def folder(tmp_path, noised):
+    """Files of its own for a test: a table, its domains, and what randomize makes of them."""
+    return shutil.copytree(noised, tmp_path, dirs_exist_ok=True)
+
+
+@pytest.fixture(scope="module")
+def noised(tmp_path_factory):
+    tmp_path = tmp_path_factory.mktemp("noised")
     random = np.random.default_rng(4)
     values = np.where(random.random(4_000) < 0.7, random.uniform(0, 30, 4_000), 70)
     with (tmp_path / "true.csv").open("w", newline="") as file:

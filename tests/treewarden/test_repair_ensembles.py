@@ -12,6 +12,7 @@ import pytest
 from tests.kit import places
 from tests.kit.forests import by_sex, forest, stump
 from tests.kit.run import run_command
+from tests.kit.tiers import cases
 from tests.treewarden.conftest import CLAUSE
 from treewarden.ppdm_models.files.convert import converted
 from treewarden.ppdm_models.files.load import read_model
@@ -38,6 +39,8 @@ LIGHTGBM = {
     "dart": {"objective": "regression", "boosting": "dart"},
     "forest": {"objective": "binary", "boosting": "rf", "bagging_freq": 1, "bagging_fraction": 0.7},
 }
+LIGHTGBM_HOW = ((4, ["town"]), (1, []), (1, ["town"]), (4, []))
+"""Of how many rounds, and with which columns of categories."""
 
 
 def table_of(rows=260):
@@ -172,9 +175,13 @@ def blocks_of(text):
     return re.sub(r"tree_sizes=.*", "", head), [*trees[:-1], last], end
 
 
-@pytest.mark.parametrize("rounds", [1, 4])
-@pytest.mark.parametrize("name", LIGHTGBM)
-@pytest.mark.parametrize("town", [[], ["town"]])
+@pytest.mark.parametrize(
+    ("name", "rounds", "town"),
+    cases(
+        [(name, rounds, town) for rounds, town in LIGHTGBM_HOW for name in LIGHTGBM],
+        quick=len(LIGHTGBM),
+    ),
+)
 def test_lightgbm_loads_its_repaired_model_and_all_but_the_trees_that_change_is_kept(
     tmp_path, name, rounds, town
 ):

@@ -1,6 +1,7 @@
 """What a forest proves of a secret column, held against every filling of the column that fits all its trees."""
 
 from dataclasses import replace
+from functools import cache
 from itertools import product
 
 import numpy as np
@@ -132,6 +133,7 @@ def forest_class(name):
     return ("c0", "c1").index(name)
 
 
+@cache
 def check(seed, records, *, values=2, trees=2, knows_target=True, knows_all=True):
     forest, population = small_forest(seed, records, values, trees)
     tested = [each.name for tree in forest.trees for each in tree.used_features()]

@@ -19,6 +19,7 @@ from fastapi.testclient import TestClient
 from sqlalchemy import Dialect, Engine, create_engine, event, insert, text
 from sqlalchemy.pool import NullPool
 from sqlalchemy.util import LRUCache
+from starlette.routing import BaseRoute
 
 from treewarden.service.auth.passwords import SHOWN, digest_of, new_secret
 from treewarden.service.auth.principal import ALLOWED, Principal, Role
@@ -220,8 +221,24 @@ def open_client(site, who=None, **options):
 
 def _server_of(site) -> FastAPI:
     if id(site) not in _APPLICATIONS:
-        _APPLICATIONS[id(site)] = application(site)
+        made = application(site)
+        made.router.routes = _routes_of(made)
+        _APPLICATIONS[id(site)] = made
     return _APPLICATIONS[id(site)]
+
+
+_ROUTES: list[BaseRoute] = []
+"""The routes of all servers of this process."""
+
+
+def _routes_of(made: FastAPI) -> list[BaseRoute]:
+    """Return the routes of the first server: what a route takes and gives is worked out when it is first asked for.
+
+    They know no site, but find it in the server that was asked.
+    """
+    if not _ROUTES:
+        _ROUTES.extend(made.router.routes)
+    return list(_ROUTES)
 
 
 def share_loop(client: TestClient) -> TestClient:

@@ -34,6 +34,12 @@ CANARY = b"canary-4711"
 HEAD = struct.Struct("<IQBI")
 
 
+@pytest.fixture(scope="module", autouse=True)
+def nothing_older_is_collected():
+    """What is there already need not be looked through after each test."""
+    gc.freeze()
+
+
 @pytest.fixture(autouse=True)
 def every_connection_is_closed():
     """What was left open is warned of when it is collected: here, and not in a later test."""
