@@ -211,11 +211,14 @@ class _AuditedModel:
             KnowledgeError: the level asks for numbers that neither the file publishes nor the table can give.
             TableError: no table with these leaves has these numbers.
         """
-        models = [self.forest.model]
+        models, people = [self.forest.model], [self.population]
         if self.releases is not None:
             models = [release_case.model for release_case in self.releases.cases]
+            people = [release_case.population for release_case in self.releases.cases]
         if any(map(claims_privacy, models)):
             return NOISY
+        if any(each.weight is not None for each in people):
+            return WEIGHED
         if self.releases is not None:
             until = clock(seconds if self.options.worlds else 0.0)
             return infer_from_releases(
@@ -258,8 +261,6 @@ class _AuditedModel:
         """Return what an adversary makes of the target of several trees."""
         if not self.forest.model.classes:
             return ONLY_CLASSES
-        if self.population.weight is not None:
-            return WEIGHED
         whole = (self.forest, self.population, self.knowledge)
         return infer_ensemble_target(
             *whole, columns, until, self.options, effort, are_draws_known=self.are_draws_known
@@ -267,8 +268,6 @@ class _AuditedModel:
 
     def _seen_numbers(self, columns: Sequence[str]) -> TargetInference | Undetermined:
         """Return what an adversary makes of the numbers that a model predicts."""
-        if self.population.weight is not None:
-            return WEIGHED
         return infer_numbers(
             self.forest,
             self.population,

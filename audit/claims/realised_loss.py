@@ -97,7 +97,9 @@ def _largest_of_persons(
 ) -> float:
     """Return the largest loss of a person who has several records: all of them are taken out at once."""
     contributions, order = population.contributions, population.order
-    if contributions is None or contributions.contributors is None or order is None:
+    if contributions is None or contributions.contributors is None:
+        return 0.0
+    if order is None or population.weight is not None:
         return 0.0
     classes = order.classes
     if classes is None or len(order.profiles) != len(contributions.contributors):

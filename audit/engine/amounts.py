@@ -83,7 +83,7 @@ def able_groups(counts: Counts, x: IntArray) -> BoolArray:
 def fits_nearly(counts: Counts, x: IntArray) -> bool:
     """Whether sums (C,) fulfil all rows, each of which rounding may move by the margin."""
     amounts, total = amounts_in(counts), counts.matrix @ x
-    room = amounts.margin * np.diff(counts.matrix.indptr)
+    room = counts.matrix @ np.full(len(x), amounts.margin)
     least, most = (end[:, 0] for end in counts.start())
     is_inside = (x >= least - amounts.margin) & (x <= most + amounts.margin)
     fits = (total >= counts.low - room) & (total <= counts.high + room)

@@ -101,7 +101,8 @@ class ReleaseCells:
     """One published model: where profiles stop in its trees (T, P), and what its leaves say.
 
     ``first_tree`` is its place among all trees of all releases, ``number`` its own among them. Who is not among its
-    people stops at -1 in each tree. With ``draws`` (T, P) its sums count everybody as often as a tree drew him.
+    people stops at -1 in each tree. With ``draws`` (T, P) its sums count everybody as often as a tree drew him, with
+    ``weights`` (P,) so often in every tree.
     """
 
     stops: IndexArray
@@ -109,6 +110,11 @@ class ReleaseCells:
     first_tree: int = 0
     number: int = 0
     draws: IntArray | None = None
+    weights: IntArray | None = None
+
+    def times(self, tree: int) -> IntArray | None:
+        """Return how often everybody counts in a tree, (P,); None where it is once."""
+        return self.weights if self.draws is None else self.draws[tree]
 
 
 def first_trees(sums: LeafSums, trees: int) -> LeafSums:
@@ -224,7 +230,7 @@ def _leaves(release: ReleaseCells, cells: PeopleCells) -> list[PartingRows]:
         rows = order[start:end]
         tree = int(sums.trees[rows[0]])
         stopped = release.stops[tree][cells.first]
-        times = None if release.draws is None else release.draws[tree][cells.first]
+        times = release.times(tree)
         parting_rows.append(
             PartingRows(
                 low=sums.low[rows],
@@ -233,7 +239,7 @@ def _leaves(release: ReleaseCells, cells: PeopleCells) -> list[PartingRows]:
                 trees=sums.trees[rows] + release.first_tree,
                 nodes=sums.nodes[rows],
                 place=np.where(stopped < 0, -1, np.searchsorted(sums.nodes[rows], stopped)),
-                times=times,
+                times=None if times is None else times[cells.first],
             )
         )
     return parting_rows
@@ -243,6 +249,9 @@ def _totals(release: ReleaseCells, cells: PeopleCells) -> list[PartingRows] | Un
     """Return how many of all people have each class: what every tree says of it at once, unless each drew others."""
     sums, parting_rows = release.sums, list[PartingRows]()
     is_absent = release.stops[0][cells.first] < 0
+    times = None if release.weights is None else release.weights[cells.first]
+    if times is not None:
+        is_absent |= times == 0
     place = np.where(is_absent, -1, 0) if is_absent.any() else None
     for output in np.unique(sums.output).tolist():
         if release.draws is not None and output not in sums.totals:
@@ -258,9 +267,8 @@ def _totals(release: ReleaseCells, cells: PeopleCells) -> list[PartingRows] | Un
                 "its trees do not agree on how many people have a class: some of them were trained on other people"
             )
         ends = (np.array([low]), np.array([high]), np.array([output]))
-        parting_rows.append(
-            PartingRows(*ends, np.array([ALL_PEOPLE]), np.array([release.number]), place)
-        )
+        origin = np.array([ALL_PEOPLE]), np.array([release.number])
+        parting_rows.append(PartingRows(*ends, *origin, place, times))
     return parting_rows
 
 
@@ -275,11 +283,11 @@ def new_people_rows(
     parting_rows, several = [], 1 + max(number for number, _ in totals)
     for (first, fewer), (second, more) in permutations(totals, 2):
         for had, has in product(fewer, more):
-            place = _new(had.place, has.place, size)
+            place = _new(had, has, size)
             if had.output[0] == has.output[0] and place is not None:
                 ends = np.maximum(has.low - had.high, 0), has.high - had.low
                 leaf = np.array([NEW_PEOPLE]), np.array([first * several + second])
-                parting_rows.append(PartingRows(*ends, has.output, *leaf, place))
+                parting_rows.append(PartingRows(*ends, has.output, *leaf, place, has.times))
     return parting_rows
 
 
@@ -301,15 +309,24 @@ def _background_parts(background: KnownRows | None, cells: PeopleCells) -> list[
     ]
 
 
-def _new(fewer: IndexArray | None, more: IndexArray | None, size: int) -> IndexArray | None:
-    """Return the place of the cells that one part has beyond another; None where it has none, or lacks some."""
-    if fewer is None:
+def _new(fewer: PartingRows, more: PartingRows, size: int) -> IndexArray | None:
+    """Return the place of the cells that one part has beyond another; None where it has none, or lacks some.
+
+    Nor is there one where those whom both have count otherwise in one of them.
+    """
+    if fewer.place is None:
         return None
-    has = np.ones(size, dtype=bool) if more is None else more == 0
-    had = fewer == 0
+    has = np.ones(size, dtype=bool) if more.place is None else more.place == 0
+    had = fewer.place == 0
     if (had & ~has).any() or not (has & ~had).any():
         return None
-    return np.where(has & ~had, 0, -1)
+    times = [np.ones(size, dtype=np.int64) if p.times is None else p.times for p in (fewer, more)]
+    return np.where(has & ~had, 0, -1) if (times[0] == times[1])[had].all() else None
+
+
+def is_weighed(rows: Problem, row: int) -> bool:
+    """Whether a row counts some people more than once."""
+    return bool((rows.matrix.data[rows.matrix.indptr[row] : rows.matrix.indptr[row + 1]] > 1).any())
 
 
 def class_by_leaf(rows: Problem, cells: PeopleCells, trees: int | None = None) -> IntArray:

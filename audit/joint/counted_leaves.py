@@ -18,6 +18,7 @@ from treewarden.audit.joint.draws import (
     ends_of,
     sums_of,
 )
+from treewarden.audit.joint.sampling_weights import weigh_leaves, weight_units
 from treewarden.audit.population.forest import Forest, sample_in_words
 from treewarden.audit.population.population import Population
 from treewarden.audit.population.table_counts import UNNAMED_WEIGHTS, has_unnamed_weights
@@ -50,6 +51,9 @@ def counted_sums(forest: Forest, population: Population) -> LeafSums | Undetermi
     class_count_bounds: list[ClassCountBounds] = []
     if any(has_unnamed_weights(tree, population.weights) for tree in forest.trees):
         return Undetermined(UNNAMED_WEIGHTS)
+    weights = weight_units(population)
+    if weights is not None:
+        return weigh_leaves(forest, population, weights)
     for number, (tree, stops) in enumerate(zip(forest.trees, forest.stops, strict=True)):
         if not tree.has_people or not set(tree.classes) <= set(classes):
             return NOT_COUNTED

@@ -32,7 +32,8 @@ class Units:
 
     ``profile`` (U,) is whose each one is, ``truth`` (U, m) its people of each class, None where that is not known.
     ``draws`` (T, U) says how often each tree drew a record; None where every tree saw everybody once.
-    ``background`` are facts about them from elsewhere.
+    ``background`` are facts about them from elsewhere. ``weights`` (U,) is what one of them counts where sampling
+    weights are summed, in whole units; None where each counts once.
     """
 
     stops: IndexArray
@@ -41,11 +42,13 @@ class Units:
     truth: FloatArray | None
     draws: IntArray | None = None
     background: KnownRows | None = None
+    weights: IntArray | None = None
 
     @property
     def parts(self) -> IndexArray | None:
-        """Whom facts tell apart, (U,), None where there are none."""
-        return None if self.background is None else self.background.parts()
+        """Whom facts and weights tell apart, (U,), None where there are none."""
+        parts = None if self.background is None else self.background.parts()
+        return parts if self.weights is None else parted(parts, self.weights)
 
     def knowing(self, background: KnownRows | None) -> Units:
         """Return the same people with what is known of their profiles from elsewhere."""
@@ -78,6 +81,12 @@ class Units:
         np.minimum.at(low, self.profile, classes)
         np.maximum.at(high, self.profile, classes)
         return np.where(low == high, high, -1)
+
+
+def parted(parts: IndexArray | None, *numbers: IntArray) -> IndexArray:
+    """Return which of those whom ``parts`` (U,) tells apart numbers tell apart besides, (U,) each."""
+    keys = np.stack(numbers if parts is None else (parts, *numbers))
+    return np.unique(keys, axis=1, return_inverse=True)[1].reshape(-1).astype(np.intp)
 
 
 def by_profile(stops: IndexArray, population: Population) -> Units:
@@ -224,7 +233,9 @@ def replays(
     ``seeds`` are tried beside the file's own, or where it says none, beside what the library takes by itself.
     """
     order = population.order
-    if order is None or len(forest.trees) * len(order.profiles) > MOST_PLACES:
+    if order is None or population.weight is not None:
+        return
+    if len(forest.trees) * len(order.profiles) > MOST_PLACES:
         return
     if (np.bincount(order.profiles, minlength=len(population.counts)) != population.counts).any():
         return

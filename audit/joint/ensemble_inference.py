@@ -194,7 +194,8 @@ def _disclosed_by_first_trees(
     growth = forest.model.growth if isinstance(forest.model, Ensemble) else None
     units, used = joined.units, joined_trees(forest, joined.units)
     draws = None if units.draws is None else units.draws[:used]
-    cells = ReleaseCells(units.stops[:used], first_trees(sums, used), draws=draws)
+    told = first_trees(sums, used)
+    cells = ReleaseCells(units.stops[:used], told, draws=draws, weights=units.weights)
     until = clock(OVER_TREES_SECONDS)
     early = prefixes(cells, units, population, growth, joined.problem.classes, until)
     last = replace(
@@ -222,7 +223,8 @@ def _unfit(forest: Forest, population: Population) -> str:
         return "the file names no class; only its leaves are measured"
     if claims_privacy(forest.model):
         return NOISY
-    if population.weight is not None:
+    is_grown = isinstance(forest.model, Ensemble) and forest.model.growth is not None
+    if population.weight is not None and is_grown:
         return "its trees count sums of sampling weights, which are not inverted into people"
     held = population.counts > 0
     if any((stops[held] < 0).any() for stops in forest.stops):

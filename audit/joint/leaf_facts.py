@@ -32,6 +32,7 @@ from treewarden.audit.joint.cells import (
 from treewarden.audit.joint.counted_leaves import counted_sums
 from treewarden.audit.joint.draws import Units, by_profile, replays
 from treewarden.audit.joint.known_facts import KnownRows
+from treewarden.audit.joint.sampling_weights import weights_in_leaves
 from treewarden.audit.population.forest import Forest
 from treewarden.audit.population.population import Population
 from treewarden.audit.reading import Undetermined
@@ -133,6 +134,7 @@ def read_leaf_facts(
 ) -> EnsembleLeafFacts | Undetermined:
     """Return what the leaves say, read off their counts or inverted from their values, beside facts."""
     units = by_profile(forest.stops, population).knowing(background)
+    units = replace(units, weights=weights_in_leaves(forest, population))
     if growth is None:
         replayed = _replayed(forest, population, None, seeds, background)
         return replayed or _fitting(counted_sums(forest, population), units, forest)
@@ -226,7 +228,8 @@ def _fitting(
     draws = None if units.draws is None else units.draws[:used]
     cells = cells_of(units.stops[:used], units.people, draws, units.parts)
     truth = None if units.truth is None else cells.summed(units.truth)
-    part = ReleaseCells(units.stops[:used], first_trees(sums, used), draws=draws)
+    told = first_trees(sums, used)
+    part = ReleaseCells(units.stops[:used], told, draws=draws, weights=units.weights)
     rows = rows_of([part], cells, len(forest.model.classes), units.background)
     if isinstance(rows, Undetermined):
         return rows

@@ -52,7 +52,8 @@ def prefixes(
         stops = release.stops[:trees]
         draws = None if release.draws is None else release.draws[:trees]
         cells = cells_of(stops, units.people, draws, units.parts)
-        first = ReleaseCells(stops, first_trees(release.sums, trees), draws=draws)
+        told = first_trees(release.sums, trees)
+        first = ReleaseCells(stops, told, draws=draws, weights=release.weights)
         rows = rows_of([first], cells, classes, units.background)
         if isinstance(rows, Undetermined):
             return

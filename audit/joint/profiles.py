@@ -24,6 +24,7 @@ from treewarden.audit.entropy.posterior import (
     SolverRun,
     entropy,
 )
+from treewarden.audit.joint.cells import is_weighed
 from treewarden.audit.joint.ensemble_inference import JoinedTrees
 from treewarden.audit.joint.known_facts import KnownRows
 from treewarden.audit.joint.result import BY_ALL, NO_SPLITS, NOT_COUNTED
@@ -223,11 +224,12 @@ class _CertaintyReasons:
     where: Where
     classes: Sequence[str]
 
-    @property
-    def is_weighed(self) -> bool:
-        """Whether facts from elsewhere count people by more than one each."""
-        background = self.joined.units.background
-        return background is not None and background.times is not None
+    def is_weighed(self, row: int) -> bool:
+        """Whether a row counts people by more than one each, other than draws of them."""
+        units, rows = self.joined.units, self.joined.problem
+        if rows.trees[row] == KNOWN_FACT:
+            return units.background is not None and units.background.times is not None
+        return units.draws is None and is_weighed(rows, row)
 
     def __call__(self, cells: IndexArray) -> str:
         """Return why a profile's cells are certain, as people say it: the leaf that settled them, or all leaves."""
@@ -236,10 +238,10 @@ class _CertaintyReasons:
         row = int(bounds.row[cells[0]])
         if len(cells) > 1 or row < 0 or not by <= {How.LEAF, How.PROPAGATION}:
             return BY_SOLVER if How.SOLVER in by else BY_ALL
-        if rows.trees[row] == KNOWN_FACT and self.is_weighed:
-            return f"{self.where(KNOWN_FACT, int(rows.nodes[row]))} leaves no other value"
-        people = int(self.people[row])
         where = self.where(int(rows.trees[row]), int(rows.nodes[row]))
+        if self.is_weighed(row):
+            return f"{where} leaves no other value"
+        people = int(self.people[row])
         value = self.classes[int(rows.output[row])]
         low, high = int(rows.low[row]), int(rows.high[row])
         all_ = counted(people)

@@ -18,9 +18,10 @@ from treewarden.audit.joint.cells import (
     ReleaseCells,
     cells_of,
     certain_by_leaf,
+    is_weighed,
     rows_of,
 )
-from treewarden.audit.joint.draws import Units
+from treewarden.audit.joint.draws import Units, parted
 from treewarden.audit.joint.ensemble_inference import (
     NOT_ALL_OF_SAMPLES,
     JoinedTrees,
@@ -31,13 +32,14 @@ from treewarden.audit.joint.known_facts import KnownRows, joined_rows
 from treewarden.audit.joint.leaf_facts import MOST_ENTRIES, problem_with
 from treewarden.audit.joint.profiles import Where, known_in_words
 from treewarden.audit.joint.result import EnsembleInference, Released
+from treewarden.audit.joint.sampling_weights import weights_in_leaves
 from treewarden.audit.of_releases import of_release
 from treewarden.audit.population.forest import Forest
 from treewarden.audit.population.linked_population import KnownGroups
 from treewarden.audit.population.population import Population
 from treewarden.audit.progress import Step, silent
 from treewarden.audit.reading import Undetermined
-from treewarden.ppdm_models.arrays import BoolArray, IndexArray
+from treewarden.ppdm_models.arrays import BoolArray, IndexArray, IntArray
 
 ROUNDING = 2.0**-45
 """Relative rounding of a sum over people, with room to spare."""
@@ -199,7 +201,8 @@ def _parts(
         stops = lifted(release_view.forest.stops, places)
         told = _reordered(leaf_sums, order, release_view)
         told = replace(told, added=tuple(_of_groups(one, places) for one in told.added))
-        parts = [ReleaseCells(stops, told, first, number)]
+        weights = _weights_of_groups(release_view, places)
+        parts = [ReleaseCells(stops, told, first, number, weights=weights)]
         first += len(release_view.forest.trees)
         found.append(parts)
     for number, release_view in enumerate(releases):
@@ -214,6 +217,12 @@ def _parts(
             found[number].append(ReleaseCells(places[None, :], proved, first, number))
         first += 1
     return found
+
+
+def _weights_of_groups(release_view: ReleaseView, places: IndexArray) -> IntArray | None:
+    """Return what one person of each group counts in a release's leaves, nothing where it has none of them, (U,)."""
+    weights = weights_in_leaves(release_view.forest, release_view.population)
+    return None if weights is None else np.where(places < 0, 0, weights[np.maximum(places, 0)])
 
 
 def lifted(stops: IndexArray, places: IndexArray) -> IndexArray:
@@ -279,11 +288,13 @@ def _of_groups(added: Added, places: IndexArray) -> Added:
 
 
 def _people(sums: LeafSums, release_view: ReleaseView) -> IndexArray:
-    """Return how many people stop in each leaf, shape (R,)."""
+    """Return how many people stop in each leaf, or what they weigh in whole units, shape (R,)."""
     found = np.empty(len(sums.nodes), dtype=np.int64)
+    weights = weights_in_leaves(release_view.forest, release_view.population)
+    people = release_view.population.counts * (1 if weights is None else weights)
     for tree in np.unique(sums.trees).tolist():
         here = np.flatnonzero(sums.trees == tree)
-        inside = np.bincount(release_view.forest.stops[tree], release_view.population.counts)
+        inside = np.bincount(release_view.forest.stops[tree], people)
         found[here] = np.rint(inside[sums.nodes[here]]).astype(np.int64)
     return found
 
@@ -306,6 +317,9 @@ def _joined(
 ) -> tuple[PeopleCells, Problem] | Undetermined:
     stops = np.concatenate([release.stops for release in releases])
     parts = None if background is None else background.parts()
+    weights = [release.weights for release in releases if release.weights is not None]
+    if weights:
+        parts = parted(parts, *weights)
     cells = cells_of(stops, shared.counts, parts=parts)
     rows = rows_of(releases, cells, shared.orders.shape[1], background)
     return rows if isinstance(rows, Undetermined) else (cells, rows)
@@ -396,7 +410,7 @@ def _differences(rows: Problem, shared: KnownGroups, classes: Sequence[str]) -> 
         fewer, more = divmod(int(rows.nodes[row]), several)
         low, high = int(rows.low[row]), int(rows.high[row])
         size = int(people[row])
-        if low <= 0 and high >= size:
+        if (low <= 0 and high >= size) or is_weighed(rows, row):
             continue
         some = f"{low:,}" if low == high else f"{low:,} to {high:,}"
         have = "has" if high == 1 else "have"

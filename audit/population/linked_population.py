@@ -24,6 +24,16 @@ from treewarden.ppdm_models.tree.column import CategoricalColumn, Column, Column
 from treewarden.ppdm_models.tree.ensemble import Model
 
 MEMBERSHIP = ("no", "yes")
+WEIGHT = "sampling weight"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NumbersOfGroups:
+    """The numbers that people of groups have, an entry (K,) for each group and number: ``people`` of it have it."""
+
+    group: IndexArray
+    number: FloatArray
+    people: FloatArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,8 +44,9 @@ class KnownGroups:
     release, -1 where the release does not hold it; ``counts`` (U,) are its people; ``truth`` (U, m) those of each
     class, in the order of the last release's classes, or why they are not known; ``numbers`` are those that they have
     where the models predict a number. ``orders`` (R, m) is the place there
-    of each release's own classes. ``columns`` are those of each release's profiles. ``warnings`` are for the reader of
-    the report.
+    of each release's own classes. ``columns`` are those of each release's profiles, their sampling weights among them,
+    where there are any. ``warnings`` are for the reader of the report. ``each_number`` is which people have which
+    number, None where that is not known.
     """
 
     names: tuple[str, ...]
@@ -46,6 +57,7 @@ class KnownGroups:
     columns: tuple[Columns, ...] = ()
     warnings: tuple[str, ...] = ()
     numbers: TargetNumbers | Undetermined = Undetermined("the target is no number")
+    each_number: NumbersOfGroups | None = None
 
     def groups(self, release: int) -> IndexArray:
         """Return the groups that a release holds."""
@@ -64,6 +76,7 @@ class KnownGroups:
             orders=self.orders[first:end],
             columns=self.columns[first:end],
             numbers=numbers if isinstance(numbers, Undetermined) else numbers.of(held),
+            each_number=None,
         )
 
     def others(self, release: int) -> tuple[str, ...]:
@@ -87,7 +100,7 @@ class KnownGroups:
         groups = self.groups(release)
         own = self.places[release][groups]
         columns: dict[str, Column] = {
-            name: column.take(own) for name, column in population.columns.items()
+            name: column.take(own) for name, column in _with_weights(population).items()
         }
         added = []
         for other in range(len(self.names)):
@@ -116,7 +129,7 @@ class KnownGroups:
         return replace(
             population,
             qi=(*population.qi, *added),
-            columns=columns,
+            columns={name: columns[name] for name in (*population.columns, *added)},
             counts=self.counts[groups],
             leaf=population.leaf[own],
             truth=truth,
@@ -124,6 +137,7 @@ class KnownGroups:
             order=None,
             numbers=numbers,
             contributions=None,
+            weight=None if population.weight is None else population.weight[own],
         )
 
 
@@ -141,7 +155,8 @@ def shared_people(
     Raises:
         TableError: the key is missing or not one person's, it is written in two ways, or somebody's value changed from
             one table to the other.
-        TreewardenError: the models do not predict the same, a table has weights, or the tables have nobody in common.
+        TreewardenError: the models do not predict the same, a table has rows that are not one person each, or the
+            tables have nobody in common.
         ValueError: there are several tables and no key.
     """
     check_joinable(models, tables, populations)
@@ -151,12 +166,13 @@ def shared_people(
     places = np.full((len(models), size), -1, dtype=np.intp)
     label, number = np.full(size, -1, dtype=np.intp), np.full(size, np.nan)
     for release, (person, population) in enumerate(zip(persons, populations, strict=True)):
-        assert population.order is not None
-        places[release, person] = population.order.profiles
-        codes = population.order.classes
+        order = population.order
+        assert order is not None
+        places[release, person] = order.profiles
+        codes = order.classes
         own = np.full(len(person), -1) if codes is None else orders[release][codes]
         is_other = (label[person] >= 0) & (own >= 0) & (label[person] != own)
-        said = population.order.numbers
+        said = order.numbers
         if said is not None:
             is_other |= ~np.isnan(number[person]) & (number[person] != said)
             number[person] = said
@@ -182,15 +198,26 @@ def shared_people(
         truth = truth.reshape(groups, classes)
     counts = np.bincount(group, minlength=groups).astype(np.float64)
     warnings = tuple(lookalike_warnings(tables, persons, key)) if key else ()
-    columns = tuple(each.columns for each in populations)
+    columns = tuple(_with_weights(each) for each in populations)
     numbers: TargetNumbers | Undetermined
+    each_number = None
     if np.isnan(number).any():
         reasons = (each.numbers for each in populations if isinstance(each.numbers, Undetermined))
         numbers = next(reasons, Undetermined("the number of some people is not known"))
     else:
         numbers = numbers_of(number, np.ones(size), group)
+        each_number = _numbers_of_groups(group, number)
     found = release_labels(models), places[:, first], counts, truth, orders, columns
-    return KnownGroups(*found, warnings, numbers)
+    return KnownGroups(*found, warnings, numbers, each_number)
+
+
+def _numbers_of_groups(group: IndexArray, number: FloatArray) -> NumbersOfGroups:
+    """Return the people by group and number, from those of each person."""
+    values, place = np.unique(number, return_inverse=True)
+    keys, people = np.unique(group * len(values) + place.reshape(-1), return_counts=True)
+    return NumbersOfGroups(
+        (keys // len(values)).astype(np.intp), values[keys % len(values)], people.astype(np.float64)
+    )
 
 
 def check_joinable(
@@ -199,13 +226,24 @@ def check_joinable(
     """Raise where releases cannot be audited together, whoever is in them.
 
     Raises:
-        TreewardenError: the models do not predict the same, or a table has weights.
+        TreewardenError: the models do not predict the same, or a table has rows that are not one person each.
     """
     _orders(models)
     for table, population in zip(tables, populations, strict=True):
         if population.order is None:
-            problem = "weights cannot be used with several releases; write each person as a row"
+            problem = (
+                "weights of rows that stand for nobody, or for several people, cannot be used with several releases; "
+                "write each person as a row"
+            )
             raise TreewardenError(table.source, problem)
+
+
+def _with_weights(population: Population) -> Columns:
+    """Return the columns of a release's profiles, the sampling weights among them."""
+    if population.weight is None:
+        return population.columns
+    name = _new_name(WEIGHT, population.columns)
+    return {**population.columns, name: NumericColumn(population.weight)}
 
 
 def _orders(models: Sequence[Model]) -> IndexArray:
@@ -259,7 +297,7 @@ def _differs(one: Column, other: Column, there: BoolArray) -> bool:
     return any(one.text(row) != other.text(row) for row in rows.tolist())
 
 
-def _new_name(name: str, columns: dict[str, Column]) -> str:
+def _new_name(name: str, columns: Columns) -> str:
     """Return a name that no column has yet."""
     while name in columns:
         name += "'"

@@ -173,7 +173,7 @@ def build_population(
         weight=None if rows.sampling is None else rows.sampling[grouping.first_record],
         weights=rows.kind,
         sensitive=sensitive or "",
-        order=_order(table, rows.people, rows.sampling, order),
+        order=_order(table, rows.people, order),
         numbers=numbers,
         contributions=grouping.contributions(targets, rows.sampling),
     )
@@ -222,7 +222,7 @@ def read_register(
         truth=_truth(model, classes, reason, grouping),
         warnings=(*table.notes, *names.notes),
         sensitive=names.sensitive or "",
-        order=_order(table, people, None, order),
+        order=_order(table, people, order),
     )
 
 
@@ -333,12 +333,9 @@ def distinct(columns: Sequence[Column]) -> tuple[IndexArray, IndexArray]:
     )
 
 
-def _order(
-    table: Table, people: FloatArray, sampling: FloatArray | None, order: RecordOrder
-) -> RecordOrder | None:
-    """Return the order of the records; None where some rows stand for nobody, for several people, or are weighed."""
-    is_known = table.counts is None and sampling is None
-    return order if is_known and (people == 1).all() else None
+def _order(table: Table, people: FloatArray, order: RecordOrder) -> RecordOrder | None:
+    """Return the order of the records; None where some rows stand for nobody, or for several people."""
+    return order if table.counts is None and (people == 1).all() else None
 
 
 def _sums(groups: IndexArray, weight: FloatArray, size: int) -> FloatArray:

@@ -22,6 +22,8 @@ from treewarden.audit.inverters import (
     value_sums,
 )
 from treewarden.audit.joint.cells import PeopleCells, cells_of
+from treewarden.audit.joint.draws import parted
+from treewarden.audit.joint.sampling_weights import weight_units
 from treewarden.audit.population.forest import Forest
 from treewarden.audit.population.population import Population
 from treewarden.audit.population.target import TargetNumbers
@@ -35,8 +37,15 @@ from treewarden.audit.regression.known_numbers import (
     with_known,
 )
 from treewarden.audit.regression.result import ValueBounds
-from treewarden.audit.regression.rows import ROUNDING, NumberRows, mean_sums, rows_of, scale_of
-from treewarden.ppdm_models.arrays import FloatArray, IndexArray
+from treewarden.audit.regression.rows import (
+    MOST_WEIGHT,
+    ROUNDING,
+    NumberRows,
+    mean_sums,
+    rows_of,
+    scale_of,
+)
+from treewarden.ppdm_models.arrays import FloatArray, IndexArray, IntArray
 from treewarden.ppdm_models.tree.claimed_models import claims_privacy
 from treewarden.ppdm_models.tree.ensemble import Ensemble
 from treewarden.ppdm_models.tree.growth import FactSource
@@ -117,8 +126,18 @@ def sums_with_rows(
     problem = _unfit(forest, population, numbers)
     if problem:
         return Undetermined(problem)
+    weights = number_weights(population)
+    if weights is not None:
+        parts = parted(parts, weights)
     cells = cells_of(forest.stops, population.counts, parts=parts)
-    return _fitting(_PublishedNumbers(forest, population, numbers, cells, used), training)
+    published = _PublishedNumbers(forest, population, numbers, cells, used, weights)
+    return _fitting(published, training)
+
+
+def number_weights(population: Population) -> IntArray | None:
+    """Return what one person of each profile counts in sums of numbers, (P,), None where each counts once."""
+    weights = weight_units(population, MOST_WEIGHT)
+    return None if weights is None else weights.units
 
 
 def _unfit(forest: Forest, population: Population, numbers: TargetNumbers) -> str:
@@ -129,7 +148,8 @@ def _unfit(forest: Forest, population: Population, numbers: TargetNumbers) -> st
         return ONE_VALUE
     if claims_privacy(forest.model):
         return NOISY
-    if population.weight is not None:
+    is_grown = isinstance(forest.model, Ensemble) and forest.model.growth is not None
+    if population.weight is not None and is_grown:
         return WEIGHTED
     if (population.counts != np.rint(population.counts)).any():
         return PARTS
@@ -142,13 +162,17 @@ def _trees(sums: ValueSums) -> int:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _PublishedNumbers:
-    """A model of numbers with its people, their true numbers and cells, and of how many trees rows are made."""
+    """A model of numbers with its people, their true numbers and cells, and of how many trees rows are made.
+
+    Sums count everybody ``weights`` (P,) times, None where it is once.
+    """
 
     forest: Forest
     population: Population
     numbers: TargetNumbers
     cells: PeopleCells
     used: int
+    weights: IntArray | None = None
 
     @property
     def largest(self) -> float:
@@ -159,15 +183,32 @@ class _PublishedNumbers:
         """Return sums with their rows; why not, where the true values do not fit them, of however many trees."""
         if isinstance(sums, Undetermined):
             return sums
-        if not _are_true(sums, self.forest, self.population, self.numbers, self.largest):
+        if not self._are_true(sums):
             return Undetermined(OTHER_VALUES)
         kept = np.isin(sums.trees, np.unique(sums.trees)[: self.used])
         names = ("trees", "nodes", "low", "high")
         part = replace(sums, **{name: getattr(sums, name)[kept] for name in names})
-        scale = scale_of(self.numbers, int(self.cells.sizes.sum()))
-        rows = rows_of(part, self.forest.stops, self.cells, scale)
+        often = 1 if self.weights is None else self.weights
+        scale = scale_of(self.numbers, int((self.population.counts * often).sum()))
+        rows = rows_of(part, self.forest.stops, self.cells, scale, weights=self.weights)
         problem = problem_with(rows, self.numbers)
         return Undetermined(problem) if problem else (sums, rows)
+
+    def _are_true(self, sums: ValueSums) -> bool:
+        """Whether the true sums of all leaves, and each person's value, lie between the ends that were found."""
+        numbers, room_of_one = self.numbers, ROUNDING * self.largest
+        often = 1 if self.weights is None else self.weights
+        for tree in np.unique(sums.trees).tolist():
+            here = sums.trees == tree
+            place, size = np.searchsorted(sums.nodes[here], self.forest.stops[tree]), here.sum()
+            total = np.bincount(place, numbers.sums * often, int(size))
+            room = room_of_one * np.bincount(place, self.population.counts * often, int(size))
+            if ((total < sums.low[here] - room) | (total > sums.high[here] + room)).any():
+                return False
+        return bool(
+            (numbers.least >= sums.least - room_of_one).all()
+            and (numbers.most <= sums.most + room_of_one).all()
+        )
 
 
 def _fitting(
@@ -203,7 +244,7 @@ def problem_with(rows: NumberRows, numbers: TargetNumbers) -> str:
     x, sizes = _true_sums(rows, numbers), rows.cells.sizes
     room = 0.0
     if not rows.scale.is_whole:
-        room = ROUNDING * rows.scale.span * float(sizes.sum())
+        room = ROUNDING * rows.scale.span
     elif (x != np.rint(x)).any():
         return "the sums of the table's values are too large to be counted exactly"
     for part in rows.parts:
@@ -211,28 +252,12 @@ def problem_with(rows: NumberRows, numbers: TargetNumbers) -> str:
             return OTHER_VALUES
         place = np.zeros(len(sizes), dtype=np.intp) if part.place is None else part.place
         there = place >= 0
-        total = np.bincount(place[there], x[there], len(part.low))
-        if ((total < part.low - room) | (total > part.high + room)).any():
+        often = np.ones(len(x)) if part.times is None else part.times
+        total = np.bincount(place[there], (x * often)[there], len(part.low))
+        off = room * float(sizes @ often)
+        if ((total < part.low - off) | (total > part.high + off)).any():
             return OTHER_VALUES
     return ""
-
-
-def _are_true(
-    sums: ValueSums, forest: Forest, population: Population, numbers: TargetNumbers, largest: float
-) -> bool:
-    """Whether the true sums of all leaves, and each person's value, lie between the ends that were found."""
-    for tree in np.unique(sums.trees).tolist():
-        here = sums.trees == tree
-        place = np.searchsorted(sums.nodes[here], forest.stops[tree])
-        total = np.bincount(place, numbers.sums, int(here.sum()))
-        room = ROUNDING * largest * np.bincount(place, population.counts, int(here.sum()))
-        if ((total < sums.low[here] - room) | (total > sums.high[here] + room)).any():
-            return False
-    room_of_one = ROUNDING * largest
-    return bool(
-        (numbers.least >= sums.least - room_of_one).all()
-        and (numbers.most <= sums.most + room_of_one).all()
-    )
 
 
 def _true_sums(rows: NumberRows, numbers: TargetNumbers) -> FloatArray:

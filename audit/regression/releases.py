@@ -11,6 +11,7 @@ from treewarden.audit.engine.problem import ALL_PEOPLE, NEW_PEOPLE, AmountRange
 from treewarden.audit.engine.time_budget import TimeBudget
 from treewarden.audit.inverters import ValueSums
 from treewarden.audit.joint.cells import PartingRows, PeopleCells, cells_of, new_people_rows
+from treewarden.audit.joint.draws import parted
 from treewarden.audit.joint.releases import lifted
 from treewarden.audit.joint.result import Released
 from treewarden.audit.of_releases import of_release
@@ -23,6 +24,7 @@ from treewarden.audit.reading import Undetermined
 from treewarden.audit.regression.inference import (
     MOST_ENTRIES,
     bounds_of,
+    number_weights,
     problem_with,
     sums_with_rows,
 )
@@ -39,12 +41,13 @@ from treewarden.audit.regression.rows import (
     NumberRows,
     Scale,
     amounts_of,
+    counted_in,
     part_of,
     rows_of,
     scale_of,
     together,
 )
-from treewarden.ppdm_models.arrays import BoolArray, IndexArray
+from treewarden.ppdm_models.arrays import BoolArray, IndexArray, IntArray
 
 TOO_LARGE = "all trees of all releases would take too much memory"
 OTHER_STEPS = (
@@ -160,16 +163,24 @@ def _rows(
     stops = [
         lifted(one.forest.stops, places) for one, places in zip(held, shared.places, strict=True)
     ]
+    weights = [
+        _weights_of_groups(one, places) for one, places in zip(held, shared.places, strict=True)
+    ]
+    weighed = [each for each in weights if each is not None]
+    if weighed:
+        parts = parted(parts, *weighed)
     cells = cells_of(np.concatenate(stops), shared.counts, parts=parts)
-    scale = scale_of(numbers, int(cells.sizes.sum()))
+    often = [np.ones(len(shared.counts), dtype=np.int64), *weighed]
+    scale = scale_of(numbers, max(int(shared.counts @ each) for each in often))
     found, first = [], 0
     for number, (one, value_sums, where) in enumerate(zip(held, sums, stops, strict=True)):
-        rows = rows_of(_of_groups(value_sums, shared, number), where, cells, scale, first)
+        own = _of_groups(value_sums, shared, number)
+        rows = rows_of(own, where, cells, scale, first, weights[number])
         found.append(_in_range(rows, one, shared.places[number][cells.first] >= 0))
         first += len(one.forest.trees)
     totals = []
     for number, (value_sums, places) in enumerate(zip(sums, shared.places, strict=True)):
-        total = _total(value_sums, places, cells, scale, number)
+        total = _total(value_sums, places, cells, scale, (number, weights[number]))
         if (total.low > total.high).any():
             return Undetermined(f"{shared.names[number]}: {NO_TOTAL}")
         totals.append((number, [total]))
@@ -184,8 +195,7 @@ def _recovered(rows: NumberRows) -> int:
     sizes, found = rows.cells.sizes, 0
     for part in rows.parts:
         if part.place is not None and part.trees[0] >= 0:
-            there = part.place >= 0
-            people = np.bincount(part.place[there], sizes[there], len(part.low))
+            people = counted_in(part.place, sizes, part.times, len(part.low))
             found += int(rows.is_exact(part.low, part.high, people).sum())
     return found
 
@@ -256,10 +266,24 @@ def _in_range(rows: NumberRows, one: HeldNumbers, has: BoolArray) -> NumberRows:
     return replace(rows, amounts=amounts_of(least, most, scale, (AmountRange(has, low, high),)))
 
 
+def _weights_of_groups(one: HeldNumbers, places: IndexArray) -> IntArray | None:
+    """Return what one person of each group counts in a release's leaves, nothing where it has none of them, (U,)."""
+    weights = number_weights(one.population)
+    return None if weights is None else np.where(places < 0, 0, weights[np.maximum(places, 0)])
+
+
 def _total(
-    sums: ValueSums, places: IndexArray, cells: PeopleCells, scale: Scale, number: int
+    sums: ValueSums,
+    places: IndexArray,
+    cells: PeopleCells,
+    scale: Scale,
+    release: tuple[int, IntArray | None],
 ) -> PartingRows:
-    """Return the sum over all people of a release: what every tree says of it at once."""
+    """Return the sum over all people of a release: what every tree says of it at once.
+
+    ``release`` is its number, and what everybody counts in its leaves.
+    """
+    number, weights = release
     trees = np.unique(sums.trees, return_inverse=True)[1].reshape(-1)
     size = np.bincount(trees, np.maximum(np.abs(sums.low), np.abs(sums.high)))
     room = ROUNDING * np.bincount(trees) * size
@@ -267,14 +291,15 @@ def _total(
     high = (np.bincount(trees, sums.high) + room).min(keepdims=True)
     place = np.where(places[cells.first] >= 0, 0, -1)
     origin = np.array([ALL_PEOPLE]), np.array([number])
-    return part_of(place, (low, high), *origin, cells, scale)
+    times = None if weights is None else weights[cells.first]
+    return part_of(place, (low, high), *origin, cells, scale, times)
 
 
 def _differences(rows: NumberRows, shared: KnownGroups, numbers: TargetNumbers) -> tuple[str, ...]:
     """Return in sentences what the totals of two releases prove of those whom only one of them holds."""
     said, scale = [], rows.scale
     for part in rows.parts:
-        if part.place is None or part.trees[0] != NEW_PEOPLE:
+        if part.place is None or part.times is not None or part.trees[0] != NEW_PEOPLE:
             continue
         people = int(rows.cells.sizes[part.place >= 0].sum())
         low, high = (

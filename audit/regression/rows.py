@@ -14,6 +14,7 @@ import numpy as np
 from treewarden.audit.engine.problem import AmountRange, Amounts, Problem
 from treewarden.audit.inverters import ValueSums
 from treewarden.audit.joint.cells import PartingRows, PeopleCells, problem_of
+from treewarden.audit.joint.sampling_weights import weight_units
 from treewarden.audit.population.forest import Forest, sample_in_words
 from treewarden.audit.population.population import Population
 from treewarden.audit.population.target import TargetNumbers
@@ -117,12 +118,19 @@ class NumberRows:
 
 
 def rows_of(
-    sums: ValueSums, stops: IndexArray, cells: PeopleCells, scale: Scale, first_tree: int = 0
+    sums: ValueSums,
+    stops: IndexArray,
+    cells: PeopleCells,
+    scale: Scale,
+    first_tree: int = 0,
+    weights: IntArray | None = None,
 ) -> NumberRows:
     """Return what leaves say, of profiles that stop at ``stops`` (T, P), -1 where a tree's release lacks them.
 
-    ``first_tree`` is the place of the first tree among all trees of all releases.
+    ``first_tree`` is the place of the first tree among all trees of all releases. Sums count everybody ``weights`` (P,)
+    times, None where it is once.
     """
+    times = None if weights is None else weights[cells.first]
     parts = []
     trees, first = np.unique(sums.trees, return_index=True)
     ends = np.append(first[1:], len(sums.trees))
@@ -130,9 +138,8 @@ def rows_of(
         stopped = stops[tree][cells.first]
         place = np.where(stopped < 0, -1, np.searchsorted(sums.nodes[start:end], stopped))
         nodes, values = sums.nodes[start:end], (sums.low[start:end], sums.high[start:end])
-        parts.append(
-            part_of(place, values, np.full(len(nodes), tree + first_tree), nodes, cells, scale)
-        )
+        origin = np.full(len(nodes), tree + first_tree), nodes
+        parts.append(part_of(place, values, *origin, cells, scale, times))
     least, most = _of_one(sums, cells, scale)
     ranges = (AmountRange(np.ones(len(cells.sizes), dtype=bool), 0, scale.span),)
     return NumberRows(tuple(parts), amounts_of(least, most, scale, ranges), cells, scale)
@@ -160,12 +167,26 @@ def part_of(
     nodes: IndexArray,
     cells: PeopleCells,
     scale: Scale,
+    times: IntArray | None = None,
 ) -> PartingRows:
-    """Return rows that part cells, of sums that lie between two ends (R,) in the target's unit."""
+    """Return rows that part cells, of sums that lie between two ends (R,) in the target's unit.
+
+    A person of a cell counts ``times`` (C,) there, None where it is once.
+    """
     there = place >= 0
-    people = np.bincount(place[there], cells.sizes[there], len(nodes)).astype(np.int64)
+    people = counted_in(place, cells.sizes, times, len(nodes))
     low, high = scale.ends(*values, people)
-    return PartingRows(low, high, np.zeros(len(nodes), dtype=np.intp), trees, nodes, place)
+    if times is not None:
+        place = np.where(there & (times > 0), place, -1)
+    output = np.zeros(len(nodes), dtype=np.intp)
+    return PartingRows(low, high, output, trees, nodes, place=place, times=times)
+
+
+def counted_in(place: IndexArray, numbers: IntArray, times: IntArray | None, rows: int) -> IntArray:
+    """Return the sums of whole numbers of cells, (C,), over each row, (R,), which count so often there."""
+    there = place >= 0
+    counted = numbers if times is None else numbers * times
+    return np.bincount(place[there], counted[there], rows).astype(np.int64)
 
 
 def together(parts: Sequence[NumberRows]) -> NumberRows:
@@ -207,8 +228,10 @@ STOPS_EARLY = Undetermined(
 )
 NO_NUMBERS = Undetermined("some leaves say no number")
 WEIGHTED = Undetermined(
-    "its numbers are means of weighted records, which are not inverted, with --weights or without"
+    "its numbers are means of weighted records, and no option names their sampling weights"
 )
+MOST_WEIGHT = 2**30
+"""The most units of weight that all people have together, so that their numbers are counted finely beside them."""
 
 
 def mean_sums(forest: Forest, population: Population, largest: float) -> ValueSums | Undetermined:
@@ -218,8 +241,10 @@ def mean_sums(forest: Forest, population: Population, largest: float) -> ValueSu
         return NOT_MEANS
     if forest.draws or (isinstance(model, Ensemble) and model.sampling.resampled):
         return Undetermined(sample_in_words(model))
-    if any(tree.quality is Quality.WEIGHTED for tree in forest.trees):
+    weights = weight_units(population, MOST_WEIGHT)
+    if weights is None and any(tree.quality is Quality.WEIGHTED for tree in forest.trees):
         return WEIGHTED
+    counted = population.counts if weights is None else population.counts * weights.units
     size = len(population.counts)
     least, most = np.full(size, -np.inf), np.full(size, np.inf)
     parts = []
@@ -227,6 +252,7 @@ def mean_sums(forest: Forest, population: Population, largest: float) -> ValueSu
         nodes, place = np.unique(stops, return_inverse=True)
         place = place.reshape(-1)
         people = np.bincount(place, population.counts, len(nodes)).astype(np.float64)
+        weighed = np.bincount(place, counted, len(nodes)).astype(np.float64)
         there = [tree.nodes[node] for node in nodes.tolist()]
         if not all(node.is_leaf for node in there):
             return STOPS_EARLY
@@ -234,7 +260,12 @@ def mean_sums(forest: Forest, population: Population, largest: float) -> ValueSu
             return NO_NUMBERS
         means = np.array([node.score for node in there], dtype=np.float64)
         room = rounding(numbers_said(tree))[nodes] + 4 * DOUBLE * population.records * largest
-        parts.append((number, nodes, people * (means - room), people * (means + room)))
+        # Each weight may be half a unit off, and so may the sum of them.
+        more = 0.0 if weights is None or weights.is_exact else people * largest
+        ends = weighed * (means - room) - more, weighed * (means + room) + more
+        parts.append((number, nodes, *ends))
+        if weights is not None:
+            continue
         low, high = _mean_of_one(tree, nodes, means, room, people, largest)
         least, most = np.maximum(least, low[place]), np.minimum(most, high[place])
     return ValueSums(

@@ -70,15 +70,19 @@ KNOWLEDGE = {
 def _leaf(index: int, column: str, value: str, rows: list[int], target: str, weight: str) -> Node:
     test, name = CategoryTest(column, (value,)), str(index)
     values = [COLUMNS[target][row] for row in rows]
+    weights = _weights(rows, weight)
     if target == "number":
-        return Node(index, name, 0, (), test, float(np.mean(values)))
-    weights = [float(COLUMNS[weight][row]) if weight else 1.0 for row in rows]
+        return Node(index, name, 0, (), test, float(np.average(values, weights=weights)))
     counts = tuple(
         float(sum(w for w, each in zip(weights, values, strict=True) if each == klass))
         for klass in ("no", "yes")
     )
     score = ("no", "yes")[int(counts[1] > counts[0])]
     return Node(index, name, 0, (), test, score, sum(counts), counts)
+
+
+def _weights(rows: list[int], weight: str) -> list[float]:
+    return [float(COLUMNS[weight][row]) if weight else 1.0 for row in rows]
 
 
 def _tree(column: str, target: str, rows: list[int], weight: str = "") -> Tree:
@@ -90,14 +94,14 @@ def _tree(column: str, target: str, rows: list[int], weight: str = "") -> Tree:
         for n, value in enumerate(sorted({COLUMNS[column][row] for row in rows}), 1)
     ]
     children = tuple(leaf.index for leaf in leaves)
+    quality = Quality.WEIGHTED if weight else Quality.EXACT
     if target == "number":
-        root = Node(
-            0, "0", None, children, score=float(np.mean([COLUMNS[target][r] for r in rows]))
-        )
-        return Tree((root, *leaves), FEATURES, target, (), task=Task.REGRESSION, source="model")
+        values, weights = [COLUMNS[target][row] for row in rows], _weights(rows, weight)
+        root = Node(0, "0", None, children, score=float(np.average(values, weights=weights)))
+        how = {"task": Task.REGRESSION, "quality": quality, "source": "model"}
+        return Tree((root, *leaves), FEATURES, target, (), **how)
     counts = tuple(float(sum(leaf.class_counts[k] for leaf in leaves)) for k in range(2))
     root = Node(0, "0", None, children, score="no", records=sum(counts), class_counts=counts)
-    quality = Quality.WEIGHTED if weight else Quality.EXACT
     return Tree((root, *leaves), FEATURES, target, ("no", "yes"), quality=quality, source="model")
 
 

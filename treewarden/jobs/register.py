@@ -33,7 +33,9 @@ class IdentifiedTable:
     def names_people(self, people: Population, register: Population) -> bool:
         """Whether each record of both is one person, of whom the column says who it is."""
         contributions = people.contributions
-        if self.key is None or people.order is None or register.order is None:
+        if self.key is None or people.weight is not None:
+            return False
+        if people.order is None or register.order is None:
             return False
         contributors = None if contributions is None else contributions.contributors
         return contributors is None or len(np.unique(contributors)) == len(contributors)

@@ -98,7 +98,7 @@ def _target_units(view: ReleasesView, *, knows_target: bool) -> TargetUnits | No
 
     Where nobody knows it, it goes with the places where people stop, and need not be told apart.
     """
-    truth, numbers, counts = view.shared.truth, view.shared.numbers, view.shared.counts
+    truth, held, counts = view.shared.truth, view.shared.each_number, view.shared.counts
     groups = np.arange(len(counts))
     if not isinstance(truth, Undetermined):
         group, klass = (each.astype(np.intp) for each in np.nonzero(truth > 0))
@@ -107,10 +107,10 @@ def _target_units(view: ReleasesView, *, knows_target: bool) -> TargetUnits | No
         return TargetUnits(truth[group, klass], group, klass, column)
     if not knows_target:
         return TargetUnits(counts, groups, np.zeros_like(groups), NumericColumn(np.zeros(1)))
-    if isinstance(numbers, Undetermined) or (numbers.least < numbers.most).any():
+    if held is None:
         return None
-    values, value = np.unique(numbers.least, return_inverse=True)
-    return TargetUnits(counts, groups, value.reshape(-1), NumericColumn(values))
+    values, value = np.unique(held.number, return_inverse=True)
+    return TargetUnits(held.people, held.group, value.reshape(-1), NumericColumn(values))
 
 
 def _secret_places(view: ReleasesView, secret: Secret) -> IndexArray | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -37,7 +37,15 @@ KINDS = (
     "releases",
     "number releases",
 )
-KNOWS = ("all columns", "some columns", "and a fact", "a secret", "and the target", "weights")
+KNOWS = (
+    "all columns",
+    "some columns",
+    "and a fact",
+    "a secret",
+    "and the target",
+    "weights",
+    "all and weights",
+)
 COLUMNS = ("a", "b", "c")
 SECRET = "b"
 OPTIONS = AuditOptions(worlds_budget=8.0)
@@ -51,21 +59,23 @@ RATE, RIDGE = 0.5, 1.0
 class DrawnTree:
     """A tree over some people (k,): ``leaf_of`` (A, B, C) is the leaf of each combination of values of the columns.
 
-    ``paths`` are the values of each column that each leaf leaves, ``draws`` (n,) how often each person was drawn.
+    ``paths`` are the values of each column that each leaf leaves, ``draws`` (n,) how often each person was drawn, and
+    ``weights`` (n,) what each counts: whole numbers of one unit.
     """
 
     people: IntArray
     leaf_of: IntArray
     paths: tuple[tuple[tuple[int, ...], ...], ...]
     draws: IntArray
+    weights: IntArray
 
 
 @dataclass(frozen=True)
 class CrossingCase:
-    """A drawn case: codes of n people in each column (n, 3), their values (n,), weights (n,), and trees over them.
+    """A drawn case: codes of n people in each column (n, 3), their values (n,), and trees over them.
 
     ``known`` are the columns that the adversary knows, ``fact`` is the person whose value is known, -1 for nobody's;
-    ``is_sized`` says that trees of numbers publish how many people each leaf has.
+    ``is_sized`` says that trees of numbers publish how many people each leaf has, ``unit`` is that of weights.
     """
 
     kind: str
@@ -74,7 +84,7 @@ class CrossingCase:
     codes: IntArray
     values: IntArray
     classes: int
-    weights: IntArray
+    unit: float
     trees: tuple[DrawnTree, ...]
     known: tuple[str, ...]
     fact: int
@@ -89,6 +99,15 @@ class CrossingCase:
     def is_of_releases(self) -> bool:
         """Whether each tree is a release of its own."""
         return "releases" in self.kind
+
+    @property
+    def is_weighed(self) -> bool:
+        """Whether the models count weights."""
+        return "weights" in self.knows
+
+    def weighed(self, weights: IntArray) -> FloatArray:
+        """Return weights as a table writes them."""
+        return np.array([float(f"{weight * self.unit:.15g}") for weight in weights.tolist()])
 
     @property
     def is_of_secret(self) -> bool:
@@ -120,7 +139,7 @@ def drawn_case(seed: int) -> CrossingCase:
     classes = 3 if is_number else int(draw.choice([2, 2, 3]))
     classes = 2 if kind == "boosted" else classes
     known = (("a", "c"), ("a",))[int(draw.integers(2))]
-    known = COLUMNS if knows == "all columns" else known
+    known = COLUMNS if "all" in knows.split() else known
     hidden = [size for size, name in zip(sizes, COLUMNS, strict=True) if name not in known]
     alternatives = int(np.prod(hidden)) * (1 if knows == "and the target" else classes)
     most = int(np.log(MOST_TABLES) / np.log(max(alternatives, 2)))
@@ -138,7 +157,12 @@ def drawn_case(seed: int) -> CrossingCase:
         if kind == "samples":
             draws = np.bincount(draw.integers(0, n, n), minlength=n)
         trees.append(_drawn_tree(draw, codes, people, sizes, draws))
-    weights = draw.integers(1, 3, n) if knows == "weights" else np.ones(n, dtype=np.int64)
+    unit = 1.0
+    if "weights" in knows:
+        weights, unit = draw.integers(1, 4, n), float(draw.choice([1.0, 0.1, 0.25, 1 / 3]))
+        trees = [replace(tree, weights=weights) for tree in trees]
+        if is_released and draw.integers(2):  # somebody has another weight in the first release
+            trees[0] = replace(trees[0], weights=np.where(draw.random(n) < 0.3, 4, weights))
     fact = int(draw.choice(trees[-1].people)) if knows == "and a fact" else -1
     return CrossingCase(
         kind=kind,
@@ -147,11 +171,11 @@ def drawn_case(seed: int) -> CrossingCase:
         codes=codes,
         values=values,
         classes=classes,
-        weights=weights,
+        unit=unit,
         trees=tuple(trees),
         known=known,
         fact=fact,
-        is_sized=bool(draw.integers(2)) and knows != "weights",
+        is_sized=bool(draw.integers(2)) and "weights" not in knows,
     )
 
 
@@ -179,7 +203,7 @@ def _drawn_tree(
         paths.append(tuple(one))
         index = np.moveaxis(leaf_of, column, 0)
         index[value] = np.where(index[value] == leaf, len(paths) - 1, index[value])
-    return DrawnTree(people, leaf_of, tuple(paths), draws)
+    return DrawnTree(people, leaf_of, tuple(paths), draws, np.ones(len(codes), dtype=np.int64))
 
 
 # The case as an audit sees it.
@@ -224,6 +248,7 @@ def _tree(case: CrossingCase, tree: DrawnTree, leaf_values: FloatArray | None, n
 
     def told(index: int, parent: int | None, children: tuple[int, ...], test, there) -> Node:
         people, leaf = own[there], int(np.unique(stops[there])[0])
+        weight = (tree.draws * case.weighed(tree.weights))[tree.people][there]
         more = {} if test is None else {"test": test}
         if leaf_values is not None:
             score = float(leaf_values[leaf]) if not children else 0.0
@@ -235,11 +260,10 @@ def _tree(case: CrossingCase, tree: DrawnTree, leaf_values: FloatArray | None, n
                 str(index),
                 parent,
                 children,
-                score=float(people.mean()),
+                score=float(np.average(people, weights=weight)),
                 records=size,
                 **more,
             )
-        weight = (tree.draws * case.weights)[tree.people][there]
         counts = np.bincount(people, weight, case.classes)
         numbers = tuple(float(each) for each in counts)
         score = classes[int(counts.argmax())]
@@ -272,10 +296,10 @@ def _tree(case: CrossingCase, tree: DrawnTree, leaf_values: FloatArray | None, n
         return index
 
     grow(tuple(tuple(range(size)) for size in case.sizes), None, None)
-    quality = Quality.WEIGHTED if case.knows == "weights" else Quality.EXACT
+    quality = Quality.WEIGHTED if case.is_weighed else Quality.EXACT
     if task is Task.REGRESSION:
         target = "value" if case.is_of_numbers else ""
-        return Tree(tuple(nodes), features, target, (), task=task, source=name)
+        return Tree(tuple(nodes), features, target, (), task=task, quality=quality, source=name)
     return Tree(tuple(nodes), features, "value", classes, quality=quality, source=name)
 
 
@@ -314,14 +338,14 @@ def model_of(case: CrossingCase, trees: Sequence[DrawnTree], name: str) -> Model
     )
 
 
-def _table(case: CrossingCase, people: IntArray) -> Table:
+def _table(case: CrossingCase, people: IntArray, weights: IntArray) -> Table:
     values: list[object] = case.values[people].tolist()
     columns = {"id": [str(p) for p in people.tolist()]}
     for at, name in enumerate(COLUMNS):
         columns[name] = [f"{name}{code}" for code in case.codes[people, at].tolist()]
     own = values if case.is_of_numbers else [str(each) for each in values]
-    more = {"weight": case.weights[people].astype(float).tolist()}
-    return table_of({**columns, "value": own, **(more if case.knows == "weights" else {})})
+    more = {"weight": case.weighed(weights[people]).tolist()}
+    return table_of({**columns, "value": own, **(more if case.is_weighed else {})})
 
 
 def evidence_of(case: CrossingCase) -> Evidence:
@@ -339,13 +363,16 @@ def evidence_of(case: CrossingCase) -> Evidence:
     parts = [(tree,) for tree in case.trees] if case.is_of_releases else [case.trees]
     cases, tables = [], []
     for number, trees in enumerate(parts):
-        model, table = model_of(case, trees, f"m{number}"), _table(case, trees[0].people)
+        model, table = (
+            model_of(case, trees, f"m{number}"),
+            _table(case, trees[0].people, trees[0].weights),
+        )
         people = build_population(
             model,
             table,
             sensitive="value",
             qi=COLUMNS,
-            sampling_weights="weight" if case.knows == "weights" else None,
+            sampling_weights="weight" if case.is_weighed else None,
         )
         cases.append(ReleaseCase(model, people, ()))
         tables.append(table)
@@ -391,7 +418,7 @@ def _audit(
 
 
 def _request(case: CrossingCase, population: Population) -> AdversaryRequest | None:
-    if case.knows == "all columns":
+    if case.known == COLUMNS:
         return None
     who = Adversary("some", case.known, target=case.knows_target)
     if not case.is_of_secret:
