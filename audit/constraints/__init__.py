@@ -8,10 +8,11 @@ from typing import ClassVar
 
 from treewarden.audit.facts.case import Case
 from treewarden.audit.facts.rows import LeftOut, Row, WholeRecords
+from treewarden.audit.knowledge.knowledge import Knowledge
 
 
 class Constraint(ABC):
-    """Owns one kind of fact. Without ``needs_tree`` it holds whether or not the tree is published."""
+    """Owns one kind of fact, and its words. Without ``needs_tree`` it holds whether or not the tree is published."""
 
     needs_tree: ClassVar[bool] = True
 
@@ -24,3 +25,10 @@ class Constraint(ABC):
         Raises:
             KnowledgeError: the adversary is said to know what neither the file nor the table can tell.
         """
+
+    def words(self, knowledge: Knowledge, target: str) -> Iterator[str]:
+        """Yield what the adversary is assumed to know by it, as sentences without a stop; most say nothing themselves.
+
+        ``target`` is how a sentence calls what the model predicts.
+        """
+        yield from ()

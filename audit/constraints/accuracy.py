@@ -11,6 +11,7 @@ from treewarden.audit.facts.case import Case
 from treewarden.audit.facts.class_facts import leaf_facts
 from treewarden.audit.facts.rows import Linear, Origin, Row
 from treewarden.audit.facts.weighed_rows import rounding
+from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.errors import KnowledgeError
 
@@ -21,6 +22,10 @@ class Accuracy(Constraint):
     Under sampling weights an accuracy may be of people or of their weights, and both are taken to be known; the leaves'
     numbers imply the second.
     """
+
+    def words(self, knowledge: Knowledge, target: str) -> Iterator[str]:
+        if knowledge.accuracy:
+            yield "How accurate the tree is on the table overall"
 
     def rows(self, case: Case) -> Iterator[Row]:
         if not case.knowledge.accuracy:

@@ -12,6 +12,7 @@ from treewarden.audit.facts.class_facts import are_unread_weights, label_in_doub
 from treewarden.audit.facts.grower import classes_before, incomplete_records
 from treewarden.audit.facts.rows import LeftOut, Linear, Origin, Plurality, Row
 from treewarden.audit.facts.weighed_rows import common_weight, lead_rows
+from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import IndexArray
 
@@ -25,6 +26,10 @@ class LeafLabel(Constraint):
     that differ it leads by weight, and strictly only where they are whole numbers. Labels from noisy records say
     nothing for sure of the true ones; what is said of them is left out, unless a claim tells how they were drawn.
     """
+
+    def words(self, knowledge: Knowledge, target: str) -> Iterator[str]:
+        if knowledge.strict_labels:
+            yield "That each leaf’s label is strictly its most common value, never a tie"
 
     def rows(self, case: Case) -> Iterator[Row | LeftOut]:
         margin = 1.0 if case.knowledge.strict_labels else 0.0

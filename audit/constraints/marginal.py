@@ -10,6 +10,7 @@ from treewarden.audit.constraints import Constraint
 from treewarden.audit.facts.case import Case
 from treewarden.audit.facts.rows import Linear, Origin, Row
 from treewarden.audit.facts.weighed_rows import class_row, unit
+from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.population.table_counts import has_sums
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.errors import KnowledgeError
@@ -23,6 +24,10 @@ class Marginal(Constraint):
     """
 
     needs_tree = False
+
+    def words(self, knowledge: Knowledge, target: str) -> Iterator[str]:
+        if knowledge.marginal:
+            yield f"How common each value of {target} is overall"
 
     def rows(self, case: Case) -> Iterator[Row]:
         if not case.knowledge.marginal:

@@ -7,8 +7,15 @@ from collections.abc import Iterator
 from treewarden.audit.constraints import Constraint
 from treewarden.audit.facts.case import Case
 from treewarden.audit.facts.rows import LeftOut, Row
+from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.knowledge.levels import SplitLevel
 from treewarden.ppdm_models.tree.tool import Tool
+
+CRITERION_WORDS = {
+    SplitLevel.GINI: "the Gini index",
+    SplitLevel.ENTROPY: "the entropy (information gain)",
+    SplitLevel.GAIN_RATIO: "the gain ratio",
+}
 
 
 class SplitChoice(Constraint):
@@ -21,6 +28,13 @@ class SplitChoice(Constraint):
     by what it prints at nodes, it does not say whether all columns were compared: if the true table shows a better
     split, they were not, and all are left out.
     """
+
+    def words(self, knowledge: Knowledge, target: str) -> Iterator[str]:
+        by = CRITERION_WORDS.get(knowledge.split)
+        if by is None:
+            yield "Not how the splits were chosen"
+        else:
+            yield f"That each split was chosen by {by}, so that no other split would have been better"
 
     def rows(self, case: Case) -> Iterator[Row | LeftOut]:
         learner = case.tree.learner

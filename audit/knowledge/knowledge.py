@@ -129,7 +129,7 @@ def keys_of(fields: Collection[str]) -> list[str]:
 def _is_of_schema(part: int | str) -> bool:
     """Return whether part of a place is no key, but which of several types was tried."""
     return isinstance(part, str) and (
-        "[" in part or part in ("Statement", "KnownRecord", "constrained-str")
+        "[" in part or part in (*(kind.__name__ for kind in FACT_TYPES), "constrained-str")
     )
 
 
@@ -184,6 +184,10 @@ class KnownRecord(KnowledgeSection):
         """The fact as messages name it."""
         values = ", ".join(f"{name} = {value}" for name, value in self.record.items())
         return f"the record with {values} has class {self.value}"
+
+
+FACT_TYPES = (Statement, KnownRecord)
+"""What a ``[[fact]]`` can be."""
 
 
 class Knowledge(KnowledgeSection):

@@ -11,9 +11,10 @@ from treewarden.audit.evidence import Evidence
 from treewarden.audit.facts.rows import DroppedRow
 from treewarden.audit.knowledge.knowledge import FACT, KnownRecord, Statement
 from treewarden.audit.knowledge.knowledge import Knowledge as Known
-from treewarden.audit.knowledge.levels import LeafLevel, RowOrder, SplitLevel
+from treewarden.audit.knowledge.levels import LeafLevel, RowOrder
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.result import Audit
+from treewarden.audit.system.system import kinds_of_facts
 from treewarden.policies.judging.decision import Decision
 from treewarden.ppdm_models.tree.tree import Tree
 from treewarden.reports.document.document import Knowledge
@@ -25,11 +26,6 @@ if TYPE_CHECKING:  # of models that predict a number
     from treewarden.audit.regression.result import ValueBounds
 
 UNLESS = ", except where the table contradicts it"
-_CRITERIA = {
-    SplitLevel.GINI: "the Gini index",
-    SplitLevel.ENTROPY: "the entropy (information gain)",
-    SplitLevel.GAIN_RATIO: "the gain ratio",
-}
 
 
 def knowledge(evidence: Evidence, dropped: Sequence[DroppedRow] = ()) -> Knowledge:
@@ -83,22 +79,10 @@ def _sentences(evidence: Evidence, contradicted: Collection[str]) -> Iterator[st
     what = "The tree" if not evidence.forest.is_ensemble else "Each tree"
     yield f"{what} as published: its tests, its labels and how it sends records to leaves."
     yield f"Of each leaf: {_leaf(known, evidence.forest.drawn)}."
-    if known.split in _CRITERIA:
-        but = UNLESS if "split_choice" in contradicted else ""
-        yield (
-            f"That each split was chosen by {_CRITERIA[known.split]}, so that no other split would have been "
-            f"better{but}."
-        )
-    else:
-        yield "Not how the splits were chosen."
-    if known.strict_labels:
-        but = UNLESS if "leaf_label" in contradicted else ""
-        yield f"That each leaf’s label is strictly its most common value, never a tie{but}."
-    if known.marginal:
-        target = f"“{evidence.target}”" if evidence.target else "the target"
-        yield f"How common each value of {target} is overall."
-    if known.accuracy:
-        yield "How accurate the tree is on the table overall."
+    target = f"“{evidence.target}”" if evidence.target else "the target"
+    for name, kind in kinds_of_facts().items():
+        but = UNLESS if name in contradicted else ""
+        yield from (f"{words}{but}." for words in kind.words(known, target))
     if known.min_leaf is not None:
         yield f"That the learner allowed no leaf under {counted(known.min_leaf, 'record', 'records')}."
     if known.learner is not None:
