@@ -8,7 +8,6 @@ from functools import cached_property
 
 import numpy as np
 
-from treewarden.audit.clock import Clock, clock
 from treewarden.audit.consistent_tables.result import OUT_OF_TIME, ConsistentTables
 from treewarden.audit.engine.time_budget import adversary_seconds
 from treewarden.audit.entropy.posterior import Posterior, SolverReport, certain
@@ -32,24 +31,26 @@ from treewarden.audit.partial.ensembles.ensemble_secret import (
 )
 from treewarden.audit.partial.ensembles.ensemble_target import infer_ensemble_target
 from treewarden.audit.partial.fitting.work_budget import FULL, AdversaryBudget
-from treewarden.audit.partial.full_knowledge import knows_all_tested, with_whole_records
 from treewarden.audit.partial.secret_column import Secret
-from treewarden.audit.partial.target_inference import TargetInference, infer_target
+from treewarden.audit.partial.target_inference import (
+    TargetInference,
+    infer_target,
+    knows_all_tested,
+    with_whole_records,
+)
 from treewarden.audit.partial.tree_context import TreeContext
 from treewarden.audit.partial.unmodelled_knowledge import ONLY_CLASSES, WEIGHED
 from treewarden.audit.population.forest import Forest, forest_of
 from treewarden.audit.population.linked_population import KnownGroups
-from treewarden.audit.population.merged_profiles import merged
 from treewarden.audit.population.population import Population
+from treewarden.audit.population.record_linkage import merged
 from treewarden.audit.population.unobserved_values import with_unheld
-from treewarden.audit.progress import Step, silent
+from treewarden.audit.progress import Clock, Step, clock, silent
 from treewarden.audit.reading import Measurement, Undetermined
 from treewarden.audit.regression.result import ValueBounds
-from treewarden.audit.release_adversaries import infer_from_releases
-from treewarden.audit.releases import LinkedReleases
+from treewarden.audit.releases import LinkedReleases, infer_from_releases
 from treewarden.audit.result import Audit, Exposure, Lacking
-from treewarden.ppdm_models.tree.claimed_models import claims_privacy
-from treewarden.ppdm_models.tree.ensemble import Ensemble, Model
+from treewarden.ppdm_models.tree.ensemble import Ensemble, Model, claims_privacy
 from treewarden.ppdm_models.tree.side_channels import Leak
 from treewarden.ppdm_models.tree.tree import Task, Tree
 

@@ -15,7 +15,7 @@ from treewarden.audit.population.forest import Forest
 from treewarden.audit.population.leaves import Leaves
 from treewarden.audit.population.population import Population
 from treewarden.audit.reading import Spot, Undetermined
-from treewarden.audit.reconstruction.people import NOT_REBUILT, RebuiltPeople
+from treewarden.audit.reconstruction.cells import NOT_REBUILT, RebuiltPeople
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray
 from treewarden.ppdm_models.tree.ensemble import Model
 from treewarden.ppdm_models.tree.side_channels import Leak

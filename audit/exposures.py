@@ -1,16 +1,22 @@
-"""Evidence with and without an estimate, and all that measures read from it, each reading taken once."""
+"""Evidence with and without an estimate, and all that measures read from it, each reading taken once.
+
+Whether what a file says of its leaves is true of the table, whatever the adversary is assumed to make of it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from treewarden.audit.entropy.posterior import Posterior, SolverReport, certain
 from treewarden.audit.evidence import Evidence
+from treewarden.audit.facts.case import Case
+from treewarden.audit.facts.node_impurities import uses_impurities
 from treewarden.audit.facts.rows import DroppedRow
-from treewarden.audit.file_table_consistency import disagreements
 from treewarden.audit.knowledge.knowledge import Knowledge
+from treewarden.audit.knowledge.levels import LeafLevel, SplitLevel
+from treewarden.audit.labels import label_contradictions
 from treewarden.audit.measures import (
     EvidenceSource,
     MeasureCall,
@@ -19,12 +25,18 @@ from treewarden.audit.measures import (
     measures,
     of_models,
 )
+from treewarden.audit.population.contributions import members
 from treewarden.audit.population.forest import Forest
 from treewarden.audit.population.population import Population
 from treewarden.audit.progress import Share, counted_by
 from treewarden.audit.reading import Measurement, Undetermined
 from treewarden.audit.result import KNOWS_ALL, Exposure
+from treewarden.audit.system.system import build_system
+from treewarden.ppdm_models.tree.ensemble import Ensemble
+from treewarden.ppdm_models.tree.node_columns import is_inner, where_of
+from treewarden.ppdm_models.tree.nodes import fits, impurity_of, parents_of
 from treewarden.ppdm_models.tree.side_channels import Leak
+from treewarden.ppdm_models.tree.tree import Tree, count_of
 
 TOLD = (MeasureCall("guess_accuracy", (("over", "marginal"),)),)
 """What reports tell beside every measure with its defaults."""
@@ -118,3 +130,103 @@ def readings(
     wanted = dict.fromkeys([*calls, *map(call, of_models()), *TOLD])
     taken = ((measure_call, measured(measure_call, evidence)) for measure_call in wanted)
     return dict(counted_by(share, taken, len(wanted), "metrics"))
+
+
+# Settings of a learner that its own tree contradicts: who believed them would take fewer splits for compared.
+
+
+def setting_contradictions(tree: Tree, people: Population) -> Iterator[DroppedRow]:
+    """Yield the settings that the file names and that the tree, or who is where in it, contradicts.
+
+    A table may hold more people than the learner saw, as it left incomplete ones out, never fewer: so a leaf that is
+    too small is so in any case. Weighted records are not judged.
+    """
+    learner, stopping = tree.learner, tree.learner.stopping
+    if people.is_absent or people.weight is not None or learner.saw_noise:
+        return
+    inner, parents = is_inner(tree), parents_of(tree.nodes)
+    here = np.bincount(people.leaf, people.counts, len(tree.nodes))
+    depth = np.zeros(len(tree.nodes), dtype=np.intp)
+    for node in range(1, len(parents)):
+        depth[node] = depth[parents[node]] + 1
+    passing = here.copy()
+    for node in range(len(parents) - 1, 0, -1):
+        passing[parents[node]] += passing[node]
+    least = learner.min_leaf_records
+    limits = [(~inner & (here > 0) & (here < least), f"leaves hold {least} records at least")]
+    if stopping is not None:
+        split, deepest, most = stopping.min_split_records, stopping.max_depth, stopping.max_leaves
+        is_small = inner & (passing > 0) & (passing < split)
+        limits.append((is_small, f"nodes of fewer than {split} records are not split"))
+        if deepest is not None:
+            limits.append((depth > deepest, f"nothing is below {deepest} tests"))
+        if most is not None and tree.leaf_count > most:
+            limits.append((~inner, f"there are {most} leaves at most"))
+    for is_beyond, limit in limits:
+        beyond = np.flatnonzero(is_beyond)
+        if len(beyond):
+            said = f"{where_of(tree, int(beyond[0]))}: the file says that {limit}"
+            yield DroppedRow("learner", said, "this tree does not keep to it", True)
+
+
+PARTLY_USED = (LeafLevel.LABELS, LeafLevel.RATES)
+"""The levels under which an audit's own rows leave out numbers that the file may publish."""
+
+
+def disagreements(evidence: Evidence) -> tuple[DroppedRow, ...]:
+    """Return the numbers of the file that the true table breaks and that the audit's own rows may have left out."""
+    tree, population = evidence.model, evidence.population
+    labels = tuple(label_contradictions(evidence))
+    if isinstance(tree, Ensemble):
+        return labels
+    leaves_out = evidence.knowledge.leaf in PARTLY_USED
+    prints_impurities = any(node.impurity is not None for node in tree.nodes)
+    empty = (
+        *_empty_leaves(tree, population),
+        *labels,
+        *setting_contradictions(tree, population),
+    )
+    if empty or not (leaves_out or prints_impurities):
+        return empty
+    knowledge = Knowledge(split=SplitLevel.NONE)
+    case = Case(tree, population, members(tree, population.leaf), knowledge)
+    dropped_rows = list(_impurities(case))
+    if leaves_out:
+        dropped_rows += [
+            dropped_row for dropped_row in build_system(case).dropped if dropped_row.is_published
+        ]
+    return tuple(dropped_rows)
+
+
+def _empty_leaves(tree: Tree, population: Population) -> Iterator[DroppedRow]:
+    """Yield the leaves in which nobody of the table falls though the file does not say so: it grew on other records.
+
+    Where noise had a part in it, a leaf may well have been made for noisy records only.
+    """
+    if tree.learner.saw_noise:
+        return
+    stops = set(np.unique(population.leaf).tolist())
+    for leaf in tree.leaves:
+        counted = count_of(leaf) if tree.has_people else None
+        if leaf.index not in stops and counted is None:
+            problem = (
+                "nobody of the table falls there, as values are missing or the table is another"
+            )
+            yield DroppedRow("leaves", tree.where(leaf), problem, True)
+
+
+def _impurities(case: Case) -> Iterator[DroppedRow]:
+    """Yield the impurities that the true counts do not have; the rows know only the ends of what they allow."""
+    tree, truth = case.tree, case.population.truth
+    if isinstance(truth, Undetermined) or not uses_impurities(case):
+        return
+    for node in tree.nodes:
+        inside = case.members.of(node.index)
+        if node.impurity is None or not len(inside):
+            continue
+        counts = truth[inside].sum(axis=0).tolist()
+        if not fits(counts, node.impurity):
+            found = impurity_of(node.impurity.criterion, counts)
+            said = f"{node.impurity.criterion} {node.impurity.low:.4g} to {node.impurity.high:.4g}"
+            problem = f"in the true table it is {found:.4g}"
+            yield DroppedRow("node_impurity", f"{tree.where(node)}: {said}", problem, True)

@@ -12,7 +12,7 @@ from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.knowledge.levels import LeafLevel, SplitLevel
 from treewarden.audit.measures import call, measured
 from treewarden.audit.options import AuditOptions, RowStatement
-from treewarden.audit.population.members import members
+from treewarden.audit.population.contributions import members
 from treewarden.audit.progress import Step, silent
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.result import Audit, Exposure, KnowledgeLevel

@@ -11,7 +11,6 @@ from treewarden.audit.entropy.posterior import SolverReport
 from treewarden.audit.evidence import NOT_READ, Evidence
 from treewarden.audit.knowledge.knowledge import Knowledge, resolved
 from treewarden.audit.labels import label_contradictions
-from treewarden.audit.locations import MOST_SPOTS
 from treewarden.audit.measures import (
     EvidenceSource,
     LeafMeasure,
@@ -25,7 +24,7 @@ from treewarden.audit.population.file_only_population import NO_TABLE, FileOnlyP
 from treewarden.audit.population.forest import forest_of
 from treewarden.audit.population.population import Population
 from treewarden.audit.population.unobserved_values import with_unheld
-from treewarden.audit.reading import Interval, Measurement, Spot, Undetermined
+from treewarden.audit.reading import MOST_SPOTS, Interval, Measurement, Spot, Undetermined
 from treewarden.audit.result import KNOWS_ALL, Audit, Exposure
 from treewarden.ppdm_models.tree.ensemble import Model
 from treewarden.ppdm_models.tree.side_channels import Leak

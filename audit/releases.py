@@ -1,4 +1,7 @@
-"""An audit of several releases: what an adversary who holds all can infer of the people in any of them."""
+"""An audit of several releases: what an adversary who holds all can infer of the people in any of them.
+
+What an adversary who knows some columns can infer from several releases together.
+"""
 
 from __future__ import annotations
 
@@ -14,16 +17,25 @@ from treewarden.audit.inverters import settings_of
 from treewarden.audit.joint.known_facts import known_rows, prior_of_facts
 from treewarden.audit.joint.profiles import posterior_of, report_of, worlds_of
 from treewarden.audit.joint.releases import AllReleases, ReleaseView, join_releases
+from treewarden.audit.knowledge.adversaries import Adversary
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.knowledge.levels import SplitLevel
 from treewarden.audit.measures import MeasureCall
 from treewarden.audit.of_releases import ALONE, WITH_OTHERS, WITH_TABLE
 from treewarden.audit.options import DEFAULT, AuditOptions
+from treewarden.audit.partial.ensembles.release_inference import (
+    infer_release_numbers,
+    infer_release_target,
+    releases_view,
+)
+from treewarden.audit.partial.ensembles.release_secret import infer_release_secret
+from treewarden.audit.partial.secret_column import Secret
+from treewarden.audit.partial.target_inference import TargetInference
 from treewarden.audit.population.forest import forest_of
 from treewarden.audit.population.linked_population import KnownGroups, SameTable, UnlinkedReleases
 from treewarden.audit.population.population import Population
 from treewarden.audit.population.unobserved_values import with_unheld
-from treewarden.audit.progress import Step, silent
+from treewarden.audit.progress import Clock, Step, silent
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.regression.known_numbers import known_numbers
 from treewarden.audit.regression.releases import HeldNumbers, join_numbers
@@ -362,3 +374,35 @@ def _exposure(
     report = report_of(ensemble_problem, people.records)
     untrue = contradicted_facts(knowledge, classes, people)
     return replace(exposure_of(evidence, calls, report, untrue), of=of)
+
+
+def infer_from_releases(
+    releases: LinkedReleases,
+    knowledge: Knowledge,
+    adversary: Adversary,
+    secret: Secret | None,
+    full_numbers: ValueBounds | Undetermined,
+    until: Clock,
+) -> TargetInference | Undetermined:
+    """Return what an adversary makes of all releases: of what they predict, or of a secret column of the last one.
+
+    ``full_numbers`` is what is told of people's numbers to who knows all columns. Where nothing links the tables of the
+    releases, nothing is told.
+    """
+    shared, cases = releases.shared, releases.cases
+    if not isinstance(shared, KnownGroups):
+        return Undetermined(shared.reason)
+    never = () if secret is None else (secret.name,)
+    known = adversary.knows
+    if known is None:
+        names = dict.fromkeys(name for case in cases for name in case.population.qi)
+        known = tuple(name for name in names if name not in never)
+    forests = [forest_of(case.model, case.population) for case in cases]
+    people = [case.population for case in cases]
+    seen = shared.seen_by(len(cases) - 1, people[-1])
+    view = releases_view(forests, people, shared, seen, columns=known, never=never)
+    if secret is not None:
+        return infer_release_secret(view, secret, knowledge, knows_target=adversary.target)
+    if cases[-1].model.task is Task.REGRESSION:
+        return infer_release_numbers(view, knowledge, full_numbers)
+    return infer_release_target(view, knowledge, until)

@@ -26,8 +26,7 @@ from treewarden.audit.run_inputs import (
     with_rebuilt,
 )
 from treewarden.audit.run_tree import prove_tree
-from treewarden.ppdm_models.tree.claimed_models import claim_of, claims_privacy
-from treewarden.ppdm_models.tree.ensemble import Ensemble, Model
+from treewarden.ppdm_models.tree.ensemble import Ensemble, Model, claim_of, claims_privacy
 from treewarden.ppdm_models.tree.side_channels import Leak
 from treewarden.ppdm_models.tree.tree import Task
 
@@ -132,7 +131,7 @@ def _beside(
 def _prover_of(model: Model) -> Callable[[RunInputs], ProvedModel]:
     """Return what makes a problem of a model of this kind, and evidence of what the engine proves."""
     if model.task is Task.REGRESSION:
-        from treewarden.audit.run_regression import prove_numbers  # not for a single tree
+        from treewarden.audit.run_ensemble import prove_numbers  # not for a single tree
 
         return prove_numbers
     if isinstance(model, Ensemble):

@@ -1,4 +1,7 @@
-"""The audit of several trees: the leaves of each, and what all of them prove together."""
+"""The audit of several trees: the leaves of each, and what all of them prove together.
+
+The audit of a model that predicts a number: its leaves, and what they prove together.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from treewarden.audit.consistent_tables.outcome import with_what_is_open
 from treewarden.audit.consistent_tables.result import ConsistentTables
 from treewarden.audit.engine.time_budget import budget_of
 from treewarden.audit.entropy.posterior import SolverReport
-from treewarden.audit.evidence import NOT_RUN, Evidence
+from treewarden.audit.evidence import NOT_RUN, SEE_NUMBERS, Evidence
 from treewarden.audit.exposures import not_run, prior_of_all
 from treewarden.audit.facts.kinds import contradicted_facts
 from treewarden.audit.joint.ensemble_inference import JoinedTrees, join_trees
@@ -28,9 +31,12 @@ from treewarden.audit.joint.profiles import (
     report_of,
     worlds_of,
 )
+from treewarden.audit.knowledge.knowledge import resolved
 from treewarden.audit.knowledge.levels import RowOrder, SplitLevel
 from treewarden.audit.outputs.whole_row import WholeRow
 from treewarden.audit.reading import Undetermined
+from treewarden.audit.regression.inference import values_of
+from treewarden.audit.regression.known_numbers import known_numbers
 from treewarden.audit.run_inputs import (
     NOT_ESTIMATED,
     NOT_JOINED,
@@ -38,6 +44,7 @@ from treewarden.audit.run_inputs import (
     RunInputs,
     not_a_setting,
 )
+from treewarden.ppdm_models.tree.tree import Tree
 
 TOTALS_KNOWN = "beside other outputs, how many people have each class is taken as known"
 AGREE = "what published numbers say beyond linear rows over people decides which other tables agree"
@@ -134,3 +141,37 @@ def _joined(inputs: RunInputs, background: KnownRows | None) -> JoinedTrees | Un
         )
     except KeyError as error:
         raise not_a_setting(forest.model, error) from error
+
+
+def prove_numbers(inputs: RunInputs) -> ProvedModel:
+    """Return what a model that predicts a number proves, one tree or many: its leaves, and all of them together.
+
+    Raises:
+        KnowledgeError: the adversary is said to know a setting of the training that leaf values do not depend on.
+    """
+    forest, population, options = inputs.forest, inputs.population, inputs.options
+    model, notes = forest.model, forest.warnings
+    if isinstance(model, Tree):
+        knowledge, notes = resolved(inputs.knowledge, model)
+    else:
+        knowledge = inputs.knowledge.model_copy(update={"split": SplitLevel.NONE})
+    evidence = replace(inputs, knowledge=knowledge).unsolved(SEE_NUMBERS)
+    background = known_numbers(knowledge, population)
+    try:
+        numbers = values_of(
+            forest,
+            population,
+            budget_of(options),
+            inputs.step,
+            training=knowledge.training,
+            background=background,
+        )
+    except KeyError as error:
+        raise not_a_setting(model, error) from error
+    if not isinstance(numbers, Undetermined):
+        notes = (*notes, *numbers.said)
+    evidence = replace(evidence, numbers=numbers)
+    if forest.is_ensemble:
+        evidence = replace(evidence, together=SEE_NUMBERS)
+    untrue = () if background is None else background.dropped
+    return ProvedModel(evidence, not_run(SEE_NUMBERS), untrue, notes)

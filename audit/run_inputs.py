@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from treewarden.audit.claims.result import CLAIM_NOT_JUDGED, ClaimFindings
-from treewarden.audit.clock import clock
 from treewarden.audit.consistent_tables.result import ConsistentTables, ShouldStop, never
 from treewarden.audit.entropy.posterior import SolverReport
 from treewarden.audit.evidence import Enough, Evidence, RecordEvidence
@@ -20,7 +19,7 @@ from treewarden.audit.measures import (
 from treewarden.audit.options import AuditOptions
 from treewarden.audit.population.forest import Forest
 from treewarden.audit.population.population import Population
-from treewarden.audit.progress import Step, silent
+from treewarden.audit.progress import Step, clock, silent
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.result import NOT_BLAMED
 from treewarden.audit.system.system import System
@@ -137,7 +136,7 @@ def blame_of(proved: ProvedModel, inputs: RunInputs) -> Blame | Undetermined:
     """Return which numbers prove people's values, where that was asked or outputs join the model."""
     if inputs.beside is None and not inputs.options.blame:
         return NOT_BLAMED
-    from treewarden.audit.blame.inference import blame_numbers  # for whom it is asked only
+    from treewarden.audit.blame.of_model import blame_numbers  # for whom it is asked only
 
     until, evidence = clock(inputs.options.worlds_budget), proved.evidence
     with inputs.step(f"finding which numbers prove values, at most {until.left:.3g} s"):

@@ -7,8 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from treewarden.audit.clock import Clock
-from treewarden.audit.consistent_tables.incomplete_constraints import reason_in_doubt
+from treewarden.audit.consistent_tables.engine import reason_in_doubt
 from treewarden.audit.consistent_tables.result import Consistency, ConsistentTables
 from treewarden.audit.engine.time_budget import grades_clock, proofs_clock, tables_clock
 from treewarden.audit.entropy.estimate import estimate
@@ -23,9 +22,9 @@ from treewarden.audit.knowledge.levels import SplitLevel
 from treewarden.audit.labels import why_not_judged
 from treewarden.audit.measures import MeasureCall, measures
 from treewarden.audit.options import DEFAULT, AuditOptions
-from treewarden.audit.population.members import members
+from treewarden.audit.population.contributions import members
 from treewarden.audit.population.table_counts import UNNAMED_WEIGHTS
-from treewarden.audit.progress import Share
+from treewarden.audit.progress import Clock, Share
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.result import Audit
 from treewarden.audit.run_inputs import NOT_ESTIMATED, ProvedModel, RunInputs

@@ -27,7 +27,7 @@ from benchmarks.gate import gate, write_models
 from benchmarks.machine import machine
 from tests.judges.estimate.cases import sample
 from tests.kit.clusters import DaskHere, dask_here
-from treewarden.audit.entropy.blocks import blocks
+from treewarden.audit.entropy.problem import blocks
 from treewarden.audit.entropy.search import BEGINNING, EntropySearch
 from treewarden.audit.options import AuditOptions
 from treewarden.audit.solver.block_solver import solve_task

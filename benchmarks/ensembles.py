@@ -26,12 +26,12 @@ from benchmarks.machine import machine
 from benchmarks.studies.ensembles_data import LABEL, data_of
 from benchmarks.studies.ensembles_models import LEARNERS
 from benchmarks.tables import table
-from treewarden.audit.clock import clock
 from treewarden.audit.engine.time_budget import TimeBudget
 from treewarden.audit.joint.cells import cells_of
 from treewarden.audit.joint.ensemble_inference import join_trees, sums_of
 from treewarden.audit.population.forest import forest_of
 from treewarden.audit.population.population import build_population
+from treewarden.audit.progress import clock
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.files.load import open_model
 from treewarden.ppdm_models.formats import Rewritable

@@ -19,12 +19,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.machine import machine
-from treewarden.audit.clock import clock
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.knowledge.levels import SplitLevel
 from treewarden.audit.partial.target_inference import TargetInference, infer_target
 from treewarden.audit.partial.tree_context import TreeContext
 from treewarden.audit.population.population import build_population
+from treewarden.audit.progress import clock
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.files.load import read_tree
 from treewarden.ppdm_models.tables.read_table import read_table

@@ -19,9 +19,9 @@ from pathlib import Path
 import pandas as pd
 from sklearn.ensemble import RandomForestClassifier
 
-from treewarden.audit.clock import clock
 from treewarden.audit.population.forest import forest_of
 from treewarden.audit.population.population import build_population
+from treewarden.audit.progress import clock
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.reconstruction.domain import DeclaredDomain
 from treewarden.audit.reconstruction.of_model import reconstruct

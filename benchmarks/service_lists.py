@@ -35,7 +35,7 @@ from treewarden.service.database.tables import (
     release,
     waiver,
 )
-from treewarden.service.ids import new_id
+from treewarden.service.errors import new_id
 
 GOAL_MS = 100.0
 ASKED = (

@@ -24,7 +24,7 @@ from benchmarks.machine import machine
 from benchmarks.studies.vertical_2008 import Joined, msweb, nursery, session_of
 from benchmarks.tables import table
 from treewarden.jobs.vertical.checking import checked
-from treewarden.ppdm_models.methods.vertical.id3 import plain_id3
+from treewarden.ppdm_models.methods.vertical.party_view import plain_id3
 from treewarden.ppdm_models.methods.vertical.session import Mode, Parties, Session, Stops
 from treewarden.ppdm_models.methods.vertical.taking_part import play
 from treewarden.ppdm_models.methods.vertical.transport import make_certificates

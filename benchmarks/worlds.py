@@ -27,11 +27,11 @@ from benchmarks.machine import machine
 from benchmarks.tables import number, table
 from benchmarks.worlds_tables import grown
 from treewarden.audit.consistent_tables.engine import reason
+from treewarden.audit.consistent_tables.outcome import Tiers
 from treewarden.audit.consistent_tables.proofs import cpsat
-from treewarden.audit.consistent_tables.state import Tiers
 from treewarden.audit.facts.case import Case
 from treewarden.audit.knowledge.knowledge import Knowledge
-from treewarden.audit.population.members import members
+from treewarden.audit.population.contributions import members
 from treewarden.audit.population.population import build_population
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.system.system import build_system

@@ -37,8 +37,7 @@ from treewarden.policies.validation import (
     dropped,
     merged,
 )
-from treewarden.ppdm_models.errors import PolicyError
-from treewarden.ppdm_models.near_names import near_text
+from treewarden.ppdm_models.errors import PolicyError, near_text
 
 # The JSON Schema of packs, made from their grammar and from the measures and rules there are.
 
@@ -271,7 +270,7 @@ def _put_together(file: _File, base: Pack | None, where: str) -> Pack:
         clause = _valid(Clause, whole, where, (file.table, number), None if base is None else place)
         check(clause, place)
         if base is not None:
-            from treewarden.policies.tightening import refuse_looser  # where a pack extends one
+            from treewarden.policies.comparing import refuse_looser  # where a pack extends one
 
             refuse_looser(base, clause, said, place)
         clauses[clause.id] = clause
@@ -304,7 +303,7 @@ def _waivers(file: _File, base: Pack | None, where: str) -> Waivers:
         problem = "loosen: the policy extends no other, so there is nothing to loosen; leave it out"
         raise PolicyError(f"{where}: [waivers]", problem)
     if base is not None:
-        from treewarden.policies.tightening import refuse_looser_waivers  # as above
+        from treewarden.policies.comparing import refuse_looser_waivers  # as above
 
         refuse_looser_waivers(base, waivers, said, where)
     return waivers

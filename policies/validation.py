@@ -19,9 +19,8 @@ from treewarden.policies.clause import (
 )
 from treewarden.policies.rules import rules
 from treewarden.policies.verdict import OF_EXCEPTIONS, FindingKind
-from treewarden.ppdm_models.errors import PolicyError
+from treewarden.ppdm_models.errors import PolicyError, near_text
 from treewarden.ppdm_models.files.load import formats
-from treewarden.ppdm_models.near_names import near_text
 
 SOURCES = ("source", "guidance")
 REASON = 'say why: loosen = "reason"'

@@ -1,7 +1,11 @@
-"""The three answers, from best to worst; "could not tell" is never a pass."""
+"""The three answers, from best to worst; "could not tell" is never a pass.
+
+How a sentence begins.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from enum import IntEnum, StrEnum
 from typing import Literal
@@ -80,3 +84,12 @@ class FindingKind(StrEnum):
     def is_about_evidence(self) -> bool:
         """Whether it says that what was given cannot be believed, or that nothing was judged."""
         return not self.is_about_exceptions and self not in (self.NO_AUDIT, self.NOT_JUDGED)
+
+
+FILE_NAME = re.compile(r"\S*(?:/\S|\w\.[A-Za-z]\w*(?=[\s:,;]|$))")
+"""What a sentence begins with that is the name of a file, with its ending or its folder."""
+
+
+def capital(text: str) -> str:
+    """Return a text with a capital first letter, but for a file's name, which stays as it is."""
+    return text if FILE_NAME.match(text) else f"{text[:1].upper()}{text[1:]}"

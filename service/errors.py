@@ -1,7 +1,13 @@
-"""What the service refuses, and how: one class per kind of refusal, each with its status in HTTP."""
+"""What the service refuses, and how: one class per kind of refusal, each with its status in HTTP.
+
+Names of things in the database: 32 letters 0-9 a-f, in the order in which they were made.
+"""
 
 from __future__ import annotations
 
+import re
+import secrets
+import time
 from typing import ClassVar
 
 from treewarden.ppdm_models.errors import TreewardenError
@@ -105,3 +111,16 @@ class SetupError(ServiceError):
 
     status = 500
     title = "Not set up"
+
+
+ID = re.compile(r"[0-9a-f]{32}")
+
+
+def new_id() -> str:
+    """Return a new id: milliseconds since 1970 first, then 80 random bits."""
+    return f"{time.time_ns() // 1_000_000:012x}{secrets.token_hex(10)}"
+
+
+def is_id(text: str) -> bool:
+    """Return whether a text has the form of an id."""
+    return ID.fullmatch(text) is not None

@@ -16,7 +16,7 @@ from treewarden.audit import constraints
 from treewarden.audit.constraints import Constraint
 from treewarden.audit.facts.case import Case
 from treewarden.audit.knowledge.knowledge import Knowledge
-from treewarden.audit.population.members import members
+from treewarden.audit.population.contributions import members
 from treewarden.audit.population.population import Population
 from treewarden.audit.reading import Undetermined
 from treewarden.policies.pack import read_pack

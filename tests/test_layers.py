@@ -42,7 +42,6 @@ ppdm_models/methods/randomised
 ppdm_models/methods/vertical
 
 audit
-audit/clock.py
 audit/progress.py
 audit/knowledge
 audit/options.py
@@ -80,7 +79,6 @@ audit/evidence.py
 audit/measures
 audit/measures/noise
 audit/labels.py
-audit/file_table_consistency.py
 audit/result.py
 audit/assumed_columns.py
 audit/leaf_only_audit.py
@@ -89,20 +87,16 @@ audit/exposures.py
 audit/run_inputs.py
 audit/run_tree.py
 audit/run_ensemble.py
-audit/run_regression.py
 audit/run.py
 audit/releases.py
-audit/release_adversaries.py
 audit/adversaries.py
 
 policies
 policies/verdict.py
-policies/words.py
 policies/rules
 policies/clause.py
-policies/comparing.py
 policies/validation.py
-policies/tightening.py
+policies/comparing.py
 policies/pack.py
 policies/leaf_requirements.py
 policies/importing
@@ -291,11 +285,13 @@ LATE_IMPORTS = {
     },
     "audit/consistent_tables/retrain.py": {"treewarden.ppdm_models.learn.id3"},
     "audit/constraints/policy_growth.py": {"treewarden.audit.facts.stopped_leaves"},
-    "audit/constraints/split_choice.py": {"treewarden.audit.facts.compared_splits"},
-    "audit/constraints/stopped_leaf.py": {"treewarden.audit.facts.unsplit_leaves"},
+    "audit/constraints/split_choice.py": {"treewarden.audit.facts.node_candidates"},
+    "audit/constraints/stopped_leaf.py": {"treewarden.audit.facts.stopped_leaves"},
     "audit/entropy/estimate.py": {"treewarden.audit.entropy.rounds"},
-    "audit/entropy/problem.py": {"treewarden.audit.ipopt.backends"},
-    "audit/entropy/proved_shares.py": {"treewarden.audit.consistent_tables.proofs.propagate"},
+    "audit/entropy/problem.py": {
+        "treewarden.audit.consistent_tables.proofs.propagate",
+        "treewarden.audit.ipopt.backends",
+    },
     "audit/facts/weighed_rows.py": {"treewarden.audit.facts.whole_units"},
     "audit/inverters/__init__.py": {"treewarden.audit.inverters._bounds"},
     "audit/ipopt/backends.py": {
@@ -303,7 +299,6 @@ LATE_IMPORTS = {
         "treewarden.audit.ipopt.cyipopt_backend",
     },
     "audit/measures/_leaf_totals.py": {"treewarden.audit.regression.leaf_totals"},
-    "audit/membership/of_model.py": {"treewarden.audit.membership.boosted"},
     "audit/population/forest.py": {
         "treewarden.audit.population.routing",
         "treewarden.ppdm_models.tables.predict",
@@ -315,10 +310,9 @@ LATE_IMPORTS = {
         "treewarden.audit.knowledge_ablation",
         "treewarden.audit.outputs.beside_rows",
         "treewarden.audit.run_ensemble",
-        "treewarden.audit.run_regression",
     },
     "audit/run_inputs.py": {
-        "treewarden.audit.blame.inference",
+        "treewarden.audit.blame.of_model",
         "treewarden.audit.membership.of_model",
         "treewarden.audit.reconstruction.of_table",
     },
@@ -330,7 +324,7 @@ LATE_IMPORTS = {
         "treewarden.audit.workers.pool",
     },
     "policies/judging/finding.py": {"treewarden.policies.judging.place_groups"},
-    "policies/pack.py": {"treewarden.policies.tightening"},
+    "policies/pack.py": {"treewarden.policies.comparing"},
     "policies/remedies/withhold_least.py": {"treewarden.policies.remedies._fewest_leaves"},
     "ppdm_models/files/load.py": {"treewarden.ppdm_models.unsupported_models"},
     "ppdm_models/formats/pmml/_nodes.py": {"treewarden.ppdm_models.formats.pmml._columns"},
@@ -367,7 +361,7 @@ LATE_IMPORTS = {
     "treewarden/jobs/auditing.py": {"treewarden.jobs.exceptions"},
     "treewarden/jobs/inputs.py": {
         "treewarden.ppdm_models.files.convert",
-        "treewarden.ppdm_models.tables.counting.opening",
+        "treewarden.ppdm_models.tables.counting.databases",
         "treewarden.ppdm_models.tables.counting.source",
     },
     "treewarden/jobs/inspecting.py": {"treewarden.jobs.rebuilding"},
@@ -375,7 +369,7 @@ LATE_IMPORTS = {
     "treewarden/jobs/population.py": {
         "treewarden.audit.knowledge.adversaries",
         "treewarden.audit.population.file_only_population",
-        "treewarden.ppdm_models.tables.counting.opening",
+        "treewarden.ppdm_models.tables.counting.databases",
         "treewarden.ppdm_models.tables.counting.source",
     },
     "treewarden/jobs/read_inputs.py": {

@@ -13,7 +13,7 @@ import click
 
 import treewarden
 from treewarden.ppdm_models import gc_control
-from treewarden.ppdm_models.near_names import near_text
+from treewarden.ppdm_models.errors import near_text
 from treewarden.terminal.command_help import explained
 from treewarden.terminal.exits import INTERRUPTED, MEANINGS, OF_THE_SERVICE, PIPE_CLOSED, boundary
 

@@ -14,11 +14,11 @@ import numpy as np
 
 from treewarden.audit.claims.label_test import LabelTest, label_test
 from treewarden.audit.claims.leaf_labels import (
+    MOST_CLASSES,
     LeafLabels,
     bounds_are_extremes,
     read_leaf_labels,
 )
-from treewarden.audit.claims.mechanisms import MOST_CLASSES
 from treewarden.audit.claims.realised_loss import RealisedLoss, measure_losses
 from treewarden.audit.claims.result import (
     LOSS_TOLERANCE_SHARE,
@@ -30,8 +30,7 @@ from treewarden.audit.claims.result import (
 from treewarden.audit.population.forest import Forest
 from treewarden.audit.population.population import Population
 from treewarden.audit.reading import Undetermined
-from treewarden.ppdm_models.tree.claimed_models import claim_of, claims_privacy
-from treewarden.ppdm_models.tree.ensemble import Ensemble, Model, trees_of
+from treewarden.ppdm_models.tree.ensemble import Ensemble, Model, claim_of, claims_privacy, trees_of
 from treewarden.ppdm_models.tree.node_columns import (
     codes_of,
     is_inner,

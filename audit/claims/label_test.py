@@ -15,8 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from treewarden.audit.claims.leaf_labels import LeafLabels
-from treewarden.audit.claims.mechanisms import log_probabilities
+from treewarden.audit.claims.leaf_labels import LeafLabels, log_probabilities
 from treewarden.ppdm_models.arrays import FloatArray, IntArray
 from treewarden.ppdm_models.tree.privacy_claim import LabelMechanism
 

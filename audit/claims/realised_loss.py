@@ -12,8 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from treewarden.audit.claims.leaf_labels import LeafLabels
-from treewarden.audit.claims.mechanisms import log_probabilities
+from treewarden.audit.claims.leaf_labels import LeafLabels, log_probabilities
 from treewarden.audit.population.population import Population
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray

@@ -11,7 +11,6 @@ from functools import cached_property
 
 import numpy as np
 
-from treewarden.audit.clock import Clock
 from treewarden.audit.consistent_tables.facts.facts import Facts, lowest_above
 from treewarden.audit.consistent_tables.fixed_state import FixedState, start_of
 from treewarden.audit.consistent_tables.portions import (
@@ -45,6 +44,7 @@ from treewarden.audit.consistent_tables.witnesses.witness_pool import (
     path_holds,
     scope_holds,
 )
+from treewarden.audit.progress import Clock
 from treewarden.audit.workers.pool import Common
 from treewarden.ppdm_models.arrays import BoolArray, IntArray
 

@@ -14,7 +14,6 @@ from typing import Protocol
 
 import numpy as np
 
-from treewarden.audit.clock import Clock, OutOfTimeError
 from treewarden.audit.consistent_tables.facts.facts import Facts
 from treewarden.audit.consistent_tables.fixed_state import FixedState, RecordedPool, Since
 from treewarden.audit.consistent_tables.proofs.bounds import CellBounds, ContradictionError, Proof
@@ -26,6 +25,7 @@ from treewarden.audit.consistent_tables.queries import (
     open_question,
 )
 from treewarden.audit.consistent_tables.witnesses.witness_pool import Swap, WitnessPool
+from treewarden.audit.progress import Clock, OutOfTimeError
 from treewarden.audit.workers.pool import WORKERS, Common, Pool
 from treewarden.audit.workers.processes import each_done
 from treewarden.ppdm_models.arrays import BoolArray, IntArray

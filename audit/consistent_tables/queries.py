@@ -8,7 +8,6 @@ from enum import Enum
 
 import numpy as np
 
-from treewarden.audit.clock import Clock
 from treewarden.audit.consistent_tables.facts.facts import Facts, joined
 from treewarden.audit.consistent_tables.proofs import cpsat
 from treewarden.audit.consistent_tables.proofs.bounds import (
@@ -32,6 +31,7 @@ from treewarden.audit.consistent_tables.witnesses.witness_pool import (
     path_holds,
     scope_holds,
 )
+from treewarden.audit.progress import Clock
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray
 
 Way = Callable[[Scope, "CellQuestion", "QuestionEffort"], RelaxationBound | None]

@@ -20,7 +20,6 @@ import logging
 
 import numpy as np
 
-from treewarden.audit.clock import Clock, OutOfTimeError
 from treewarden.audit.consistent_tables.decide import (
     QuestionQueue,
     decide_certain,
@@ -28,21 +27,21 @@ from treewarden.audit.consistent_tables.decide import (
     first_world,
 )
 from treewarden.audit.consistent_tables.facts.facts import Facts, with_class_counts
-from treewarden.audit.consistent_tables.outcome import Watch
+from treewarden.audit.consistent_tables.outcome import ReasoningState, Tiers, Watch
 from treewarden.audit.consistent_tables.portions import Helpers, Single
 from treewarden.audit.consistent_tables.proofs.propagate import propagate
 from treewarden.audit.consistent_tables.queries import Asker, CellQuestion, QuestionEffort
-from treewarden.audit.consistent_tables.state import ReasoningState, Tiers
 from treewarden.audit.consistent_tables.witnesses.changes import change_many
-from treewarden.audit.consistent_tables.witnesses.drawn_posterior import drawn_posterior
 from treewarden.audit.consistent_tables.witnesses.one_swap_search import swap_stuck
 from treewarden.audit.consistent_tables.witnesses.sample import (
     SAMPLING_OUT_OF_TIME,
     GaveUpError,
     Sampler,
+    drawn_posterior,
 )
 from treewarden.audit.consistent_tables.witnesses.two_swap_search import mend_stuck
 from treewarden.audit.consistent_tables.witnesses.witness_pool import first_broken, may_be_certain
+from treewarden.audit.progress import Clock, OutOfTimeError
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, IntArray
 

@@ -20,8 +20,7 @@ from treewarden.audit.facts.grower import incomplete_records
 from treewarden.audit.facts.rows import LeftOut, Linear, Origin
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import FloatArray
-from treewarden.ppdm_models.tree.tool import Tool
-from treewarden.ppdm_models.tree.tree import Node
+from treewarden.ppdm_models.tree.tree import Node, Tool
 
 SEEDED = (
     "which splits a policy allowed, as its seed is a fixed number: whoever knows or guesses it can grow the tree again "

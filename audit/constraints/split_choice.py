@@ -9,7 +9,7 @@ from treewarden.audit.facts.case import Case
 from treewarden.audit.facts.rows import LeftOut, Row
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.knowledge.levels import SplitLevel
-from treewarden.ppdm_models.tree.tool import Tool
+from treewarden.ppdm_models.tree.tree import Tool
 
 CRITERION_WORDS = {
     SplitLevel.GINI: "the Gini index",
@@ -43,7 +43,7 @@ class SplitChoice(Constraint):
         is_known = case.knowledge.split is not SplitLevel.NONE
         if not is_known and (learner.all_features or learner.criterion is None):
             return
-        from treewarden.audit.facts.compared_splits import compared_rows, drawn_rows  # heavy
+        from treewarden.audit.facts.node_candidates import compared_rows, drawn_rows  # heavy
 
         yield from compared_rows(case) if is_known else drawn_rows(case)
 

@@ -26,7 +26,7 @@ class StoppedLeaf(Constraint):
     def rows(self, case: Case) -> Iterator[Row | WholeRecords | LeftOut]:
         if not is_known_learner(case):
             return
-        from treewarden.audit.facts.unsplit_leaves import unsplit_leaf_rows  # heavy
+        from treewarden.audit.facts.stopped_leaves import unsplit_leaf_rows  # heavy
 
         yield from unsplit_leaf_rows(case)
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from treewarden.audit.clock import FOREVER, Clock
 from treewarden.audit.consistent_tables.proofs.bounds import ContradictionError
 from treewarden.audit.engine.problem import Amounts, IntegerCellRows, Problem
+from treewarden.audit.progress import FOREVER, Clock
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
 
 

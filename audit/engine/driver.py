@@ -8,9 +8,16 @@ from dataclasses import replace
 import numpy as np
 
 from treewarden.audit.consistent_tables.proofs.bounds import ContradictionError
-from treewarden.audit.engine.amount_tables import ReachedAmounts, by_programs, reached_from
-from treewarden.audit.engine.amount_weights import MOST_CELLS, determined, solved
-from treewarden.audit.engine.amounts import fits_nearly, hold_ranges
+from treewarden.audit.engine.amounts import (
+    MOST_CELLS,
+    ReachedAmounts,
+    by_programs,
+    determined,
+    fits_nearly,
+    hold_ranges,
+    reached_from,
+    solved,
+)
 from treewarden.audit.engine.bounds import Bounds, Estimate, How
 from treewarden.audit.engine.counts import (
     NO_ROW,

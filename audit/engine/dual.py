@@ -16,8 +16,8 @@ from scipy import sparse
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.special import entr, expit, xlogy
 
-from treewarden.audit.clock import Clock, OutOfTimeError
 from treewarden.audit.engine.counts import Counts, OpenNumbers
+from treewarden.audit.progress import Clock, OutOfTimeError
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray
 
 MOST_OFTEN = 1_000

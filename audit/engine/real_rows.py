@@ -17,8 +17,8 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from treewarden.audit.clock import Clock
 from treewarden.audit.consistent_tables.proofs.bounds import ContradictionError
+from treewarden.audit.progress import Clock
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
 
 UNIT = 2.0**-53

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from treewarden.audit.clock import Clock, OutOfTimeError
 from treewarden.audit.consistent_tables.proofs.bounds import ContradictionError
 from treewarden.audit.consistent_tables.proofs.cpsat import solver_module
 from treewarden.audit.consistent_tables.result import OUT_OF_TIME
 from treewarden.audit.engine.counts import Counts, OpenNumbers, Propagated, opened, propagate
+from treewarden.audit.progress import Clock, OutOfTimeError
 from treewarden.ppdm_models.arrays import BoolArray, IndexArray, IntArray
 
 # The rows as a model for OR-Tools' CP-SAT, which reasons in whole numbers: what it calls impossible is so.

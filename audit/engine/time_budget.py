@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from treewarden.audit.clock import Clock, clock
 from treewarden.audit.options import AuditOptions
+from treewarden.audit.progress import Clock, clock
 
 ESTIMATE_SECONDS = 120.0
 """What the estimate over many trees may take where no limit is set: it then is undetermined, never half done."""

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from treewarden.audit.entropy.blocks import Block, blocks
 from treewarden.audit.entropy.posterior import (
     BlockCounts,
     Posterior,
@@ -17,16 +16,22 @@ from treewarden.audit.entropy.posterior import (
     SolverRun,
     entropy,
 )
-from treewarden.audit.entropy.problem import EntropyProblem
-from treewarden.audit.entropy.solved_rounds import SolvedRounds, closed_form_rounds
-from treewarden.audit.entropy.violated import VIOLATION_SHARE, outside_intervals, unseen, violated
+from treewarden.audit.entropy.problem import Block, EntropyProblem, blocks
+from treewarden.audit.entropy.violated import (
+    VIOLATION_SHARE,
+    SolvedRounds,
+    closed_form_rounds,
+    outside_intervals,
+    unseen,
+    violated,
+)
 from treewarden.audit.options import DEFAULT, AuditOptions
 from treewarden.audit.progress import Share
 from treewarden.audit.system.system import System, max_violation
 from treewarden.ppdm_models import gc_control
 
 if TYPE_CHECKING:  # heavy: for blocks that a solver was asked about
-    from treewarden.audit.entropy.solved import SolvedBlock
+    from treewarden.audit.entropy.reduce import SolvedBlock
 
 
 def estimate(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy import sparse
 
-from treewarden.audit.entropy.blocks import ViolatedCandidate
+from treewarden.audit.entropy.problem import ViolatedCandidate
 from treewarden.audit.ipopt.program import SMALLEST_MASS, BlockProgram, SplitRows, SplitTerms
 from treewarden.audit.system.system import LeafKnowledge, complete
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray

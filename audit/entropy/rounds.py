@@ -7,13 +7,18 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 
-from treewarden.audit.entropy.blocks import Block, ViolatedCandidate, blocks
 from treewarden.audit.entropy.posterior import entropies
-from treewarden.audit.entropy.problem import EntropyProblem
+from treewarden.audit.entropy.problem import Block, EntropyProblem, ViolatedCandidate, blocks
+from treewarden.audit.entropy.reduce import SolvedBlock, shares
 from treewarden.audit.entropy.search import BEGINNING, EntropySearch
-from treewarden.audit.entropy.solved import SolvedBlock, shares
-from treewarden.audit.entropy.solved_rounds import Certificate, EstimateSpan, SolvedRounds
-from treewarden.audit.entropy.violated import VIOLATION_SHARE, Violated, violated
+from treewarden.audit.entropy.violated import (
+    VIOLATION_SHARE,
+    Certificate,
+    EstimateSpan,
+    SolvedRounds,
+    Violated,
+    violated,
+)
 from treewarden.audit.ipopt.program import BlockProgram
 from treewarden.audit.solver.canonical import Hashes, refined, rounded_program
 from treewarden.audit.solver.elastic import is_flat

@@ -8,10 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky, eigh
 
-from treewarden.audit.entropy.blocks import Block
-from treewarden.audit.entropy.problem import EntropyProblem
-from treewarden.audit.entropy.reduce import Reduced, reduce_block
-from treewarden.audit.entropy.solved import SolvedBlock, proved_bound
+from treewarden.audit.entropy.problem import Block, EntropyProblem
+from treewarden.audit.entropy.reduce import Reduced, SolvedBlock, proved_bound, reduce_block
 from treewarden.audit.ipopt.program import BlockProgram
 from treewarden.audit.solver.checkpoint import solve_all
 from treewarden.audit.solver.elastic import is_convex_at

@@ -1,4 +1,7 @@
-"""Which split rows an estimate violates, node by node: what the next round adds to the problem."""
+"""Which split rows an estimate violates, node by node: what the next round adds to the problem.
+
+What the rounds of solving come to: the estimate, how good it is proved to be, and which others are as good.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +11,26 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from treewarden.audit.entropy.blocks import Block, ViolatedCandidate, sides
-from treewarden.audit.entropy.problem import EntropyProblem
-from treewarden.audit.entropy.proved_shares import ProvedShares, interval_excess
+from treewarden.audit.entropy.posterior import entropies
+from treewarden.audit.entropy.problem import (
+    Block,
+    EntropyProblem,
+    ProvedShares,
+    ViolatedCandidate,
+    interval_excess,
+    sides,
+)
 from treewarden.audit.facts.impurity_rows import excesses
 from treewarden.audit.progress import counted_by
 from treewarden.audit.system.system import System
 from treewarden.ppdm_models.arrays import FloatArray, by_rows
 
 if TYPE_CHECKING:  # heavy: for blocks that a solver was asked about
-    from treewarden.audit.entropy.solved import SolvedBlock
+    from treewarden.audit.entropy.reduce import SolvedBlock
+
+if TYPE_CHECKING:  # heavy: for blocks that a solver was asked about
+    from treewarden.audit.entropy.reduce import SolvedBlock
+
 
 VIOLATION_SHARE = 1e-6
 """A split row joins when it is violated by more than this share of its node's records; the re-check's limit too."""
@@ -123,3 +136,48 @@ def outside_intervals(whole: ProvedShares, system: System, mass: FloatArray) -> 
         for number, ends in whole.intervals.items()
     )
     return max(misses, default=0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """``bound`` on the entropy in nats per record, and the arguments that prove it, most general last."""
+
+    bound: float
+    argument: str
+
+
+@dataclass(frozen=True, slots=True)
+class EstimateSpan:
+    """Ends (P, m) between which estimates lie that are equally good, and how many blocks have more than one.
+
+    ``flat`` counts the blocks with a flat optimum, ``several`` those with optima apart from each other.
+    """
+
+    low: FloatArray
+    high: FloatArray
+    flat: int
+    several: int
+
+
+@dataclass(frozen=True, slots=True)
+class SolvedRounds:
+    """The blocks that were ``solved``, and what was ``seen`` of split rows at the estimate (P, m) that they make.
+
+    ``relaxed`` (P, m) is the estimate that knows no split rows, of which ``rows_active`` were needed.
+    """
+
+    solved: Mapping[Block, SolvedBlock]
+    seen: Violated
+    relaxed: FloatArray
+    rows_active: int
+    span: EstimateSpan
+    certificate: Certificate
+
+
+def closed_form_rounds(problem: EntropyProblem, seen: Violated) -> SolvedRounds:
+    """Return what it comes to where the closed form breaks no row: nothing is solved, and no other is as good."""
+    counts, values = problem.system.case.population.counts, seen.values
+    total = float(entropies(values, counts).sum())
+    span = EstimateSpan(values.copy(), values.copy(), flat=0, several=0)
+    proved = Certificate(total / float(counts.sum()), "closed form")
+    return SolvedRounds({}, seen, values, rows_active=0, span=span, certificate=proved)

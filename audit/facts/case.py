@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 from weakref import WeakKeyDictionary
 
 from treewarden.audit.knowledge.knowledge import Knowledge
-from treewarden.audit.population.members import Members
+from treewarden.audit.population.contributions import Members
 from treewarden.audit.population.population import Population
 from treewarden.ppdm_models.arrays import FloatArray
 from treewarden.ppdm_models.tree.tree import Tree

@@ -36,8 +36,7 @@ from treewarden.audit.knowledge.statement import Condition, predicate, read_clai
 from treewarden.audit.population.population import Population
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, by_rows
-from treewarden.ppdm_models.errors import KnowledgeError
-from treewarden.ppdm_models.near_names import near_text
+from treewarden.ppdm_models.errors import KnowledgeError, near_text
 from treewarden.ppdm_models.tables.table import listed
 from treewarden.ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn, number_text
 from treewarden.ppdm_models.tree.predicate import answer

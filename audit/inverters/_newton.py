@@ -16,7 +16,6 @@ from treewarden.audit.inverters._draws import (
     extremes,
     is_from_sample,
 )
-from treewarden.audit.inverters._members import derivatives, record_sums
 from treewarden.audit.inverters._rounds import (
     DOUBLE,
     SINGLE,
@@ -24,7 +23,9 @@ from treewarden.audit.inverters._rounds import (
     Gathered,
     Leafs,
     column,
+    derivatives,
     differing,
+    record_sums,
     rounding,
     rounds,
     unreached,

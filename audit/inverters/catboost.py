@@ -14,7 +14,6 @@ import numpy as np
 
 from treewarden.audit.inverters import GrownCase, Inverter, LeafSums, MemberSums, ValueSums
 from treewarden.audit.inverters._bounds import NumberBounds, exactly, logistic, softmax, variance
-from treewarden.audit.inverters._members import counted_members
 from treewarden.audit.inverters._newton import gradient_step, newton_step
 from treewarden.audit.inverters._rounds import (
     DOUBLE,
@@ -23,6 +22,7 @@ from treewarden.audit.inverters._rounds import (
     Gathered,
     Leafs,
     column,
+    counted_members,
     differing,
     not_turned_back,
     rounds,

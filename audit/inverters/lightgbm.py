@@ -38,18 +38,20 @@ from treewarden.audit.inverters._lightgbm_rates import (
     started_by_counts,
 )
 from treewarden.audit.inverters._lightgbm_truncated import cut_of, is_cut, with_ridge
-from treewarden.audit.inverters._members import MemberDerivatives, counted_members, record_sums
 from treewarden.audit.inverters._rounds import (
     DOUBLE,
     SINGLE,
     ClassTotals,
     Gathered,
     Leafs,
+    MemberDerivatives,
     column,
+    counted_members,
     differing,
     leaves_in,
     narrow,
     not_turned_back,
+    record_sums,
     rounding,
     rounds,
     unreached,

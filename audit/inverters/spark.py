@@ -12,12 +12,12 @@ import numpy as np
 
 from treewarden.audit.inverters import GrownCase, Inverter, LeafSums, MemberSums, ValueSums
 from treewarden.audit.inverters._bounds import NumberBounds, exactly, logistic, rounded_by
-from treewarden.audit.inverters._members import counted_members
 from treewarden.audit.inverters._rounds import (
     DOUBLE,
     ClassTotals,
     Gathered,
     Leafs,
+    counted_members,
     differing,
     not_turned_back,
     rounds,

@@ -27,12 +27,13 @@ from treewarden.audit.inverters._bounds import (
     variance,
 )
 from treewarden.audit.inverters._draws import NO_COUNTS, NOT_FROM_HERE, drawn, drawn_first, extremes
-from treewarden.audit.inverters._members import MemberDerivatives, derivatives
 from treewarden.audit.inverters._rounds import (
     DOUBLE,
     SINGLE,
     Gathered,
     Leafs,
+    MemberDerivatives,
+    derivatives,
     differing,
     narrow,
     not_turned_back,

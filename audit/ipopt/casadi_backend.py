@@ -15,9 +15,8 @@ from typing import Any
 
 import casadi
 
-from treewarden.audit.ipopt.backend import BackendAnswer, Door, LoadedSolver
+from treewarden.audit.ipopt.backend import STATUS_NAMES, BackendAnswer, Door, LoadedSolver
 from treewarden.audit.ipopt.model import Loaded, flat
-from treewarden.audit.ipopt.status import STATUS_NAMES
 from treewarden.ppdm_models.arrays import FloatArray
 from treewarden.ppdm_models.errors import SolverError
 

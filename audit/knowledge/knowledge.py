@@ -17,21 +17,22 @@ from pydantic import (
     ValidationError,
 )
 
-from treewarden.audit.knowledge.declared import (
+from treewarden.audit.knowledge.levels import (
     MOST,
     DeclaredAdversary,
     KnowledgeSection,
+    LeafLevel,
+    RowOrder,
     SecretColumn,
+    SplitLevel,
 )
-from treewarden.audit.knowledge.levels import LeafLevel, RowOrder, SplitLevel
 from treewarden.audit.knowledge.toml_words import in_words
-from treewarden.ppdm_models.errors import KnowledgeError
-from treewarden.ppdm_models.near_names import near_text
-from treewarden.ppdm_models.tree.tool import Tool
+from treewarden.ppdm_models.errors import KnowledgeError, near_text
 from treewarden.ppdm_models.tree.tree import (
     Criterion,
     Node,
     Task,
+    Tool,
     Tree,
 )
 

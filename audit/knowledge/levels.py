@@ -1,8 +1,15 @@
-"""The levels of what an adversary knows of leaves, splits and the order of records; options name them."""
+"""The levels of what an adversary knows of leaves, splits and the order of records; options name them.
+
+Adversaries as a knowledge file declares them: a name, the columns they know, and whether they know the target.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, StrictBool
 
 
 class LeafLevel(StrEnum):
@@ -29,3 +36,51 @@ class RowOrder(StrEnum):
 
     KNOWN = "known"
     UNKNOWN = "unknown"
+
+
+# What parts of a knowledge file have in common: nothing in them may be unknown, and nothing is changed later.
+
+
+class KnowledgeSection(BaseModel):
+    """A part of a knowledge file."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+"""Settings that every part shares."""
+
+
+MOST = 50
+"""The most adversaries of one audit."""
+MOST_CHARACTERS = 200
+"""The most characters of an adversary's name."""
+Name = Annotated[str, Field(min_length=1, max_length=MOST_CHARACTERS)]
+ColumnName = Annotated[str, Field(min_length=1)]
+End = Annotated[FiniteFloat, Field(strict=True)]
+"""A number, whole or not, where bins part numbers: no text of one, and neither true nor false."""
+
+
+class DeclaredAdversary(KnowledgeSection):
+    """Somebody who knows some columns of everybody in the table.
+
+    ``knows`` are columns, or one word: "all", or the name of a preset; ``columns`` says which column an attribute of
+    the preset is, "" where the table has none. ``target`` says that the value that the tree predicts is known too.
+    """
+
+    name: Name
+    knows: tuple[ColumnName, ...] | ColumnName
+    target: StrictBool = False
+    columns: dict[ColumnName, str] = {}
+
+
+class SecretColumn(KnowledgeSection):
+    """The column to stay secret, where that is not the tree's target; ``bins`` are ends that part its numbers."""
+
+    column: ColumnName
+    bins: Annotated[tuple[End, ...], Field(max_length=1000)] = ()
+
+
+def words_of(columns: Sequence[str]) -> str:
+    """Return columns as a list in words."""
+    *first, last = columns
+    return f"{', '.join(first)} and {last}" if first else last

@@ -13,9 +13,15 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import numpy as np
 
 from treewarden.audit.evidence import NOT_RANDOMISED, Evidence
-from treewarden.audit.locations import people, worst_spots
 from treewarden.audit.population.leaves import Leaves
-from treewarden.audit.reading import Interval, Measurement, Undetermined, exactly
+from treewarden.audit.reading import (
+    Interval,
+    Measurement,
+    Undetermined,
+    exactly,
+    people,
+    worst_spots,
+)
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray
 from treewarden.ppdm_models.plugins import PluginIndex, discover
 

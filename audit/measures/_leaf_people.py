@@ -10,7 +10,7 @@ import numpy as np
 from treewarden.audit.evidence import Evidence
 from treewarden.audit.facts.case import Case
 from treewarden.audit.facts.class_facts import LeafFacts, leaf_facts
-from treewarden.audit.population.members import members
+from treewarden.audit.population.contributions import members
 from treewarden.audit.population.target import label_of
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.system.system import LeafKnowledge, closed_form, complete

@@ -12,10 +12,9 @@ from abc import abstractmethod
 import numpy as np
 
 from treewarden.audit.evidence import Evidence
-from treewarden.audit.locations import worst_spots
 from treewarden.audit.measures import EvidenceSource, Measure, Parameter, Parameters, PerPlace
 from treewarden.audit.population.contributions import RankedContributions
-from treewarden.audit.reading import Interval, Measurement, Undetermined
+from treewarden.audit.reading import Interval, Measurement, Undetermined, worst_spots
 from treewarden.ppdm_models.arrays import FloatArray
 from treewarden.ppdm_models.tree.tree import Task
 

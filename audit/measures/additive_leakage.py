@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from treewarden.audit.evidence import Evidence
 from treewarden.audit.measures import EvidenceSource, Measure, Parameters
-from treewarden.audit.measures._vulnerability import TRIES, vulnerability
+from treewarden.audit.measures._shared import TRIES, vulnerability
 from treewarden.audit.reading import Interval, Measurement, Undetermined
 
 

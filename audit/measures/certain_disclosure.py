@@ -11,10 +11,9 @@ from __future__ import annotations
 import numpy as np
 
 from treewarden.audit.evidence import Evidence
-from treewarden.audit.locations import people, worst_spots
 from treewarden.audit.measures import EvidenceSource, Measure, Parameters, PerPlace
 from treewarden.audit.measures._shared import known_worlds
-from treewarden.audit.reading import Interval, Measurement, Undetermined
+from treewarden.audit.reading import Interval, Measurement, Undetermined, people, worst_spots
 
 
 class CertainDisclosure(Measure):

@@ -15,10 +15,9 @@ import numpy as np
 
 from treewarden.audit.consistent_tables.result import ConsistentTables
 from treewarden.audit.evidence import Evidence
-from treewarden.audit.locations import people, worst_spots
 from treewarden.audit.measures import EvidenceSource, Measure, Parameter, Parameters
 from treewarden.audit.measures._shared import known_worlds
-from treewarden.audit.reading import Interval, Measurement, Undetermined
+from treewarden.audit.reading import Interval, Measurement, Undetermined, people, worst_spots
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray
 
 

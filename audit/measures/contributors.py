@@ -13,10 +13,9 @@ import math
 import numpy as np
 
 from treewarden.audit.evidence import Evidence
-from treewarden.audit.locations import worst_spots
 from treewarden.audit.measures import EvidenceSource, Measure, Parameters, PerPlace
 from treewarden.audit.measures._leaf_totals import contributors_in_words
-from treewarden.audit.reading import Interval, Measurement, Undetermined
+from treewarden.audit.reading import Interval, Measurement, Undetermined, worst_spots
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray
 
 

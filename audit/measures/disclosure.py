@@ -10,9 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from treewarden.audit.evidence import Evidence
-from treewarden.audit.locations import people, worst_spots
 from treewarden.audit.measures import EvidenceSource, Measure, Parameters, PerPlace
-from treewarden.audit.reading import Interval, Measurement, Undetermined
+from treewarden.audit.reading import Interval, Measurement, Undetermined, people, worst_spots
 from treewarden.ppdm_models.arrays import by_rows
 
 

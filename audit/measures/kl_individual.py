@@ -11,11 +11,10 @@ import math
 
 import numpy as np
 
-from treewarden.audit.entropy.divergence import individual_divergences
+from treewarden.audit.entropy.posterior import individual_divergences
 from treewarden.audit.evidence import Evidence
-from treewarden.audit.locations import people, worst_spots
 from treewarden.audit.measures import EvidenceSource, Measure, Parameters, PerPlace
-from treewarden.audit.reading import Interval, Measurement, Undetermined
+from treewarden.audit.reading import Interval, Measurement, Undetermined, people, worst_spots
 
 
 class SmallestDivergence(Measure):

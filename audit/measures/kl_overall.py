@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from treewarden.audit.entropy.divergence import overall_divergence
+from treewarden.audit.entropy.posterior import overall_divergence
 from treewarden.audit.evidence import Evidence
 from treewarden.audit.measures import EvidenceSource, Measure, Parameters
 from treewarden.audit.reading import Measurement, Undetermined

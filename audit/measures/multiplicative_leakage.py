@@ -11,7 +11,7 @@ import math
 
 from treewarden.audit.evidence import Evidence
 from treewarden.audit.measures import EvidenceSource, Measure, Parameters
-from treewarden.audit.measures._vulnerability import TRIES, vulnerability
+from treewarden.audit.measures._shared import TRIES, vulnerability
 from treewarden.audit.reading import Interval, Measurement, Undetermined
 
 NOTHING_BEFORE = Undetermined(

@@ -31,11 +31,10 @@ import numpy as np
 
 from treewarden.audit.consistent_tables.result import ConsistentTables
 from treewarden.audit.evidence import Evidence
-from treewarden.audit.locations import people, worst_spots
 from treewarden.audit.measures import EvidenceSource, Measure, Parameter, Parameters, PerPlace
 from treewarden.audit.measures._leaf_people import Ends, others
 from treewarden.audit.measures._shared import known_worlds
-from treewarden.audit.reading import Interval, Measurement, Undetermined
+from treewarden.audit.reading import Interval, Measurement, Undetermined, people, worst_spots
 from treewarden.ppdm_models.arrays import FloatArray
 
 

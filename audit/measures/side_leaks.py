@@ -12,9 +12,8 @@ from __future__ import annotations
 import math
 
 from treewarden.audit.evidence import Evidence
-from treewarden.audit.locations import MOST_SPOTS
 from treewarden.audit.measures import EvidenceSource, Measure, Parameter, Parameters
-from treewarden.audit.reading import Interval, Measurement, Spot, Undetermined
+from treewarden.audit.reading import MOST_SPOTS, Interval, Measurement, Spot, Undetermined
 from treewarden.ppdm_models.tree.side_channels import Leak, LeakGroup, LeakKind
 
 ANY = "any"

@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from treewarden.audit.evidence import Evidence
-from treewarden.audit.locations import worst_spots
 from treewarden.audit.measures import EvidenceSource, Measure, Parameters, PerPlace
 from treewarden.audit.measures._shared import interval_note, known_numbers
-from treewarden.audit.reading import Interval, Measurement, Undetermined
+from treewarden.audit.reading import Interval, Measurement, Undetermined, worst_spots
 from treewarden.ppdm_models.arrays import FloatArray
 
 if TYPE_CHECKING:  # of models that predict a number

@@ -11,10 +11,9 @@ import numpy as np
 
 from treewarden.audit.consistent_tables.result import ConsistentTables
 from treewarden.audit.evidence import Evidence
-from treewarden.audit.locations import worst_spots
 from treewarden.audit.measures import EvidenceSource, Measure, Parameters, PerPlace
 from treewarden.audit.measures._shared import known_worlds, true_values
-from treewarden.audit.reading import Interval, Measurement, Undetermined
+from treewarden.audit.reading import Interval, Measurement, Undetermined, worst_spots
 from treewarden.ppdm_models.arrays import FloatArray
 
 

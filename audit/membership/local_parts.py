@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from treewarden.audit.clock import Clock
 from treewarden.audit.membership.candidates import Candidates
 from treewarden.audit.membership.count_rows import MemberPlace
 from treewarden.audit.membership.cuts import (
@@ -30,6 +29,7 @@ from treewarden.audit.membership.split_choice import (
     by_class,
     may_be_taken,
 )
+from treewarden.audit.progress import Clock
 from treewarden.ppdm_models.arrays import BoolArray, IndexArray, IntArray
 from treewarden.ppdm_models.tree.tree import Stopping
 

@@ -1,26 +1,34 @@
-"""Membership by a model of any kind: what can be worked out of it, and why the rest is left open."""
+"""Membership by a model of any kind: what can be worked out of it, and why the rest is left open.
+
+Members of boosted models: the rows that leaf values are over a register, and what these prove together.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 import numpy as np
+from scipy import sparse
 
-from treewarden.audit.clock import Clock, clock
-from treewarden.audit.inverters import knowing
+from treewarden.audit.consistent_tables.proofs.bounds import ContradictionError
+from treewarden.audit.engine.real_rows import RealRows, tighten
+from treewarden.audit.inverters import GrownCase, MemberSums, knowing, member_sums, taking_defaults
+from treewarden.audit.membership.boosted_cuts import BoostedCuts, known_cuts
 from treewarden.audit.membership.candidates import Candidates, find_candidates
 from treewarden.audit.membership.inference import infer_members
 from treewarden.audit.membership.result import MembershipInference
 from treewarden.audit.options import AuditOptions
 from treewarden.audit.population.forest import Forest
 from treewarden.audit.population.population import Population
+from treewarden.audit.progress import Clock, clock
 from treewarden.audit.reading import Undetermined
-from treewarden.ppdm_models.arrays import BoolArray, IndexArray
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
 from treewarden.ppdm_models.tables.routing import SEVERAL, route
 from treewarden.ppdm_models.tree.ensemble import Ensemble
+from treewarden.ppdm_models.tree.growth import EnsembleGrowth
 from treewarden.ppdm_models.tree.node_columns import is_inner
-from treewarden.ppdm_models.tree.tree import Task
+from treewarden.ppdm_models.tree.tree import Task, Tree
 
 OF_NUMBERS = Undetermined(
     "who of the register was in the table is not worked out for models that predict a number"
@@ -85,7 +93,6 @@ def _inferred(
     model = forest.model
     if not isinstance(model, Ensemble) or model.growth is None:
         return infer_members(forest.trees, stops, candidates, until)
-    from treewarden.audit.membership.boosted import infer_boosted_members  # for leaf values only
 
     growth = knowing(model.growth, training)
     return infer_boosted_members(growth, forest.trees, stops, candidates, until)
@@ -106,3 +113,201 @@ def _why_not(forest: Forest) -> Undetermined | None:
         is_sampled = forest.draws or model.sampling.resampled is not False
         return SAMPLED if is_sampled else None
     return None
+
+
+NOT_ESTIMATED = Undetermined(
+    "how likely somebody is a member whom the leaf values neither prove to be one nor exclude is not worked out"
+)
+OTHER_PEOPLE = (
+    "the members of the table do not have the sums that its leaves say; the model was grown on other people, on a "
+    "sample or with weights"
+)
+OTHER_CUTS = "how its thresholds were made is not known, so what they say of members is left open"
+OPEN_MEMBERS = "that other members have the same sums is not shown, so that whoever is not proved is not decided"
+
+
+def infer_boosted_members(
+    growth: EnsembleGrowth,
+    trees: Sequence[Tree],
+    stops: IndexArray,
+    candidates: Candidates,
+    until: Clock,
+) -> MembershipInference | Undetermined:
+    """Return what leaf values and thresholds say of who of a register is in the table.
+
+    ``stops`` (T, G) is where groups stop.
+    """
+    sizes = candidates.sizes
+    case = GrownCase(growth, tuple(trees), stops, sizes.astype(np.float64), len(candidates.classes))
+    rows = _told_rows(case, candidates)
+    cuts = known_cuts(case, candidates)
+    if isinstance(rows, Undetermined) and cuts is None:
+        return rows
+    try:
+        low, high = _tighten(rows, cuts, candidates, until)
+    except ContradictionError as error:
+        return Undetermined(str(error))
+    inside = candidates.members.sum(axis=1)
+    low, high = low[: len(sizes)], high[: len(sizes)]
+    is_decided = bool((low == high).all())
+    return MembershipInference(
+        candidates=candidates,
+        low=low,
+        high=high,
+        shown_low=inside,
+        shown_high=inside,
+        probability=_certain_probability(low, high, sizes),
+        left=() if is_decided else _left_open(rows, cuts),
+    )
+
+
+def _left_open(rows: RealRows | Undetermined, cuts: BoostedCuts | None) -> tuple[str, ...]:
+    left = [OPEN_MEMBERS]
+    if isinstance(rows, Undetermined):
+        left.append(rows.reason)
+    if cuts is None:
+        left.append(OTHER_CUTS)
+    return tuple(left)
+
+
+def _told_rows(case: GrownCase, candidates: Candidates) -> RealRows | Undetermined:
+    """Return what leaf values say of the register; where the file is silent, by the settings of the library."""
+    rows = _true_rows(case, candidates)
+    if isinstance(rows, RealRows):
+        return rows
+    taken = taking_defaults(case)
+    by_default = rows if taken is None else _true_rows(taken, candidates)
+    return rows if isinstance(by_default, Undetermined) else by_default
+
+
+def _tighten(
+    rows: RealRows | Undetermined,
+    cuts: BoostedCuts | None,
+    candidates: Candidates,
+    until: Clock,
+) -> tuple[IntArray, IntArray]:
+    """Return between which ends the unknowns lie, by all rows and cuts until neither adds anything to the other.
+
+    Raises:
+        ContradictionError: no part of the register fits.
+    """
+    low, high = _start(candidates)
+    size = len(candidates.sizes)
+    if isinstance(rows, Undetermined):
+        rows = _rows((), candidates)
+    seen: set[bytes] = set()
+    while not until.is_over:
+        before = int((high - low).sum())
+        present: list[IndexArray] = []
+        for fact in () if cuts is None else cuts.read(low[:size], high[:size]):
+            high[fact.out] = 0
+            present += [groups for groups in fact.present if groups.tobytes() not in seen]
+            seen.update(groups.tobytes() for groups in fact.present)
+        rows = _with_presence(rows, present)
+        low, high = tighten(rows, low, high, until)
+        if cuts is None or (int((high - low).sum()) == before and not present):
+            break
+    return low, high
+
+
+def _with_presence(rows: RealRows, present: Sequence[IndexArray]) -> RealRows:
+    """Return rows, and of each of some sets of groups that somebody is a member."""
+    if not present:
+        return rows
+    owner = np.repeat(np.arange(len(present)), [len(groups) for groups in present])
+    shape = (len(present), rows.matrix.shape[1])
+    ones = sparse.csr_array((np.ones(len(owner)), (owner, np.concatenate(present))), shape=shape)
+    none = sparse.csr_array((np.zeros(ones.nnz), ones.indices, ones.indptr), shape=shape)
+    return RealRows(
+        sparse.csr_array(sparse.vstack([rows.matrix, ones], format="csr")),
+        sparse.csr_array(sparse.vstack([rows.spread, none], format="csr")),
+        np.concatenate([rows.low, np.ones(len(present))]),
+        np.concatenate([rows.high, np.full(len(present), np.inf)]),
+    )
+
+
+def _true_rows(case: GrownCase, candidates: Candidates) -> RealRows | Undetermined:
+    """Return what leaf values say of the register, if the true members fulfil it; else why nothing is said."""
+    sums = member_sums(case)
+    if isinstance(sums, Undetermined):
+        return sums
+    rows = _rows(sums, candidates)
+    is_true = rows.holds(_true_unknowns(candidates)).all()
+    return rows if is_true else Undetermined(OTHER_PEOPLE)
+
+
+def _certain_probability(
+    low: IntArray, high: IntArray, sizes: IntArray
+) -> FloatArray | Undetermined:
+    """Return the share of each group that is in, where it is proved of all of them."""
+    return low / sizes if (low == high).all() else NOT_ESTIMATED
+
+
+def _start(candidates: Candidates) -> tuple[IntArray, IntArray]:
+    """Return the boxes of the unknowns: the members of each group, then those who have each class but the first."""
+    high = candidates.sizes.copy()
+    if not candidates.is_labelled:
+        high = np.tile(high, len(candidates.classes))
+    return np.zeros_like(high), high
+
+
+def _true_unknowns(candidates: Candidates) -> IntArray:
+    inside = np.asarray(candidates.members.sum(axis=1))
+    if candidates.is_labelled:
+        return inside
+    return np.concatenate([inside, *candidates.members[:, 1:].T])
+
+
+def _rows(sums: Sequence[MemberSums], candidates: Candidates) -> RealRows:
+    """Return all sums as rows over the unknowns.
+
+    Where the register says no classes a member of the class k adds what the first class does and the difference, so
+    that the unknowns are the members of a group and, of these, those with each class but the first.
+    """
+    size = len(candidates.sizes)
+    unknowns = size if candidates.is_labelled else size * len(candidates.classes)
+    parts, spreads = [sparse.csr_array((0, unknowns))], [sparse.csr_array((0, unknowns))]
+    low, high = [np.zeros(0)], [np.zeros(0)]
+    groups = np.arange(size)
+    for one in sums:
+        shape = (len(one.nodes), size)
+        half = (one.each.high - one.each.low) / 2
+        middle = one.each.low + half
+        half = half + 4 * 2.0**-53 * (np.abs(middle) + 1)
+        if candidates.class_of is not None:
+            middle = middle + one.of_class[candidates.class_of]
+            blocks, widths = [middle], [half]
+        else:
+            steps = one.of_class[1:] - one.of_class[0]
+            blocks = [middle + one.of_class[0], *(np.full(size, step) for step in steps)]
+            widths = [half, *(np.zeros(size) for _ in steps)]
+        made = [
+            [sparse.csr_array((numbers, (one.place, groups)), shape=shape) for numbers in each]
+            for each in (blocks, widths)
+        ]
+        parts.append(sparse.hstack(made[0], format="csr"))
+        spreads.append(sparse.hstack(made[1], format="csr"))
+        low.append(one.total.low)
+        high.append(one.total.high)
+    if not candidates.is_labelled:
+        matrix = _classes_within(size, len(candidates.classes))
+        parts.append(matrix)
+        spreads.append(
+            sparse.csr_array(
+                (np.zeros(matrix.nnz), matrix.indices, matrix.indptr), shape=matrix.shape
+            )
+        )
+        low.append(np.zeros(size))
+        high.append(candidates.sizes.astype(np.float64))
+    return RealRows(
+        sparse.csr_array(sparse.vstack(parts, format="csr")),
+        sparse.csr_array(sparse.vstack(spreads, format="csr")),
+        np.concatenate(low),
+        np.concatenate(high),
+    )
+
+
+def _classes_within(size: int, classes: int) -> sparse.csr_array:
+    """Return rows of the members of each group less those with each class but the first, which are no fewer than 0."""
+    one = sparse.eye_array(size, format="csr")
+    return sparse.csr_array(sparse.hstack([one, *(-one for _ in range(classes - 1))], format="csr"))

@@ -1,9 +1,20 @@
-"""All outputs that are published beside a model, as rows over its people, once the table has borne each of them out."""
+"""All outputs that are published beside a model, as rows over its people, once the table has borne each of them out.
+
+What published coefficients of a logistic regression say of people's classes: its score equations, as rows.
+
+At the fit b the score ``X'(y - m(b)) - P b`` is 0 (P: the penalty, 0 without one). For printed coefficients c, each
+within d of b, and any matrix G, ``G X' y - G (X' m(c) + P c) = G H (b - c)``, where H is the mean curvature between c
+and b. With ``|G H - I| <= M`` for every curvature that the rounding allows, the left side is within ``d + M d`` of 0:
+one row for each coefficient. Where it is within ``d - M d``, a fit is within d of c (Krawczyk's test), so that those
+rows, where the truth fulfils them, are ones that agree with what is printed for certain. G is the inverse of the
+curvature at c in floating point; that it is not exact is in M.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 import numpy as np
 
@@ -11,12 +22,12 @@ from treewarden.audit.outputs.described_people import (
     ContradictedError,
     DescribedPeople,
     EntryRows,
+    having,
 )
-from treewarden.audit.outputs.logistic_rows import logistic_rows
-from treewarden.audit.outputs.whole_row import RowOwner, WholeRow
+from treewarden.audit.outputs.whole_row import Ends, RowOwner, WholeRow, as_fractions
 from treewarden.audit.population.population import Population
 from treewarden.audit.reading import Undetermined
-from treewarden.ppdm_models.arrays import IndexArray, IntArray, alike
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray, alike
 from treewarden.ppdm_models.errors import OutputsError
 from treewarden.ppdm_models.outputs.published import (
     DescriptiveEntry,
@@ -25,6 +36,8 @@ from treewarden.ppdm_models.outputs.published import (
     PublishedOutput,
     Statistic,
     TableColumns,
+    Term,
+    ValueCondition,
 )
 from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn
 
@@ -185,3 +198,129 @@ def rows_of_entries(rows: Sequence[WholeRow], chosen: Sequence[int]) -> tuple[Wh
     """Return the rows of some entries."""
     numbers = set(chosen)
     return tuple(row for row in rows if row.entry in numbers)
+
+
+MOST_WEIGHT = 10**7
+"""Weights are real numbers, and rounding finer than this says nothing more."""
+PAD = 1e-10
+"""What floating point may have done to sums over people, as a share of the sum of their sizes: far more than it can."""
+NO_FIT = "no fit of either class"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Fit:
+    """A design ``matrix`` (P, K) over the profiles that have all values, and the printed coefficients (K,)."""
+
+    matrix: FloatArray
+    inside: BoolArray
+    center: FloatArray
+    half: FloatArray
+    penalty: FloatArray
+
+
+def logistic_rows(
+    entry: LogisticEntry, population: Population, number: int, truth: IntArray
+) -> EntryRows:
+    """Return the rows of the class that the regression is of; ``truth`` (P, 2) decides which that is.
+
+    Raises:
+        ContradictedError: the table fulfils the rows of neither class.
+    """
+    fit = _fit_of(entry, population)
+    people = np.where(fit.inside, np.rint(population.counts), 0).astype(np.int64)
+    for klass in (1, 0):
+        owner = RowOwner(number, klass, people, MOST_WEIGHT)
+        rows, stronger = _rows(fit, owner)
+        if all(row.holds(truth) for row in rows):
+            return EntryRows(rows, stronger, is_open=not stronger)
+    printed = ", ".join(number.text for _, number in entry.coefficients)
+    raise ContradictedError("coefficients", printed, NO_FIT)
+
+
+def _fit_of(entry: LogisticEntry, population: Population) -> _Fit:
+    inside = np.ones(len(population.counts), dtype=bool)
+    columns = []
+    for term, _ in entry.coefficients:
+        values, is_there = _column_of(term, population)
+        columns.append(values)
+        inside &= is_there
+    numbers = [number for _, number in entry.coefficients]
+    center = np.array([float(number.middle) for number in numbers])
+    # The printed text need not be a floating-point number: half the width is rounded up by more than that.
+    half = np.array(
+        [float(number.high - number.middle) for number in numbers if number.high is not None]
+    )
+    half = half * (1 + 1e-12) + 1e-15 * np.abs(center)
+    strength = 0.0 if entry.inverse_penalty is None else float(1 / entry.inverse_penalty)
+    penalty = np.array([0.0 if not term.column else strength for term, _ in entry.coefficients])
+    matrix = np.where(inside[:, None], np.column_stack(columns), 0.0)
+    return _Fit(matrix, inside, center, half, penalty)
+
+
+def _column_of(term: Term, population: Population) -> tuple[FloatArray, BoolArray]:
+    """Return what a coefficient is multiplied by, (P,), and for whom that is known."""
+    size = len(population.counts)
+    if not term.column:
+        return np.ones(size), np.ones(size, dtype=bool)
+    column = population.columns[term.column]
+    if term.value is not None:
+        has = having(population, ValueCondition(term.column, term.value))
+        return has.astype(np.float64), np.asarray(~column.missing)
+    assert isinstance(column, NumericColumn)
+    return np.where(column.missing, 0.0, column.numbers), np.asarray(~column.missing)
+
+
+def _rows(fit: _Fit, owner: RowOwner) -> tuple[tuple[WholeRow, ...], tuple[WholeRow, ...]]:
+    """Return the rows of one class, and the stronger ones, of which there are none where rounding is too coarse."""
+    x, people = fit.matrix, owner.people.astype(np.float64)
+    linear = x @ fit.center
+    reach = np.abs(x) @ (fit.half + PAD * np.abs(fit.center))
+    mean = _logistic(linear)
+    middle = people * mean * (1 - mean)
+    low, high = linear - reach, linear + reach
+    ends = np.stack([_logistic(low) * _logistic(-low), _logistic(high) * _logistic(-high)])
+    most = np.where(low * high < 0, 0.25, ends.max(axis=0)) * (1 + PAD)
+    least = ends.min(axis=0) * (1 - PAD)
+    spread = people * np.maximum(most - mean * (1 - mean), mean * (1 - mean) - least)
+    curvature = x.T @ (middle[:, None] * x) + np.diag(fit.penalty)
+    inverse = np.linalg.pinv(curvature)
+    moved = x @ inverse.T  # row i is G x_i
+    off = np.abs(inverse @ curvature - np.eye(len(inverse))) + np.abs(moved).T @ (
+        spread[:, None] * np.abs(x)
+    )
+    off += PAD * (
+        np.abs(inverse) @ (np.abs(x).T @ (middle[:, None] * np.abs(x)) + np.diag(fit.penalty))
+    )
+    shift = off @ fit.half
+    goal = moved.T @ (people * mean) + inverse @ (fit.penalty * fit.center)
+    room = PAD * (
+        np.abs(moved).T @ people + np.abs(inverse) @ np.abs(fit.penalty * fit.center) + 1e-6
+    )
+    # The target itself moves with floating point: the means are off by as much as the linear predictor is.
+    room += np.abs(moved).T @ (people * PAD * (np.abs(x) @ np.abs(fit.center) + 1.0))
+    rows, stronger = [], []
+    for term in range(len(fit.center)):
+        weights = as_fractions(np.where(fit.inside, moved[:, term], 0.0))
+        wide = fit.half[term] + shift[term] + room[term]
+        narrow = fit.half[term] * (1 - 1e-9) - shift[term] - room[term]
+        rows.append(owner.row(weights, _around(goal[term], wide)))
+        if narrow > 0:
+            stronger.append(owner.row(weights, _around(goal[term], narrow), is_outward=False))
+    has_all = len(stronger) == len(rows) and all(_is_possible(row) for row in stronger)
+    return tuple(rows), tuple(stronger) if has_all else ()
+
+
+def _logistic(linear: FloatArray) -> FloatArray:
+    """Return ``1 / (1 + exp(-linear))``, each to a few units of rounding of its own size."""
+    power = np.exp(-np.abs(linear))
+    return np.asarray(np.where(linear >= 0, 1.0, power) / (1.0 + power))
+
+
+def _around(goal: float, half: float) -> Ends:
+    return Ends(
+        Fraction(float(goal)) - Fraction(float(half)), Fraction(float(goal)) + Fraction(float(half))
+    )
+
+
+def _is_possible(row: WholeRow) -> bool:
+    return row.low is None or row.high is None or row.low <= row.high

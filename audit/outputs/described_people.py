@@ -18,8 +18,12 @@ import numpy as np
 from treewarden.audit.outputs.whole_row import Ends, RowOwner, WholeRow, exact_numbers
 from treewarden.audit.population.population import Population
 from treewarden.ppdm_models.arrays import BoolArray, IntArray
-from treewarden.ppdm_models.outputs.printed import PrintedNumber
-from treewarden.ppdm_models.outputs.published import DescriptiveEntry, Statistic, ValueCondition
+from treewarden.ppdm_models.outputs.published import (
+    DescriptiveEntry,
+    PrintedNumber,
+    Statistic,
+    ValueCondition,
+)
 from treewarden.ppdm_models.tree.column import NumericColumn
 
 ORDERS = {

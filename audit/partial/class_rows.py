@@ -14,17 +14,17 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse import csgraph
 
-from treewarden.audit.clock import Clock
 from treewarden.audit.entropy.violated import VIOLATION_SHARE
 from treewarden.audit.partial.compatible_values import CompatibleValues
-from treewarden.audit.partial.fitting.count_rows import Slopes
 from treewarden.audit.partial.fitting.flows import Network
 from treewarden.audit.partial.fitting.margins import HELD, MOST_GAP, ROUNDS, FittedTable, Margins
+from treewarden.audit.partial.fitting.multipliers import Slopes
 from treewarden.audit.partial.fitting.splits import PlacedEstimate
 from treewarden.audit.partial.fitting.work_budget import Allowance
 from treewarden.audit.partial.leaf_table import LeafTable
 from treewarden.audit.partial.value_rules import OPEN
 from treewarden.audit.population.population import Population
+from treewarden.audit.progress import Clock
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.system.system import System, leaf_knowledge, max_violation
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray

@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from treewarden.audit.knowledge.declared import words_of
+from treewarden.audit.knowledge.levels import words_of
 from treewarden.audit.partial.partial_view import ImpliedValue, PartialView
 from treewarden.audit.partial.value_kinds import ValueKinds
 from treewarden.audit.population.population import Population

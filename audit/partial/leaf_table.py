@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from treewarden.audit.clock import Clock
-from treewarden.audit.consistent_tables.incomplete_constraints import reason_in_doubt
+from treewarden.audit.consistent_tables.engine import reason_in_doubt
 from treewarden.audit.consistent_tables.result import (
     Consistency,
     ConsistentTables,
@@ -26,8 +25,9 @@ from treewarden.audit.facts.grower import incomplete_records
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.knowledge.levels import SplitLevel
 from treewarden.audit.options import DEFAULT, AuditOptions
-from treewarden.audit.population.members import members
+from treewarden.audit.population.contributions import members
 from treewarden.audit.population.population import Population
+from treewarden.audit.progress import Clock
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.system.system import System, build_system
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray, IntArray

@@ -1,4 +1,11 @@
-"""Target inference: what an adversary who knows some columns can infer of the value that a tree predicts."""
+"""Target inference: what an adversary who knows some columns can infer of the value that a tree predicts.
+
+Target inference by an adversary who knows every column that the tree tests, and so where everybody stops.
+
+The choice of splits is stated over whole records here too, so that no less is inferred than with full knowledge.
+
+Inference by an adversary who may know a thing or not: the estimate spans both, and tables count that fit both.
+"""
 
 from __future__ import annotations
 
@@ -8,20 +15,21 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import sparse
 
-from treewarden.audit.clock import Clock
-from treewarden.audit.consistent_tables.result import ConsistentTables
+from treewarden.audit.consistent_tables.engine import reason_in_doubt
+from treewarden.audit.consistent_tables.result import Consistency, ConsistentTables
+from treewarden.audit.entropy.estimate import estimate
 from treewarden.audit.entropy.posterior import Posterior, SolverReport
+from treewarden.audit.facts.case import Case
+from treewarden.audit.facts.grower import incomplete_records
 from treewarden.audit.knowledge.levels import SplitLevel
 from treewarden.audit.options import DEFAULT, AuditOptions
 from treewarden.audit.partial.class_rows import leaves_by_class
-from treewarden.audit.partial.envelope import keep_common_tables, span_estimates
 from treewarden.audit.partial.fitting.cutting_planes import CutProblem, PlacedPart
 from treewarden.audit.partial.fitting.flows import Network, Rooms, ends, network
 from treewarden.audit.partial.fitting.margin_fitting import GAP, FittedMargins, fit_margins
 from treewarden.audit.partial.fitting.split_constrained import estimate_under_splits
 from treewarden.audit.partial.fitting.splits import place_people
 from treewarden.audit.partial.fitting.work_budget import FULL, AdversaryBudget, allowed
-from treewarden.audit.partial.outcome_rules import NOT_USED, SPANNING, imply_classes, target_of
 from treewarden.audit.partial.partial_view import PartialView
 from treewarden.audit.partial.reachability import (
     Proofs,
@@ -50,10 +58,14 @@ from treewarden.audit.partial.unmodelled_knowledge import (
     refusal_of,
     why_broken,
 )
-from treewarden.audit.partial.value_rules import OPEN
+from treewarden.audit.partial.value_rules import NOT_USED, OPEN, SPANNING, imply_classes, target_of
+from treewarden.audit.population.contributions import members
 from treewarden.audit.population.population import Population
+from treewarden.audit.population.record_linkage import merged
+from treewarden.audit.progress import Clock
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.regression.result import ValueBounds
+from treewarden.audit.system.system import build_system
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray
 
 
@@ -311,3 +323,79 @@ def _without_sizes(
     worlds = unsized_tables(sized.population, of_profile, sized.worlds, IN_ALL_LEAVES)
     said = (*sized.said, SIZES_UNKNOWN)
     return replace(sized, posterior=posterior, worlds=worlds, doubts=doubts, said=said)
+
+
+def knows_all_tested(context: TreeContext, columns: Collection[str]) -> bool:
+    """Return whether every column that the tree tests is known, and no fact is, which may be about another one."""
+    return context.tests.keys() <= set(columns) and not context.knowledge.facts
+
+
+def with_whole_records(
+    seen: TargetInference,
+    context: TreeContext,
+    until: Clock,
+    options: AuditOptions,
+    *,
+    asks_rest: bool,
+) -> TargetInference:
+    """Return what such an adversary infers, given that with the choice of splits stated over shares.
+
+    Where columns say people's outcome the estimate spans both, and what is proved stays as it is.
+
+    Raises:
+        SolverError: the wanted solver is not there.
+    """
+    tree, everybody, knowledge = context.tree, context.population, context.knowledge
+    people, of = merged(everybody, seen.population.qi)
+    leaf = np.zeros(len(people.counts), dtype=np.intp)
+    leaf[of] = everybody.leaf
+    people = replace(people, leaf=leaf)
+    # A record that lacks a value not known to the adversary may have been left out by the learner all the same.
+    own = incomplete_records(Case(tree, everybody, members(tree, everybody.leaf), knowledge))
+    lacking = np.bincount(of, own, len(people.counts)).astype(np.float64)
+    system = build_system(Case(tree, people, members(tree, leaf), knowledge, incomplete=lacking))
+    solved, report = estimate(system, options)
+    posterior = span_estimates(solved, seen.posterior) if seen.said else solved
+    target_inference = replace(seen, posterior=posterior, report=report)
+    if seen.is_outcome_said or not options.worlds:
+        return target_inference
+    worlds = reason_in_doubt(
+        system,
+        until=until,
+        strict_ties=options.strict_ties,
+        asks_rest=asks_rest,
+        jobs=options.jobs,
+    )
+    if isinstance(worlds, Undetermined) or worlds.consistency is Consistency.INCONSISTENT:
+        return target_inference
+    return replace(target_inference, worlds=worlds)
+
+
+SAYING_NOT_USED = "what other columns say of the secret is not used of tables that fit"
+
+
+def span_estimates(
+    posterior: Posterior | Undetermined, *others: Posterior | Undetermined
+) -> Posterior | Undetermined:
+    """Return an estimate whose ends take in other estimates of the same people."""
+    for other in others:
+        if isinstance(posterior, Undetermined) or isinstance(other, Undetermined):
+            return posterior if isinstance(posterior, Undetermined) else other
+        low, high = np.minimum(posterior.low, other.low), np.maximum(posterior.high, other.high)
+        posterior = Posterior(posterior.values, posterior.decided & other.decided, low, high)
+    return posterior
+
+
+def keep_common_tables(
+    worlds: ConsistentTables | Undetermined, saying: ConsistentTables | Undetermined
+) -> ConsistentTables | Undetermined:
+    """Return proofs with those tables only that fit what other columns say of the secret too."""
+    if isinstance(worlds, Undetermined) or isinstance(saying, Undetermined):
+        return worlds if isinstance(worlds, Undetermined) else saying
+    return replace(
+        worlds,
+        reached_low=np.maximum(worlds.reached_low, saying.reached_low),
+        reached_high=np.minimum(worlds.reached_high, saying.reached_high),
+        witnesses=(),
+        not_decided=(*worlds.not_decided, SAYING_NOT_USED),
+    )

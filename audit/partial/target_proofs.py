@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from treewarden.audit.clock import Clock
 from treewarden.audit.consistent_tables.result import ConsistentTables, Witness
 from treewarden.audit.options import AuditOptions
 from treewarden.audit.partial.fitting.flows import Network, Rooms, ends, filled, table_of
@@ -25,6 +24,7 @@ from treewarden.audit.partial.reachability import (
 from treewarden.audit.partial.tree_context import TreeContext
 from treewarden.audit.partial.unmodelled_knowledge import NOT_WHOLE
 from treewarden.audit.population.population import Population
+from treewarden.audit.progress import Clock
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray, IntArray
 

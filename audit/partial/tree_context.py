@@ -23,8 +23,8 @@ from treewarden.audit.partial.value_kinds import (
     distinguished_values,
     value_kinds_of,
 )
-from treewarden.audit.population.merged_profiles import merged
 from treewarden.audit.population.population import Population
+from treewarden.audit.population.record_linkage import merged
 from treewarden.ppdm_models.tree.tree import Tree
 
 

@@ -30,14 +30,13 @@ from treewarden.audit.partial.fitting.splits import (
 from treewarden.audit.partial.leaf_table import LeafTable
 from treewarden.audit.partial.tree_context import TreeContext
 from treewarden.audit.partial.unknown_leaf_sizes import are_told_apart
-from treewarden.audit.population.members import members
+from treewarden.audit.population.contributions import members
 from treewarden.audit.population.population import Population
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 from treewarden.ppdm_models.tree.column import Column, NumericColumn
 from treewarden.ppdm_models.tree.nodes import Criterion
-from treewarden.ppdm_models.tree.tool import Tool
-from treewarden.ppdm_models.tree.tree import Task
+from treewarden.ppdm_models.tree.tree import Task, Tool
 
 ONLY_CLASSES = Undetermined(
     "what somebody learns who knows only some columns is worked out for trees that predict a class"

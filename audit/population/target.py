@@ -10,8 +10,7 @@ from decimal import Decimal
 import numpy as np
 
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray
-from treewarden.ppdm_models.errors import TableError
-from treewarden.ppdm_models.near_names import near_text
+from treewarden.ppdm_models.errors import TableError, near_text
 from treewarden.ppdm_models.tables.matching import target_in
 from treewarden.ppdm_models.tables.table import Table
 from treewarden.ppdm_models.tree.ensemble import Model

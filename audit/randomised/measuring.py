@@ -24,9 +24,9 @@ from treewarden.ppdm_models.methods.randomised.attacks import (
     linear_bayes,
     spectral,
 )
-from treewarden.ppdm_models.methods.randomised.intervals import Intervals
 from treewarden.ppdm_models.methods.randomised.manifest import Hidden, Manifest
 from treewarden.ppdm_models.methods.randomised.noise import ClassNoise, Gaussian
+from treewarden.ppdm_models.methods.randomised.reconstruction import Intervals
 from treewarden.ppdm_models.methods.randomised.residual_privacy import left, seen
 
 # All that is known of a randomised table when it is judged.

@@ -15,26 +15,30 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from treewarden.audit.clock import Clock
 from treewarden.audit.population.file_only_population import ROWS_BESIDE_WEIGHTS
 from treewarden.audit.population.forest import Forest
 from treewarden.audit.population.population import Population
+from treewarden.audit.progress import Clock
 from treewarden.audit.reading import Undetermined
-from treewarden.audit.reconstruction.cells import leaf_options
+from treewarden.audit.reconstruction.cells import (
+    NO_COUNTS,
+    RebuiltPeople,
+    join_by_group,
+    leaf_options,
+)
 from treewarden.audit.reconstruction.domain import (
     DeclaredColumn,
     DeclaredDomain,
     Domain,
     find_domain,
 )
-from treewarden.audit.reconstruction.people import NO_COUNTS, RebuiltPeople, join_by_group
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray, alike
 from treewarden.ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn
 from treewarden.ppdm_models.tree.node_columns import class_counts_of, is_inner
 from treewarden.ppdm_models.tree.tree import Quality, Task, Tree
 
 if TYPE_CHECKING:
-    from treewarden.audit.reconstruction.result import Reconstruction
+    from treewarden.audit.reconstruction.of_model import Reconstruction
 
 MOST_PLACES = 2**27
 """So many options of people are held at once."""

@@ -16,8 +16,7 @@ from scipy import sparse
 from treewarden.audit.consistent_tables.proofs.bounds import ContradictionError
 from treewarden.audit.engine.problem import Problem
 from treewarden.audit.reading import Undetermined
-from treewarden.audit.reconstruction.cells import DomainCells, NodeRecords
-from treewarden.audit.reconstruction.people import NO_COUNTS
+from treewarden.audit.reconstruction.cells import NO_COUNTS, DomainCells, NodeRecords
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray, IntArray
 from treewarden.ppdm_models.tree.node_columns import class_counts_of, is_inner, totals_of
 from treewarden.ppdm_models.tree.nodes import parents_of

@@ -18,11 +18,11 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from treewarden.audit.clock import Clock
 from treewarden.audit.consistent_tables.proofs.bounds import ContradictionError
 from treewarden.audit.consistent_tables.proofs.cpsat import solver_module
 from treewarden.audit.engine.counts import by_leaves, counts_of, propagate
 from treewarden.audit.engine.search import solve_in_background
+from treewarden.audit.progress import Clock
 from treewarden.audit.reconstruction.problem import NO_RECORD, CellRows
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
 

@@ -46,8 +46,7 @@ from treewarden.audit.regression.rows import (
     scale_of,
 )
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray, IntArray
-from treewarden.ppdm_models.tree.claimed_models import claims_privacy
-from treewarden.ppdm_models.tree.ensemble import Ensemble
+from treewarden.ppdm_models.tree.ensemble import Ensemble, claims_privacy
 from treewarden.ppdm_models.tree.growth import FactSource
 
 MOST_ENTRIES = 12_000_000

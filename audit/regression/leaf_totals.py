@@ -16,8 +16,8 @@ from treewarden.audit.population.contributions import (
 from treewarden.audit.population.forest import Forest, sample_in_words
 from treewarden.audit.population.population import Population
 from treewarden.audit.reading import Undetermined
-from treewarden.audit.regression.printed_numbers import DOUBLE, numbers_said, rounding
 from treewarden.audit.regression.result import ValueBounds
+from treewarden.audit.regression.rows import DOUBLE, numbers_said, rounding
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray
 from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble
 from treewarden.ppdm_models.tree.tree import Task, Tree

@@ -13,11 +13,10 @@ from dataclasses import replace
 import numpy as np
 from scipy import sparse
 
-from treewarden.audit.ipopt.backend import Solution
+from treewarden.audit.ipopt.backend import Solution, Status
 from treewarden.audit.ipopt.backends import doors
 from treewarden.audit.ipopt.model import load
 from treewarden.audit.ipopt.program import BlockProgram
-from treewarden.audit.ipopt.status import Status
 from treewarden.audit.solver.canonical import canonical, restored
 from treewarden.audit.solver.elastic import elastic, floor, is_flat, is_overloaded
 from treewarden.audit.solver.interior import interior, is_inside

@@ -26,9 +26,8 @@ from typing import Generic, TypeVar
 import numpy as np
 from scipy import sparse
 
-from treewarden.audit.ipopt.backend import Solution
+from treewarden.audit.ipopt.backend import Solution, Status
 from treewarden.audit.ipopt.backends import doors
-from treewarden.audit.ipopt.status import Status
 from treewarden.audit.progress import Share
 from treewarden.audit.solver.block_solver import joined, solve_task
 from treewarden.audit.solver.task import (

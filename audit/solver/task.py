@@ -10,9 +10,8 @@ from enum import StrEnum
 import numpy as np
 from scipy import sparse
 
-from treewarden.audit.ipopt.backend import LoadedSolver, Solution
+from treewarden.audit.ipopt.backend import LoadedSolver, Solution, Status
 from treewarden.audit.ipopt.program import TAU, BlockProgram
-from treewarden.audit.ipopt.status import Status
 from treewarden.ppdm_models.arrays import FloatArray
 
 # Whether a point satisfies every row of a program and is stationary: judged on its numbers, never by a status.

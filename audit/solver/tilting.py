@@ -14,9 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from treewarden.audit.ipopt.backend import Solution
+from treewarden.audit.ipopt.backend import Solution, Status
 from treewarden.audit.ipopt.program import SMALLEST_MASS, BlockProgram
-from treewarden.audit.ipopt.status import Status
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 
 MOST_ROWS = 16

@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 from benchmarks.studies.agrawal_srikant_trees import Ordinary
 from treewarden.ppdm_models.methods.randomised.attacks import Moments, linear_bayes, spectral
 from treewarden.ppdm_models.methods.randomised.generating import ATTRIBUTES, people
-from treewarden.ppdm_models.methods.randomised.intervals import intervals
 from treewarden.ppdm_models.methods.randomised.learning import Method, Noisy, learn
 from treewarden.ppdm_models.methods.randomised.noise import Noise, gaussian, hiding, noisy, uniform
-from treewarden.ppdm_models.methods.randomised.reconstruction import reconstruct
+from treewarden.ppdm_models.methods.randomised.reconstruction import intervals, reconstruct
 from treewarden.ppdm_models.methods.randomised.residual_privacy import ResidualPrivacy, left, seen
 
 Numbers = NDArray[np.float64]

@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.studies.ensembles_data import ID, LABEL, Data
-from treewarden.audit.clock import FOREVER, clock
 from treewarden.audit.engine.time_budget import TimeBudget
 from treewarden.audit.inverters import facts_of, settings_of
 from treewarden.audit.joint.ensemble_inference import JoinedTrees, join_trees
@@ -18,6 +17,7 @@ from treewarden.audit.joint.releases import ReleaseView, join_releases
 from treewarden.audit.population.forest import accuracy_of, forest_of, said_by
 from treewarden.audit.population.linked_population import KnownGroups, shared_people
 from treewarden.audit.population.population import Population, build_population
+from treewarden.audit.progress import FOREVER, clock
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.regression.inference import values_of
 from treewarden.policies.pack import load_pack

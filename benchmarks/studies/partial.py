@@ -20,7 +20,6 @@ from sklearn.tree import DecisionTreeClassifier
 from benchmarks.adult import adult, multiway
 from benchmarks.machine import machine
 from benchmarks.studies.ensembles_data import LABEL, data_of
-from treewarden.audit.clock import clock
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.knowledge.levels import SplitLevel
 from treewarden.audit.partial.attributes.attribute_inference import infer_attribute
@@ -28,6 +27,7 @@ from treewarden.audit.partial.secret_column import secret_of
 from treewarden.audit.partial.target_inference import TargetInference, infer_target
 from treewarden.audit.partial.tree_context import TreeContext
 from treewarden.audit.population.population import Population, build_population
+from treewarden.audit.progress import clock
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.formats.sklearn._fitted import from_sklearn
 from treewarden.ppdm_models.tables.read_table import table_of

@@ -20,13 +20,13 @@ import numpy as np
 
 from benchmarks.machine import machine
 from benchmarks.tables import table
-from treewarden.ppdm_models.methods.vertical.id3 import plain_id3
-from treewarden.ppdm_models.methods.vertical.leakage import cells_split
 from treewarden.ppdm_models.methods.vertical.party_view import (
     Codes,
     Holding,
     PartyAttribute,
     WholeTree,
+    cells_split,
+    plain_id3,
 )
 from treewarden.ppdm_models.methods.vertical.session import Mode, Session, Stops
 from treewarden.ppdm_models.methods.vertical.taking_part import play

@@ -9,9 +9,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import date
 
-from treewarden.audit.locations import MOST_SPOTS
 from treewarden.audit.of_releases import is_adversary
-from treewarden.audit.reading import Interval, Reading, Undetermined, exactly
+from treewarden.audit.reading import MOST_SPOTS, Interval, Reading, Undetermined, exactly
 from treewarden.policies.clause import Waivers as Settings
 from treewarden.policies.exceptions.waivers import Waiver, WaiverFile
 from treewarden.policies.judging.decision import (

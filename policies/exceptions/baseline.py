@@ -21,9 +21,8 @@ from pydantic import (
 )
 
 from treewarden.audit.knowledge.knowledge import Knowledge
-from treewarden.audit.locations import MOST_SPOTS
 from treewarden.audit.of_releases import is_adversary
-from treewarden.audit.reading import Interval, Reading, Undetermined, exactly
+from treewarden.audit.reading import MOST_SPOTS, Interval, Reading, Undetermined, exactly
 from treewarden.policies.exceptions.apply_waivers import (
     group_of,
     groups_of,

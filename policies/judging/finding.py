@@ -11,9 +11,8 @@ import numpy as np
 from treewarden.audit.consistent_tables.result import ConsistentTables
 from treewarden.audit.evidence import NOT_RUN, Evidence
 from treewarden.audit.knowledge.knowledge import understated
-from treewarden.audit.locations import MOST_SPOTS
 from treewarden.audit.measures import NO_MODEL, measured_of_noise, measures
-from treewarden.audit.reading import Interval, Measurement, Reading, Spot, Undetermined
+from treewarden.audit.reading import MOST_SPOTS, Interval, Measurement, Reading, Spot, Undetermined
 from treewarden.audit.result import NOT_MEASURED, Exposure
 from treewarden.policies.clause import Atom, Clause, Pack
 from treewarden.policies.judging.clause_evaluation import (
@@ -38,8 +37,7 @@ from treewarden.policies.judging.decision import (
 )
 from treewarden.policies.judging.figures import figure, recorded_span, span
 from treewarden.policies.rules import rules
-from treewarden.policies.verdict import FindingKind, Verdict, worst
-from treewarden.policies.words import capital
+from treewarden.policies.verdict import FindingKind, Verdict, capital, worst
 from treewarden.ppdm_models.tree.tree import Tree
 
 if TYPE_CHECKING:

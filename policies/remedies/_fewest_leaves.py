@@ -8,10 +8,10 @@ from treewarden.audit.blame.certainty import CertaintyOracle
 from treewarden.audit.blame.of_model import numbers_of_model
 from treewarden.audit.blame.result import LeastWithholding
 from treewarden.audit.blame.withholding import withhold_least
-from treewarden.audit.clock import clock
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.population.forest import forest_of
 from treewarden.audit.population.population import Population
+from treewarden.audit.progress import clock
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.tree.tree import Tree
 

@@ -24,8 +24,7 @@ from treewarden.policies.repair.search import (
     Trial,
     to_nobody,
 )
-from treewarden.policies.verdict import Verdict
-from treewarden.policies.words import capital
+from treewarden.policies.verdict import Verdict, capital
 from treewarden.ppdm_models.errors import TreewardenError
 from treewarden.ppdm_models.tables.taxonomy import fitting
 from treewarden.ppdm_models.tree.ensemble import Ensemble, Model

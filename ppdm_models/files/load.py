@@ -11,11 +11,11 @@ from pathlib import Path, PurePath, PurePosixPath
 
 from treewarden.ppdm_models import formats as formats_package
 from treewarden.ppdm_models import gc_control, limits
-from treewarden.ppdm_models.archive import DAMAGED, archived, entries, is_archive
 from treewarden.ppdm_models.errors import TreeFormatError
 from treewarden.ppdm_models.formats import Format, Opened, Strippable, Writer
 from treewarden.ppdm_models.formats.common.json import DEPTH, nesting
-from treewarden.ppdm_models.formats.common.packed import packing_leaks, unpacked
+from treewarden.ppdm_models.formats.common.origin import packing_leaks, unpacked
+from treewarden.ppdm_models.limits import DAMAGED, archived, entries, is_archive
 from treewarden.ppdm_models.plugins import PluginIndex, discover
 from treewarden.ppdm_models.tree.ensemble import Model
 from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind, people_named, unread_rest

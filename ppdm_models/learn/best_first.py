@@ -28,12 +28,12 @@ from treewarden.ppdm_models.learn.splits import (
 )
 from treewarden.ppdm_models.tree.column import Columns
 from treewarden.ppdm_models.tree.predicate import Always, Predicate
-from treewarden.ppdm_models.tree.tool import Tool
 from treewarden.ppdm_models.tree.tree import (
     Criterion,
     Learner,
     Node,
     Task,
+    Tool,
     Tree,
     rebuilt,
 )

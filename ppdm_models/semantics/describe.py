@@ -10,8 +10,14 @@ from itertools import islice
 
 from treewarden.ppdm_models.semantics.partition import problems
 from treewarden.ppdm_models.semantics.support import REASONS
-from treewarden.ppdm_models.tree.claimed_models import claim_of, claims_privacy
-from treewarden.ppdm_models.tree.ensemble import Ensemble, Model, outputs_of, trees_of
+from treewarden.ppdm_models.tree.ensemble import (
+    Ensemble,
+    Model,
+    claim_of,
+    claims_privacy,
+    outputs_of,
+    trees_of,
+)
 from treewarden.ppdm_models.tree.paths import path_text
 from treewarden.ppdm_models.tree.predicate import features_of
 from treewarden.ppdm_models.tree.side_channels import Leak

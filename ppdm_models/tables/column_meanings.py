@@ -11,8 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from treewarden.ppdm_models.errors import DictionaryError
-from treewarden.ppdm_models.near_names import near_text
+from treewarden.ppdm_models.errors import DictionaryError, near_text
 
 MOST_BYTES = 2**24
 MOST_LABEL, MOST_VALUE = 160, 80

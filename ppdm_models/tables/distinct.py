@@ -11,8 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from treewarden.ppdm_models.arrays import FloatArray, IntArray
-from treewarden.ppdm_models.errors import TableError
-from treewarden.ppdm_models.near_names import near_text
+from treewarden.ppdm_models.errors import TableError, near_text
 from treewarden.ppdm_models.tables.arrow_column import ArrowColumn, flat
 from treewarden.ppdm_models.tables.batches import Batches
 from treewarden.ppdm_models.tables.header import NO_HEADER, seem_cells

@@ -13,8 +13,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from treewarden.ppdm_models.errors import TableError
-from treewarden.ppdm_models.near_names import near_text
+from treewarden.ppdm_models.errors import TableError, near_text
 from treewarden.ppdm_models.tables.dialect import COMMA
 from treewarden.ppdm_models.tables.header import NO_HEADER
 from treewarden.ppdm_models.tables.table import RawColumn, Table, listed

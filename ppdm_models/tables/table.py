@@ -7,8 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from treewarden.ppdm_models.arrays import FloatArray, IntArray
-from treewarden.ppdm_models.errors import TableError
-from treewarden.ppdm_models.near_names import near_text
+from treewarden.ppdm_models.errors import TableError, near_text
 from treewarden.ppdm_models.tables.column_meanings import ColumnMeaning
 from treewarden.ppdm_models.tables.dialect import COMMA, SAY_DECIMAL
 from treewarden.ppdm_models.tables.header import NO_HEADER, seem_cells

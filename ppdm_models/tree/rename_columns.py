@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from treewarden.ppdm_models.errors import TreeFormatError
-from treewarden.ppdm_models.near_names import near_text
+from treewarden.ppdm_models.errors import TreeFormatError, near_text
 from treewarden.ppdm_models.tree.ensemble import Ensemble, Model
 from treewarden.ppdm_models.tree.nodes import Cuts, Node, NodeTable, OtherSplit
 from treewarden.ppdm_models.tree.predicate import (

@@ -24,9 +24,8 @@ from treewarden.reports.building.assumed import (
     untold,
 )
 from treewarden.reports.building.certain import worlds_part
-from treewarden.reports.building.facts import model, population, solver
+from treewarden.reports.building.facts import column_parts, model, population, quoted_column, solver
 from treewarden.reports.building.lessons import lessons, plots, tree_nodes
-from treewarden.reports.building.meanings import column_parts, quoted_column
 from treewarden.reports.building.story import Story, audit_story
 from treewarden.reports.building.values import parameters, place_value, plain, readings
 from treewarden.reports.building.worded import value, word

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from treewarden.audit.consistent_tables.result import ConsistentTables
-from treewarden.audit.entropy.divergence import individual_divergences
-from treewarden.audit.entropy.posterior import Posterior
+from treewarden.audit.entropy.posterior import Posterior, individual_divergences
 from treewarden.audit.evidence import Evidence
 from treewarden.audit.population.target import label_of
 from treewarden.audit.reading import Interval, Undetermined
@@ -21,7 +20,7 @@ from treewarden.ppdm_models.tree.column import brief
 from treewarden.ppdm_models.tree.paths import path_text, rounded
 from treewarden.ppdm_models.tree.predicate import text
 from treewarden.ppdm_models.tree.tree import Node, Task, Tree
-from treewarden.reports.building.meanings import quoted_value
+from treewarden.reports.building.facts import quoted_value
 from treewarden.reports.building.worded import value
 from treewarden.reports.document.parts import (
     Certainty,

@@ -24,7 +24,7 @@ from treewarden.ppdm_models.formats import ESTIMATOR
 from treewarden.ppdm_models.tree.ensemble import Model
 from treewarden.ppdm_models.tree.side_channels import kinds_of
 from treewarden.reports.building.assumed import accepted_words, untold
-from treewarden.reports.building.meanings import quoted_column
+from treewarden.reports.building.facts import quoted_column
 from treewarden.reports.document.names import is_about_waivers
 from treewarden.reports.document.words import counted, listed, percent, sentence
 

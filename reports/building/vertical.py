@@ -8,9 +8,8 @@ from dataclasses import dataclass
 
 from treewarden.audit.reading import exactly
 from treewarden.policies.verdict import Verdict, worst
-from treewarden.ppdm_models.methods.vertical.leakage import SideView
 from treewarden.ppdm_models.methods.vertical.messages import MINER, Log, LogEntry, MessageKind, role
-from treewarden.ppdm_models.methods.vertical.party_view import Skeleton
+from treewarden.ppdm_models.methods.vertical.party_view import SideView, Skeleton
 from treewarden.ppdm_models.methods.vertical.secure_minimum import threshold
 from treewarden.ppdm_models.methods.vertical.session import Mode, Session
 from treewarden.reports.building.worded import value, word

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from typing import Literal
 
-from treewarden.policies.words import capital
+from treewarden.policies.verdict import capital
 
 WIDTH = 100
 Word = Literal["PASS", "UNDETERMINED", "FAIL"]

@@ -9,13 +9,19 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterator
 
-from treewarden.policies.verdict import Severity
-from treewarden.policies.words import capital
+from treewarden.policies.verdict import Severity, capital
 from treewarden.reports.document.document import Attempt, Document, Repair
 from treewarden.reports.document.parts import Accepted, File, Finding, Value
 from treewarden.reports.document.words import listed, sentence
 from treewarden.reports.figures.column_meanings import meaning_sections, with_label
-from treewarden.reports.figures.officer import questions, terms
+from treewarden.reports.figures.officer import (
+    named_clauses,
+    questions,
+    signed,
+    signed_section,
+    terms,
+    words_of_code,
+)
 from treewarden.reports.figures.remaining import (
     Blanks,
     Block,
@@ -32,12 +38,6 @@ from treewarden.reports.figures.remaining import (
     place_text,
     reading_cell,
     remaining_risk,
-)
-from treewarden.reports.figures.signed_words import (
-    named_clauses,
-    signed,
-    signed_section,
-    words_of_code,
 )
 
 # The repair in a compliance report: what was changed so that the model passes, and what that costs.

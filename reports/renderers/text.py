@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import chain
 
-from treewarden.audit.locations import MOST_SPOTS
+from treewarden.audit.reading import MOST_SPOTS
 from treewarden.reports.document.document import Document
 from treewarden.reports.document.gate import Gate
 from treewarden.reports.document.parts import Accepted, Finding, Release
@@ -13,7 +13,6 @@ from treewarden.reports.document.randomised import RandomisedDocument
 from treewarden.reports.document.words import WIDTH, count, is_command, printable, wrapped
 from treewarden.reports.figures.attempts import advice_lines, attempt_lines
 from treewarden.reports.figures.column_meanings import TITLE, meaning_lines
-from treewarden.reports.figures.distributions import column_lines
 from treewarden.reports.figures.finding_rows import (
     adversary_lines,
     told_apart,
@@ -27,6 +26,7 @@ from treewarden.reports.figures.gate_rows import (
     in_words,
     open_and_accepted,
 )
+from treewarden.reports.figures.histograms import column_lines
 from treewarden.reports.figures.remaining import assumed_lines, assumed_words
 from treewarden.reports.renderers import GateRenderer, RandomisedRenderer
 

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import click
 
-from treewarden.service.database import levels
+from treewarden.service.database import engine
 from treewarden.service.operations.backup import back_up, restore
 from treewarden.service.operations.checking import check
 from treewarden.service.running import ready_site
@@ -44,7 +44,7 @@ def db_command() -> None:
 def upgrade_command(data_dir: Path | None, database: str | None) -> None:
     """Upgrade the database to this version, or create its tables."""
     with _opened(data_dir, database) as site:
-        before, after = levels.upgrade(site.engine)
+        before, after = engine.upgrade(site.engine)
     was = ", as before" if before == after else f", was {before or 'none'}"
     click.echo(f"level {after}{was}")
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from treewarden.service.database.levels import check_level
+from treewarden.service.database.engine import check_level
 from treewarden.service.operations.health import check_key
 from treewarden.service.operations.logging import log_as_json
 from treewarden.service.settings import settings_from

@@ -21,7 +21,7 @@ from sqlalchemy import (
     table,
 )
 
-from treewarden.service.database.columns import (
+from treewarden.service.database.run_tables import (
     DIGEST,
     ID,
     METADATA,

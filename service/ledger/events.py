@@ -11,7 +11,7 @@ from sqlalchemy import Row, Table, insert, select
 from treewarden.service.auth.principal import ALLOWED, Permission, Role
 from treewarden.service.database.run_tables import audit, delivery, mail, webhook
 from treewarden.service.database.tables import account, release, waiver
-from treewarden.service.ids import new_id
+from treewarden.service.errors import new_id
 from treewarden.service.site import Unit
 
 # Who hears of an event by e-mail: whose own it is, or who may decide about it, where they wish so.

@@ -37,9 +37,8 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.types import TypeEngine
 
 import treewarden
-from treewarden.service.database.columns import Utc
-from treewarden.service.database.levels import check_level, head, level, upgrade
-from treewarden.service.database.run_tables import SCHEMA, idempotency, mail, worker
+from treewarden.service.database.engine import check_level, head, level, upgrade
+from treewarden.service.database.run_tables import SCHEMA, Utc, idempotency, mail, worker
 from treewarden.service.database.tables import (
     blob,
     data_table,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Row, and_, exists, func, select, text
 
-from treewarden.service.database.levels import check_level, head
+from treewarden.service.database.engine import check_level, head
 from treewarden.service.database.run_tables import SCHEMA, audit
 from treewarden.service.database.tables import blob, organisation, release
 from treewarden.service.errors import GoneError, SetupError, UnavailableError

@@ -6,7 +6,7 @@ import structlog
 from sqlalchemy import select
 
 from treewarden.ppdm_models.errors import TreewardenError
-from treewarden.service.database.levels import check_level
+from treewarden.service.database.engine import check_level
 from treewarden.service.database.tables import blob
 from treewarden.service.errors import SetupError, UnavailableError
 from treewarden.service.site import Site

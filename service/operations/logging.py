@@ -2,21 +2,26 @@
 
 Of an error, its kind and where it came from are written, but not what it says, unless it is one of our own: the
 message of any other may repeat what somebody sent or what stands in a table.
+
+Traces for OpenTelemetry, where somebody collects them; the packages for it are an extra.
 """
 
 from __future__ import annotations
 
+import importlib
 import logging
 import sys
 import traceback
 from types import TracebackType
-from typing import Any, TextIO
+from typing import Any, Protocol, TextIO
 
 import structlog
+from fastapi import FastAPI
 from structlog.types import EventDict, Processor
 
 from treewarden.ppdm_models.errors import TreewardenError
 from treewarden.service.errors import SetupError
+from treewarden.service.settings import Settings
 
 LEVELS = ("debug", "info", "warning", "error", "critical")
 MOST_FRAMES = 30
@@ -86,3 +91,27 @@ def _caught(given: Any) -> Caught | None:  # noqa: ANN401  # as logging takes it
         return given if given[0] is not None else None
     kind, error, trace = sys.exc_info() if given else (None, None, None)
     return None if kind is None or error is None else (kind, error, trace)
+
+
+class Tracing(Protocol):
+    """What sends traces; it does so at the end of the process too."""
+
+    def shutdown(self) -> None:
+        """Send what is left."""
+
+
+def trace_where_asked(app: FastAPI, settings: Settings) -> Tracing | None:
+    """Have requests traced, where the settings say to whom, and return what sends the traces.
+
+    Raises:
+        SetupError: the packages for it are not installed.
+    """
+    if not settings.otlp_endpoint:
+        return None
+    try:
+        tracing = importlib.import_module("treewarden.service.operations.tracing")
+    except ModuleNotFoundError as error:
+        problem = f"the package {error.name} is not installed; pip install 'treewarden[telemetry]'"
+        raise SetupError("TREEWARDEN_OTLP_ENDPOINT", problem) from error
+    sender: Tracing = tracing.trace(app, settings.otlp_endpoint)
+    return sender

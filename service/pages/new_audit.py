@@ -8,8 +8,8 @@ from fastapi import APIRouter, Form, Query, Request
 from fastapi.responses import Response
 from pydantic import ValidationError
 
+from treewarden.audit.knowledge.adversaries import PRESETS
 from treewarden.audit.knowledge.levels import LeafLevel, RowOrder, SplitLevel
-from treewarden.audit.knowledge.presets import PRESETS
 from treewarden.service.api._requests import AtSite, Reading, Who, asks, reads
 from treewarden.service.auth.principal import Permission, Principal
 from treewarden.service.errors import InvalidError, ServiceError

@@ -20,8 +20,13 @@ from treewarden.reports.renderers import names, renderer
 from treewarden.service.auth.principal import Permission, Principal
 from treewarden.service.database.run_tables import audit, finding, job, job_event, report
 from treewarden.service.database.tables import account, blob, model, model_version
-from treewarden.service.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
-from treewarden.service.ids import new_id
+from treewarden.service.errors import (
+    ConflictError,
+    ForbiddenError,
+    InvalidError,
+    NotFoundError,
+    new_id,
+)
 from treewarden.service.ledger.log import record
 from treewarden.service.schemas.audits import Audit, Finding, NewAudit, Progress, Sort
 from treewarden.service.schemas.base import Page, PageRequest

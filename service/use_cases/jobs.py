@@ -9,8 +9,7 @@ from typing import Any
 from sqlalchemy import Row, func, insert, or_, select, update
 
 from treewarden.service.database.run_tables import audit, job, job_event, worker
-from treewarden.service.errors import ConflictError
-from treewarden.service.ids import new_id
+from treewarden.service.errors import ConflictError, new_id
 from treewarden.service.ledger.events import Event, emit
 from treewarden.service.ledger.log import record
 from treewarden.service.schemas.operations import Worker

@@ -10,8 +10,7 @@ from sqlalchemy import Row, Text, cast, func, insert, or_, select
 
 from treewarden.service.auth.principal import Principal
 from treewarden.service.database.run_tables import audit, comparison, finding
-from treewarden.service.errors import InvalidError, NotFoundError
-from treewarden.service.ids import new_id
+from treewarden.service.errors import InvalidError, NotFoundError, new_id
 from treewarden.service.schemas.base import PageRequest
 from treewarden.service.schemas.models import Comparison, Difference, Version
 from treewarden.service.site import Unit

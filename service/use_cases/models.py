@@ -10,8 +10,7 @@ from sqlalchemy import Row, ScalarSelect, Select, func, insert, select
 
 from treewarden.service.auth.principal import Principal
 from treewarden.service.database.tables import account, blob, model, model_version
-from treewarden.service.errors import ConflictError, GoneError, NotFoundError
-from treewarden.service.ids import new_id
+from treewarden.service.errors import ConflictError, GoneError, NotFoundError, new_id
 from treewarden.service.ledger.log import record
 from treewarden.service.schemas.base import Page, PageRequest
 from treewarden.service.schemas.models import Model, NewModel, NewVersion, Version

@@ -11,8 +11,13 @@ from sqlalchemy import Row, insert, select, update
 from treewarden.service.auth.principal import Principal
 from treewarden.service.database.run_tables import delivery, mail, webhook
 from treewarden.service.database.tables import account
-from treewarden.service.errors import ConflictError, InvalidError, NotFoundError, TooManyError
-from treewarden.service.ids import new_id
+from treewarden.service.errors import (
+    ConflictError,
+    InvalidError,
+    NotFoundError,
+    TooManyError,
+    new_id,
+)
 from treewarden.service.ledger.events import Event, queue, queue_mail
 from treewarden.service.ledger.log import record
 from treewarden.service.schemas.base import Page, PageRequest

@@ -8,8 +8,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Row, Select, and_, or_
 
-from treewarden.service.errors import InvalidError
-from treewarden.service.ids import is_id
+from treewarden.service.errors import InvalidError, is_id
 from treewarden.service.schemas.base import PageRequest
 from treewarden.service.site import Unit
 

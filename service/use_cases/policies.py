@@ -19,8 +19,7 @@ from treewarden.policies.shipped import shipped_packs
 from treewarden.ppdm_models.errors import PolicyError
 from treewarden.service.auth.principal import Principal
 from treewarden.service.database.tables import account, pack, pack_version
-from treewarden.service.errors import ConflictError, InvalidError, NotFoundError, as_invalid
-from treewarden.service.ids import new_id
+from treewarden.service.errors import ConflictError, InvalidError, NotFoundError, as_invalid, new_id
 from treewarden.service.ledger.log import record
 from treewarden.service.schemas.policies import NewPack, Pack, PackDifference
 from treewarden.service.site import Unit

@@ -13,8 +13,13 @@ from treewarden.service.auth.principal import Permission, Principal
 from treewarden.service.database.run_tables import audit
 from treewarden.service.database.tables import comment, model, model_version, organisation, release
 from treewarden.service.database.tables import review as reviews
-from treewarden.service.errors import ConflictError, ForbiddenError, NotFoundError, StaleError
-from treewarden.service.ids import new_id
+from treewarden.service.errors import (
+    ConflictError,
+    ForbiddenError,
+    NotFoundError,
+    StaleError,
+    new_id,
+)
 from treewarden.service.ledger.events import Event, emit
 from treewarden.service.ledger.log import record, seal_of
 from treewarden.service.schemas.base import Page, PageRequest

@@ -11,8 +11,13 @@ from sqlalchemy import Row, insert, select, update
 from treewarden.service.auth.principal import Permission, Principal
 from treewarden.service.database.run_tables import audit, proposal
 from treewarden.service.database.tables import blob, data_table, model, model_version
-from treewarden.service.errors import ConflictError, ForbiddenError, NotFoundError, ServiceError
-from treewarden.service.ids import new_id
+from treewarden.service.errors import (
+    ConflictError,
+    ForbiddenError,
+    NotFoundError,
+    ServiceError,
+    new_id,
+)
 from treewarden.service.ledger.log import record
 from treewarden.service.schemas.audits import (
     Audit,

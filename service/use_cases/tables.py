@@ -19,8 +19,13 @@ from sqlalchemy import Row, Select, delete, exists, insert, or_, select
 
 from treewarden.service.auth.principal import ALLOWED, Permission, Principal, Role
 from treewarden.service.database.tables import account, data_table, organisation, table_share
-from treewarden.service.errors import ConflictError, ForbiddenError, NotFoundError, SetupError
-from treewarden.service.ids import new_id
+from treewarden.service.errors import (
+    ConflictError,
+    ForbiddenError,
+    NotFoundError,
+    SetupError,
+    new_id,
+)
 from treewarden.service.ledger.log import record
 from treewarden.service.schemas.base import Page, PageRequest
 from treewarden.service.schemas.models import ColumnOf, NewShare, NewTable, Share, TrainingTable

@@ -22,8 +22,8 @@ from treewarden.service.errors import (
     NotFoundError,
     ServiceError,
     as_invalid,
+    new_id,
 )
-from treewarden.service.ids import new_id
 from treewarden.service.ledger.events import Event, emit
 from treewarden.service.ledger.log import is_sealed, record, seal_of
 from treewarden.service.schemas.base import Page, PageRequest

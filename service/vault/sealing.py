@@ -15,8 +15,7 @@ from typing import BinaryIO
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from treewarden.service.errors import TooLargeError, UnavailableError
-from treewarden.service.ids import new_id
+from treewarden.service.errors import TooLargeError, UnavailableError, new_id
 from treewarden.service.vault.folder_store import SealedWriter, Store
 
 CHUNK = 64 * 1024

@@ -18,8 +18,7 @@ from treewarden.service.database.tables import (
     model_version,
     organisation,
 )
-from treewarden.service.errors import UnavailableError
-from treewarden.service.ids import new_id
+from treewarden.service.errors import UnavailableError, new_id
 from treewarden.service.ledger.events import Event, emit
 from treewarden.service.ledger.log import record
 from treewarden.service.site import Site, Unit

@@ -20,8 +20,7 @@ from sqlalchemy import delete, insert, update
 import treewarden
 from treewarden.ppdm_models.errors import TreewardenError
 from treewarden.service.database.run_tables import worker
-from treewarden.service.errors import UnavailableError
-from treewarden.service.ids import new_id
+from treewarden.service.errors import UnavailableError, new_id
 from treewarden.service.site import Site
 from treewarden.service.use_cases.log import anchor
 from treewarden.service.use_cases.retention import sweep

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.tree import DecisionTreeClassifier
 
-from treewarden.audit.file_table_consistency import setting_contradictions
+from treewarden.audit.exposures import setting_contradictions
 from treewarden.audit.population.population import build_population
 from treewarden.ppdm_models.formats.sklearn._fitted import from_sklearn
 from treewarden.ppdm_models.tables.read_table import table_of

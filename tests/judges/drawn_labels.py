@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from tests.kit.small_audits import people_of
-from treewarden.ppdm_models.tree.claimed_models import with_claim
+from treewarden.ppdm_models.tree.ensemble import with_claim
 from treewarden.ppdm_models.tree.predicate import CategoryTest
 from treewarden.ppdm_models.tree.privacy_claim import read_claim
 from treewarden.ppdm_models.tree.tree import Feature, Learner, Node, Quality, Tree

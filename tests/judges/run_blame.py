@@ -18,12 +18,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy import sparse
 
-from treewarden.audit.blame.certainty import CertaintyOracle
-from treewarden.audit.blame.numbers import ALWAYS_KNOWN, PublishedNumbers
-from treewarden.audit.blame.reasons import reasons_of_all
-from treewarden.audit.blame.withholding import withhold_least
-from treewarden.audit.clock import clock
+from treewarden.audit.blame.certainty import ALWAYS_KNOWN, CertaintyOracle, PublishedNumbers
+from treewarden.audit.blame.withholding import reasons_of_all, withhold_least
 from treewarden.audit.engine.problem import Problem
+from treewarden.audit.progress import clock
 
 SECONDS = 20.0
 

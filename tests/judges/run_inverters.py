@@ -26,12 +26,12 @@ import pandas as pd
 
 from tests.judges.inverter_learners import LEARNERS, Lesson, NotGrownError, is_there, lesson
 from tests.judges.spread import ask_where, imported, in_order
-from treewarden.audit.clock import clock
 from treewarden.audit.engine.time_budget import TimeBudget
 from treewarden.audit.inverters import GrownCase, LeafSums, leaf_sums
 from treewarden.audit.joint.ensemble_inference import join_trees
 from treewarden.audit.population.forest import Forest, forest_of
 from treewarden.audit.population.population import Population, build_population
+from treewarden.audit.progress import clock
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.errors import TableError, TreeFormatError
 from treewarden.ppdm_models.tables.read_table import table_of

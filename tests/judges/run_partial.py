@@ -33,7 +33,6 @@ from tests.judges.partial_cases import (
     tree_and_people,
 )
 from tests.judges.spread import ask_where, imported, in_order
-from treewarden.audit.clock import clock
 from treewarden.audit.consistent_tables.result import ConsistentTables
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.knowledge.levels import LeafLevel, SplitLevel
@@ -45,6 +44,7 @@ from treewarden.audit.partial.reachability import proofs, shares
 from treewarden.audit.partial.secret_column import secret_of
 from treewarden.audit.partial.target_inference import TargetInference, infer_target
 from treewarden.audit.partial.tree_context import TreeContext
+from treewarden.audit.progress import clock
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import IntArray
 

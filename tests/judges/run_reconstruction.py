@@ -22,13 +22,12 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from sklearn.ensemble import RandomForestClassifier
 
-from treewarden.audit.clock import clock
+from treewarden.audit.progress import clock
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.reconstruction.cells import find_boxes
 from treewarden.audit.reconstruction.domain import DeclaredColumn, DeclaredDomain
-from treewarden.audit.reconstruction.of_model import reconstruct
+from treewarden.audit.reconstruction.of_model import Reconstruction, reconstruct
 from treewarden.audit.reconstruction.problem import read_counts
-from treewarden.audit.reconstruction.result import Reconstruction
 from treewarden.ppdm_models.formats.sklearn._fitted import from_sklearn
 from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Member, TreeSampling
 from treewarden.ppdm_models.tree.predicate import (

@@ -12,7 +12,7 @@ from fractions import Fraction
 import numpy as np
 
 from treewarden.audit.consistent_tables.engine import reason
-from treewarden.audit.consistent_tables.state import Tiers
+from treewarden.audit.consistent_tables.outcome import Tiers
 from treewarden.audit.facts.case import Case
 from treewarden.audit.facts.rows import (
     Grouping,
@@ -24,7 +24,7 @@ from treewarden.audit.facts.rows import (
     SplitFamily,
 )
 from treewarden.audit.knowledge.knowledge import Knowledge
-from treewarden.audit.population.members import members
+from treewarden.audit.population.contributions import members
 from treewarden.audit.population.population import Population
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.system.system import System

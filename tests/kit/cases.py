@@ -11,7 +11,7 @@ from treewarden.audit.entropy.search import EntropySearch
 from treewarden.audit.facts.case import Case
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.options import AuditOptions
-from treewarden.audit.population.members import members
+from treewarden.audit.population.contributions import members
 from treewarden.audit.population.population import Population, build_population
 from treewarden.audit.solver.block_solver import solve_task
 from treewarden.audit.solver.task import SolverTask

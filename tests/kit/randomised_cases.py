@@ -7,7 +7,6 @@ import numpy as np
 
 from treewarden.audit.randomised.measuring import randomisation_of
 from treewarden.ppdm_models.methods.randomised.attacks import Moments
-from treewarden.ppdm_models.methods.randomised.intervals import intervals
 from treewarden.ppdm_models.methods.randomised.manifest import Hidden, Manifest
 from treewarden.ppdm_models.methods.randomised.noise import (
     ClassNoise,
@@ -16,6 +15,7 @@ from treewarden.ppdm_models.methods.randomised.noise import (
     hiding,
     noisy,
 )
+from treewarden.ppdm_models.methods.randomised.reconstruction import intervals
 
 
 def hidden(name, noise="gaussian", level=1.0, low=0.0, high=1.0, is_whole=False, **more):

@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 
 from treewarden.audit.claims.judge_claim import judge_claim
-from treewarden.audit.clock import FOREVER
 from treewarden.audit.consistent_tables.result import (
     Consistency,
     ConsistentTables,
@@ -19,12 +18,12 @@ from treewarden.audit.consistent_tables.witnesses.exact_posterior import (
 )
 from treewarden.audit.entropy.posterior import Posterior, SolverReport, certain
 from treewarden.audit.evidence import NOT_RUN, Evidence, RecordEvidence
-from treewarden.audit.exposures import readings
-from treewarden.audit.file_table_consistency import disagreements
+from treewarden.audit.exposures import disagreements, readings
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.measures import measures
 from treewarden.audit.population.forest import forest_of
 from treewarden.audit.population.population import Population, build_population
+from treewarden.audit.progress import FOREVER
 from treewarden.audit.reading import Undetermined, exactly
 from treewarden.audit.reconstruction.of_table import rebuild_people
 from treewarden.audit.result import KNOWS_ALL, Audit, Exposure

@@ -30,7 +30,7 @@ AREAS = {
         (
             "audit/consistent_tables/proofs",
             "audit/engine",
-            "audit/joint/per_tree_disclosure.py",
+            "audit/joint/ensemble_inference.py",
             "audit/regression",
         ),
     ),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from treewarden.policies.words import capital
+from treewarden.policies.verdict import capital
 from treewarden.reports.document.words import sentence
 
 

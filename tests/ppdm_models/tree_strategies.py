@@ -13,7 +13,6 @@ from treewarden.ppdm_models.tree.predicate import (
     MissingTest,
     NumericTest,
 )
-from treewarden.ppdm_models.tree.tool import Tool
 from treewarden.ppdm_models.tree.tree import (
     Criterion,
     Feature,
@@ -23,6 +22,7 @@ from treewarden.ppdm_models.tree.tree import (
     NoTrueChild,
     Quality,
     Task,
+    Tool,
     Tree,
 )
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 from tests.kit.small_audits import audit_of, evidence_of, flat_tree, pack_of
 from tests.ppdm_models.methods.vertical.cases import TENNIS, dealt, table
 from treewarden.policies.judging.judge import judge
-from treewarden.ppdm_models.methods.vertical.leakage import cells_split, seen_by
 from treewarden.ppdm_models.methods.vertical.messages import MINER, Log
+from treewarden.ppdm_models.methods.vertical.party_view import cells_split, seen_by
 from treewarden.ppdm_models.methods.vertical.session import Mode
 from treewarden.ppdm_models.methods.vertical.taking_part import play
 from treewarden.reports.building.vertical import About, leakage_document

@@ -11,7 +11,7 @@ import treewarden as tw
 from tests.kit.run import run_command
 from treewarden.jobs.inspecting import said_of
 from treewarden.ppdm_models.files.fitted import open_fitted
-from treewarden.ppdm_models.tree.claimed_models import claim_of
+from treewarden.ppdm_models.tree.ensemble import claim_of
 from treewarden.ppdm_models.tree.tree import Quality
 
 sklearn_tree = pytest.importorskip("sklearn.tree")

@@ -22,7 +22,7 @@ from treewarden.ppdm_models.files.fitted import open_fitted
 from treewarden.ppdm_models.files.load import load_tree, writers
 from treewarden.ppdm_models.formats.sklearn._fitted import from_sklearn
 from treewarden.ppdm_models.semantics.describe import describe
-from treewarden.ppdm_models.tree.claimed_models import claim_of
+from treewarden.ppdm_models.tree.ensemble import claim_of
 from treewarden.ppdm_models.tree.privacy_claim import BoundsOrigin
 from treewarden.ppdm_models.tree.tree import Quality, rebuilt
 

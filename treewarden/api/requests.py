@@ -21,7 +21,7 @@ from treewarden.policies.verdict import SEVERITIES, Severity
 from treewarden.ppdm_models.errors import TableError
 from treewarden.ppdm_models.files.fitted import open_fitted
 from treewarden.ppdm_models.tables.counting.addresses import TableAddress, has_no_records
-from treewarden.ppdm_models.tables.counting.opening import open_source
+from treewarden.ppdm_models.tables.counting.databases import open_source
 from treewarden.ppdm_models.tables.frames import column_names, table_of_frame, table_of_pair
 from treewarden.ppdm_models.tables.matching import has_column
 from treewarden.ppdm_models.tables.read_table import read_table

@@ -18,7 +18,7 @@ from treewarden.api.verdict import Verdict
 from treewarden.audit.knowledge_ablation import with_levels
 from treewarden.audit.options import AuditOptions
 from treewarden.audit.reading import Undetermined
-from treewarden.audit.reconstruction.people import RebuiltPeople
+from treewarden.audit.reconstruction.cells import RebuiltPeople
 from treewarden.audit.result import Audit
 from treewarden.jobs.posterior import audit_table
 from treewarden.policies.judging.decision import Decision

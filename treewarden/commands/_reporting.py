@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from treewarden.ppdm_models.near_names import near_text
+from treewarden.ppdm_models.errors import near_text
 from treewarden.reports.document.document import Document
 from treewarden.reports.renderers import GateRenderer, Renderer, names, rendered, renderer
 from treewarden.terminal.exits import with_coloured_verdict

@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from treewarden.audit.knowledge.adversaries import adversary_of, check_names, found_column
-from treewarden.audit.knowledge.declared import DeclaredAdversary
+from treewarden.audit.knowledge.adversaries import ALL, adversary_of, check_names, found_column
 from treewarden.audit.knowledge.knowledge import Knowledge
-from treewarden.audit.knowledge.presets import ALL
+from treewarden.audit.knowledge.levels import DeclaredAdversary
 from treewarden.audit.options import AuditOptions
 from treewarden.audit.partial.adversary_request import AdversaryRequest
 from treewarden.audit.partial.functional_dependencies import Codes, attribute_closure
-from treewarden.audit.partial.outcome_rules import outcome_columns
 from treewarden.audit.partial.secret_column import Secret, secret_of
 from treewarden.audit.partial.value_kinds import distinguished_values
-from treewarden.audit.partial.value_rules import implying_columns
+from treewarden.audit.partial.value_rules import implying_columns, outcome_columns
 from treewarden.audit.population.population import Population
 from treewarden.audit.result import KNOWS_ALL
 from treewarden.jobs.inputs import ModelInput

@@ -12,10 +12,10 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from treewarden.ppdm_models.archive import archived
 from treewarden.ppdm_models.errors import OutputError, TableError
 from treewarden.ppdm_models.files.load import OpenedFile, open_model, read_bytes
 from treewarden.ppdm_models.formats import Rewritable
+from treewarden.ppdm_models.limits import archived
 from treewarden.ppdm_models.tables.arrow_column import ArrowColumn
 from treewarden.ppdm_models.tables.counting.addresses import (
     TableAddress,
@@ -99,7 +99,7 @@ def file_of_source(source: ModelInput | TableInput) -> File:
     if isinstance(
         source, TableAddress
     ):  # what a database holds has no bytes but those of what comes back
-        from treewarden.ppdm_models.tables.counting.opening import open_source  # heavy: DuckDB
+        from treewarden.ppdm_models.tables.counting.databases import open_source  # heavy: DuckDB
         from treewarden.ppdm_models.tables.counting.source import count_table  # as above
 
         return File(name=source.name, sha256=count_table(open_source(source)).digest)

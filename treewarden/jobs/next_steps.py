@@ -21,7 +21,7 @@ from treewarden.jobs.shell_commands import (
     shell_command,
 )
 from treewarden.policies.verdict import FindingKind, Verdict
-from treewarden.ppdm_models.tree.claimed_models import claims_privacy
+from treewarden.ppdm_models.tree.ensemble import claims_privacy
 from treewarden.ppdm_models.tree.side_channels import Leak, kinds_of
 from treewarden.reports.building.story import (
     WRITTEN,

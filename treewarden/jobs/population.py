@@ -7,23 +7,22 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from treewarden.audit.knowledge.declared import (
+from treewarden.audit.knowledge.knowledge import Knowledge
+from treewarden.audit.knowledge.levels import (
     MOST,
     MOST_CHARACTERS,
     DeclaredAdversary,
+    RowOrder,
     SecretColumn,
     words_of,
 )
-from treewarden.audit.knowledge.knowledge import Knowledge
-from treewarden.audit.knowledge.levels import RowOrder
 from treewarden.audit.options import AuditOptions
 from treewarden.audit.population.contributions import contributors_of
 from treewarden.audit.population.population import Population, build_population
 from treewarden.jobs.inputs import ModelInput, TableInput
 from treewarden.ppdm_models.errors import ColumnNotCountedError, KnowledgeError, TableError
 from treewarden.ppdm_models.files.load import OpenedFile
-from treewarden.ppdm_models.tables.counting.addresses import TableAddress, has_no_records
-from treewarden.ppdm_models.tables.counting.large import is_large
+from treewarden.ppdm_models.tables.counting.addresses import TableAddress, has_no_records, is_large
 from treewarden.ppdm_models.tables.matching import PLACEHOLDERS, alike, has_column, target_in
 from treewarden.ppdm_models.tables.table import Table
 from treewarden.ppdm_models.tree.ensemble import Ensemble, Model
@@ -217,7 +216,7 @@ def source_of(
 
 
 def _source(data: Path | TableAddress) -> TableSource:
-    from treewarden.ppdm_models.tables.counting.opening import open_source  # heavy: DuckDB
+    from treewarden.ppdm_models.tables.counting.databases import open_source  # heavy: DuckDB
 
     return open_source(data)
 

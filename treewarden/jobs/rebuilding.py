@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from treewarden.audit.clock import clock
+from treewarden.audit.progress import clock
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.reconstruction.domain import DeclaredDomain, PublicDomainError
-from treewarden.audit.reconstruction.of_model import NOTHING_PUBLIC, reconstruct
-from treewarden.audit.reconstruction.result import Reconstruction
+from treewarden.audit.reconstruction.of_model import NOTHING_PUBLIC, Reconstruction, reconstruct
 from treewarden.ppdm_models.errors import KnowledgeError
 from treewarden.ppdm_models.tree.ensemble import Model
 

@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from treewarden.audit.membership.candidates import find_candidates
-from treewarden.audit.membership.register_ids import match_by_id, with_people
+from treewarden.audit.membership.candidates import find_candidates, match_by_id, with_people
 from treewarden.audit.options import AuditOptions
 from treewarden.audit.population.population import Population, read_register
 from treewarden.audit.population.record_linkage import link_records

@@ -27,8 +27,7 @@ from treewarden.ppdm_models.errors import RemedyError, TreewardenError
 from treewarden.ppdm_models.files.convert import converted, writable
 from treewarden.ppdm_models.files.load import OpenedFile, open_model, writers
 from treewarden.ppdm_models.formats import Opened, Rewritable
-from treewarden.ppdm_models.tree.claimed_models import claims_privacy
-from treewarden.ppdm_models.tree.ensemble import Model
+from treewarden.ppdm_models.tree.ensemble import Model, claims_privacy
 from treewarden.ppdm_models.tree.tree import Tree
 
 # Audits changed models as files: each as it would be read by whoever gets it, several at a time.

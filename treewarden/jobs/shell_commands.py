@@ -11,7 +11,7 @@ from treewarden.audit.options import DEFAULT, KNOWLEDGE
 from treewarden.jobs.audit_inputs import AuditInputs
 from treewarden.jobs.audit_request import Request
 from treewarden.ppdm_models.tables.counting.addresses import TableAddress
-from treewarden.ppdm_models.tree.claimed_models import claims_privacy
+from treewarden.ppdm_models.tree.ensemble import claims_privacy
 from treewarden.reports.building.story import repair_target
 
 REPAIRED = "-repaired"

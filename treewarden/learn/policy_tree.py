@@ -4,26 +4,36 @@ The grown tree is audited under its own learner, and cut back until it passes (`
 ``treewarden.ppdm_models.learn.drawn_cuts``, and what an adversary who knows all of this can conclude from the choice of
 splits in ``treewarden.audit.constraints.policy_growth``: nothing beyond the counts of the leaves, as long as the seed
 is not a fixed number.
+
+The audit of a tree that was just grown, over the records that it was grown from, as its columns are.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import ArrayLike
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.tree._tree import Tree as ArraysOfTree
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_random_state, column_or_1d, validate_data
 
-from treewarden.learn.audit_of_fit import verdict_of_fit
+from treewarden.audit.options import AuditOptions
+from treewarden.jobs.audit_request import Request
+from treewarden.jobs.auditing import audit_file
 from treewarden.policies.leaf_requirements import leaf_requirements
 from treewarden.policies.pack import Pack, load_pack, pack_of
 from treewarden.policies.verdict import Verdict
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray
+from treewarden.ppdm_models.errors import TreewardenError
+from treewarden.ppdm_models.files.fitted import open_fitted
+from treewarden.ppdm_models.files.load import OpenedFile
+from treewarden.ppdm_models.formats.sklearn._arrays import class_label
 from treewarden.ppdm_models.learn.drawn_cuts import (
     GrownNodes,
     GrowthRule,
@@ -35,7 +45,10 @@ from treewarden.ppdm_models.learn.drawn_cuts import (
     grow,
     squared_error,
 )
-from treewarden.ppdm_models.tree.tree import Task
+from treewarden.ppdm_models.tables.frames import IN_MEMORY
+from treewarden.ppdm_models.tables.read_table import table_of_arrow
+from treewarden.ppdm_models.tables.table import Table
+from treewarden.ppdm_models.tree.tree import Task, Tree
 
 PolicyLike = str | Pack | Mapping[str, object]
 KEPT_SHARE = 0.75
@@ -302,3 +315,68 @@ def _weights(sample_weight: Any, records: int) -> FloatArray:  # noqa: ANN401  #
     if not np.isfinite(weight).all() or (weight < 0).any():
         raise ValueError("sample_weight: negative or infinite; give weights of 0 or more")
     return weight
+
+
+SECONDS = 20.0
+"""For proofs over whole records, each time that the tree is audited."""
+
+
+def verdict_of_fit(estimator: Any, records: Records, pack: Pack, task: Task) -> Verdict:  # noqa: ANN401  # of scikit-learn
+    """Return the verdict of a policy on a fitted estimator, as if its seed were not known.
+
+    What cannot be audited is undetermined.
+    """
+    names = getattr(estimator, "feature_names_in_", None)
+    width = records.columns.shape[1]
+    columns = [f"x{place}" for place in range(width)] if names is None else list(map(str, names))
+    target, weight = _unused_name("target", columns), _unused_name("weight", columns)
+    weights = records.sums.sum(axis=1) if task is Task.CLASSIFICATION else records.sums[:, 0]
+    is_weighed = bool((weights != 1).any())
+    table = _table(estimator, records, (columns, target), task)
+    if is_weighed:
+        table = table.append_column(weight, pa.array(weights))
+    options = AuditOptions(
+        sensitive=target,
+        sampling_weights=weight if is_weighed else None,
+        levels=False,
+        jobs=1,
+        worlds_budget=SECONDS,
+    )
+    try:
+        file = _without_seed(open_fitted(estimator, target=target, names=columns))
+        request = Request(file, _read(table), options, policy=pack, fail_on=pack.fail_on)
+        return audit_file(request).decision.verdict
+    except TreewardenError:
+        return Verdict.UNDETERMINED
+
+
+def _read(table: pa.Table) -> Table:
+    return table_of_arrow(table, "data", (), IN_MEMORY)
+
+
+def _unused_name(name: str, columns: list[str]) -> str:
+    while name in columns:
+        name += "_"
+    return name
+
+
+def _table(
+    estimator: Any,  # noqa: ANN401  # of scikit-learn
+    records: Records,
+    names: tuple[list[str], str],
+    task: Task,
+) -> pa.Table:
+    columns, target = names
+    arrays = [pa.array(column) for column in records.columns.T.astype(np.float64)]
+    if task is Task.CLASSIFICATION:
+        labels = [class_label(value) for value in estimator.classes_.tolist()]
+        values = pa.array([labels[code] for code in records.people.argmax(axis=1).tolist()])
+    else:
+        values = pa.array(records.sums[:, 1] / records.sums[:, 0])
+    return pa.table([*arrays, values], names=[*columns, target])
+
+
+def _without_seed(file: OpenedFile) -> OpenedFile:
+    assert isinstance(file.model, Tree)
+    learner = replace(file.model.learner, unmodelled=())
+    return replace(file, model=replace(file.model, learner=learner))

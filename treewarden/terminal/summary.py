@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from treewarden.audit.locations import MOST_SPOTS
 from treewarden.audit.measures import measures
+from treewarden.audit.reading import MOST_SPOTS
 from treewarden.policies.judging.figures import figure
 from treewarden.reports.document.document import Document
 from treewarden.reports.document.names import accepted_undecided, summary_of

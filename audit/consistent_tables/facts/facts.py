@@ -14,7 +14,6 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from treewarden.audit.clock import FOREVER, Clock
 from treewarden.audit.consistent_tables.facts.places import StoppingPlace, tightened
 from treewarden.audit.consistent_tables.facts.splits import (
     AttributeSplits,
@@ -33,6 +32,7 @@ from treewarden.audit.facts.rows import (
     Origin,
     SplitFamily,
 )
+from treewarden.audit.progress import FOREVER, Clock
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.system.system import System
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray, IntArray, distinct

@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from treewarden.audit.clock import FOREVER, Clock
 from treewarden.audit.consistent_tables.facts.facts import Facts
 from treewarden.audit.consistent_tables.facts.splits import AttributeSplits, n_log_n
 from treewarden.audit.facts.impurity_rows import branch_impurity
+from treewarden.audit.progress import FOREVER, Clock
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray, NumberArray
 from treewarden.ppdm_models.tree.tree import Criterion
 

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from treewarden.audit.clock import Clock
 from treewarden.audit.consistent_tables.facts.facts import SPLIT, would_have_split
 from treewarden.audit.consistent_tables.facts.splits import AttributeSplits
 from treewarden.audit.consistent_tables.proofs.relax import (
@@ -24,6 +23,7 @@ from treewarden.audit.consistent_tables.proofs.relax import (
     split_at,
 )
 from treewarden.audit.consistent_tables.proofs.rows import branch_ends, terms, value_of
+from treewarden.audit.progress import Clock
 from treewarden.ppdm_models.arrays import IntArray
 
 LARGEST_TABLE = 20_000

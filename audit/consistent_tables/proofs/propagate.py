@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from treewarden.audit.clock import Clock, OutOfTimeError, clock
 from treewarden.audit.consistent_tables.facts.facts import Facts, facts_of, would_have_split
 from treewarden.audit.consistent_tables.facts.intervals import (
     Sides,
@@ -29,6 +28,7 @@ from treewarden.audit.consistent_tables.proofs.bounds import (
     spread,
 )
 from treewarden.audit.facts.rows import Grouping
+from treewarden.audit.progress import Clock, OutOfTimeError, clock
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.system.system import System
 from treewarden.ppdm_models.arrays import BoolArray, IndexArray, IntArray

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from treewarden.audit.clock import FOREVER, Clock
 from treewarden.audit.consistent_tables.facts.facts import Facts
 from treewarden.audit.consistent_tables.facts.splits import AttributeSplits
 from treewarden.audit.consistent_tables.proofs.bounds import CellBounds
 from treewarden.audit.consistent_tables.proofs.linear import IntegerProgram, IntegerRows
 from treewarden.audit.consistent_tables.proofs.rows import CellRow, cuts, fact_rows, interval_row
+from treewarden.audit.progress import FOREVER, Clock
 from treewarden.ppdm_models.arrays import FloatArray, IntArray
 
 # Which candidates tables broke before, by the node below which: their rows are there at once the next time.

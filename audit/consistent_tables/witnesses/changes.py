@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from treewarden.audit.clock import Clock
 from treewarden.audit.consistent_tables.facts.facts import Facts, IntegerRow
 from treewarden.audit.consistent_tables.facts.places import StoppingPlace
 from treewarden.audit.consistent_tables.facts.splits import AttributeSplits
 from treewarden.audit.consistent_tables.witnesses.witness_pool import Swap, WitnessPool
+from treewarden.audit.progress import Clock
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IntArray
 from treewarden.ppdm_models.tree.tree import Criterion
 

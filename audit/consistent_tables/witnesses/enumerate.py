@@ -10,10 +10,10 @@ from functools import cached_property
 
 import numpy as np
 
-from treewarden.audit.clock import FOREVER, Clock
 from treewarden.audit.consistent_tables.facts.facts import Facts, joined, would_have_split
 from treewarden.audit.consistent_tables.facts.places import StoppingPlace
 from treewarden.audit.consistent_tables.witnesses.witness_pool import node_holds
+from treewarden.audit.progress import FOREVER, Clock
 from treewarden.ppdm_models.arrays import BoolArray, IntArray
 
 CHUNK_CELLS = 2_000_000

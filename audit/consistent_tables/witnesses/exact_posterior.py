@@ -1,10 +1,16 @@
-"""What all worlds together say of each record, and how many worlds there are."""
+"""What all consistent tables together say of each record when every data set is equally likely."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 
-from treewarden.ppdm_models.arrays import FloatArray
+import numpy as np
+
+from treewarden.audit.consistent_tables.facts.facts import Facts
+from treewarden.audit.consistent_tables.witnesses.enumerate import data_sets
+from treewarden.audit.progress import FOREVER, Clock
+from treewarden.ppdm_models.arrays import FloatArray, IntArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,3 +37,23 @@ class TableNumbers:
     data_sets: int
     worlds_without_splits: int | None = None
     data_sets_without_splits: int | None = None
+
+
+def counted_posterior(
+    facts: Facts, tables: IntArray, clock: Clock = FOREVER
+) -> tuple[ExactPosterior, int]:
+    """Return the exact posterior from the list of all worlds (K, P, m) in position order, and their data sets.
+
+    Raises:
+        OutOfTimeError: the budget is used up.
+    """
+    ways = data_sets(facts, 0, tables, clock)
+    total = sum(ways)
+    means = np.zeros(tables.shape[1:])
+    for position, count in enumerate(facts.counts.tolist()):
+        clock.check()
+        for klass in range(facts.classes):
+            cells = tables[:, position, klass].tolist()
+            weight = sum(way * cell for way, cell in zip(ways, cells, strict=True))
+            means[position, klass] = float(Fraction(weight, total * count)) if count else 0.0
+    return ExactPosterior(means, means, means), total

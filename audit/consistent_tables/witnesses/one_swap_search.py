@@ -7,11 +7,11 @@ from itertools import groupby
 
 import numpy as np
 
-from treewarden.audit.clock import Clock, OutOfTimeError
 from treewarden.audit.consistent_tables.facts.facts import Facts
 from treewarden.audit.consistent_tables.facts.splits import AttributeSplits
 from treewarden.audit.consistent_tables.witnesses.witness_pool import Swap, WitnessPool, path_holds
 from treewarden.audit.facts.rows import Grouping
+from treewarden.audit.progress import Clock, OutOfTimeError
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IntArray
 from treewarden.ppdm_models.tree.tree import Criterion
 

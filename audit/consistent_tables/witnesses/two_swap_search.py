@@ -9,11 +9,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from treewarden.audit.clock import Clock
 from treewarden.audit.consistent_tables.facts.facts import Facts
 from treewarden.audit.consistent_tables.facts.splits import AttributeSplits
 from treewarden.audit.consistent_tables.witnesses.one_swap_search import swaps_of, trades_of
 from treewarden.audit.consistent_tables.witnesses.witness_pool import Swap, WitnessPool
+from treewarden.audit.progress import Clock
 from treewarden.ppdm_models.arrays import BoolArray, IntArray
 
 BASES = 4

@@ -13,11 +13,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from treewarden.audit.clock import Clock
 from treewarden.audit.consistent_tables.result import ConsistentTables
 from treewarden.audit.entropy.posterior import certain
-from treewarden.audit.knowledge.declared import words_of
-from treewarden.audit.knowledge.levels import SplitLevel
+from treewarden.audit.knowledge.levels import SplitLevel, words_of
 from treewarden.audit.options import DEFAULT, AuditOptions
 from treewarden.audit.partial.attributes.attribute_posterior import (
     AttributeEstimate,
@@ -29,15 +27,15 @@ from treewarden.audit.partial.attributes.attribute_without_sizes import (
 )
 from treewarden.audit.partial.class_rows import NOT_USED as CLASSES_NOT_USED
 from treewarden.audit.partial.class_rows import uncounted_places
-from treewarden.audit.partial.envelope import keep_common_tables, span_estimates
 from treewarden.audit.partial.fitting.work_budget import FULL, AdversaryBudget
 from treewarden.audit.partial.functional_dependencies import AdversaryKnowledge, Codes
-from treewarden.audit.partial.outcome_rules import NOT_USED as OUTCOME_NOT_USED
-from treewarden.audit.partial.outcome_rules import SPANNING as OUTCOME_SPANNING
-from treewarden.audit.partial.outcome_rules import ImpliedClasses, imply_classes, target_of
 from treewarden.audit.partial.reachability import bound_tables
 from treewarden.audit.partial.secret_column import Secret
-from treewarden.audit.partial.target_inference import TargetInference
+from treewarden.audit.partial.target_inference import (
+    TargetInference,
+    keep_common_tables,
+    span_estimates,
+)
 from treewarden.audit.partial.tree_context import TreeContext
 from treewarden.audit.partial.unmodelled_knowledge import (
     NOT_WHOLE,
@@ -47,13 +45,19 @@ from treewarden.audit.partial.unmodelled_knowledge import (
     doubts_of,
     refusal_of,
 )
+from treewarden.audit.partial.value_rules import NOT_USED as OUTCOME_NOT_USED
+from treewarden.audit.partial.value_rules import SPANNING as OUTCOME_SPANNING
 from treewarden.audit.partial.value_rules import (
+    ImpliedClasses,
     ImpliedValues,
     excluding_columns,
+    imply_classes,
     imply_values,
     indicators_of_secret,
+    target_of,
 )
 from treewarden.audit.population.population import Population
+from treewarden.audit.progress import Clock
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray
 from treewarden.ppdm_models.tree.column import CategoricalColumn

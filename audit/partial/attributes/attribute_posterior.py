@@ -26,7 +26,6 @@ from treewarden.audit.partial.compatible_values import (
     compatible_values_of,
     joined,
 )
-from treewarden.audit.partial.envelope import span_estimates
 from treewarden.audit.partial.fitting.cutting_planes import CutProblem, PlacedPart
 from treewarden.audit.partial.fitting.margin_fitting import GAP
 from treewarden.audit.partial.fitting.margins import off_by
@@ -38,6 +37,7 @@ from treewarden.audit.partial.leaf_table import LeafTable
 from treewarden.audit.partial.partial_view import PartialView
 from treewarden.audit.partial.reachability import Proofs, Ranges
 from treewarden.audit.partial.secret_column import Secret
+from treewarden.audit.partial.target_inference import span_estimates
 from treewarden.audit.partial.tree_context import TreeContext
 from treewarden.audit.partial.unmodelled_knowledge import NOT_COMPARED, why_broken
 from treewarden.audit.partial.value_rules import OPEN, ImpliedValues

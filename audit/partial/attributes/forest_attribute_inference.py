@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from treewarden.audit.clock import Clock
 from treewarden.audit.consistent_tables.result import OUT_OF_TIME, ConsistentTables
 from treewarden.audit.knowledge.knowledge import Knowledge, resolved
 from treewarden.audit.knowledge.levels import SplitLevel
@@ -29,8 +28,9 @@ from treewarden.audit.partial.target_inference import TargetInference
 from treewarden.audit.partial.tree_context import TreeContext
 from treewarden.audit.partial.value_kinds import distinguished_values
 from treewarden.audit.population.forest import Forest
-from treewarden.audit.population.merged_profiles import merged
 from treewarden.audit.population.population import Population
+from treewarden.audit.population.record_linkage import merged
+from treewarden.audit.progress import Clock
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, IndexArray
 from treewarden.ppdm_models.tree.column import NumericColumn

@@ -15,9 +15,11 @@ import numpy as np
 from scipy import sparse
 
 from treewarden.audit.knowledge.knowledge import Knowledge
-from treewarden.audit.partial.ensembles.ensemble_view import EnsembleView, TreeStops, ensemble_view
-from treewarden.audit.partial.ensembles.exchanges import (
+from treewarden.audit.partial.ensembles.ensemble_view import (
+    EnsembleView,
     ExchangeUnits,
+    TreeStops,
+    ensemble_view,
     exchange_tables,
     place_doubts,
 )

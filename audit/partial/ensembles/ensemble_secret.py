@@ -14,18 +14,18 @@ import numpy as np
 
 from treewarden.audit.consistent_tables.result import ConsistentTables
 from treewarden.audit.entropy.posterior import certain
-from treewarden.audit.knowledge.declared import words_of
 from treewarden.audit.knowledge.knowledge import Knowledge
+from treewarden.audit.knowledge.levels import words_of
 from treewarden.audit.partial.attributes.attribute_inference import EXCLUDING, ONE_ATTRIBUTE
 from treewarden.audit.partial.attributes.witness_exchanges import values_that_stay
-from treewarden.audit.partial.ensembles.ensemble_view import EnsembleView, ensemble_view
-from treewarden.audit.partial.ensembles.exchanges import (
+from treewarden.audit.partial.ensembles.ensemble_view import (
+    EnsembleView,
     ExchangeUnits,
+    ensemble_view,
     exchange_tables,
     place_doubts,
 )
 from treewarden.audit.partial.functional_dependencies import AdversaryKnowledge, Codes
-from treewarden.audit.partial.outcome_rules import imply_classes
 from treewarden.audit.partial.reachability import Proofs, bound_tables, proofs
 from treewarden.audit.partial.secret_column import Secret
 from treewarden.audit.partial.target_inference import TargetInference
@@ -34,6 +34,7 @@ from treewarden.audit.partial.value_kinds import column_tests, distinguished_val
 from treewarden.audit.partial.value_rules import (
     OPEN,
     excluding_columns,
+    imply_classes,
     imply_values,
     indicators_of_secret,
 )

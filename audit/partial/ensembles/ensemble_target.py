@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import sparse
 
-from treewarden.audit.clock import Clock, clock
 from treewarden.audit.consistent_tables.result import ConsistentTables
 from treewarden.audit.engine.bounds import Bounds, Estimate
 from treewarden.audit.engine.driver import reason
@@ -23,30 +22,27 @@ from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.options import DEFAULT, AuditOptions
 from treewarden.audit.partial.ensembles.ensemble_view import (
     EnsembleView,
-    ensemble_view,
-    hidden_values,
-)
-from treewarden.audit.partial.ensembles.exchanges import (
     ExchangeUnits,
+    ensemble_view,
     exchange_tables,
+    hidden_values,
     place_doubts,
 )
 from treewarden.audit.partial.ensembles.hidden_places import HiddenPlaces, hidden_places
-from treewarden.audit.partial.envelope import span_estimates
 from treewarden.audit.partial.fitting.flows import Rooms, ValueBoundsOfGroups, ends, network
 from treewarden.audit.partial.fitting.work_budget import FULL, AdversaryBudget
-from treewarden.audit.partial.outcome_rules import NOT_USED, ImpliedClasses, imply_classes
 from treewarden.audit.partial.reachability import Proofs, Ranges, bound_tables, proofs, ranges
-from treewarden.audit.partial.target_inference import TargetInference
+from treewarden.audit.partial.target_inference import TargetInference, span_estimates
 from treewarden.audit.partial.unmodelled_knowledge import (
     NO_CLASSES,
     NOT_WHOLE,
     WITH_AND_WITHOUT,
 )
 from treewarden.audit.partial.value_kinds import column_tests
-from treewarden.audit.partial.value_rules import OPEN
+from treewarden.audit.partial.value_rules import NOT_USED, OPEN, ImpliedClasses, imply_classes
 from treewarden.audit.population.forest import Forest
 from treewarden.audit.population.population import Population
+from treewarden.audit.progress import Clock, clock
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
 

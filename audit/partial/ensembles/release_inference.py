@@ -14,7 +14,6 @@ from functools import cached_property
 import numpy as np
 from scipy import sparse
 
-from treewarden.audit.clock import Clock
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.knowledge.levels import RowOrder
 from treewarden.audit.partial.ensembles.ensemble_numbers import (
@@ -27,24 +26,22 @@ from treewarden.audit.partial.ensembles.ensemble_numbers import (
 from treewarden.audit.partial.ensembles.ensemble_target import IN_ONE_TREE, proved_by_trees
 from treewarden.audit.partial.ensembles.ensemble_view import (
     EnsembleView,
-    TreeStops,
-    ensemble_view,
-)
-from treewarden.audit.partial.ensembles.exchanges import (
     ExchangeTables,
     ExchangeUnits,
+    TreeStops,
+    ensemble_view,
     exchange_tables,
     place_doubts,
 )
-from treewarden.audit.partial.outcome_rules import imply_classes
 from treewarden.audit.partial.reachability import Proofs, Ranges, bound_tables, proofs
 from treewarden.audit.partial.target_inference import TargetInference
 from treewarden.audit.partial.value_kinds import column_tests
-from treewarden.audit.partial.value_rules import OPEN
+from treewarden.audit.partial.value_rules import OPEN, imply_classes
 from treewarden.audit.population.forest import Forest
 from treewarden.audit.population.linked_population import KnownGroups
-from treewarden.audit.population.merged_profiles import merged
 from treewarden.audit.population.population import Population
+from treewarden.audit.population.record_linkage import merged
+from treewarden.audit.progress import Clock
 from treewarden.audit.reading import Interval, Undetermined
 from treewarden.audit.regression.result import ValueBounds
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray

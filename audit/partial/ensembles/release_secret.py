@@ -16,7 +16,7 @@ from treewarden.audit.partial.ensembles.ensemble_secret import (
     target_units,
     value_doubts,
 )
-from treewarden.audit.partial.ensembles.exchanges import ExchangeUnits, exchange_tables
+from treewarden.audit.partial.ensembles.ensemble_view import ExchangeUnits, exchange_tables
 from treewarden.audit.partial.ensembles.release_inference import ReleasesView, closure_said
 from treewarden.audit.partial.reachability import Proofs, bound_tables, proofs
 from treewarden.audit.partial.secret_column import Secret

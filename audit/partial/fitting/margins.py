@@ -12,15 +12,15 @@ from scipy import optimize, sparse
 from scipy.sparse import csgraph
 
 from treewarden.audit.ipopt.program import SMALLEST_MASS, BlockProgram, no_split_rows
-from treewarden.audit.partial.fitting.count_rows import (
+from treewarden.audit.partial.fitting.margin_fitting import weighed
+from treewarden.audit.partial.fitting.multipliers import (
     CountRows,
     PlaceCells,
     Slopes,
     cells_of,
+    multipliers,
     rows_over,
 )
-from treewarden.audit.partial.fitting.margin_fitting import weighed
-from treewarden.audit.partial.fitting.multipliers import multipliers
 from treewarden.audit.partial.fitting.work_budget import Allowance
 from treewarden.audit.solver.block_solver import solve_task
 from treewarden.audit.solver.interior import interior

@@ -13,7 +13,6 @@ import numpy as np
 from scipy import sparse
 
 from treewarden.audit.entropy.posterior import Posterior
-from treewarden.audit.partial.fitting.count_rows import Slopes
 from treewarden.audit.partial.fitting.cutting_planes import (
     CutProblem,
     CuttingPlane,
@@ -21,6 +20,7 @@ from treewarden.audit.partial.fitting.cutting_planes import (
     broken,
 )
 from treewarden.audit.partial.fitting.margins import MOST_GAP, ROUNDS, Margins, off_by
+from treewarden.audit.partial.fitting.multipliers import Slopes
 from treewarden.audit.partial.fitting.splits import PlacedEstimate
 from treewarden.audit.partial.fitting.work_budget import Allowance
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, alike

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from treewarden.audit.clock import FOREVER, Clock, clock
 from treewarden.audit.ipopt.backends import check_door
 from treewarden.audit.options import AuditOptions
 from treewarden.audit.partial.fitting.flows import WORK
+from treewarden.audit.progress import FOREVER, Clock, clock
 
 
 @dataclass(frozen=True, slots=True)

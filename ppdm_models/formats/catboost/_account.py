@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from treewarden.ppdm_models import limits
-from treewarden.ppdm_models.formats.catboost._growth import MOST
-from treewarden.ppdm_models.formats.catboost._settings import (
+from treewarden.ppdm_models.formats.catboost._growth import (
     ALONE,
     INFO,
     KEPT,
+    MOST,
     PARAMS,
     TYPES,
     params_of,

@@ -30,13 +30,13 @@ from treewarden.ppdm_models.tree.predicate import (
     Surrogate,
     Unknown,
 )
-from treewarden.ppdm_models.tree.tool import Tool
 from treewarden.ppdm_models.tree.tree import (
     Missing,
     Node,
     NoTrueChild,
     Quality,
     Task,
+    Tool,
     Tree,
 )
 

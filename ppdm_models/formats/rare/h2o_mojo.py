@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from treewarden.ppdm_models import limits
-from treewarden.ppdm_models.archive import entries, is_archive
 from treewarden.ppdm_models.formats import Format, Opened
 from treewarden.ppdm_models.formats.common.json import JsonPart, read_json
 from treewarden.ppdm_models.formats.common.node_order import bounded, features_named, simplest
-from treewarden.ppdm_models.formats.common.packed import stray_files
+from treewarden.ppdm_models.formats.common.origin import stray_files
 from treewarden.ppdm_models.formats.rare._h2o_model import Ini, bare_tree, ensemble_of, read_ini
 from treewarden.ppdm_models.formats.rare._h2o_nodes import H2oColumn, nodes_of
+from treewarden.ppdm_models.limits import entries, is_archive
 from treewarden.ppdm_models.semantics.support import with_support
 from treewarden.ppdm_models.tree.ensemble import (
     Ensemble,

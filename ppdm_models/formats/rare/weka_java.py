@@ -20,12 +20,12 @@ from treewarden.ppdm_models.tree.predicate import (
     features_of,
 )
 from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind
-from treewarden.ppdm_models.tree.tool import Tool
 from treewarden.ppdm_models.tree.tree import (
     Learner,
     Missing,
     Node,
     Task,
+    Tool,
     Tree,
 )
 

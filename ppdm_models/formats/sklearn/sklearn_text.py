@@ -25,12 +25,12 @@ from treewarden.ppdm_models.formats.common.printed_trees import (
 )
 from treewarden.ppdm_models.semantics.support import with_support
 from treewarden.ppdm_models.tree.predicate import MissingTest, NumericTest, Predicate, features_of
-from treewarden.ppdm_models.tree.tool import Tool
 from treewarden.ppdm_models.tree.tree import (
     Learner,
     Node,
     Quality,
     Task,
+    Tool,
     Tree,
 )
 

@@ -36,8 +36,7 @@ from treewarden.ppdm_models.formats.skops._estimator import (
 )
 from treewarden.ppdm_models.formats.skops._parts import Array, LivePart, SkopsPart
 from treewarden.ppdm_models.formats.skops._pipeline_columns import is_identity
-from treewarden.ppdm_models.formats.skops._privacy_claims import claiming
-from treewarden.ppdm_models.formats.skops._residuals import residuals_left
+from treewarden.ppdm_models.formats.skops._privacy_claims import claiming, residuals_left
 from treewarden.ppdm_models.formats.skops._table_tests import tree_of_table
 from treewarden.ppdm_models.tree.ensemble import (
     Combination,

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from treewarden.ppdm_models.archive import entries
 from treewarden.ppdm_models.errors import TreeFormatError
 from treewarden.ppdm_models.formats.common.json import (
     Steps,
@@ -25,6 +24,7 @@ from treewarden.ppdm_models.formats.common.json import (
     read_json,
     refused,
 )
+from treewarden.ppdm_models.limits import entries
 
 # Reads NumPy's array files: the header is held against the bytes before any memory is taken; nothing is unpickled.
 

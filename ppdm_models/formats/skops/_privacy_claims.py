@@ -3,14 +3,16 @@
 diffprivlib 0.6 draws tests without looking at records and labels by permute-and-flip on counts that only grow. Its
 forest lets each record into one tree. It gives every tree a whole number as ``random_state``, whatever its own is: a
 file of a forest always holds what its labels were drawn from.
+
+What trees of gradient boosting hold of residuals that no prediction needs: variances, means of inner nodes.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import replace
-from typing import TypeGuard
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeGuard
 
 from treewarden.ppdm_models.errors import TreeFormatError
 from treewarden.ppdm_models.formats.skops._estimator import (
@@ -19,9 +21,8 @@ from treewarden.ppdm_models.formats.skops._estimator import (
     Fitted,
     claims_privacy,
 )
-from treewarden.ppdm_models.formats.skops._parts import SkopsPart
-from treewarden.ppdm_models.tree.claimed_models import with_claim
-from treewarden.ppdm_models.tree.ensemble import Model
+from treewarden.ppdm_models.formats.skops._parts import FilePart, SkopsPart
+from treewarden.ppdm_models.tree.ensemble import Model, with_claim
 from treewarden.ppdm_models.tree.privacy_claim import (
     LabelMechanism,
     PrivacyClaim,
@@ -29,6 +30,7 @@ from treewarden.ppdm_models.tree.privacy_claim import (
     TreeRecords,
     read_claim,
 )
+from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind
 
 SEED = "random_state"
 SPENT = "_BudgetAccountant__spent_budget"
@@ -130,3 +132,48 @@ def _spent(attributes: Mapping[str, SkopsPart]) -> float | None:
     amounts = [part.plain() for parts in found for part in parts]
     numbers = [float(amount) for amount in amounts if _is_number(amount)]
     return math.fsum(numbers) if amounts and len(numbers) == len(amounts) else None
+
+
+LEAF = -1
+AVERAGES = "the variances of the residuals in each node and their means in inner nodes, which no prediction needs"
+
+
+@dataclass(frozen=True, slots=True)
+class ResidualArrays:
+    """The arrays of a boosted tree, and the descriptions that name their files."""
+
+    nodes: SkopsPart
+    values: SkopsPart
+
+    def are_told(self) -> bool:
+        """Return whether a node says the variance of its residuals, or an inner one their mean."""
+        nodes: Any = self.nodes.array()
+        inner = nodes["left_child"] != LEAF
+        return bool(nodes["impurity"].any() or self.values.array()[inner].any())
+
+
+def residual_arrays(trees: Sequence[SkopsPart]) -> Iterator[ResidualArrays]:
+    """Yield the arrays of checked trees."""
+    for tree in trees:
+        state = tree.attributes()["tree_"].attributes()
+        yield ResidualArrays(state["nodes"], state["values"])
+
+
+def residuals_left(estimator: SkopsPart, trees: Sequence[SkopsPart]) -> Iterator[Leak]:
+    """Yield that the trees tell of residuals beside the values of their leaves."""
+    if any(arrays.are_told() for arrays in residual_arrays(trees)):
+        yield Leak(LeakKind.AVERAGES, estimator.place_of("estimators_"), AVERAGES)
+
+
+def without_residuals(trees: Sequence[FilePart]) -> dict[str, Any]:
+    """Return arrays by the name of their file, with 0 for what no prediction needs."""
+    cleared: dict[str, Any] = {}
+    for arrays in residual_arrays(trees):
+        nodes: Any = arrays.nodes.array().copy()
+        values: Any = arrays.values.array().copy()
+        values[nodes["left_child"] != LEAF] = 0
+        nodes["impurity"] = 0
+        for part, array in ((arrays.nodes, nodes), (arrays.values, values)):
+            assert isinstance(part, FilePart)
+            cleared[str(part.raw.get("file"))] = array
+    return cleared

@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 
 from treewarden.ppdm_models.formats.common.json import pointer
-from treewarden.ppdm_models.formats.sklearn._digits import odd_digits
-from treewarden.ppdm_models.formats.sklearn._fitted import FIELDS, arrays_of
+from treewarden.ppdm_models.formats.sklearn._fitted import FIELDS, arrays_of, odd_digits
 from treewarden.ppdm_models.formats.skops._estimator import FORESTS, TREES, Fitted
 from treewarden.ppdm_models.formats.skops._parts import Array, FilePart, read_npy
 

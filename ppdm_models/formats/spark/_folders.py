@@ -11,12 +11,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from treewarden.ppdm_models import limits
-from treewarden.ppdm_models.archive import entries
 from treewarden.ppdm_models.errors import TreeFormatError
 from treewarden.ppdm_models.formats.common.json import JsonPart, read_part
 from treewarden.ppdm_models.formats.common.node_order import unique
-from treewarden.ppdm_models.formats.common.packed import stray_files
+from treewarden.ppdm_models.formats.common.origin import stray_files
 from treewarden.ppdm_models.formats.spark._nodes import are_weighed
+from treewarden.ppdm_models.limits import entries
 from treewarden.ppdm_models.tree.growth import EnsembleGrowth, Fact, GrownTree, stated_fact
 from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind
 from treewarden.ppdm_models.tree.tree import Tree

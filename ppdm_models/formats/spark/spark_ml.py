@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from treewarden.ppdm_models.archive import is_archive
 from treewarden.ppdm_models.errors import TreeFormatError
 from treewarden.ppdm_models.formats import Format, Opened
 from treewarden.ppdm_models.formats.common.json import JsonPart
@@ -19,6 +18,7 @@ from treewarden.ppdm_models.formats.spark._folders import (
     read_saved,
 )
 from treewarden.ppdm_models.formats.spark._nodes import groups_of, nodes_of, tree_of, used_features
+from treewarden.ppdm_models.limits import is_archive
 from treewarden.ppdm_models.tree.ensemble import (
     Combination,
     Ensemble,
@@ -27,7 +27,6 @@ from treewarden.ppdm_models.tree.ensemble import (
     Model,
     TreeSampling,
 )
-from treewarden.ppdm_models.tree.tool import Tool
 from treewarden.ppdm_models.tree.tree import (
     MOST,
     Criterion,
@@ -35,6 +34,7 @@ from treewarden.ppdm_models.tree.tree import (
     Learner,
     Stopping,
     Task,
+    Tool,
     Tree,
 )
 

@@ -14,13 +14,13 @@ from treewarden.ppdm_models.formats.spark._nodes import PrintedLine, printed_nod
 from treewarden.ppdm_models.semantics.support import with_support
 from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member, Model
 from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind
-from treewarden.ppdm_models.tree.tool import Tool
 from treewarden.ppdm_models.tree.tree import (
     Feature,
     Learner,
     Missing,
     Node,
     Task,
+    Tool,
     Tree,
 )
 

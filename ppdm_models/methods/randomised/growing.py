@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from treewarden.ppdm_models.methods.randomised.generating import GeneratedAttribute
-from treewarden.ppdm_models.methods.randomised.intervals import Intervals, intervals
 from treewarden.ppdm_models.methods.randomised.noise import ClassNoise, Hiding, Noise
 from treewarden.ppdm_models.methods.randomised.reconstruction import (
+    Intervals,
     Kernel,
     dealt,
+    intervals,
     places_of,
     settled,
 )

@@ -24,9 +24,8 @@ from treewarden.ppdm_models.methods.randomised.growing import (
     grow,
     intervals_of,
 )
-from treewarden.ppdm_models.methods.randomised.intervals import Intervals
 from treewarden.ppdm_models.methods.randomised.noise import Hiding
-from treewarden.ppdm_models.methods.randomised.reconstruction import Kernel, check_reach
+from treewarden.ppdm_models.methods.randomised.reconstruction import Intervals, Kernel, check_reach
 from treewarden.ppdm_models.tree.predicate import Always, CategoryTest, NumericTest, Predicate
 from treewarden.ppdm_models.tree.tree import (
     NOISE,

@@ -13,9 +13,13 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
-from treewarden.ppdm_models.methods.randomised.intervals import Intervals
 from treewarden.ppdm_models.methods.randomised.noise import ClassNoise, Gaussian, Hiding
-from treewarden.ppdm_models.methods.randomised.reconstruction import Kernel, kernel, membership
+from treewarden.ppdm_models.methods.randomised.reconstruction import (
+    Intervals,
+    Kernel,
+    kernel,
+    membership,
+)
 
 Numbers = NDArray[np.float64]
 CONFIDENCE = 0.95

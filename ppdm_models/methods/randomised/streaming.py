@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from treewarden.ppdm_models.errors import DomainError, TableError
 from treewarden.ppdm_models.methods.randomised.attacks import MOST_CLASSES, Moments
 from treewarden.ppdm_models.methods.randomised.cells import NoisyCells
-from treewarden.ppdm_models.methods.randomised.intervals import Intervals, intervals
 from treewarden.ppdm_models.methods.randomised.manifest import ColumnPlan
 from treewarden.ppdm_models.methods.randomised.noise import ClassNoise, noisy, unpredictable
+from treewarden.ppdm_models.methods.randomised.reconstruction import Intervals, intervals
 from treewarden.ppdm_models.tables.batches import Batches
 
 # The classes of records, numbered as they pass by: they are published, so that what they tell has to be counted.

@@ -24,12 +24,12 @@ from treewarden.ppdm_models.tree.predicate import (
     NumericTest,
     Predicate,
 )
-from treewarden.ppdm_models.tree.tool import Tool
 from treewarden.ppdm_models.tree.tree import (
     Criterion,
     Feature,
     Learner,
     Node,
+    Tool,
     Tree,
 )
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from treewarden.ppdm_models.methods.vertical.id3 import is_settled
 from treewarden.ppdm_models.methods.vertical.messages import (
     BOX,
     MINER,
@@ -30,6 +29,7 @@ from treewarden.ppdm_models.methods.vertical.party_view import (
     SkeletonNode,
     Stack,
     View,
+    is_settled,
 )
 from treewarden.ppdm_models.methods.vertical.session import Session, majority, score
 

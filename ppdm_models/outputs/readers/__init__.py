@@ -6,8 +6,13 @@ import sys
 from abc import ABC, abstractmethod
 
 from treewarden.ppdm_models.errors import OutputsError
-from treewarden.ppdm_models.outputs.published import Entry, PublishedOutput, TableColumns
-from treewarden.ppdm_models.outputs.sheet import CellSheet, read_sheet
+from treewarden.ppdm_models.outputs.published import (
+    CellSheet,
+    Entry,
+    PublishedOutput,
+    TableColumns,
+    read_sheet,
+)
 from treewarden.ppdm_models.plugins import PluginIndex, discover
 
 

@@ -14,27 +14,23 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from treewarden.ppdm_models.errors import OutputsError
-from treewarden.ppdm_models.outputs.printed import (
+from treewarden.ppdm_models.outputs.published import (
+    CellSheet,
+    DescriptiveEntry,
+    Entry,
+    HeadedGroup,
     PrintedNumber,
+    Statistic,
+    TableColumns,
+    ValueCondition,
+    bare,
+    column_of,
+    group_of,
     is_withheld,
     read_count,
     read_measured,
 )
-from treewarden.ppdm_models.outputs.published import (
-    DescriptiveEntry,
-    Entry,
-    Statistic,
-    TableColumns,
-    ValueCondition,
-)
 from treewarden.ppdm_models.outputs.readers import OutputReader
-from treewarden.ppdm_models.outputs.readers._groups import (
-    HeadedGroup,
-    bare,
-    column_of,
-    group_of,
-)
-from treewarden.ppdm_models.outputs.sheet import CellSheet
 
 LABEL_HEADERS = frozenset(
     {"", "characteristic", "variable", "characteristics", "label", "covariate"}

@@ -12,28 +12,24 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from treewarden.ppdm_models.errors import OutputsError
-from treewarden.ppdm_models.outputs.printed import (
-    PrintedNumber,
-    is_withheld,
-    read_count,
-    read_measured,
-)
 from treewarden.ppdm_models.outputs.published import (
+    CellSheet,
     DescriptiveEntry,
     Entry,
+    PrintedNumber,
     Statistic,
     TableColumns,
     ValueCondition,
-)
-from treewarden.ppdm_models.outputs.readers import OutputReader
-from treewarden.ppdm_models.outputs.readers._groups import (
     bare,
     class_of,
     column_of,
     group_of,
     is_all,
+    is_withheld,
+    read_count,
+    read_measured,
 )
-from treewarden.ppdm_models.outputs.sheet import CellSheet
+from treewarden.ppdm_models.outputs.readers import OutputReader
 
 COUNTS = frozenset({"count", "counts", "n", "freq", "frequency"})
 SHARES = frozenset({"share", "proportion", "prop"})

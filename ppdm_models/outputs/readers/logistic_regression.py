@@ -12,11 +12,17 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from treewarden.ppdm_models.errors import OutputsError
-from treewarden.ppdm_models.outputs.printed import PrintedNumber, read_measured
-from treewarden.ppdm_models.outputs.published import Entry, LogisticEntry, TableColumns, Term
+from treewarden.ppdm_models.outputs.published import (
+    CellSheet,
+    Entry,
+    LogisticEntry,
+    PrintedNumber,
+    TableColumns,
+    Term,
+    bare,
+    read_measured,
+)
 from treewarden.ppdm_models.outputs.readers import OutputReader
-from treewarden.ppdm_models.outputs.readers._groups import bare
-from treewarden.ppdm_models.outputs.sheet import CellSheet
 
 TERMS = frozenset({"term", "coefficient", "predictor", "variable"})
 ESTIMATES = frozenset({"estimate", "coef", "beta"})

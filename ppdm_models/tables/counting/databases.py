@@ -1,4 +1,7 @@
-"""Tables in PostgreSQL, counted there: the server groups the records, and only distinct rows and counts come back."""
+"""Tables in PostgreSQL, counted there: the server groups the records, and only distinct rows and counts come back.
+
+How a table to count is opened, whatever it is.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +18,15 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from treewarden.ppdm_models.errors import TableError
-from treewarden.ppdm_models.near_names import near_text
+from treewarden.ppdm_models.errors import TableError, near_text
 from treewarden.ppdm_models.tables.counting.addresses import (
+    POSTGRESQL,
     TableAddress,
     TableFile,
     check_unchanged,
     digest_of,
+    is_duckdb,
+    parted,
 )
 from treewarden.ppdm_models.tables.counting.engine import (
     COUNT,
@@ -32,8 +37,9 @@ from treewarden.ppdm_models.tables.counting.engine import (
     too_many,
     unreadable,
 )
+from treewarden.ppdm_models.tables.counting.files import open_files
 from treewarden.ppdm_models.tables.counting.source import DistinctRows, TableSource, in_order
-from treewarden.ppdm_models.tables.dialect import Dialect
+from treewarden.ppdm_models.tables.dialect import Dialect, dialect_of
 from treewarden.ppdm_models.tables.memory import room_bytes
 from treewarden.ppdm_models.tables.table import FirstRecords, listed
 
@@ -348,3 +354,18 @@ def _refused(address: TableAddress) -> TableError:
 def _plain(rows: pa.Table) -> pa.Table:
     """Return rows without what Arrow cannot sort."""
     return rows.replace_schema_metadata(None)
+
+
+def open_source(path: Path | TableAddress) -> TableSource:
+    """Return a table to be counted: a file, a folder, a pattern, a DuckDB database, or a table of a server.
+
+    Raises:
+        TableError: it cannot be opened, or holds no table.
+    """
+    if isinstance(path, TableAddress):
+        return open_postgresql(path) if path.scheme in POSTGRESQL else open_warehouse(path)
+    place, dialect = dialect_of(path)
+    file, table = parted(place)
+    if is_duckdb(file):
+        return open_duckdb(file, table, dialect)
+    return open_files(place, dialect)

@@ -1,4 +1,4 @@
-"""Runs the steps of the schema over the connection that ``treewarden.service.database.levels`` gives."""
+"""Runs the steps of the schema over the connection that ``treewarden.service.database.engine`` gives."""
 
 from __future__ import annotations
 

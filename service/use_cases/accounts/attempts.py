@@ -18,8 +18,7 @@ from sqlalchemy.exc import IntegrityError
 
 from treewarden.service.auth.passwords import digest_of
 from treewarden.service.database.tables import sign_in_failure
-from treewarden.service.errors import ServiceError, TooManyError
-from treewarden.service.ids import new_id
+from treewarden.service.errors import ServiceError, TooManyError, new_id
 from treewarden.service.ledger.log import record
 from treewarden.service.site import Site, Unit
 

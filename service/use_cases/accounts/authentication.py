@@ -12,8 +12,7 @@ from sqlalchemy import ColumnElement, Row, Select, delete, func, insert, select,
 from treewarden.service.auth.passwords import SHOWN, digest_of, new_secret
 from treewarden.service.auth.principal import ALLOWED, Permission, Principal, Role
 from treewarden.service.database.tables import account, session, token
-from treewarden.service.errors import ForbiddenError, NotFoundError, NotSignedInError
-from treewarden.service.ids import new_id
+from treewarden.service.errors import ForbiddenError, NotFoundError, NotSignedInError, new_id
 from treewarden.service.ledger.log import record
 from treewarden.service.schemas.base import Page, PageRequest
 from treewarden.service.schemas.people import EndedAccess, MadeToken, NewToken, Session, Token

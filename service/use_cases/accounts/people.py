@@ -10,8 +10,7 @@ from sqlalchemy import Row, func, insert, select, update
 from treewarden.service.auth import passwords
 from treewarden.service.auth.principal import ALLOWED, Principal, Role
 from treewarden.service.database.tables import account, organisation
-from treewarden.service.errors import ConflictError, InvalidError, NotFoundError
-from treewarden.service.ids import new_id
+from treewarden.service.errors import ConflictError, InvalidError, NotFoundError, new_id
 from treewarden.service.ledger.log import record
 from treewarden.service.schemas.base import Page, PageRequest
 from treewarden.service.schemas.people import (

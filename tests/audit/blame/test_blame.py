@@ -4,15 +4,18 @@ import numpy as np
 from scipy import sparse
 
 from tests.kit.small_audits import flat_tree, people_of
-from treewarden.audit.blame.certainty import CertaintyOracle
-from treewarden.audit.blame.numbers import ALWAYS_KNOWN, PublishedNumbers
+from treewarden.audit.blame.certainty import ALWAYS_KNOWN, CertaintyOracle, PublishedNumbers
 from treewarden.audit.blame.of_model import numbers_of_model
-from treewarden.audit.blame.reasons import reasons_of_all, shares_of_blame
-from treewarden.audit.blame.withholding import WITHOUT_ANY, withhold_least
-from treewarden.audit.clock import clock
+from treewarden.audit.blame.withholding import (
+    WITHOUT_ANY,
+    reasons_of_all,
+    shares_of_blame,
+    withhold_least,
+)
 from treewarden.audit.engine.problem import Problem
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.population.forest import forest_of
+from treewarden.audit.progress import clock
 
 YES = np.array([1, 0, 1, 0])
 ROWS = np.array([[1, 1, 1, 0], [1, 1, 0, 0], [0, 0, 1, 1]])

@@ -10,8 +10,7 @@ import treewarden as tw
 from tests.judges.drawn_labels import WORDS, claim, flips, labelled_tree, people_in
 from tests.kit.small_audits import flat_tree
 from treewarden.audit.claims.judge_claim import judge_claim
-from treewarden.audit.claims.noisy_labels import posterior_of_labels
-from treewarden.audit.claims.reliance import relied_on
+from treewarden.audit.claims.reliance import posterior_of_labels, relied_on
 from treewarden.audit.evidence import Evidence
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.measures import call, measured
@@ -20,8 +19,8 @@ from treewarden.audit.population.table_counts import Weights
 from treewarden.audit.reading import Undetermined, exactly
 from treewarden.audit.run import run
 from treewarden.ppdm_models.files.load import writers
-from treewarden.ppdm_models.tree.claimed_models import with_claim
 from treewarden.ppdm_models.tree.column import NumericColumn
+from treewarden.ppdm_models.tree.ensemble import with_claim
 from treewarden.ppdm_models.tree.privacy_claim import LabelMechanism, read_claim
 from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind
 

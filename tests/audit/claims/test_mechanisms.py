@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.judges.drawn_labels import exponential, flips
 from tests.kit.tiers import examples
-from treewarden.audit.claims.mechanisms import log_probabilities
+from treewarden.audit.claims.leaf_labels import log_probabilities
 from treewarden.ppdm_models.tree.privacy_claim import LabelMechanism as Mechanism
 
 DRAWN = {

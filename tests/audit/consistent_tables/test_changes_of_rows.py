@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from tests.audit.weighed_trees import people_of, weighed_tree
-from treewarden.audit.clock import FOREVER
 from treewarden.audit.consistent_tables.facts.facts import facts_of
 from treewarden.audit.consistent_tables.witnesses.changes import _alone, _Checker, _paired
 from treewarden.audit.facts.case import Case
 from treewarden.audit.knowledge.knowledge import Knowledge
-from treewarden.audit.population.members import members
+from treewarden.audit.population.contributions import members
+from treewarden.audit.progress import FOREVER
 from treewarden.audit.system.system import build_system
 
 

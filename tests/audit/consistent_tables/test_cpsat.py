@@ -11,7 +11,6 @@ import pytest
 from tests.audit.consistent_tables.test_worlds_against_brute_force import hidden, judged, small_case
 from tests.judges.worlds_by_hand import brute_force, system_of
 from tests.kit.tiers import few, seeds
-from treewarden.audit.clock import clock
 from treewarden.audit.consistent_tables.facts.facts import facts_of
 from treewarden.audit.consistent_tables.facts.intervals import with_intervals
 from treewarden.audit.consistent_tables.proofs import cpsat
@@ -19,6 +18,7 @@ from treewarden.audit.consistent_tables.proofs.bounds import closed_form
 from treewarden.audit.consistent_tables.proofs.relax import Scope
 from treewarden.audit.consistent_tables.queries import Asker, CellQuestion, QuestionEffort
 from treewarden.audit.consistent_tables.witnesses.witness_pool import WitnessPool, first_broken
+from treewarden.audit.progress import clock
 
 SEEDS = seeds(5, quick=(1,))
 KINDS = tuple(itertools.product(("counts", "rates", "labels"), ("gini", "entropy")))

@@ -8,15 +8,15 @@ import pytest
 from tests.audit.consistent_tables.test_worlds_against_brute_force import judged, small_case
 from tests.kit.tiers import seeds
 from treewarden.audit import measures
-from treewarden.audit.clock import clock
 from treewarden.audit.consistent_tables.engine import reason
 from treewarden.audit.consistent_tables.facts.facts import facts_of
 from treewarden.audit.consistent_tables.facts.intervals import with_intervals
-from treewarden.audit.consistent_tables.state import Tiers
+from treewarden.audit.consistent_tables.outcome import Tiers
 from treewarden.audit.consistent_tables.table_search import UNREAD
 from treewarden.audit.consistent_tables.witnesses.changes import change_many
 from treewarden.audit.consistent_tables.witnesses.witness_pool import WitnessPool
 from treewarden.audit.measures import Measure
+from treewarden.audit.progress import clock
 from treewarden.audit.system.system import build_system
 from treewarden.ppdm_models.plugins import discover
 

@@ -11,10 +11,10 @@ import pytest
 
 from tests.kit.grown_trees import grow_tree
 from tests.kit.tiers import cases, few
-from treewarden.audit.clock import Clock
-from treewarden.audit.consistent_tables.incomplete_constraints import reason_in_doubt
+from treewarden.audit.consistent_tables.engine import reason_in_doubt
 from treewarden.audit.consistent_tables.result import never
 from treewarden.audit.consistent_tables.retrain import graded
+from treewarden.audit.progress import Clock
 from treewarden.audit.system.system import build_system
 
 ENDS = 24

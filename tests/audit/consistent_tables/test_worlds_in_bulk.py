@@ -9,7 +9,6 @@ import pytest
 
 from tests.judges.worlds_by_hand import system_of
 from tests.kit.grown_trees import grow_tree, heart
-from treewarden.audit.clock import clock
 from treewarden.audit.consistent_tables.facts.facts import facts_of, with_splits, without_splits
 from treewarden.audit.consistent_tables.facts.intervals import with_intervals
 from treewarden.audit.consistent_tables.facts.splits import groups
@@ -24,6 +23,7 @@ from treewarden.audit.consistent_tables.witnesses.witness_pool import (
     without_false_places,
     without_false_splits,
 )
+from treewarden.audit.progress import clock
 from treewarden.audit.system.system import build_system
 
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from tests.judges.worlds_by_hand import system_of
-from treewarden.audit.clock import FOREVER
 from treewarden.audit.consistent_tables.facts.facts import facts_of
 from treewarden.audit.consistent_tables.witnesses import sample
 from treewarden.audit.consistent_tables.witnesses.sample import GaveUpError, Sampler
+from treewarden.audit.progress import FOREVER
 
 COUNTS = [1, 999_999, 2_000_000, 5]
 TOTALS = (1_500_000, 1_000_000, 500_000)

@@ -15,7 +15,6 @@ import pytest
 
 from tests.audit.consistent_tables.side_by_side import FEW_WORLDS, made, said
 from tests.kit.tiers import cases, few
-from treewarden.audit.clock import FOREVER, clock
 from treewarden.audit.consistent_tables import decide, portions
 from treewarden.audit.consistent_tables.decide import EFFORTS, QuestionQueue, decide_certain
 from treewarden.audit.consistent_tables.engine import reason
@@ -32,6 +31,7 @@ from treewarden.audit.consistent_tables.witnesses.witness_pool import (
     may_be_certain,
 )
 from treewarden.audit.consistent_tables.witnesses.witness_pool import WitnessPool as Found
+from treewarden.audit.progress import FOREVER, clock
 from treewarden.audit.workers import processes
 from treewarden.audit.workers.pool import WORKERS
 

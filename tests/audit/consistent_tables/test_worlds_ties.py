@@ -10,7 +10,7 @@ from treewarden.audit.consistent_tables.engine import reason
 from treewarden.audit.consistent_tables.result import ConsistentTables
 from treewarden.audit.facts.case import Case
 from treewarden.audit.knowledge.knowledge import Knowledge
-from treewarden.audit.population.members import members
+from treewarden.audit.population.contributions import members
 from treewarden.audit.population.population import build_population
 from treewarden.audit.system.system import build_system
 from treewarden.ppdm_models.tree.tree import Criterion

@@ -12,7 +12,7 @@ from treewarden.audit.facts.rows import LeafMass
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.measures import MeasureCall
 from treewarden.audit.options import AuditOptions
-from treewarden.audit.population.members import members
+from treewarden.audit.population.contributions import members
 from treewarden.audit.population.population import Population
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.run import run

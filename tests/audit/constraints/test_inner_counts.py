@@ -11,7 +11,7 @@ from treewarden.audit.entropy.estimate import estimate
 from treewarden.audit.facts.case import Case
 from treewarden.audit.knowledge.knowledge import Knowledge, understated
 from treewarden.audit.options import AuditOptions
-from treewarden.audit.population.members import members
+from treewarden.audit.population.contributions import members
 from treewarden.audit.population.population import build_population
 from treewarden.audit.system.system import build_system
 from treewarden.ppdm_models.tree.tree import Criterion

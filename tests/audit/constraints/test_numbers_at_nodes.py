@@ -8,9 +8,10 @@ import pytest
 from tests.judges.numbers_at_nodes import all_tables, mixed, random_case
 from tests.kit.small_audits import flat_tree, people_of
 from tests.kit.tiers import cases, seeds
-from treewarden.audit.consistent_tables.incomplete_constraints import reason_in_doubt
+from treewarden.audit.consistent_tables.engine import reason_in_doubt
 from treewarden.audit.entropy.posterior import certain
 from treewarden.audit.evidence import Evidence
+from treewarden.audit.exposures import disagreements
 from treewarden.audit.facts.case import Case
 from treewarden.audit.facts.node_impurities import (
     allowed_as_label,
@@ -18,11 +19,10 @@ from treewarden.audit.facts.node_impurities import (
     node_impurities,
     unused_kinds,
 )
-from treewarden.audit.file_table_consistency import disagreements
 from treewarden.audit.knowledge.knowledge import Knowledge, understated
 from treewarden.audit.measures import measures
+from treewarden.audit.population.contributions import members
 from treewarden.audit.population.forest import forest_of
-from treewarden.audit.population.members import members
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.run import run
 from treewarden.audit.system.system import build_system

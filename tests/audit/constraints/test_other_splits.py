@@ -14,7 +14,7 @@ from treewarden.audit.consistent_tables.engine import reason
 from treewarden.audit.constraints.other_split import CONSTRAINT
 from treewarden.audit.facts.case import Case
 from treewarden.audit.knowledge.knowledge import Knowledge
-from treewarden.audit.population.members import members
+from treewarden.audit.population.contributions import members
 from treewarden.audit.population.population import Population
 from treewarden.audit.system.system import build_system
 from treewarden.ppdm_models.files.load import load_tree

@@ -19,9 +19,9 @@ from treewarden.audit.facts.case import Case
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.measures import MeasureCall
 from treewarden.audit.options import AuditOptions
+from treewarden.audit.population.contributions import members
 from treewarden.audit.population.forest import forest_of
 from treewarden.audit.population.leaves import leaves_of
-from treewarden.audit.population.members import members
 from treewarden.audit.population.population import build_population
 from treewarden.audit.reading import Interval, Undetermined
 from treewarden.audit.run import run

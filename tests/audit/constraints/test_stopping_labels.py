@@ -8,7 +8,7 @@ from treewarden.audit.constraints.leaf_label import CONSTRAINT as LEAF
 from treewarden.audit.facts.case import Case
 from treewarden.audit.facts.rows import Plurality
 from treewarden.audit.knowledge.knowledge import Knowledge
-from treewarden.audit.population.members import members
+from treewarden.audit.population.contributions import members
 from treewarden.audit.population.population import build_population
 from treewarden.audit.system.system import build_system
 from treewarden.ppdm_models.tables.read_table import table_of

@@ -8,7 +8,7 @@ from tests.kit.cases import multiway_case
 from tests.kit.grown_trees import grow_tree, heart
 from tests.kit.tiers import cases
 from treewarden.audit.entropy.estimate import estimate
-from treewarden.audit.entropy.proved_shares import interval_excess, whole_records
+from treewarden.audit.entropy.problem import interval_excess, whole_records
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.options import AuditOptions
 from treewarden.audit.system.system import build_system, max_violation

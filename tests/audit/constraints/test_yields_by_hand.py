@@ -13,7 +13,7 @@ from treewarden.audit.constraints.inner_mixed import CONSTRAINT as INNER_MIXED
 from treewarden.audit.facts.case import Case
 from treewarden.audit.facts.rows import LeftOut
 from treewarden.audit.knowledge.knowledge import Knowledge
-from treewarden.audit.population.members import members
+from treewarden.audit.population.contributions import members
 from treewarden.audit.population.population import build_population
 from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tree.predicate import CategoryTest, NumericTest

@@ -9,15 +9,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from treewarden.audit.clock import FOREVER
-from treewarden.audit.engine import amount_tables
-from treewarden.audit.engine.amount_tables import NONE_FOUND, OUT_OF_TIME, reached_from
-from treewarden.audit.engine.amount_weights import determined, solved
-from treewarden.audit.engine.amounts import ends_of_one
+from treewarden.audit.engine import amounts
+from treewarden.audit.engine.amounts import (
+    NONE_FOUND,
+    OUT_OF_TIME,
+    determined,
+    ends_of_one,
+    reached_from,
+    solved,
+)
 from treewarden.audit.engine.counts import NO_ROW, Propagated, counts_of
 from treewarden.audit.engine.driver import reason
 from treewarden.audit.engine.problem import AmountRange, Amounts, Problem
 from treewarden.audit.engine.time_budget import TimeBudget
+from treewarden.audit.progress import FOREVER
 
 AB_CD, AC_BD, AD_BC = [0, 0, 1, 1], [0, 1, 0, 1], [0, 1, 1, 0]
 
@@ -74,7 +79,7 @@ def test_two_trees_over_four_people_leave_one_number_free():
 
 @pytest.mark.parametrize(("seconds", "why"), [(60.0, NONE_FOUND), (0.0, OUT_OF_TIME)])
 def test_why_no_more_tables_are_looked_for_is_said(monkeypatch, seconds, why):
-    monkeypatch.setattr(amount_tables._SumProgram, "move", lambda *_: False)
+    monkeypatch.setattr(amounts._SumProgram, "move", lambda *_: False)
     x = [4, 5, 6, 5]
     assert joined(problem_of([AB_CD, AC_BD], x, 10), x, seconds)[-1].left == (why,)
 

@@ -10,12 +10,12 @@ import pytest
 from scipy.optimize import brentq
 
 from tests.judges.rows_by_hand import rows_of
-from treewarden.audit.clock import FOREVER, Clock, clock
 from treewarden.audit.engine.bounds import How
-from treewarden.audit.engine.certificates import tightened
 from treewarden.audit.engine.counts import by_class, by_leaves, counts_of, propagate
 from treewarden.audit.engine.driver import DECIDED, reason
+from treewarden.audit.engine.newton_steps import tightened
 from treewarden.audit.engine.time_budget import TimeBudget
+from treewarden.audit.progress import FOREVER, Clock, clock
 
 FOUR = ("ab cd", "ac bd")
 FIVE = ("ab cde", "ac bde", "ad bce")

@@ -9,14 +9,14 @@ from tests.judges.estimate import direct
 from tests.judges.independent import best_of_starts
 from tests.kit.cases import case_of, multiway_case, random_table
 from tests.kit.tiers import cases
-from treewarden.audit.entropy.blocks import ViolatedCandidate, blocks
 from treewarden.audit.entropy.estimate import estimate
+from treewarden.audit.entropy.problem import ViolatedCandidate, blocks
 from treewarden.audit.entropy.search import EntropySearch
 from treewarden.audit.facts.case import Case
 from treewarden.audit.facts.impurity_rows import excess
 from treewarden.audit.knowledge.knowledge import Knowledge, KnownRecord, Statement
 from treewarden.audit.options import AuditOptions
-from treewarden.audit.population.members import members
+from treewarden.audit.population.contributions import members
 from treewarden.audit.population.population import build_population
 from treewarden.audit.system.system import System, build_system, max_violation
 from treewarden.ppdm_models.tables.read_table import table_of

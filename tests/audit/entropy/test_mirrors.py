@@ -5,11 +5,10 @@ import pytest
 
 from tests.judges.estimate.cases import sample
 from tests.judges.estimate.product import answer
-from treewarden.audit.entropy.blocks import blocks
-from treewarden.audit.entropy.reduce import Reduced
+from treewarden.audit.entropy.problem import blocks
+from treewarden.audit.entropy.reduce import Reduced, shares
 from treewarden.audit.entropy.rounds import mirror_images
 from treewarden.audit.entropy.search import BEGINNING, EntropySearch
-from treewarden.audit.entropy.solved import shares
 from treewarden.audit.entropy.violated import violated
 from treewarden.audit.options import AuditOptions
 from treewarden.audit.system.system import build_system

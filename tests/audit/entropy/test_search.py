@@ -9,8 +9,8 @@ from tests.judges.estimate.cases import sample
 from tests.judges.estimate.product import answer
 from tests.kit.cases import case_of, multiway_case, multiway_tree, random_table
 from tests.kit.tiers import cases
-from treewarden.audit.entropy.blocks import blocks
 from treewarden.audit.entropy.estimate import estimate
+from treewarden.audit.entropy.problem import blocks
 from treewarden.audit.entropy.search import BEGINNING, EntropySearch
 from treewarden.audit.entropy.violated import violated
 from treewarden.audit.ipopt.backend import LoadedSolver

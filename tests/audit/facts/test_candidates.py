@@ -15,14 +15,13 @@ from treewarden.audit.facts.rows import LeftOut, SplitFamily, branch_of_bins
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.measures import MeasureCall
 from treewarden.audit.options import AuditOptions
-from treewarden.audit.population.members import members
+from treewarden.audit.population.contributions import members
 from treewarden.audit.population.population import build_population
 from treewarden.audit.run import run
 from treewarden.audit.system.system import build_system
 from treewarden.ppdm_models.formats.sklearn._fitted import from_sklearn
 from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tree.predicate import CategoryTest, NumericTest
-from treewarden.ppdm_models.tree.tool import Tool
 from treewarden.ppdm_models.tree.tree import (
     Criterion,
     Feature,
@@ -30,6 +29,7 @@ from treewarden.ppdm_models.tree.tree import (
     Missing,
     Node,
     Quality,
+    Tool,
     Tree,
 )
 

@@ -6,7 +6,7 @@ import weakref
 from tests.audit.partial.test_splits import by_age
 from treewarden.audit.facts.case import Case, once
 from treewarden.audit.knowledge.knowledge import Knowledge
-from treewarden.audit.population.members import members
+from treewarden.audit.population.contributions import members
 from treewarden.ppdm_models import gc_control
 
 

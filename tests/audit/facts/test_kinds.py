@@ -9,7 +9,7 @@ import pytest
 
 from tests.judges.estimate import direct
 from tests.kit.cases import multiway_case
-from treewarden.audit.consistent_tables.incomplete_constraints import reason_in_doubt
+from treewarden.audit.consistent_tables.engine import reason_in_doubt
 from treewarden.audit.consistent_tables.result import Consistency
 from treewarden.audit.entropy.estimate import estimate
 from treewarden.audit.facts.impurity_rows import excess

@@ -12,10 +12,16 @@ import pytest
 from tests.kit.cases import multiway_case
 from tests.kit.tiers import cases
 from treewarden.audit.entropy.estimate import estimate
-from treewarden.audit.ipopt.backend import Door, LoadedSolver, _small_model
+from treewarden.audit.ipopt.backend import (
+    STATUS,
+    STATUS_NAMES,
+    Door,
+    LoadedSolver,
+    Status,
+    _small_model,
+)
 from treewarden.audit.ipopt.backends import door, doors
 from treewarden.audit.ipopt.model import load_model
-from treewarden.audit.ipopt.status import STATUS, STATUS_NAMES, Status
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.options import AuditOptions
 from treewarden.audit.system.system import build_system

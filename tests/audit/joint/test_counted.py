@@ -7,7 +7,7 @@ import pytest
 
 from tests.kit.forests import FEATURES, by_sex, forest, stump
 from tests.kit.small_audits import audit_model, read
-from treewarden.audit.joint.counted_leaves import counted_sums
+from treewarden.audit.joint.leaf_facts import counted_sums
 from treewarden.audit.options import AuditOptions
 from treewarden.audit.population.forest import forest_of
 from treewarden.audit.population.population import build_population

@@ -6,7 +6,6 @@ import numpy as np
 
 from tests.audit.inverters.test_cut_lightgbm import read_case, written
 from tests.kit.grown_models import FOLDER, truth
-from treewarden.audit.clock import clock
 from treewarden.audit.engine.time_budget import TimeBudget
 from treewarden.audit.inverters import LeafSums, leaf_sums
 from treewarden.audit.joint.cells import cells_of
@@ -14,6 +13,7 @@ from treewarden.audit.joint.ensemble_inference import join_trees
 from treewarden.audit.joint.leaf_facts import narrow_sums
 from treewarden.audit.population.forest import forest_of
 from treewarden.audit.population.population import build_population
+from treewarden.audit.progress import clock
 from treewarden.jobs.inputs import read
 from treewarden.ppdm_models.files.load import open_model
 

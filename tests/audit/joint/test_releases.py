@@ -8,13 +8,13 @@ import pytest
 
 from tests.kit.releases import a_table, a_tree
 from tests.kit.tiers import seeds
-from treewarden.audit.clock import clock
 from treewarden.audit.engine.time_budget import TimeBudget
 from treewarden.audit.joint.profiles import worlds_of
 from treewarden.audit.joint.releases import ReleaseView, join_releases
 from treewarden.audit.population.forest import forest_of
 from treewarden.audit.population.linked_population import shared_people
 from treewarden.audit.population.population import build_population
+from treewarden.audit.progress import clock
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.files.load import open_model
 from treewarden.ppdm_models.tables.read_table import read_table_bytes

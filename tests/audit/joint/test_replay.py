@@ -10,7 +10,6 @@ from tests.kit.grown_models import FOLDER
 from tests.kit.rows import rows
 from tests.kit.small_audits import audit_model
 from tests.kit.tiers import cases
-from treewarden.audit.clock import FOREVER
 from treewarden.audit.consistent_tables.result import ConsistentTables
 from treewarden.audit.engine.driver import reason
 from treewarden.audit.engine.time_budget import TimeBudget
@@ -24,6 +23,7 @@ from treewarden.audit.knowledge.levels import RowOrder
 from treewarden.audit.options import AuditOptions
 from treewarden.audit.population.forest import forest_of
 from treewarden.audit.population.population import Population, build_population
+from treewarden.audit.progress import FOREVER
 from treewarden.audit.reading import Interval, Undetermined
 from treewarden.audit.run import run
 from treewarden.jobs.inputs import opened, read

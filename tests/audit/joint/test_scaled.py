@@ -8,13 +8,13 @@ import pytest
 
 from tests.judges.rows_by_hand import rows_of
 from tests.kit.rows import rows
-from treewarden.audit.clock import clock
 from treewarden.audit.engine.counts import counts_of
 from treewarden.audit.engine.driver import reason
 from treewarden.audit.engine.time_budget import TimeBudget
 from treewarden.audit.inverters import Added
 from treewarden.audit.joint.cells import scaled_of
 from treewarden.audit.joint.leaf_facts import OTHER_LABELS, problem_with
+from treewarden.audit.progress import clock
 
 pytest.importorskip("ortools", reason="looks for other tables")
 

@@ -12,13 +12,13 @@ from tests.kit.forests import forest
 from tests.kit.grown_models import FOLDER
 from tests.kit.small_audits import flat_tree, read
 from tests.kit.tiers import examples
-from treewarden.audit.clock import FOREVER
 from treewarden.audit.engine.time_budget import TimeBudget
 from treewarden.audit.evidence import NO_NUMBER, NOT_RUN, Evidence
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.measures import measures
 from treewarden.audit.population.forest import forest_of
 from treewarden.audit.population.population import build_population
+from treewarden.audit.progress import FOREVER
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.regression.inference import values_of
 from treewarden.jobs.inputs import opened

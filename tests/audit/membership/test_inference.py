@@ -6,18 +6,17 @@ import numpy as np
 import pytest
 
 from tests.kit.tiers import cases
-from treewarden.audit.clock import FOREVER
 from treewarden.audit.membership.candidates import Candidates
 from treewarden.audit.membership.cuts import surely_apart
 from treewarden.audit.membership.inference import infer_members
 from treewarden.audit.membership.local_parts import fillings
 from treewarden.audit.membership.result import MembershipInference
+from treewarden.audit.progress import FOREVER
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.tables.routing import route
 from treewarden.ppdm_models.tree.column import NumericColumn
 from treewarden.ppdm_models.tree.predicate import NumericTest
-from treewarden.ppdm_models.tree.tool import Tool
-from treewarden.ppdm_models.tree.tree import Criterion, Feature, Learner, Node, Stopping, Tree
+from treewarden.ppdm_models.tree.tree import Criterion, Feature, Learner, Node, Stopping, Tool, Tree
 
 AGES = (30, 40, 44, 50, 60, 70)
 

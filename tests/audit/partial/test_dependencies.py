@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from treewarden.audit.clock import clock
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.knowledge.levels import SplitLevel
 from treewarden.audit.partial.functional_dependencies import Codes, attribute_closure, indicators
 from treewarden.audit.partial.target_inference import infer_target
 from treewarden.audit.partial.tree_context import TreeContext
 from treewarden.audit.population.population import Population, build_population
+from treewarden.audit.progress import clock
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.learn.id3 import grow_id3
 from treewarden.ppdm_models.tables.read_table import table_of

@@ -5,11 +5,10 @@ import pytest
 from sklearn.tree import DecisionTreeClassifier
 
 from tests.kit.tiers import cases
-from treewarden.audit.clock import clock
+from treewarden.audit.ipopt.backend import Status
 from treewarden.audit.ipopt.backends import door
 from treewarden.audit.ipopt.model import load_model
 from treewarden.audit.ipopt.pyomo_modules import pyo
-from treewarden.audit.ipopt.status import Status
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.knowledge.levels import SplitLevel
 from treewarden.audit.partial import target_inference
@@ -17,6 +16,7 @@ from treewarden.audit.partial.fitting.split_constrained import estimate_under_sp
 from treewarden.audit.partial.target_inference import infer_target
 from treewarden.audit.partial.tree_context import TreeContext
 from treewarden.audit.population.population import build_population
+from treewarden.audit.progress import clock
 from treewarden.ppdm_models.formats.sklearn._fitted import from_sklearn
 from treewarden.ppdm_models.tables.read_table import table_of
 

@@ -5,19 +5,24 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from treewarden.audit.clock import FOREVER
 from treewarden.audit.knowledge.knowledge import Knowledge, KnownRecord
 from treewarden.audit.partial.ensembles.ensemble_target import (
     IN_ALL_TREES,
     NOT_JOINT,
     infer_ensemble_target,
 )
-from treewarden.audit.partial.ensembles.ensemble_view import LACKING, MIXED, ensemble_view
-from treewarden.audit.partial.ensembles.exchanges import DRAWS_KNOWN, OTHER_PARTS
+from treewarden.audit.partial.ensembles.ensemble_view import (
+    DRAWS_KNOWN,
+    LACKING,
+    MIXED,
+    OTHER_PARTS,
+    ensemble_view,
+)
 from treewarden.audit.partial.ensembles.hidden_places import hidden_places
 from treewarden.audit.partial.unmodelled_knowledge import FACTS_NOT_USED
 from treewarden.audit.population.forest import forest_of
 from treewarden.audit.population.population import build_population
+from treewarden.audit.progress import FOREVER
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tree.ensemble import (

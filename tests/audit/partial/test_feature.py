@@ -7,7 +7,6 @@ import pytest
 
 from tests.judges.partial_cases import every_value, tree_and_people
 from tests.kit.tiers import seeds
-from treewarden.audit.clock import clock
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.knowledge.levels import LeafLevel, SplitLevel
 from treewarden.audit.partial.attributes.attribute_inference import infer_attribute
@@ -15,6 +14,7 @@ from treewarden.audit.partial.secret_column import secret_of
 from treewarden.audit.partial.tree_context import TreeContext
 from treewarden.audit.partial.unmodelled_knowledge import SPLITS_NOT_USED
 from treewarden.audit.population.population import build_population
+from treewarden.audit.progress import clock
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.errors import KnowledgeError
 from treewarden.ppdm_models.tables.read_table import table_of

@@ -5,12 +5,12 @@ import pytest
 
 from tests.audit.partial.features import every_table, of_categories, of_numbers, scaled_estimate
 from tests.kit.tiers import seeds
-from treewarden.audit.clock import clock
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.knowledge.levels import SplitLevel
 from treewarden.audit.partial import secret_column as columns
 from treewarden.audit.partial.attributes.attribute_inference import infer_attribute
 from treewarden.audit.partial.tree_context import TreeContext
+from treewarden.audit.progress import clock
 from treewarden.ppdm_models.errors import KnowledgeError
 
 NO_SPLITS = Knowledge(split=SplitLevel.NONE)

@@ -10,7 +10,6 @@ import pytest
 from tests.kit.cases import random_table
 from tests.kit.rows import rows
 from tests.kit.tiers import seeds
-from treewarden.audit.clock import FOREVER
 from treewarden.audit.consistent_tables.result import ConsistentTables
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.partial.attributes.forest_attribute_inference import (
@@ -20,6 +19,7 @@ from treewarden.audit.partial.attributes.forest_attribute_inference import (
 from treewarden.audit.partial.secret_column import secret_of
 from treewarden.audit.population.forest import forest_of
 from treewarden.audit.population.population import build_population
+from treewarden.audit.progress import FOREVER
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.learn.id3 import grow_id3
 from treewarden.ppdm_models.tables.routing import route

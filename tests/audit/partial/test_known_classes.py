@@ -11,7 +11,6 @@ import pytest
 
 from tests.judges.partial_cases import every_value, fitting, tree_and_people
 from tests.kit.tiers import seeds
-from treewarden.audit.clock import clock
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.knowledge.levels import LeafLevel, SplitLevel
 from treewarden.audit.partial.attributes.attribute_inference import infer_attribute
@@ -19,7 +18,8 @@ from treewarden.audit.partial.class_rows import NOT_USED
 from treewarden.audit.partial.leaf_table import leaf_table
 from treewarden.audit.partial.secret_column import secret_of
 from treewarden.audit.partial.tree_context import TreeContext
-from treewarden.audit.population.merged_profiles import merged
+from treewarden.audit.population.record_linkage import merged
+from treewarden.audit.progress import clock
 from treewarden.ppdm_models.tables.routing import route
 
 ROOM = 1e-6

@@ -9,8 +9,8 @@ from threadpoolctl import threadpool_info
 
 from tests.kit.tiers import seeds
 from treewarden.audit.partial.fitting import multipliers
-from treewarden.audit.partial.fitting.count_rows import Slopes, cells_of, rows_over
 from treewarden.audit.partial.fitting.margins import MOST_GAP, Margins, by_ipopt
+from treewarden.audit.partial.fitting.multipliers import Slopes, cells_of, rows_over
 from treewarden.audit.partial.fitting.work_budget import Allowance
 
 
@@ -110,7 +110,7 @@ def test_rows_that_speak_of_too_much_are_not_put_in(monkeypatch):
     rows = [rows_of([[[1, 0], [0, 0]]], [1.5]), rows_of([[[0, 0], [1, 0]]], [0.1])]
     assert margins.under(rows, np.zeros(0), Allowance(1e9)) is not None
     monkeypatch.setattr(
-        import_module("treewarden.audit.partial.fitting.count_rows"), "MOST_SPOKEN", 1
+        import_module("treewarden.audit.partial.fitting.multipliers"), "MOST_SPOKEN", 1
     )
     assert margins.under(rows, np.zeros(0), Allowance(1e9)) is None
 

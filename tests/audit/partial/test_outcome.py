@@ -8,7 +8,6 @@ import pytest
 from tests.audit.partial.test_feature import asked
 from tests.judges.partial_cases import every_table, tree_and_people
 from tests.kit.tiers import seeds
-from treewarden.audit.clock import clock
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.knowledge.levels import LeafLevel, SplitLevel
 from treewarden.audit.options import DEFAULT
@@ -20,9 +19,10 @@ from treewarden.audit.partial.target_inference import infer_target, infer_with_o
 from treewarden.audit.partial.target_proofs import TargetProblem
 from treewarden.audit.partial.tree_context import TreeContext
 from treewarden.audit.partial.value_rules import OPEN
-from treewarden.audit.population.members import members
-from treewarden.audit.population.merged_profiles import merged
+from treewarden.audit.population.contributions import members
 from treewarden.audit.population.population import build_population
+from treewarden.audit.population.record_linkage import merged
+from treewarden.audit.progress import clock
 from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tree.predicate import Always, CategoryTest, NumericTest
 from treewarden.ppdm_models.tree.tree import Feature, Node, Quality, Tree

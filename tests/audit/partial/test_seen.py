@@ -9,7 +9,6 @@ from tests.judges.partial_cases import every_table
 from tests.kit.cases import multiway_tree, random_table
 from tests.kit.rows import rows
 from tests.kit.tiers import seeds
-from treewarden.audit.clock import clock
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.knowledge.levels import LeafLevel, SplitLevel
 from treewarden.audit.partial.fitting.work_budget import AdversaryBudget
@@ -17,6 +16,7 @@ from treewarden.audit.partial.target_inference import infer_target
 from treewarden.audit.partial.tree_context import TreeContext
 from treewarden.audit.partial.unmodelled_knowledge import NO_SIZES, SPLITS_NOT_USED, WEIGHED
 from treewarden.audit.population.population import build_population
+from treewarden.audit.progress import clock
 from treewarden.ppdm_models.tree.tree import Criterion, Quality
 
 NO_SPLITS = Knowledge(split=SplitLevel.NONE)

@@ -26,8 +26,8 @@ from treewarden.audit.partial.attributes.size_inference import (
 )
 from treewarden.audit.partial.secret_column import secret_of
 from treewarden.audit.population.forest import forest_of
-from treewarden.audit.population.merged_profiles import merged
 from treewarden.audit.population.population import build_population
+from treewarden.audit.population.record_linkage import merged
 from treewarden.ppdm_models.errors import KnowledgeError
 from treewarden.ppdm_models.files.load import open_model
 from treewarden.ppdm_models.tables.read_table import read_table, table_of

@@ -9,7 +9,6 @@ from scipy import sparse
 from scipy.special import entr
 
 from tests.kit.tiers import seeds
-from treewarden.audit.clock import clock
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.knowledge.levels import SplitLevel
 from treewarden.audit.options import AuditOptions
@@ -20,6 +19,7 @@ from treewarden.audit.partial.secret_column import secret_of
 from treewarden.audit.partial.target_inference import infer_target
 from treewarden.audit.partial.tree_context import TreeContext
 from treewarden.audit.population.population import build_population
+from treewarden.audit.progress import clock
 from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn
 from treewarden.ppdm_models.tree.nodes import Criterion, impurity_of

@@ -5,21 +5,20 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from treewarden.audit.clock import clock
 from treewarden.audit.facts.case import Case
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.knowledge.levels import SplitLevel
 from treewarden.audit.partial.target_inference import infer_target
 from treewarden.audit.partial.tree_context import TreeContext
 from treewarden.audit.partial.unmodelled_knowledge import sure_splits
-from treewarden.audit.population.members import members
+from treewarden.audit.population.contributions import members
 from treewarden.audit.population.population import build_population
+from treewarden.audit.progress import clock
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tree.nodes import Criterion
 from treewarden.ppdm_models.tree.predicate import Always, CategoryTest, NumericTest
-from treewarden.ppdm_models.tree.tool import Tool
-from treewarden.ppdm_models.tree.tree import Feature, Learner, Node, Quality, Tree
+from treewarden.ppdm_models.tree.tree import Feature, Learner, Node, Quality, Tool, Tree
 
 GINI = Knowledge(split=SplitLevel.GINI)
 NONE = Knowledge(split=SplitLevel.NONE)

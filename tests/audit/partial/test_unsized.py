@@ -7,7 +7,6 @@ import pytest
 
 from tests.audit.partial.features import of_categories, of_numbers
 from tests.kit.tiers import seeds
-from treewarden.audit.clock import clock
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.knowledge.levels import LeafLevel, SplitLevel
 from treewarden.audit.partial.attributes.attribute_inference import infer_attribute
@@ -17,6 +16,7 @@ from treewarden.audit.partial.tree_context import TreeContext
 from treewarden.audit.partial.unknown_leaf_sizes import SIZES_NOT_USED, SIZES_UNKNOWN
 from treewarden.audit.partial.unmodelled_knowledge import NO_SIZES, SPLITS_NOT_USED
 from treewarden.audit.population.population import build_population
+from treewarden.audit.progress import clock
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tables.routing import route

@@ -4,7 +4,7 @@ import pytest
 
 from tests.kit.rows import rows
 from treewarden.audit.knowledge.adversaries import adversary_of, check_names
-from treewarden.audit.knowledge.declared import DeclaredAdversary
+from treewarden.audit.knowledge.levels import DeclaredAdversary
 from treewarden.ppdm_models.errors import KnowledgeError
 
 COLUMNS = ("age", "Sex", "zip_code", "income", "flu")

@@ -9,7 +9,7 @@ from treewarden.audit.entropy.posterior import SolverReport
 from treewarden.audit.knowledge.adversaries import Adversary
 from treewarden.audit.knowledge.knowledge import Knowledge, knowledge_of
 from treewarden.audit.options import AuditOptions, RowStatement
-from treewarden.audit.partial import full_knowledge
+from treewarden.audit.partial import target_inference
 from treewarden.audit.partial.adversary_request import AdversaryRequest
 from treewarden.audit.partial.unmodelled_knowledge import FACTS_NOT_USED
 from treewarden.audit.population.population import build_population
@@ -70,8 +70,8 @@ def test_who_lacks_a_value_that_he_does_not_know_counts_as_perhaps_left_out(monk
         built.append(case)
         return build_system(case)
 
-    monkeypatch.setattr(full_knowledge, "build_system", building)
-    monkeypatch.setattr(full_knowledge, "incomplete_records", lambda case: case.population.counts)
+    monkeypatch.setattr(target_inference, "build_system", building)
+    monkeypatch.setattr(target_inference, "incomplete_records", lambda case: case.population.counts)
     exposures(0, AuditOptions())
     assert built
     for case in built:

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from tests.audit.reconstruction.test_proved import BOTH, HAND, forest, stump
-from treewarden.audit.clock import FOREVER
 from treewarden.audit.population.forest import forest_of
 from treewarden.audit.population.population import build_population
+from treewarden.audit.progress import FOREVER
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.reconstruction import of_model
 from treewarden.audit.reconstruction.domain import DeclaredColumn, DeclaredDomain

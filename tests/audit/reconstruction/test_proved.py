@@ -7,7 +7,7 @@ import pytest
 
 from tests.judges.run_reconstruction import judge
 from tests.kit.tiers import seeds
-from treewarden.audit.clock import FOREVER, clock
+from treewarden.audit.progress import FOREVER, clock
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.reconstruction.domain import (
     NO_COLUMNS,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from treewarden.audit.population.target import step_of
-from treewarden.audit.regression.printed_numbers import rounding
+from treewarden.audit.regression.rows import rounding
 
 
 @pytest.mark.parametrize(

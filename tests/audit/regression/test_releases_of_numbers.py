@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from tests.kit.tiers import seeds
-from treewarden.audit.clock import FOREVER
 from treewarden.audit.engine.time_budget import TimeBudget
 from treewarden.audit.population.forest import forest_of
 from treewarden.audit.population.linked_population import shared_people
 from treewarden.audit.population.population import build_population
+from treewarden.audit.progress import FOREVER
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.regression import inference
 from treewarden.audit.regression.releases import OTHER_STEPS, HeldNumbers, join_numbers

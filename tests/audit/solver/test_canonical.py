@@ -8,7 +8,7 @@ import pytest
 from scipy import sparse
 
 from tests.kit.cases import multiway_case
-from treewarden.audit.entropy.blocks import blocks
+from treewarden.audit.entropy.problem import blocks
 from treewarden.audit.entropy.reduce import Reduced
 from treewarden.audit.entropy.search import EntropySearch
 from treewarden.audit.entropy.violated import violated

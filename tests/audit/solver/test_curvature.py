@@ -14,10 +14,10 @@ from tests.judges.estimate.cases import sample
 from tests.judges.estimate.product import answer
 from tests.kit.cases import case_of, multiway_tree, random_table
 from tests.kit.tiers import cases
-from treewarden.audit.entropy.blocks import blocks
 from treewarden.audit.entropy.masses import ProgramBuilder
+from treewarden.audit.entropy.problem import blocks
+from treewarden.audit.entropy.reduce import shares
 from treewarden.audit.entropy.search import EntropySearch
-from treewarden.audit.entropy.solved import shares
 from treewarden.audit.entropy.violated import violated
 from treewarden.audit.ipopt.program import SplitTerms
 from treewarden.audit.knowledge.knowledge import Knowledge

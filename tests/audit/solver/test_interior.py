@@ -9,7 +9,7 @@ from scipy.optimize import linprog
 
 from tests.kit.cases import curved_tasks, multiway_case
 from tests.kit.rows import rows
-from treewarden.audit.entropy.blocks import blocks
+from treewarden.audit.entropy.problem import blocks
 from treewarden.audit.entropy.search import EntropySearch
 from treewarden.audit.ipopt.program import SMALLEST_MASS
 from treewarden.audit.knowledge.knowledge import Knowledge

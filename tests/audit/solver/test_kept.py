@@ -12,11 +12,10 @@ import pytest
 from scipy import sparse
 
 from tests.kit.cases import curved_tasks, multiway_case
-from treewarden.audit.entropy.blocks import blocks
+from treewarden.audit.entropy.problem import blocks
 from treewarden.audit.entropy.search import BEGINNING, EntropySearch
-from treewarden.audit.ipopt.backend import Solution
+from treewarden.audit.ipopt.backend import Solution, Status
 from treewarden.audit.ipopt.program import BlockProgram, no_split_rows
-from treewarden.audit.ipopt.status import Status
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.options import AuditOptions
 from treewarden.audit.solver.block_solver import solve_task

@@ -18,8 +18,8 @@ import pytest
 
 from tests.kit.cases import curved_tasks, multiway_case
 from treewarden.audit import run_tree
-from treewarden.audit.entropy.blocks import blocks
 from treewarden.audit.entropy.estimate import estimate
+from treewarden.audit.entropy.problem import blocks
 from treewarden.audit.entropy.search import BEGINNING, EntropySearch
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.options import AuditOptions

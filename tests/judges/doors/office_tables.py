@@ -22,7 +22,7 @@ from tests.judges.doors import Judge, Trial
 from treewarden.audit.population.population import build_population
 from treewarden.ppdm_models.errors import TreewardenError
 from treewarden.ppdm_models.files.load import load_model
-from treewarden.ppdm_models.tables.counting.opening import open_source
+from treewarden.ppdm_models.tables.counting.databases import open_source
 from treewarden.ppdm_models.tables.counting.source import count_table
 from treewarden.ppdm_models.tables.frames import table_of_frame
 from treewarden.ppdm_models.tables.read_table import read_table, read_table_bytes

@@ -20,10 +20,10 @@ from treewarden.audit.entropy.posterior import (
 from treewarden.audit.entropy.violated import VIOLATION_SHARE
 from treewarden.audit.facts.impurity_rows import by_bin, by_child, candidate_branches, ratios
 from treewarden.audit.facts.rows import Linear, SplitFamily, as_lines, branch_of_bins
+from treewarden.audit.ipopt.backend import Status
 from treewarden.audit.ipopt.backends import door, doors
 from treewarden.audit.ipopt.model import load_model
 from treewarden.audit.ipopt.program import SMALLEST_MASS, TAU
-from treewarden.audit.ipopt.status import Status
 from treewarden.audit.solver.task import CONVEX_TRIES, TRIES
 from treewarden.audit.system.system import System, closed_form, leaf_knowledge, max_violation
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray

@@ -14,7 +14,7 @@ from tests.judges.worlds.zhu_du_example import RECORDS as EXAMPLE
 from treewarden.audit.facts.case import Case
 from treewarden.audit.facts.rows import LeafMass
 from treewarden.audit.knowledge.knowledge import Knowledge
-from treewarden.audit.population.members import members
+from treewarden.audit.population.contributions import members
 from treewarden.audit.population.population import build_population
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.system.system import System, build_system

@@ -9,7 +9,7 @@ from tests.judges.estimate.definitions import after
 from tests.judges.estimate.product import answer
 from treewarden.audit.facts.case import Case
 from treewarden.audit.knowledge.knowledge import Knowledge
-from treewarden.audit.population.members import members
+from treewarden.audit.population.contributions import members
 from treewarden.audit.population.population import build_population
 from treewarden.audit.system.system import build_system
 from treewarden.ppdm_models.learn.id3 import grow_id3

@@ -15,7 +15,7 @@ from tests.kit.service.serving import answered
 from treewarden.service.api._requests import COOKIE
 from treewarden.service.auth.passwords import digest_of, new_secret
 from treewarden.service.database.tables import session
-from treewarden.service.ids import new_id
+from treewarden.service.errors import new_id
 from treewarden.service.running import application
 
 DEADLINE = 30

@@ -11,7 +11,7 @@ from tests.kit.service import sites
 from tests.kit.service.sealing import seal_all
 from treewarden.service.auth.principal import Principal, Role
 from treewarden.service.database import run_tables, tables
-from treewarden.service.ids import new_id
+from treewarden.service.errors import new_id
 from treewarden.service.ledger.log import record
 
 DIGEST = "ab12" * 16

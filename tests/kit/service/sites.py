@@ -23,10 +23,9 @@ from starlette.routing import BaseRoute
 
 from treewarden.service.auth.passwords import SHOWN, digest_of, new_secret
 from treewarden.service.auth.principal import ALLOWED, Principal, Role
-from treewarden.service.database.engine import open_engine
-from treewarden.service.database.levels import upgrade
+from treewarden.service.database.engine import open_engine, upgrade
 from treewarden.service.database.tables import account, organisation, token
-from treewarden.service.ids import new_id
+from treewarden.service.errors import new_id
 from treewarden.service.running import PREFIX, application
 from treewarden.service.settings import Settings
 from treewarden.service.site import open_site

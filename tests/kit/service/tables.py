@@ -7,7 +7,7 @@ from sqlalchemy import insert, select, update
 
 from treewarden.service.database.run_tables import audit, job
 from treewarden.service.database.tables import model, model_version
-from treewarden.service.ids import new_id
+from treewarden.service.errors import new_id
 from treewarden.service.schemas.models import NewTable
 from treewarden.service.use_cases.blobs import claim_blob, put_blob
 from treewarden.service.use_cases.retention import erase_files, finish_with_tables

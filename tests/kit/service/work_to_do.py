@@ -9,7 +9,7 @@ from sqlalchemy import insert, select, update
 
 from treewarden.service.database.run_tables import audit, job
 from treewarden.service.database.tables import blob, data_table, model, model_version
-from treewarden.service.ids import new_id
+from treewarden.service.errors import new_id
 from treewarden.service.ledger.log import record
 from treewarden.service.use_cases.contradictions import seal_audit
 from treewarden.service.use_cases.jobs import queue_job

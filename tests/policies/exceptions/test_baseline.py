@@ -13,9 +13,8 @@ from tests.kit.small_audits import audit_of, bounds, evidence_of, flat_tree, pac
 from treewarden.audit.facts.rows import DroppedRow
 from treewarden.audit.knowledge.knowledge import Knowledge, Statement
 from treewarden.audit.knowledge.levels import LeafLevel
-from treewarden.audit.locations import MOST_SPOTS
 from treewarden.audit.of_releases import ADVERSARY, ALONE, WITH_OTHERS
-from treewarden.audit.reading import Interval, Undetermined, exactly
+from treewarden.audit.reading import MOST_SPOTS, Interval, Undetermined, exactly
 from treewarden.policies.exceptions.apply_waivers import accepted
 from treewarden.policies.exceptions.baseline import (
     SCHEMA,

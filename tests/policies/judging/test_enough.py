@@ -14,8 +14,7 @@ from tests.kit.grown_trees import grow_tree
 from tests.kit.small_audits import evidence_of, exposed, pack_of
 from tests.kit.tiers import seeds
 from treewarden.audit.consistent_tables.engine import reason
-from treewarden.audit.consistent_tables.outcome import DECIDED
-from treewarden.audit.consistent_tables.state import Tiers
+from treewarden.audit.consistent_tables.outcome import DECIDED, Tiers
 from treewarden.audit.entropy.estimate import estimate
 from treewarden.audit.measures import call, measured
 from treewarden.audit.options import AuditOptions

@@ -6,9 +6,9 @@ import numpy as np
 
 from tests.kit.small_audits import audit_of, evidence_of, flat_tree, pack_of
 from treewarden.audit.entropy.posterior import certain
-from treewarden.audit.locations import MOST_SPOTS
 from treewarden.audit.measures import measured
 from treewarden.audit.population.population import Population
+from treewarden.audit.reading import MOST_SPOTS
 from treewarden.policies.judging.clause_evaluation import evaluate_clause
 from treewarden.policies.judging.decision import LeafNames
 from treewarden.policies.judging.finding import finding_of

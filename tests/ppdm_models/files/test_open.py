@@ -6,7 +6,7 @@ import pytest
 
 from tests.kit import places
 from tests.kit.rows import rows
-from treewarden.ppdm_models import archive
+from treewarden.ppdm_models import limits
 from treewarden.ppdm_models.files.load import load_model, open_model, read_model, writers
 from treewarden.ppdm_models.formats import Rewritable, Strippable
 from treewarden.ppdm_models.formats.common import json, xml, xml_edit
@@ -62,7 +62,7 @@ def calls_of(function, work):
         ("lightgbm_text/good/loan.model", _lines.lines_of),
         ("pmml/good/golf.pmml", xml.parse),
         ("pmml/good/golf.pmml", xml_edit.XmlDocument.__init__),
-        ("skops_file/good/iris.skops", archive.entries),
+        ("skops_file/good/iris.skops", limits.entries),
         ("treewarden_json/good/golf.json", json.read_json),
         ("xgboost_dump/good/loan.json", json.read_json),
         ("xgboost_model/good/loan.json", json.read_json),

@@ -9,11 +9,13 @@ import pytest
 
 from tests.judges.drawn_labels import flips
 from tests.kit.tiers import seeds
-from treewarden.ppdm_models.learn.exact_draws import flip_coin, flip_exponential, permute_and_flip
 from treewarden.ppdm_models.learn.private_growth import (
     _purity,
     cut_grid,
+    flip_coin,
+    flip_exponential,
     grow_private,
+    permute_and_flip,
     split_budget,
 )
 

@@ -6,10 +6,17 @@ import pytest
 
 from tests.kit.rows import rows
 from treewarden.ppdm_models.errors import OutputsError
-from treewarden.ppdm_models.outputs.printed import read_count, read_measured
-from treewarden.ppdm_models.outputs.published import Statistic, TableColumns, Term, ValueCondition
+from treewarden.ppdm_models.outputs.published import (
+    MOST_BYTES,
+    MOST_CELLS,
+    Statistic,
+    TableColumns,
+    Term,
+    ValueCondition,
+    read_count,
+    read_measured,
+)
 from treewarden.ppdm_models.outputs.readers import read_output
-from treewarden.ppdm_models.outputs.sheet import MOST_BYTES, MOST_CELLS
 
 COLUMNS = TableColumns("ill", ("no", "yes"), {"age": None, "sex": ("F", "M")})
 

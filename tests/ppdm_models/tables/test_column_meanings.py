@@ -12,7 +12,7 @@ from treewarden.ppdm_models.tables.column_meanings import (
     column_meaning,
     read_dictionary,
 )
-from treewarden.ppdm_models.tables.counting.opening import open_source
+from treewarden.ppdm_models.tables.counting.databases import open_source
 from treewarden.ppdm_models.tables.counting.source import count_table
 from treewarden.ppdm_models.tables.read_table import read_table
 

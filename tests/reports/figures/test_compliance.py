@@ -12,8 +12,8 @@ from treewarden.reports.building.build import finding_part
 from treewarden.reports.building.redacted import redacted
 from treewarden.reports.document.parts import Accepted, Guidance, Row
 from treewarden.reports.figures.compliance import DISCLAIMER, MOST_PLACES, filing
+from treewarden.reports.figures.officer import named_clauses
 from treewarden.reports.figures.remaining import Blanks, Boxes, Items, Paragraph, ReportTable
-from treewarden.reports.figures.signed_words import named_clauses
 
 ORDER = [
     "purpose",

@@ -8,7 +8,7 @@ import pytest
 from tests.reports.conftest import FIXED
 from treewarden.reports.building.redacted import redacted
 from treewarden.reports.document.document import Document
-from treewarden.reports.figures.signed_words import named_clauses
+from treewarden.reports.figures.officer import named_clauses
 from treewarden.reports.renderers import renderer
 
 MAY_STAY = {

@@ -8,7 +8,7 @@ from tests.kit.service import sites
 from tests.kit.service import work_to_do as make
 from treewarden.service.database.run_tables import audit, report
 from treewarden.service.database.tables import organisation
-from treewarden.service.ids import new_id
+from treewarden.service.errors import new_id
 from treewarden.service.running import PREFIX
 from treewarden.service.schemas.policies import NewPack
 from treewarden.service.schemas.releases import NewComment, NewRelease

@@ -9,7 +9,7 @@ from sqlalchemy import func, insert, select
 from tests.kit.service.seeds import DIGEST, seeded
 from tests.kit.service.sites import add_account, add_organisation, make_site, open_client
 from treewarden.service.database import run_tables, tables
-from treewarden.service.ids import new_id
+from treewarden.service.errors import new_id
 from treewarden.service.running import PREFIX
 
 METHODS = ("get", "put", "post", "patch", "delete")

@@ -7,7 +7,7 @@ from tests.kit.service import sites
 from tests.kit.service import work_to_do as make
 from tests.treewarden.conftest import written as written_files
 from treewarden.service.database.tables import blob, data_table
-from treewarden.service.ids import new_id
+from treewarden.service.errors import new_id
 
 API = "/api/v1"
 

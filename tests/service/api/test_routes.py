@@ -6,7 +6,7 @@ import pytest
 
 from tests.kit.service.sites import add_account, add_organisation, make_site, open_client
 from treewarden.service.auth.principal import ALLOWED, Permission, Role
-from treewarden.service.ids import new_id
+from treewarden.service.errors import new_id
 from treewarden.service.running import PREFIX
 
 METHODS = ("get", "put", "post", "patch", "delete")

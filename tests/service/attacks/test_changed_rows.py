@@ -21,8 +21,7 @@ from treewarden.service.database.run_tables import (
 )
 from treewarden.service.database.tables import release, waiver
 from treewarden.service.database.tables import review as reviews
-from treewarden.service.errors import ConflictError
-from treewarden.service.ids import new_id
+from treewarden.service.errors import ConflictError, new_id
 from treewarden.service.ledger.events import Event
 from treewarden.service.ledger.log import FIRST, digest_of
 from treewarden.service.operations.checking import check

@@ -13,8 +13,7 @@ from tests.kit.service.tables import digest, put
 from tests.service.worker.test_fencing import REPAIRED, claimed
 from treewarden.service.database.run_tables import audit
 from treewarden.service.database.tables import review
-from treewarden.service.errors import ForbiddenError
-from treewarden.service.ids import new_id
+from treewarden.service.errors import ForbiddenError, new_id
 from treewarden.service.schemas.audits import NewAudit, Taking
 from treewarden.service.schemas.models import NewModel, NewVersion
 from treewarden.service.schemas.policies import Deciding, NewPack, NewWaiver

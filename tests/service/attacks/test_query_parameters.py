@@ -13,7 +13,7 @@ from tests.kit.service.seeds import Seeded, seeded
 from tests.kit.service.tables import digest
 from treewarden.service.database.run_tables import audit
 from treewarden.service.database.tables import model, release, waiver
-from treewarden.service.ids import new_id
+from treewarden.service.errors import new_id
 from treewarden.service.running import PREFIX
 
 STATES = {

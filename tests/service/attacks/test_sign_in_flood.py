@@ -10,7 +10,7 @@ from tests.kit.service import sites
 from tests.kit.service.accounts import HERE, browser, one_time_password, owner, sign_in
 from treewarden.service.auth.passwords import PLACES, SHARE, HashingQueue
 from treewarden.service.database.tables import sign_in_failure
-from treewarden.service.ids import new_id
+from treewarden.service.errors import new_id
 from treewarden.service.running import PREFIX
 from treewarden.service.use_cases.accounts.attempts import ATTEMPTS_FROM_ADDRESS, Limit
 

@@ -14,7 +14,7 @@ from tests.kit.service import sites, work_to_do
 from tests.kit.service.children import Instead
 from treewarden.service.database.run_tables import job
 from treewarden.service.database.tables import blob, data_table
-from treewarden.service.ids import new_id
+from treewarden.service.errors import new_id
 from treewarden.service.settings import Settings
 from treewarden.service.worker import supervising
 from treewarden.service.worker.frames import receive, send

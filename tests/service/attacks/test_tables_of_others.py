@@ -11,7 +11,7 @@ from tests.kit.service import work_to_do as make
 from tests.service.worker.test_fencing import begun_process, is_alive
 from treewarden.service.database.run_tables import audit, job
 from treewarden.service.database.tables import blob, data_table
-from treewarden.service.ids import new_id
+from treewarden.service.errors import new_id
 
 API = "/api/v1"
 DATA = make.write_table()

@@ -4,7 +4,7 @@ from click.testing import CliRunner
 from tests.kit.service import sites
 from tests.kit.service.tables import add, files
 from treewarden.cli import cli
-from treewarden.service.database.levels import head
+from treewarden.service.database.engine import head
 from treewarden.service.vault.vault import KEY_FILE
 
 

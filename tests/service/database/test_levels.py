@@ -7,12 +7,11 @@ from sqlalchemy import create_engine, delete, insert, text, update
 from sqlalchemy.exc import DBAPIError
 
 from tests.kit.service import sites
-from treewarden.service.database.levels import SCRIPTS, check_level, head, level, upgrade
+from treewarden.service.database.engine import SCRIPTS, check_level, head, level, upgrade
 from treewarden.service.database.migrations.freeze import frozen_statements, guard_statements
 from treewarden.service.database.run_tables import SCHEMA, log_entry
 from treewarden.service.database.tables import waiver
-from treewarden.service.errors import SetupError
-from treewarden.service.ids import new_id
+from treewarden.service.errors import SetupError, new_id
 from treewarden.service.ledger.log import record
 
 

@@ -8,11 +8,10 @@ from tests.kit.service import sites
 from tests.kit.service import work_to_do as make
 from tests.kit.service.sealing import seal_all
 from tests.kit.service.tables import DATA, add, an_audit, rows
-from treewarden.service.database.levels import head
+from treewarden.service.database.engine import head
 from treewarden.service.database.run_tables import SCHEMA, audit, log_entry
 from treewarden.service.database.tables import account, blob, data_table, review, session, waiver
-from treewarden.service.errors import GoneError, SetupError
-from treewarden.service.ids import new_id
+from treewarden.service.errors import GoneError, SetupError, new_id
 from treewarden.service.ledger.log import record
 from treewarden.service.operations.backup import MOMENTARY, _without_triggers, back_up, restore
 from treewarden.service.operations.checking import check

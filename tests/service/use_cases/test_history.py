@@ -7,8 +7,7 @@ from tests.kit.service import sites
 from tests.kit.service import work_to_do as make
 from treewarden.service.database.run_tables import audit, finding
 from treewarden.service.database.tables import model_version
-from treewarden.service.errors import NotFoundError
-from treewarden.service.ids import new_id
+from treewarden.service.errors import NotFoundError, new_id
 from treewarden.service.use_cases.model_history import MOST, VersionVerdict, model_history
 
 

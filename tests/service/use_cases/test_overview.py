@@ -8,7 +8,7 @@ from tests.kit.service.sites import add_account, add_organisation
 from treewarden.service.auth.principal import Role
 from treewarden.service.database.run_tables import audit
 from treewarden.service.database.tables import blob, model, model_version, release, waiver
-from treewarden.service.ids import new_id
+from treewarden.service.errors import new_id
 from treewarden.service.use_cases.overview import overview
 
 NOTHING = {"models": 0, "running": 0, "queued": 0, "passing": 0}

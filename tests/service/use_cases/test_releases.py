@@ -13,8 +13,13 @@ from treewarden.ppdm_models.errors import TreewardenError
 from treewarden.service.database.run_tables import audit
 from treewarden.service.database.tables import release, waiver
 from treewarden.service.database.tables import review as reviews
-from treewarden.service.errors import ConflictError, ForbiddenError, NotFoundError, StaleError
-from treewarden.service.ids import new_id
+from treewarden.service.errors import (
+    ConflictError,
+    ForbiddenError,
+    NotFoundError,
+    StaleError,
+    new_id,
+)
 from treewarden.service.schemas.base import PageRequest
 from treewarden.service.schemas.policies import Deciding, NewWaiver
 from treewarden.service.schemas.releases import NewComment, NewRelease, NewReview

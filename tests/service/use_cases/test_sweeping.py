@@ -10,8 +10,7 @@ from sqlalchemy import insert, select, update
 from tests.kit.service.tables import add, an_audit, ended, files, finish, put, rows
 from treewarden.service.database.run_tables import audit, idempotency, job, log_entry, report
 from treewarden.service.database.tables import blob, organisation, session, sign_in_failure
-from treewarden.service.errors import ConflictError, NotFoundError
-from treewarden.service.ids import new_id
+from treewarden.service.errors import ConflictError, NotFoundError, new_id
 from treewarden.service.site import Site
 from treewarden.service.use_cases.retention import (
     UNWRITTEN_SECONDS,

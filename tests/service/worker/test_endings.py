@@ -10,8 +10,7 @@ from tests.kit.service.serving import until
 from tests.service.worker.test_fencing import begun_process, goes_in_time, gone, is_alive
 from treewarden.service.database.run_tables import SCHEMA, audit, comparison
 from treewarden.service.database.tables import model_version
-from treewarden.service.errors import ConflictError
-from treewarden.service.ids import new_id
+from treewarden.service.errors import ConflictError, new_id
 from treewarden.service.use_cases.jobs import cancel_job, list_workers, queue_job
 from treewarden.service.use_cases.retention import erase_files
 from treewarden.service.worker.supervising import forking

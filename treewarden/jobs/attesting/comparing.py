@@ -36,7 +36,7 @@ from treewarden.jobs.inputs import file_of_source, told_table
 from treewarden.policies.pack import load_pack
 from treewarden.policies.shipped import shipped_packs
 from treewarden.reports.building.build import audit_document
-from treewarden.reports.building.meanings import column_parts, told_meanings
+from treewarden.reports.building.facts import column_parts, told_meanings
 from treewarden.reports.document.document import Document
 from treewarden.reports.document.parts import (
     Adversary,

@@ -24,7 +24,7 @@ from treewarden.jobs.gate.config import (
 )
 from treewarden.jobs.gate.models import GateModel, effective, matches
 from treewarden.policies.shipped import shipped_packs
-from treewarden.ppdm_models.archive import archived
+from treewarden.ppdm_models.limits import archived
 from treewarden.ppdm_models.tables.counting.addresses import (
     TableAddress,
     digest_at,

@@ -23,7 +23,7 @@ from pydantic import (
     field_validator,
 )
 
-from treewarden.audit.knowledge.declared import End
+from treewarden.audit.knowledge.levels import End
 from treewarden.audit.knowledge.toml_words import in_words
 from treewarden.audit.option_spec import Concern, Content, OptionDoor, OptionSpec
 from treewarden.audit.options import OPTION_SPECS, AuditOptions, options_of

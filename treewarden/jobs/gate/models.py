@@ -26,8 +26,7 @@ from treewarden.jobs.gate.config import (
 from treewarden.jobs.gate.model_files import is_like
 from treewarden.policies.shipped import shipped_packs
 from treewarden.policies.verdict import Severity
-from treewarden.ppdm_models.errors import TableError
-from treewarden.ppdm_models.near_names import near_text
+from treewarden.ppdm_models.errors import TableError, near_text
 from treewarden.ppdm_models.tables.counting.addresses import (
     TableAddress,
     address_of,

@@ -11,7 +11,6 @@ import numpy as np
 from treewarden.audit.progress import Step, silent
 from treewarden.ppdm_models.errors import LearnerError, ManifestError, TableError
 from treewarden.ppdm_models.methods.randomised.generating import GeneratedAttribute
-from treewarden.ppdm_models.methods.randomised.intervals import FEWEST_RECORDS, MOST
 from treewarden.ppdm_models.methods.randomised.learning import (
     Method,
     Noisy,
@@ -27,7 +26,7 @@ from treewarden.ppdm_models.methods.randomised.manifest import (
     load_manifest,
 )
 from treewarden.ppdm_models.methods.randomised.noise import ClassNoise, Hiding
-from treewarden.ppdm_models.methods.randomised.reconstruction import Kernel
+from treewarden.ppdm_models.methods.randomised.reconstruction import FEWEST_RECORDS, MOST, Kernel
 from treewarden.ppdm_models.tables.predict import labels, predict
 from treewarden.ppdm_models.tables.read_table import read_table
 from treewarden.ppdm_models.tables.table import Table, listed

@@ -18,9 +18,9 @@ from treewarden.policies.verdict import FindingKind, Verdict
 from treewarden.ppdm_models.errors import DomainError, TableError
 from treewarden.ppdm_models.methods.randomised.cells import NoisyCells, domains_of_data
 from treewarden.ppdm_models.methods.randomised.domains import ColumnDomain, load_domains
-from treewarden.ppdm_models.methods.randomised.intervals import FEWEST_RECORDS
 from treewarden.ppdm_models.methods.randomised.manifest import ColumnPlan, Manifest, planned
 from treewarden.ppdm_models.methods.randomised.noise import ClassNoise, Gaussian, Uniform
+from treewarden.ppdm_models.methods.randomised.reconstruction import FEWEST_RECORDS
 from treewarden.ppdm_models.methods.randomised.streaming import Hider
 from treewarden.ppdm_models.tables.batches import Batches, batch_file, open_batches
 from treewarden.reports.document.words import count, counted, listed

@@ -9,7 +9,6 @@ from treewarden.audit.progress import Step, silent
 from treewarden.audit.randomised.result import HiddenColumn, Randomisation
 from treewarden.jobs.randomised.randomizing import Randomised
 from treewarden.ppdm_models.errors import LearnerError, TableError
-from treewarden.ppdm_models.methods.randomised.intervals import FEWEST_RECORDS
 from treewarden.ppdm_models.methods.randomised.manifest import (
     Hidden,
     check_has,
@@ -17,6 +16,7 @@ from treewarden.ppdm_models.methods.randomised.manifest import (
     load_manifest,
 )
 from treewarden.ppdm_models.methods.randomised.reconstruction import (
+    FEWEST_RECORDS,
     STOP,
     ColumnDistribution,
     Kernel,

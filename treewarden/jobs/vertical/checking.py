@@ -17,8 +17,6 @@ from treewarden.jobs.vertical.meeting import CheckedPart
 from treewarden.ppdm_models.errors import PartyError
 from treewarden.ppdm_models.files.load import load_model, read_bytes
 from treewarden.ppdm_models.formats.own import treewarden_json
-from treewarden.ppdm_models.methods.vertical.id3 import plain_id3
-from treewarden.ppdm_models.methods.vertical.leakage import seen_by
 from treewarden.ppdm_models.methods.vertical.messages import MINER, Log
 from treewarden.ppdm_models.methods.vertical.notes import (
     full_tree,
@@ -27,7 +25,13 @@ from treewarden.ppdm_models.methods.vertical.notes import (
     read_notes,
     skeleton_tree,
 )
-from treewarden.ppdm_models.methods.vertical.party_view import LEAF, Skeleton, WholeTree
+from treewarden.ppdm_models.methods.vertical.party_view import (
+    LEAF,
+    Skeleton,
+    WholeTree,
+    plain_id3,
+    seen_by,
+)
 from treewarden.ppdm_models.methods.vertical.session import Meeting, Parties, Stops
 from treewarden.ppdm_models.methods.vertical.taking_part import Led, PartyRecord
 from treewarden.ppdm_models.tables.read_table import read_table

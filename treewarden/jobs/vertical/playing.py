@@ -27,7 +27,6 @@ from treewarden.jobs.vertical.columns import NumberHandling, classes_of, holding
 from treewarden.policies.pack import Pack
 from treewarden.ppdm_models.errors import PartyError
 from treewarden.ppdm_models.files.convert import converted
-from treewarden.ppdm_models.methods.vertical.leakage import cells_split, seen_by
 from treewarden.ppdm_models.methods.vertical.messages import MINER, ProtocolError, role
 from treewarden.ppdm_models.methods.vertical.notes import full_tree, skeleton_tree
 from treewarden.ppdm_models.methods.vertical.party_view import (
@@ -35,6 +34,8 @@ from treewarden.ppdm_models.methods.vertical.party_view import (
     Holding,
     PartyAttribute,
     WholeTree,
+    cells_split,
+    seen_by,
 )
 from treewarden.ppdm_models.methods.vertical.session import Mode, Parties, Session, Stops
 from treewarden.ppdm_models.methods.vertical.taking_part import Played, play

@@ -22,7 +22,6 @@ from treewarden.ppdm_models.tree.predicate import (
     OneOf,
     Surrogate,
 )
-from treewarden.ppdm_models.tree.tool import Tool
 from treewarden.ppdm_models.tree.tree import (
     Criterion,
     Feature,
@@ -31,6 +30,7 @@ from treewarden.ppdm_models.tree.tree import (
     NoTrueChild,
     Stopping,
     Task,
+    Tool,
 )
 
 FIELDS = """

@@ -3,7 +3,6 @@ import math
 import numpy as np
 import pytest
 
-from treewarden.ppdm_models.methods.randomised.intervals import Intervals
 from treewarden.ppdm_models.methods.randomised.noise import (
     ClassNoise,
     Uniform,
@@ -11,6 +10,7 @@ from treewarden.ppdm_models.methods.randomised.noise import (
     gaussian,
     uniform,
 )
+from treewarden.ppdm_models.methods.randomised.reconstruction import Intervals
 from treewarden.ppdm_models.methods.randomised.residual_privacy import JointIntervals, left, seen
 
 EVEN = np.full(100, 0.01)

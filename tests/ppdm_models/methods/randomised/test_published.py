@@ -14,7 +14,6 @@ from treewarden.ppdm_models.methods.randomised.generating import (
     people,
 )
 from treewarden.ppdm_models.methods.randomised.growing import grow, intervals_of
-from treewarden.ppdm_models.methods.randomised.intervals import Intervals
 from treewarden.ppdm_models.methods.randomised.learning import (
     LearnedTree,
     Method,
@@ -24,6 +23,7 @@ from treewarden.ppdm_models.methods.randomised.learning import (
     threshold,
 )
 from treewarden.ppdm_models.methods.randomised.noise import ClassNoise, gaussian, noisy, uniform
+from treewarden.ppdm_models.methods.randomised.reconstruction import Intervals
 from treewarden.ppdm_models.tables.predict import labels, predict
 from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn
 from treewarden.ppdm_models.tree.predicate import CategoryTest

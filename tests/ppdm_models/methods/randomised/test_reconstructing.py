@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 from scipy.integrate import dblquad
 
-from treewarden.ppdm_models.methods.randomised.intervals import Intervals, intervals
 from treewarden.ppdm_models.methods.randomised.noise import (
     Gaussian,
     Uniform,
@@ -11,7 +10,9 @@ from treewarden.ppdm_models.methods.randomised.noise import (
     uniform,
 )
 from treewarden.ppdm_models.methods.randomised.reconstruction import (
+    Intervals,
     Kernel,
+    intervals,
     kernel,
     membership,
     ranked,

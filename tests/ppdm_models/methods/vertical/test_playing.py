@@ -16,11 +16,14 @@ from tests.ppdm_models.methods.vertical.cases import (
     table,
     told,
 )
-from treewarden.ppdm_models.methods.vertical.id3 import plain_id3
-from treewarden.ppdm_models.methods.vertical.leakage import cells_split, seen_by
 from treewarden.ppdm_models.methods.vertical.messages import BOX, MINER, MessageKind
 from treewarden.ppdm_models.methods.vertical.notes import full_tree, skeleton_tree
-from treewarden.ppdm_models.methods.vertical.party_view import Holding
+from treewarden.ppdm_models.methods.vertical.party_view import (
+    Holding,
+    cells_split,
+    plain_id3,
+    seen_by,
+)
 from treewarden.ppdm_models.methods.vertical.session import Mode, Stops
 from treewarden.ppdm_models.methods.vertical.taking_part import play
 from treewarden.ppdm_models.tables.read_table import table_of

@@ -24,17 +24,15 @@ from tests.kit.tiers import examples
 from treewarden.audit.population.population import build_population
 from treewarden.ppdm_models.errors import ColumnNotCountedError, TableError, TooManyProfilesError
 from treewarden.ppdm_models.tables.counting.addresses import (
-    check_unchanged,
-    parts_of,
-)
-from treewarden.ppdm_models.tables.counting.engine import attended
-from treewarden.ppdm_models.tables.counting.large import (
     LARGE_BYTES,
     LARGE_RECORDS,
     PACKED_TIMES,
+    check_unchanged,
     is_large,
+    parts_of,
 )
-from treewarden.ppdm_models.tables.counting.opening import open_source
+from treewarden.ppdm_models.tables.counting.databases import open_source
+from treewarden.ppdm_models.tables.counting.engine import attended
 from treewarden.ppdm_models.tables.counting.source import count_table
 from treewarden.ppdm_models.tables.read_table import read_table
 from treewarden.ppdm_models.tree.predicate import Always

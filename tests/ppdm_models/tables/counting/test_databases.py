@@ -11,7 +11,7 @@ import pytest
 from tests.kit.postgresql import SERVER, own_schema
 from treewarden.ppdm_models.errors import TableError, TooManyProfilesError
 from treewarden.ppdm_models.tables.counting.addresses import address_of, is_address
-from treewarden.ppdm_models.tables.counting.opening import open_source
+from treewarden.ppdm_models.tables.counting.databases import open_source
 from treewarden.ppdm_models.tables.counting.source import count_table
 
 SECRET = "canary"

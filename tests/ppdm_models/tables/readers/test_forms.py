@@ -8,7 +8,7 @@ import pytest
 
 from tests.kit.office_tables import FORMS, write
 from treewarden.ppdm_models.tables.batches import open_batches
-from treewarden.ppdm_models.tables.counting.opening import open_source
+from treewarden.ppdm_models.tables.counting.databases import open_source
 from treewarden.ppdm_models.tables.counting.source import count_table
 from treewarden.ppdm_models.tables.read_table import read_table, read_table_bytes
 from treewarden.ppdm_models.tree.tree import Feature

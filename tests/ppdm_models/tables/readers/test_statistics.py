@@ -11,7 +11,7 @@ import pytest
 from tests.kit.office_tables import LABELLED, write
 from treewarden.ppdm_models.errors import TableError
 from treewarden.ppdm_models.tables.batches import open_batches
-from treewarden.ppdm_models.tables.counting.opening import open_source
+from treewarden.ppdm_models.tables.counting.databases import open_source
 from treewarden.ppdm_models.tables.counting.source import count_table
 from treewarden.ppdm_models.tables.read_table import read_table, read_table_bytes
 from treewarden.ppdm_models.tables.readers.statistics import WEIGHT_AT, code_text
