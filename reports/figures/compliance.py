@@ -273,7 +273,7 @@ def _clauses(document: Document) -> Block:
         return Paragraph("The policy has no checks.")
     rows = tuple(_clause(finding, document.fail_on) for finding in document.findings)
     headings = ("Check, and what it measures", "Result", "Value", "Limit")
-    return ReportTable("Every check of the policy", headings, rows, (46, 18, 18, 18))
+    return ReportTable("Every check of the policy", headings, rows, (40, 24, 18, 18))
 
 
 def _clause(found: Finding, fail_on: Severity) -> tuple[Cell, ...]:

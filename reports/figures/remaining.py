@@ -231,6 +231,13 @@ def place_text(place: Place, trees: int) -> str:
     return f"{which}{place.path or 'every record'}{who} (node {place.node}{line})"
 
 
+LABELS_ONLY = "labels only"
+LABELS_TOO = (
+    "The first row does not say that labels alone are harmless: it assumes that nobody knows how often the labels are "
+    "right. Labels that are nearly always right disclose the true value."
+)
+
+
 def remaining_risk(document: Document) -> Iterator[Block]:
     """Yield what an adversary can still learn, in plain words."""
     accepted = any(finding.accepted is not None for finding in document.findings)
@@ -248,7 +255,7 @@ def remaining_risk(document: Document) -> Iterator[Block]:
     ):
         if findings:
             yield Paragraph(said)
-            yield Items(tuple(f"{finding.clause}: {finding.message}" for finding in findings))
+            yield Items(tuple(map(_failed_in_words, findings)))
     learned = [
         f"{lesson.figure} {lesson.text} {lesson.detail}".rstrip()
         for lesson in document.lessons
@@ -270,6 +277,14 @@ def remaining_risk(document: Document) -> Iterator[Block]:
             tuple(_level(level) for level in document.plots.levels),
             (40, 30, 30),
         )
+        if document.plots.levels[0].name == LABELS_ONLY:
+            yield Paragraph(LABELS_TOO)
+
+
+def _failed_in_words(found: Finding) -> str:
+    """Return what a check came to, after its name where that does not say it already."""
+    is_named = found.message.startswith(found.clause)
+    return found.message if is_named else f"{found.clause}: {found.message}"
 
 
 def _level(level: Level) -> tuple[Cell, ...]:

@@ -13,7 +13,14 @@ from treewarden.reports.building.redacted import redacted
 from treewarden.reports.document.parts import Accepted, Guidance, Row
 from treewarden.reports.figures.compliance import DISCLAIMER, MOST_PLACES, filing
 from treewarden.reports.figures.officer import named_clauses
-from treewarden.reports.figures.remaining import Blanks, Boxes, Items, Paragraph, ReportTable
+from treewarden.reports.figures.remaining import (
+    Blanks,
+    Boxes,
+    Items,
+    Paragraph,
+    ReportTable,
+    remaining_risk,
+)
 
 ORDER = [
     "purpose",
@@ -269,6 +276,27 @@ def test_what_is_not_met_is_told_in_the_words_of_the_finding(document):
     broken = [each.message for each in document.findings if each.verdict != "PASS"]
     assert broken
     assert [each for each in broken if each not in said] == []
+
+
+def test_a_failed_check_whose_message_begins_with_its_name_is_named_once(document):
+    finding = document.findings[0]
+    name = "Fewest people in a leaf"
+    plain = finding.model_copy(
+        update={
+            "clause": "smallest-leaf",
+            "plain": "fewest people in a leaf",
+            "message": f"{name}: 1 record",
+            "verdict": "FAIL",
+        }
+    )
+    named = named_clauses(document.model_copy(update={"findings": (plain,)}))
+    assert words(remaining_risk(named)).count(name) == 1
+
+
+def test_the_table_of_published_elements_never_calls_labels_harmless(document):
+    said = words(section(document, "risk"))
+    assert document.plots.levels[0].name == "labels only"
+    assert "does not say that labels alone are harmless" in said
 
 
 def test_what_each_published_element_adds_is_told_with_what_is_not_known(document):

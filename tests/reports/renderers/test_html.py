@@ -132,3 +132,9 @@ def test_printed_pages_keep_cards_and_rows_whole(document):
     printed = page(document).partition("@media print {")[2].partition("</style>")[0]
     rule = next(rule for rule in printed.split("}") if ".card" in rule and "tr," in rule)
     assert rule.partition("{")[2].strip() == "break-inside: avoid;"
+
+
+def test_the_page_for_whoever_works_on_the_model_is_not_the_one_to_sign(document):
+    reader = Reader(page(document))
+    assert "Signature" not in reader.text
+    assert "use the compliance report" in reader.text
