@@ -117,7 +117,7 @@ docs: $(VENV)/.docs
 	@echo "build/docs/index.html"
 
 docs-shown: $(VENV)/.demo
-	$(BIN)/python -m docs._ext.console docs/tutorial.md docs/gate-tutorial.md docs/policy-review.md docs/neighbour.md
+	$(BIN)/python -m docs._ext.console docs/tutorial.md docs/gate-tutorial.md docs/gate-waiver.md docs/policy-review.md docs/policy-tests.md docs/neighbour.md
 
 docs-pictures: $(VENV)/.dev
 	$(BIN)/python -m docs._ext.screenshots

@@ -54,14 +54,16 @@ from treewarden.ppdm_models.tree.ensemble import Ensemble, Model, claims_privacy
 from treewarden.ppdm_models.tree.side_channels import Leak
 from treewarden.ppdm_models.tree.tree import Task, Tree
 
-NO_LEAVES = Undetermined("where people stop is not known to who knows only some columns")
+NO_LEAVES = Undetermined(
+    "an adversary with partial knowledge does not know at which node people stop"
+)
 NOT_THE_SECRET = "the secret is “{}”, not what the tree predicts"
 NOT_JUDGED = "this audit protects “{}” only; what the model discloses about “{}” was not judged, so audit that too"
 SCALED = SolverReport("optimal", bound_argument="convex", is_unique=True)
 """The spread over leaves is the only optimum, and no solver is asked for it."""
 NOISY = Undetermined(
-    "what drawn labels tell is not worked out for adversaries who know only some columns, and the file claims "
-    "differential privacy"
+    "the file claims differential privacy, and randomly drawn labels are not evaluated for "
+    "adversaries with partial knowledge"
 )
 LACKING = AdversaryBudget(enforcing=3e8, flows=0)
 """What may be spent on an adversary without a column: how many people can have each value is not told of him."""
@@ -110,13 +112,13 @@ def with_adversaries(
     is_linked = releases is not None and isinstance(releases.shared, KnownGroups)
     people = audit.full.evidence.population if is_linked else population
     for adversary in asked.partial:
-        with step(f"asking what “{adversary.name}” learns"):
+        with step(f"computing what “{adversary.name}” can infer"):
             seconds = adversary_seconds(options, len(asked.partial))
             seen = asking.seen(adversary, seconds)
             exposure = _exposure(audit.full, people, adversary, asked.secret, seen, calls)
         is_asked = releases is None and not isinstance(seen, Undetermined)
         if is_asked and _is_small(population, exposure):
-            with step(f"asking what “{adversary.name}” would learn with one column less"):
+            with step(f"computing what “{adversary.name}” could infer with one column less"):
                 knowledge_lacking = _lacking(audit.full, asking, exposure)
             exposure = replace(exposure, lacking=knowledge_lacking)
         exposures.append(exposure)
@@ -416,5 +418,7 @@ def _of_everybody(prior: Posterior | Undetermined, size: int) -> Posterior | Und
     if isinstance(prior, Undetermined):
         return prior
     if (np.ptp(prior.values, axis=0) > 0).any():
-        return Undetermined("what is known of people before the tree is told of who knows all")
+        return Undetermined(
+            "prior knowledge about people is evaluated only for the adversary with full knowledge"
+        )
     return certain(np.tile(prior.values[:1], (size, 1)))

@@ -28,23 +28,19 @@ if TYPE_CHECKING:  # what no single tree has
 
 NOT_RUN = Undetermined("exact worlds were not run")
 NOT_READ = Undetermined(
-    "what else the file holds was not looked at; give the file as it is to be published"
+    "the rest of the file was not inspected; give the file as it will be published"
 )
 
 
-NOT_ASKED = Undetermined(
-    "the estimate was not asked again without anybody; no clause asks for that"
-)
+NOT_ASKED = Undetermined("not computed, because no check of the policy needs it")
 
 NOT_RANDOMISED = Undetermined(
-    "it is about a table of noisy records, and a model is judged here; see 'treewarden randomize'"
+    "this metric is for noisy tables, not for models; see 'treewarden randomize --help'"
 )
 
-ONE_TREE = Undetermined("a single tree: its leaves part the people once")
+ONE_TREE = Undetermined("a single tree: each person is in one leaf")
 NO_NUMBER = Undetermined("the model predicts a class, not a number")
-SEE_NUMBERS = Undetermined(
-    "the model predicts a number, not a class; what its leaves prove of people's values is told as intervals"
-)
+SEE_NUMBERS = Undetermined("the model predicts a number, not a class: its leaves prove intervals")
 
 Enough = Callable[["Evidence"], bool]
 """Whether what whole records have proved by now is all that is needed of them; once so, so it must stay."""
@@ -185,7 +181,7 @@ class Evidence:
         open_profiles = ~found.decided & (counts > 0)
         if open_profiles.any():
             return Undetermined(
-                f"the estimate was not found for {int(open_profiles.sum())} of {len(counts)} profiles"
+                f"the inference was not found for {int(open_profiles.sum())} of {len(counts)} groups"
                 f" ({counts[open_profiles].sum():g} of {counts.sum():g} records)"
             )
         if not (counts > 0).any():

@@ -159,14 +159,14 @@ def setting_contradictions(tree: Tree, people: Population) -> Iterator[DroppedRo
         is_small = inner & (passing > 0) & (passing < split)
         limits.append((is_small, f"nodes of fewer than {split} records are not split"))
         if deepest is not None:
-            limits.append((depth > deepest, f"nothing is below {deepest} tests"))
+            limits.append((depth > deepest, f"no node is below {deepest} tests"))
         if most is not None and tree.leaf_count > most:
             limits.append((~inner, f"there are {most} leaves at most"))
     for is_beyond, limit in limits:
         beyond = np.flatnonzero(is_beyond)
         if len(beyond):
             said = f"{where_of(tree, int(beyond[0]))}: the file says that {limit}"
-            yield DroppedRow("learner", said, "this tree does not keep to it", True)
+            yield DroppedRow("learner", said, "this tree violates that limit", True)
 
 
 PARTLY_USED = (LeafLevel.LABELS, LeafLevel.RATES)
@@ -210,7 +210,7 @@ def _empty_leaves(tree: Tree, population: Population) -> Iterator[DroppedRow]:
         counted = count_of(leaf) if tree.has_people else None
         if leaf.index not in stops and counted is None:
             problem = (
-                "nobody of the table falls there, as values are missing or the table is another"
+                "no record of the table reaches it: values are missing, or this is another table"
             )
             yield DroppedRow("leaves", tree.where(leaf), problem, True)
 

@@ -82,7 +82,7 @@ class AuditOptions:
     columns: tuple[str, ...] | None = option(
         Concern.COLUMNS,
         None,
-        "The column that a feature is, if the model file does not name it: f0=age. May be repeated.",
+        "The column of a feature, if the model file does not name it, such as f0=age. May be repeated.",
         tuple,
         content=Content.PAIRS,
         if_empty="names no feature; leave it out if the file names its columns",
@@ -92,7 +92,7 @@ class AuditOptions:
     claims: str | None = option(
         Concern.METHOD,
         None,
-        "What the owner claims of differential privacy, if the file does not say it: epsilon=1, "
+        "The owner's claim of differential privacy, if the file does not contain it: epsilon=1, "
         "mechanism=permute-and-flip, splits=independent.",
         str,
         metavar="KEY=VALUE[,...]",
@@ -159,7 +159,7 @@ class AuditOptions:
     row_order: RowOrder = option(
         Concern.KNOWLEDGE,
         RowOrder.KNOWN,
-        "Whether an adversary knows the order of the records. With it, a bootstrap sample can be repeated from a seed.",
+        "Whether an adversary knows the order of the records, and can repeat a bootstrap sample from its seed.",
         enum=RowOrder,
         attested=AttestedAs(
             "the order of the records", RowOrder.UNKNOWN, unstated=RowOrder.KNOWN.value
@@ -178,7 +178,7 @@ class AuditOptions:
         int,
         low=1,
         metavar="RECORDS",
-        unset="what the file says",
+        unset="the value in the file",
         attested=AttestedAs("the smallest leaf (min_leaf)"),
     )
     solver: Solver = option(
@@ -231,23 +231,23 @@ class AuditOptions:
     worlds_all: bool = option(
         Concern.METHOD,
         False,
-        "Continue the search for proofs after the verdict is certain, until the time is used up.",
+        "Continue the search for proofs after the verdict is decided, until the time is used up.",
     )
     strict_ties: bool = option(
         Concern.METHOD,
         False,
-        "An adversary knows that training takes the first of equally good splits, as ID3 does.",
+        "An adversary knows that the training program takes the first of equally good splits, as ID3 does.",
     )
     levels: bool = option(
         Concern.REPORT,
         True,
-        "Report what each kind of published information adds (not in text).",
+        "Report how much each kind of published number adds to what an adversary can infer (not in text).",
         doors=OptionDoor.NONE,
     )
     blame: bool = option(
         Concern.REPORT,
         False,
-        "Report which published numbers prove people's values, and the fewest to withhold.",
+        "Report which published numbers prove people's values, and the smallest set to withhold.",
         doors=OptionDoor.NONE,
     )
 
@@ -352,8 +352,8 @@ def find_conflict(
     """
     if options.weights is not None and options.sampling_weights is not None:
         problem = (
-            f"not together with {flag_name('sampling_weights')}: each row stands for several people, or each is one "
-            "person of a survey; choose one"
+            f"cannot be combined with {flag_name('sampling_weights')}: rows stand for several people, or have "
+            "survey weights; choose one"
         )
         return OptionConflict("weights", problem)
     for feature, column in options.column_of_feature.items():

@@ -150,7 +150,7 @@ def _check_training(cases: Sequence[ReleaseCase], knowledge: Knowledge, where: s
     """
     known = frozenset[str]().union(*(settings_of(case.model) for case in cases))
     for name in sorted(set(knowledge.training) - known):
-        problem = f"training: {name!r} is no setting that leaf values of these models depend on"
+        problem = f"training: leaf values of these models do not depend on {name!r}; remove it"
         raise KnowledgeError(where, problem)
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # where it is asked
     from treewarden.audit.blame.result import Blame
     from treewarden.audit.knowledge.adversaries import Adversary
 
-NOT_BLAMED = Undetermined("which numbers prove it was not asked; see --blame")
+NOT_BLAMED = Undetermined("not computed; add --blame to see which numbers prove it")
 NOT_MEASURED = Measurement(Undetermined("the audit did not measure it"))
 KNOWS_ALL = "knows all"
 """The adversary who knows every quasi-identifier of everybody: the yardstick."""

@@ -46,8 +46,8 @@ from treewarden.audit.run_inputs import (
 )
 from treewarden.ppdm_models.tree.tree import Tree
 
-TOTALS_KNOWN = "beside other outputs, how many people have each class is taken as known"
-AGREE = "what published numbers say beyond linear rows over people decides which other tables agree"
+TOTALS_KNOWN = "with other outputs, the class totals are assumed to be known"
+AGREE = "other published numbers were used only to check consistent tables"
 
 
 def prove_ensemble(inputs: RunInputs) -> ProvedModel:

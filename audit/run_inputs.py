@@ -32,8 +32,8 @@ if TYPE_CHECKING:  # of outputs that are published beside the model
     from treewarden.audit.outputs.beside_rows import BesideRows
     from treewarden.audit.reconstruction.domain import DeclaredDomain
 
-NOT_JOINED = "what its trees say together could not be told"
-NOT_ESTIMATED = Undetermined("what whole records prove fails the policy already")
+NOT_JOINED = "its trees could not be combined"
+NOT_ESTIMATED = Undetermined("proofs already fail the policy")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ def with_membership(proved: ProvedModel, inputs: RunInputs) -> ProvedModel:
 
 
 BESIDE = Undetermined(
-    "what outputs beside the model add to what its file proves of records is not worked out"
+    "proofs of records from other outputs together with the model are not computed"
 )
 REBUILD_SECONDS = 10.0
 """What proofs of whole records by the file alone may take, where the time for whole records is not less."""
@@ -123,7 +123,7 @@ def with_rebuilt(proved: ProvedModel, inputs: RunInputs) -> ProvedModel:
 
     seconds = min(inputs.options.worlds_budget, REBUILD_SECONDS)
     step = inputs.step if inputs.forest.is_ensemble else silent
-    with step(f"proving whole records by the file alone, at most {seconds:.3g} s"):
+    with step(f"proving whole records from the file alone, at most {seconds:.3g} s"):
         found = rebuild_people(inputs.forest, inputs.population, clock(seconds), inputs.domain)
     return _with_records(proved, replace(proved.evidence.records, rebuilt=found))
 
@@ -147,5 +147,5 @@ def blame_of(proved: ProvedModel, inputs: RunInputs) -> Blame | Undetermined:
 
 def not_a_setting(model: Model, error: KeyError) -> KnowledgeError:
     """Return the error that names a setting of the training which leaf values of the model do not depend on."""
-    problem = f"training: {error.args[0]!r} is no setting that leaf values of this model depend on"
+    problem = f"training: leaf values of this model do not depend on {error.args[0]!r}; remove it"
     return KnowledgeError(model.source, problem)

@@ -44,15 +44,15 @@ MANY_SHARES = 3_000
 """The same in leaves times classes, before the table is read."""
 
 LABELS_DRAWN = Undetermined(
-    "the tree tells no counts, and its labels may have been drawn at random: what they say of people depends on a "
-    "claim of differential privacy that is not known to hold (see the metric epsilon)"
+    "the tree contains no counts, and its labels may be random: what they disclose depends "
+    "on a claim of differential privacy that is not confirmed (see the metric epsilon)"
 )
 NOT_WITHOUT_ONE = Undetermined(
-    "what noisy labels tell without one person is not worked out; see the metric epsilon_realised"
+    "for noisy labels, leaving one person out is not computed; see the metric epsilon_realised"
 )
-STOPPED = "what it proves of people fails the policy already; clauses that need the estimate were not read"
+STOPPED = "its proofs already fail the policy, so checks that need the inference were skipped"
 
-NO_NAMED_CLASSES = Undetermined("the file names no class; only its leaves are measured")
+NO_NAMED_CLASSES = Undetermined("the file names no class, so only its leaves were measured")
 """party prints how many records a leaf holds, and nothing else of it."""
 
 
@@ -138,7 +138,9 @@ def _with_worlds(
 
 def _warnings(case: Case, system: System, notes: tuple[str, ...]) -> tuple[str, ...]:
     reason = why_not_judged(case.tree, case.population)
-    unjudged = () if reason is None else (f"labels were not held against the table, as {reason}",)
+    unjudged = (
+        () if reason is None else (f"labels were not compared with the table, because {reason}",)
+    )
     return (
         *notes,
         *unjudged,
@@ -176,7 +178,7 @@ def _refuse_contradictions(system: System) -> None:
     rows = conflict(system)
     if rows:
         said = "; ".join(origin.where for origin in rows)
-        problem = f"these cannot all be true: {said}; take one back"
+        problem = f"these assumptions contradict each other: {said}; remove one"
         raise KnowledgeError(system.case.tree.source, problem)
 
 
@@ -230,8 +232,10 @@ def _worlds(
         said = "; ".join(found.conflict[:5]) or "its leaves and splits contradict each other"
         raise TableError(
             system.case.tree.source,
-            f"no table with these quasi-identifiers grows this tree ({said}); the file was altered, or the table or "
-            "the candidates for splits are others",
+            (
+                f"no table with these quasi-identifiers yields this tree ({said}): the file was "
+                "altered, or it was trained on another table or with other candidate splits"
+            ),
         )
     return found
 

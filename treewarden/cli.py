@@ -45,7 +45,7 @@ SECTIONS = {
     },
     "Policies and set-up": {
         "policy": "Read, explain, test and compare policies.",
-        "list": "List formats, metrics, rules, built-in policies, ...",
+        "list": "List formats, metrics, rules and built-in policies.",
         "demo": "See the whole workflow on real data.",
         "doctor": "Check the installation and the solvers.",
     },
@@ -56,9 +56,10 @@ SECTIONS = {
     },
 }
 COMMANDS = {name: help_line for section in SECTIONS.values() for name, help_line in section.items()}
-EPILOG = "\b\nExit codes:\n" + "\n".join(
-    f"  {code}  {meaning}" for code, meaning in MEANINGS.items()
-)
+EPILOG = (
+    "\b\nExamples:\n  treewarden demo\n  treewarden audit tree.pmml --data table.csv --sensitive diagnosis\n\n"
+    "\b\nExit codes of an audit (--help of each command lists its own):\n"
+) + "\n".join(f"  {code}  {meaning}" for code, meaning in MEANINGS.items())
 
 
 class Commands(click.Group):
@@ -99,7 +100,7 @@ class Commands(click.Group):
 @click.group(cls=Commands, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(treewarden.__version__, prog_name="treewarden")
 def cli() -> None:
-    """Find out what tree models reveal about the people in their training data, before you publish them."""
+    """Find out what tree models disclose about the people in their training data, before you publish them."""
 
 
 def main() -> None:

@@ -28,7 +28,10 @@ from treewarden.ppdm_models.arrays import BoolArray, IndexArray
 from treewarden.ppdm_models.tree.ensemble import Ensemble
 from treewarden.ppdm_models.tree.tree import Task, Tree
 
-NOT_ALL = "what its leaves say is more than rows over people, so that no smallest set of numbers can be told"
+NOT_ALL = (
+    "its leaves contain more than counts of people, so a smallest set of numbers cannot be "
+    "determined"
+)
 NO_TRUTH = Undetermined("the true classes are not known")
 
 
@@ -62,9 +65,7 @@ def numbers_of_model(
     if isinstance(population.truth, Undetermined):
         return NO_TRUTH
     if model.task is Task.REGRESSION or not model.classes or population.weight is not None:
-        return Undetermined(
-            "only of a model that predicts a class, and counts people, can this be told"
-        )
+        return Undetermined("available only for models that predict a class and count people")
     facts = known_rows(knowledge, model.classes, population)
     published = None if beside is None else rows_beside(beside.rows, population, beside.words)
     growth = model.growth if isinstance(model, Ensemble) else None

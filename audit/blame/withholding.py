@@ -25,7 +25,7 @@ from treewarden.ppdm_models.arrays import BoolArray
 
 SECONDS = 10.0
 """What the solver may take for the cheapest set that hits all known reasons."""
-WITHOUT_ANY = "somebody's value is proved by what stays known whatever is withheld"
+WITHOUT_ANY = "a person's value stays proved even if every number is withheld"
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,29 +48,45 @@ from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind
 from treewarden.ppdm_models.tree.tree import Tree
 
 SEEDED = (
-    "the file holds the seed of its draws: whoever has it can repeat them on other tables, so that nothing is random; "
-    "train again without random_state"
+    "the file contains the random seed, so an adversary can repeat the draws on other "
+    "tables: nothing is random; train again without random_state"
 )
-ENDLESS = "the epsilon that is claimed is infinite, or its delta is 1"
-OF_TABLE = "its bounds were read from the table, which gives away the least and the largest value; give known bounds"
+ENDLESS = "the claimed epsilon is infinite, or the claimed delta is 1"
+OF_TABLE = (
+    "its bounds were read from the table, which discloses the smallest and the largest "
+    "value; train again with public bounds"
+)
 NO_TABLE = Undetermined(
-    "there is no table, and the mechanism is about its people; give it with --data"
+    "no table was given, and the mechanism protects its people; add --data TABLE"
 )
-NO_MECHANISM = "how labels were drawn is not known; say it: --claims mechanism=permute-and-flip"
+NO_MECHANISM = (
+    "the mechanism that drew the labels is not known; name it, such as --claims "
+    "mechanism=permute-and-flip"
+)
 NO_SPLITS = (
-    "how tests were chosen is not known; say it: --claims splits=independent, or splits=private"
+    "the mechanism that chose the splits is not known; name it: --claims "
+    "splits=independent, or splits=private"
 )
-NO_PARTS = "which records each tree saw is not known; where all trees saw all records, say it: --claims trees=all"
+NO_PARTS = (
+    "the file does not say which records each tree was trained on. If every tree used all "
+    "records, add --claims trees=all"
+)
 EXTREMES = (
-    "its bounds are the least and the largest value of every column: read from the table, or known before; say which: "
-    "--claims bounds=table, or bounds=public"
+    "its bounds are the smallest and the largest value of every column; say where they "
+    "come from: --claims bounds=table (read from the table) or bounds=public (known before)"
 )
-UNREAD = "whether the file holds the seed of its draws is not known: {reason}"
+UNREAD = "it is not known whether the file contains the random seed: {reason}"
 NO_SHARE = (
-    "what is spent on the labels of each tree is not known; say it: --claims label_epsilon=0.1"
+    "the epsilon spent on the labels of each tree is not known; name it, such as --claims "
+    "label_epsilon=0.1"
 )
-OVERSPENT = "what is spent on the labels of all trees adds up to more than is claimed, and nothing says why it may"
-TOO_MANY_CLASSES = f"it has more than {MOST_CLASSES} classes, of which no probability is worked out"
+OVERSPENT = (
+    "the labels of all trees spend more epsilon than the file claims, and no composition "
+    "rule is named that would allow it"
+)
+TOO_MANY_CLASSES = (
+    f"it has more than {MOST_CLASSES} classes, for which label probabilities are not computed"
+)
 
 
 def judge_claim(
@@ -137,7 +153,10 @@ def _voids(
     if claim.mechanism is not LabelMechanism.UNKNOWN:
         published = list(dict.fromkeys(what for tree in trees_of(model) for what in _beyond(tree)))
         if published:
-            yield f"the file publishes {', '.join(published)}, and its mechanism draws labels of leaves alone"
+            yield (
+                f"the file publishes {', '.join(published)}, but the mechanism protects only the labels "
+                "of leaves"
+            )
 
 
 def _beyond(tree: Tree) -> Iterator[str]:
@@ -145,7 +164,7 @@ def _beyond(tree: Tree) -> Iterator[str]:
     if not np.isnan(totals_of(tree)).all():
         yield "the numbers of records"
     if tells_classes(tree).any() or any(node.bands is not None for node in tree.leaves):
-        yield "the numbers or shares of classes"
+        yield "class counts or shares"
     if any(node.impurity is not None for node in tree.nodes):
         yield "impurities"
     if ((codes_of(tree) >= 0) & is_inner(tree)).any():

@@ -27,14 +27,15 @@ from treewarden.ppdm_models.tree.node_columns import codes_of, is_inner
 from treewarden.ppdm_models.tree.privacy_claim import LabelMechanism, PrivacyClaim, TreeRecords
 
 WEIGHED = Undetermined(
-    "rows have weights, and the mechanism counts each record once; give the table that the tree was trained on"
+    "rows have weights, but the mechanism counts each record once; give the table that the "
+    "tree was trained on"
 )
 NOBODY = Undetermined("the table has no people")
-NO_LABELS = Undetermined("some leaves name no class, so what was drawn there is not known")
+NO_LABELS = Undetermined("some leaves name no class, so their drawn labels are not known")
 NOT_IN_LEAVES = Undetermined("some people are in no leaf, so the counts of leaves are not known")
 OTHER_CLASSES = Undetermined("its trees name their classes in different orders")
 PARTS = Undetermined(
-    "which records each tree saw is not known, so the counts of its leaves are not"
+    "the records of each tree are not known, and neither are the counts of its leaves"
 )
 
 

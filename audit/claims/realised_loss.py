@@ -19,7 +19,8 @@ from treewarden.ppdm_models.arrays import FloatArray, IndexArray
 from treewarden.ppdm_models.tree.privacy_claim import ClaimUnit, PrivacyClaim, SplitOrigin
 
 SPLITS_UNKNOWN = Undetermined(
-    "how its tests were chosen is not known, so what they add to anybody's loss is not"
+    "the mechanism that chose the splits is not known, so its share of a person's privacy "
+    "loss cannot be computed"
 )
 
 

@@ -34,7 +34,8 @@ SUSPECT_BELOW = 0.05
 MOST_EPSILON = 5.0
 """Above, a label is nearly the commonest class, and is not called noise: our own judgement."""
 OTHER_KNOWLEDGE = Undetermined(
-    "what noisy labels tell is worked out for adversaries who know nobody's class and no accuracy"
+    "noisy labels are evaluated only for adversaries who know no person's class and not "
+    "the accuracy"
 )
 
 
@@ -95,7 +96,7 @@ def posterior_of_labels(
         ValueError: there are more trees or classes.
     """
     if len(labels.leaf_of_profile) != 1 or labels.counts.shape[1] != 2:
-        raise ValueError("one tree of two classes is needed")
+        raise ValueError("available only for a single tree with two classes")
     people = np.rint(labels.counts.sum(axis=1)).astype(np.int64)
     kinds, kind_of_leaf = np.unique(
         np.stack([people, labels.labels], axis=1), axis=0, return_inverse=True

@@ -14,13 +14,15 @@ if TYPE_CHECKING:  # what is worked out of a claim, where there is one
     from treewarden.audit.claims.realised_loss import RealisedLoss
 
 NO_CLAIM = Undetermined(
-    "the file claims no differential privacy; where its owner does, say what is claimed: --claims epsilon=1,..."
+    "the file claims no differential privacy. If its owner does, state the claim: --claims "
+    "epsilon=1,..."
 )
 NO_EPSILON = Undetermined(
-    "the file claims differential privacy and does not say how much; say what is claimed: --claims epsilon=1,..."
+    "the file claims differential privacy but no epsilon; state the claim: --claims epsilon=1,..."
 )
 CLAIM_NOT_JUDGED = Undetermined(
-    "a claim of differential privacy is judged of one model and its table, about the column that it predicts"
+    "a claim of differential privacy is judged only for one model with its table, and for "
+    "the column that it predicts"
 )
 LOSS_TOLERANCE_SHARE = 1e-9
 """What rounding may add to a loss, as a share of it."""
@@ -69,11 +71,14 @@ def claim_warnings(findings: ClaimFindings | Undetermined) -> tuple[str, ...]:
     if findings.voids:
         return tuple(f"{about} is void: {reason}" for reason in findings.voids)
     if findings.is_refuted_by_loss:
-        return (f"{about} is false: one person lost more than is claimed",)
+        return (f"{about} is false: the file costs one person more privacy than claimed",)
     if findings.doubts:
         return tuple(f"{about} is not decided: {reason}" for reason in findings.doubts)
     return (
-        f"labels are taken as drawn, as it is claimed ({findings.claim.words}); how they were is not checked",
+        (
+            f"the audit assumes that labels were drawn as claimed ({findings.claim.words}); it "
+            "cannot check the mechanism"
+        ),
     )
 
 

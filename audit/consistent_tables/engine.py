@@ -101,7 +101,7 @@ def reason(
             # A row that the true table breaks is no fact, so it is a world whatever time there was to look at rows.
             run.pool.add(truth[None])
         if facts is None:
-            run.said.append(f"{OUT_OF_TIME} before anything could be tried")
+            run.said.append(f"{OUT_OF_TIME} before the search could start")
         else:
             _work_out(run, tiers, truth, should_stop, asks_rest=asks_rest, jobs=jobs)
     except ContradictionError as contradiction:
@@ -154,7 +154,7 @@ def _work_out(
     try:
         is_listed = _listed(run, tiers)
     except OutOfTimeError:
-        log.debug("the budget was used up before what is proved in bulk was")
+        log.debug("the time was used up before the first proofs were complete")
     if not is_listed:
         from treewarden.audit.consistent_tables.table_search import search_tables  # heavy
 
@@ -203,7 +203,7 @@ def list_worlds(run: ReasoningState, limits: EnumerationLimits) -> bool:
     run.posterior, total = counted_posterior(facts, tables_by_node[0], run.clock)
     run.counted = _counted(run, len(tables_by_node[0]), total, limits)
     without = run.counted.data_sets_without_splits
-    run.split_bits = Undetermined("the data sets without split rows are too many to count")
+    run.split_bits = Undetermined("too many tables are consistent with the leaves to count them")
     if without is not None:
         run.split_bits = exactly(max(_log2(without) - _log2(total), 0.0))
     return True
@@ -251,7 +251,10 @@ def _counted(
 
 
 TABLES_ONLY = Tiers(propagate=False, solver=False, posterior=False)
-IN_DOUBT = "candidates were left out, so a table that fits the others may not fit them"
+IN_DOUBT = (
+    "some candidate splits were left out, so a table that is consistent with the others "
+    "may contradict them"
+)
 NOT_COUNTED = Undetermined(f"{IN_DOUBT}: tables cannot be counted")
 
 

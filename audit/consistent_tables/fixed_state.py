@@ -21,7 +21,7 @@ from treewarden.ppdm_models.arrays import IndexArray, IntArray
 
 NOBODY = np.zeros(0, dtype=np.intp)
 NO_BINS = np.zeros(0, dtype=np.int32)
-NOT_SAID = Undetermined("nobody needs it to ask")
+NOT_SAID = Undetermined("the policy does not need it")
 Ends = tuple[IntArray, IntArray, IntArray, IntArray]
 """The least and the greatest count of each cell that is proved, and the same that worlds reach, shape (P, m) each."""
 

@@ -186,7 +186,7 @@ def outcome(run: ReasoningState, truth: IntArray | None, until: Clock) -> Consis
     low, high = bounds.low, bounds.high
     # Proof and witness must never contradict each other.
     if not pool.is_empty and ((pool.low < low) | (pool.high > high)).any():
-        raise AssertionError("a witness lies outside what was proved")
+        raise AssertionError("a counterexample contradicts a proof")
     certain = (low == facts.counts[:, None]).any(axis=1)
     reasons = {
         int(facts.order[s]): bounds.last.get(s, BY_LEAF) for s in np.flatnonzero(certain).tolist()
@@ -240,17 +240,17 @@ def with_what_is_open(worlds: ConsistentTables, *, is_empty: bool = False) -> Co
     number, values = int(worlds.open_profiles.sum()), int(worlds.open_exclusions.sum())
     said = []
     if number:
-        said.append(f"{number} profiles may be certain; {_why(worlds.left)}")
+        said.append(f"the value of {number} groups may be proved: {_why(worlds.left)}")
     if values:
         because = (*worlds.left, *worlds.left_of_values)
-        said.append(f"{values} values may be ruled out; {_why(because)}")
+        said.append(f"{values} values may be ruled out: {_why(because)}")
     if is_empty and not said:
         said += worlds.left
     return replace(worlds, not_decided=tuple(said))
 
 
 def _why(because: Sequence[str]) -> str:
-    return "; ".join(("neither a proof nor a witness was found", *because))
+    return "; ".join(("neither a proof nor a counterexample was found", *because))
 
 
 # When to stop: once whoever asked knows enough, no more single questions are put.

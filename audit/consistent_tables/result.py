@@ -15,7 +15,9 @@ from treewarden.audit.consistent_tables.witnesses.exact_posterior import (
 from treewarden.audit.reading import Reading, Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, IndexArray, IntArray
 
-OUT_OF_TIME = "the budget was used up"
+OUT_OF_TIME = "the time was used up"
+SAMPLING_STOPPED = "sampling was stopped"
+"""How the reason begins where the sampler gave up."""
 """How it is said that time was what was lacking: a larger budget may decide more."""
 
 

@@ -58,7 +58,7 @@ def graded(worlds: ConsistentTables, case: Case, budget: Clock = FOREVER) -> Con
                 witness, grade=_grade(case, witness.table, truth, able, until)
             )
     except OutOfTimeError:
-        log.debug("the budget was used up before every other table was given to the learner")
+        log.debug("the time was used up before the training was repeated on every other table")
     return replace(worlds, witnesses=tuple(witnesses))
 
 

@@ -31,6 +31,7 @@ from treewarden.audit.consistent_tables.outcome import ReasoningState, Tiers, Wa
 from treewarden.audit.consistent_tables.portions import Helpers, Single
 from treewarden.audit.consistent_tables.proofs.propagate import propagate
 from treewarden.audit.consistent_tables.queries import Asker, CellQuestion, QuestionEffort
+from treewarden.audit.consistent_tables.result import SAMPLING_STOPPED
 from treewarden.audit.consistent_tables.witnesses.changes import change_many
 from treewarden.audit.consistent_tables.witnesses.one_swap_search import swap_stuck
 from treewarden.audit.consistent_tables.witnesses.sample import (
@@ -50,8 +51,8 @@ FEW_DRAWS = 0.05
 """Of the work that may be spent on independent draws, where no clause waits for what they tell."""
 MOST_UNREAD = 100
 """Questions whose answers stand in reports only, and no clause reads."""
-UNREAD = "not every value was asked for, as no clause of the policy reads which are ruled out"
-LOST = "three processes that were asked about some of them died"
+UNREAD = "not every value was tried, because no check of the policy uses ruled-out values"
+LOST = "three processes that searched for some of them died"
 
 
 def search_tables(
@@ -72,7 +73,7 @@ def search_tables(
         _in_bulk(run, tiers, truth, watch)
         _one_by_one(run, tiers, watch, Helpers(jobs), asks_rest=asks_rest)
     except OutOfTimeError:
-        log.debug("the budget was used up in the midst of a question")
+        log.debug("the time was used up in the middle of a search")
     if tiers.posterior:
         estimate(run)
 
@@ -206,7 +207,7 @@ def draw_worlds(
     if drawn:
         run.split_bits = sampler.bits()
     elif gave_up:
-        run.posterior = run.split_bits = Undetermined(f"the sampler gave up: {gave_up}")
+        run.posterior = run.split_bits = Undetermined(f"{SAMPLING_STOPPED}: {gave_up}")
     if truth is not None and not all(place.is_fixed for place in run.facts.places.values()):
         # A world with the true leaf counts is a world for whoever knows less of them.
         facts = with_class_counts(run.facts, truth)

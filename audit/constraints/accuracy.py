@@ -38,7 +38,10 @@ class Accuracy(Constraint):
         if isinstance(truth, Undetermined):
             raise KnowledgeError(
                 case.tree.source,
-                f"the training accuracy is said to be known, but {truth.reason}; leave out --accuracy",
+                (
+                    f"--accuracy assumes that the training accuracy is known, but {truth.reason}; remove "
+                    "--accuracy"
+                ),
             )
         label = np.full(len(case.tree.nodes), -1, dtype=np.intp)
         for leaf in facts:

@@ -66,8 +66,10 @@ def class_totals(case: Case) -> tuple[float, ...]:
     if totals is None:
         raise KnowledgeError(
             case.tree.source,
-            f"the class totals are said to be known, but {truth.reason} and the file does not publish them; "
-            "leave out --marginal",
+            (
+                f"--marginal assumes that class totals are known, but {truth.reason}, and the file does "
+                "not publish them; remove --marginal"
+            ),
         )
     return totals
 

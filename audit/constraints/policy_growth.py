@@ -23,12 +23,11 @@ from treewarden.ppdm_models.arrays import FloatArray
 from treewarden.ppdm_models.tree.tree import Node, Tool
 
 SEEDED = (
-    "which splits a policy allowed, as its seed is a fixed number: whoever knows or guesses it can grow the tree again "
-    "on guessed records; fit it again with random_state=None"
+    "which splits the policy allowed, because the seed is a fixed number: an adversary who "
+    "knows or guesses it can repeat the training on guessed records; train again with "
+    "random_state=None"
 )
-UNCOUNTED = (
-    "that every node met a policy, where the class counts of its leaves, by weight, are not known"
-)
+UNCOUNTED = "that every node met a policy, if the weighted class counts of its leaves are not known"
 INCOMPLETE = "which splits a policy allowed, as records lack values, or their classes are not known"
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from treewarden.audit.outputs.beside_rows import BesideRows
     from treewarden.audit.outputs.whole_row import WholeRow
 
-WHY = "what published numbers say beyond linear rows over people"
+WHY = "what published numbers contain beyond linear constraints over people"
 LARGEST = 10.0
 """Weights are scaled to powers of ten below this, so that all rows of the estimate are of one size."""
 ROUNDING = 1e-13

@@ -221,10 +221,10 @@ MOST_MISSED = 3
 """So often in a row no table is found before nothing more is tried."""
 SECONDS = 2.0
 """What one search may take."""
-OUT_OF_TIME = "time was over before other tables were looked for in every direction"
+OUT_OF_TIME = "the time was used up before other tables were searched for in every direction"
 NONE_FOUND = (
-    f"{MOST_MISSED} searches for other tables in a row found none, each within {SECONDS:g} seconds at most, so that no "
-    "more were made; a larger budget would not change that"
+    f"{MOST_MISSED} searches of at most {SECONDS:g} seconds in a row found no other table, so the search was stopped. "
+    "More time would not change that"
 )
 ENOUGH = 0.3
 """Cells that reach that share of the range are not moved by themselves."""

@@ -38,18 +38,16 @@ from treewarden.ppdm_models.arrays import IntArray
 IsSettled = Callable[[IntArray], bool]
 """Asked of the class that each cell certainly has by now, (C,), -1 for none: whether nobody wants to know more."""
 MORE_IS_TOLD = Undetermined(
-    "no estimate: the file publishes a second sum for each leaf (of squares, or of records that weigh more), which "
-    "whoever estimates could use, and which is used for proofs only"
+    "no inference: the file publishes a second sum for each leaf (of squares, or of "
+    "weighted records). An adversary could use it, and this audit uses it only for proofs"
 )
-DECIDED = (
-    "nobody was looked for who is certain by more than the cheap proofs: what they found was enough"
-)
-NO_SHARES = Undetermined("people who have amounts have no classes whose shares could be estimated")
+DECIDED = "the fast proofs decided the verdict, so no further proofs were searched for"
+NO_SHARES = Undetermined("the model predicts a number, so there are no class shares to infer")
 NOT_SOLVED = (
-    f"more than {MOST_CELLS:,} groups of people are open, too many to solve the leaves' sums for together: one leaf at "
-    "a time was looked at"
+    f"more than {MOST_CELLS:,} groups of people are not decided, too many to combine all "
+    "leaves: each leaf was evaluated on its own"
 )
-NO_TABLE = "other tables were not looked for, as none is known that fulfils the rows"
+NO_TABLE = "no consistent table is known, so no other tables were searched for"
 
 
 def reason(
@@ -84,7 +82,7 @@ def reason(
 
 def of_part(bounds: Bounds, missing: str) -> Bounds:
     """Return what some of what is known proves, which holds; what is left open may be settled by the rest."""
-    return replace(bounds, estimate=Undetermined(f"no estimate: {missing}"), left=(missing,))
+    return replace(bounds, estimate=Undetermined(f"no inference: {missing}"), left=(missing,))
 
 
 class _BoundState:
@@ -97,7 +95,7 @@ class _BoundState:
         self.boxes = Propagated(*counts.start(), np.full(cells, NO_ROW, dtype=np.intp))
         self.reached = self.boxes.high + 1, self.boxes.low - 1
         self.how: list[How | str] = [""] * cells
-        self.estimate: Estimate | Undetermined = Undetermined("no estimate: no table fits")
+        self.estimate: Estimate | Undetermined = Undetermined("no inference: no table fits")
         self.problem = ""
         self.left: tuple[str, ...] = ()
         self.tables: ReachedAmounts | None = None

@@ -74,7 +74,7 @@ def estimate(counts: Counts, boxes: Propagated, clock: Clock) -> Estimated:
         ContradictionError: no table fits.
     """
     theta = np.zeros(len(counts.low))
-    guess: Estimate | Undetermined = Undetermined("no estimate: the budget was used up")
+    guess: Estimate | Undetermined = Undetermined("no inference: the time was used up")
     proves = True
     while True:
         walk = _NewtonWalk(counts, boxes, theta)
@@ -109,7 +109,10 @@ class _NewtonWalk:
         """Return the estimate, else why there is none; without ``proves`` nothing is tried beyond it."""
         if len(self.left.rows) > MOST_ROWS:
             found = len(self.left.rows)
-            return Undetermined(f"no estimate: {found} rows are left, of at most {MOST_ROWS}")
+            return Undetermined(
+                f"no inference: {found} constraints are left, more than the {MOST_ROWS} that can be "
+                "solved"
+            )
         low, high = self.start.low.astype(float), self.start.high.astype(float)
         dual = dual_of(self.counts, self.left, low, high)
         good: DualStep | None = None
@@ -137,7 +140,7 @@ class _NewtonWalk:
                     self._prove(weights)
         if good is None:
             reason = "the budget was used up" if clock.is_over else "the steps did not converge"
-            return Undetermined(f"no estimate: {reason}")
+            return Undetermined(f"no inference: {reason}")
         best = last if last.residual <= GOOD_ENOUGH else good
         return _estimate_of(self.counts, low, self.left, dual, best)
 

@@ -182,12 +182,12 @@ def search(
     """
     run = _SearchState(counts, boxes, clock)
     if truth is not None and not run.add(truth):
-        run.left.append("the true table does not fulfil the rows")
+        run.left.append("the true table contradicts the model's numbers")
     with suppress(OutOfTimeError):
         run.go(share)
     open_cells = int(run.not_moved.reshape(boxes.low.shape).any(axis=1).sum())
     if open_cells:
-        run.left.append(f"{open_cells} cells may be certain or not: {run.why}")
+        run.left.append(f"{open_cells} groups are not decided: {run.why}")
     return Searched(run.boxes, run.reached_low, run.reached_high, tuple(run.left))
 
 
@@ -228,7 +228,7 @@ class _SearchState:
             return
         open_numbers = self._opened()
         if open_numbers.matrix.nnz > MOST_ENTRIES:
-            self.why = f"{open_numbers.matrix.nnz} entries are left of the rows, too many to search"
+            self.why = f"the remaining constraints have {open_numbers.matrix.nnz} entries, too many to search"
             return
         model = self._model(open_numbers)
         if self.known is None and not self._find_first(model, open_numbers, share):

@@ -88,7 +88,7 @@ def _concluded(
         reason = f"{len(stalled)} of {len(solved)} parts of the problem were not solved ({why})"
     elif worst > VIOLATION_SHARE:
         cause = "out of time: " if problem.is_out_of_time else ""
-        reason = f"{cause}the estimate misses a row by {worst:.2g} of its records"
+        reason = f"{cause}the inference violates a constraint by {worst:.2g} of its records"
         decided[:] = False
     report = _report(problem, rounds, began)
     is_convex = all(solved_block.reduced.program.is_convex for solved_block in solved.values())

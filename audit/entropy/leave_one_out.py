@@ -39,9 +39,7 @@ def without_one(
         return truth
     tree = system.case.tree
     if people.weight is not None or not tree.has_people or not all(map(_is_counted, tree.nodes)):
-        return Undetermined(
-            "what the file would say without one person is known only where it counts people"
-        )
+        return Undetermined("leaving one person out is possible only if the file counts people")
     low, high = np.zeros_like(truth), np.ones_like(truth)
     open_, share = (people.counts > 1)[:, None] & (truth > 0), np.zeros_like(truth)
     for node, leaf in leaf_knowledge(system).items():

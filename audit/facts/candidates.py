@@ -104,7 +104,7 @@ def _unlisted_sets(at: NodeAttribute, bins: Bins, by: Grower) -> LeftOut | None:
 
 def _large(at: NodeAttribute, family: SplitFamily, by: Grower) -> tuple[str, IntArray]:
     """Return the candidates with branches as large as the learner surely allowed, and why the others are left out."""
-    why = f"splits on {{}} with fewer than {by.surely:g} records, as it is not told how small a leaf could be"
+    why = f"splits on {{}} with fewer than {by.surely:g} records, as the smallest leaf is not known (--min-leaf)"
     if by.surely <= by.smallest:
         return why, family.admissible  # all of them are as large
     sizes = np.bincount(family.bins, weights=at.records).astype(np.float64)
@@ -173,7 +173,10 @@ def _without_values(at: NodeAttribute, lacks: BoolArray, by: Grower) -> LeftOut:
     the gain with a branch of their own, as impurity is concave; so that one implies it.
     """
     who = lacking(at.attribute.lacking, "a value")
-    why = f"splits on {{}}, as {who} there and it is not known what the learner did then"
+    why = (
+        f"splits on {{}}, as {who} there and the treatment of missing values in training is not "
+        "known"
+    )
     if by.tool is Tool.RPART:
         why = f"splits on {{}}, as {who} there and rpart counts the others alone"
     possible: list[SplitFamily] = []

@@ -210,8 +210,8 @@ def _at_level(
     else:
         raise KnowledgeError(
             case.tree.where(node),
-            f"leaf = {level.value!r} needs numbers that the file does not publish and the table cannot give; "
-            "choose leaf = 'as-published' or name the sensitive column",
+            f"leaf = {level.value!r} needs numbers that neither the file nor the table contains; "
+            "use leaf = 'as-published' or name the sensitive column",
         )
     return tuple(
         source[klass] if klass in wanted else None for klass in range(len(source))

@@ -93,10 +93,10 @@ def check_growth(case: Case) -> None:
         records = float(here[least.index])
         if records < knowledge.min_leaf:
             problem = f"min_leaf = {knowledge.min_leaf}, but {tree.where(least)} holds {records:g} records"
-            raise KnowledgeError(tree.source, f"{problem}; correct it, or leave it out")
+            raise KnowledgeError(tree.source, f"{problem}; correct the value, or remove it")
     tool = tree.learner.tool
     if knowledge.learner not in (None, tool) and tool is not Tool.UNKNOWN:
-        problem = f"learner = {knowledge.learner}, but the file says {tool}; leave it out"
+        problem = f"learner = {knowledge.learner}, but the file was written by {tool}; remove it"
         raise KnowledgeError(tree.source, problem)
 
 

@@ -42,8 +42,10 @@ from treewarden.ppdm_models.tree.column import CategoricalColumn, Column, Numeri
 from treewarden.ppdm_models.tree.predicate import answer
 from treewarden.ppdm_models.tree.tree import Feature
 
-OTHER_LABEL = "the learner weighed classes by cost or prior, broke a tie, or the label was changed"
-OTHER_TABLE = "the file speaks of another table, of weighted records, or was changed"
+OTHER_LABEL = (
+    "the training program weighted classes by cost or prior, broke a tie, or the label was changed"
+)
+OTHER_TABLE = "the file belongs to another table or to weighted records, or was changed"
 NOT_TRUE = "the fact is not true of this table"
 
 
@@ -152,9 +154,9 @@ class _SplitFamilyKind(RowKind[SplitFamily]):
         if not bad.any():
             return row, None
         problem = (
-            f"{int(bad.sum())} candidate splits on {row.attribute!r} would have been better in the true "
-            "table; the learner broke a tie at random, looked at part of the features, or has limits that the "
-            "file does not name"
+            f"{int(bad.sum())} other splits on {row.attribute!r} are better in the true table: the "
+            "training program broke a tie at random, compared part of the features, or has limits that the "
+            "file does not contain"
         )
         dropped_row = DroppedRow("split_choice", row.origin.where, problem, False)
         return None if bad.all() else replace(row, admissible=row.admissible[~bad]), dropped_row
@@ -181,7 +183,7 @@ def whole_or_dropped(row: R, broken: FloatArray, cause: str) -> tuple[R | None, 
     """Return a row as it is, or as dropped where the true table breaks a part of it."""
     if not (broken > TRUTH_TOLERANCE_SHARE).any():
         return row, None
-    problem = f"the true table misses it by {float(broken.max()):.3g} of its records; {cause}"
+    problem = f"the true table differs by {float(broken.max()):.3g} of its records: {cause}"
     origin = row.origin
     return None, DroppedRow(origin.constraint, origin.where, problem, origin.is_published)
 
@@ -196,9 +198,7 @@ def cause_of(origin: Origin) -> str:
 # Facts from elsewhere as rows: statements about shares, and records whose class is known (Du et al. 2008).
 
 Fact = Statement | KnownRecord
-KNOWN_NUMBER = (
-    'write record = { ... } and class = "52000", where class is the number that the person has'
-)
+KNOWN_NUMBER = 'write record = { ... } and class = "52000", with the person\'s number as class'
 NO_RECORD = "no record of the table meets its conditions"
 
 
@@ -217,7 +217,7 @@ def fact_row(fact: Fact, classes: Sequence[str], population: Population) -> Line
         conditions, klass, ends = _conditions_of(fact), fact.value, None
     here = _matching(population, conditions, fact.words)
     if klass not in classes:
-        problem = f"no class {klass!r}{near_text(klass, classes)}; have {', '.join(classes)}"
+        problem = f"{klass!r} is not a class of the model{near_text(klass, classes)}; use {', '.join(classes)}"
         raise KnowledgeError(_place(fact.words), problem)
     records = float(population.counts[here].sum())
     low, high = (1.0, max(records, 1.0)) if ends is None else (records * ends[0], records * ends[1])
@@ -232,9 +232,7 @@ def known_people(fact: Fact, population: Population) -> tuple[IndexArray, float]
         KnowledgeError: it is about a share of people, names what is not there, or no number.
     """
     if isinstance(fact, Statement):
-        problem = (
-            f"the model predicts a number, and has no classes to be a share of; {KNOWN_NUMBER}"
-        )
+        problem = f"the model predicts a number and has no class shares; {KNOWN_NUMBER}"
         raise KnowledgeError(_place(fact.words), problem)
     here = _matching(population, _conditions_of(fact), fact.words)
     try:
@@ -242,7 +240,7 @@ def known_people(fact: Fact, population: Population) -> tuple[IndexArray, float]
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        problem = f"{fact.value!r} is no number, and the model predicts one; {KNOWN_NUMBER}"
+        problem = f"{fact.value!r} is not a number, but the model predicts one; {KNOWN_NUMBER}"
         raise KnowledgeError(_place(fact.words), problem)
     return here, value
 
@@ -296,7 +294,7 @@ def fact_rows(knowledge: Knowledge, classes: Sequence[str], population: Populati
             records = float(population.counts[row.profiles].sum())
             missed = float(outside(value, row.low, row.high, records)[0])
         if missed > TRUTH_TOLERANCE_SHARE:
-            problem = f"the true table misses it by {missed:.3g} of its records; {NOT_TRUE}"
+            problem = f"the true table differs by {missed:.3g} of its records: {NOT_TRUE}"
             dropped.append(DroppedRow(FACT, fact.words, problem, is_published=False))
         else:
             held.append(row)
@@ -361,9 +359,9 @@ def _column(population: Population, name: str, words: str) -> Column:
     if name in population.qi and name in population.columns:
         return population.columns[name]
     known = ", ".join(population.qi)
-    problem = f"no quasi-identifier {name!r}{near_text(name, population.qi)}; have {known}"
+    problem = f"{name!r} is not a quasi-identifier{near_text(name, population.qi)}; use {known}"
     if name and name == population.sensitive:
-        problem = f"{name!r} is the sensitive column, of which a fact says a class; conditions are on {known}"
+        problem = f"{name!r} is the sensitive column, which cannot be a condition; use {known}"
     raise KnowledgeError(_place(words), problem)
 
 
@@ -377,7 +375,7 @@ def _absent(population: Population, condition: Condition) -> list[str]:
         known = [text for code, text in enumerate(column.categories) if code in there]
         missing = [value for value in condition.values if value not in known]
         return [
-            f"{condition.name!r} is never {value!r}{near_text(value, known) or f'; it is {listed(known)}'}"
+            f"{condition.name!r} is never {value!r}{near_text(value, known) or f'; use {listed(known)}'}"
             for value in missing
         ]
     if condition.sign != "=":
@@ -386,7 +384,9 @@ def _absent(population: Population, condition: Condition) -> list[str]:
     numbers = column.numbers[_occupied_profiles(population) & ~column.missing]
     if (numbers == value).any() or not len(numbers):
         return []
-    return [f"{condition.name!r} is never {number_text(value)}; name a value that somebody has"]
+    return [
+        f"{condition.name!r} is never {number_text(value)} in the table; use a value that occurs"
+    ]
 
 
 def _occupied_profiles(population: Population) -> BoolArray:

@@ -39,7 +39,7 @@ from treewarden.ppdm_models.tree.tree import (
     Tree,
 )
 
-UNLISTED = "splits on {}, which the file does not list: its learner may have compared them"
+UNLISTED = "splits on {}, which the file does not list: the training program may have compared them"
 
 
 def left_out(case: Case, by: Grower) -> LeftOut | None:
@@ -50,15 +50,15 @@ def left_out(case: Case, by: Grower) -> LeftOut | None:
         return LeftOut(0, "", why, is_open=True)
     if case.tree.learner.unmodelled:
         some = " and ".join(case.tree.learner.unmodelled)
-        return LeftOut(0, "", f"how splits were chosen, as {some} had a part in it", is_open=True)
+        return LeftOut(0, "", f"how splits were chosen, as {some} influenced it", is_open=True)
     if case.population.hides_weights(case.tree):
         why = f"how splits were chosen: {UNNAMED_WEIGHTS}"
         return LeftOut(0, "", why, is_open=True)
     passed_over = float(incomplete_records(case).sum())
     if passed_over:
         why = (
-            f"how splits were chosen, as {lacking(passed_over, 'a value')} and {case.tree.source} counts no "
-            "records: its learner may have left incomplete ones out"
+            f"how splits were chosen, as {lacking(passed_over, 'a value')} and {case.tree.source} "
+            "counts no records: its training program may have dropped incomplete ones"
         )
         return LeftOut(0, "", why, is_open=True)
     return None
@@ -294,11 +294,12 @@ def is_used_above(tree: Tree, node: Node, feature: Feature) -> bool:
 
 
 BEATEN = (
-    "how splits were chosen, as others would have been better in the true table: the learner compared part of "
-    "the columns, or has limits that the file does not name"
+    "how splits were chosen, as other splits are better in the true table: the training "
+    "program compared part of the columns, or has limits that the file does not contain"
 )
 DRAWN = (
-    "other cuts of the column that a node tests, as the learner drew the columns that it compared"
+    "other cuts of a tested column, as the training program drew the columns that it "
+    "compared at random"
 )
 WEIGHED = "how splits were chosen where sampling weights differ, as sums of weights were compared"
 

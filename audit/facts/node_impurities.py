@@ -164,6 +164,8 @@ def unused_warnings(case: Case) -> tuple[str, ...]:
         return ()
     source = case.tree.source
     return (
-        f"{source} also publishes {' and '.join(found)}; the audit does not use that, so a pass holds only for an "
-        "adversary who does not use it either",
+        (
+            f"{source} also publishes {' and '.join(found)}. The audit does not use it, so a PASS "
+            "holds only for an adversary who does not use it either"
+        ),
     )

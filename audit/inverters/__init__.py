@@ -28,42 +28,44 @@ if TYPE_CHECKING:
     from treewarden.audit.inverters._bounds import NumberBounds
 
 CUT = (
-    "leaf values were cut to few digits, and what else in such a file gives these back is not known"
+    "leaf values are rounded, and it is not known whether other numbers in the file reveal "
+    "the removed digits"
 )
 
 
 CLOSE = 1e-6
 """Settings that follow from rounded numbers of a file are the same where they differ by no more of their size."""
-NO_MEMBERS = "what leaf values of this library say of who was in the table is not worked out"
-NO_NUMBERS = "leaf values of this library's regression models are not inverted"
+NO_MEMBERS = "membership cannot be computed from leaf values of this library"
+NO_NUMBERS = "leaf values of this library's regression models cannot be inverted"
 WIDE = 0.5
 """Bounds at least so far apart come from more than rounding."""
 ONLY_BOUNDS = (
-    "some leaves leave only bounds (steps were limited, may have been made in several ways, or some records weigh "
-    "more), which other numbers of the file may narrow"
+    "some leaves give only bounds (limited steps, several possible steps, or weighted "
+    "records), and other numbers of the file may narrow them"
 )
 SCORED = (
-    "the file tells how well the model did on records that may be those of the training (best_score); take "
-    "that out"
+    "the file contains a score that may be of the training records (best_score); remove "
+    "it: treewarden redact"
 )
 CUT_BY_DEFAULT = (
-    "leaf values were cut to few digits, so that many settings of the training fit them; those of the library were "
-    "taken, and whoever knows others may know more: say them under [training] in a knowledge file"
+    "leaf values are rounded, so many training settings are possible. The library's "
+    "defaults were assumed; an adversary who knows the true ones may infer more; give them "
+    "under [training] in a knowledge file"
 )
 FEW_CUT = (
-    "too few leaf values show to how many digits they were cut; whoever knows it may know more"
+    "too few leaf values show how far they were rounded. An adversary who knows it may infer more"
 )
 MOST_SHORT = 20
 """So many leaves of later rounds show how many digits were kept: by chance all are shorter once in a million."""
 SAMPLED_NUMBERS = (
-    "each round saw a sample of the records (bagging), which is not inverted where a number is "
-    "predicted"
+    "each round used a sample of the records (bagging). For regression models this cannot "
+    "be inverted"
 )
-SAMPLED_MEMBERS = "each round saw a sample of the records, which is not inverted into members"
-CUT_MEMBERS = "leaf values were cut to few digits, and what they say of who was in the table is not worked out"
+SAMPLED_MEMBERS = "each round used a sample of the records, so membership cannot be computed"
+CUT_MEMBERS = "leaf values are rounded, so membership cannot be computed"
 FEW_DIGITS = (
-    "leaf values were cut to few digits, and what the other numbers of the file give back of them is not worked out "
-    "for models that predict a number"
+    "leaf values are rounded. For regression models, it is not computed whether other "
+    "numbers reveal the removed digits"
 )
 
 
@@ -347,7 +349,7 @@ def doubting(
         return found
     said = ", ".join(f"{name} = {value:g}" for name, value in used.items())
     return Undetermined(
-        f"{found.reason}; or the training had other settings than the adversary is said to know ({said})"
+        f"{found.reason}; or the training settings differ from those assumed ({said})"
     )
 
 
@@ -426,8 +428,8 @@ def _refused(case: GrownCase) -> Undetermined | None:
     if growth.refused:
         return Undetermined(growth.refused)
     if growth.start is None:
-        return Undetermined("what the model starts from is not published")
+        return Undetermined("the model's start value is not published")
     for tree, stops in zip(growth.trees, case.stops, strict=True):
         if (stops < 0).any() or not tree.is_leaf[stops].all():
-            return Undetermined("some records end in no leaf of a tree")
+            return Undetermined("some records reach no leaf of a tree")
     return None

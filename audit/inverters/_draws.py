@@ -20,12 +20,12 @@ from treewarden.ppdm_models.arrays import FloatArray, IndexArray, IntArray
 from treewarden.ppdm_models.tree.growth import EnsembleGrowth, derived
 
 NOT_FROM_HERE = (
-    "no sample of this table's people gives its numbers: the model was trained on another table, with weights or with "
-    "settings that are not published"
+    "no sample of this table gives the model's numbers: it was trained on another table, "
+    "with weights, or with unpublished settings"
 )
 NO_COUNTS = (
-    "each tree saw a sample of the records, and the file withholds how many of them reached a leaf or their sums of "
-    "second derivatives, so nothing shows that the table is that of the training"
+    "each tree used a sample of the records, and the file contains neither record counts "
+    "nor sums of second derivatives of leaves. So the training table cannot be confirmed"
 )
 
 

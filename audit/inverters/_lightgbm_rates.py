@@ -31,11 +31,11 @@ ROOM = 2.0**-48
 """How far the library's own probability, in 64 bits, may be off."""
 
 NO_SETTINGS = (
-    "the file withholds the settings of the training (lambda_l1, lambda_l2, max_delta_step)"
+    "the file does not contain the training settings (lambda_l1, lambda_l2, max_delta_step)"
 )
 NOT_LIMITED = "some leaf values are larger than max_delta_step allows"
-NO_RATE = "the file does not say by which rate its trees were shrunk"
-OTHER_RATE = "its trees were not shrunk by the learning rate that the file says"
+NO_RATE = "the file does not contain its learning rate"
+OTHER_RATE = "its leaf values do not agree with the learning rate in the file"
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,11 +229,11 @@ def _room(value: float) -> float:
 # first tree's sums add up to that number is taken.
 
 UNCLEAR = (
-    "the file does not tell whether its first trees start from the average (boost_from_average)"
+    "the file does not contain boost_from_average: whether its first trees start from the average"
 )
 NO_START = (
-    "no number of people with a class gives the first tree's leaf values: the model was trained on another table, on a "
-    "sample, with weights or with settings that are not published"
+    "no class counts give the first tree's leaf values: the model was trained on another "
+    "table, on a sample, with weights, or with unpublished settings"
 )
 
 

@@ -45,12 +45,12 @@ from treewarden.ppdm_models.tree.predicate import CategoryTest
 from treewarden.ppdm_models.tree.tree import Node
 
 TOLD = (
-    "leaf values were cut to few digits, but the sums of second derivatives, gains, values of inner nodes or "
-    "importances that the file holds give the rest back; withhold them too"
+    "leaf values are rounded, but sums of second derivatives, gains, inner values or "
+    "importances in the file reveal the removed digits; remove them too"
 )
 NO_START = (
-    "leaf values were cut to few digits, and the start that stands in those of the first trees was cut with them: what "
-    "it was is not known"
+    "leaf values are rounded, and so is the start value in those of the first trees: it is "
+    "not known"
 )
 
 
@@ -199,12 +199,11 @@ def _nearest(values: FloatArray, digits: int) -> FloatArray:
 MOST_TRIED = 16
 FEWEST_NODES = 6
 """How many nodes above two leaves must show that there is no L1 penalty; it and lambda are two unknowns."""
-NOT_DERIVED = (
-    NO_SETTINGS
-    + ", and no lambda_l2 alone fits its leaf values: the model was trained on another table, on a sample, "
-    "with weights or with settings that are not inverted"
+NOT_DERIVED = NO_SETTINGS + (
+    ", and no lambda_l2 alone fits its leaf values: the model was trained on another "
+    "table, on a sample, with weights, or with settings that cannot be inverted"
 )
-TOO_FEW = NO_SETTINGS + ", and has too few nodes above two leaves for them to follow from it"
+TOO_FEW = NO_SETTINGS + ", and has too few nodes to derive them"
 
 Interval = tuple[float, float]
 
@@ -220,9 +219,9 @@ def with_ridge(case: GrownCase, rates: LightgbmRates) -> LightgbmRates | Undeter
     if any(case.growth.trees[tree].hessians is None for tree in grown if _is_grown(case, tree)):
         return Undetermined(NO_SETTINGS)
     if any(isinstance(node.test, CategoryTest) for tree in case.trees for node in tree.nodes):
-        return Undetermined(f"{NO_SETTINGS}, and what it adds to them where it lists categories")
+        return Undetermined(f"{NO_SETTINGS}, nor those for lists of categories")
     if not all(says):
-        return Undetermined(f"{NO_SETTINGS}, and what it starts from")
+        return Undetermined(f"{NO_SETTINGS} and its start value")
     values = leaf_values(case)
     counts = [
         possible_counts(case, leaves_in(case, tree, values[tree]), rates)

@@ -40,8 +40,8 @@ TINIEST = 1e-140
 """Sums of second derivatives below which a library may take no step at all."""
 
 NO_SHARE = (
-    "what the model starts from is no share of this table's people: it was trained on another table, on a sample or "
-    "with weights"
+    "the model's start value is not a class share of this table: the model was trained on "
+    "another table, on a sample, or with weights"
 )
 
 

@@ -214,7 +214,7 @@ class Gathered:
     def sums(self, facts: dict[str, Fact], said: Sequence[str] = ()) -> LeafSums | Undetermined:
         """Return all that were taken; why there are none, where no tree has a split."""
         if not self.parts:
-            return Undetermined("none of its trees has a split, so its leaves tell nobody apart")
+            return Undetermined("none of its trees has a split, so all people are in one leaf")
         return LeafSums(
             trees=np.concatenate([np.full(len(part.nodes), part.tree) for part, *_ in self.parts]),
             nodes=np.concatenate([part.nodes for part, *_ in self.parts]),
@@ -265,8 +265,8 @@ def _named(case: GrownCase, leaves: Leafs, place: int) -> str:
 # Holds the trees against each other: all were trained on the same people, and a record reached each leaf.
 
 DIFFERENT = (
-    "the trees do not agree on how many of the people have a class: the model was trained on another table, on a "
-    "sample, with weights or with settings that are not published"
+    "the trees give different class totals: the model was trained on another table, on a "
+    "sample, with weights, or with unpublished settings"
 )
 
 
@@ -309,8 +309,8 @@ def unreached(case: GrownCase, leaves: Leafs) -> Undetermined | None:
     if is_empty.all() and (leaves.people > 0).all():
         return None
     return Undetermined(
-        f"nobody of this table reaches a leaf of tree {leaves.tree + 1} that has records: the model was trained on "
-        "another table"
+        f"no record of this table reaches a leaf of tree {leaves.tree + 1} that has records: "
+        "the model was trained on another table"
     )
 
 
@@ -319,28 +319,28 @@ def unreached(case: GrownCase, leaves: Leafs) -> Undetermined | None:
 FAMILIES: tuple[tuple[tuple[str, ...], str], ...] = (
     (
         ("rank", "pairlogit", "query", "lambda_mart", "lambdamart", "stochastic"),
-        "it ranks records within groups, so that what a record adds to a leaf hangs on other records",
+        "it is a ranking model: what a record adds to a leaf depends on other records",
     ),
     (
         ("poisson", "tweedie", "gamma"),
-        "its targets are amounts, and sums of amounts are no numbers of people",
+        "its targets are amounts, and sums of amounts do not count people",
     ),
-    (("cox", "aft", "survival"), "its targets are times until an event, some of them cut off"),
+    (("cox", "aft", "survival"), "its targets are survival times, some of them censored"),
     (
         ("quantile", "absolute", "l1", "mae", "mape", "median"),
         "its leaves hold quantiles of residuals, not sums over their records",
     ),
     (
         ("hinge", "focal", "exponential"),
-        "what a record adds to a leaf is not its label less a probability",
+        "its loss is not a difference of label and probability",
     ),
     (
         ("custom", "python", "userper", "userquery", "none"),
-        "the loss was one of its grower's own, and what it adds to a leaf is not known",
+        "the loss is a custom function, so what a record adds to a leaf is not known",
     ),
     (
         ("entropy", "xentropy"),
-        "its labels may be shares of a class, which are no numbers of people",
+        "its labels may be class shares, which do not count people",
     ),
 )
 """Parts of the names of losses, in small letters, and why they are not inverted; the first that fits is said."""
@@ -349,7 +349,7 @@ FAMILIES: tuple[tuple[tuple[str, ...], str], ...] = (
 def not_turned_back(kind: str, name: str) -> Undetermined:
     """Return that leaf values of a loss (by the library's own word for it) are not inverted, and why."""
     if not name:
-        return Undetermined(f"the file names no {kind}: it may have been one of its grower's own")
+        return Undetermined(f"the file names no {kind}: it may be a custom one")
     lowered = name.lower()
     why = next((why for parts, why in FAMILIES if any(part in lowered for part in parts)), "")
     said = f"leaf values of the {kind} {name!r} are not inverted"

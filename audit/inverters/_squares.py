@@ -18,7 +18,7 @@ from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 from treewarden.ppdm_models.tree.growth import Fact, GrownTree
 
-NO_SPLIT = "none of its trees has a split, so its leaves tell nobody apart"
+NO_SPLIT = "none of its trees has a split, so all people are in one leaf"
 
 Step = Callable[[Leafs], NumberBounds]
 """Returns the sum of what is left over in each leaf, sum y - sum F, as its value says."""

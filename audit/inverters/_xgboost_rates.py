@@ -38,9 +38,8 @@ TINY = 1e-12
 LIMIT_ROOM = 2.0**-16
 """How far a leaf value may seem to be beyond the limit of steps, relatively, by roundings."""
 NOT_DERIVED = (
-    "the file withholds the learning rate and the regularisation, and its numbers do not give them: it was grown with "
-    "settings that are not inverted (a limit to steps, monotone constraints), or pruned, or numbers were withheld, "
-    "or it is so small that several settings fit it; if you know them, say them in a knowledge file under [training]"
+    "the file does not contain the learning rate and the regularisation, and its numbers "
+    "do not reveal them; give them under [training] in a knowledge file, if you know them"
 )
 
 

@@ -44,30 +44,35 @@ ROOM = 2.0**-42
 """How far off the library's own exponential may be, relatively: one is taken in each round, and all are multiplied."""
 MOST_STEPS, MOST_HALVED = 100, 10
 NO_SETTINGS = (
-    "the file withholds how leaves were estimated (learning_rate, l2_leaf_reg, leaf_estimation_*)"
+    "the file does not contain valid values of learning_rate, l2_leaf_reg and leaf_estimation_*; give them "
+    "under [training] in a knowledge file"
 )
 HALVED = (
-    f"leaves were estimated in more than {MOST_HALVED} steps (leaf_estimation_iterations), any of which may have been "
-    "halved (leaf_estimation_backtracking): these are more ways than can be tried"
+    f"leaves were estimated in more than {MOST_HALVED} steps (leaf_estimation_iterations) "
+    "that may have been halved (leaf_estimation_backtracking): too many possibilities to "
+    "try"
 )
 NO_WAY = (
-    "no whole numbers of people lead to the values of tree {tree}'s leaves: the model was trained on another table, "
-    "with weights or with settings that are not published"
+    "no class counts give the leaf values of tree {tree}: the model was trained on another "
+    "table, with weights, or with unpublished settings"
 )
 JOINT = (
-    "leaves were estimated in several steps (leaf_estimation_iterations) for all classes at once, each of which hangs "
-    "on all classes of the one before"
+    "leaves were estimated in several steps (leaf_estimation_iterations) for all classes "
+    "at once. This cannot be inverted"
 )
-MOVED = "the model starts from scores that were changed after its training"
+MOVED = "the model's start scores were changed after the training"
 HALVED_NUMBERS = (
-    "leaves were estimated in several steps (leaf_estimation_iterations), any of which may have been halved "
-    "(leaf_estimation_backtracking)"
+    "leaves were estimated in several steps (leaf_estimation_iterations) that may have "
+    "been halved (leaf_estimation_backtracking)"
 )
 TOO_LARGE = (
-    "scores grew so large before tree {tree} that exponentials of them, which the library keeps, may have come to "
-    "infinity or 0"
+    "scores before tree {tree} are so large that the library's exponentials may have "
+    "become infinite or 0"
 )
-NO_AVERAGE = "what the model starts from is no share of this table's people: it is of another table, or of weights"
+NO_AVERAGE = (
+    "the model's start value is not a class share of this table: it belongs to another "
+    "table, or to weighted records"
+)
 
 
 @dataclass(frozen=True, slots=True)

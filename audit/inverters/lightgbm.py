@@ -62,8 +62,8 @@ from treewarden.ppdm_models.arrays import FloatArray
 from treewarden.ppdm_models.tree.growth import EnsembleGrowth
 
 NO_HESSIANS = (
-    "steps were limited (lambda_l1, max_delta_step) and the sums of second derivatives are withheld, so nothing shows "
-    "that the table is that of the training"
+    "steps were limited (lambda_l1, max_delta_step) and sums of second derivatives are "
+    "missing, so the training table cannot be confirmed"
 )
 
 
@@ -337,7 +337,7 @@ def _mean_start(
         return exactly(np.zeros(1)), values
     leaves = leaves_in(case, 0, values[0])
     if rates.lasso.high[0]:
-        return Undetermined("what the model starts from is not known under lambda_l1")
+        return Undetermined("the start value is not known under lambda_l1")
     ends = []
     for ridge in rates.ridges(case, leaves):
         weight = exactly(leaves.people) + ridge

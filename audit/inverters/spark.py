@@ -31,9 +31,7 @@ from treewarden.ppdm_models.tree.growth import GrownTree
 ROOM = 2.0**-46
 """How far the library's own probability, in 64 bits, may be off."""
 TWO_SUMS = "tree {tree} has a leaf whose value and sum of residuals contradict each other: one of them was changed"
-NO_WEIGHT = (
-    "a tree counts nothing or less in the model, so its values are not those that it was grown with"
-)
+NO_WEIGHT = "a tree has a weight of 0 or less, so its values are not those of the training"
 
 
 class Spark(Inverter):

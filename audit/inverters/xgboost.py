@@ -54,14 +54,14 @@ ROOM = 2.0**-21
 
 
 CUT_BUT_TOLD = (
-    "leaf values were cut to few digits, but the sums of second derivatives, gains or weights of nodes that the file "
-    "holds give the rest back; withhold them too"
+    "leaf values are rounded, but sums of second derivatives, gains or node weights in the "
+    "file reveal the removed digits; remove them too"
 )
 
 
 CUT_AND_MAYBE_SAMPLED = (
-    "leaf values were cut to few digits, and nothing in the file shows whether each round saw all records; if you know "
-    "it, say subsample in a knowledge file under [training]"
+    "leaf values are rounded, and the file does not show whether each round used all "
+    "records; give subsample under [training] in a knowledge file, if you know it"
 )
 
 

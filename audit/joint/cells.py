@@ -50,9 +50,7 @@ def scaled_of(added: Sequence[Added], first: IndexArray, sizes: IntArray) -> Int
     return IntegerCellRows(matrix, *(np.concatenate(column) for column in (low, high, output)))
 
 
-OTHER_TOTALS = (
-    "the releases do not agree on how many people have a class: one of them was trained on others"
-)
+OTHER_TOTALS = "the releases give different class totals: one of them was trained on other people"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -264,7 +262,7 @@ def _totals(release: ReleaseCells, cells: PeopleCells) -> list[PartingRows] | Un
             high = min(high, int(np.bincount(trees, sums.high[here]).min()))
         if low > high:
             return Undetermined(
-                "its trees do not agree on how many people have a class: some of them were trained on other people"
+                "its trees give different class totals: some of them were trained on other people"
             )
         ends = (np.array([low]), np.array([high]), np.array([output]))
         origin = np.array([ALL_PEOPLE]), np.array([release.number])

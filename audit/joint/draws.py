@@ -108,9 +108,9 @@ def by_record(stops: IndexArray, population: Population, draws: IntArray) -> Uni
 
 
 NOT_COUNTED = Undetermined(
-    "the file does not say how its trees were grown, nor how many people of each class are in a leaf"
+    "the file contains neither its training settings nor class counts of leaves"
 )
-STOPS_EARLY = Undetermined("some records stop at an inner node, which counts all who passed it")
+STOPS_EARLY = Undetermined("some records stop at an inner node")
 NOT_DRAWN = Undetermined("the draws of its leaves are not those of this table's records")
 SMALLEST = 1e-6
 """Counts that files give as products of shares are off by less of what a leaf holds."""

@@ -48,10 +48,13 @@ from treewarden.ppdm_models.tree.tree import Task
 MOST_PASSES = 3
 """How often cut leaf values are read again with what all proofs together prove of each leaf."""
 NOT_ALL_OF_SAMPLES = (
-    "each tree saw a sample of the records that is not known here, so only bounds follow: what they prove holds, and "
-    "somebody who knows more of the sample may know more"
+    "each tree used an unknown sample of the records, so only bounds were computed. Their "
+    "proofs hold; an adversary who knows the sample may infer more"
 )
-NOISY = "it claims differential privacy, so its labels and numbers may have been drawn at random and prove nothing"
+NOISY = (
+    "the file claims differential privacy, so its labels and numbers may be random and "
+    "prove nothing"
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -115,7 +118,7 @@ def join_trees(
     if problem:
         return Undetermined(problem)
     model = forest.model
-    with step("turning leaf values back into sums of labels"):
+    with step("recovering class counts from leaf values"):
         growth = model.growth if isinstance(model, Ensemble) else None
         published = read_leaf_facts(forest, population, growth, training, seeds, background)
         if isinstance(published, Undetermined):
@@ -129,7 +132,7 @@ def join_trees(
     bounds, sums = proved.bounds, proved.facts.sums
     if bounds.problem:
         beside = "" if background is None else " and all that is known beside them"
-        no_table = Undetermined(f"no table fits all leaves{beside}: {bounds.problem}")
+        no_table = Undetermined(f"no table is consistent with all leaves{beside}: {bounds.problem}")
         return doubting(no_table, growth, training)
     recovered, leaves = recovered_leaves(sums)
     inference = EnsembleInference(
@@ -214,7 +217,10 @@ def _missing(sums: LeafSums, used: int, trees: int) -> str:
     if not sums.is_complete:
         return sums.missing or NOT_ALL_OF_SAMPLES
     if used < trees:
-        return f"the leaves of {used:,} of {trees:,} trees were joined, as all would take too much memory"
+        return (
+            f"the leaves of {used:,} of {trees:,} trees were combined; all of them need too much "
+            "memory"
+        )
     return ""
 
 
@@ -223,15 +229,15 @@ def _unfit(forest: Forest, population: Population) -> str:
     if forest.model.task is Task.REGRESSION:
         return "it predicts a number, not a class"
     if not forest.model.classes:
-        return "the file names no class; only its leaves are measured"
+        return "the file names no class, so only its leaves were measured"
     if claims_privacy(forest.model):
         return NOISY
     is_grown = isinstance(forest.model, Ensemble) and forest.model.growth is not None
     if population.weight is not None and is_grown:
-        return "its trees count sums of sampling weights, which are not inverted into people"
+        return "its trees contain sums of sampling weights, which cannot be inverted into counts of people"
     held = population.counts > 0
     if any((stops[held] < 0).any() for stops in forest.stops):
-        return "some records fall in no leaf of a tree, or in several"
+        return "some records reach no leaf of a tree, or several"
     return ""
 
 

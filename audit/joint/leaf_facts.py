@@ -68,8 +68,7 @@ from treewarden.ppdm_models.tree.tree import (
 MOST_ROUNDS = 30
 """How often cut leaf values are read again with what single rows prove of each leaf."""
 STILL_MOVING = (
-    "leaf values were cut to few digits, and what all leaves prove of each narrowed them again and again; it was not "
-    "followed to its end"
+    "leaf values are rounded, and the search for the removed digits was stopped before its end"
 )
 
 
@@ -111,12 +110,10 @@ def proved_by_rows(rows: Problem, until: Clock) -> tuple[IntArray, IntArray]:
 MOST_ENTRIES = 12_000_000
 """So many places of people in leaves are joined, about 50 bytes each with what is worked out of them."""
 OTHER_LABELS = (
-    "the sums that its leaf values give are not those of the table's labels: the table, or what its labels mean, is "
-    "another, or leaves were changed after the training, as by pruning"
+    "its leaf values do not match the table's labels: the table or the meaning of its "
+    "labels is another, or leaves were changed after the training (as by pruning)"
 )
-OTHER_WAY_ROUND = (
-    "the sums of its leaf values are those of the other class: the labels stand the other way round"
-)
+OTHER_WAY_ROUND = "its leaf values match the labels in reverse: the two classes are swapped"
 
 
 def problem_with(rows: Problem, truth: IntArray) -> str:
@@ -267,7 +264,10 @@ def _by_default(case: GrownCase, units: Units, forest: Forest) -> EnsembleLeafFa
     facts = taking.growth.facts.items()
     silent_on = {name: fact.value for name, fact in facts if fact.source is FactSource.TAKEN}
     taken = ", ".join(f"{name} {value:g}" for name, value in silent_on.items())
-    said = f"the file withholds how it was trained; what its library does by itself fits, and is taken: {taken}"
+    said = (
+        "the file does not contain its training settings. The library's defaults fit and were "
+        f"assumed: {taken}"
+    )
     return replace(found, sums=replace(found.sums, said=(*found.sums.said, said)))
 
 
@@ -281,8 +281,8 @@ def joined_trees(forest: Forest, units: Units) -> int:
 
 
 MORE_ABOVE = (
-    "counts of some leaves are withheld, and those above them, which may tell these, are not used of "
-    "several trees"
+    "some leaf counts are missing, and for several trees the counts of inner nodes, which "
+    "may reveal them, are not used"
 )
 
 

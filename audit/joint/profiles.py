@@ -33,7 +33,7 @@ from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, IndexArray, IntArray
 from treewarden.ppdm_models.tree.tree import Tree
 
-BY_SOLVER = "no table with another value fits all leaves; an exact search found none"
+BY_SOLVER = "an exact search found no consistent table with another value"
 
 
 def posterior_of(joined: JoinedTrees) -> Posterior | Undetermined:

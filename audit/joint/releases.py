@@ -45,8 +45,8 @@ ROUNDING = 2.0**-45
 """Relative rounding of a sum over people, with room to spare."""
 
 CUT_OF_SEVERAL = (
-    "leaf values of a release were cut to few digits, and what the other releases prove of its leaves is not taken "
-    "back into them"
+    "leaf values of a release are rounded, and proofs from the other releases were not "
+    "used to refine them"
 )
 
 
@@ -106,7 +106,7 @@ def join_releases(
         return sums
     trees = sum(len(release_view.forest.trees) for release_view in releases)
     if trees * shared.places.shape[1] > MOST_ENTRIES:
-        return Undetermined("all trees of all releases would take too much memory")
+        return Undetermined("all trees of all releases need too much memory")
     parts = _parts(releases, shared, sums)
     with step("reasoning over what each release adds"):
         added = _disclosed_by_release(releases, shared, parts, budget.share(ADDS_SHARE))
@@ -126,7 +126,7 @@ def join_releases(
         rest = replace(budget, searching=budget.share(1 - ADDS_SHARE).searching)
         bounds = reason(problem, truth=truth, budget=rest)
     if bounds.problem:
-        return Undetermined(f"no table fits all releases: {bounds.problem}")
+        return Undetermined(f"no table is consistent with all releases: {bounds.problem}")
     recovered = tuple(map(recovered_leaves, sums))
     inference = EnsembleInference(
         trees=trees,
@@ -150,7 +150,7 @@ def _sums_by_release(
     """Return what the leaves of each release say of its people, or why that is not known of one."""
     sums: list[LeafSums] = []
     for name, release_view in zip(shared.names, releases, strict=True):
-        with step(f"turning the leaves of {name} back into sums of labels"):
+        with step(f"recovering class counts from the leaves of {name}"):
             found = sums_of(release_view.forest, release_view.population, release_view.training)
         if isinstance(found, Undetermined):
             return Undetermined(of_release(name, found.reason))
@@ -392,7 +392,7 @@ def _where(
             return known_in_words(background, node)
         if tree == NEW_PEOPLE:
             fewer, more = divmod(node, len(releases))
-            return f"among those whom {shared.names[more]} has and {shared.names[fewer]} has not"
+            return f"among the people in {shared.names[more]} but not in {shared.names[fewer]}"
         if tree >= len(trees):
             return f"{shared.names[tree - len(trees)]}, its splits and leaves"
         release, number = trees[tree]
@@ -416,7 +416,7 @@ def _differences(rows: Problem, shared: KnownGroups, classes: Sequence[str]) -> 
         have = "has" if high == 1 else "have"
         who = "the one person" if size == 1 else f"the {size:,} people"
         said.append(
-            f"Of {who} whom {shared.names[more]} holds and {shared.names[fewer]} does not, {some} {have} "
-            f"“{classes[int(rows.output[row])]}”: that is the difference of their totals."
+            f"Of {who} in {shared.names[more]} but not in {shared.names[fewer]}, {some} {have} "
+            f"“{classes[int(rows.output[row])]}”: the difference of the two totals proves it."
         )
     return tuple(dict.fromkeys(said))

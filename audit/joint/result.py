@@ -16,9 +16,9 @@ from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray
 from treewarden.ppdm_models.tree.growth import Fact
 
-NOT_COUNTED = Undetermined("the tables that fit all trees are not counted")
-NO_SPLITS = Undetermined("the choice of splits is not used of several trees")
-BY_ALL = "all leaves together leave no other value; checked in whole numbers"
+NOT_COUNTED = Undetermined("for several trees, consistent tables are not counted")
+NO_SPLITS = Undetermined("for several trees, the choice of splits is not used")
+BY_ALL = "all leaves combined allow no other value (checked in whole numbers)"
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,13 +66,17 @@ PRESETS: Mapping[str, Preset] = {
     ),
     "safe-harbour": Preset(
         ("age", "sex", "state", "race", "marital status"),
-        "what HIPAA's safe harbour leaves in data (45 CFR 164.514(b)(2)): age up to 89, sex, state, race, marital "
-        "status",
+        (
+            "columns that HIPAA's safe harbour allows (45 CFR 164.514(b)(2)): age up to 89, sex, "
+            "state, race, marital status"
+        ),
     ),
     "neighbour": Preset(
         _NEIGHBOUR,
-        "somebody next door: address, household, dates, sex, race, language and profession (after the lists of what "
-        "an acquaintance knows that are in use where the risk of health data is measured)",
+        (
+            "a neighbour: address, household, dates, sex, race, language and profession (from "
+            "lists of an acquaintance's knowledge that are used to assess the risk of health data)"
+        ),
     ),
     "ex-spouse": Preset(
         (*_NEIGHBOUR, "income", "schooling", "medical history"),
@@ -123,7 +127,9 @@ def adversary_of(
         names = None if names is None else tuple(each for each in names if each != secret)
     else:
         if declared.columns:
-            raise KnowledgeError(here, "columns explains a preset, and there is none; leave it out")
+            raise KnowledgeError(
+                here, "columns explains a preset, but no preset is used; remove columns"
+            )
         words = WORDS if len(declared.knows) == 1 else ()
         names = tuple(found_column(name, columns, here, words) for name in declared.knows)
         said = ()
@@ -136,7 +142,7 @@ def adversary_of(
             raise KnowledgeError(here, problem)
     knows_target = declared.target or (names is not None and target in names)
     if knows_target and secret == target:
-        problem = f"knows {target!r}, which is the secret; name another secret, or leave out target"
+        problem = f"knows {target!r}, which is the secret; name another secret, or remove target"
         raise KnowledgeError(here, problem)
     if names is not None:
         names = tuple(name for name in names if name != target)
@@ -155,7 +161,9 @@ def check_names(declared: Sequence[DeclaredAdversary], where: str) -> None:
     seen: set[str] = set()
     for declared_adversary in declared:
         if declared_adversary.name in seen:
-            problem = f"two adversaries are called {declared_adversary.name!r}; give each a name of its own"
+            problem = (
+                f"two adversaries are called {declared_adversary.name!r}; give them different names"
+            )
             raise KnowledgeError(where, problem)
         seen.add(declared_adversary.name)
 
@@ -173,7 +181,7 @@ def found_column(name: str, columns: Collection[str], here: str, words: Sequence
         return alike[0]
     several = _several(name, columns)
     if several:
-        raise KnowledgeError(here, f"no column {name!r}; name each by itself: {several}")
+        raise KnowledgeError(here, f"no column {name!r}; name each column by itself: {several}")
     meant = get_close_matches(name.casefold(), words, n=1)
     preset = f"; is the preset {meant[0]!r} meant?" if meant else ""
     near = near_text(name, columns)
@@ -216,8 +224,8 @@ def _by_word(
     said = [f"{preset.source}; known columns: {pairs or 'none'}"]
     if missing:
         said.append(
-            f"no column was taken for {words_of(missing)}; where the table has one, name it under columns in a "
-            'knowledge file, and where it has none say "" there'
+            f"no column was found for {words_of(missing)}; name it under columns in a knowledge "
+            'file, or write "" there if the table has none'
         )
     return tuple(column for each in found.values() for column in each), tuple(said)
 

@@ -49,7 +49,7 @@ KEYS: Mapping[str, Sequence[str]] = {
 STATEMENT = '"P(flu | sex = F, age < 30) = 0.2"'
 RECORD = '{ age = 44, sex = "M" }'
 KINDS_OF_FACTS = (
-    f"a fact is one statement (says = {STATEMENT}), or a person whose class is known (record = "
+    f"a fact is a statement (says = {STATEMENT}) or a person with a known class (record = "
     f"{RECORD} and class)"
 )
 LENGTHS = ("too_long", "too_short")
@@ -77,7 +77,7 @@ def slip(error: ValidationError, said: Mapping[str, Any], fields: Collection[str
         key = str(location[-1])
         problem += near_text(key, keys)
         problem += "; put it above all tables" if is_inside and key in keys_of(fields) else ""
-    return f"{_place(location, said)}: {problem}; have {', '.join(keys)}"
+    return f"{_place(location, said)}: {problem}; use {', '.join(keys)}"
 
 
 def fact_slip(table: Mapping[str, Any]) -> str:
@@ -88,17 +88,17 @@ def fact_slip(table: Mapping[str, Any]) -> str:
     keys = KEYS["facts"]
     for key in table:
         if key not in keys:
-            return f"{key}: unknown key{near_text(key, keys)}; {KINDS_OF_FACTS}"
+            return f"{key}: unknown key{near_text(key, keys)}. {KINDS_OF_FACTS}"
     if "says" in table:
         others = [key for key in keys[1:] if key in table]
         if others:
-            return f"{others[0]}: cannot be combined with 'says'; {KINDS_OF_FACTS}"
+            return f"{others[0]}: cannot be combined with 'says'. {KINDS_OF_FACTS}"
         if not isinstance(table["says"], str):
             return f"says: give a statement in quotes, such as {STATEMENT}"
         return ""
     for key in keys[1:]:
         if key not in table:
-            return f"{key}: is not there; {KINDS_OF_FACTS}"
+            return f"{key}: is missing; {KINDS_OF_FACTS}"
     return _slip_in_record(table["record"]) or _slip_in_class(table["class"])
 
 
@@ -106,7 +106,7 @@ def _slip_in_record(record: object) -> str:
     if not isinstance(record, Mapping):
         return f"record: give columns and values of one person, such as {RECORD}"
     if not record:
-        return f"record: names no column; give columns and values of one person, such as {RECORD}"
+        return f"record: no column; give columns and values of one person, such as {RECORD}"
     for name, value in record.items():
         if isinstance(value, bool) or not isinstance(value, str | int | float):
             return f"record: {name}: text or a number is needed"
@@ -118,7 +118,7 @@ def _slip_in_record(record: object) -> str:
 def _slip_in_class(value: object) -> str:
     if isinstance(value, str) or (isinstance(value, int) and not isinstance(value, bool)):
         return ""
-    return "class: the name of a class is needed, in quotes"
+    return "class: give the name of a class in quotes"
 
 
 def keys_of(fields: Collection[str]) -> list[str]:
@@ -236,7 +236,7 @@ def toml_of(data: bytes, where: str) -> dict[str, Any]:
         return tomllib.loads(data.decode("utf-8-sig"))
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise KnowledgeError(
-            where, f"not TOML ({error}); docs/adversary.md has an example"
+            where, f"not valid TOML ({error}); see the example in docs/adversary.md"
         ) from error
 
 
@@ -259,7 +259,7 @@ def knowledge_of(said: Mapping[str, Any], where: str) -> Knowledge:
         if isinstance(told.get("secret"), str):
             told["secret"] = {"column": told["secret"]}
         if not isinstance(told.get("secret", {}), dict):
-            problem = 'secret: names a column: secret = "...", or [secret] with column and bins'
+            problem = 'secret: give a column: secret = "...", or [secret] with column and bins'
             raise KnowledgeError(where, problem)
         for key, field in FIELDS.items():
             if isinstance(told.get(field), dict):
@@ -283,8 +283,8 @@ def resolved(knowledge: Knowledge, tree: Tree) -> tuple[Knowledge, tuple[str, ..
     more = understated(knowledge, tree)
     if more:
         warnings.append(
-            f"{tree.source} publishes {more}, but the adversary is assumed not to use that: "
-            "a pass would hold only for a file without it"
+            f"{tree.source} publishes {more}, but the adversary is assumed not to use it: a PASS "
+            "would hold only for a file without it"
         )
     if split is SplitLevel.AS_PUBLISHED:
         split, said = _published_split(tree)
@@ -338,14 +338,20 @@ def _published_split(tree: Tree) -> tuple[SplitLevel, str]:
         return SplitLevel.NONE, ""
     if criterion is None:
         return SplitLevel.NONE, (
-            f"{tree.source} does not say how its splits were chosen, so their choice is not used; "
-            "if an adversary can guess it, audit with --split gini or --split entropy too"
+            f"{tree.source} does not contain its split criterion, so the choice of splits is not "
+            "used. If an adversary can guess it, audit with --split gini or --split entropy too"
         )
     if tree.learner.tool is Tool.POLICY_TREE:
-        said = f"{tree.source} was grown under a policy, of cuts drawn at random: its choice of splits is not used"
+        said = (
+            f"{tree.source} was trained under a policy with randomly drawn cuts: its choice of "
+            "splits is not used"
+        )
         return SplitLevel.NONE, said
     if not tree.learner.all_features:
-        said = f"{tree.source} was grown on random parts of its features, so that the choice of its splits is not used"
+        said = (
+            f"{tree.source} was trained on random subsets of its features: its choice of splits is "
+            "not used"
+        )
         return SplitLevel.NONE, said
     return SplitLevel(criterion.value), ""
 
@@ -388,7 +394,7 @@ def _check_of_one(said: object, where: str) -> None:
 
 def _check_no_more(keys: Collection[str], where: str) -> None:
     if keys:
-        problem = f"{min(keys)!r} is known to all adversaries; put it into the file of --knowledge"
+        problem = f"{min(keys)!r} applies to all adversaries; put it into the file of --knowledge"
         raise KnowledgeError(where, problem)
 
 
@@ -401,7 +407,10 @@ def with_adversaries_of(knowledge: Knowledge, files: Sequence[tuple[Knowledge, s
     everyone, secret = list(knowledge.adversaries), knowledge.secret
     for more, where in files:
         if more.secret and secret and more.secret != secret:
-            problem = f"the secret is {more.secret.column!r} here and {secret.column!r} elsewhere; keep one of them"
+            problem = (
+                f"the secret is {more.secret.column!r} here and {secret.column!r} elsewhere; keep one "
+                "of them"
+            )
             raise KnowledgeError(where, problem)
         everyone += more.adversaries
         secret = secret if more.secret is None else more.secret

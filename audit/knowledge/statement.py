@@ -52,13 +52,14 @@ def read_claim(says: str) -> ShareStatement:
     found = _CLAIM.fullmatch(says)
     if found is None:
         raise KnowledgeError(
-            f"fact {says!r}", "not understood; write it like P(flu | sex = F, age < 30) = 0.2"
+            f"fact {says!r}",
+            "not a valid statement; write it like P(flu | sex = F, age < 30) = 0.2",
         )
     try:
         share = float(found["share"])
     except ValueError as error:
         raise KnowledgeError(
-            f"fact {says!r}", f"{found['share']!r} is not a number; give a share, 0 to 1"
+            f"fact {says!r}", f"{found['share']!r} is not a number; give a share from 0 to 1"
         ) from error
     if not 0 <= share <= 1:
         raise KnowledgeError(
@@ -82,7 +83,7 @@ def predicate(condition: Condition, feature: Feature, says: str) -> Predicate:
     if not feature.numeric:
         if condition.sign not in ("=", "!=", "in"):
             raise KnowledgeError(
-                f"fact {says!r}", f"{condition.name!r} holds categories; use =, != or in"
+                f"fact {says!r}", f"{condition.name!r} contains categories; use =, != or in"
             )
         return CategoryTest(condition.name, condition.values, negated=condition.sign == "!=")
     try:
@@ -92,7 +93,7 @@ def predicate(condition: Condition, feature: Feature, says: str) -> Predicate:
         raise KnowledgeError(f"fact {says!r}", problem) from error
     if condition.sign in ("in", "!="):
         raise KnowledgeError(
-            f"fact {says!r}", f"{condition.name!r} holds numbers; use =, <, <=, > or >="
+            f"fact {says!r}", f"{condition.name!r} contains numbers; use =, <, <=, > or >="
         )
     if condition.sign == "=":
         return NumericTest(condition.name, value, value, low_closed=True, high_closed=True)

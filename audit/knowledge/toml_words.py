@@ -19,12 +19,14 @@ KINDS = {
 def in_words(error: ErrorDetails) -> str:
     """Return what is wrong with a value, in words of TOML and not of the types that hold it here."""
     kind, told = error["type"], error.get("ctx", {})
+    if kind == "extra_forbidden":
+        return "unknown key"
     if kind in KINDS:
         return f"input should be {KINDS[kind]}"
     if kind == "too_long":
         most, there = told["max_length"], told["actual_length"]
-        return f"at most {most} are read, and there are {there}; leave some out"
+        return f"{there} items, at most {most} allowed; remove some"
     if kind == "too_short":
         least, there = told["min_length"], told["actual_length"]
-        return f"needs {least} or more, and holds {there}; add some"
+        return f"{there} items, at least {least} required; add some"
     return error["msg"][:1].lower() + error["msg"][1:]

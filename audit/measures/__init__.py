@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 Parameters = Mapping[str, float | str]
 NOISE = "noise"
 """The room of the measures of noisy tables: see ``NoiseMeasure``."""
-NO_MODEL = Undetermined("it is about a model, and a table of noisy records is judged here")
+NO_MODEL = Undetermined("this metric is for models, not for noisy tables")
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +168,7 @@ class Measure(ABC):
 
     def per_place(self, evidence: Evidence, parameters: Parameters) -> PerPlace | Undetermined:
         """Return what it reads of each of its ``places`` alone: of every one where there are records, none left out."""
-        return Undetermined("it reads the model as a whole, and has no value per place")
+        return Undetermined("this metric is for the whole model and has no value per leaf")
 
     @abstractmethod
     def read(self, evidence: Evidence, parameters: Parameters) -> Measurement:

@@ -51,7 +51,7 @@ class CertainDisclosure(Measure):
             if not is_certain[profile]:
                 return f"{who}: neither proved nor refuted"
             value = classes[said[profile]]
-            return f"{who} certainly {value}: {worlds.reasons[profile]}"
+            return f"{who} proved to have “{value}”: {worlds.reasons[profile]}"
 
         spots = worst_spots(
             "profile", profiles, (proved[profiles], at_most[profiles]), self.risk, note

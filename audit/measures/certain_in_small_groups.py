@@ -31,9 +31,7 @@ class CertainInSmallGroups(Measure):
     limits = (0.0, np.inf)
     reads = frozenset({EvidenceSource.WORLDS})
     parameters = {
-        "size": Parameter(
-            20.0, "a group of so many people, all proved to have one value, does not count", low=2.0
-        ),
+        "size": Parameter(20.0, "a group of this many people or more does not count", low=2.0),
     }
 
     def words(self, parameters: Parameters) -> str:
@@ -61,7 +59,10 @@ class CertainInSmallGroups(Measure):
             if not is_certain[profile]:
                 return f"{who}: neither proved nor refuted"
             value = evidence.classes[said[profile]]
-            return f"{who} certainly {value}, in a group of {groups[profile]:g}: {worlds.reasons[profile]}"
+            return (
+                f"{who} proved to have “{value}”, in a group of {groups[profile]:g}: "
+                f"{worlds.reasons[profile]}"
+            )
 
         ends = (low[profiles], at_most[profiles])
         spots = worst_spots("profile", profiles, ends, self.risk, note)

@@ -23,13 +23,13 @@ class Epsilon(Measure):
     """The claimed epsilon; a claim that cannot be judged is undetermined, and no claim is none."""
 
     unit = "nats"
-    plain = "epsilon of differential privacy that the file may be held to"
+    plain = "epsilon of differential privacy that the file claims"
     short = "epsilon that the file may be held to"
     risk = "high"
     limits = (0.0, math.inf)
     reads = frozenset({EvidenceSource.CLAIM})
     parameters = {
-        "level": Parameter(0.001, "probability of refuting a true claim by the test of labels"),
+        "level": Parameter(0.001, "significance level of the test of labels"),
         "delta": Parameter(1e-6, "largest delta that a claim may have"),
     }
 
@@ -43,7 +43,7 @@ class Epsilon(Measure):
                 exactly(math.inf), (Spot("leaf", ROOT, math.inf, math.inf, against),)
             )
         if found.claim.delta > float(parameters["delta"]):
-            problem = f"a delta of {found.claim.delta:g} is claimed, which is more than the policy lets be compared"
+            problem = f"the claimed delta is {found.claim.delta:g}, more than the policy allows"
             return Measurement(Undetermined(problem))
         if found.doubts:
             return Measurement(Undetermined(found.doubts[0]))
@@ -56,13 +56,13 @@ def refutation(findings: ClaimFindings, level: float) -> str:
         return f"the claim is void: {findings.voids[0]}"
     if findings.is_refuted_by_loss:
         return (
-            f"the claim is false: what the file tells of one person costs more than {findings.claim.epsilon:g}, "
-            "by the mechanism that is named"
+            "the claim is false: under the named mechanism, the file costs one person more than "
+            f"epsilon = {findings.claim.epsilon:g}"
         )
     if findings.is_refuted_by_test(level):
         return (
-            f"the claim is refuted: under it, labels as true as these have the probability {findings.p_value:.2g}, "
-            f"and the policy refutes below {level:g}"
+            "the claim is refuted: if it were true, labels as accurate as these would have a "
+            f"probability of {findings.p_value:.2g}; the policy's significance level is {level:g}"
         )
     return ""
 

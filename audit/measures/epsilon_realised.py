@@ -22,7 +22,7 @@ class EpsilonRealised(Measure):
     """Of a void claim it is not known: without noise, one output may exclude a person altogether, or cost nothing."""
 
     unit = "nats"
-    plain = "largest loss of privacy that the file cost one person"
+    plain = "largest privacy loss of one person from this file"
     short = "largest loss of one person"
     risk = "high"
     limits = (0.0, math.inf)

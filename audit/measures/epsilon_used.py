@@ -15,7 +15,7 @@ from treewarden.audit.measures import EvidenceSource, Measure, Parameter, Parame
 from treewarden.audit.reading import Interval, Measurement, Undetermined
 
 NOTHING_TOLD = Undetermined(
-    "no leaf could have had another label, so labels tell nothing of epsilon"
+    "no leaf could have had another label, so the labels do not bound epsilon"
 )
 
 
@@ -23,12 +23,12 @@ class EpsilonUsed(Measure):
     """An interval of confidence, not of proof: it misses once in so many files."""
 
     unit = "nats"
-    plain = "epsilon that the labels show, between the ends of a confidence interval"
+    plain = "epsilon estimated from the labels (confidence interval)"
     short = "epsilon that the labels show"
     risk = "high"
     limits = (0.0, math.inf)
     reads = frozenset({EvidenceSource.CLAIM, EvidenceSource.TRUTH})
-    parameters = {"confidence": Parameter(0.95, "probability that the interval holds the true one")}
+    parameters = {"confidence": Parameter(0.95, "confidence level of the interval")}
 
     def read(self, evidence: Evidence, parameters: Parameters) -> Measurement:
         found = evidence.claim

@@ -25,7 +25,7 @@ from treewarden.ppdm_models.tree.side_channels import LeakKind
 from treewarden.ppdm_models.tree.tree import Task
 
 TOLD = "one record, and the leaf shows its value"
-OPEN = "one record; its value needs more than the file contains"
+OPEN = "one record, but the file does not contain its value"
 SOLVABLE_RECORDS = {Task.REGRESSION: 2, Task.CLASSIFICATION: 1}
 """A sum and a sum of squares over two records give each of their targets; class counts only that of one."""
 
@@ -34,7 +34,7 @@ class ExposedValues(Measure):
     """The people who are alone in a leaf of some tree, where its number or label is their true value."""
 
     unit = "records"
-    plain = "people whose value a leaf of one person shows"
+    plain = "people alone in a leaf that shows their value"
     short = "people whose value a leaf of one shows"
     risk = "high"
     limits = (0.0, math.inf)

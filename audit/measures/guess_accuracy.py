@@ -33,7 +33,10 @@ class GuessAccuracy(Measure):
     parameters = {
         "over": Parameter(
             "nothing",
-            "what is taken off: nothing, or the accuracy of always predicting the most common value",
+            (
+                "what is subtracted: nothing, or the accuracy of always predicting the most common "
+                "value"
+            ),
             choices=("nothing", "marginal"),
         ),
     }

@@ -15,9 +15,7 @@ from treewarden.audit.measures import EvidenceSource, Measure, Parameter, Parame
 from treewarden.audit.reading import Measurement, Undetermined, exactly
 from treewarden.ppdm_models.arrays import FloatArray, IntArray
 
-NOBODY_ELSE = Undetermined(
-    "everybody of the register is in the table, so there is nobody to confuse members with"
-)
+NOBODY_ELSE = Undetermined("everybody in the register is in the table, so membership is no secret")
 
 
 class MembershipAdvantage(Measure):

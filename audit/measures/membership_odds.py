@@ -12,7 +12,7 @@ from treewarden.audit.evidence import Evidence
 from treewarden.audit.measures import EvidenceSource, Measure, Parameters
 from treewarden.audit.reading import Measurement, Undetermined, exactly
 
-EVERYBODY = Undetermined("everybody of the register is in the table, so nobody's odds can change")
+EVERYBODY = Undetermined("everybody in the register is in the table, so membership is no secret")
 
 
 class MembershipOdds(Measure):

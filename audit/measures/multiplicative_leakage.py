@@ -14,9 +14,7 @@ from treewarden.audit.measures import EvidenceSource, Measure, Parameters
 from treewarden.audit.measures._shared import TRIES, vulnerability
 from treewarden.audit.reading import Interval, Measurement, Undetermined
 
-NOTHING_BEFORE = Undetermined(
-    "before publication no guess may be right, so that there is no factor"
-)
+NOTHING_BEFORE = Undetermined("before publication, no guess is correct, so there is no factor")
 
 
 class MultiplicativeLeakage(Measure):

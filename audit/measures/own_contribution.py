@@ -69,8 +69,10 @@ class OwnContribution(Measure):
     parameters = {
         "without": Parameter(
             "leaf",
-            "who speaks for a person without the record: the others of the leaf, or, where others share all "
-            "quasi-identifiers, the estimate asked again of the table without it (which takes long)",
+            (
+                "how the confidence without the record is computed: from the others in the leaf, or by "
+                "a new inference without the record (slow) if others share all quasi-identifiers"
+            ),
             choices=("leaf", "table"),
         ),
     }

@@ -33,7 +33,7 @@ class PPercent(LeafTotalMeasure):
     risk = "low"
     limits = (0.0, math.inf)
     parameters = {
-        "q": Parameter(1.0, "to within which share all other contributions are known beforehand"),
+        "q": Parameter(1.0, "the margin within which all other contributions are known beforehand"),
         "weights": WEIGHTS,
     }
 

@@ -18,7 +18,7 @@ class RebuiltLinkable(Measure):
     """At most as many as ``records_rebuilt``."""
 
     unit = "records"
-    plain = "people singled out by a record that the file proves without any table"
+    plain = "people singled out by a record that the file alone proves"
     short = "proved records of one person only"
     risk = "high"
     limits = (0.0, np.inf)
@@ -31,7 +31,9 @@ class RebuiltLinkable(Measure):
         low, high = found.rows_in_groups(2)
         if low == 0 < high and found.left:
             return Measurement(
-                Undetermined(f"whether it proves whole records was not decided: {found.left}")
+                Undetermined(
+                    f"it was not decided whether the file proves whole records: {found.left}"
+                )
             )
         return Measurement(Interval(float(low), float(high)))
 

@@ -21,7 +21,7 @@ class RecordsRebuilt(Measure):
     """A row that many people have in common tells of no single one: ``group`` leaves those out."""
 
     unit = "records"
-    plain = "people whose whole record the file proves without any table"
+    plain = "people whose whole record the file alone proves"
     short = "records proved by the file alone"
     risk = "high"
     limits = (0.0, np.inf)
@@ -29,7 +29,7 @@ class RecordsRebuilt(Measure):
     parameters = {
         "group": Parameter(
             0,
-            "count only records whose values fewer people than this share; 0 counts all",
+            "count only records shared by fewer people than this; 0 counts all",
             whole=True,
         )
     }
@@ -47,7 +47,9 @@ class RecordsRebuilt(Measure):
         low, high = found.rows_in_groups(float(parameters["group"]) or np.inf)
         if low == 0 < high and found.left:
             return Measurement(
-                Undetermined(f"whether it proves whole records was not decided: {found.left}")
+                Undetermined(
+                    f"it was not decided whether the file proves whole records: {found.left}"
+                )
             )
         return Measurement(Interval(float(low), float(high)))
 

@@ -24,7 +24,7 @@ from treewarden.ppdm_models.tree.node_columns import is_inner
 from treewarden.ppdm_models.tree.tree import Task, Tree
 
 NOT_TREES = Undetermined(
-    "the model has parts that are no trees, and what was fitted in them is not counted"
+    "the model has parts that are not trees, whose fitted numbers are not counted"
 )
 
 
@@ -32,7 +32,7 @@ class ResidualFreedom(Measure):
     """People less parameters; below 0 where more was fitted than there are people."""
 
     unit = "degrees of freedom"
-    plain = "people minus the numbers that were fitted to them"
+    plain = "people minus fitted numbers"
     short = "people minus published numbers"
     risk = "low"
     limits = (0.0, math.inf)

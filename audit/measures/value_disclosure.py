@@ -46,10 +46,10 @@ class ValueDisclosure(Measure):
     reads = frozenset({EvidenceSource.NUMBERS, EvidenceSource.TRUTH})
     places = "profile"
     parameters = {
-        "within": Parameter(0.05, "how wide an interval may be that pins a number"),
+        "within": Parameter(0.05, "the widest interval that counts as disclosure of a number"),
         "of": Parameter(
             "range",
-            "what that width is a share of: the range of the target; or it is in the target's own unit",
+            ("the unit of that width: a share of the target's range, or the target's own unit"),
             choices=("range", "unit"),
         ),
     }

@@ -22,10 +22,11 @@ from treewarden.ppdm_models.tree.column import (
 )
 
 WEIGHED = Undetermined(
-    "the table has sampling weights, and what a file counts of a register is then no number of people"
+    "the table has sampling weights, so the file does not count people of a register"
 )
 NO_CLASSES = Undetermined(
-    "the class of each person of the table is not known, so nobody can be held against the counts"
+    "the class of each person in the table is not known, so people cannot be compared with "
+    "the counts"
 )
 
 
@@ -170,7 +171,7 @@ def match_by_id(
         ValueError: rows of one of the two are no people.
     """
     if table.order is None or register.order is None:
-        raise ValueError("records are matched by id where each is one person")
+        raise ValueError("records are matched by id only if each record is one person")
     own, theirs = ids
     place = np.full(1 + max(int(own.max()), int(theirs.max())), -1, dtype=np.intp)
     place[theirs] = np.arange(len(theirs))

@@ -19,12 +19,13 @@ from treewarden.ppdm_models.tree.tree import Tree
 OUT = 0
 """The alternative of a candidate who is not in the table; the others are those of members."""
 NO_COUNTS = Undetermined(
-    "the file does not count the records of its leaves, and what else it says of members is not worked out"
+    "the file contains no record counts of leaves, and membership is not computed from "
+    "anything else in it"
 )
 OTHER_TABLE = Undetermined(
-    "the counts of the file are not those of the table, so nothing follows for a register"
+    "the counts in the file differ from those of the table, so membership cannot be computed"
 )
-NOT_PEOPLE = Undetermined("the counts of the file are no numbers of people")
+NOT_PEOPLE = Undetermined("the counts in the file are not numbers of people")
 WHOLE_SLACK = 1e-6
 """A published count is taken for a whole number where it is so near to one."""
 

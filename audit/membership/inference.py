@@ -54,9 +54,13 @@ from treewarden.ppdm_models.arrays import BoolArray, IndexArray, IntArray
 from treewarden.ppdm_models.tree.nodes import NodeTable
 from treewarden.ppdm_models.tree.tree import Tool, Tree
 
-OTHER_CUTS = "how its learner made the thresholds of {} is not known, so what they say of members is left open"
+OTHER_CUTS = (
+    "it is not known how the thresholds of {} were chosen, so what they reveal about "
+    "members is not decided"
+)
 NOT_COUNTED = (
-    "the class counts of {} are withheld, so what thresholds and splits say of members is left open"
+    "the class counts of {} are missing, so what thresholds and splits reveal about "
+    "members is not decided"
 )
 
 
@@ -83,7 +87,9 @@ def infer_members(
     problem = _with_cuts(rows, counted, candidates, until)
     bounds = reason(problem, truth=truth, budget=TimeBudget(until, 0.0))
     if bounds.problem:
-        return Undetermined(f"no part of the register fits the file: {bounds.problem}")
+        return Undetermined(
+            f"no set of people from the register is consistent with the file: {bounds.problem}"
+        )
     low, high = candidates.sizes - bounds.high[:, OUT], candidates.sizes - bounds.low[:, OUT]
     shown = _show_others(trees, grown_trees, candidates, low < high, until)
     estimate = bounds.estimate

@@ -30,26 +30,23 @@ from treewarden.ppdm_models.tree.growth import EnsembleGrowth
 from treewarden.ppdm_models.tree.node_columns import is_inner
 from treewarden.ppdm_models.tree.tree import Task, Tree
 
-OF_NUMBERS = Undetermined(
-    "who of the register was in the table is not worked out for models that predict a number"
-)
-NOISY = Undetermined(
-    "its numbers or labels were drawn at random, so that they prove of nobody whether he was in the table"
-)
+OF_NUMBERS = Undetermined("membership is not computed for models that predict a number")
+NOISY = Undetermined("its numbers or labels are random, so they prove nobody's membership")
 SAMPLED = Undetermined(
-    "each tree saw a sample of the records that is not known, or may have: its counts are no numbers of people of the "
-    "table"
+    "each tree used, or may have used, an unknown sample of the records: its counts are "
+    "not numbers of people in the table"
 )
 NO_NAMES = Undetermined(
-    "the file names no class, so its counts cannot be held against the register"
+    "the file names no class, so its counts cannot be compared with the register"
 )
-SPREAD = Undetermined("candidates who lack a value are spread over several leaves by weights")
+SPREAD = Undetermined("people in the register who lack a value are spread over several leaves")
 ELSEWHERE = Undetermined(
-    "people of the table fall in no leaf, so the counts of the file are not those of the table"
+    "some people in the table reach no leaf, so the counts in the file differ from those "
+    "of the table"
 )
 NO_WAY = (
-    "{:,} people of the register lack a value and fall in no leaf, and the file does not say where the learner put "
-    "them; leave them out of the register, or fill in their values"
+    "{:,} people in the register lack a value and reach no leaf, and the file does not say "
+    "where training put them; remove them from the register, or fill in their values"
 )
 OTHER_ORDER = Undetermined("its trees name their classes in different orders")
 
@@ -116,14 +113,18 @@ def _why_not(forest: Forest) -> Undetermined | None:
 
 
 NOT_ESTIMATED = Undetermined(
-    "how likely somebody is a member whom the leaf values neither prove to be one nor exclude is not worked out"
+    "for people whose membership is not proved or excluded by leaf values, no probability "
+    "is computed"
 )
 OTHER_PEOPLE = (
-    "the members of the table do not have the sums that its leaves say; the model was grown on other people, on a "
-    "sample or with weights"
+    "the people in the table do not have the sums of its leaves: the model was trained on "
+    "other people, on a sample, or with weights"
 )
 OTHER_CUTS = "how its thresholds were made is not known, so what they say of members is left open"
-OPEN_MEMBERS = "that other members have the same sums is not shown, so that whoever is not proved is not decided"
+OPEN_MEMBERS = (
+    "no other set of members with the same sums was found, so people without a proof are "
+    "not decided"
+)
 
 
 def infer_boosted_members(

@@ -92,10 +92,13 @@ def beside_rows(
     """
     truth = population.truth
     if isinstance(truth, Undetermined):
-        problem = f"the true classes are needed to check it, and are not known: {truth.reason}"
+        problem = f"it cannot be checked, because the true classes are not known: {truth.reason}"
         raise OutputsError(outputs[0].source, problem)
     if population.weight is not None or (population.counts != np.rint(population.counts)).any():
-        problem = "the table carries sampling weights; outputs are audited over whole people only, leave it out"
+        problem = (
+            "the table has sampling weights, but outputs are audited only for unweighted people; "
+            "remove the output"
+        )
         raise OutputsError(outputs[0].source, problem)
     true = np.rint(truth).astype(np.int64)
     entries: list[Entry] = []
@@ -131,15 +134,18 @@ def _rows_of(
     try:
         if isinstance(entry, LogisticEntry):
             if len(classes) != 2:
-                problem = "a logistic regression is of two classes, and the model has others; leave it out"
+                problem = "a logistic regression has two classes, but the model has others; remove the regression"
                 raise OutputsError(entry.where, problem)
             rows = logistic_rows(entry, population, number, true)
         else:
             rows = _described(entry, population, number, true, classes)
     except ContradictedError as error:
-        problem = f"{entry.words}: the {error.statistic} {error.printed} is published, and the table has {error.true}"
+        problem = (
+            f"{entry.words}: the published {error.statistic} is {error.printed}, but the table "
+            f"gives {error.true}"
+        )
         raise OutputsError(
-            entry.where, f"{problem}; correct one of them, or leave the output out"
+            entry.where, f"{problem}; correct one of them, or remove the output"
         ) from error
     broken = [row for row in rows.rows if not row.holds(true)]
     if broken and not _is_of_all(entry):
@@ -165,7 +171,7 @@ def _described(
 ) -> EntryRows:
     needs = NEEDS_NUMBERS & set(entry.numbers)
     if needs and not isinstance(population.columns[entry.column], NumericColumn):
-        raise OutputsError(entry.where, f"{entry.column!r} holds no numbers; leave the row out")
+        raise OutputsError(entry.where, f"{entry.column!r} contains no numbers; remove the row")
     first, kind_of_profile = _kinds(entry, population)
     people = _summed(kind_of_profile, np.rint(population.counts).astype(np.int64))
     columns = {name: column.take(first) for name, column in population.columns.items()}

@@ -146,12 +146,12 @@ def leaves_by_class(
 
 
 NOT_SOLVED = Undetermined(
-    "no estimate: what the file says of the classes in its leaves was not solved together with everybody's class"
+    "no inference: the class counts of leaves were not solved together with the classes of people"
 )
 """Said where `fit_under_rows` finds nothing."""
 NOT_USED = (
-    "of what the file says of the classes in its leaves only what follows for each leaf was used to prove more, and "
-    "tables with other numbers of a class in the leaves than the true ones were not looked for"
+    "class counts were used for proofs leaf by leaf only, and tables with other class "
+    "counts in the leaves were not searched for"
 )
 """Said where that leaves something open."""
 

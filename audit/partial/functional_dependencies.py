@@ -109,8 +109,8 @@ def with_implied_columns(
         if own and more:
             known += more
             said.append(
-                f"{words_of(own)} and {words_of(more)} are one attribute, of which only one can be 1: who knows "
-                "one is taken to know all"
+                f"{words_of(own)} and {words_of(more)} are indicators of one attribute. An adversary "
+                "who knows one is assumed to know all"
             )
     moved = True
     while moved:
@@ -122,7 +122,8 @@ def with_implied_columns(
             if by is not None:
                 known.append(name)
                 said.append(
-                    f"in this table {by} says what {name} is: who knows it is taken to know that too"
+                    f"in this table, {by} determines {name}. An adversary who knows it is assumed to know "
+                    f"{name}, too"
                 )
                 moved = True
     return known, said
@@ -226,7 +227,7 @@ def _guess(
     is given away, (P,).
     """
     population = table.population
-    is_known, by, what = np.zeros(len(population.counts), dtype=bool), [], f"what {hidden} is"
+    is_known, by, what = np.zeros(len(population.counts), dtype=bool), [], hidden
     is_value = is_known
     for is_asked in (False, True) if hidden in table.tested else (False,):
         for name in columns:
@@ -234,14 +235,14 @@ def _guess(
             if (sure[own] & ~is_known).any():
                 is_known |= sure[own]
                 by.append(name)
-                what = f"all that the tree asks about {hidden}" if is_asked else what
+                what = f"every tested property of {hidden}" if is_asked else what
         is_value = is_value if is_asked else is_known.copy()
     if not by:
         return None, is_value, ""
     people = population.counts[is_known].sum()
     said = (
-        f"in this table some values of {words_of(list(dict.fromkeys(by)))} say {what}, of {people:,.0f} people: who "
-        "knows them is taken to know that too"
+        f"in this table, some values of {words_of(list(dict.fromkeys(by)))} determine {what}, "
+        f"for {people:,.0f} people. An adversary who knows them is assumed to know it, too"
     )
     return ImpliedValue(population.columns[hidden], is_known), is_value, said
 

@@ -190,7 +190,9 @@ def _any(can: sparse.csr_array, groups: BoolArray) -> BoolArray:
 
 # Proofs of what lumps of people can be, as ends of how many of them have each value.
 
-NOT_COUNTED = Undetermined("the tables that fit are not counted for who knows only some columns")
+NOT_COUNTED = Undetermined(
+    "consistent tables are not counted for adversaries with partial knowledge"
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,7 +66,7 @@ def secret_of(
     missing = (MISSING,) if column.missing.any() else ()
     if isinstance(column, CategoricalColumn):
         if bins:
-            problem = f"bins divide numbers, and {name!r} holds categories; leave them out"
+            problem = f"bins divide numbers, but {name!r} contains categories; remove them"
             raise KnowledgeError(where, problem)
         names = tuple(dict.fromkeys((*column.categories, *further_categories)))
         secret = Secret(name, (*names, *missing), np.zeros(0, dtype=np.intp), nothing, nothing)
@@ -74,7 +74,7 @@ def secret_of(
         secret = _of_numbers(column, name, bins, where, missing)
     places = secret.places(column)
     if len(np.unique(places)) < 2:
-        problem = f"{name!r} has one value in this table, so there is nothing to learn of it"
+        problem = f"{name!r} has only one value in this table, so there is nothing to protect"
         raise KnowledgeError(where, f"{problem}; name another secret, or other bins")
     return Secret(name, secret.values, places, secret.ends, secret.numbers)
 
@@ -90,8 +90,8 @@ def _of_numbers(
     if not bins:
         if len(own) > MOST_VALUES:
             problem = (
-                f"secret {name!r} holds {len(own):,} different numbers, too many to protect one by one; "
-                "divide them into ranges: --bins 30,60"
+                f"the secret {name!r} has {len(own):,} different numbers, too many to protect one by "
+                "one; divide them into ranges: --bins 30,60"
             )
             raise KnowledgeError(where, problem)
         texts = tuple(number_text(float(each)) for each in own)

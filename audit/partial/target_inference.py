@@ -212,7 +212,7 @@ def infer_with_outcome(
     posterior: Posterior | Undetermined = Posterior(
         values, (placed.gap <= GAP)[lump_of], values, values
     )
-    reason = f"no estimate: {'; '.join(doubts)}" if doubts else ""
+    reason = f"no inference: {'; '.join(doubts)}" if doubts else ""
     if problem.choice is not None:
         placed_estimate = parts.by_class(
             place_people(people.counts, lump_of, net, placed, sizes), len(leaves.nodes)
@@ -274,7 +274,7 @@ def _posterior(
     """Return the estimate of each profile's class, with what the choice of splits says put in where it is used."""
     leaves, choice, lump_of = problem.leaves, problem.choice, reachability.lump_of
     if problem.doubts and choice is None:
-        return Undetermined(f"no estimate: {'; '.join(problem.doubts)}")
+        return Undetermined(f"no inference: {'; '.join(problem.doubts)}")
     of_leaves = leaves.estimate(problem.options)
     if isinstance(of_leaves, Undetermined):
         return of_leaves
@@ -309,7 +309,7 @@ def _without_sizes(
     context, leaves, doubts = problem.context, problem.leaves, sized.doubts
     if context.knowledge.split is not SplitLevel.NONE:
         doubts = tuple(dict.fromkeys((SPLITS_NOT_USED, *doubts)))
-    posterior: Posterior | Undetermined = Undetermined(f"no estimate: {'; '.join(doubts)}")
+    posterior: Posterior | Undetermined = Undetermined(f"no inference: {'; '.join(doubts)}")
     if not doubts:
         posterior = span_estimates(
             *(
@@ -371,7 +371,9 @@ def with_whole_records(
     return replace(target_inference, worlds=worlds)
 
 
-SAYING_NOT_USED = "what other columns say of the secret is not used of tables that fit"
+SAYING_NOT_USED = (
+    "relations between other columns and the secret are not used for consistent tables"
+)
 
 
 def span_estimates(

@@ -28,7 +28,7 @@ from treewarden.audit.progress import Clock
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray, IntArray
 
-IN_ALL_LEAVES = "every leaf that can hold such a person holds this value alone"
+IN_ALL_LEAVES = "every leaf that such a person can reach has only this value"
 
 
 @dataclass(frozen=True, slots=True)

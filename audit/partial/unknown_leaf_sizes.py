@@ -29,12 +29,10 @@ from treewarden.ppdm_models.tree.tree import Node
 # possible with them is possible; certain is only what all leaves that can hold a person say of all their people.
 
 SIZES_UNKNOWN = (
-    "the file does not say how many people are in each leaf: the estimate spans what the shares of hidden values among "
-    "all people make of it and what the sizes would add, and what is proved goes without them"
+    "the file contains no record counts of leaves. The inference is a range with and "
+    "without them, and proofs do not use them"
 )
-SIZES_NOT_USED = (
-    "tables with other numbers of people in the leaves than the true ones were not looked for"
-)
+SIZES_NOT_USED = "tables with other record counts in the leaves were not searched for"
 
 
 def are_told_apart(leaves: LeafTable) -> bool:

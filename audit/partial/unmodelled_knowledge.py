@@ -39,39 +39,38 @@ from treewarden.ppdm_models.tree.nodes import Criterion
 from treewarden.ppdm_models.tree.tree import Task, Tool
 
 ONLY_CLASSES = Undetermined(
-    "what somebody learns who knows only some columns is worked out for trees that predict a class"
+    "adversaries with partial knowledge are evaluated only for trees that predict a class"
 )
 WEIGHED = Undetermined(
-    "the tree counts sums of sampling weights: what somebody learns of it who knows only some columns is not worked out"
+    "the tree contains sums of sampling weights, for which adversaries with partial "
+    "knowledge are not evaluated"
 )
 NO_SIZES = Undetermined(
-    "the file does not say how many people are in each leaf: what somebody learns of it who knows only some columns is "
-    "not worked out"
+    "the file contains no record counts of leaves, so adversaries with partial knowledge "
+    "are not evaluated"
 )
 SPLITS_NOT_USED = (
-    "what the choice of splits says of the known columns is not used: it may prove more, and other tables were not "
-    "held against it"
+    "the choice of splits on known columns is not used. It may prove more, and other "
+    "tables were not checked against it"
 )
 STOPS_NOT_USED = (
-    "why leaves were not split ({}) is not used: it may prove more, and other tables were not held "
-    "against it"
+    "the reason why leaves were not split ({}) is not used. It may prove more, and other "
+    "tables were not checked against it"
 )
 UNLISTED_NOT_USED = (
-    "the file does not list {}: what splits on it say is not used, though the learner may have "
-    "compared them"
+    "the file does not list {}, so splits on it are not used, although the training "
+    "program may have compared them"
 )
 DRAWN_NOT_USED = (
-    "what other cuts of tested columns say is not used, though the learner compared them where it "
-    "drew these columns"
+    "other cuts of tested columns are not used, although the training program compared "
+    "them if it drew these columns"
 )
-NOT_COMPARED = f"no estimate: {SPLITS_NOT_USED}"
-FACTS_NOT_USED = "facts about people by their columns are not used: they may prove more"
-MIXED = "some tests ask about a hidden column and another one at once, so where people can be is not exact"
-NOT_WHOLE = Undetermined(
-    "some people count for parts of a person, so nothing is asked of whole records"
-)
-NO_CLASSES = Undetermined("who has which class is not known from the table")
-WITH_AND_WITHOUT = "the estimate spans what he believes who knows that and who does not"
+NOT_COMPARED = f"no inference: {SPLITS_NOT_USED}"
+FACTS_NOT_USED = "known facts about people are not used, and may prove more"
+MIXED = "some tests use a hidden column and another one at once, so possible leaves are not exact"
+NOT_WHOLE = Undetermined("some people count as a part of a person, so no proofs were searched for")
+NO_CLASSES = Undetermined("the table does not contain the classes of people")
+WITH_AND_WITHOUT = "the inference is a range, with and without that knowledge"
 
 
 def refusal_of(context: TreeContext, *, needs_classes: bool = False) -> Undetermined | None:

@@ -222,9 +222,9 @@ def _of_values(domain: ValueKinds, is_implied: BoolArray, secret: IndexArray) ->
 TARGET = ""
 """What the target is called among the people's columns here: no column is called that."""
 NOTHING: Mapping[str, BoolArray] = {}
-SAYING = "in this table {} what {} is, of {:,.0f} people"
-SPANNING = f"{SAYING}: the readings span what follows of that and what follows without it"
-NOT_USED = f"{SAYING}, which is not used: it may prove more"
+SAYING = "in this table, {} {}, for {:,.0f} people"
+SPANNING = f"{SAYING}. The ranges cover an adversary who uses this and one who does not"
+NOT_USED = f"{SAYING}. This is not used, and may prove more"
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +238,7 @@ class ImpliedClasses:
     def words(self, sentence: str, target: str) -> str:
         """Return in words what is said of the target."""
         values = "" if (self.of != OPEN).all() else "some values of "
-        verb = "says" if len(self.by) == 1 and not values else "say"
+        verb = "determines" if len(self.by) == 1 and not values else "determine"
         return sentence.format(f"{values}{words_of(self.by)} {verb}", target, self.people)
 
 

@@ -37,12 +37,15 @@ NO_TABLE = "no table was given, so only the file was judged"
 ROWS_BESIDE_WEIGHTS = frozenset({"sklearn", "scikit-learn", "skops_file", "rpart_json"})
 """Formats that hold the rows of each node beside the sum of their weights: their exact counts are rows, one each."""
 MAYBE_WEIGHTS = (
-    "the file does not say whether its counts are people or sums of weights; give the table"
+    "the file does not say whether its counts are people or sums of weights; add the "
+    "training table: --data TABLE"
 )
-STAY = "records may stop above the leaves, and their number cannot be computed without the table"
+STAY = (
+    "records may stop above the leaves, and they can be counted only with the table: --data TABLE"
+)
 Told = tuple[int, Node]
 """A leaf that says its size, and the number of its tree."""
-NOT_ALL = "some leaves do not publish how many records of each class they have"
+NOT_ALL = "some leaves contain no class counts"
 NOT_KNOWN = Undetermined(NOT_ALL)
 
 

@@ -23,13 +23,13 @@ from treewarden.ppdm_models.tree.node_columns import is_inner, totals_of, where_
 from treewarden.ppdm_models.tree.tree import Quality, Task, Tree
 
 DRAWS = (
-    "the counts in the file are of a random sample: they count draws, and who was drawn twice counts twice, so no "
-    "count is a number of people"
+    "the counts in the file refer to a bootstrap sample: a record drawn twice counts "
+    "twice, so they are not numbers of people"
 )
 
 HELD_OUT = (
-    "some records of the training were kept aside to know when to stop, and no tree saw them: the counts in the file "
-    "are of the others, each of whom counts once at most, and who these are is not told"
+    "some training records were held out for early stopping. The counts in the file refer "
+    "to the others, and it is not known which these are"
 )
 
 ONE_TREE = Undetermined("a single tree: its leaves say what it predicts")
@@ -104,14 +104,22 @@ def _of_ensemble(
     lost = np.flatnonzero(is_lost)
     if len(lost):
         who = population.describe(int(lost[0]))
-        raise TableError(source, f"the record {who} falls in no leaf of any tree")
+        raise TableError(
+            source,
+            (
+                f"the record {who} reaches no leaf of any tree; check that the table has the columns "
+                "and units of the training"
+            ),
+        )
     refused = np.flatnonzero(refused_profiles(ensemble, population) & (population.counts > 0))
     if len(refused):
         who = population.describe(int(refused[0]))
         raise TableError(
             source,
-            f"a tree of the model refuses the record {who}: it calls a value invalid, or cannot compute a field of it; "
-            "give the table that the model was trained on",
+            (
+                f"a tree of the model rejects the record {who}: a value is invalid, or a field cannot "
+                "be computed; give the table that the model was trained on"
+            ),
         )
     draws, warnings = _draws(ensemble, trees, standing, population, source)
     leaves = _leaves(ensemble, trees, standing, population, draws)
@@ -156,7 +164,7 @@ def _draws(
         if ensemble.sampling.held_out:
             _check_room(trees, standing, source)
         said = sample_in_words(ensemble)
-        return True, [f"{ensemble.source}: {said}; leaves are measured on the table"]
+        return True, [f"{ensemble.source}: {said}. Leaves were measured on the table"]
     if ensemble.sampling.resampled is False:
         for index in counting:
             here = standing[index]

@@ -276,4 +276,4 @@ def _published(tree: Tree, nodes: Sequence[Node]) -> FloatArray | Undetermined:
 
 
 def _unpublished(where: str) -> Undetermined:
-    return Undetermined(f"{where} does not publish how many of its records have its label")
+    return Undetermined(f"{where} contains no number of records with its label")

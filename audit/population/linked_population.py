@@ -232,8 +232,8 @@ def check_joinable(
     for table, population in zip(tables, populations, strict=True):
         if population.order is None:
             problem = (
-                "weights of rows that stand for nobody, or for several people, cannot be used with several releases; "
-                "write each person as a row"
+                "rows that stand for nobody, or for several people (weights), cannot be used with several "
+                "releases; write one row for each person"
             )
             raise TreewardenError(table.source, problem)
 
@@ -253,15 +253,18 @@ def _orders(models: Sequence[Model]) -> IndexArray:
         if model.task is not last.task or set(model.classes) != set(last.classes):
             raise TreewardenError(
                 model.source,
-                f"does not predict what {last.source} does "
-                f"({_model_words(model)}; there {_model_words(last)}); releases are joined "
-                "where they predict the same, so audit each by itself",
+                (
+                    f"does not predict the same as {last.source} ({_model_words(model)}; there "
+                    f"{_model_words(last)}); audit each release by itself"
+                ),
             )
         if model.target and last.target and model.target != last.target:
             raise TreewardenError(
                 model.source,
-                f"predicts {model.target!r}, and {last.source} {last.target!r}; releases are joined where they predict "
-                "the same, so audit each by itself",
+                (
+                    f"predicts {model.target!r}, but {last.source} predicts {last.target!r}; audit each "
+                    "release by itself"
+                ),
             )
     return np.array(
         [[last.classes.index(name) for name in model.classes] for model in models], dtype=np.intp
@@ -306,11 +309,14 @@ def _new_name(name: str, columns: Columns) -> str:
 
 # Releases whose tables nothing links: nobody said which of their records are the same people.
 
-REASON = f"{NOT_LINKED}, because no column was named that identifies a person ({{}})"
-GAP = "{}: a person may have left while a similar one joined, so it is not known what the releases prove together"
+REASON = f"{NOT_LINKED}: no column was named that identifies a person ({{}})"
+GAP = (
+    "{}: a person may have left while a similar one joined, so proofs from the releases "
+    "combined are not decided"
+)
 CANDIDATE = (
-    "column {!r} has a different value in every record of each table; if it identifies a person, {} (a row number "
-    "does not)"
+    "column {!r} has a different value in every record of each table. If it identifies a "
+    "person, {} (a row number does not)"
 )
 
 

@@ -31,9 +31,7 @@ from treewarden.ppdm_models.tree.tree import Feature, Task, Tree
 NEARLY_UNIQUE_SHARE = 0.9
 MOST_LISTED = 6
 """So many names stand in one warning."""
-NO_SENSITIVE = (
-    "the file names no target that the table has; name the column with --sensitive COLUMN"
-)
+NO_SENSITIVE = "the file names no target that the table has; name the column: --sensitive COLUMN"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -308,7 +306,13 @@ def _quasi_identifiers(
     features = {feature.name: feature for feature in tree.features}
     names = list(dict.fromkeys(features if qi is None else qi))
     if not names:
-        raise TableError(table.source, "there are no quasi-identifiers; name the columns with --qi")
+        raise TableError(
+            table.source,
+            (
+                "there are no quasi-identifiers; name the columns that an adversary knows: --qi "
+                "COLUMN,..."
+            ),
+        )
     tested = dict.fromkeys(
         feature.name for part in trees_of(tree) for feature in part.used_features()
     )
@@ -316,7 +320,10 @@ def _quasi_identifiers(
     if missing:
         raise TableError(
             table.source,
-            f"{tree.source} tests {listed(missing)}, not among the quasi-identifiers; add: --qi {','.join(missing)}",
+            (
+                f"{tree.source} tests {listed(missing)}, not among the quasi-identifiers; add: --qi "
+                f"{','.join(missing)}"
+            ),
         )
     if sensitive is not None and sensitive in names:
         raise TableError(table.source, _twice(tree, table, sensitive))
@@ -347,10 +354,13 @@ def _twice(tree: Model, table: Table, sensitive: str) -> str:
     target = target_in(tree, table)
     if target and target != sensitive:
         return (
-            f"column {sensitive!r} is not what {tree.source} predicts; use --sensitive {target}, or --secret "
-            f"{sensitive} to protect {sensitive!r}"
+            f"{tree.source} does not predict {sensitive!r}; use --sensitive {target}, or add "
+            f"--secret {sensitive} to protect that column"
         )
-    return f"column {sensitive!r} cannot be sensitive and a quasi-identifier; leave it out of --sensitive or --qi"
+    return (
+        f"column {sensitive!r} cannot be both sensitive and a quasi-identifier; remove it from "
+        "--sensitive or from --qi"
+    )
 
 
 def _classes(tree: Model, table: Table, sensitive: str | None) -> tuple[IndexArray | None, str]:
@@ -361,7 +371,7 @@ def _classes(tree: Model, table: Table, sensitive: str | None) -> tuple[IndexArr
         return None, NO_SENSITIVE
     check_target(tree, table, sensitive)
     if not tree.classes:
-        return None, "the file names no class; only its leaves are measured"
+        return None, "the file names no class, so only its leaves were measured"
     if sensitive not in table.columns:
         return None, f"the table has no column {sensitive!r}{table.meant(sensitive)}"
     column = table.categories(sensitive, tree.classes)
@@ -369,13 +379,18 @@ def _classes(tree: Model, table: Table, sensitive: str | None) -> tuple[IndexArr
         where = table.place(int(np.flatnonzero(column.missing)[0]))
         raise TableError(
             table.source,
-            f"column {sensitive!r}, {where}: no value; leave out the records that the tree was not trained on",
+            (
+                f"column {sensitive!r}, {where}: no value; remove the records that the tree was not "
+                "trained on"
+            ),
         )
     if len(column.categories) < 2:
         raise TableError(
             table.source,
-            f"the sensitive column {sensitive!r} holds one value only, so everything about it is known already; "
-            "check the column",
+            (
+                f"the sensitive column {sensitive!r} has only one value, so everything about it is "
+                "known already; check the column"
+            ),
         )
     unknown = [code for code, value in enumerate(column.categories) if value not in tree.classes]
     if unknown:
@@ -417,18 +432,19 @@ def _stops(
         record = table.place(int(records[lost[0]]))
         if stops[lost[0]] == SEVERAL:
             problem = (
-                f"{record} is spread over several leaves ({tree.missing}); leave such records out"
+                f"{record} is spread over several leaves ({tree.missing}); remove such records from the "
+                "table"
             )
         elif lacking := _lacking(tree, profiles, int(lost[0])):
             problem = (
-                f"{record} has no value of {_cut(lacking)}, and {tree.source} does not say where it falls then; "
-                "export the model in a form that says where missing values go (docs/recipes), or train it without such "
-                "records"
+                f"{record} has no value of {_cut(lacking)}, and {tree.source} does not say where "
+                "missing values go; export the model in a format that does (docs/recipes), or train it "
+                "without such records"
             )
         else:
             problem = (
-                f"{record} falls in no leaf of {tree.source}; the tree has a gap, calls a value invalid, or the "
-                "table is another"
+                f"{record} reaches no leaf of {tree.source}: the tree has a gap, a value is invalid, or "
+                "this is another table; give the training table"
             )
         raise TableError(table.source, problem)
     return stops
@@ -459,7 +475,7 @@ def _checked(
     if hint:
         said = (f"{tree.source}: the numbers are sums of weights; {hint}",)
     elif population.weight is not None and not has_sums(tree):
-        said = (f"{tree.source} publishes no counts to hold the sampling weights against",)
+        said = (f"{tree.source} publishes no counts to compare the sampling weights with",)
     return replace(population, warnings=(*population.warnings, *said))
 
 
@@ -482,11 +498,9 @@ def _warnings(
 ) -> list[str]:
     said = []
     if sensitive is not None and not target_in(tree, table):
-        says = f"calls what it predicts {tree.target!r}, as tools do where nobody names it"
+        says = f"names its target {tree.target!r}, the default of some tools"
         says = says if tree.target else "does not name its target"
-        said.append(
-            f"{tree.source} {says}; {sensitive!r} is used instead, as you asked (--sensitive)"
-        )
+        said.append(f"{tree.source} {says}. {sensitive!r} is used instead (--sensitive)")
     told_apart = [
         repr(feature.name)
         for feature in features

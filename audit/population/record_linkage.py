@@ -21,8 +21,8 @@ from treewarden.ppdm_models.tables.routing import NOWHERE
 from treewarden.ppdm_models.tables.table import Table
 
 NO_ID_SHARED = (
-    "no {!r} of it is in {} as well; write ids in the same way in all tables, or give the tables "
-    "of the same people"
+    "none of its values of {!r} occurs in {}; write ids in the same way in all tables, or "
+    "give tables of the same people"
 )
 MOST_CELLS = 300_000
 """In tables of up to so many cells columns are looked at to see which may say who is who."""
@@ -75,9 +75,9 @@ def lookalike_warnings(
         same = sum((Counter(left.tolist()) & Counter(new.tolist())).values())
         if same:
             yield (
-                f"{same} of {len(left)} records of {one.source} whose {key!r} is not in {other.source} hold the same "
-                f"as records there whose {key!r} is new: are they the same people, their ids written otherwise? They "
-                "were taken for others, who left and who joined"
+                f"{same} of {len(left)} records of {one.source} whose {key!r} is not in {other.source} "
+                f"are equal to records there with a new {key!r}. They were treated as different people. "
+                "If they are the same people, write their ids in the same way"
             )
 
 
@@ -123,8 +123,8 @@ def _ids(table: Table, key: str) -> TextArray:
         raise TableError(table.source, f"{problem}; give each person one")
     if len(column.categories) < table.rows:
         problem = (
-            f"column {key!r} has the same value in several records, so it does not identify a person; "
-            "name another column"
+            f"column {key!r} has the same value in several records, so it does not identify a "
+            "person; name another column: --id COLUMN"
         )
         raise TableError(table.source, problem)
     return np.array(column.categories, dtype=object)[column.codes]
@@ -203,7 +203,7 @@ def _codes(values: np.ndarray[tuple[int], np.dtype[np.generic]]) -> IndexArray:
 
 
 NO_NUMBERS = Undetermined(
-    "numbers are judged only for an adversary who knows all quasi-identifiers"
+    "models that predict numbers are judged only for an adversary who knows all quasi-identifiers"
 )
 
 

@@ -51,8 +51,10 @@ def weighing(table: Table, weights: str | None, sampling: str | None) -> Weighin
     if weights is not None and sampling is not None:
         raise TableError(
             table.source,
-            f"--weights {weights} and --sampling-weights {sampling}: a row stands for several people, or for "
-            "one person of a survey; choose one of the two",
+            (
+                f"--weights {weights} and --sampling-weights {sampling} exclude each other; use "
+                "--weights if a row stands for several people, --sampling-weights for survey weights"
+            ),
         )
     records = np.ones(table.rows) if table.counts is None else table.counts
     if sampling is not None:
@@ -66,8 +68,10 @@ def weighing(table: Table, weights: str | None, sampling: str | None) -> Weighin
         row = fractions[0]
         raise TableError(
             table.source,
-            f"column {weights!r}, {table.place(int(row))}: not a whole number of people; "
-            f"for survey weights, use --sampling-weights {weights}",
+            (
+                f"column {weights!r}, {table.place(int(row))}: not a whole number of people; for survey "
+                f"weights, use --sampling-weights {weights}"
+            ),
         )
     rows, people = int(((weight > 0) * records).sum()), weight * records
     said = (
@@ -84,8 +88,10 @@ def _column(table: Table, name: str) -> FloatArray:
     if len(missing):
         raise TableError(
             table.source,
-            f"column {name!r}, {table.place(int(missing[0]))}: the weight is missing; "
-            "give one, or 0 to leave the record out",
+            (
+                f"column {name!r}, {table.place(int(missing[0]))}: the weight is missing; give one, or "
+                "0 to exclude the record"
+            ),
         )
     bad = np.flatnonzero(weight < 0)
     if len(bad):
@@ -101,12 +107,12 @@ def _column(table: Table, name: str) -> FloatArray:
 
 COUNT_TOLERANCE_SHARE = 1e-6
 OPTIONS = (
-    "if each row stands for several people, add --weights COLUMN; for survey weights, add --sampling-weights "
-    "COLUMN"
+    "add --weights COLUMN (if each row stands for several people) or --sampling-weights COLUMN (survey "
+    "weights)"
 )
 UNNAMED_WEIGHTS = (
-    "its class numbers are sums of weights or of parts of records, and no option names the weights: what they say of "
-    f"people is not known; {OPTIONS}"
+    "its class numbers are sums of weights or of parts of records, and no weights were "
+    f"named, so they do not count people: {OPTIONS}"
 )
 Gaps = dict[int, tuple[float, float]]
 """The leaves that disagree, by node index: what the file says, and what the table holds."""
@@ -198,15 +204,18 @@ def check_counts(
     place = tree.where(tree.nodes[worst])
     some = f"{len(gaps):,} of {len(tree.leaves):,} leaves differ"
     if weighed is None:
-        what = f"{some}; {place} has {_count(published)}, the table {_count(here)}"
+        what = f"{some}, e.g. {place}: {_count(published)} in the file, {_count(here)} in the table"
     else:
-        what = f"{some}; {place} has {_count(published)}, the sampling weights there sum to {_count(here)}"
+        what = f"{some}, e.g. {place}: {_count(published)} in the file, a sum of weights of {_count(here)} in the table"
     if weighed is not None and not count_gaps(tree, people, weighed=True):
-        cause = "the records themselves match, so the tree was trained without weights; leave out --sampling-weights"
+        cause = (
+            "the records themselves match, so the tree was trained without weights; remove "
+            "--sampling-weights"
+        )
     else:
         total = math.fsum(_sum_of(leaf) or 0.0 for leaf in tree.leaves)
         cause = _cause(total, float((people if weighed is None else weighed).sum()), kind, hint)
-    raise TableError(source, f"not the table that {tree.source} was trained on ({what}); {cause}")
+    raise TableError(source, f"not the training table of {tree.source} ({what}); {cause}")
 
 
 def _count(number: float) -> str:
@@ -236,8 +245,8 @@ def fitting_column(tree: Tree, table: Table, leaf: IndexArray, besides: tuple[st
         here = np.bincount(leaf, sums, len(tree.nodes)).astype(np.float64)
         if not count_gaps(tree, here, weighed=True):
             return (
-                f"column {name!r} as weights would match: --weights {name} if each row stands for so many people, "
-                f"--sampling-weights {name} if they are the weights of a survey"
+                f"column {name!r} matches as weights; add --weights {name} if each row stands for "
+                f"several people, or --sampling-weights {name} for survey weights"
             )
     return ""
 
@@ -252,15 +261,18 @@ def _sum_of(node: Node) -> float | None:
 
 def _cause(published: float, found: float, kind: Weights, hint: str) -> str:
     if kind is Weights.SAMPLING:
-        return "these are not the weights of the training; name the right column, or give the right table"
+        return (
+            "these are not the weights of the training; name the right column, or give the right "
+            "table"
+        )
     if hint:
         return hint
     if abs(published - found) <= COUNT_TOLERANCE_SHARE * max(published, 1.0):
         return (
-            "the totals agree, so the tree was probably trained on a bootstrap sample or on another table, "
-            f"or its thresholds were rounded; give the training table; {OPTIONS}"
+            "the totals agree, so the tree was probably trained on a bootstrap sample or on "
+            f"another table, or its thresholds were rounded; give the training table, or {OPTIONS}"
         )
     speaks = f"the file counts {_count(published)} records, the table has {_count(found)}"
     if found < published:
-        return f"{speaks}; give the full training table; {OPTIONS}"
-    return f"{speaks}; give the training table without other records; {OPTIONS}"
+        return f"{speaks}; give the full training table, or {OPTIONS}"
+    return f"{speaks}; give the training table without other records, or {OPTIONS}"

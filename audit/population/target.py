@@ -28,14 +28,18 @@ def check_target(model: Model, table: Table, sensitive: str) -> None:
         near = near_text(sensitive, [target])
         raise TableError(
             table.source,
-            f"the sensitive column {sensitive!r}{near} is not what {model.source} predicts; use --sensitive {target}, "
-            f"or add --secret COLUMN to protect another column of the table",
+            (
+                f"{model.source} does not predict {sensitive!r}{near}; use --sensitive {target}, or add "
+                "--secret COLUMN to protect another column of the table"
+            ),
         )
     if not target and sensitive not in table.columns:
         raise TableError(
             table.source,
-            f"there is no column {sensitive!r}{table.meant(sensitive)}, and {model.source} does not name what it "
-            "predicts; name the column with --sensitive",
+            (
+                f"there is no column {sensitive!r}{table.meant(sensitive)}, and {model.source} does not "
+                "name its target; name the column: --sensitive COLUMN"
+            ),
         )
 
 

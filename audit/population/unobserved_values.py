@@ -26,9 +26,9 @@ MOST_UNCHECKED = 100
 """So many short values may stand in a column that cannot be held against the table."""
 PARTS = re.compile(r"\w+")
 SEPARATED = re.compile(r"[\s\d,;|:=]")
-NO_TABLE = "not held against the table, as none was given (--data)"
-NO_WORDS = "not held against the table, which has numbers there"
-NO_QI = "not held against the table, as the column is no quasi-identifier (--qi)"
+NO_TABLE = "not compared with the table, because none was given (--data)"
+NO_WORDS = "not compared with the table, which has numbers there"
+NO_QI = "not compared with the table, because the column is not a quasi-identifier (--qi)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,14 +79,14 @@ def _unheld(name: str, values: set[str], held: set[str]) -> Iterator[Leak]:
     odd = sum(not (_is_plain(value) or usual.covers(_shape({value}))) for value in values)
     if odd:
         what = (
-            f"{odd} values of {name!r} that nobody in the table has, longer or of more parts than those of people: "
-            "they may be records; read them"
+            f"{odd} values of {name!r} that nobody in the table has, longer than the others: they "
+            "may be records; read them"
         )
         yield Leak(LeakKind.UNKNOWN, _where(name), what)
     elif len(values) > MOST_UNHELD and len(values) > len(held):
         what = (
-            f"a list of {len(values)} values of {name!r} that nobody in the table has; read them, or drop them from "
-            "the column and train again"
+            f"{len(values)} values of {name!r} that nobody in the table has; read them, or drop "
+            "them from the column and train again"
         )
         yield Leak(LeakKind.UNKNOWN, _where(name), what)
 

@@ -32,7 +32,7 @@ TOO_MANY = Undetermined(
     f"the columns that its trees test have more than {MOST_POINTS:,} combinations that its leaves allow: too many to "
     "list; a smaller public domain (--domain) may decide it"
 )
-NO_TIME = Undetermined("the time limit ended before the combinations of values were listed")
+NO_TIME = Undetermined("the time was used up before the combinations of values were listed")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -269,8 +269,8 @@ def _parted(
     )
 
 
-NO_COUNTS = Undetermined("the file does not count the records of each class in its leaves")
-NOT_REBUILT = Undetermined("whether the file proves whole records by itself was not asked")
+NO_COUNTS = Undetermined("the file contains no class counts of leaves")
+NOT_REBUILT = Undetermined("proofs of whole records from the file alone were not searched for")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -49,10 +49,13 @@ ROUNDING = frozenset(
     }
 )
 """Formats that may round a threshold to the digits that it has."""
-MAY_BE_ROUNDED = "the value {1} of {0!r} is so near to a threshold that its digits do not say which side it is on"
-MIXED = "tests of the column {!r} ask for numbers and for categories"
+MAY_BE_ROUNDED = "the value {1} of {0!r} is too near to a threshold to decide on which side it is"
+MIXED = "the model tests the column {!r} both as numbers and as categories"
 NO_COLUMNS = "the model has no columns besides its target"
-MANY_LEAVES = "a record whose value is missing may count in several leaves; say in the domain that no value is"
+MANY_LEAVES = (
+    "a record with a missing value may count in several leaves; state in the domain file "
+    "that no value is missing"
+)
 
 
 class PublicDomainError(ValueError):
@@ -176,7 +179,7 @@ def find_domain(trees: Sequence[Tree], declared: DeclaredDomain) -> Domain | Und
     grouped = {name: group for group in declared.one_of for name in group}
     unknown = [name for name in (*declared.columns, *grouped) if name not in features]
     if unknown:
-        raise PublicDomainError(f"{unknown[0]!r} is no column of the model")
+        raise PublicDomainError(f"{unknown[0]!r} is not a column of the model")
     if not features:
         return Undetermined(NO_COLUMNS)
     is_spread = any(tree.missing in SPREADING for tree in trees)
@@ -293,7 +296,9 @@ def _intervals(
             low.append(start[0])
             high.append(stop[0])
     if not samples:
-        raise PublicDomainError("no number that the model can tell lies between the declared ends")
+        raise PublicDomainError(
+            "no number that the model can distinguish lies between the declared ends"
+        )
     ones = np.array(low) == np.array(high)
     return ColumnOptions(
         NumericColumn(np.array(samples)),

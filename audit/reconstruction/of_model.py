@@ -25,11 +25,12 @@ from treewarden.ppdm_models.tree.tree import Quality, Tree
 
 NOTHING_PUBLIC = DeclaredDomain()
 SAMPLED = Undetermined(
-    "each tree saw a sample of the records that is not known, or may have: its counts are no numbers of records"
+    "each tree used, or may have used, an unknown sample of the records, so its counts are "
+    "not numbers of records"
 )
-NOISY = Undetermined("its numbers were drawn at random, so that they prove nothing of any record")
+NOISY = Undetermined("its numbers are random, so they prove nothing about any record")
 OTHER_ORDER = Undetermined("its trees name their classes in different orders")
-OF_SUMS = Undetermined("what the leaf values of boosted models prove of records is not worked out")
+OF_SUMS = Undetermined("for boosted models, proofs of records from leaf values are not computed")
 
 
 def reconstruct(
@@ -112,7 +113,7 @@ def _counts_rows(tree: Tree) -> bool:
     return tree.quality is Quality.EXACT and tree.format in ROWS_BESIDE_WEIGHTS
 
 
-NOT_ASKED = Undetermined("what the file proves of its records was not asked")
+NOT_ASKED = Undetermined("proofs of records were not searched for")
 
 CLASS = "the class"
 """What a target without a name is called."""

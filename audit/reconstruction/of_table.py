@@ -44,24 +44,21 @@ MOST_PLACES = 2**27
 """So many options of people are held at once."""
 FEWEST_INDICATORS = 3
 """Of fewer columns, exactly one may be 1 by chance."""
-OF_NUMBERS = Undetermined(
-    "which rows are proved is not worked out for models that predict a number"
-)
-WEIGHED = Undetermined(
-    "the table has sampling weights, and what a file counts of it is then no number of people"
-)
+OF_NUMBERS = Undetermined("proofs of records are not computed for models that predict a number")
+WEIGHED = Undetermined("the table has sampling weights, so the file does not count people")
 NOBODY = Undetermined("the table holds no people")
-OTHER_CLASSES = Undetermined("the values of the people are not the classes of the model")
+OTHER_CLASSES = Undetermined("the values in the table are not the classes of the model")
 NO_BOXES = Undetermined(
-    "a test of the model asks for several columns at once, or changes values before it asks"
+    "a test of the model uses several columns at once, or transforms values first"
 )
 NO_LEAF = Undetermined(
-    "some people stop in no leaf of a tree, so that its counts are not of all of them"
+    "some people reach no leaf of a tree, so its counts do not include everybody"
 )
-OTHER_DOMAIN = Undetermined("people of the table have values that are not in the public domain")
-OTHER_TABLE = Undetermined("the counts of the file are not those of the table")
+OTHER_DOMAIN = Undetermined("the table has values that are not in the public domain (--domain)")
+OTHER_TABLE = Undetermined("the counts in the file differ from those of the table")
 BEYOND_COUNTS = (
-    "what thresholds and the choice of splits tell of rows, beside counts, is not worked out"
+    "only counts are used: proofs of records from thresholds and the choice of splits are "
+    "not computed"
 )
 
 

@@ -28,9 +28,9 @@ WHOLE_SLACK = 1e-6
 """A published count is taken for a whole number where it is so near to one."""
 LARGEST = 2**40
 NOT_WHOLE = Undetermined("its counts are no whole numbers of records")
-NOT_ALL = Undetermined("its trees count different records, so that they are not of one table")
+NOT_ALL = Undetermined("its trees count different records, so they do not belong to one table")
 STOP_ABOVE = Undetermined("some of its records stop above the leaves, or its counts do not add up")
-NO_RECORD = "no table of records within the public domain has the counts of the file"
+NO_RECORD = "no table within the public domain has the counts of the file"
 
 
 def read_counts(trees: Sequence[Tree]) -> list[NodeRecords] | Undetermined:

@@ -51,20 +51,20 @@ from treewarden.ppdm_models.tree.growth import FactSource
 
 MOST_ENTRIES = 12_000_000
 """So many places of people in leaves are joined, 8 bytes each with as much again of what is worked out of them."""
-NOISY = (
-    "it claims differential privacy, so its numbers may have been drawn at random and prove nothing"
-)
+NOISY = "the file claims differential privacy, so its numbers may be random and prove nothing"
 OTHER_VALUES = (
-    "the sums that its leaf values give are not those of the table's values: the table, or what its values mean, is "
-    "another, or leaves were changed after the training, as by pruning"
+    "its leaf values do not match the table's values: the table or the meaning of its "
+    "values is another, or leaves were changed after the training (as by pruning)"
 )
-ONE_VALUE = "all people of the table have the same value, so everything about it is known already"
-WEIGHTED = "its trees count sums of sampling weights, which are not inverted into people"
-NO_LEAF = "some records fall in no leaf of a tree, or in several"
+ONE_VALUE = "all people in the table have the same value, so everything about it is known already"
+WEIGHTED = (
+    "its trees contain sums of sampling weights, which cannot be inverted into counts of people"
+)
+NO_LEAF = "some records reach no leaf of a tree, or several"
 PARTS = "parts of people are counted"
 ONLY_SWAPPED = (
-    "other tables were looked for only among people whom no leaf tells apart, as the leaves say more than sums, or not "
-    "all of them were joined"
+    "other tables were searched for only among people in the same leaves, because the "
+    "leaves contain more than sums, or not all of them were combined"
 )
 
 
@@ -85,7 +85,7 @@ def values_of(
     ``background`` are numbers of people that the adversary has from elsewhere. ``budget`` bounds how long other tables
     are looked for.
     """
-    with step("turning leaf values back into sums of numbers"):
+    with step("recovering sums of numbers from leaf values"):
         used = max(1, MOST_ENTRIES // max(len(population.counts), 1))
         facts = () if background is None else (background,)
         found = sums_with_rows(forest, population, training, used, parts_of(facts))
@@ -98,7 +98,9 @@ def values_of(
         is_all = sums.is_all and are_of_one(facts, rows.cells)
     with step("reasoning over the leaves of all trees"):
         left = (
-            (f"the leaves of the first {used:,} trees were joined",) if used < _trees(sums) else ()
+            (f"the leaves of the first {used:,} trees were combined",)
+            if used < _trees(sums)
+            else ()
         )
         if not are_of_one(facts, rows.cells):
             left = (*left, NOT_SURE_WHO)
@@ -233,7 +235,10 @@ def _fitting(
     if isinstance(other, Undetermined):
         return doubting(found, growth, training)
     taken = ", ".join(f"{name} {value:g}" for name, value in silent_on.items())
-    said = f"the file withholds how it was trained; what its library does by itself fits, and is taken: {taken}"
+    said = (
+        "the file does not contain its training settings. The library's defaults fit and were "
+        f"assumed: {taken}"
+    )
     sums, rows = other
     return replace(sums, said=(*sums.said, said)), rows
 

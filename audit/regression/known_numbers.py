@@ -18,8 +18,8 @@ from treewarden.audit.regression.rows import NumberRows, part_of
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 
 NOT_SURE_WHO = (
-    "a known number is that of one of several people who are alike in what the fact says of them; it is not used for "
-    "proofs"
+    "a known number belongs to one of several people who match the fact, so it is not used "
+    "for proofs"
 )
 
 
@@ -56,7 +56,7 @@ def known_numbers(knowledge: Knowledge, population: Population) -> KnownNumbers 
             value <= numbers.most[profiles] + room
         )
         if not is_possible.any():
-            problem = "nobody in the true table whom it may mean has that number"
+            problem = "nobody in the true table who matches the fact has that number"
             dropped.append(DroppedRow(FACT, fact.words, problem, is_published=False))
             continue
         here = np.zeros(len(population.counts), dtype=bool)

@@ -23,10 +23,10 @@ from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble
 from treewarden.ppdm_models.tree.tree import Task, Tree
 
 NO_NUMBERS = Undetermined("the model predicts a class, so its leaves have no totals")
-NOT_KNOWN = Undetermined("what each record adds to the leaves' totals is not known here")
+NOT_KNOWN = Undetermined("the contribution of each record to the leaf totals is not known")
 NEGATIVE = Undetermined(
-    "some contributions are negative, and rules of concentration are defined only for contributions of 0 or more; use "
-    "contributors and value_disclosure instead"
+    "some contributions are negative, but concentration rules are defined only for "
+    "contributions of 0 or more; use the metrics contributors and value_disclosure instead"
 )
 IN_NO_LEAF = Undetermined("some records are in no leaf of a tree, or in several")
 NOT_MEANS = Undetermined(
@@ -34,8 +34,8 @@ NOT_MEANS = Undetermined(
     "leaves publish no totals that these rules could judge"
 )
 WITH_HOLDINGS = Undetermined(
-    "sampling weights stand for units that are not in the table, so nobody knows whose they are; use weights = "
-    '"known", or leave --id out'
+    "sampling weights stand for units outside the table, so their owners are not known; "
+    'use weights = "known", or remove --id'
 )
 
 

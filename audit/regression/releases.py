@@ -49,12 +49,12 @@ from treewarden.audit.regression.rows import (
 )
 from treewarden.ppdm_models.arrays import BoolArray, IndexArray, IntArray
 
-TOO_LARGE = "all trees of all releases would take too much memory"
+TOO_LARGE = "all trees of all releases need too much memory"
 OTHER_STEPS = (
-    "the values of the releases are multiples of different steps, which may narrow what is possible beyond what was "
-    "worked out"
+    "the values of the releases have different step sizes, which may disclose more than "
+    "was computed"
 )
-NO_TOTAL = "its trees do not agree on the total of all people's numbers"
+NO_TOTAL = "its trees give different totals of all people's numbers"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,7 +98,7 @@ def join_numbers(
         return Undetermined(TOO_LARGE)
     sums = []
     for name, one in zip(shared.names, held, strict=True):
-        with step(f"turning the leaves of {name} back into sums of numbers"):
+        with step(f"recovering sums of numbers from the leaves of {name}"):
             found = sums_with_rows(one.forest, one.population, one.training, len(one.forest.trees))
         if isinstance(found, Undetermined):
             return Undetermined(of_release(name, found.reason))
@@ -308,8 +308,8 @@ def _differences(rows: NumberRows, shared: KnownGroups, numbers: TargetNumbers) 
         fewer, more = divmod(int(part.nodes[0]), len(shared.names))
         who, some = _in_words(low, high, people, numbers)
         said.append(
-            f"Of {who} whom {shared.names[more]} holds and {shared.names[fewer]} does not, {some}: that is the "
-            "difference of the two releases' totals."
+            f"Of {who} in {shared.names[more]} but not in {shared.names[fewer]}, {some}: the "
+            "difference of the two totals proves it."
         )
     return tuple(said)
 

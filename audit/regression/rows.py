@@ -222,11 +222,10 @@ def _of_one(sums: ValueSums, cells: PeopleCells, scale: Scale) -> tuple[IntArray
 # root of n - 1 (Samuelson 1968).
 
 NOT_MEANS = Undetermined(
-    "the file does not say how its trees were grown, and a leaf is no mean of its people's values"
+    "the file does not contain its training settings, and a leaf is not the mean of its "
+    "people's values"
 )
-STOPS_EARLY = Undetermined(
-    "some records stop at an inner node, which says the mean of all who passed it"
-)
+STOPS_EARLY = Undetermined("some records stop at an inner node")
 NO_NUMBERS = Undetermined("some leaves say no number")
 WEIGHTED = Undetermined(
     "its numbers are means of weighted records, and no option names their sampling weights"

@@ -77,7 +77,7 @@ class Checkpoint:
         data = own_bytes(path, MOST_BYTES)
         solutions = None if data is None else _read(data, path.stem)
         if solutions is None and os.path.lexists(path):
-            self.notes[f"{path}: damaged, or not written here; it is not used"] = None
+            self.notes[f"{path}: damaged, or not written by treewarden. It is not used"] = None
         return replace(task, tape=SolutionReplay(solutions or ()))
 
     def answered(self, task: SolverTask, answer: object) -> None:
@@ -86,9 +86,9 @@ class Checkpoint:
         if tape is None or not isinstance(answer, SolverAnswer):
             return
         if tape.is_refused:
-            self.notes[
-                f"{self.folder}: what a file there says of a part is no optimum of it; that was solved anew"
-            ] = None
+            self.notes[f"{self.folder}: a stored result is not optimal, and was computed again"] = (
+                None
+            )
         if not tape.is_new:
             self.taken += bool(tape.said)
             return
@@ -99,7 +99,9 @@ class Checkpoint:
             write_own(self.folder / f"{key}{SUFFIX}", _written(tape.heard, key), is_durable=True)
             self.put += 1
         except OSError as error:
-            self.notes[f"{self.folder}: not all can be kept there ({error.strerror})"] = None
+            self.notes[
+                f"{self.folder}: intermediate results cannot be stored ({error.strerror})"
+            ] = None
 
 
 KEPT: ContextVar[Checkpoint | None] = ContextVar("kept", default=None)

@@ -1,9 +1,9 @@
 """Runs the commands that a page shows, in order and in one folder, and holds what they print against the page.
 
 ``python -m docs._ext.console docs/tutorial.md`` writes what they print now into the page. Understood are blocks marked
-``console``, whose lines after ``$`` are commands (``treewarden``, ``python FILE``, ``mkdir FOLDER``, ``cat FILE``,
-``git``, ``echo $?``, each perhaps ``2>&1`` or ``| head -N``), and blocks of code with a caption, which is the file that
-they are.
+``console``, whose lines after ``$`` are commands (``treewarden``, ``python FILE``, ``mkdir FOLDER``, ``cd FOLDER``,
+``cat FILE``, ``git``, ``echo $?``, each perhaps ``2>&1`` or ``| head -N``), and blocks of code with a caption, which is
+the file that they are. A page with ``<!-- continues PAGE.md -->`` runs in the folder in which that page was run before.
 """
 
 from __future__ import annotations
@@ -31,6 +31,8 @@ BLOCK = re.compile(
 )
 EXPIRES = re.compile(r"^expires = (\S+)", re.MULTILINE)
 HEAD = re.compile(r"(.*) \| head -(\d+)")
+CONTINUES = re.compile(r"<!-- continues (\S+) -->")
+DOCS = Path(__file__).resolve().parents[1]
 
 
 @dataclass
@@ -53,6 +55,8 @@ class Session:
         with contextlib.chdir(self.folder):
             if name == "mkdir":
                 os.mkdir(words[0])
+            elif name == "cd":
+                self.folder = self.folder / words[0]
             elif name == "cat":
                 return Path(words[0]).read_text("utf-8")
             elif name == "git":
@@ -72,8 +76,13 @@ class Session:
 def replayed(page: str, folder: Path) -> str:
     """Return a page with what its commands print when they are run in this folder.
 
+    The page that it continues is run first.
+
     A waiver that the page shows is still in force whenever that is: its last day is another one while they run.
     """
+    before = CONTINUES.search(page)
+    if before is not None:
+        replayed((DOCS / before[1]).read_text("utf-8"), folder)
     expires = EXPIRES.search(page)
     if expires is None:
         return _replayed(page, folder)

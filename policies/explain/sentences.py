@@ -27,10 +27,10 @@ NEEDS = {
     EvidenceSource.NOISE: "the noisy and the true table",
     EvidenceSource.TOGETHER: "the leaves of all trees combined",
     EvidenceSource.NUMBERS: "the proved interval of each person's number",
-    EvidenceSource.REBUILT: "whose whole records the file proves by itself",
-    EvidenceSource.MEMBERS: "who of a register of candidates was in the table",
-    EvidenceSource.CLAIM: "what was found of a claim of differential privacy",
-    EvidenceSource.CONTRIBUTIONS: "what each record adds to the totals of leaves",
+    EvidenceSource.REBUILT: "proofs of whole records from the file alone",
+    EvidenceSource.MEMBERS: "membership: which people of a register were in the table",
+    EvidenceSource.CLAIM: "the result for a claim of differential privacy",
+    EvidenceSource.CONTRIBUTIONS: "the contribution of each record to leaf totals",
 }
 PLACES = {
     "leaf": "in each leaf",

@@ -27,9 +27,7 @@ KINDS = {
     "ensemble": "ensembles",
 }
 """What the kinds of models are called."""
-NO_REGISTER_GIVEN = (
-    "membership was not judged: give a register of everybody who may be in the table (--population)"
-)
+NO_REGISTER_GIVEN = "no register was given: --population"
 OF_TARGET = frozenset(
     {
         EvidenceSource.TRUTH,

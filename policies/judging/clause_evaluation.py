@@ -96,7 +96,7 @@ def words(part: Part) -> str:
 # one
 # leaf, who may be in a worse one of another tree.
 
-NOWHERE = Undetermined("some records stop in no leaf, so what is read of them belongs to none")
+NOWHERE = Undetermined("some records reach no leaf, so they cannot be assigned to one")
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,16 @@ def figure(value: float, unit: str, beside: float | None = None) -> str:
 
 def span(reading: Interval, unit: str, beside: float | None = None) -> str:
     """Return a reading as people write it; both ends where they differ."""
-    return _between(figure(reading.low, unit, beside), figure(reading.high, unit, beside), unit)
+    return range_text(figure(reading.low, unit, beside), figure(reading.high, unit, beside))
+
+
+def range_text(low: str, high: str) -> str:
+    """Return two figures as a range, with the unit once: "442 to 445 records"."""
+    if low == high:
+        return low
+    number, _, unit = low.partition(" ")
+    is_same_unit = bool(unit) and number[-1:].isdigit() and " " in high
+    return f"{number if is_same_unit else low} to {high}"
 
 
 def recorded_span(reading: Interval, unit: str, beside: float | None = None) -> str:

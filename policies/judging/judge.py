@@ -377,9 +377,9 @@ def _instead(audit: Audit, pack: Pack, accuracy: float) -> Iterator[str]:
     passing = [each for each in packs if _passes(audit, each)]
     if passing:
         nearest = min(passing, key=lambda each: _distance(pack, each))
-        yield f"Of the other policies that ship, {nearest.name!r} passes it as it is."
+        yield f"The built-in policy {nearest.name!r} passes it as it is."
         return
-    yield "None of the other policies that ship passes it as it is."
+    yield "No other built-in policy passes it as it is."
     open_ = [each.name for each in packs if all(cap >= accuracy for _, cap in _caps(each))]
     if open_:
         *most, last = map(repr, open_)

@@ -200,9 +200,11 @@ def _are_shares(node: Node) -> bool:
 
 def _written(model: Model, target: str) -> bytes:
     if isinstance(model, Tree) and any(node.outputs is not None for node in model.nodes):
-        raise OutputError(model.source, f"several numbers per leaf cannot be said in {target}")
+        raise OutputError(model.source, f"{target} cannot contain several numbers per leaf")
     if target not in writers():
-        raise OutputError(model.source, f"{target} is only read here; have {', '.join(TARGETS)}")
+        raise OutputError(
+            model.source, f"treewarden cannot write {target}; use {', '.join(TARGETS)}"
+        )
     return writers()[target].write(model)
 
 
@@ -214,14 +216,14 @@ def _check_same(model: Model, again: Model, target: str) -> None:
     """
     was, now = list(trees_of(model)), list(trees_of(again))
     if len(was) != len(now) or isinstance(model, Tree) != isinstance(again, Tree):
-        raise OutputError(model.source, f"{target} cannot say how its trees belong together")
+        raise OutputError(model.source, f"{target} cannot contain how its trees are combined")
     if isinstance(model, Ensemble) and isinstance(again, Ensemble):
         _check_same_sum(model, again, target)
     for tree, other in zip(was, now, strict=True):
         if (tree.missing, tree.no_true_child) != (other.missing, other.no_true_child):
-            raise OutputError(tree.source, f"{target} cannot say what it does with missing values")
+            raise OutputError(tree.source, f"{target} cannot contain how it treats missing values")
         if set(_compared(tree)) != set(_compared(other)):
-            problem = f"{target} cannot say how it compares its features (numbers, 32 bits)"
+            problem = f"{target} cannot contain how it compares its features (numbers, 32 bits)"
             raise OutputError(tree.source, problem)
         # An end between two 32-bit numbers takes the same records as the one beside it, which is what is written.
         pairs = zip(on_32_bits(tree).nodes, on_32_bits(other).nodes, strict=False)

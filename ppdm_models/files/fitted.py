@@ -27,12 +27,13 @@ from treewarden.ppdm_models.tree.ensemble import Ensemble, Model, with_trees
 from treewarden.ppdm_models.tree.side_channels import people_named
 
 NOTE = (
-    "audited as its trees and what its own attributes are known to hold; a pickle or another file of the estimator "
-    "says more, is not what this verdict is about, and is audited as that file; PMML says the trees alone"
+    "the audit covers the estimator's trees and its known attributes. A pickle or another "
+    "file of it contains more: audit the file that you publish. PMML contains only the "
+    "trees"
 )
 TOOL_NOTE = (
-    "audited as the file that its tool saves; a pickle of the estimator says more, is not what this verdict is about, "
-    "and is audited as that file"
+    "the audit covers the file that the library saves. A pickle of the estimator contains "
+    "more: audit the file that you publish"
 )
 IMPORTANCES = "\nfeature_importances:\n"
 """Where LightGBM's text lists how often each feature is used, by name."""

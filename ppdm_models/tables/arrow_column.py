@@ -43,9 +43,7 @@ from treewarden.ppdm_models.tree.column import CategoricalColumn
 MISSING = ("", "?", "NA", "N/A", "NaN", "nan", "null", "NULL", "None")
 """Texts that stand for a missing value, unless the tree declares one of them as a category."""
 
-NUMBERS_NEEDED = (
-    "it must hold numbers (the tree compares them, or they are weights); check the column"
-)
+NUMBERS_NEEDED = "it must contain numbers (for the tree's tests, or as weights); check the column"
 CONVERT = (
     "convert the column to the numbers that the model was trained on before you give the table"
 )
@@ -152,7 +150,7 @@ class ArrowColumn(RawColumn):
             values = _present(values)
         elif pa.types.is_temporal(values.type):
             problem = f"column {name!r} holds dates or times, not numbers"
-            what = "give the number that the model compares in their place"
+            what = "replace them by the numbers that the model compares"
             raise TableError(self.source, f"{problem}; {what}")
         if pa.types.is_decimal(values.type):
             values = pc.cast(values, pa.string())  # as Arrow itself rounds decimals twice
@@ -178,7 +176,9 @@ class ArrowColumn(RawColumn):
         if said == COMMA and pc.any(pc.match_substring(texts, POINT)).as_py():
             raise UnreadNumberError(0, "")
         if not said and may_be_grouped(texts):
-            problem = "the point may mark decimals or thousands, and no record shows which"
+            problem = (
+                "the point may be a decimal or a thousands separator, and no record shows which"
+            )
             row = first_where(pc.match_substring(texts, POINT))
             raise self._error(row, f"{problem}; {SAY_DECIMAL}")
 
@@ -192,7 +192,7 @@ class ArrowColumn(RawColumn):
         words = numbered_words(texts)
         if words is not None:
             if yes is None:
-                problem = "a word for yes or no, and the model may code it as 1 and 0 or otherwise"
+                problem = "a word for yes or no, which the model may code as 1 and 0 or otherwise"
                 raise self._error(first_where(pc.is_valid(texts)), f"{problem}; {SAY_YES}")
             how = f"words for yes as {yes} and for no as {1 - yes}"
             return NumberReading(words if yes else pc.subtract(1.0, words), how)
@@ -239,7 +239,10 @@ class ArrowColumn(RawColumn):
         ]
         if any(strange):
             row = int(np.flatnonzero(np.array([*strange, False])[found.codes])[0])
-            problem = "a letter beyond ASCII, in a value that the model does not know, and the file is not in UTF-8"
+            problem = (
+                "a non-ASCII letter in a value that the model does not have, and the file is not in "
+                "UTF-8"
+            )
             raise self._error(row, f"{problem}; {SAY_ENCODING}")
 
 
@@ -318,7 +321,7 @@ def _not_a_number(name: str, values: pa.Array, places: FirstRecords | None) -> s
             float("nan" if value is None else value)
         except (TypeError, ValueError):
             return f"column {name!r}, {place(places, row)}: not a number; {NUMBERS_NEEDED}"
-    return f"column {name!r} holds {values.type}, not numbers; {NUMBERS_NEEDED}"
+    return f"column {name!r} contains {values.type}, not numbers; {NUMBERS_NEEDED}"
 
 
 def _dated(values: pa.Array) -> pa.Array:

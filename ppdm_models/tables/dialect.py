@@ -45,16 +45,16 @@ VALUES = {
 }
 """What settings there are, and what may be said; any encoding that Python knows may be."""
 SAY_DECIMAL = (
-    "write the numbers with decimal points and nothing between thousands, or say #decimal=comma or "
-    "#decimal=point behind the file's name"
+    "write the numbers with decimal points and without thousands separators, or add "
+    "#decimal=comma or #decimal=point to the file's name"
 )
 CONVERT_DECIMAL = (
-    "convert the column to numbers before you give the table: take out what parts thousands, make the decimal mark a "
-    "point, then to_numeric() in pandas or cast() in polars"
+    "convert the column to numbers first: remove thousands separators, use decimal points, "
+    "then to_numeric() in pandas or cast() in polars"
 )
 """The same advice on what is in memory and has no name to say anything behind."""
 SAY_ENCODING = (
-    "say #encoding=NAME behind its name, as #encoding=cp1252, or give CSV in UTF-8, or Parquet"
+    "add the encoding to its name, such as #encoding=cp1252, or give CSV in UTF-8, or Parquet"
 )
 SETTING = re.compile(r"[a-z]+=[^,#/\\]*(?:,[a-z]+=[^,#/\\]*)*")
 
@@ -131,8 +131,8 @@ def as_guessed(dialect: Dialect) -> Dialect:
 def guess_note(source: str) -> str:
     """Return what the reader of a report has to know of a table whose encoding nobody says."""
     return (
-        f"{source}: it is not in UTF-8 and was read as Windows-1252; if its letters look wrong, say #encoding=NAME "
-        "behind its name"
+        f"{source}: it is not in UTF-8 and was read as Windows-1252. If letters look wrong, add "
+        "#encoding=NAME to its name"
     )
 
 

@@ -205,5 +205,5 @@ def _merged(parts: Sequence[pa.Table]) -> pa.Table:
 
 def _too_many(table: Batches, rows: int, records: int) -> TableError:
     what = f"name fewer columns, bin or round those that are nearly unique, or {MORE_ROOM}"
-    problem = f"{rows:,} distinct rows in the first {records:,} records are more than memory holds"
+    problem = f"{rows:,} distinct rows in the first {records:,} records do not fit into memory"
     return TableError(table.source, f"{problem}; {what}")

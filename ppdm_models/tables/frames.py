@@ -59,7 +59,7 @@ def table_of_pair(
     if called in inputs.column_names:
         problem = f"X has a column {called!r} too, as y is called"
         raise TableError(
-            source, f"{problem}; take it out of X, or name y otherwise (sensitive=...)"
+            source, f"{problem}; remove it from X, or give y another name (sensitive=...)"
         )
     table = inputs.append_column(called, values)
     return table_of_arrow(table, source, index, IN_MEMORY), called
@@ -129,7 +129,7 @@ def _of_array(frame: Any, names: Sequence[str], source: str) -> pa.Table:  # noq
             source, f"X is not a matrix ({_first_line(error)}); give {ACCEPTED}"
         ) from error
     if len(array.shape) != 2:
-        problem = f"an array of {len(array.shape)} dimension(s) is no table"
+        problem = f"an array of {len(array.shape)} dimension(s) is not a table"
         raise TableError(source, f"{problem}; X has one row per record and one column per feature")
     width = array.shape[1]
     if names and len(names) != width:
@@ -172,7 +172,7 @@ def _values(values: Any, name: str, source: str) -> pa.Array:  # noqa: ANN401  #
     if isinstance(values, pa.ChunkedArray | pa.Array):
         return flat(pa.chunked_array([values]) if isinstance(values, pa.Array) else values)
     if isinstance(values, str | bytes) or not hasattr(values, "__len__"):
-        raise TableError(source, f"{name!r} is no column but one {type(values).__name__}")
+        raise TableError(source, f"{name!r} is not a column but a value ({type(values).__name__})")
     if getattr(values, "ndim", 1) != 1:
         raise TableError(source, f"{name!r} has several columns; give one value for each record")
     try:
@@ -207,7 +207,9 @@ def _columns(
         )
     lengths = {len(values) for _, values in found} | ({rows} if rows is not None else set())
     if len(lengths) > 1:
-        raise TableError(source, "its columns are not equally long; give one value for each record")
+        raise TableError(
+            source, "its columns have different lengths; give one value for each record"
+        )
     return pa.Table.from_arrays([values for _, values in found], [name for name, _ in found])
 
 

@@ -10,8 +10,8 @@ LIKE_CELL = re.compile(r"[+-]?[.,]?\d[\d.,' \u00a0\u202f/:T-]*(?:[eE][+-]?\d+)?%
 """A number or a date: names of columns seldom are, and cells often."""
 GIVE_A_TABLE = "give a table: CSV, Parquet, Arrow, Excel, SPSS, SAS or Stata"
 NO_HEADER = (
-    "the first line seems to be a record, not a header; "
-    "add a line with the names of the columns above it, or check the name"
+    "the first line seems to be a record, not a header; add a header line with the column "
+    "names, or check the name"
 )
 
 

@@ -111,7 +111,9 @@ def matched(
     notes = [*_notes(model, table, renamed, pairs), *_label_notes(new, _categories(model, named))]
     notes += _style_notes(new, compared)
     if own is not None and own != sensitive and named != sensitive:
-        notes.append(f"{table.source}: {own!r} was taken for the sensitive column {sensitive!r}")
+        notes.append(
+            f"{table.source}: the column {own!r} was used as the sensitive column {sensitive!r}"
+        )
     return Matched(new, named, asked, tuple(notes))
 
 
@@ -206,7 +208,9 @@ class _Pairs:
         if len(meant) > 1:
             raise TableError(
                 self.table.source,
-                f"no column {name!r}, and it may be any of {listed(found)}; name one of them with --qi",
+                (
+                    f"no column {name!r}, and several are similar; choose one with --qi: {listed(found)}"
+                ),
             )
         if meant:
             self.said[name] = next(iter(meant))
@@ -243,8 +247,8 @@ class _Pairs:
         for name in lacking:
             if name in computed:
                 return (
-                    f"no column {name!r}, which the model computes by itself ({computed[name]}); add a column "
-                    f"{name!r} to the table that holds, for each record, what the file computes there"
+                    f"no column {name!r}, which the model computes ({computed[name]}); add it to the table, "
+                    "with the computed value of each record"
                 )
         others = [name for name in self.free if name not in self.renamed]
         is_label = lacking[0] in self.table.index
@@ -273,7 +277,9 @@ def _sensitive_column(model: Model, table: Table, asked: str | None) -> str | No
     if len(found) > 1:
         raise TableError(
             table.source,
-            f"no column {asked!r}, and it may be any of {listed(found)}; name one of them with --sensitive",
+            (
+                f"no column {asked!r}, and several are similar; choose one: --sensitive {listed(found)}"
+            ),
         )
     return found[0] if found else None
 
@@ -355,16 +361,24 @@ def _label_notes(table: Table, known: Mapping[str, tuple[str, ...]]) -> Iterable
         [n for n, each in taken.items() if each == what] for what in ("labels", "codes")
     )
     if labels:
-        yield f"{table.source}: value labels were taken, as the model has them, of {listed(labels)}"
+        yield f"{table.source}: value labels were used for {listed(labels)}, as in the model"
     if codes:
-        yield f"{table.source}: codes were taken, as the model has no labels, of {listed(codes)}"
+        yield (
+            f"{table.source}: codes were used for {listed(codes)}, because the model has no labels"
+        )
 
 
 def _notes(model: Model, table: Table, renamed: Mapping[str, str], pairs: _Pairs) -> Iterable[str]:
     if renamed:
         said = [f"{column!r} for {name!r}" for column, name in renamed.items()]
         cut = ", ".join(said[:6]) + (f" and {len(said) - 6} more" if len(said) > 6 else "")
-        yield f"{table.source}: columns that only spell a name of {model.source} differently were taken: {cut}"
+        yield (
+            f"{table.source}: columns were matched with names of {model.source} that are spelled "
+            f"differently: {cut}"
+        )
     if pairs.said:
         said = [f"{name!r} for {asked!r}" for asked, name in pairs.said.items()]
-        yield f"{table.source}: quasi-identifiers were taken that only differ in spelling: {', '.join(said[:6])}"
+        yield (
+            f"{table.source}: quasi-identifiers were matched that are spelled differently: "
+            f"{', '.join(said[:6])}"
+        )

@@ -26,7 +26,7 @@ def room_bytes() -> int:
     if said:
         if not re.fullmatch(r"\d{1,9}", said) or not int(said):
             raise TableError(
-                SETTING, f"{said!r} not a number of megabytes; give a number such as 2000"
+                SETTING, f"{said!r} is not a number of megabytes; give a number such as 2000"
             )
         return max(int(said) * 2**20, LEAST)
     return max(min(_available(), *_of_container()) // 2, LEAST)

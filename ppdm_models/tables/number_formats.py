@@ -102,8 +102,8 @@ UNITS = (
 UNIT_NUMBER: Mapping[str, int] = {word: at for at, words in enumerate(UNITS) for word in words}
 NAMES = {POINT: "points", COMMA: "commas", SPACES: "blanks", APOSTROPHES: "apostrophes"}
 SAY_PERCENT = (
-    "write the numbers that the model was trained on, or say #percent=points (45) or #percent=fraction (0.45) "
-    "behind the file's name"
+    "write the numbers that the model was trained on, or add #percent=points (45) or "
+    "#percent=fraction (0.45) to the file's name"
 )
 PLAIN_NUMBERS = "write each value as a number alone"
 
@@ -249,17 +249,23 @@ def _separators(body: pa.Array, exponent: pa.Array, said: str) -> tuple[str, str
             contradicts = groups if mark == said else parts
             _refuse(contradicts, f"the {name} does not do what #decimal= says", SAY_DECIMAL)
         if pc.any(groups).as_py() and pc.any(parts).as_py():
-            _refuse(groups, f"the {name} marks thousands here and decimals elsewhere", SAY_DECIMAL)
+            _refuse(
+                groups,
+                f"the {name} is a thousands separator here and a decimal separator elsewhere",
+                SAY_DECIMAL,
+            )
         if said == mark or pc.any(parts).as_py():
             decimals.append(mark)
         elif said == other or pc.any(groups).as_py():
             groupers.append(mark)
         else:
-            problem = f"the {name} may mark decimals or thousands, and no record shows which"
+            problem = (
+                f"the {name} may be a decimal or a thousands separator, and no record shows which"
+            )
             _refuse(has_mark, problem, SAY_DECIMAL)
     if len(decimals) > 1 or len(groupers) > 1:
         first = pc.match_substring_regex(body, f"[{''.join(GROUPERS)}]")
-        _refuse(first, "numbers of this column are written in several ways", SAY_DECIMAL)
+        _refuse(first, "this column has numbers in several formats", SAY_DECIMAL)
     return "".join(decimals), "".join(groupers)
 
 
@@ -328,7 +334,9 @@ YES = ("yes", "y", "oui", "o", "si", "sí", "sì", "sim", "wahr", "vrai", "t", "
 NO = ("no", "n", "non", "não", "falsch", "faux", "f", "false")
 UNORDERED_YES, UNORDERED_NO = ("ja", "j"), ("nein",)
 """Words that the alphabet puts the other way round."""
-SAY_YES = "write the numbers that the model was trained on, or say #yes=1 or #yes=0 behind the file's name"
+SAY_YES = (
+    "write the numbers that the model was trained on, or add #yes=1 or #yes=0 to the file's name"
+)
 
 
 def numbered_words(texts: pa.Array) -> pa.Array | None:

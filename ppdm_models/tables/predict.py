@@ -225,7 +225,9 @@ def _of_ensemble(
     known: list[Scores | tuple[Scores, BoolArray]] = []
     for member in ensemble.members:
         if isinstance(member.model, Other):
-            raise ValueError(f"{ensemble.source}: holds a {member.model.kind}, which is no tree")
+            raise ValueError(
+                f"{ensemble.source}: contains a {member.model.kind}, which is not a tree"
+            )
         known.append(
             leaf_scores(member.model, as_votes=as_votes)
             if isinstance(member.model, Tree)
@@ -402,7 +404,7 @@ def _linked(ensemble: Ensemble, scores: Scores) -> Scores:
         return scores
     if ensemble.link is Link.UNKNOWN:
         raise ValueError(
-            f"{ensemble.source}: the file does not say how the scores become a prediction"
+            f"{ensemble.source}: the file does not contain how scores become a prediction"
         )
     if ensemble.link is Link.EXP:
         return np.asarray(np.exp(scores))

@@ -269,7 +269,7 @@ def unreadable(source: str, error: Exception) -> TableError:
     if isinstance(error, MemoryError) or NO_ROOM in str(error):  # Arrow's, too, are among its own
         raise error if isinstance(error, MemoryError) else MemoryError(NO_ROOM)
     if is_encoding_error(error):
-        return TableError(source, f"not text in the encoding that was tried; {SAY_ENCODING}")
+        return TableError(source, f"the encoding is wrong; {SAY_ENCODING}")
     told = HARMLESS.search(str(error))
     why = f" ({told[0]})" if told else ""
     if told and told[0].startswith("straddling"):
@@ -324,9 +324,7 @@ def _check_unpacked(whole: Path | pa.Buffer, name: str, packed: str) -> None:
                 return
             left -= found
     problem = f"unpacks to more than {most // 2**20:,} MB"
-    raise TableError(
-        name, f"{problem}; unpack it, or give a folder that holds it, which is counted"
-    )
+    raise TableError(name, f"{problem}; unpack it, or give the folder that contains it")
 
 
 def encoded(dialect: Dialect, start: BinaryIO) -> Dialect:

@@ -206,7 +206,10 @@ class Table:
         others = (column for column in self.columns if column != name)
         comma = next((each for each in others if self.columns[each].decimal_mark() == COMMA), None)
         if comma is not None:
-            problem = f"column {name!r}: its points may part thousands, as column {comma!r} has decimal commas"
+            problem = (
+                f"column {name!r}: its points may be thousands separators, because column {comma!r} has "
+                "decimal commas"
+            )
             advice = self.columns[name].advice_on_decimals()
             raise TableError(self.source, f"{problem}; {advice}")
 

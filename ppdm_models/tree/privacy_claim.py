@@ -201,7 +201,7 @@ def _value(key: str, value: str) -> object:
         number = math.nan
     low_is_enough = number >= 0 if key == "delta" else number > 0
     if not (low_is_enough and (key != "delta" or number <= 1)):
-        raise ValueError(f"{key}={value[:60]}: a number above 0 is needed")
+        raise ValueError(f"{key}={value[:60]}: give a number above 0")
     return number
 
 

@@ -78,7 +78,7 @@ def _sentences(evidence: Evidence, contradicted: Collection[str]) -> Iterator[st
         yield f"The {models} {names}, published beside this one, and which people each release holds."
     what = "The tree" if not evidence.forest.is_ensemble else "Each tree"
     yield f"{what} as published: its tests, its labels and how it sends records to leaves."
-    yield f"Of each leaf: {_leaf(known, evidence.forest.drawn)}."
+    yield f"For each leaf: {_leaf(known, evidence.forest.drawn)}."
     target = f"“{evidence.target}”" if evidence.target else "the target"
     for name, kind in kinds_of_facts().items():
         but = UNLESS if name in contradicted else ""
@@ -182,8 +182,10 @@ def secret_steps(found: AssumedKnown) -> tuple[str, ...]:
     said = listed([*names[:MOST_IN_A_LINE], *([f"{more:,} more"] if more > 0 else [])])
     secret = f"--secret {names[0]}" if len(names) == 1 else "--secret COLUMN"
     return (
-        f"The sizes of leaves disclose {said} of some people. Decide whether that is acceptable. If not, protect the "
-        f"column: audit again with {secret}.",
+        (
+            f"The sizes of leaves disclose {said} for some people. Decide whether that is "
+            f"acceptable. If not, protect the column: audit again with {secret}."
+        ),
     )
 
 
@@ -207,8 +209,9 @@ def _proved(each: ProvedColumn, found: AssumedColumns) -> ProvedBySizes:
         node=each.node,
         path=each.path,
         text=(
-            f"{each.column} of {_people(each)}: an adversary who knows the other tested columns can prove on which "
-            f"side of a split it lies, of {counted(each.people_of_node, 'person', 'people')} in {where}"
+            f"{each.column} of {_people(each)}: an adversary who knows the other tested columns can "
+            "prove on which side of a split it is, for "
+            f"{counted(each.people_of_node, 'person', 'people')} in {where}"
         ),
     )
 

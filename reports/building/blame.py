@@ -16,14 +16,14 @@ from treewarden.reports.document.words import counted
 MOST_REASONS = 30
 """So many reasons and numbers are told, those of most people first."""
 MOST_SAID = 5
-TOTALS_KNOWN = "How many people have each class is taken as known."
-WITHOUT_SPLITS = "By the published numbers alone; the choice of splits may prove more."
+TOTALS_KNOWN = "The class totals are assumed to be known."
+WITHOUT_SPLITS = "Only the published numbers were used. The choice of splits may prove more."
 
 
 def blame_part(blame: Blame | Undetermined) -> BlamedNumbers:
     """Return which numbers are to blame, or why that is not known."""
     if isinstance(blame, Undetermined):
-        said = f"Which numbers prove values could not be told: {blame.reason}."
+        said = f"The numbers that prove values could not be determined: {blame.reason}."
         return BlamedNumbers(sentences=(said,), reason=blame.reason)
     pairs = zip(blame.reasons, blame.people, strict=True)
     ordered = sorted(pairs, key=lambda pair: (-pair[1], sorted(pair[0].numbers)))
@@ -86,7 +86,7 @@ def _of_files(blame: Blame) -> tuple[str, ...]:
             f"{len(blame.names):,} published numbers prove {counted(blame.certain, 'person', 'people')}{open_}.",
         )
     if all(not (source.certain or source.may_be_certain) for source in blame.sources):
-        return (f"No output alone proves anybody; {together}{open_}.",)
+        return (f"No output alone proves a value; {together}{open_}.",)
     alone = [
         f"{source.name} {counted(source.certain, 'person', 'people')}"
         + (f" ({source.may_be_certain:,.0f} more not decided)" if source.may_be_certain else "")
@@ -116,7 +116,12 @@ def _least(blame: Blame) -> tuple[str, ...]:
     if least.problem:
         return (f"Withholding does not help: {least.problem}.",)
     if not least.is_safe:
-        bound = f"At least {least.lower_bound:,} of {all_:,} numbers have to be withheld"
+        bound = f"At least {least.lower_bound:,} of {all_:,} numbers must be withheld"
         return (f"{bound}; which ones was not found in time.",)
     most = "no fewer suffice" if least.is_optimal else f"at least {least.lower_bound:,} have to go"
-    return (f"If {least.cost:,} of {all_:,} numbers are withheld, nobody is proved ({most}).",)
+    return (
+        (
+            f"Withholding {least.cost:,} of {all_:,} numbers is enough: then nobody's value is "
+            f"proved ({most})."
+        ),
+    )

@@ -63,17 +63,17 @@ JUDGED = {
     "tree": "tree by tree",
 }
 OF_THE_FILE = (
-    "Confidential until the model is published: this report holds nothing of a table, and what it counts stands in the "
-    "model's file."
+    "Confidential until the model is published: this report contains nothing from a table, "
+    "only numbers from the model's file."
 )
 ALONE = (
-    "No table was given: this rests on the file alone. What its own numbers prove was judged; whether they are true of "
-    "the people was not checked; no check that needs people is decided."
+    "No table was given, so only the file was judged. Its numbers were not compared with "
+    "the people, and checks that need people are not decided."
 )
 ABOUT_THE_EVIDENCE = "whether the file and the table can be believed"
 ABOUT: Mapping[str, str] = {
-    FindingKind.FACTS_AGREE: "whether what the adversary is said to know is true of the table",
-    FindingKind.RELEASES_LINKED: "whether it is known who is who in the tables of the releases",
+    FindingKind.FACTS_AGREE: "whether the assumed knowledge agrees with the table",
+    FindingKind.RELEASES_LINKED: "whether people can be matched across the tables of the releases",
 }
 ABOUT_THE_POLICY = "whether the policy asks what is to be judged"
 

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from treewarden.audit.consistent_tables.result import Consistency, ConsistentTables
+from treewarden.audit.consistent_tables.result import (
+    SAMPLING_STOPPED,
+    Consistency,
+    ConsistentTables,
+)
 from treewarden.audit.evidence import Evidence
 from treewarden.audit.reading import Undetermined
 from treewarden.policies.judging.figures import span
@@ -129,7 +133,7 @@ def _summary(evidence: Evidence, worlds: ConsistentTables) -> str:
 def _posterior(worlds: ConsistentTables) -> tuple[Found, str]:
     posterior = worlds.enumeration.posterior
     if isinstance(posterior, Undetermined):
-        gave_up = "gave up" in posterior.reason
+        gave_up = posterior.reason.startswith(SAMPLING_STOPPED)
         return "gave up" if gave_up else "not run", sentence(posterior.reason)
     if posterior.draws:
         tables = counted(posterior.draws, "table", "tables")

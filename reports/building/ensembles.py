@@ -166,17 +166,15 @@ def _summary(
     leaves = counted(together.leaves, "leaf", "leaves")
     if together.is_replayed:
         said = (
-            f"Which records each tree saw was repeated from a seed, and all {leaves} agree with it: how many of these "
-            f"have each value follows from the file for {count(together.recovered)} of them."
+            f"The sample of each tree was repeated from a seed, and all {leaves} agree with it. The "
+            f"class counts of {count(together.recovered)} of them follow from the file."
         )
     elif together.recovered == together.leaves:
-        said = (
-            f"How many people of each value are in a leaf follows from the file, for all {leaves}."
-        )
+        said = f"The class counts of all {leaves} follow from the file."
     else:
         said = (
-            f"How many people of each value are in a leaf follows exactly from the file for "
-            f"{count(together.recovered)} of {leaves}, and within bounds for the others."
+            f"The class counts of {count(together.recovered)} of {leaves} follow exactly from the "
+            "file, those of the others within bounds."
         )
     said += f" One leaf alone proves the value of {counted(by_leaf, 'person', 'people')}"
     if certain is None:

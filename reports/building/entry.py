@@ -23,7 +23,7 @@ PLAIN: Mapping[str, str] = {
 }
 WHY: Mapping[str, str] = {
     FindingKind.NO_AUDIT: "A model that was not audited must not be published.",
-    FindingKind.NOT_JUDGED: "A model of which nothing was judged is not known to be safe.",
+    FindingKind.NOT_JUDGED: "Nothing was decided about this model, so it must not be published.",
 }
 ORDER: Sequence[Outcome] = ("PASS", "UNDETERMINED", "FAIL", "NO AUDIT")
 IN_BASELINE = "it was there when the baseline was written"

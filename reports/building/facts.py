@@ -132,7 +132,10 @@ def _nobody(classes: int) -> Population:
 def model(evidence: Evidence) -> Model:
     """Return what was read from the model file."""
     forest, trees, whole = evidence.forest, evidence.trees, evidence.model
-    said = f"Drawn is tree {evidence.forest.shown + 1} of {len(trees):,}, the one with the smallest leaf."
+    said = (
+        f"The picture shows tree {evidence.forest.shown + 1} of {len(trees):,}, the one with "
+        "the smallest leaf."
+    )
     return Model(
         file=whole.source,
         format=whole.format,

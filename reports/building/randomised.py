@@ -30,29 +30,32 @@ from treewarden.reports.document.randomised import (
 from treewarden.reports.document.words import count, counted, listed
 
 CONFIDENTIAL = (
-    "Confidential: this report shows how true values are distributed, and who is hidden least. Keep it with the table; "
-    "the noisy table and its manifest are what is published."
+    "Confidential: this report shows the distribution of true values and the least "
+    "protected records. Keep it with the table. Publish only the noisy table and its "
+    "manifest."
 )
 CONFIDENTIAL_TRUE = (
-    "Confidential: this report shows how true values are distributed. Keep it with the table."
+    "Confidential: this report shows the distribution of true values. Keep it with the table."
 )
-OPEN = (
-    "This report holds no more than the noisy table and its manifest tell everybody who has them."
-)
+OPEN = "This report contains only what everybody with the noisy table and its manifest can compute."
 LIMITS = {
-    Uniform.kind: "It is no differential privacy: uniform noise rules out every value that it cannot have come from.",
-    Gaussian.kind: "It is no claim of differential privacy: Gaussian noise gives that only for a stated sensitivity, "
-    "and far less of it than a level suggests.",
-    ClassNoise.kind: "Classes are no noise: everybody's class is in clear, and nothing below it is told.",
+    Uniform.kind: (
+        "It is not differential privacy: uniform noise excludes values outside its range."
+    ),
+    Gaussian.kind: (
+        "It is not a claim of differential privacy: Gaussian noise gives that only for a "
+        "stated sensitivity, and far less than a level suggests."
+    ),
+    ClassNoise.kind: "Value classes are not noise: everybody's class is published.",
 }
 ONCE = (
-    "It holds for one release: a second one of the same people, with noise drawn anew, lets noise be averaged away. "
-    "Nobody may be in the table twice under one identity."
+    "It holds for one release. With a second one of the same people, new noise can be "
+    "averaged away. The same holds for a person with several records."
 )
 KNOWN = (
-    "What hides values is public, and so are the domains and the class, if there is one: all figures here suppose that "
-    "they are known, and how values are distributed in each class. Other columns in clear are not reckoned with. "
-    "Somebody who knows more of a person, or tries other attacks than those that were run, may learn more."
+    "The adversary is assumed to know the noise, the domains, the class if it is "
+    "published, and the distribution of values in each class. Other unchanged columns are "
+    "not used. An adversary who knows more, or uses other attacks, may learn more."
 )
 MEANING = {
     Verdict.PASS: "For an adversary who has the noisy table, the noise and the distribution of values, every hidden "
@@ -68,12 +71,21 @@ NEXT = {
         "Keep this one result: never randomise the same table for a second release.",
     ),
     Verdict.FAIL: (
-        "Raise --level, or choose Gaussian noise, which leaves nobody at an end of a domain bare.",
-        "Hide or leave out (--drop) columns that give others away, and such as nearly everybody has one value of.",
+        (
+            "Raise --level, or choose Gaussian noise, which also protects values at the ends of a "
+            "domain."
+        ),
+        (
+            "Hide, or remove with --drop, columns that disclose others and columns in which nearly "
+            "everybody has the same value."
+        ),
     ),
     Verdict.UNDETERMINED: (
-        "Look at what could not be decided under “Findings”; it says what is missing.",
-        "Leave columns out that are not needed (--drop), or say which may be published as they are (--clear).",
+        "Read under “Findings” what could not be decided, and what is missing.",
+        (
+            "Remove columns that are not needed (--drop), or name those that may be published "
+            "unchanged (--clear)."
+        ),
     ),
 }
 
@@ -134,10 +146,18 @@ def reconstruction_document(
         confidential=OPEN if is_open else CONFIDENTIAL_TRUE,
         title=f"What can be recovered of {manifest.file}",
         verdict=None,
-        headline=f"How values are distributed in {columns}, from {count(manifest.records)} noisy records.",
-        meaning="A distribution is one of the table as a whole. Nobody's value is told: each record keeps its noise.",
+        headline=(
+            f"The distribution of values in {columns}, from {count(manifest.records)} noisy records."
+        ),
+        meaning=(
+            "A distribution describes the table as a whole. No single value is estimated: each "
+            "record keeps its noise."
+        ),
         next_steps=(
-            "Grow a tree from the noisy table with treewarden grow, which reconstructs distributions class by class.",
+            (
+                "Train a tree from the noisy table with treewarden grow, which reconstructs "
+                "distributions class by class."
+            ),
         ),
         findings=(),
         fail_on="error",
@@ -233,7 +253,7 @@ def _summary(figure: reconstruction.ColumnDistribution) -> str:
     if figure.true is not None and figure.error is not None:
         said.append(f"that of the true values {_plain(float(figure.true @ figure.own.middles))}")
         said.append(
-            f"{100 * figure.error:.1f} % of the distribution lies elsewhere than reconstructed"
+            f"{100 * figure.error:.1f} % of the distribution differs from the reconstruction"
         )
     steps = counted(figure.steps, "step", "steps")
     said.append(f"{'settled' if figure.is_settled else 'not settled'} after {steps}")
@@ -256,7 +276,7 @@ def _share(of: float) -> Value:
 def _headline(found: Randomisation, decision: Decision) -> str:
     columns = counted(len(found.columns), "hidden column", "hidden columns")
     if decision.verdict is Verdict.PASS:
-        return f"{columns} may go out: all that the policy asks for is left hidden."
+        return f"{columns} may be published: the noise hides what the policy requires."
     failing = [finding.clause for finding in decision.failing]
     what = "not met" if decision.verdict is Verdict.FAIL else "not decided"
     return f"Do not publish this table as it is: {listed(failing)} {what}."
@@ -265,7 +285,12 @@ def _headline(found: Randomisation, decision: Decision) -> str:
 def _limits(manifest: Manifest) -> tuple[str, ...]:
     kinds = dict.fromkeys(column.noise for column in manifest.columns)
     label = (
-        (f"The class {manifest.label!r} is in clear: noise in other columns does not hide it.",)
+        (
+            (
+                f"The class {manifest.label!r} is published unchanged: noise in other columns does not "
+                "hide it."
+            ),
+        )
         if manifest.label
         else ()
     )

@@ -52,7 +52,10 @@ LEFT_OUT = "left out of a redacted report"
 OUTCOME = {"PASS": "met", "FAIL": "not met", "UNDETERMINED": "not decided"}
 STEPS = (
     "The full report, which stays with the table, says where each check fails and what to do.",
-    "That this report may be read by others says nothing of the model: only its verdict does.",
+    (
+        "A report that may be shared does not mean that the model may be published: only the "
+        "verdict does."
+    ),
 )
 
 
@@ -67,12 +70,15 @@ def redacted(document: Document) -> Document:
     table = document.provenance.table
     if table is not None and not isinstance(records, str) and records < least:
         problem = (
-            f"fewer than {count(least)} people, of whom nothing may be told; leave out --redacted"
+            f"the table has fewer than {count(least)} people, so no redacted report is possible; "
+            "remove --redacted"
         )
         raise OutputError(table.name, problem)
     kept = {
-        "confidential": f"Redacted: no profile, no true value and no count of fewer than {count(least)} people is in "
-        "this report. What was left out stands in the full report, which stays with the table.",
+        "confidential": (
+            "Redacted: this report contains no group, no true value and no count below "
+            f"{count(least)} people. The full report stays with the table."
+        ),
         "redacted_below": least,
         "meaning": _meaning(document),
         "next_steps": STEPS,
@@ -194,7 +200,9 @@ def _knowledge(known: Knowledge) -> Knowledge:
     others = known.sentences[: len(known.sentences) - len(known.facts)]
     more = len(known.facts)
     said = (
-        (f"Besides, {counted(more, 'fact', 'facts')} from elsewhere: {LEFT_OUT}.",) if more else ()
+        (f"Also {counted(more, 'background fact', 'background facts')}: {LEFT_OUT}.",)
+        if more
+        else ()
     )
     return known.model_copy(update={"facts": (), "sentences": (*others, *said)})
 
@@ -280,7 +288,7 @@ def _nothing() -> Value:
 
 QUOTES_PEOPLE = (TableError, KnowledgeError, OutputsError)
 """Errors whose messages may hold a record, a value, a count of few people, or a fact about somebody."""
-WHERE_IT_IS_TOLD = "'treewarden audit', where the table may be seen, says what is wrong"
+WHERE_IT_IS_TOLD = "run 'treewarden audit' where the table may be seen; it says what is wrong"
 
 
 def problem_of(error: BaseException) -> str:
@@ -290,9 +298,11 @@ def problem_of(error: BaseException) -> str:
     """
     if isinstance(error, QUOTES_PEOPLE) and not isinstance(error.__cause__, OSError):
         what = "table" if isinstance(error, TableError) else "knowledge"
-        return f"{error.where}: the {what} does not fit the model, or is not understood; {WHERE_IT_IS_TOLD}"
+        return (
+            f"{error.where}: the {what} does not fit the model, or is not valid; {WHERE_IT_IS_TOLD}"
+        )
     if isinstance(error, TreewardenError):
         return str(error)
     if isinstance(error, OSError):
         return f"{error.filename or 'a file'}: {error.strerror or 'cannot be read'}"
-    return f"a mistake in treewarden itself ({type(error).__name__}), please report it; {WHERE_IT_IS_TOLD}"
+    return f"a bug in treewarden ({type(error).__name__}); please report it. {WHERE_IT_IS_TOLD}"

@@ -73,8 +73,7 @@ def repair_part(repair: RepairSearch) -> RepairPart:
 
 UTILITY_WORDS = {"accuracy": "accuracy", "auc": "AUC", "log-loss": LOG_LOSS}
 CROSS_VALIDATED = (
-    "Changes are compared by their {}, cross-validated over five folds: the splits stay as published, and the people "
-    "of the other folds decide what each leaf predicts."
+    "Changes are compared by their {} in five-fold cross-validation, with the published splits."
 )
 
 
@@ -133,7 +132,9 @@ def _side(title: str, audit: Audit, decision: Decision, tree_shown: int) -> Side
     evidence = _showing(audit.full.evidence, tree_shown)
     several = len(evidence.trees) > 1
     return Side(
-        title=f"{title}; drawn is tree {evidence.forest.shown + 1} of {len(evidence.trees)}"
+        title=(
+            f"{title}; the picture shows tree {evidence.forest.shown + 1} of {len(evidence.trees)}"
+        )
         if several
         else title,
         verdict=word(decision.verdict),

@@ -352,13 +352,16 @@ def _meaning(evidence: Evidence, decision: Decision, secret: str = "") -> str:
         said += "Treat this as a FAIL."
         return " ".join(doubts) if doubts and not open_ else " ".join([said, *doubts])
     if not failed:
-        return f"No required check of {policy} failed, but a waiver or baseline is not in order.{apart}"
+        return (
+            f"No required check of {policy} failed, but a waiver or baseline file is not "
+            f"valid.{apart}"
+        )
     undecided = f"; {open_} more could not be decided" if open_ else ""
     named = secret or f"“{evidence.secret_name}”"
     whose = f" people’s {named}" if evidence.secret_name else " people"
     return (
         f"{sentence(_part(failed, len(verdicts)))[:-1]} of {policy} failed{undecided}. "
-        f"A reader of the {_whole(evidence)} could learn more about{whose} than the policy allows.{apart}"
+        f"An adversary could learn more about{whose} from the {_whole(evidence)} than the policy allows.{apart}"
     )
 
 
@@ -382,8 +385,8 @@ def clearance_step(evidence: Evidence) -> str:
     source, more = evidence.source, understated(evidence.knowledge, evidence.forest.drawn)
     if more:
         return (
-            f"Do not publish {source} yet: it publishes {more}, which this audit assumed nobody uses. "
-            "Audit it as published."
+            f"Do not publish {source} yet: it contains {more}, which the assumed adversary does not "
+            "use. Audit it as published."
         )
     return publish_step(evidence)
 
@@ -399,7 +402,7 @@ def _after_doubt(evidence: Evidence, decision: Decision) -> Iterator[str]:
         yield "Audit the file with its training table, or ask the owner of the table for an attestation."
     yield from _beside_steps(evidence, decision)
     yield from decision_steps(decision)
-    yield "Do not publish before an audit has passed. UNDETERMINED is never a pass."
+    yield "Do not publish before an audit has passed. Treat UNDETERMINED as a FAIL."
 
 
 def _after_fail(evidence: Evidence, decision: Decision, command: str) -> Iterator[str]:
@@ -407,12 +410,17 @@ def _after_fail(evidence: Evidence, decision: Decision, command: str) -> Iterato
     if evidence.population.is_absent:
         yield "Audit or repair it with its training table: more checks may fail than the file alone shows."
     if any(is_about_waivers(f.clause, f.requirement.measure) for f in decision.failing):
-        yield "Correct the waivers: each names one check, leaves that fail it, and a day that is still to come."
+        yield (
+            "Correct the waivers: each needs one check, a leaf that fails it, and a last day in "
+            "the future."
+        )
     failed = [f for f in decision.failing if f.verdict is Verdict.FAIL and not f.is_about_evidence]
     about_leaves = _each_once(f.clause for f in failed if f.is_of_leaves)
     about_file = _each_once(f.clause for f in decision.failing if f.is_of_file)
     others = _each_once(f.clause for f in failed if f.clause not in (*about_leaves, *about_file))
     yield from _beside_steps(evidence, decision)
+    if not evidence.population.is_absent:
+        yield from repair_steps(evidence, command)
     if about_leaves:
         yield (
             f"{listed(about_leaves)}: to fix this, merge leaves or train larger ones. Removing numbers from the file "
@@ -424,8 +432,6 @@ def _after_fail(evidence: Evidence, decision: Decision, command: str) -> Iterato
             "the confidence of an adversary, not the share of correct inferences."
         )
     yield from decision_steps(decision)
-    if not evidence.population.is_absent:
-        yield from repair_steps(evidence, command)
     if evidence.is_of_several:
         yield from releases_steps(evidence, decision)
 

@@ -34,7 +34,10 @@ ASSUMED = (
     "No two sides put together what they saw.",
     "Keys of certificates stay with their owners, and all sides use the same session file.",
 )
-LYING = "A party that lies about its gains decides where the tree splits, and sees what that shows; nobody notices."
+LYING = (
+    "A party that lies about its gains can decide where the tree splits, unnoticed, and "
+    "sees the result."
+)
 BROKEN = {
     Mode.IDS: (
         "The miner together with one party learns all that the relay hides: every node’s records, and the names of "
@@ -52,8 +55,8 @@ BROKEN = {
     ),
 }
 SELF = (
-    "The tree itself: leaves and paths say something about people whatever the protocol hides. That is what the audit "
-    "is about."
+    "The tree itself: its leaves and paths disclose something about people, whatever the "
+    "protocol hides. The audit judges that."
 )
 
 
@@ -126,23 +129,23 @@ def _by_party(seen: SideView, session: Session, asked: int) -> Iterator[str]:
 
 
 CONFIDENTIAL = (
-    "Confidential: this document counts what was seen of people’s data, and by whom. It is for those who took part, "
-    "and for whoever decides about publishing the tree."
+    "Confidential: this document lists who saw what about people. It is for the parties "
+    "and for those who decide about publishing the tree."
 )
 IDEAL = (
-    "Simulated: all sides ran in one process, and keys were compared by an ideal box that sees them. This protects "
-    "nobody; it shows what a real session would have shown to whom."
+    "Simulation: all sides ran in one process that sees everything, so nobody is "
+    "protected. It shows what each side would learn in a real session."
 )
 REAL = (
-    "Keys were compared as shares: only whose is the smallest was opened, and to the miner alone. What "
-    "follows is what this side itself sent and received."
+    "Keys were compared as secret shares: only the coordinator learned whose key is the "
+    "smallest. Below is what this side sent and received."
 )
-UNCOMPARED = "No keys had to be compared. What follows is what this side itself sent and received."
+UNCOMPARED = "No keys had to be compared. Below is what this side sent and received."
 NOBODY = (
-    "Nobody holds the joined table here, so that the tree could not be audited over people. That is no pass: audit it "
-    "where the table may be joined, before anybody publishes it."
+    "No side has the joined table, so the tree was not audited. This is not a PASS: audit "
+    "the tree where the tables may be joined, before anybody publishes it."
 )
-LEFT_OUT = "The audits were left out; the trees may not be published before they are done."
+LEFT_OUT = "The audits were skipped. Do not publish the trees before they are done."
 BEFORE_THE_ROOT = frozenset(
     {
         MessageKind.GROUP_KEY,
@@ -225,7 +228,7 @@ def _headline(about: About, skeleton: Skeleton | None, audits: Sequence[Audited]
     who = counted(len(session.parties), "party", "parties")
     if skeleton is None:
         records = counted(session.records, "record", "records")
-        return f"{who} and a miner grew a tree over {records}. It was not audited."
+        return f"{who} and a coordinator trained a tree over {records}. It was not audited."
     nodes = counted(skeleton.inner, "inner node", "inner nodes")
     grew = f"{who} and a miner grew a tree of {nodes} over {counted(session.records, 'record', 'records')}"
     if not audits:

@@ -8,7 +8,7 @@ from treewarden.reports.document.document import Document
 from treewarden.reports.document.parts import ColumnMeaning
 from treewarden.reports.figures.remaining import Cell, Paragraph, ReportSection, ReportTable
 
-TITLE = "What the columns mean"
+TITLE = "Meaning of the columns"
 ORIGIN = (
     "Labels come from the table's file or from a data dictionary. They explain the names in this report; nothing was "
     "judged by them."

@@ -228,7 +228,7 @@ def _named(file: File, which: str = "") -> Iterator[tuple[str, Cell]]:
 
 
 def _digest(said: str) -> Cell:
-    left_out = "left out: a digest could confirm a guess of the content"
+    left_out = "omitted: a digest could confirm a guess of the content"
     return Cell(said, kind="code") if said else Cell(left_out)
 
 

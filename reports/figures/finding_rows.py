@@ -11,8 +11,8 @@ from treewarden.reports.document.parts import Accepted, Adversary, Finding, Lack
 from treewarden.reports.document.words import Word, listed, printable, wrapped
 
 LIKEWISE = {
-    WITH_OTHERS: "The same of other releases, with all that all releases tell",
-    WITH_TABLE: "The same of releases of one table, with all that these tell",
+    WITH_OTHERS: "The same check for other releases, with all releases combined",
+    WITH_TABLE: "The same check for releases of one table, with these combined",
     ALONE: "The same by itself",
 }
 

@@ -53,7 +53,7 @@ EXTRACTION = {
     "classification": (
         ("certain_disclosure", "people whose value the file proves"),
         ("disclosure", "highest confidence in a value that is true"),
-        ("records_rebuilt", "people whose whole record the file proves without any table"),
+        ("records_rebuilt", "people whose whole record the file alone proves"),
     ),
     "regression": (
         ("value_disclosure", "people whose number is known closely"),

@@ -161,13 +161,13 @@ BUT_FOR_ACCEPTED = (
     "learned than the policy allows."
 )
 NO_MEMBERSHIP = (
-    "Membership: the adversary is assumed to know who is in the table. Without a register of everybody who may be in "
-    "it, whether the file proves who was is not judged."
+    "Membership: the adversary is assumed to know who is in the table. It was not judged, "
+    "because no register was given (--population)."
 )
-NO_REBUILDING = "Whole records that follow from the file alone, without any table: not decided whether there are some."
+NO_REBUILDING = "Whole records that the file alone proves: not decided."
 BY_COUNTS = (
-    "Whole records that follow from the file alone: judged by the counts of the trees; what the choice of their "
-    "splits adds was not."
+    "Whole records that the file alone proves: judged by the counts of the trees, not by "
+    "the choice of splits."
 )
 LIMITS = (
     "Another file: the result holds for exactly the model named here. A changed file needs an audit of its own.",

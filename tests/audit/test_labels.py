@@ -102,7 +102,7 @@ def test_labels_are_not_judged_where_the_file_says_why_they_need_not_be_the_majo
     changed = replace(tree, **change)
     assert told(changed, people) == []
     audit = run(changed, people, Knowledge(split="none"))
-    assert any("labels were not held against the table" in said for said in audit.warnings)
+    assert any("labels were not compared with the table" in said for said in audit.warnings)
 
 
 def test_sampling_weights_may_make_a_label():

@@ -13,6 +13,8 @@ GUIDE = [
 ]
 MOST_WORDS = 35_000
 MOST_LINKS = 12
+SCREEN_LINES, SCREEN_COLUMNS = 50, 100
+MOST_SCREENS = 2
 
 UNWANTED = re.compile(
     r"\b(whoever|he|him|his|himself|of whom|mends?|mended|graver|gravest|"
@@ -29,6 +31,25 @@ def prose(text):
 
 def test_the_guide_is_short():
     assert sum(len(page.read_text("utf-8").split()) for page in GUIDE) <= MOST_WORDS
+
+
+def tasks():
+    """The pages that lead through a task: tutorials and how-tos; what is looked up is reference."""
+    index = (pages.DOCS / "index.md").read_text("utf-8")
+    lists = re.findall(r":caption: (Start|How to)\n.*?\n\n(.*?)```", index, re.DOTALL)
+    names = [name for _, listed in lists for name in listed.split()]
+    return [pages.DOCS / f"{name}.md" for name in names if name != "notebook"]
+
+
+def lines_on_a_screen(text):
+    """Count the lines of a page on a screen: long lines are wrapped, comments are not shown."""
+    shown = re.sub(r"<!--.*?-->\n", "", text, flags=re.DOTALL)
+    return sum(max(1, -(-len(line) // SCREEN_COLUMNS)) for line in shown.splitlines())
+
+
+@pytest.mark.parametrize("page", tasks(), ids=pages.name)
+def test_a_how_to_has_at_most_two_screens(page):
+    assert lines_on_a_screen(page.read_text("utf-8")) <= MOST_SCREENS * SCREEN_LINES
 
 
 def test_the_first_screen_of_the_index_has_few_links():

@@ -201,7 +201,7 @@ def _judge_guess(found: Trial, rows: Problem, joint: Bounds, every: IntArray) ->
         [row @ x[:, k] for row, k in zip(rows.matrix.toarray(), rows.output.tolist(), strict=True)]
     )
     off = np.maximum(rows.low - total, total - rows.high).max(initial=0.0)
-    found.claim(off <= MISSED, f"the estimate misses a row by {off}")
+    found.claim(off <= MISSED, f"the inference violates a constraint by {off}")
     found.claim(bool(np.abs(guess.values.sum(axis=1) - 1).max() < ROUNDING), "shares do not add up")
     own = float((sizes * entr(np.clip(guess.values, 0, 1))).sum())
     found.claim(abs(guess.bound - own) <= guess.gap + 1e-9, "the gap of the entropy is larger")

@@ -117,7 +117,7 @@ def test_what_stands_beside_a_sound_tree_is_judged_by_its_kind(name):
 def test_a_file_that_nobody_looked_into_is_never_cleared(name):
     made = with_leaks(name, NOT_READ)
     assert made.verdict is Verdict.UNDETERMINED
-    assert "give the file as it is to be published" in made.failing[0].message
+    assert "give the file as it will be published" in made.failing[0].message
 
 
 @pytest.mark.parametrize("name", PACKS)

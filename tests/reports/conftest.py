@@ -106,8 +106,8 @@ def proved():
         witnesses=(
             Witness(0, "one record of (place = p0) trades c0 for c1", only.low, "same tree"),
         ),
-        not_decided=("the budget was used up",),
-        left=("the budget was used up",),
+        not_decided=("the time was used up",),
+        left=("the time was used up",),
     )
     pack = pack_of(("certain_disclosure", "at_most", 0))
     return made(evidence_of(TREE, worlds=worlds), pack)
@@ -173,7 +173,7 @@ def several_trees():
 
 
 WHY = (
-    "no estimate: 1 of 252 other splits on known columns would be better than the chosen ones at the estimate "
+    "no inference: 1 of 252 other splits on known columns would be better than the chosen ones at the estimate "
     "without them, which is not solved again"
 )
 

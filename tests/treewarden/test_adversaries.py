@@ -142,8 +142,14 @@ def test_a_table_that_fits_shows_what_somebody_cannot_know(files):
         (["--secret", "fluu"], "no column 'fluu' (did you mean 'flu'?)"),
         (["--secret", "sex", "--knows", "sex"], "knows 'sex', which is the secret"),
         (["--knows", "Register"], "is the preset 'register' meant?"),
-        (["--secret", "sex", "--bins", "30,60"], "bins divide numbers, and 'sex' holds categories"),
-        (["--secret", "flu", "--bins", "30,60"], "bins divide numbers, and 'flu' holds categories"),
+        (
+            ["--secret", "sex", "--bins", "30,60"],
+            "bins divide numbers, but 'sex' contains categories",
+        ),
+        (
+            ["--secret", "flu", "--bins", "30,60"],
+            "bins divide numbers, but 'flu' contains categories",
+        ),
         (["--secret", ""], "secret: a column without a name"),
     ],
 )
@@ -243,12 +249,12 @@ def test_several_releases_are_judged_for_an_adversary_with_some_columns_and_esti
     done = files.run("audit", other, "--knows", "sex", "--format", "json")
     said = json.loads(done.stdout)
     known = next(each for each in said["adversaries"] if each["name"] == "who knows sex")
-    assert "what several releases make likely" in known["readings"]["confidence"]["reason"]
+    assert "probabilities from several releases" in known["readings"]["confidence"]["reason"]
     assert known["readings"]["certain_disclosure"]["high"] < 9
     assert known["verdict"] == "UNDETERMINED"
     done = files.run("audit", other, "--secret", "sex", "--format", "json")
     (alone,) = json.loads(done.stdout)["adversaries"]
-    assert "not worked out" in alone["readings"]["confidence"]["reason"]
+    assert "not computed" in alone["readings"]["confidence"]["reason"]
     assert alone["readings"]["certain_disclosure"]["low"] == 0
 
 
@@ -286,7 +292,7 @@ def test_what_a_tested_column_says_of_the_secret_counts_as_if_the_secret_were_te
     done = files.run("audit", "--secret", "woman", "--knows", "age", "--format", "json")
     said = json.loads(done.stdout)
     assert said["adversaries"][0]["verdict"] == "UNDETERMINED"
-    assert any("say what woman is, of 40 people" in each for each in said["warnings"])
+    assert any("determine woman, for 40 people" in each for each in said["warnings"])
     by = {each["name"]: each["readings"] for each in said["adversaries"]}
     certain = by["who knows all else"]["certain_disclosure"]
     assert (certain["low"], certain["high"]) == (0, 40)
@@ -380,19 +386,19 @@ def test_a_file_of_adversaries_is_asked_of_beside_what_everybody_knows(files, to
         ('leaf = "rates"\n', "who.toml: declares no adversary; add knows = [...]"),
         (
             'leaf = "rates"\n[[adversary]]\nname = "a"\nknows = ["sex"]\n',
-            "'leaf' is known to all adversaries",
+            "'leaf' applies to all adversaries",
         ),
         ('secret = "age"\nknows = ["sex"]\n', "the secret is 'age' here and 'sex' elsewhere"),
         ("knows = [", "who.toml: not TOML"),
         ("adversary = []\n", "who.toml: declares no adversary; add knows = [...]"),
-        ('leaf = "rates"\nknows = ["sex"]\n', "'leaf' is known to all adversaries"),
+        ('leaf = "rates"\nknows = ["sex"]\n', "'leaf' applies to all adversaries"),
         (
             '[[adversary]]\nname = "a"\nknows = ["sex"]\nleaf = "rates"\n',
-            "'leaf' is known to all adversaries",
+            "'leaf' applies to all adversaries",
         ),
         (
             'knows = ["sex"]\ntarrget = true\n',
-            "[[adversary]] number 1 ('who'): tarrget: extra inputs are not permitted (did you mean 'target'?)",
+            "[[adversary]] number 1 ('who'): tarrget: unknown key (did you mean 'target'?)",
         ),
     ],
 )
@@ -414,17 +420,17 @@ def test_a_repair_is_advised_under_the_same_adversaries(files, told):
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("secret = 3\n", "known.toml: secret: names a column"),
+        ("secret = 3\n", "known.toml: secret: give a column"),
         (
             '[secret]\ncolumn = "flu"\nbins = [30, 60]\n',
-            "known.toml: secret: bins divide numbers, and 'flu' holds categories; leave them out",
+            "known.toml: secret: bins divide numbers, but 'flu' contains categories; remove them",
         ),
         ('[[adversary]]\nknows = ["sex"]\n', "[[adversary]] number 1: name: field required"),
         ("[[fact]]\nsays = 3\n", "[[fact]] number 1"),
         (
             '[[adversary]]\nname = "a"\nknows = ["sex"]\ntarrget = true\n',
-            "known.toml: [[adversary]] number 1 ('a'): tarrget: extra inputs are not permitted "
-            "(did you mean 'target'?); have name, knows, target, columns",
+            "known.toml: [[adversary]] number 1 ('a'): tarrget: unknown key "
+            "(did you mean 'target'?); use name, knows, target, columns",
         ),
         (
             '[[adversary]]\nname = "a"\nknows = ["sex"]\n[[adversary]]\nname = ""\nknows = ["sex"]\n',
@@ -432,11 +438,11 @@ def test_a_repair_is_advised_under_the_same_adversaries(files, told):
         ),
         (
             '[[adversary]]\nnam = "a"\nknows = ["sex"]\n',
-            "number 1: nam: extra inputs are not permitted (did you mean 'name'?); have name",
+            "number 1: nam: unknown key (did you mean 'name'?); use name",
         ),
         (
             '[[adversary]]\nname = "a"\nknows = ["sex"]\nleaf = "rates"\n',
-            "leaf: extra inputs are not permitted; put it above all tables; have name",
+            "leaf: unknown key; put it above all tables; use name",
         ),
         ('[[adversary]]\nname = "a"\nknows = 3\n', "('a'): knows: input should be a list; have"),
         (
@@ -452,13 +458,13 @@ def test_a_repair_is_advised_under_the_same_adversaries(files, told):
         ("adversary = [3]\n", "[[adversary]] number 1: input should be a table; have name"),
         (
             "".join(f'[[adversary]]\nname = "{i}"\nknows = ["sex"]\n' for i in range(51)),
-            "known.toml: adversary: at most 50 are read, and there are 51; leave some out",
+            "known.toml: adversary: 51 items, at most 50 allowed; remove some",
         ),
         ("training = 3\n", "known.toml: training: input should be a table; have leaf"),
         ('[adversary]\nname = "a"\n', "adversary: there can be several; write [[adversary]]"),
         (
             '[secret]\ncolum = "age"\n',
-            "secret.colum: extra inputs are not permitted (did you mean 'column'?)",
+            "secret.colum: unknown key (did you mean 'column'?)",
         ),
         ('[[adversery]]\nname = "a"\n', "(did you mean 'adversary'?); have leaf, split"),
         ('[[adversary]]\nname = "knows all"\nknows = ["sex"]\n', "choose another name"),
@@ -526,7 +532,9 @@ def test_a_summary_says_of_other_adversaries_that_they_break_a_clause_too(files,
 def test_bins_of_a_categorical_target_are_refused_from_a_notebook_too(files):
     import treewarden as tw
 
-    with pytest.raises(tw.KnowledgeError, match="bins divide numbers, and 'flu' holds categories"):
+    with pytest.raises(
+        tw.KnowledgeError, match="bins divide numbers, but 'flu' contains categories"
+    ):
         tw.audit(files.model, files.table, sensitive="flu", secret="flu", bins=[30, 60])
 
 

@@ -25,7 +25,7 @@ def test_a_column_named_exactly_is_not_taken_for_a_field_of_nearly_that_name(fil
     done = files.run(*asked, "--knows", "Sex")
     assert done.exit_code == 3
     assert json.loads(done.stdout)["adversaries"][-1]["knows"] == ["Sex"]
-    assert "Sex says what flu is, of 40 people" in done.stdout
+    assert "Sex determines flu, for 40 people" in done.stdout
     done = files.run(*asked, "--secret", "Sex")
     assert {each["secret"] for each in json.loads(done.stdout)["adversaries"]} == {"Sex"}
     done = files.run(*asked, "--knows", "SEX")
@@ -49,7 +49,10 @@ def test_a_secret_is_said_once(files):
     known.write_text('[secret]\ncolumn = "age"\nbins = [40]\n')
     done = files.run("audit", "--knowledge", known, "--secret", "sex")
     assert done.exit_code == 4
-    assert "secret: it is 'sex' by option and 'age' by file; keep one of the two" in done.stderr
+    assert (
+        "secret: the secret is 'sex' by option but 'age' in the file; keep one of them"
+        in done.stderr
+    )
     _, by_file = report(files, "--knowledge", known)
     _, by_both = report(files, "--knowledge", known, "--secret", "age")
     assert by_both["adversaries"] == by_file["adversaries"]

@@ -102,13 +102,13 @@ def test_a_secret_that_nothing_is_proved_of_is_not_decided_and_no_pass():
     assert done.exit_code in (0, 3)
     region = audit("--secret", "region", "--format", "json")
     assert region.exit_code == 3
-    assert "not worked out" in region.stdout
+    assert "not computed" in region.stdout
 
 
 @pytest.mark.parametrize(
     ("model", "verdict", "said"),
     [
-        (RandomForestClassifier(4, bootstrap=True), "UNDETERMINED", "is not worked out"),
+        (RandomForestClassifier(4, bootstrap=True), "UNDETERMINED", "are not computed"),
         (RandomForestClassifier(6, bootstrap=False), "FAIL", ""),
         (GradientBoostingClassifier(n_estimators=3, max_depth=2), "FAIL", ""),
     ],

@@ -35,7 +35,7 @@ def test_what_cannot_be_told_without_the_sensitive_column_exits_with_3(files):
     files.table.write_text(text, encoding="utf-8")
     outcome = files.run("audit", "--policy", files.policy("truth"), sensitive=False)
     assert outcome.exit_code == 3
-    assert "name the column with --sensitive" in " ".join(outcome.stdout.split())
+    assert "name the column: --sensitive" in " ".join(outcome.stdout.split())
 
 
 def test_the_leaves_are_judged_without_the_sensitive_column(files):
@@ -194,7 +194,7 @@ def test_a_knowledge_file_and_levels_at_once_are_wrong_usage(files):
         (["--weights", "height"], "no column 'height'"),
         (["--knowledge", "nowhere.toml"], "nowhere.toml: No such file"),
         (["--sensitive", "cough"], "use --sensitive flu, or add --secret COLUMN"),
-        (["--sensitive", "sex"], "use --sensitive flu, or --secret sex"),
+        (["--sensitive", "sex"], "use --sensitive flu, or add --secret sex"),
     ],
 )
 def test_what_cannot_be_audited_is_said_and_nothing_is_written(
@@ -274,7 +274,7 @@ def test_a_pass_that_leaves_published_numbers_out_does_not_say_publish(files):
     lenient = ("--policy", files.policy("lenient"))
     assert "Publish exactly this file" in files.run("audit", *lenient).stdout
     outcome = files.run("audit", *lenient, "--leaf", "labels")
-    assert "Do not publish flu.pmml yet: it publishes class numbers" in outcome.stdout
+    assert "Do not publish flu.pmml yet: it contains class numbers" in outcome.stdout
     assert "Publish exactly this file" not in outcome.stdout
 
 

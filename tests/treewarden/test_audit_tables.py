@@ -116,7 +116,7 @@ def test_a_table_of_another_program_is_audited_alike(files, name):
     for each in ("verdict", "findings", "readings"):
         assert other[each] == plain[each]
     assert other["provenance"]["table"]["name"] == name
-    taken = f"{name}: value labels were taken, as the model has them, of 'sex', 'flu'"
+    taken = f"{name}: value labels were used for 'sex', 'flu', as in the model"
     assert (taken in other["warnings"]) == (labels is not None)
 
 

@@ -116,14 +116,14 @@ def test_what_is_not_turned_back_is_undetermined_and_says_why(folder, model, why
 
 def test_the_page_shows_it_over_the_number_of_trees(folder):
     outcome = called(folder, "audit", "plain.json", "--format", "html")
-    assert "What all trees prove together" in outcome.stdout
+    assert "All trees combined" in outcome.stdout
     assert 'id="over-trees-title"' in outcome.stdout
     assert "follows from the file&#39;s numbers" in outcome.stdout
 
 
 def test_the_text_says_it_in_a_sentence(folder):
     said = " ".join(called(folder, "audit", "plain.json", "--verbose").stdout.split())
-    assert "How many people of each value are in a leaf follows from the file" in said
+    assert "The class counts of all" in said
     assert "be inverted into the number of people with each value" in said
 
 

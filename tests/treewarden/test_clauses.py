@@ -236,7 +236,7 @@ def test_a_clause_whose_assumption_no_table_fits_is_undetermined_and_a_warning_s
     )
     assert finding(document, "small")["verdict"] == "PASS"
     (why,) = [each for each in document["warnings"] if each.startswith("no audit could be made")]
-    assert "no table with these quasi-identifiers grows this tree" in why
+    assert "no table with these quasi-identifiers yields this tree" in why
 
 
 def test_a_clause_that_holds_only_as_labels_are_assumed_not_to_be_believed_is_doubted(audited):

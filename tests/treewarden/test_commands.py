@@ -70,7 +70,7 @@ def test_list_of_an_unknown_kind_is_wrong_usage():
 def test_doctor_finds_the_default_door_at_work():
     outcome = run("doctor")
     assert outcome.exit_code == 0
-    assert "solver door casadi" in outcome.stdout
+    assert "solver casadi" in outcome.stdout
     assert f"treewarden {treewarden.__version__}" in outcome.stdout
 
 

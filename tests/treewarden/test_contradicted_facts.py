@@ -147,7 +147,7 @@ def test_facts_need_a_table(folder):
     asked += ["--knowledge", str(folder / "known.toml")]
     outcome = run_command(*asked)
     assert outcome.exit_code == 4
-    assert "facts are about people of the table; add --data TABLE" in " ".join(
+    assert "facts can be judged only with the table; add --data TABLE" in " ".join(
         outcome.output.split()
     )
 
@@ -165,7 +165,9 @@ def test_leaves_that_were_too_small_to_be_allowed_are_an_error(folder, least, co
     write(folder, before=f'split = "gini"\nmin_leaf = {least}\n')
     outcome = audited(folder)
     assert outcome.exit_code == code
-    says = "min_leaf = 9, but flu.pmml:33: node '4' holds 8 records; correct it, or leave it out"
+    says = (
+        "min_leaf = 9, but flu.pmml:33: node '4' holds 8 records; correct the value, or remove it"
+    )
     assert (says in " ".join(outcome.output.split())) is (code == 4)
 
 
@@ -174,7 +176,9 @@ def test_a_learner_that_the_file_names_otherwise_is_an_error():
     ages = [[age] for age in data["age"]]
     model = DecisionTreeClassifier().fit(ages, data["flu"])
     given = {"data": data, "sensitive": "flu", "knowledge": {"learner": "rpart"}}
-    with pytest.raises(treewarden.TreewardenError, match="learner = rpart, but the file says"):
+    with pytest.raises(
+        treewarden.TreewardenError, match="learner = rpart, but the file was written by"
+    ):
         treewarden.audit(model, **given)
 
 

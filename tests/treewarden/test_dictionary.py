@@ -51,7 +51,7 @@ def test_a_dictionary_explains_the_report_and_changes_no_verdict(files, words):
 
 @pytest.mark.parametrize("form", ["html", "text", "compliance"])
 def test_reports_have_a_section_on_what_the_columns_mean(files, words, form):
-    heading = "What the columns mean"
+    heading = "Meaning of the columns"
     assert heading not in report(files, form)
     page = report(files, form, "--dictionary", words)
     assert heading in page

@@ -95,13 +95,13 @@ def test_a_register_without_classes_is_a_register(full_tree):
 
 def test_people_of_the_table_who_are_missing_are_added_and_said(full_tree):
     result = audited(full_tree, population=REGISTER.iloc[5:])
-    assert any("were added to it" in warning for warning in result.warnings)
+    assert any("were added to the register" in warning for warning in result.warnings)
 
 
 @pytest.mark.parametrize(
     ("register", "problem"),
     [
-        (REGISTER.iloc[:30], "a register holds all people"),
+        (REGISTER.iloc[:30], "give a register of everybody"),
         (people(seed=9), "columns and units"),
         (REGISTER.drop(columns="age"), "age"),
     ],
@@ -184,7 +184,7 @@ def test_the_first_screen_says_whether_membership_was_judged(full_tree, tmp_path
 
 def test_the_terminal_says_that_membership_was_not_judged(full_tree, flat_tree, tmp_path):
     for (model, table), told in (
-        ((full_tree, TABLE), "Who was in it was not judged"),
+        ((full_tree, TABLE), "Membership was not judged"),
         (flat_tree[:2], "nor who was in the table"),
     ):
         audited(model, table).save_model(tmp_path / "tree.json")
@@ -203,7 +203,7 @@ def test_people_of_the_register_who_fall_in_no_leaf_leave_it_undecided(full_tree
     path.write_text(json.dumps(without), "utf-8")
     register = pd.concat([REGISTER, REGISTER.iloc[:1].assign(age=np.nan)])
     result = audited(path, population=register)
-    assert "fall in no leaf" in reading(result, "membership_proved").reason
+    assert "reach no leaf" in reading(result, "membership_proved").reason
 
 
 def without_ways(said):

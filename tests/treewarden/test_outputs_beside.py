@@ -103,7 +103,7 @@ def test_the_report_says_what_each_output_proves_and_all_together(tree):
         (0, 0),
     ]
     assert blame["records_certain"] == 6
-    assert blame["sentences"][0] == "No output alone proves anybody; together 6 people."
+    assert blame["sentences"][0] == "No output alone proves a value; together 6 people."
     assert all(reason["minimal"] for reason in blame["reasons"])
     assert blame["withhold_least"]
     assert len(blame["withhold"]) == blame["withhold_at_least"] == 1

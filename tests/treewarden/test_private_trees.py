@@ -162,7 +162,7 @@ def test_inspect_says_what_a_file_claims_and_that_a_seed_voids_it():
     assert said["claim"]["words"].startswith("epsilon=1.0, unit=record, mechanism=permute-and-flip")
     text = " ".join(" ".join(lines(said)).split())
     assert "claims differential privacy: epsilon=1.0" in text
-    assert "void, as the file holds the seed of its draws" in text
+    assert "void, because the file contains the random seed" in text
     assert said_of(places.DATA / "grown" / "three.json")["claim"] is None
 
 
@@ -170,7 +170,7 @@ def test_inspect_says_what_a_file_claims_and_that_a_seed_voids_it():
 def test_a_seed_in_the_file_voids_the_claim(name, tmp_path):
     code, document = audited(name, tmp_path, "epsilon", limit=100)
     assert code == 1
-    assert "the file holds the seed of its draws" in document
+    assert "the file contains the random seed" in document
 
 
 def test_the_forest_of_the_library_is_seeded_whatever_its_own_random_state_is():
@@ -192,7 +192,7 @@ def test_an_owner_cannot_state_other_than_the_file(tmp_path):
     assert "claims: epsilon is 0.5, and the file says 1.0" in outcome.stderr
     outcome = stated("epsilon=much", tmp_path)
     assert outcome.exit_code == 2
-    assert "--claims: epsilon=much: a number above 0 is needed" in outcome.stderr
+    assert "--claims: epsilon=much: give a number above 0" in outcome.stderr
 
 
 def test_a_file_without_its_seed_is_judged_by_its_labels(tmp_path):
@@ -223,7 +223,7 @@ def test_a_claim_that_is_a_sentence_is_refused_in_our_own_format():
 
 def test_a_repair_by_the_table_is_refused_as_it_breaks_the_claim(tmp_path):
     subject = read_subject(Request(FOLDER / "tree.skops", FOLDER / "people.csv", AuditOptions("y")))
-    with pytest.raises(RemedyError, match="breaks the claim"):
+    with pytest.raises(RemedyError, match="would break the claim"):
         repair_file(subject, "tree.skops", target="pmml")
 
 
@@ -245,4 +245,4 @@ def test_a_void_claim_says_why_with_a_table_or_without(more, tmp_path):
     table = (*more, FOLDER / "people.csv", "--sensitive", "y") if more else ("--no-table",)
     outcome = run_command("audit", file, *table, "--policy", policy)
     assert outcome.exit_code == 1
-    assert "the file holds the seed of its draws" in " ".join(outcome.stdout.split())
+    assert "the file contains the random seed" in " ".join(outcome.stdout.split())

@@ -162,7 +162,7 @@ def test_more_classes_than_are_reckoned_with_are_undetermined(folder, rows):
     write(folder / "t.csv", [[*row[:4], f"{place % 21}"] for place, row in enumerate(rows)])
     outcome = randomize(folder, "--drop", "id")
     assert outcome.exit_code == 3, outcome.output
-    assert "the class in clear has more than 20 values" in outcome.stdout
+    assert "the unchanged class column has more than 20 values" in outcome.stdout
 
 
 def test_a_column_in_clear_that_nobody_said_may_be_is_undetermined(folder):

@@ -38,8 +38,8 @@ def domain_file(tmp_path):
 
 def test_a_file_that_is_its_table_says_so(forest_file, domain_file):
     text = run(forest_file, "--domain", domain_file).stdout
-    assert "6 records of 6 by its numbers alone, 6 with every tested column" in text
-    assert "exactly one table fits the file" in text
+    assert "without any table, values of 6 of 6 records" in text
+    assert "only one table is consistent with the file" in text
 
 
 def test_without_a_domain_values_are_ranges(forest_file):
@@ -48,7 +48,7 @@ def test_without_a_domain_values_are_ranges(forest_file):
 
 
 def test_a_target_without_a_name_is_told_as_the_class(forest_file):
-    assert "values: the class of 6" in run(forest_file).stdout
+    assert "(the class: 6)" in run(forest_file).stdout
 
 
 def test_no_record_stands_in_the_output(forest_file, domain_file):
@@ -75,7 +75,7 @@ def test_python_inspects_with_a_domain_too(forest_file, domain_file):
         ("[columns.x0]\nvalues = [0, 'a']\n", "one kind"),
         ("[columns.x0]\nlow = 3\nhigh = 1\n", "low is above high"),
         ("[columns.x0]\nwhole = true\n", "whole numbers need low and high"),
-        ("[columns.age]\nvalues = [1]\n", "'age' is no column of the model"),
+        ("[columns.age]\nvalues = [1]\n", "'age' is not a column of the model"),
         ("[columns.x0]\nvalues = ['a']\n", "are to be numbers"),
         ("[columns.x0]\ncolour = 1\n", "columns.x0.colour"),
         ("[[one_of]]\ncolumns = ['x0', 'x9']\n", "'x9' is no column"),

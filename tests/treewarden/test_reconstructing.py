@@ -86,7 +86,7 @@ def test_without_the_true_table_nothing_is_told_of_it(folder):
     said = json.loads(out)
     assert all(each["distribution"]["true"] is None for each in said["columns"])
     assert all(each["left"] is None for each in said["columns"])
-    assert "no more than the noisy table" in said["confidential"]
+    assert "only what everybody with the noisy table" in said["confidential"]
 
 
 def test_pages_escape_names_and_draw_each_column(folder):
@@ -194,4 +194,4 @@ def test_a_manifest_beyond_the_range_of_numbers_is_refused(folder, changed):
     code, out, err = reconstruct(folder)
     assert (code, out) == (4, "")
     assert "beyond 1e+150" in err
-    assert "mistake in treewarden" not in err
+    assert "bug in treewarden" not in err

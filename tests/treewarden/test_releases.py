@@ -89,8 +89,8 @@ def test_the_text_and_the_page_say_what_each_release_adds(folder):
     said = " ".join(audited(folder, "--id", "id", "--verbose").stdout.split())
     assert "after.pmml (10 people, 1 joined): 0 or more are certain by it alone, 1 by all" in said
     page = audited(folder, "--id", "id", "--format", "html").stdout
-    assert "What each release adds" in page
-    assert "Release before" in page
+    assert "Results by release" in page
+    assert "Earlier release" in page
 
 
 def test_who_left_is_told_of_in_the_release_that_held_them(folder):
@@ -131,7 +131,7 @@ def test_what_ten_releases_break_alike_is_told_once(folder, form):
     said = audited(folder, "--format", form, models=(*names, "after"), data=("before",)).stdout
     said = " ".join(said.split())
     assert (
-        "The same of other releases, with all that all releases tell: grown8.pmml, grown7.pmml"
+        "The same check for other releases, with all releases combined: grown8.pmml, grown7.pmml"
         in said
     )
     message = {"text": "FAIL leaves: ", "html": '<th scope="row" class="clause">leaves'}[form]
@@ -163,8 +163,8 @@ def test_of_releases_of_numbers_whoever_joined_is_pinned_by_all_and_by_neither_a
     assert outcome.exit_code == 1
     document = json.loads(outcome.stdout)
     assert (
-        "Of the one person whom after.pmml holds and before.pmml does not, the number is 38: that is the difference of "
-        "the two releases' totals."
+        "Of the one person in after.pmml but not in before.pmml, the number is 38: the difference of the two "
+        "totals proves it."
     ) in document["ensemble"]["differences"]
     told = document["ensemble"]["releases"]
     assert [each["trees"] for each in told] == [1, 1]

@@ -72,7 +72,7 @@ def test_text_says_why_nothing_passes_and_what_to_do(folder):
     assert "no column was named that identifies a person (--id)" in said
     assert "a person may have left while a similar one joined" in said
     assert "Name the column that identifies a person in all tables: --id COLUMN" in said
-    assert "difference of their totals" not in said
+    assert "difference of the two totals" not in said
 
 
 def test_a_column_that_may_be_the_id_is_named(folder):

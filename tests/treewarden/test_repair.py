@@ -156,7 +156,7 @@ def test_labels_only_leaves_no_number_of_people_in_the_file(files):
 @pytest.mark.parametrize(
     ("policy", "name", "code", "message"),
     [
-        ("harsh", "prune_all", 2, "no change is called 'prune_all'; have prune_apt"),
+        ("harsh", "prune_all", 2, "no change is called 'prune_all'; use prune_apt"),
         ("unsure", "redact-4", 1, "redact-4 does not pass (FAIL)"),
     ],
 )
@@ -339,7 +339,7 @@ def test_the_list_is_shown_too_where_no_change_has_the_name_to_apply(files):
     )
     assert outcome.exit_code == 2
     assert "* prune_apt  PASS" in outcome.stdout
-    assert "no change is called 'prune_all'; have prune_apt" in outcome.stderr
+    assert "no change is called 'prune_all'; use prune_apt" in outcome.stderr
 
 
 def test_a_change_to_apply_is_said_to_be_left_out_where_the_model_passes(files):

@@ -80,5 +80,5 @@ def test_what_a_grown_tree_is_worth_is_said_and_weights_are_refused_by_name(fold
     weighed = Request(
         folder / "tree.pmml", folder / "people.csv", AuditOptions(sensitive="ill", weights="age")
     )
-    with pytest.raises(RemedyError, match="leave out --grow"):
+    with pytest.raises(RemedyError, match="remove --grow"):
         grown_file(weighed, subject, None, "accuracy", silent)

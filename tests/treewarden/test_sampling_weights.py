@@ -87,7 +87,7 @@ def test_where_no_weights_are_named_the_column_that_would_match_is(survey):
         (
             [],
             [row.rpartition(",")[0] for row in ROWS],
-            "for survey weights, add --sampling-weights COLUMN",
+            "--sampling-weights COLUMN",
         ),
         (["--weights", "w"], [*ROWS[:4], "45,yes,"], "column 'w', record 4: the weight is missing"),
         (["--sampling-weights", "w"], [*ROWS[:4], "45,yes,"], "record 4: the weight is missing"),
@@ -110,7 +110,7 @@ def test_a_table_whose_rows_match_needs_no_sampling_weights(survey):
     rows = [ROWS[0], *[ROWS[1]] * 110, *[ROWS[3]] * 90]
     outcome = survey("--sampling-weights", "w", rows=rows)
     assert outcome.exit_code == 4
-    assert "leave out --sampling-weights" in on_one_line(outcome)
+    assert "remove --sampling-weights" in on_one_line(outcome)
 
 
 def test_both_kinds_of_weights_at_once_are_refused(survey):

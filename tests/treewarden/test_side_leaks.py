@@ -283,7 +283,7 @@ def test_a_leaf_in_which_nobody_of_the_table_falls_is_undetermined(case):
     Path("people.csv").write_text("age,flu\n" + "30,no\n30,yes\n" * 20, encoding="utf-8")
     outcome = case.run("audit", "flu.pmml", "baseline")
     assert outcome.exit_code == 3
-    assert "nobody of the table falls there" in on_one_line(outcome)
+    assert "no record of the table reaches it" in on_one_line(outcome)
 
 
 ASKED_OF_PEOPLE = """

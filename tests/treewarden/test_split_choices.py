@@ -72,7 +72,7 @@ def test_a_criterion_that_a_drawing_prints_is_that_of_its_learner():
     drawing = audited("names_gini.dot", table)
     assert str(estimator.verdict) == str(drawing.verdict) == "FAIL"
     assert certain(estimator) == certain(drawing) == (1, 1)
-    assert not any("how its splits were chosen" in said for said in drawing.warnings)
+    assert not any("split criterion" in said for said in drawing.warnings)
 
 
 def test_a_quasi_identifier_that_a_drawing_does_not_list_is_left_open():
@@ -101,7 +101,7 @@ def test_a_drawing_of_a_tree_that_compared_part_of_its_columns_is_left_open(tmp_
     drawing.write_text(tree.export_graphviz(fitted, feature_names=["a", "b"]))
     result = audited(str(drawing), table)
     assert (str(result.verdict), certain(result)[0]) == ("UNDETERMINED", 0)
-    assert any("would have been better in the true table" in said for said in result.warnings)
+    assert any("are better in the true table" in said for said in result.warnings)
 
 
 @pytest.mark.parametrize("leaf", ["as-published", "counts", "rates"])
@@ -187,4 +187,4 @@ def test_cuts_of_a_drawn_column_are_left_open():
     fitted = tree.DecisionTreeClassifier(criterion="entropy", **settings)
     result = audited(fitted.fit(table[["a", "b"]], table["y"]), table)
     assert str(result.verdict) == "UNDETERMINED"
-    assert any("other cuts of the column" in said for said in result.warnings)
+    assert any("other cuts of a tested column" in said for said in result.warnings)

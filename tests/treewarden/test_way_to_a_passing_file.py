@@ -47,8 +47,8 @@ def test_an_audit_prints_how_the_trees_alone_are_written_and_audited(name, tmp_p
     told = run_command(*audit, "--verbose").output
     report = run_command("audit", model.name, *options, "--verbose").output
     assert f"treewarden convert {convert[1]}" in " ".join(report.split())
-    assert "between 0 leaks and 1 leak" in report
-    assert "between 0 leaks and 1 leak" not in told
+    assert "0 to 1 leak" in report
+    assert "0 to 1 leak" not in told
 
 
 def test_a_file_with_things_to_remove_is_redacted_first(tmp_path, monkeypatch):

@@ -62,7 +62,7 @@ def test_a_value_that_is_proved_fails_with_its_profile_and_line(files, certain):
     place = said["findings"][0]["where"][0]
     assert (said["verdict"], said["findings"][0]["value"]["low"]) == ("FAIL", 8)
     assert (place["profile"], place["line"]) == ("age = 60, sex = M", 33)
-    assert place["note"] == "8 records certainly no: the counts of its leaf"
+    assert place["note"] == "8 records proved to have “no”: the counts of its leaf"
 
 
 def test_a_repair_leaves_nobody_certain(files, certain):

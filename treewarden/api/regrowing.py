@@ -81,7 +81,7 @@ class Regrown:
         """The verdict; a broken clause about leaves is a fail."""
         if self.audited is not None:
             return self.audited.decision.verdict
-        return Verdict.FAIL if self.problem.startswith("clause") else Verdict.UNDETERMINED
+        return Verdict.FAIL if self.problem.startswith("the check") else Verdict.UNDETERMINED
 
 
 def regrow(
@@ -114,7 +114,7 @@ def regrow(
             if each.leaves > each.trees and (each.learner or time.monotonic() <= half)
         ]
     broken = tuple(regrown for regrown, subject in read if subject is None)
-    with step("comparing what may pass by its cross-validated utility"):
+    with step("comparing candidates by their cross-validated utility"):
         waiting = [
             (replace(regrown, utility=_utility(regrown, training, utility, half)), subject)
             for regrown, subject in read

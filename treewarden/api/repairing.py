@@ -61,8 +61,9 @@ if TYPE_CHECKING:
 SUFFIXES = {"pmml": ".pmml", "treewarden_json": ".json"}
 MOST_ROWS = 6
 NOTHING_USEFUL = (
-    "No useful change was found: a tree without a split is none. Try grow=True, a tree grown under the policy "
-    "(treewarden.learn), or train with larger leaves, less depth or fewer columns."
+    "No useful change was found: only a tree without a split would pass. Try grow=True "
+    "(trains a tree under the policy), or train with larger leaves, less depth or fewer "
+    "columns."
 )
 
 

@@ -83,8 +83,7 @@ _MAYBE_ALONE: tuple[Option, ...] = (
         "--id",
         "key",
         metavar="COLUMN",
-        help="The column that identifies a person: in several tables, or in several records of one table.  "
-        "[default: none; then nothing of several tables passes]",
+        help="The column that identifies a person across tables or records. Several tables can pass only with it.",
     ),
     click.option(
         "--no-table",

@@ -86,7 +86,7 @@ def refusal_of(repaired: Repaired, name: str) -> int | None:
     if name not in repair_attempts:
         have = ", ".join(repair_attempts) or "none, as nothing could be tried"
         early = "" if repair_search.ended is SearchEnd.DONE else " so far; the time was up"
-        click.echo(f"--apply: no change is called {name!r}; have {have}{early}", err=True)
+        click.echo(f"--apply: no change is called {name!r}; use {have}{early}", err=True)
         return USAGE
     tried = repair_attempts[name]
     if tried.verdict is Verdict.PASS:

@@ -31,7 +31,7 @@ def doctor_command(context: click.Context) -> None:
     probes = {name: door.probe() for name, door in doors().items()}
     for name, probe in probes.items():
         said = f"works: {probe.version}" if probe.works else f"left out: {probe.reason}"
-        click.echo(f"solver door {name:8} {printable(said)}")
+        click.echo(f"solver {name:13} {printable(said)}")
     click.echo(f"exact proofs     {printable(_exact())}")
     click.echo("packages: " + ", ".join(f"{name} {_version(name)}" for name in PACKAGES))
     context.exit(PASS if any(probe.works for probe in probes.values()) else NO_AUDIT)

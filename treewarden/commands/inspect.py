@@ -34,16 +34,16 @@ from treewarden.terminal.exits import NO_AUDIT, PASS
 @click.option(
     "--domain",
     type=FILE,
-    help="What is public of the columns: their values or ends, in TOML. More can be proved of the records with it.",
+    help="A TOML file with the public values or ranges of columns. With it, more about the records may be proved.",
 )
 @click.pass_context
 def inspect_command(
     context: click.Context, files: tuple[Path, ...], form: str, leaves: bool, domain: Path | None
 ) -> None:
-    """Show what model files contain and publish, for anyone who has such a file. Nothing is audited.
+    """Show what model files contain, for anyone who has such a file. No table is needed, and nothing is audited.
 
-    No table is needed. A folder is read as a model that Spark wrote. A file that cannot be read does not stop the
-    others. It also says which records the numbers of a file prove to be in its table, without anyone having it.
+    The line "proves" says how many records of the training table follow from the numbers of the file alone. A file
+    that cannot be read does not stop the others. A folder is read as a model that Spark wrote.
     """
     failed = False
     public = DeclaredDomain() if domain is None else load_public_domain(domain)

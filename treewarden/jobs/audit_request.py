@@ -97,28 +97,35 @@ class AuditFiles:
     population: TableInput | None = file_option(
         Concern.PUBLIC,
         FileForm.TABLE,
-        "A register of everybody who may be in the training table, in any form of --data: judges whether "
-        "the file proves who was in it.",
+        (
+            "A register of everybody who may be in the training table, in any form of --data. The "
+            "audit then also judges membership: whether the file proves who was in the table."
+        ),
         needs_table=True,
     )
     beside: tuple[OutputInput, ...] = file_option(
         Concern.PUBLIC,
         FileForm.OUTPUTS,
-        "A CSV file that is published beside the model: a table of characteristics, a cross table, a logistic "
-        "regression. What all of it tells together is judged. May be repeated.",
+        (
+            "A CSV file with another output that is published with the model: a table of "
+            "characteristics, a cross table or a logistic regression. The audit judges all of them "
+            "together. May be repeated."
+        ),
         flag="with",
         argument="beside",
         needs_table=True,
-        not_attested="leave the outputs out, and audit with them apart",
+        not_attested="remove the outputs, and audit with them separately",
     )
     domain: Path | None = file_option(
         Concern.PUBLIC,
         FileForm.FILE,
-        "What is public of the columns, in TOML: whole records may follow from the file alone by it.  [default: "
-        "the values in the table]",
+        (
+            "A TOML file with the public values or ranges of columns, for proofs of whole records "
+            "from the file alone.  [default: the values in the table]"
+        ),
         content="a TOML file",
         needs_table=True,
-        not_attested="leave it out, and audit with it apart",
+        not_attested="remove it, and audit with it separately",
     )
 
     def given_files(self) -> Iterator[GivenFile]:

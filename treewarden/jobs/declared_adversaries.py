@@ -102,8 +102,10 @@ def people_and_adversaries(
 def _no_bins(model: Model, target: str) -> str:
     """Return why no bins part what the model predicts."""
     if model.task is Task.REGRESSION:
-        return f"bins divide a secret column, and {target!r} is what the model predicts; leave them out"
-    return f"bins divide numbers, and {target!r} holds categories; leave them out"
+        return (
+            f"bins divide a secret column, but {target!r} is what the model predicts; remove them"
+        )
+    return f"bins divide numbers, but {target!r} contains categories; remove them"
 
 
 def _other_values(model: Model, name: str) -> tuple[str, ...]:

@@ -121,15 +121,15 @@ def _kind(said: Said) -> str:
         return f"one {said['task']} tree"
     how = str(said["combination"]).replace("-", " ")
     others = said["others"]
-    more = f", and {counted(len(others), 'part', 'parts')} that are no trees" if others else ""
+    more = f", and {counted(len(others), 'part', 'parts')} that are not trees" if others else ""
     return f"{said['task']} by {counted(said['trees'], 'tree', 'trees')}{more}, combined by {how}"
 
 
 def _predicts(said: Said) -> str:
-    target = f"“{said['target']}”" if said["target"] else "a target without a name"
+    target = f"“{said['target']}”" if said["target"] else "an unnamed target"
     classes = said["classes"]
     if said["outputs"] > 1:
-        return f"{count(said['outputs'])} outputs without names, a number each"
+        return f"{count(said['outputs'])} unnamed outputs, each a number"
     if not classes:
         return f"{target}, a number" if said["task"] == "regression" else f"{target}, unnamed"
     return f"{target}, one of {len(classes)} classes: {_first_names(classes)}"
@@ -146,10 +146,10 @@ def _tests(features: Sequence[Said]) -> str:
 
 def _publishes(said: Said, leaves: int) -> str:
     words = {
-        "labels": "its label or value",
-        "sizes": "its size",
-        "rates": "the shares of its classes",
-        "counts": "the counts of its classes",
+        "labels": "predicted value",
+        "sizes": "number of records",
+        "rates": "class shares",
+        "counts": "class counts",
     }
     if said["counts"] == said["rates"]:
         del words["rates"]
@@ -157,20 +157,20 @@ def _publishes(said: Said, leaves: int) -> str:
     of_some = [
         f"{text} ({said[key]:,} leaves)" for key, text in words.items() if 0 < said[key] < leaves
     ]
-    parts = [f"of every leaf {listed(of_all)}"] if of_all else []
-    parts += [f"of some {listed(of_some)}"] if of_some else []
+    parts = [f"for every leaf: {listed(of_all)}"] if of_all else []
+    parts += [f"for some leaves: {listed(of_some)}"] if of_some else []
     if said["impurities"]:
-        parts.append(f"of {counted(said['impurities'], 'node', 'nodes')} its impurity")
-    return "; ".join(parts) or "no label and no number of any leaf"
+        parts.append(f"for {counted(said['impurities'], 'node', 'nodes')}: impurity")
+    return "; ".join(parts) or "nothing about the leaves"
 
 
 def _claims(claim: Said) -> str:
-    words = str(claim["words"]) or "how much is not known"
+    words = str(claim["words"]) or "epsilon unknown"
     parts = [f"differential privacy: {words}"]
     if claim["seeded"]:
-        parts.append("void, as the file holds the seed of its draws")
+        parts.append("void, because the file contains the random seed")
     if claim["spent"] is not None:
-        parts.append(f"its accountant adds up {claim['spent']:g} in all that was trained with it")
+        parts.append(f"its accountant spent {claim['spent']:g} in total")
     return "; ".join(parts)
 
 
@@ -188,7 +188,7 @@ def _smallest(support: Said) -> str:
         more = f"; {counted(empty, 'leaf holds', 'leaves hold')} none" if empty else ""
         return counted(support["smallest_leaf"], "record", "records") + more
     if support["smallest_published"] is not None:
-        return f"unknown; the smallest number on a leaf is {count(support['smallest_published'])}"
+        return f"unknown (the smallest number of a leaf is {count(support['smallest_published'])})"
     return "unknown; audit the file with its training table"
 
 

@@ -94,7 +94,8 @@ def _after_fail(request: Request, done: JudgedAudit, command: str) -> Iterator[N
     evidence, failing = done.audit.full.evidence, done.decision.failing
     if any(is_about_waivers(finding.clause, finding.requirement.measure) for finding in failing):
         yield NextStep(
-            "Correct the waivers: each names one check, leaves that fail it, and a day that is still to come."
+            "Correct the waivers: each needs one check, a leaf that fails it, and a last day in "
+            "the future."
         )
     if any(finding.is_of_file for finding in failing):
         yield _without_the_rest(request, evidence)
@@ -181,7 +182,7 @@ def _is_removable(leaks: Sequence[Leak] | Undetermined) -> bool:
 
 def _with_table(request: Request) -> NextStep:
     again = audit_command(request, "--data", "TABLE")
-    return NextStep("Audit it with the table that it was trained on, instead of TABLE:", again)
+    return NextStep("Audit it with its training table (put the file in place of TABLE):", again)
 
 
 def repair_next_steps(

@@ -52,16 +52,19 @@ def read_outputs(
     if not outputs:
         return ()
     if questions.has_earlier:
-        problem = "outputs are judged beside one model; audit each release with its own, or leave the output out"
+        problem = (
+            "outputs can be judged with one model only; audit each release with its own outputs, "
+            "or remove the output"
+        )
         raise OutputsError(outputs[0].name, problem)
     if questions.adversaries.partial or questions.adversaries.secret is not None:
         problem = (
-            "outputs are judged for an adversary who knows all quasi-identifiers; leave out the other adversaries, or "
-            "the output"
+            "outputs are judged only for an adversary who knows all quasi-identifiers; remove the "
+            "other adversaries, or the output"
         )
         raise OutputsError(outputs[0].name, problem)
     if model.task is Task.REGRESSION or not model.classes:
-        problem = "outputs are judged beside a model that predicts a class only; leave it out"
+        problem = "outputs can be judged only with a model that predicts a class; remove the output"
         raise OutputsError(outputs[0].name, problem)
     if len(outputs) > MOST_OUTPUTS:
         raise OutputsError(outputs[0].name, f"more than {MOST_OUTPUTS} outputs; give fewer")

@@ -92,7 +92,10 @@ def _secret_column(options: AuditOptions, knowledge: Knowledge) -> SecretColumn 
     if not options.secret:
         raise KnowledgeError("secret", "a column without a name; name a column of the table")
     if secret_column is not None and secret_column.column != options.secret:
-        problem = f"it is {options.secret!r} by option and {secret_column.column!r} by file; keep one of the two"
+        problem = (
+            f"the secret is {options.secret!r} by option but {secret_column.column!r} in the file; "
+            "keep one of them"
+        )
         raise KnowledgeError("secret", problem)
     try:
         bins = (
@@ -148,8 +151,10 @@ def with_contributors(population: Population, table: Table, name: str) -> Popula
     if several:
         verb = "contributor has" if several == 1 else "contributors have"
         notes += (
-            f"{several:,} {verb} several records ({name!r}): checks of contributors count each once, all other checks "
-            "count records",
+            (
+                f"{several:,} {verb} several records ({name!r}): checks of contributors count people, "
+                "all other checks count records"
+            ),
         )
     contributions = replace(contributions, contributors=contributors)
     return replace(population, contributions=contributions, warnings=notes)
@@ -169,7 +174,10 @@ def nobody(model: Model, options: AuditOptions) -> Population:
     """
     for name in ("qi", "weights", "sampling_weights", "columns", "knows", "secret"):
         if getattr(options, name) is not None:
-            problem = f"--{name.replace('_', '-')} names columns of a table, and none is given; leave it out"
+            problem = (
+                f"--{name.replace('_', '-')} names columns of a table, but no table was given; add "
+                "--data TABLE, or remove it"
+            )
             raise TableError(model.source, problem)
     named = options.sensitive
     if named is not None and model.target and named != model.target:

@@ -59,7 +59,7 @@ class _ColumnTable(BaseModel):
         if self.whole and (self.low is None or self.high is None):
             raise ValueError("whole numbers need low and high")
         if self.whole and self.high - self.low >= MOST_VALUES:  # type: ignore[operator]
-            raise ValueError(f"more than {MOST_VALUES:,} whole numbers; leave out whole")
+            raise ValueError(f"more than {MOST_VALUES:,} whole numbers; remove 'whole'")
         return self
 
     def declared(self) -> DeclaredColumn:

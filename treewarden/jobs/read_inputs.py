@@ -139,7 +139,9 @@ def _domain(request: Request, model: Model) -> DeclaredDomain | None:
     if request.files.domain is None:
         return None
     if request.earlier:
-        problem = "domain: it is about one model; audit it by itself, or leave the domain out"
+        problem = (
+            "domain: it applies to one model only; audit each model by itself, or remove the domain"
+        )
         raise KnowledgeError(_said_in(request), problem)
     from treewarden.jobs.public_domain import public_domain_of  # where one is declared
 
@@ -172,7 +174,9 @@ def _as_stated(file: OpenedFile, request: Request) -> OpenedFile:
     if options.claims is None:
         return file
     if request.earlier:
-        problem = "a claim is about one model; audit each model by itself, or leave it out"
+        problem = (
+            "claims: they apply to one model only; audit each model by itself, or remove the claims"
+        )
         raise KnowledgeError("claims", problem)
     return replace(file, model=claimed(file.model, options.claims))
 
@@ -215,24 +219,31 @@ def _check_without_table(request: Request, knowledge: Knowledge) -> None:
     """
     if knowledge.adversaries or knowledge.secret is not None:
         problem = (
-            "an adversary who knows only some columns can be judged only with the table; add --data "
-            "TABLE, or leave out the adversaries"
+            "an adversary with partial knowledge can be judged only with the table; add --data "
+            "TABLE, or remove the adversaries"
         )
         raise KnowledgeError(_said_in(request), problem)
     if request.files.population is not None:
-        problem = "population: a register is held against the training table; give it with --data, or leave it out"
+        problem = (
+            "population: a register can be judged only with the training table; add --data TABLE, "
+            "or remove the register"
+        )
         raise KnowledgeError(_said_in(request), problem)
     if request.files.beside:
         problem = (
-            "it is held against the training table; give that with --data, or leave the output out"
+            "an output can be judged only with the training table; add --data TABLE, or remove the "
+            "output"
         )
         raise OutputsError(request.files.beside[0].name, problem)
     if request.files.domain is not None:
-        problem = "domain: an audit needs the table for it; see treewarden inspect --domain, or leave it out"
+        problem = (
+            "domain: an audit can use it only with the table; add --data TABLE, or use treewarden "
+            "inspect --domain"
+        )
         raise KnowledgeError(_said_in(request), problem)
     if knowledge.facts:
         problem = (
-            "fact: facts are about people of the table; add --data TABLE, or leave out the facts"
+            "fact: facts can be judged only with the table; add --data TABLE, or remove the facts"
         )
         raise KnowledgeError(_said_in(request), problem)
 
@@ -261,9 +272,8 @@ def _check_outputs(model: Model) -> None:
     outputs = outputs_of(model)
     if outputs > 1:
         problem = (
-            f"predicts {outputs:,} targets, and treewarden audits models with one; train one "
-            "model for each target, and "
-            "audit them all before you publish any"
+            f"predicts {outputs:,} targets, but treewarden audits models with one; train one model "
+            "for each target, and audit all of them before you publish any"
         )
         raise TreeFormatError(model.source, problem)
 

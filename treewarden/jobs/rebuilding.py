@@ -31,7 +31,7 @@ def rebuilt_of(
             return reconstruct(model, clock(UNASKED_SECONDS), NOTHING_PUBLIC)
         return reconstruct(model, clock(SECONDS), declared)
     except PublicDomainError as error:
-        raise KnowledgeError(where, f"{error}; declare columns as the model has them") from error
+        raise KnowledgeError(where, f"{error}; use the names of its columns") from error
 
 
 def rebuilt_values(rebuilt: Reconstruction | Undetermined) -> dict[str, Any]:

@@ -17,30 +17,37 @@ def rebuilt_lines(rebuilt: Mapping[str, Any]) -> Iterator[str]:
     if "reason" in rebuilt:
         yield f"unknown: {rebuilt['reason']}"
         return
-    of_all = "" if rebuilt["records"] is None else f" of {count(rebuilt['records'])}"
-    proved = counted(rebuilt["records_proved"], "record", "records")
-    yield f"{proved}{of_all} by its numbers alone, {count(rebuilt['whole_records'])} with every tested column"
-    columns = {name: number for name, number in rebuilt["columns"].items() if number}
-    if columns:
-        most = sorted(columns, key=lambda name: -columns[name])[:MOST_COLUMNS]
-        more = (
-            f", and {len(columns) - MOST_COLUMNS} more columns"
-            if len(columns) > MOST_COLUMNS
-            else ""
-        )
-        yield f"values: {', '.join(f'{name} of {count(columns[name])}' for name in most)}{more}"
+    number, of_all = rebuilt["records_proved"], rebuilt["records"]
+    records = (
+        counted(number, "record", "records")
+        if of_all is None
+        else f"{count(number)} of {counted(of_all, 'record', 'records')}"
+    )
+    columns = sorted(rebuilt["columns"].items(), key=lambda item: -item[1])
+    by_column = [f"{name}: {count(number)}" for name, number in columns if number]
+    if len(by_column) > MOST_COLUMNS:
+        by_column[MOST_COLUMNS:] = [f"{len(by_column) - MOST_COLUMNS} more columns"]
+    values = f" ({', '.join(by_column)})" if by_column else ""
+    whole = counted(rebuilt["whole_records"], "whole record", "whole records")
+    yield f"without any table, values of {records}{values}; {whole}"
     yield _tables(rebuilt["tables"])
     if not rebuilt["decided"]:
-        yield "more may be proved: not all was decided in time; a public domain (--domain) may decide it"
+        yield (
+            "more may be proved: the time was used up; the public domain of the columns (--domain) "
+            "may help"
+        )
 
 
 def _tables(tables: int | str | None) -> str:
     if tables is None:
-        return "how many tables fit the file is unknown"
+        return "number of consistent tables: unknown"
     if tables == 1:
-        return "exactly one table fits the file: anyone with the file has the table"
+        return "only one table is consistent with the file: anyone with the file has the table"
     if isinstance(tables, str):
-        return "values are known up to ranges; a public domain (--domain) may prove more"
+        return (
+            "values are known as ranges; give the public domain of the columns (--domain) to prove "
+            "more"
+        )
     if tables > LARGEST_SAID:
-        return f"about 10^{len(str(tables)) - 1} tables fit the file"
-    return f"{count(tables)} tables fit the file"
+        return f"about 10^{len(str(tables)) - 1} tables are consistent with the file"
+    return f"{count(tables)} tables are consistent with the file"

@@ -65,8 +65,8 @@ def register_of(
     register = read_register(model, table, sensitive=sensitive, qi=people.qi, weights=weights)
     if register.records < people.records:
         problem = (
-            f"{register.records:,.0f} people, and the training table has {people.records:,.0f}; a register holds all "
-            "people who may be in the table"
+            f"the register has {register.records:,.0f} people, fewer than the training table "
+            f"({people.records:,.0f}); give a register of everybody who may be in the table"
         )
         raise TableError(table.source, problem)
     if identified.names_people(people, register):
@@ -94,8 +94,8 @@ def _matched_by_id(
             f"{name!r} ({number:,})" for name, number in match.contradicting.items()
         )
         problem = (
-            f"says something else than the training table of people with the same {identified.key!r}, in the column "
-            f"{columns}; correct one of the two, or leave out --id to find people by equal values"
+            f"contradicts the training table for people with the same {identified.key!r}, in the "
+            f"column {columns}; correct one of them, or remove --id to match people by equal values"
         )
         raise TableError(table.source, problem)
     lacking = len(match.lacking)
@@ -123,7 +123,7 @@ def _added(
 ) -> Population:
     """Return a register with the warning that some people were added to it."""
     warning = (
-        f"{table.source}: {lacking:,} of {people.records:,.0f} people of the training table {how}, and were added to "
-        "it; a register without them says less of the others"
+        f"{table.source}: {lacking:,} of {people.records:,.0f} people in the training table "
+        f"{how}. They were added to the register"
     )
     return replace(register, warnings=(*register.warnings, warning))

@@ -39,8 +39,8 @@ NAMED_HERE = (
 )
 """Why a model is not repaired whose features were renamed: what is written would be audited under other names."""
 CLAIMED_HERE = (
-    "it claims differential privacy, and a change that looks at the table breaks the claim; train a new private tree: "
-    "treewarden.learn.PrivateTreeClassifier"
+    "it claims differential privacy, and a repair that uses the table would break the "
+    "claim; train a new private tree: treewarden.learn.PrivateTreeClassifier"
 )
 LARGE_CELLS = 20_000
 """Profiles times classes from which on an estimate takes so long that it is not made of what fails without it."""

@@ -57,7 +57,7 @@ def grown_file(
     """
     options, model = request.options, subject.tree
     if options.weights is not None or options.sampling_weights is not None:
-        problem = "a tree is grown from one row a person; leave out --grow, or the weights"
+        problem = "--grow needs one row per person; remove --grow, or the weights"
         raise RemedyError(model_name(request.model), problem)
     name = subject.population.sensitive or model.target
     table = read(request.data)

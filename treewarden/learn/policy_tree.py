@@ -119,9 +119,11 @@ class _PolicyTree:
         for name in ("max_depth", "min_samples_leaf"):
             value = getattr(self, name)
             if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
-                raise ValueError(f"{name}: {value!r}: a whole number of 1 or more is needed")
+                raise ValueError(
+                    f"{name}: {value!r} is not valid; give a whole number of 1 or more"
+                )
         if not 0 < self.share_drawn < 1:
-            problem = "a share between 0 and 1 is needed, as some cuts have to be left out"
+            problem = "give a share between 0 and 1, because some cuts must be left out"
             raise ValueError(f"share_drawn: {self.share_drawn!r}: {problem}")
 
     def _keep(self, nodes: GrownNodes, impurity: Impurity, task: Task) -> None:
@@ -153,7 +155,7 @@ class _PolicyTree:
         kept = weight > 0
         if not kept.any():
             raise ValueError(
-                "sample_weight: all weights are zero; one record at least has to count"
+                "sample_weight: all weights are zero; give at least one positive weight"
             )
         return X[kept], y[kept], weight[kept]
 
@@ -217,7 +219,9 @@ class PolicyTreeClassifier(_PolicyTree, DecisionTreeClassifier):  # type: ignore
             ValueError: a value is missing or no number, or a setting cannot be.
         """
         if self.criterion not in IMPURITIES:
-            raise ValueError(f"criterion: {self.criterion!r}: one of gini, entropy is needed")
+            raise ValueError(
+                f"criterion: {self.criterion!r} is not supported; use 'gini' or 'entropy'"
+            )
         columns, y, weight = self._inputs(X, y, sample_weight)
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)

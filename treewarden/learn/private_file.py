@@ -80,7 +80,7 @@ def private_file(
     if model.task is not Task.CLASSIFICATION or not model.classes:
         raise RemedyError(model_name(request.model), "private trees predict classes; it has none")
     if options.weights is not None or options.sampling_weights is not None:
-        problem = "a private tree counts one row a person; leave out --private, or the weights"
+        problem = "--private needs one row per person; remove --private, or the weights"
         raise RemedyError(model_name(request.model), problem)
     name = subject.population.sensitive or model.target
     table = read(request.data)
@@ -96,8 +96,8 @@ def private_file(
     with step("auditing the private tree as its file"):
         done = audit_file(replace(request, model=file, data=table, policy=subject.pack))
     said = (
-        f"A private tree of {2**DEPTH} leaves was trained with epsilon = {private_request.epsilon:g}, which is spent "
-        "now; another one adds its own"
+        f"A private tree with {2**DEPTH} leaves was trained. It spent epsilon = "
+        f"{private_request.epsilon:g}; another run spends it again"
     )
     if done.decision.verdict is not Verdict.PASS:
         return GrownFile(None, f"{said}. Its file does not pass ({done.decision.verdict.name}).")
@@ -118,12 +118,16 @@ def _pipeline(
     words = [feature for feature in features if feature.name not in numbers]
     for number in numbers:
         if number not in private_request.bounds:
-            problem = f"column {number!r} needs bounds that are known without the table: --bound {number}=LOW:HIGH"
+            problem = (
+                f"column {number!r} needs public bounds; add --bound {number}=LOW:HIGH, known without "
+                "the table"
+            )
             raise RemedyError("--private", problem)
     for feature in words:
         if not feature.values:
             problem = (
-                f"the file does not list the values of {feature.name!r}, and the table must not"
+                f"the file does not list the values of {feature.name!r}, and a private tree must not "
+                "read them from the table"
             )
             raise RemedyError("--private", problem)
     parts: list[Any] = [("numbers", "passthrough", list(numbers))] if numbers else []

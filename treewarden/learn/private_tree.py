@@ -95,15 +95,19 @@ class PrivateTreeClassifier(DecisionTreeClassifier):  # type: ignore[misc]  # it
 
     def _check_settings(self) -> None:
         if not (_is_number(self.epsilon) and 0 < self.epsilon < np.inf):
-            raise ValueError(f"epsilon: {self.epsilon!r}: a number above 0 is needed")
+            raise ValueError(f"epsilon: {self.epsilon!r} is not valid; give a number above 0")
         if not (_is_number(self.label_share) and 0 < self.label_share < 1):
-            raise ValueError(f"label_share: {self.label_share!r}: between 0 and 1 is needed")
+            raise ValueError(
+                f"label_share: {self.label_share!r} is not valid; give a number between 0 and 1"
+            )
         for name, most in (("max_depth", MOST_DEPTH), ("bins", 1024)):
             value = getattr(self, name)
             if not isinstance(value, int | np.integer) or isinstance(value, bool):
                 raise ValueError(f"{name}: {value!r}: a whole number is needed")
             if not 1 <= value <= most:
-                raise ValueError(f"{name}: {value!r}: a whole number from 1 to {most} is needed")
+                raise ValueError(
+                    f"{name}: {value!r} is not valid; give a whole number from 1 to {most}"
+                )
 
     def _codes_of(self, y: Any) -> Any:  # noqa: ANN401  # labels of any kind
         """Return the place of each class among those that are given, or that occur."""
@@ -113,7 +117,7 @@ class PrivateTreeClassifier(DecisionTreeClassifier):  # type: ignore[misc]  # it
             self.classes_ = np.unique(np.asarray(self.classes))
             codes = np.minimum(np.searchsorted(self.classes_, y), len(self.classes_) - 1)
             if (self.classes_[codes] != y).any():
-                raise ValueError("classes: a record has another class; give all that there can be")
+                raise ValueError("classes: a record has another class; give all possible classes")
         self.n_classes_, self.n_outputs_ = len(self.classes_), 1
         self.max_features_ = self.n_features_in_
         return codes.astype(np.int64)
@@ -126,7 +130,8 @@ class PrivateTreeClassifier(DecisionTreeClassifier):  # type: ignore[misc]  # it
         """
         if self.bounds is None:
             said = (
-                "bounds were not given, and are read from the table: the claim of privacy is void"
+                "no bounds were given, so they are read from the table: this voids the claim of "
+                "differential privacy. Give bounds"
             )
             warnings.warn(f"{type(self).__name__}: {said}", stacklevel=3)
             return columns.min(axis=0).astype(np.float64), columns.max(axis=0).astype(np.float64)
@@ -142,7 +147,9 @@ class PrivateTreeClassifier(DecisionTreeClassifier):  # type: ignore[misc]  # it
             pair = self.bounds
         low, high = (np.broadcast_to(np.asarray(end, dtype=np.float64), width) for end in pair)
         if not (np.isfinite(low) & np.isfinite(high) & (low <= high)).all():
-            raise ValueError("bounds: each needs two numbers, the lower one first")
+            raise ValueError(
+                "bounds: not valid; give two numbers for each column, the lower one first"
+            )
         return low, high
 
     def _keep(self, nodes: PrivateNodes, levels: int) -> None:

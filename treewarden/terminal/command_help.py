@@ -18,7 +18,7 @@ from treewarden.terminal.exits import (
 
 Codes = dict[int, str]
 
-STOPPED = "nothing was done; the message on stderr says why"
+STOPPED = "nothing was done. The message on stderr says why"
 EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "audit": ("treewarden audit tree.pmml --data table.csv --sensitive diagnosis",),
     "inspect": ("treewarden inspect tree.pmml --leaves",),
@@ -58,6 +58,19 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "worker": ("treewarden worker --slots 4",),
     "db": ("treewarden db upgrade", "treewarden db backup treewarden.backup"),
     "doctor": ("treewarden doctor",),
+    "policy list": ("treewarden policy list",),
+    "policy show": ("treewarden policy show standard",),
+    "policy check": ("treewarden policy check ours.toml",),
+    "policy test": ("treewarden policy test ours.toml",),
+    "policy explain": ("treewarden policy explain standard",),
+    "policy diff": ("treewarden policy diff --tighten-only ours.toml standard",),
+    "policy schema": ("treewarden policy schema",),
+    "policy import": ("treewarden policy import acro.yaml -o ours.toml",),
+    "db upgrade": ("treewarden db upgrade",),
+    "db backup": ("treewarden db backup treewarden.backup",),
+    "db restore": ("treewarden db restore treewarden.backup",),
+    "db check": ("treewarden db check",),
+    "db create-admin": ("treewarden db create-admin ann",),
 }
 DONE: Codes = {
     PASS: "done",
@@ -72,8 +85,8 @@ CODES: Mapping[str, Codes] = {
     | {
         PASS: "PASS: every model passes, or none changed",
         FAIL: "FAIL: a model fails",
-        UNDETERMINED: "UNDETERMINED: a model could not be decided; treat it as a FAIL",
-        NO_AUDIT: "a model could not be audited, or nothing was; the output says why",
+        UNDETERMINED: "UNDETERMINED: a model could not be decided. Treat it as a FAIL",
+        NO_AUDIT: "a model could not be audited, or nothing was. The output says why",
     },
     "repair": MEANINGS
     | {
@@ -86,13 +99,13 @@ CODES: Mapping[str, Codes] = {
         PASS: "everything agrees or is valid",
         FAIL: "something differs or is not valid",
         UNDETERMINED: "nothing differs, but something could not be compared",
-        NO_AUDIT: "nothing was checked; the message on stderr says why",
+        NO_AUDIT: "nothing was checked. The message on stderr says why",
     },
     "inspect": DONE | {PASS: "every file was read", NO_AUDIT: "a file could not be read"},
     "redact": DONE
     | {
-        PASS: "nothing of what was to be removed is left in OUTPUT",
-        FAIL: "something of it is left in OUTPUT, and has to be removed elsewhere",
+        PASS: "everything that --kinds names was removed",
+        FAIL: "something could not be removed. The output lists it",
     },
     "sanitize": DONE | {PASS: "written", FAIL: "no table meets the requirements"},
     "anonymize": DONE | {PASS: "written", FAIL: "no table meets the requirements"},
@@ -103,6 +116,14 @@ CODES: Mapping[str, Codes] = {
     "doctor": DONE | {PASS: "at least one solver works", NO_AUDIT: "no solver works"},
     "db": DONE | {FAIL: "check: something is wrong"},
     "policy": DONE | {FAIL: "test: a case differs; diff --tighten-only: NEW is looser"},
+    "policy check": DONE | {PASS: "every policy is valid", NO_AUDIT: "a policy is not valid"},
+    "policy test": DONE | {PASS: "every case came out as expected", FAIL: "a case differs"},
+    "policy diff": DONE
+    | {
+        PASS: "compared; with --tighten-only: NEW is at least as strict as OLD",
+        FAIL: "--tighten-only: a check of NEW is looser, or cannot be compared",
+    },
+    "db check": DONE | {PASS: "everything is in order", FAIL: "something is wrong"},
 }
 USUAL: Mapping[str, tuple[str, ...]] = {
     "audit": ("tables", "sensitive", "policy"),
@@ -125,6 +146,9 @@ def explained(name: str, command: click.Command) -> click.Command:
     usual = USUAL.get(name, ())
     command.params.sort(key=lambda param: _place(param, usual))
     command.epilog = epilog(name)
+    if isinstance(command, click.Group):
+        for inner, subcommand in command.commands.items():
+            subcommand.epilog = epilog(f"{name} {inner}")
     return command
 
 

@@ -46,10 +46,10 @@ COLOURS = {"PASS": "green", "FAIL": "red", "UNDETERMINED": "yellow", "NO AUDIT":
 MEANINGS = {
     PASS: "PASS: every required check passed",
     FAIL: "FAIL: a required check failed",
-    USAGE: "invalid command line; nothing was done",
-    UNDETERMINED: "UNDETERMINED: a required check could not be decided; treat it as a FAIL",
-    NO_AUDIT: "no audit was performed; the message on stderr says why",
-    INTERRUPTED: "interrupted (Ctrl-C); no file is incomplete",
+    USAGE: "invalid command line: nothing was done",
+    UNDETERMINED: "UNDETERMINED: a required check could not be decided. Treat it as a FAIL",
+    NO_AUDIT: "no audit was performed. The message on stderr says why",
+    INTERRUPTED: "interrupted (Ctrl-C). No file is incomplete",
 }
 
 

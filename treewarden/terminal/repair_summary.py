@@ -41,7 +41,9 @@ def _lines(
         yield from wrapped(f"[{document.confidential}]", "  ")
     if repair.before.verdict != "PASS":
         if applied is not None:
-            yield from wrapped(f"The change, {applied.name}: {applied.title}.", "  ")
+            yield from wrapped(
+                f"The change ({applied.name}): {applied.title.removeprefix('prune: ')}.", "  "
+            )
             yield from _change(document, repair, applied)
         yield from _tried(repair)
     yield from step_lines(steps)
@@ -91,11 +93,15 @@ def _curve(repair: Repair) -> Iterator[str]:
         for p in shown
     ]
     more = f" ({len(line)} on the curve)" if len(shown) < len(line) else ""
-    yield from wrapped(f"Utility ({curve.label}) / margin of privacy{more}: {', '.join(told)}.")
+    yield from wrapped(
+        f"Utility ({curve.label}) / privacy margin of the tightest check{more}: {', '.join(told)}."
+    )
     for each in repair.attempts:
         if each.is_applied and each.utility_after is not None and each.utility_after.low is None:
             name = each.utility_name
-            yield from wrapped(f"The chosen change has no {name}: its leaves give a class alone.")
+            yield from wrapped(
+                f"The chosen change has no {name}, because its leaves contain only a class."
+            )
 
 
 def _tried(repair: Repair) -> Iterator[str]:

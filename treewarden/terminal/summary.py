@@ -83,9 +83,7 @@ def _opening(document: Document) -> Iterator[str]:
         but = ", but for what is accepted" if any(f.accepted for f in document.findings) else ""
         yield f"PASS: {name} meets {policy}{but}{alone}."
         for words in accepted_undecided(document.findings):
-            yield from wrapped(
-                f"Accepted by somebody, not passed: {printable(words)}.", "  ", "    "
-            )
+            yield from wrapped(f"Accepted, not passed: {printable(words)}.", "  ", "    ")
     elif document.verdict == "FAIL":
         yield f"FAIL: Do not publish {name}."
     else:
@@ -110,13 +108,13 @@ def _opening(document: Document) -> Iterator[str]:
 
 
 def _not_judged(document: Document) -> str:
-    """Return that nobody judged who was in the table; "" where it was, or where a check or the scope says so."""
+    """Return that membership was not judged; "" where it was, or where a check or the scope says so."""
     names = [finding.clause for finding in document.findings]
     names += [clause.name for clause in document.not_judged]
     is_said = document.verdict == "PASS" or any(name.startswith("membership") for name in names)
     if document.provenance.candidates is not None or is_said:
         return ""
-    return " Who was in it was not judged (--population)."
+    return " Membership was not judged (--population)."
 
 
 def _tells_sizes(document: Document) -> bool:
@@ -177,15 +175,17 @@ def _scope(document: Document) -> str:
     if not names:
         return "It holds for an adversary who has this file, and for no one who knows more."
     return (
-        "It holds for an adversary who has this file and knows of everyone (assumed known, not judged): "
-        f"{_first_names(names)}. It does not cover an adversary who knows more"
+        "It holds for an adversary who has this file and knows these columns of everyone (assumed known, not "
+        f"judged): {_first_names(names)}. It does not cover an adversary who knows more"
         f"{_membership_scope(document)}."
     )
 
 
 def _membership_scope(document: Document) -> str:
     """Return that a pass does not cover who was in the table, where no register was given."""
-    return ", nor who was in the table" if document.provenance.candidates is None else ""
+    return (
+        ", or membership (who was in the table)" if document.provenance.candidates is None else ""
+    )
 
 
 def _first_names(names: Sequence[str], most: int = 8) -> str:
@@ -280,7 +280,7 @@ def _checks(document: Document, most: int | None) -> Iterator[str]:
     yield from _names("Passed", [name for name in passed if name not in accepted])
     reasons: dict[str, list[str]] = {}
     for row in document.not_judged:
-        reasons.setdefault(row.text, []).append(row.name)
+        reasons.setdefault(row.text.removeprefix("applies to "), []).append(row.name)
     left_out = [f"{listed(names)} ({text})" for text, names in reasons.items()]
     yield from _names("Not applicable", left_out, "; ")
 
@@ -449,7 +449,9 @@ def _notes(document: Document, most: int) -> Iterator[str]:
     contradicted = [each for each in document.dropped if not each.is_published]
     if contradicted:
         them = counted(len(contradicted), "statement", "statements")
-        notes.insert(0, f"The table contradicts {them} of what an adversary was to know; not used.")
+        notes.insert(
+            0, f"The table contradicts {them} of the assumed knowledge, so they were not used."
+        )
     if not notes:
         return
     more = f" (and {len(notes) - 1:,} more: {VERBOSE})" if len(notes) > 1 else ""

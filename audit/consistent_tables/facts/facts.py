@@ -187,7 +187,7 @@ def without_splits(system: System, strict: bool = False) -> Facts | Undetermined
     if (counts != np.rint(counts)).any() or counts.sum() > MOST_RECORDS:
         return Undetermined("weighted records: the table's counts are not whole numbers of people")
     if (case.population.leaf < 0).any():
-        return Undetermined("some records stop in no leaf, or are spread over several")
+        return Undetermined("some records reach no leaf, or are spread over several")
     order = case.members.order
     position = _positions(order)
     whole = np.rint(counts[order]).astype(np.int64)

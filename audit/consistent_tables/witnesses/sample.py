@@ -157,11 +157,13 @@ class Sampler:
         hopeless = cells > CELLS_PER_DRAW * (kept + 1) or kept + 1 < LEAST_ACCEPTANCE * tried
         if tried > ENOUGH_TRIES and hopeless:
             name = self.facts.tree.nodes[node].name
-            raise GaveUpError(f"at node {name} {kept} of {tried} draws obey the split rows")
+            raise GaveUpError(
+                f"at node {name}, {kept} of {tried} samples agree with the chosen splits"
+            )
         size = PASSES_PER_DRAW * len(self.facts.counts) * self.facts.classes
         most = max(FIRST_WORK, size) + max(WORK_PER_DRAW, size) * (self.done - 1)
         if self.work > self.effort * most:
-            raise GaveUpError("too many draws had to be thrown away")
+            raise GaveUpError("too many samples had to be rejected")
 
     def _is_tested(self, node: int) -> bool:
         return bool(self.facts.splits.get(node) or self.facts.lines.get(node))
@@ -247,7 +249,7 @@ class Sampler:
             tried += len(free)
             # Uniform over the free records' classes, so the acceptance is the share of data sets that fit the leaf.
             if tried > 20 * ENOUGH_TRIES and have < LEAST_ACCEPTANCE * tried:
-                raise GaveUpError("too few draws fit what a leaf says of its classes")
+                raise GaveUpError("too few samples match the class counts of a leaf")
         return np.concatenate(accepted)
 
 

@@ -11,8 +11,8 @@ from treewarden.audit.reading import Measurement, Spot, Undetermined, exactly
 from treewarden.ppdm_models.methods.randomised.attacks import MOST_CLASSES
 
 TOO_MANY_CLASSES = Undetermined(
-    f"the class in clear has more than {MOST_CLASSES} values, and what they tell of hidden columns is not reckoned "
-    "with; leave it out, or make it coarser"
+    f"the unchanged class column has more than {MOST_CLASSES} values, too many to evaluate; "
+    "remove the column, or merge values"
 )
 
 

@@ -15,15 +15,15 @@ from treewarden.audit.randomised.result import HiddenColumn
 from treewarden.audit.reading import Undetermined
 
 TOO_FEW = Undetermined(
-    "too few records have a value in every hidden column, so that no attack could be tried; "
-    "add noise to fewer columns, or leave out columns with few values"
+    "too few records have a value in every hidden column, so no attack could be tried; add "
+    "noise to fewer columns, or remove columns with few values"
 )
 
 
 class RandomisationAttack(ColumnMeasure):
     """The least width that an attack leaves."""
 
-    plain = "where a true value can still lie (95 %) after the best attack that uses all columns"
+    plain = "width of the 95 % interval of a true value after the best attack with all columns"
     risk = "low"
     limits = (0.0, 1.0)
 

@@ -16,25 +16,27 @@ from treewarden.audit.reading import Undetermined
 class RandomisationBreach(ColumnMeasure):
     """The largest share of people with a breach."""
 
-    plain = "share of people of whom something unlikely becomes likely, at worst"
+    plain = "share of people about whom something unlikely becomes likely, at worst"
     risk = "high"
     limits = (0.0, 1.0)
     parameters = {
-        "before": Parameter(0.05, "the most that something had for a chance before"),
+        "before": Parameter(0.05, "the largest probability before"),
         "after": Parameter(0.5, "the least that makes it likely afterwards"),
     }
 
     def words(self, parameters: Parameters) -> str:
         before, after = (100 * float(parameters[each]) for each in ("before", "after"))
         return (
-            f"share of people of whom something goes from a chance of {before:g} % or less "
-            f"to {after:g} % or more, at worst"
+            f"share of people about whom a probability rises from at most {before:g} % to at least "
+            f"{after:g} %, at worst"
         )
 
     def of_column(self, column: HiddenColumn, parameters: Parameters) -> float | Undetermined:
         before, after = float(parameters["before"]), float(parameters["after"])
         if not 0 < before < after <= 1:
-            return Undetermined("a breach is from a smaller chance to a larger one, of 1 at most")
+            return Undetermined(
+                "the probability before must be smaller than the one after, which is at most 1"
+            )
         return column.seen.breached(before, after)
 
 

@@ -17,7 +17,7 @@ class RandomisationEntropy(ColumnMeasure):
     """The least 2^h(X|W)."""
 
     plain = (
-        "range of equally likely values that would hide as well, for the column that hides least"
+        "width of a uniform distribution with the same uncertainty, for the least protected column"
     )
     risk = "low"
     limits = (0.0, 1.0)

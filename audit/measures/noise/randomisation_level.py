@@ -15,7 +15,7 @@ from treewarden.audit.randomised.result import HiddenColumn
 class RandomisationLevel(ColumnMeasure):
     """The least nominal level."""
 
-    plain = "level of noise that was chosen, for the column with the least"
+    plain = "chosen noise level, for the column with the least noise"
     risk = "low"
     limits = (0.0, 10.0)
     knows_class = False

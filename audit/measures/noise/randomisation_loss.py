@@ -15,7 +15,7 @@ from treewarden.audit.randomised.result import HiddenColumn
 class RandomisationLoss(ColumnMeasure):
     """The largest loss of privacy."""
 
-    plain = "share of a column's privacy that its noisy values give away, at worst"
+    plain = "share of a column's uncertainty that its noisy values remove, at worst"
     risk = "high"
     limits = (0.0, 1.0)
 

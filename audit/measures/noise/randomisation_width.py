@@ -16,9 +16,7 @@ from treewarden.audit.randomised.result import HiddenColumn
 class RandomisationWidth(ColumnMeasure):
     """The least mean width of what is left of a value."""
 
-    plain = (
-        "where a true value can still lie (95 %), on average, for the column that hides it least"
-    )
+    plain = "average width of the 95 % interval of a true value, for the least protected column"
     risk = "low"
     limits = (0.0, 1.0)
 

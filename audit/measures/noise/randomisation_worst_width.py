@@ -15,7 +15,7 @@ from treewarden.audit.randomised.result import HiddenColumn
 class RandomisationWorstWidth(ColumnMeasure):
     """The least width that is left to the 1 % who are hidden least."""
 
-    plain = "where a true value can still lie (95 %) for the 1 % who are hidden least"
+    plain = "width of the 95 % interval of a true value for the 1 % least protected people"
     risk = "low"
     limits = (0.0, 1.0)
 

@@ -63,15 +63,19 @@ from treewarden.ppdm_models.arrays import FloatArray, IndexArray
 from treewarden.ppdm_models.tree.column import CategoricalColumn
 
 NOT_TESTED = (
-    "the tree does not ask about {name}: what is left is how common its values are in the table"
+    "the tree does not test {name}, so only the shares of its values in the table can be inferred"
 )
 ONE_ATTRIBUTE = (
-    "{} and {} are indicators of one attribute: what follows is not worked out, and may be more"
+    "{} and {} are indicators of one attribute. The consequences are not computed, and an "
+    "adversary may infer more"
 )
-EXCLUDING = "in this table some values of {} exclude some of {}: what follows is not worked out, and may be more"
+EXCLUDING = (
+    "in this table, some values of {} exclude some of {}. The consequences are not "
+    "computed, and an adversary may infer more"
+)
 SAYING = (
-    "in this table some values of {} say what {} is, of {:,.0f} people: the readings span what follows of that and "
-    "what follows without it"
+    "in this table, some values of {} determine {}, for {:,.0f} people. The ranges cover "
+    "an adversary who uses this and one who does not"
 )
 
 

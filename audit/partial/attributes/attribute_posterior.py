@@ -120,7 +120,7 @@ class AttributeEstimator:
         if self.choice is not None:
             posterior = self._where_counted(self.choice, parts, bare)
         elif self.doubts:
-            posterior = Undetermined(f"no estimate: {'; '.join(self.doubts)}")
+            posterior = Undetermined(f"no inference: {'; '.join(self.doubts)}")
         return AttributeEstimate(
             arcs, parts, posterior, stacked.gaps, stacked.proved, stacked.ranges
         )
@@ -153,7 +153,9 @@ class AttributeEstimator:
             reached_low=counted.ranges.reached_low,
             reached_high=counted.ranges.reached_high,
         )
-        posterior: Posterior | Undetermined = Undetermined(f"no estimate: {'; '.join(self.doubts)}")
+        posterior: Posterior | Undetermined = Undetermined(
+            f"no inference: {'; '.join(self.doubts)}"
+        )
         if not self.doubts:
             posterior = self._under_rows(*for_estimate, klass)
         return AttributeEstimate(arcs[0], parts, posterior, for_estimate[1].gaps, proved, between)
@@ -218,7 +220,7 @@ class AttributeEstimator:
                 [part], [placed_estimate], parts.class_counts, parts.at, bare
             )
         elif self.doubts:
-            posterior = Undetermined(f"no estimate: {'; '.join(self.doubts)}")
+            posterior = Undetermined(f"no inference: {'; '.join(self.doubts)}")
         return AttributeEstimate(arcs, [part], posterior, part.gaps, part.proved, part.ranges)
 
     def _where_counted(

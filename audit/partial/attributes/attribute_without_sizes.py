@@ -34,7 +34,7 @@ from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 # Whoever knows everybody's class weighs the leaves: by the share of hidden values that lead there, and then by how
 # many of a leaf have that class, as the file says it of the leaf.
 
-ALL_DECIDE = "every leaf that can hold such a person leaves this value alone"
+ALL_DECIDE = "every leaf that such a person can reach allows only this value"
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,14 +43,15 @@ from treewarden.ppdm_models.tree.tree import Quality, Task, Tree
 # predicts has no part in that.
 
 ONLY_SIZES = (
-    "the model publishes how many people its nodes hold, and no counts of classes there: what sizes prove is told, "
-    "tree by tree, and the numbers in leaves may prove more"
+    "the model publishes record counts of nodes, but no class counts. Proofs from record "
+    "counts are reported for each tree; the numbers in leaves may prove more"
 )
 ALL_BUT_THE_SECRET = (
-    "what sizes of nodes prove is worked out for who knows all other columns that the model tests"
+    "proofs from record counts are computed only for an adversary who knows all other "
+    "columns that the model tests"
 )
 OF_SIZES = "the size of a node leaves this value alone"
-NO_ESTIMATE = Undetermined(f"no estimate: {ONLY_SIZES}")
+NO_ESTIMATE = Undetermined(f"no inference: {ONLY_SIZES}")
 
 
 def infer_attribute_from_sizes(
@@ -98,16 +99,20 @@ def _places(claim: SizeClaim, secret: Secret) -> BoolArray:
     return found
 
 
-NOT_TOGETHER = "what several trees prove together of a column is not worked out: it may be more than each proves alone"
-NOT_ALL_TREES = "{:,} of {:,} trees do not publish how many people of each class their leaves hold: they may prove more"
+NOT_TOGETHER = (
+    "proofs from several trees combined are not computed for a column. They may be more "
+    "than those of each tree"
+)
+NOT_ALL_TREES = "{:,} of {:,} trees publish no class counts of leaves, and may prove more"
 NEEDS_COUNTS = (
-    "a secret that the model tests needs leaf counts of people, and {} publishes {}; audit a single tree, or a forest "
-    "grown without bootstrap whose file holds how many people of each class are in each leaf"
+    "protecting a column that the model tests needs leaf counts of people, but {} "
+    "publishes {}; audit a single tree, or a forest trained without bootstrap whose file "
+    "has class counts"
 )
 NO_FOREST_ESTIMATE = Undetermined(
-    "no estimate: what several trees make likely of a column is not worked out"
+    "no inference: probabilities from several trees are not computed for a column"
 )
-SEVERAL_TREES = "what several trees prove of each value leaves this one alone"
+SEVERAL_TREES = "proofs from several trees allow only this value"
 PUBLISHED = {
     Quality.WEIGHTED: "sums of weights",
     Quality.NORMALISED: "shares of classes",

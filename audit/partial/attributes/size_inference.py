@@ -29,11 +29,11 @@ MOST_VISITS = 20_000_000
 NODE_VISITS = 2_000
 """What a node costs besides, in such pairs."""
 NO_TABLE = "no table was given"
-NO_SIZES = "no tree publishes how many people its nodes hold"
+NO_SIZES = "no tree publishes record counts of its nodes"
 DRAWN = "the file counts draws of a sample, not people"
 WEIGHED = "the file counts weights, not people"
-TOO_MUCH = "the search for it ended at its limit, after {:,} of {:,} trees"
-NOT_ALL_TREES = "{:,} of {:,} trees do not publish how many people their nodes hold"
+TOO_MUCH = "the search reached its limit after {:,} of {:,} trees"
+NOT_ALL_TREES = "{:,} of {:,} trees publish no record counts of nodes"
 ALL = 0
 """The code of a profile that passes every test on the way to a node; 1 + c: every test but those that read column c."""
 

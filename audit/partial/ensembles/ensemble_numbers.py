@@ -37,13 +37,15 @@ from treewarden.ppdm_models.arrays import FloatArray, IndexArray
 from treewarden.ppdm_models.tree.ensemble import Ensemble
 
 NUMBERS_TOLD = Undetermined(
-    "the model predicts a number: what an adversary who knows some columns can tell of it is an interval for each "
-    "person"
+    "the model predicts a number, so an adversary with partial knowledge infers an "
+    "interval for each person"
 )
-NOT_TOGETHER = "each tree was asked by itself what it leaves of a number, where hidden columns allow several leaves"
+NOT_TOGETHER = (
+    "if hidden columns allow several leaves, the bounds of each tree were computed separately"
+)
 WHOLE = 1e-6
 """By so much of a step an end may be off by rounding."""
-NO_MEANS = "the leaf values are no means of people's numbers, or nobody knows whose: they prove nothing here"
+NO_MEANS = "the leaf values are not means of known people's numbers, so they prove nothing here"
 
 
 def infer_numbers(

@@ -45,17 +45,17 @@ from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 from treewarden.ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn
 
 NO_SECRET_ESTIMATE = Undetermined(
-    "no estimate: what the leaves of this model make likely of a column is not worked out"
+    "no inference: probabilities of a column are not computed for this model"
 )
 NO_PROOFS = (
-    "what the leaves of this model prove of a column is not worked out: other tables show of some people that nothing "
-    "is proved, and the others are not decided"
+    "proofs about a column are not computed for this model. For some people, another "
+    "consistent table refutes a proof; the others are not decided"
 )
 IMPLIED_NOT_USED = (
-    "in this table some values of {} say what {} is, of {:,.0f} people, which is not used: it may "
-    "prove more"
+    "in this table, some values of {} determine {}, for {:,.0f} people. This is not used, "
+    "and may prove more"
 )
-NO_TARGETS = Undetermined("what the model predicts of each person is not known from the table")
+NO_TARGETS = Undetermined("the table does not contain what the model predicts for each person")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -47,15 +47,15 @@ from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
 
 NOT_JOINT = (
-    "hidden values can be told apart in too many ways, or some trees do not count people: what all trees prove "
-    "together is not worked out"
+    "proofs from all trees combined are not computed: there are too many combinations of "
+    "hidden values, or some trees do not count people"
 )
-IN_ONE_TREE = "in one tree every leaf that can hold such a person holds this value alone"
-IN_ALL_TREES = "no place where all trees can hold such a person leaves another value"
-NO_ESTIMATE = "no estimate: {}"
+IN_ONE_TREE = "in one tree, every leaf that such a person can reach has only this value"
+IN_ALL_TREES = "all trees combined allow no other value for such a person"
+NO_ESTIMATE = "no inference: {}"
 
 
-NO_MORE_ASKED = "the budget was used up: of {:,} of {:,} trees it was asked what they prove alone"
+NO_MORE_ASKED = "the time was used up after the separate proofs of {:,} of {:,} trees"
 
 
 @dataclass(frozen=True, slots=True)

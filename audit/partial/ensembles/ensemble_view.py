@@ -51,14 +51,14 @@ from treewarden.ppdm_models.tree.ensemble import Ensemble
 from treewarden.ppdm_models.tree.tree import Feature, Missing, Task, Tree
 
 MIXED = (
-    "some tests ask about a hidden column and a known one at once: what all trees say together of who can be where is "
-    "not worked out"
+    "some tests use a hidden and a known column at once, so possible leaves are not "
+    "computed for all trees combined"
 )
 MOST_DENSE = 40_000_000
 """Lumps times leaves up to which it is kept place by place who can stop where."""
 LACKING = (
-    "some people lack values that the trees ask about: what all trees say together of who can be where is not worked "
-    "out"
+    "some people lack values that the trees test, so possible leaves are not computed for "
+    "all trees combined"
 )
 
 
@@ -208,10 +208,11 @@ def published_counts(
 
 
 DRAWS_KNOWN = (
-    "whoever knows in which order the records stood can repeat which of them each tree drew: what that tells an "
-    "adversary who knows some columns is not worked out"
+    "an adversary who knows the order of the records can repeat the sample of each tree. "
+    "This is not evaluated for adversaries with partial knowledge (--row-order unknown "
+    "excludes it)"
 )
-OTHER_PARTS = "the model has parts that are no trees, which may say more"
+OTHER_PARTS = "the model has parts that are not trees, which may disclose more"
 MOST_PAIRS = 4_000_000
 """Lumps times places that are looked at; of more places only some can be taken over, which leaves tables out."""
 CHUNK = 2_000_000

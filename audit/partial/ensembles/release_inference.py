@@ -48,11 +48,12 @@ from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 from treewarden.ppdm_models.tree.ensemble import Ensemble, Model
 
 NO_RELEASE_ESTIMATE = Undetermined(
-    "no estimate: what several releases make likely to an adversary who knows some columns is not worked out"
+    "no inference: for adversaries with partial knowledge, probabilities from several "
+    "releases are not computed"
 )
 EACH_ALONE = (
-    "what several releases prove together to an adversary who knows some columns is not worked out: it may be more "
-    "than each tree proves alone"
+    "for adversaries with partial knowledge, proofs from several releases combined are not "
+    "computed. They may be more than those of each tree"
 )
 
 

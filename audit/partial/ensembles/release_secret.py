@@ -27,10 +27,7 @@ from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, IndexArray
 from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn
 
-SECRET_CHANGES = (
-    "“{}” differs between the releases, or is no column of one of them, and what they tell of it is not "
-    "worked out"
-)
+SECRET_CHANGES = "“{}” differs between the releases or is missing in one, so it was not evaluated"
 
 
 def infer_release_secret(
@@ -43,7 +40,7 @@ def infer_release_secret(
     truth, shared = view.shared.truth, view.shared
     units = _target_units(view, knows_target=knows_target)
     if units is None:
-        return Undetermined("what the models predict of each person is not known from the tables")
+        return Undetermined("the tables do not contain what the models predict for each person")
     places = _secret_places(view, secret)
     if places is None:
         return Undetermined(SECRET_CHANGES.format(secret.name))

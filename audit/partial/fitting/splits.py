@@ -23,8 +23,8 @@ from treewarden.ppdm_models.tree.nodes import Criterion, parents_of
 from treewarden.ppdm_models.tree.tree import Tree
 
 BROKEN = (
-    "no estimate: {broken:,} of {rows:,} other splits on known columns would be better than the chosen ones at the "
-    "estimate without them, which is not solved again"
+    "no inference: {broken:,} of {rows:,} other splits on known columns would be better "
+    "than the chosen ones under the inference, and it is not solved again"
 )
 SureSplits = Mapping[tuple[int, str], BoolArray]
 """Which candidates bind, by node and column: each cut between neighbouring values, (V - 1,), or all sets, (1,)."""

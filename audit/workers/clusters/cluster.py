@@ -140,12 +140,12 @@ class Cluster:
 
     def _give_up(self, error: ClusterGoneError) -> None:
         if self.is_required:
-            problem = f"{error}; start it, or leave out --cluster-required"
+            problem = f"{error}; start the cluster, or remove --cluster-required"
             self._failure = self._failure or ClusterError("the cluster", problem)
             raise self._failure
         if not self.is_given_up:
             self.tell(
-                f"warning: the cluster cannot be used: {error}; processes of this machine take over"
+                f"warning: the cluster cannot be used ({error}). This machine is used instead"
             )
         self.is_given_up = True
 

@@ -54,7 +54,7 @@ def connect(address: str) -> ClusterEngine:
     try:
         distributed = importlib.import_module("distributed")
     except ModuleNotFoundError as error:
-        problem = "Dask is not installed here; pip install 'treewarden[dask]'"
+        problem = "Dask is not installed; run: pip install 'treewarden[dask]'"
         raise ClusterError("--cluster", problem) from error
     return Dask(distributed, address)
 
@@ -84,7 +84,9 @@ class Dask:
             )
         except TypeError as error:  # what Dask says of TLS without certificates
             self._quiet_no_more()
-            problem = "needs certificates; name them in Dask's configuration (distributed.comm.tls)"
+            problem = (
+                "certificates are missing; name them in Dask's configuration (distributed.comm.tls)"
+            )
             raise ClusterError(f"--cluster {address.partition(':')[0]}://", problem) from error
         except (OSError, ValueError, TimeoutError, RuntimeError, AssertionError) as error:
             # The last is what Dask raises where its own thread does not start in ten seconds.

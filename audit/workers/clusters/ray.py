@@ -40,7 +40,7 @@ def connect(address: str) -> ClusterEngine:
     try:
         ray = importlib.import_module("ray")
     except ModuleNotFoundError as error:
-        problem = "Ray is not installed here; pip install 'treewarden[ray]'"
+        problem = "Ray is not installed; run: pip install 'treewarden[ray]'"
         raise ClusterError("--cluster", problem) from error
     return Ray(ray, "auto" if address == AUTO else address)
 
@@ -126,10 +126,10 @@ class Ray:
         except Exception as error:  # Ray has no common class for what goes wrong underneath
             said = " ".join(str(error).split())
             if "ray[client]" in said:
-                problem = "Ray's client is not installed here; pip install 'treewarden[ray]'"
+                problem = "Ray's client is not installed; run: pip install 'treewarden[ray]'"
                 raise ClusterError("--cluster", problem) from error
             if "ersion mismatch" in said:
-                problem = f"has other versions ({said}); install the same on both"
+                problem = f"versions differ ({said}); install the same on both"
                 raise ClusterError("the cluster", problem) from error
             or_else = "" if address == "auto" else ", or it wants a token (RAY_AUTH_TOKEN)"
             problem = f"there is no Ray cluster{or_else} ({type(error).__name__})"

@@ -60,7 +60,10 @@ def check_same(theirs: Iterable[Mapping[str, str]]) -> None:
         if differ:
             raise ClusterError(
                 "the cluster",
-                f"has other versions ({'; '.join(differ)}), so answers could differ; install the same on both",
+                (
+                    f"versions differ ({'; '.join(differ)}), so results could differ; install the same on "
+                    "both"
+                ),
             )
 
 

@@ -110,7 +110,7 @@ def parts_of(fitted: Fitted) -> Sequence[SkopsPart]:
         raise fitted.part.refused(f"{len(parts):,} trees; 1 to {limits.TREES:,} are read")
     other = next((part.kind for part in parts if not part.kind.startswith(TREES)), None)
     if other is not None:
-        problem = f"holds a {other[:60]}, which is no tree; only {fitted.part.kind} of decision trees is read"
+        problem = f"contains a {other[:60]}, which is not a tree; only {fitted.part.kind} of decision trees is read"
         raise fitted.known["estimators_"].refused(problem)
     return parts
 

@@ -46,7 +46,7 @@ def read_output(data: bytes, source: str, columns: TableColumns) -> PublishedOut
                 raise OutputsError(source, "says nothing of the people; leave it out")
             return PublishedOutput(source, name.replace("_", " "), entries)
     kinds = ", ".join(name.replace("_", " ") for name in output_readers())
-    raise OutputsError(source, f"not understood as any of: {kinds}; see docs/paper.md")
+    raise OutputsError(source, f"not a supported output ({kinds}); see docs/paper.md")
 
 
 def output_readers() -> PluginIndex[OutputReader]:

@@ -127,8 +127,8 @@ def _groups(sheet: CellSheet, columns: TableColumns) -> tuple[dict[int, HeadedGr
             level = number
         elif not is_empty and bare(name).casefold() not in IGNORED_HEADERS:
             problem = (
-                f"column {bare(name)!r} is not understood; it names no class of the model "
-                f"({', '.join(columns.classes)}); leave it out, and what it says is not judged"
+                f"column {bare(name)!r} is not a class of the model ({', '.join(columns.classes)}); "
+                "remove it (then it is not judged)"
             )
             raise OutputsError(sheet.where(0), problem)
     return groups, level
@@ -191,7 +191,7 @@ def _entry(
     text = sheet.rows[row][number].strip()
     numbers = _numbers(meaning.kind, text)
     if numbers is None:
-        problem = f"{text!r} is not understood as {_NAMES[meaning.kind]}; correct it, or leave the row out"
+        problem = f"{text!r} is not a valid {_NAMES[meaning.kind]}; correct it, or remove the row"
         raise OutputsError(sheet.where(row, number), problem)
     who = _group_words(headed, columns)
     of = f"{meaning.column} = {meaning.value}" if meaning.value is not None else meaning.column
@@ -269,9 +269,8 @@ def _group_words(headed: HeadedGroup, columns: TableColumns) -> str:
 def _not_understood(label: str, value: str) -> str:
     said = f"{label!r}" if not value else f"{label!r}, {value!r}"
     return (
-        f"{said} is not understood; write the column's name and the statistic, as in 'age, mean (SD)', 'age, median "
-        "[Q1,Q3]' or 'sex = F, n (%)', with values as the table has them; name further columns with --qi, or leave the "
-        "row out"
+        f"{said} is not a column with a statistic; write it like 'age, mean (SD)', 'age, median "
+        "[Q1,Q3]' or 'sex = F, n (%)', with names and values as in the table, or remove the row"
     )
 
 

@@ -77,7 +77,7 @@ def _long(sheet: CellSheet, columns: TableColumns) -> Iterator[Entry]:
         else:
             raise OutputsError(
                 sheet.where(0),
-                f"{name!r} is no column of the table, no count and no share; leave it out",
+                f"{name!r} is not a column of the table, a count or a share; remove it",
             )
     for row, cells in enumerate(sheet.rows[1:], start=1):
         group = None
@@ -126,7 +126,7 @@ def _wide(sheet: CellSheet, columns: TableColumns) -> Iterator[Entry]:
                 continue
             printed = read_count(text)
             if printed is None:
-                raise OutputsError(sheet.where(row, number), f"{text!r} is no count; correct it")
+                raise OutputsError(sheet.where(row, number), f"{text!r} is not a count; correct it")
             words = f"count of {_people_words(headed.group, conditions_met, columns)}: {text}"
             yield DescriptiveEntry(
                 sheet.where(row, number),
@@ -150,7 +150,10 @@ def _condition(
         problem = f"{column!r} is never {value!r}; correct the value, as the table writes it"
         raise OutputsError(sheet.where(row), problem)
     if known is None and read_measured(value) is None:
-        problem = f"{column!r} holds numbers, and {value!r} is none; bins of numbers are not read"
+        problem = (
+            f"{column!r} contains numbers, but {value!r} is not a number (ranges of numbers are not "
+            "supported)"
+        )
         raise OutputsError(sheet.where(row), problem)
     return ValueCondition(column, value)
 
@@ -165,7 +168,7 @@ def _people_words(
 
 
 def _no_class(text: str, columns: TableColumns) -> str:
-    return f"{text!r} is no class of the model; it has {', '.join(columns.classes)}"
+    return f"{text!r} is not a class of the model; use {', '.join(columns.classes)}"
 
 
 READER = CrossTable()

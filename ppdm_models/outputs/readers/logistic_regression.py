@@ -45,8 +45,8 @@ class LogisticRegression(OutputReader):
                 sheet.header[n] for n in range(1, len(names)) if names[n] not in ESTIMATES
             )
             problem = (
-                f"columns {others}: only the term and its estimate are read; leave them out, and what their digits say "
-                "beyond the estimates is not judged"
+                f"columns {others}: only terms and estimates are judged; remove these columns (their "
+                "digits are then not judged)"
             )
             raise OutputsError(sheet.where(0), problem)
         found: list[tuple[Term, PrintedNumber]] = []
@@ -83,7 +83,9 @@ def _term(sheet: CellSheet, row: int, columns: TableColumns) -> Term:
     if len(found) == 1:
         return found[0]
     why = (
-        "may be several things" if found else "is no column of numbers, and no column with a value"
+        "may be several things"
+        if found
+        else "is neither a numeric column nor a column with a value"
     )
     problem = f"term {text!r} {why}; write it as 'column' or 'column[value]'"
     raise OutputsError(sheet.where(row), problem)

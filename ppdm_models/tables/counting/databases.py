@@ -51,7 +51,10 @@ KINDS = """
 select a.attname, format_type(a.atttypid, null) from pg_catalog.pg_attribute a
 where a.attrelid = to_regclass($1) and a.attnum > 0 and not a.attisdropped order by a.attnum
 """
-PUSHED = "{}: the records were counted where they are; {:,} distinct rows over {} came back, nothing else of the table"
+PUSHED = (
+    "{}: the records were counted in the database. It returned {:,} distinct rows over {}, "
+    "nothing else of the table"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +130,7 @@ def _cursor(address: TableAddress) -> Iterator[Any]:
     try:
         dbapi = importlib.import_module("adbc_driver_postgresql.dbapi")
     except ModuleNotFoundError as error:
-        problem = "the driver is not installed; pip install 'treewarden[postgresql]' brings it"
+        problem = "the driver is not installed; run: pip install 'treewarden[postgresql]'"
         raise TableError(address.name, problem) from error
     try:
         with dbapi.connect(address.url) as connection, connection.cursor() as cursor:
@@ -314,7 +317,7 @@ def open_warehouse(address: TableAddress) -> WarehouseTable:
     try:
         ibis = importlib.import_module("ibis")
     except ModuleNotFoundError as error:
-        problem = "Ibis is not installed; pip install 'treewarden[warehouse]' brings it"
+        problem = "Ibis is not installed; run: pip install 'treewarden[warehouse]'"
         raise TableError(address.name, problem) from error
     schema, _, table = address.table.rpartition(".")
     try:
@@ -323,8 +326,8 @@ def open_warehouse(address: TableAddress) -> WarehouseTable:
             return WarehouseTable(address, opened.table(table, database=schema or None))
     except (ModuleNotFoundError, ImportError) as error:
         problem = (
-            f"what Ibis needs for {address.scheme} is not installed; "
-            f"pip install 'treewarden[warehouse]' 'ibis-framework[{address.scheme}]' brings it"
+            f"the Ibis backend for {address.scheme} is not installed; run: pip install "
+            f"'treewarden[warehouse]' 'ibis-framework[{address.scheme}]'"
         )
         raise TableError(address.name, problem) from error
     except Exception:  # each database has errors of its own, which may quote passwords

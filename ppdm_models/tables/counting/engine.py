@@ -20,8 +20,8 @@ from treewarden.ppdm_models.tables.memory import room_bytes
 COUNT, FIRST = "records that a row stands for", "first record of a row"
 """What the engine adds to the columns of a table; a column that is called so is renamed before."""
 FEWER = (
-    "name fewer quasi-identifiers (--qi), bin or round columns that are nearly unique, ask about an adversary who "
-    "knows less, or give more memory (TREEWARDEN_TABLE_MEMORY, in MB)"
+    "name fewer quasi-identifiers (--qi), bin or round columns that are nearly unique, or "
+    "give more memory (TREEWARDEN_TABLE_MEMORY, in MB)"
 )
 DISK_IS_FULL = ("No space left", "Disk quota exceeded", "max_temp_directory_size")
 """How the engine says that: by the system's words, or by its own setting, which is most of what was free at first."""
@@ -87,7 +87,7 @@ def too_many(source: str, size: int = 0) -> TooManyProfilesError:
 def disk_is_full(source: str) -> TooManyProfilesError:
     """Return that there is too little room on disk for what memory does not hold."""
     where = tempfile.gettempdir()
-    problem = f"the distinct rows are more than memory holds, and the disk of {where} has no room for them"
+    problem = f"the distinct rows do not fit into memory, nor on the disk of {where}"
     return TooManyProfilesError(
         source, f"{problem}; make room there, name another folder (TMPDIR), {FEWER}"
     )

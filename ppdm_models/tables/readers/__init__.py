@@ -70,6 +70,6 @@ def library(module: str, kind: Foreign, extra: str, name: str) -> ModuleType:
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
-        needed = f"{kind}, and {module}, which reads it, is not installed"
-        problem = f"{needed}; pip install 'treewarden[{extra}]' brings it, or {saving(kind, name)}"
+        needed = f"{kind}: the package {module} is not installed"
+        problem = f"{needed}; run: pip install 'treewarden[{extra}]', or {saving(kind, name)}"
         raise TableError(name, problem) from error

@@ -160,7 +160,10 @@ OF_STATA = Calendar(_of_stata, 1.0, 1000.0, OTHERS_BEGIN)
 
 CELLS, FEWEST = 2**20, 2**13
 """So many cells are read at a time, but of so many records at least."""
-WEIGHTED = "{}: SPSS weights its records; weights count where --weights or --sampling-weights names their column"
+WEIGHTED = (
+    "{}: SPSS weights its records. The audit uses weights only if --weights or "
+    "--sampling-weights names their column"
+)
 LAYOUT_AT, WEIGHT_AT = 64, 76
 """Where SPSS's files say which end of a number comes first, and which of their variables is the weight, 0 if none."""
 XPORT_LINE = 80

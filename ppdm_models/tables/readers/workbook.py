@@ -131,7 +131,7 @@ class Sheet(TableReader):
                     continue
                 if empty:
                     problem = f"row {empty} is empty, and rows below it are not"
-                    raise self._error(f"{problem}; delete it, or what is no part of the table")
+                    raise self._error(f"{problem}; delete what does not belong to the table")
                 self._check_width(row, number, named)
                 start = start or number
                 found.append(row)
@@ -176,7 +176,7 @@ def open_sheet(name: str, opening: Opening, asked: str) -> Sheet:
             raise TableError(name, f"{what}; give the table that the tree was trained on")
         if len(filled) > 1:
             problem = f"the workbook has several sheets: {_listed(filled)}"
-            raise TableError(name, f"{problem}; say which: {name}#SHEET, or save one as CSV")
+            raise TableError(name, f"{problem}; choose one: {name}#SHEET, or save one as CSV")
         number, row = headers[filled[0]]
         check_size(name, number, len(row))
         places = {place: text_of(cell) for place, cell in enumerate(row) if is_there(cell)}

@@ -66,7 +66,7 @@ def test_a_model_without_a_claim_is_held_to_none():
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("seed=known", "the seed"),
+        ("seed=known", "random seed"),
         ("bounds=table", "read from the table"),
         ("delta=1", "infinite"),
     ],
@@ -95,10 +95,13 @@ def test_counts_in_the_file_void_a_claim_about_labels():
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("splits=independent", "how labels were drawn"),
-        ("mechanism=permute-and-flip", "how tests were chosen"),
-        ("mechanism=exponential, splits=private", "what is spent on the labels"),
-        ("mechanism=exponential, splits=independent, label_epsilon=0.6", "adds up to more"),
+        ("splits=independent", "the mechanism that drew the labels is not"),
+        ("mechanism=permute-and-flip", "the mechanism that chose the splits is not"),
+        ("mechanism=exponential, splits=private", "the epsilon spent on the labels of each"),
+        (
+            "mechanism=exponential, splits=independent, label_epsilon=0.6",
+            "the labels of all trees spend more epsilon",
+        ),
     ],
 )
 def test_what_is_not_said_of_a_mechanism_is_never_assumed(words, said):
@@ -109,7 +112,7 @@ def test_what_is_not_said_of_a_mechanism_is_never_assumed(words, said):
 
 def test_a_delta_above_the_policys_is_not_compared():
     found = findings(claim(0.5, f"{WORDS}, delta=0.01"))
-    assert "a delta of 0.01" in reading(found).reason
+    assert "delta is 0.01" in reading(found).reason
     assert reading(found, delta=0.05) == exactly(0.5)
 
 
@@ -134,7 +137,7 @@ def test_bounds_at_the_ends_of_the_table_are_doubted(low, high, is_doubted):
     stated = claim(0.5, WORDS.replace(", bounds=public", ""))
     said = replace(stated, bounds=(("age", float(low), float(high)),))
     found = numeric([18, 30, 30, 90], said)
-    assert any("least and the largest" in doubt for doubt in found.doubts) is is_doubted
+    assert any("smallest and the largest" in doubt for doubt in found.doubts) is is_doubted
     public = replace(claim(0.5), bounds=(("age", 18.0, 90.0),))
     assert not numeric([18, 30, 90], public).doubts
 

@@ -84,7 +84,7 @@ def test_several_trees_that_all_saw_everybody_add_up_and_refute_the_claim_of_one
     parts = claim(0.5, words.replace("trees=all", "trees=parts"))
     split = replace(forest, members=(Member(labelled_tree(leaves, [1, 0], parts)),) * 3)
     unknown = judge_claim(forest_of(split, people), people, ())
-    assert "which records each tree saw" in unknown.doubts[0]
+    assert "which records each tree was trained on" in unknown.doubts[0]
 
 
 def test_private_splits_leave_their_part_open():

@@ -73,6 +73,6 @@ def test_once_the_budget_is_used_up_hardly_anything_is_done(classes, kind):
 def test_what_is_cut_off_is_said_to_be_so():
     system, case = made(2, "gini")
     cut, *_ = worked(system, case, 0)
-    assert any("the budget was used up" in said for said in cut.not_decided)
+    assert any("the time was used up" in said for said in cut.not_decided)
     assert cut.is_out_of_time
     assert not worked(system, case, 1e9)[0].is_out_of_time

@@ -148,7 +148,7 @@ def test_a_tree_that_no_table_grows_is_an_input_error_that_names_a_row():
             for node in altered.nodes
         ),
     )
-    with pytest.raises(TableError, match="no table with these quasi-identifiers grows this tree"):
+    with pytest.raises(TableError, match="no table with these quasi-identifiers yields this tree"):
         run(
             spoiled,
             replace(people, counts=np.array([3.0, 3.0, 3.0, 3.0])),

@@ -205,7 +205,7 @@ def test_a_label_that_is_not_the_plurality_is_dropped():
         Case(tree, population, members(tree, population.leaf), Knowledge(split="none"))
     )
     assert [row.node for row in system.rows if isinstance(row, Plurality)] == [2]
-    assert "weighed classes by cost or prior" in system.dropped[0].problem
+    assert "weighted classes by cost or prior" in system.dropped[0].problem
 
 
 def test_labels_and_empty_leaves_of_a_tree_that_saw_noise_are_no_claims_about_true_records():

@@ -135,7 +135,7 @@ def test_a_table_that_the_rows_do_not_fit_is_no_table_found():
     problem = problem_of([AB_CD, AC_BD], [4, 5, 6, 5], 10)
     *_, reached_low, reached_high, bounds = joined(problem, [4, 5, 6, 6])
     assert (reached_low > reached_high).all()
-    assert "none is known" in bounds.left[0]
+    assert "no consistent table is known" in bounds.left[0]
 
 
 def test_rows_that_no_amounts_fulfil_are_a_problem_and_prove_nothing_else():

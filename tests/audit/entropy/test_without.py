@@ -122,7 +122,7 @@ def test_where_numbers_without_a_person_are_not_known_it_says_so():
     found, _ = estimate(system, OPTIONS)
     told = without_one(replace(system, case=odd), found, OPTIONS)
     assert isinstance(told, Undetermined)
-    assert "only where it counts people" in told.reason
+    assert "only if the file counts people" in told.reason
 
 
 def test_of_two_who_are_alike_the_other_is_asked_about_and_of_one_alone_the_leaf():

@@ -226,7 +226,7 @@ def test_a_file_that_does_not_say_how_small_a_leaf_could_be_shows_it_by_its_leav
     facts = list(CONSTRAINT.rows(replace(case, tree=untold)))
     assert sides(case, column, facts) == {frozenset({0, 1, 2})}
     assert [fact.why for fact in facts if isinstance(fact, LeftOut)] == [
-        "splits on {} with fewer than 3 records, as it is not told how small a leaf could be"
+        "splits on {} with fewer than 3 records, as the smallest leaf is not known (--min-leaf)"
     ]
 
 
@@ -238,7 +238,7 @@ def test_every_reason_for_doubt_counts_where_there_are_several():
     assert sides(case, column, facts) == set()
     doubts = [fact for fact in facts if isinstance(fact, LeftOut)]
     assert [fact.why.split(" as ")[1] for fact in doubts] == [
-        "it is not told how small a leaf could be",
+        "the smallest leaf is not known (--min-leaf)",
         "its learner may have sorted numbers into bins",
     ]
     assert sum(len(family.admissible) for fact in doubts for family in fact.possible) == 29
@@ -339,7 +339,7 @@ def test_records_that_an_uncounted_tree_may_not_have_seen_leave_everything_open(
     people = build_population(tree, table_of(columns), sensitive="class")
     reading, warnings = certain(tree, people)
     assert (reading.low, reading.high) == (0.0, 4.0)
-    assert any("may have left incomplete ones out" in said for said in warnings)
+    assert any("may have dropped incomplete ones" in said for said in warnings)
     system = build_system(Case(tree, people, members(tree, people.leaf), Knowledge(split="gini")))
     margins = {row.node: row.margin for row in system.rows if hasattr(row, "margin")}
     assert margins == {1: 0.0, 2: -1.0}

@@ -131,7 +131,7 @@ def plain_loss(scores, data):
 
 def test_a_loss_of_ones_own_is_refused():
     table, labels = table_of(2)
-    assert "its grower's own" in reason(model_of(table, labels, objective=plain_loss), table)
+    assert "custom" in reason(model_of(table, labels, objective=plain_loss), table)
 
 
 @pytest.mark.parametrize("settings", [{}, {"lambda_l2": 3.5}, THREE, {"sigmoid": 0.7}], ids=str)
@@ -172,7 +172,7 @@ def test_a_penalty_that_leaves_sums_whole_is_not_overlooked(leaves, seed):
     settings = {"lambda_l1": 1.0, "lambda_l2": 0.5, "num_leaves": leaves}
     text = grown(table, labels, 8, **settings).model_to_string()
     check_sound(read(text), table, labels)
-    assert "withholds" in reason(read(LATER_TREES.sub("\n", text)), table)
+    assert "does not contain" in reason(read(LATER_TREES.sub("\n", text)), table)
 
 
 def test_a_dump_says_as_much_as_a_text():
@@ -215,7 +215,7 @@ def test_without_counts_and_weights_sums_are_still_right():
     check_exact(model, table, labels)
     assert "another table" in reason(model, table[1:])
     text = withheld(grown(table, labels, lambda_l1=1.0).model_to_string(), "leaf_weight")
-    assert "withheld" in reason(read(text), table)
+    assert "missing" in reason(read(text), table)
 
 
 def test_a_changed_leaf_or_setting_is_noticed():

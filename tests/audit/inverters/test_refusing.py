@@ -10,10 +10,10 @@ from treewarden.audit.inverters import inverters, leaf_sums
 from treewarden.audit.inverters._rounds import not_turned_back
 
 NAMES = [
-    ("rank:ndcg", "groups"),
-    ("lambdarank", "groups"),
-    ("YetiRankPairwise", "groups"),
-    ("QueryRMSE", "groups"),
+    ("rank:ndcg", "ranking"),
+    ("lambdarank", "ranking"),
+    ("YetiRankPairwise", "ranking"),
+    ("QueryRMSE", "ranking"),
     ("count:poisson", "amounts"),
     ("reg:tweedie", "amounts"),
     ("Poisson", "amounts"),
@@ -22,11 +22,11 @@ NAMES = [
     ("absolute_error", "quantiles"),
     ("regression_l1", "quantiles"),
     ("MAE", "quantiles"),
-    ("exponential", "less a probability"),
-    ("binary:hinge", "less a probability"),
-    ("Focal", "less a probability"),
-    ("custom", "grower's own"),
-    ("PythonUserDefinedPerObject", "grower's own"),
+    ("exponential", "difference of label and probability"),
+    ("binary:hinge", "difference of label and probability"),
+    ("Focal", "difference of label and probability"),
+    ("custom", "custom"),
+    ("PythonUserDefinedPerObject", "custom"),
     ("CrossEntropy", "shares"),
     ("cross_entropy", "shares"),
 ]

@@ -164,7 +164,7 @@ def test_cut_leaf_values_pass_nothing_by_settings_that_were_taken_or_from_few_le
     first = replace(case.growth, rounds=case.growth.rounds[:1])
     few = leaf_sums(replace(case, growth=first))
     assert not few.is_complete
-    assert "digits they were cut" in few.missing
+    assert "how far they were rounded" in few.missing
 
 
 @pytest.mark.parametrize("kept", ["sum_hessian", "loss_changes", "base_weights"])
@@ -180,7 +180,7 @@ def test_cut_leaf_values_are_not_believed_while_other_numbers_give_the_digits_ba
     case, _ = case_of(edited(tmp_path, "plain", change), FOLDER / "two.csv")
     found = leaf_sums(knowing(case, case_of(FOLDER / "plain.json", FOLDER / "two.csv")[0]))
     assert isinstance(found, Undetermined)
-    assert "withhold them too" in found.reason
+    assert "remove them too" in found.reason
 
 
 def knowing(case, whole):

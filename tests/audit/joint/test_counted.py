@@ -90,8 +90,8 @@ def test_a_withheld_count_is_bounded_by_the_rest():
 @pytest.mark.parametrize(
     ("trees", "reason"),
     [
-        ((by_sex("yes", "no"),), "how many people of each class"),
-        ((stump(40.0, "no", "yes", counts=(2.0, 2.0)),), "how many people of each class"),
+        ((by_sex("yes", "no"),), "class counts of leaves"),
+        ((stump(40.0, "no", "yes", counts=(2.0, 2.0)),), "class counts of leaves"),
     ],
 )
 def test_labels_alone_are_no_counts(trees, reason):

@@ -110,15 +110,15 @@ def test_who_joined_is_the_difference_of_two_totals():
     assert (second.people, second.joined, second.left) == (5, 1, 0)
     assert (second.alone, second.so_far) == (0, 1)
     assert found.joined.inference.differences == (
-        "Of the one person whom m1.pmml holds and m0.pmml does not, 1 has “yes”: that is the difference of their "
-        "totals.",
+        "Of the one person in m1.pmml but not in m0.pmml, 1 has “yes”: the difference of the two totals "
+        "proves it.",
     )
     own = found.shared.seen_by(1, held[1].population)
     told = worlds_of(found.seen_by(1), own, found.where, ("no", "yes"))
     (newcomer,) = np.flatnonzero(told.certain).tolist()
     assert own.describe(newcomer) == "place = c, in m0.pmml = no"
     assert told.reasons[newcomer] == (
-        "among those whom m1.pmml has and m0.pmml has not: of 1 person all has “yes”"
+        "among the people in m1.pmml but not in m0.pmml: of 1 person all has “yes”"
     )
 
 
@@ -126,11 +126,11 @@ def test_of_those_who_left_the_difference_is_known_too():
     trees = [a_tree(AFTER, leaf_of=one_leaf), a_tree(BEFORE, leaf_of=one_leaf)]
     found, *_ = joined([AFTER, BEFORE], trees)
     assert found.joined.inference.releases[1].left == 1
-    assert "whom m0.pmml holds and m1.pmml does not, 1 has" in found.joined.inference.differences[0]
+    assert "in m0.pmml but not in m1.pmml, 1 has" in found.joined.inference.differences[0]
 
 
 def test_a_release_of_other_labels_proves_nothing():
     wrong = a_tree(AFTER.replace("yes", "no", 2), leaf_of=one_leaf)
     found, *_ = joined([BEFORE, AFTER], [a_tree(BEFORE), wrong])
     assert isinstance(found, Undetermined)
-    assert found.reason.startswith("m1.pmml: the sums that its leaf values give")
+    assert found.reason.startswith("m1.pmml: its leaf values do not match")

@@ -88,7 +88,7 @@ def test_what_cannot_be_turned_back_is_undetermined_and_says_why(name):
     for measure in ("certain_disclosure", "disclosure", "estimate_gain", "recovered_leaves"):
         reading = full.readings[call(measure)].reading
         assert isinstance(reading, Undetermined)
-        assert "could not be told" in reading.reason
+        assert "its trees could not be combined" in reading.reason
 
 
 def test_labels_that_stand_the_other_way_round_are_named(tmp_path):
@@ -100,13 +100,13 @@ def test_labels_that_stand_the_other_way_round_are_named(tmp_path):
         model, read(tmp_path / "turned.csv"), "y", options=QUICK
     ).full.evidence.together
     assert isinstance(found, Undetermined)
-    assert "other way round" in found.reason
+    assert "in reverse" in found.reason
 
 
 def test_withheld_settings_are_taken_from_the_library_where_they_fit_or_from_who_knows_them():
     full = audited("by_hand", "by_hand")
     assert isinstance(full.evidence.together, EnsembleInference)
-    assert any("by itself fits" in said for said in full.evidence.together.said)
+    assert any("defaults fit" in said for said in full.evidence.together.said)
     told = {"eta": 0.3, "lambda": 1, "alpha": 0, "max_delta_step": 0}
     known = audited("by_hand", "by_hand", knowledge=Knowledge(training=told)).evidence.together
     assert known.said == ()

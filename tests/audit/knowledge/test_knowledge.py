@@ -61,13 +61,13 @@ def test_a_byte_order_mark_says_nothing():
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"leaf = ", "known.toml: not TOML"),
-        (b"\xff", "known.toml: not TOML"),
+        (b"leaf = ", "known.toml: not valid TOML"),
+        (b"\xff", "known.toml: not valid TOML"),
         (
             b'leaf = "everything"',
             "leaf: input should be 'labels', 'rates', 'counts' or 'as-published'",
         ),
-        (b'knows = "all"', "knows: extra inputs are not permitted; have leaf, split"),
+        (b'knows = "all"', "knows: unknown key; use leaf, split"),
         (b"min_leaf = 0", "min_leaf: input should be greater than or equal to 1"),
     ],
 )
@@ -112,7 +112,7 @@ def test_a_statement_is_taken_apart(says, klass, conditions, ends):
 @pytest.mark.parametrize(
     ("says", "message"),
     [
-        ("flu is rare", "not understood"),
+        ("flu is rare", "not a valid statement"),
         ("P(flu | sex = F) = often", "'often' is not a number"),
         ("P(flu) = 1.5", "1.5 is not a share"),
         ("P(flu | sex) = 0.5", "'sex' is not a condition"),
@@ -126,9 +126,9 @@ def test_a_statement_that_is_not_understood_is_refused(says, message):
 @pytest.mark.parametrize(
     ("says", "message"),
     [
-        ("P(c9 | x0 = north) = 0.5", "no class 'c9'; have c0, c1, c2"),
-        ("P(c1 | y = north) = 0.5", "no quasi-identifier 'y'; have x0, x1, x2"),
-        ("P(c1 | x0 < 3) = 0.5", "'x0' holds categories"),
+        ("P(c9 | x0 = north) = 0.5", "'c9' is not a class of the model; use c0, c1, c2"),
+        ("P(c1 | y = north) = 0.5", "'y' is not a quasi-identifier; use x0, x1, x2"),
+        ("P(c1 | x0 < 3) = 0.5", "'x0' contains categories"),
         ("P(c1 | x0 = nowhere) = 0.5", "no record of the table meets its conditions"),
     ],
 )
@@ -153,8 +153,8 @@ def test_the_criterion_comes_from_the_file():
 @pytest.mark.parametrize(
     ("learner", "message"),
     [
-        (Learner(), "does not say how its splits were chosen"),
-        (Learner(Criterion.GINI, all_features=False), "random parts"),
+        (Learner(), "does not contain its split criterion"),
+        (Learner(Criterion.GINI, all_features=False), "random subsets"),
     ],
 )
 def test_split_choices_that_prove_nothing_are_not_used_and_that_is_said(learner, message):

@@ -141,4 +141,4 @@ def test_what_was_fitted_in_parts_that_are_no_trees_is_not_known():
     found = audit_model(ensemble, TABLE, "flu", [FREEDOM], leaks=())
     reading = found.full.readings[FREEDOM].reading
     assert isinstance(reading, Undetermined)
-    assert "parts that are no trees" in reading.reason
+    assert "parts that are not trees" in reading.reason

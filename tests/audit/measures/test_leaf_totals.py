@@ -150,7 +150,7 @@ def test_weighed_records_of_one_contributor_have_no_units():
     found = evidence_of([[40, 30, 20]], weights=[[2, 3, 4]], ids=[["a", "b", "b"]])
     assert read("p_percent", found).reading.low == 0
     assert (
-        "nobody knows whose they are" in read("p_percent", found, weights="repeated").reading.reason
+        "their owners are not known" in read("p_percent", found, weights="repeated").reading.reason
     )
 
 
@@ -210,7 +210,7 @@ def test_models_of_a_library_are_judged_where_their_leaves_can_be_turned_back():
     for name, reason in {
         "tree.skops": "contributions are negative",
         "xgboost.json": "contributions are negative",
-        "bootstrap.skops": "random sample",
+        "bootstrap.skops": "bootstrap sample",
         "median.skops": "means of the table's values",
         "bagged.txt": "bagging",
     }.items():

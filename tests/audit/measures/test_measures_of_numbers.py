@@ -75,7 +75,7 @@ def test_each_profile_has_its_ends():
 
 @pytest.mark.parametrize("name", ["value_disclosure", "value_width"])
 def test_what_could_not_be_told_is_passed_on(name):
-    why = Undetermined("the table is another")
+    why = Undetermined("this is another table")
     assert reading(name, why).reading == why
     nobody = replace(MIXED, counts=np.zeros(4))
     assert isinstance(reading(name, nobody).reading, Undetermined)

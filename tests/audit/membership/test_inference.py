@@ -155,7 +155,7 @@ def test_counts_that_the_file_withholds_make_no_pair_impossible():
     # 39 and 40 left, 54 and 60 right have the same middle, and two people on each side.
     found = inferred(bare(stump(counts=((1.0, 1.0), (0.0, 2.0)))), OF_THREE)
     assert found.proved_in.sum() == 0
-    assert "withheld" in found.left[0]
+    assert "missing" in found.left[0]
 
 
 def test_bands_of_counts_are_taken_as_bands():

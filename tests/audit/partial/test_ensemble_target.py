@@ -132,7 +132,7 @@ def test_people_who_can_take_each_others_place_are_not_certain_whatever_the_leav
     assert not seen.worlds.open_profiles.any()
     assert not seen.worlds.certain.any()
     assert not seen.worlds.open_exclusions.any()
-    assert seen.posterior == Undetermined(f"no estimate: {NOT_JOINT}")
+    assert seen.posterior == Undetermined(f"no inference: {NOT_JOINT}")
 
 
 def test_the_estimate_departs_from_how_common_hidden_values_are():
@@ -166,7 +166,7 @@ def test_what_is_not_worked_out_leaves_open_who_is_certain(said, how):
     seen = learnt(model, people, **how)
     assert seen.doubts == (said,)
     assert seen.worlds.open_profiles.all()
-    assert seen.posterior == Undetermined(f"no estimate: {said}")
+    assert seen.posterior == Undetermined(f"no inference: {said}")
 
 
 def test_people_who_lack_a_value_are_left_open_where_that_has_rules_of_its_own():

@@ -98,7 +98,7 @@ def test_of_a_column_that_the_tree_does_not_ask_about_only_its_share_is_known():
     assert seen.posterior.values == pytest.approx(np.tile(share, (len(seen.population.counts), 1)))
     assert not seen.worlds.certain.any()
     assert not seen.worlds.excluded.any()
-    assert "does not ask about z" in seen.said[0]
+    assert "does not test z" in seen.said[0]
 
 
 @pytest.mark.parametrize("knows_target", [True, False])

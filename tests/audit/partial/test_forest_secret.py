@@ -224,7 +224,9 @@ def test_what_is_missing_is_named_where_no_tree_counts_people(change, said):
         forest = replace(forest, **change)
     _, found = seen(forest, population, "x0", ["x1", "x2"], knows_target=True)
     assert isinstance(found, Undetermined)
-    assert found.reason.startswith("a secret that the model tests needs leaf counts of people")
+    assert found.reason.startswith(
+        "protecting a column that the model tests needs leaf counts of people"
+    )
     assert said in found.reason
 
 

@@ -67,7 +67,7 @@ def test_who_knows_a_code_of_the_target_may_know_everybodys(code):
     assert seen.posterior.high.max(axis=1) == pytest.approx(1.0)
     assert seen.worlds.open_profiles.all()
     assert not seen.worlds.certain.any()
-    assert any("code says what y is, of 50 people" in each for each in seen.said)
+    assert any("code determines y, for 50 people" in each for each in seen.said)
 
 
 def test_a_code_of_some_people_changes_what_is_believed_of_the_others():
@@ -89,7 +89,7 @@ def test_where_classes_are_not_counted_a_code_leaves_the_estimate_open():
     people = townspeople(lambda y, _: y)
     labels = NO_SPLITS.model_copy(update={"leaf": LeafLevel.LABELS})
     seen = infer_target(TreeContext(town_tree(), people, labels), ["code"], clock(5.0))
-    assert "which is not used" in seen.posterior.reason
+    assert "This is not used" in seen.posterior.reason
     assert seen.worlds.open_profiles.all()
 
 
@@ -101,7 +101,7 @@ def test_what_a_tested_column_says_of_some_people_is_what_the_tree_was_grown_fro
     columns = {"town": ["x"] * 25 + ["y"] * 25, "y": ["yes"] * 25 + ["no"] * 25}
     people = build_population(pure, table_of(columns), sensitive="y")
     seen = infer_target(TreeContext(pure, people, NO_SPLITS), ["town"], clock(5.0))
-    assert any("town says what y is" in each for each in seen.said)
+    assert any("town determines y" in each for each in seen.said)
 
 
 @pytest.mark.parametrize("seed", seeds(40, quick=8))
@@ -180,7 +180,7 @@ def test_who_knows_a_code_of_the_target_learns_of_features_what_he_does_who_know
         assert seen.posterior.low[row, 0] == pytest.approx(low)
         assert seen.posterior.high[row, 0] == pytest.approx(high)
     assert seen.worlds.open_profiles.tolist() == [row == well for row in (0, 1)]
-    assert any("code says what y is, of 60 people" in each for each in seen.said)
+    assert any("code determines y, for 60 people" in each for each in seen.said)
 
 
 def test_a_code_that_tells_the_class_of_some_people_counts_for_features_too():
@@ -195,7 +195,7 @@ def test_a_code_that_tells_the_class_of_some_people_counts_for_features_too():
     seen = asked(
         measured_tree(), people, "s", ["code"], knows_target=False, knowledge=labels, bins=[10.5]
     )
-    assert "which is not used" in seen.posterior.reason
+    assert "This is not used" in seen.posterior.reason
 
 
 def answers(columns, nodes, known, secret=""):
@@ -336,5 +336,5 @@ def test_indicators_of_a_secret_say_of_hidden_values_only_what_each_says_itself(
     )
     columns = {"job": job, "age": age, **marks, "y": ["no", "yes"] * 120}
     seen = answers(columns, nodes, ["age"], "job")
-    assert "no estimate" in seen.posterior.reason
+    assert "no inference" in seen.posterior.reason
     assert not seen.worlds.certain.any()

@@ -43,7 +43,7 @@ def test_a_hidden_column_that_the_tree_asks_about_says_the_secret_of_a_leaf():
     assert seen.posterior.values[0] == pytest.approx([0.75, 0.25])
     assert seen.posterior.high[0] == pytest.approx([0.5 + 0.75 / 2, 0.25])
     assert not seen.worlds.certain.any()
-    assert any("some values of kin say what sex is, of 40 people" in each for each in seen.said)
+    assert any("some values of kin determine sex, for 40 people" in each for each in seen.said)
 
 
 def test_who_knows_such_a_column_is_certain_by_it_and_not_by_the_tree_and_that_stays_undecided():
@@ -66,7 +66,7 @@ def test_a_class_that_all_of_one_value_have_says_it_to_who_knows_everybodys_clas
     tree, people = split("x", ("p", "q"), 20, {"x": ["p"] * 20 + ["q"] * 20, "mark": marks})
     seen = asked(tree, people, "mark", ["x"], knows_target=True)
     assert seen.posterior.high.max(axis=1) == pytest.approx(1.0)
-    assert any("some values of y say what mark is" in each for each in seen.said)
+    assert any("some values of y determine mark" in each for each in seen.said)
     assert not seen.worlds.certain.any()
     assert seen.worlds.reached_high.min(axis=1).tolist() == [0, 0, 0, 0]
     seen = asked(tree, people, "mark", ["x"], knows_target=False)

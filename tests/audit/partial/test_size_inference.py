@@ -168,7 +168,7 @@ def test_a_search_that_ends_at_its_limit_says_so():
     tree, population = of_categories(3, 9)
     names = [each.name for each in tree.used_features()]
     found = infer_from_sizes(forest_of(tree, population), population, names, most=1)
-    assert found.incomplete == "the search for it ended at its limit, after 0 of 1 trees"
+    assert found.incomplete == "the search reached its limit after 0 of 1 trees"
 
 
 def test_inner_sizes_that_are_withheld_are_the_sums_of_their_leaves():

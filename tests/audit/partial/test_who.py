@@ -26,7 +26,7 @@ def test_a_preset_is_matched_by_the_usual_names_and_says_what_it_took_and_lacks(
     assert "age: age; sex: Sex; zip: zip_code" in found.said[0]
     found = who(knows="safe-harbour")
     assert found.knows == ("age", "Sex")
-    assert "no column was taken for state, race and marital status" in found.said[1]
+    assert "no column was found for state, race and marital status" in found.said[1]
 
 
 def test_the_owner_says_which_columns_a_preset_means():
@@ -51,7 +51,10 @@ def test_the_target_among_what_is_known_is_the_target_known():
         ({"knows": "everybody"}, "'everybody' is not a preset; use 'all', 'register'"),
         ({"knows": ["Register"]}, "'flu'; is the preset 'register' meant?"),
         ({"knows": ["age", "regster"]}, "no column 'regster'; the table has .*'flu'$"),
-        ({"knows": ["age,Sex"]}, r"no column 'age,Sex'; name each by itself: \['age', 'Sex'\]"),
+        (
+            {"knows": ["age,Sex"]},
+            r"no column 'age,Sex'; name each column by itself: \['age', 'Sex'\]",
+        ),
         ({"knows": ["age,x"]}, "no column 'age,x' .*; the table has"),
         ({"knows": "Register"}, r"is not a preset \(did you mean 'register'\?\); use 'all'"),
         ({"knows": "age, sex"}, r"the list \['age', 'sex'\] if columns are meant"),

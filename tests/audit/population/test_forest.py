@@ -61,7 +61,7 @@ def test_no_pack_that_ships_ever_clears_an_ensemble(name):
     audit = audit_model(TWO, table, "flu", calls(pack))
     decision = judge(audit, pack)
     assert decision.verdict in (Verdict.UNDETERMINED, Verdict.FAIL)
-    assert "trees say together" in " ".join(finding.message for finding in decision.findings)
+    assert "could not be combined" in " ".join(finding.message for finding in decision.findings)
 
 
 def test_draws_are_never_read_as_people():
@@ -69,9 +69,9 @@ def test_draws_are_never_read_as_people():
     call = MeasureCall("cl_diversity", (("basis", "published"), ("l", 2.0)))
     audit, taken = audited(drawn, call)
     assert isinstance(taken.reading, Undetermined)
-    assert "draws" in taken.reading.reason
+    assert "bootstrap sample" in taken.reading.reason
     assert audited(drawn)[1].reading == Interval(4, 4)
-    assert any("draws" in warning for warning in audit.warnings)
+    assert any("bootstrap sample" in warning for warning in audit.warnings)
 
 
 def test_counts_of_people_that_the_table_does_not_have_are_an_error():
@@ -126,7 +126,7 @@ def test_a_record_that_no_tree_takes_is_an_error():
         stump(40.0, "no", "yes"),
         members=(Member(TWO.members[0].model, test=CategoryTest("sex", ("X",))),),
     )
-    with pytest.raises(TableError, match="falls in no leaf of any tree"):
+    with pytest.raises(TableError, match="reaches no leaf of any tree"):
         audited(nobody)
 
 
@@ -226,7 +226,7 @@ def test_a_boosted_tree_without_shrinkage_says_what_the_others_left_over():
 def test_a_boosted_tree_with_unknown_shrinkage_leaves_it_open():
     taken = exposed(boosted((-8.5, 14.8), (-7.2, 32.1)))
     assert taken.reading == Interval(0, 1)
-    assert "more than the file contains" in taken.spots[0].note
+    assert "does not contain its value" in taken.spots[0].note
 
 
 @pytest.mark.parametrize(("value", "low"), [(0.4, 1), (-0.4, 0)])

@@ -207,6 +207,6 @@ def test_a_record_that_one_tree_refuses_is_named_though_others_take_it():
     found = refused_profiles(model, people())
     assert found.any()
     assert not found.all()
-    with pytest.raises(TableError, match=r"a tree of the model refuses the record age = 20,"):
+    with pytest.raises(TableError, match=r"a tree of the model rejects the record age = 20,"):
         forest_of(model, people())
     assert not refused_profiles(forest(by_sex("no", "yes"), plain), people()).any()

@@ -55,7 +55,7 @@ def test_levels_that_became_empty_are_none(values):
         (("patient 4711 has hiv",), "1 values of 'place'"),
         (("30-m-Anna-Schmidt-HIV",), "1 values of 'place'"),
         (("x" * 41, "y" * 50), "2 values of 'place'"),
-        (tuple(f"t{number}" for number in range(21)), "a list of 21 values of 'place'"),
+        (tuple(f"t{number}" for number in range(21)), "21 values of 'place'"),
     ],
 )
 def test_records_and_lists_are_told_by_their_number_and_not_quoted(values, count):
@@ -100,7 +100,7 @@ def test_a_column_that_is_no_quasi_identifier_is_not_held_against_the_table(valu
     (leak,) = leaks(having(*values, name="town"))
     assert leak.is_possible
     assert (
-        "'town': not held against the table, as the column is no quasi-identifier (--qi)"
+        "'town': not compared with the table, because the column is not a quasi-identifier (--qi)"
         in leak.what
     )
     assert leaks(having("ulm", "bonn", name="town")) == []
@@ -111,7 +111,7 @@ def test_words_of_a_column_in_which_the_table_has_numbers_are_left_open():
     people = replace(PEOPLE, columns={**PEOPLE.columns, "place": numbers})
     (leak,) = leaks(having(RECORD), people)
     assert leak.is_possible
-    assert "'place': not held against the table, which has numbers there" in leak.what
+    assert "'place': not compared with the table, which has numbers there" in leak.what
 
 
 def test_numbers_and_files_that_nobody_looked_at_have_none():
@@ -123,7 +123,7 @@ def test_without_a_table_nothing_can_be_held_against_it():
     tree = having(RECORD)
     (leak,) = leaks(tree, said_of(tree).population)
     assert leak.is_possible
-    assert "as none was given (--data)" in leak.what
+    assert "because none was given (--data)" in leak.what
     assert leak in glance_at_file(tree, Knowledge(), (), ()).full.evidence.leaks
 
 

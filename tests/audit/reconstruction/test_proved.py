@@ -191,6 +191,6 @@ def test_a_declared_value_that_a_rounded_threshold_may_part_is_not_decided():
     near = DeclaredDomain({"a": DeclaredColumn((0.0, 0.46, 1.0)), "b": BITS})
     found = reconstruct(forest(*trees), FOREVER, near)
     assert isinstance(found, Undetermined)
-    assert "digits" in found.reason
+    assert "too near" in found.reason
     assert not isinstance(reconstruct(forest(*trees), FOREVER, BOTH), Undetermined)
     assert not isinstance(reconstruct(HAND, FOREVER, near), Undetermined)

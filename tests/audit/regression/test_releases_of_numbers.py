@@ -184,8 +184,8 @@ def test_who_joined_is_the_difference_of_two_totals():
     assert own.describe(newcomer) == "place = c, in m0.pmml = no"
     assert told.low[newcomer] == told.high[newcomer] == 70
     assert found.bounds.differences == (
-        "Of the one person whom m1.pmml holds and m0.pmml does not, the number is 70: that is the difference of the "
-        "two releases' totals.",
+        "Of the one person in m1.pmml but not in m0.pmml, the number is 70: the difference of the two totals "
+        "proves it.",
     )
     assert not found.seen_by(0).is_exact.any()
 
@@ -218,4 +218,4 @@ def test_a_release_of_other_numbers_proves_nothing(monkeypatch):
     )
     found, *_ = joined([BEFORE, BEFORE], [ONE_LEAF, ONE_LEAF])
     assert isinstance(found, Undetermined)
-    assert found.reason.startswith("m0.pmml: the sums that its leaf values give")
+    assert found.reason.startswith("m0.pmml: its leaf values do not match")

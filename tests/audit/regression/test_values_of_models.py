@@ -43,7 +43,7 @@ REFUSED = {
     "roots.txt": "square root",
     "bagged.txt": "bagging",
     "median.skops": OTHER_VALUES,
-    "bootstrap.skops": "random sample",
+    "bootstrap.skops": "bootstrap sample",
     "catboost_halved.json": "halved",
     "catboost_absolute.json": "'MAE' are not inverted: its leaves hold quantiles",
     "spark_absolute.zip": "'absolute' are not inverted",

@@ -104,7 +104,7 @@ def test_a_reading_on_both_sides_of_the_limit_is_undetermined_and_says_so():
     within = bounds([[0.4, 0.4]] * 4, [[0.6, 0.6]] * 4)
     decision = made(pack_of(("confidence", "at_most", 0.5)), evidence_of(TREE, posterior=within))
     assert decision.verdict is Verdict.UNDETERMINED
-    assert "between 40 % and 60 %" in decision.findings[0].message
+    assert "40 to 60 %" in decision.findings[0].message
 
 
 def test_a_failed_clause_outweighs_one_that_could_not_be_told():

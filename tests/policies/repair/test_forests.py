@@ -147,7 +147,7 @@ def test_draws_of_a_sample_are_never_read_as_people():
     counted = stump(40.0, "no", "yes", counts=(9.0, 1.0))
     found = repaired(forest(counted, deep(), resampled=True), pack_of(mixed))
     assert found.attempts == ()
-    assert "they count draws" in found.refusals[0].reason
+    assert "bootstrap sample" in found.refusals[0].reason
 
 
 def test_the_label_of_a_merged_leaf_goes_with_the_draws_that_predictions_are_made_from():
@@ -233,7 +233,7 @@ def test_what_is_not_evaluated_is_not_called_free_of_cost():
     model = forest(deep(1.0, 4.0, 9.0), stump(50.0, 1.0, 2.0), link=Link.UNKNOWN)
     table = table_of({"age": AGES, "sex": list("FMFMFMFMFM")})
     cost = repaired(model, table=table).recommended.cost
-    assert "does not say how the scores become a prediction" in cost.predictions_changed.reason
+    assert "does not contain how scores become a prediction" in cost.predictions_changed.reason
     assert cost.rank[1] == 1.0
 
 
@@ -260,7 +260,7 @@ def test_no_pack_that_ships_is_met_and_the_pruned_ensemble_is_named_as_nearest(n
     assert (found.recommended, found.nearest.verdict) == (None, Verdict.UNDETERMINED)
     assert "Nearest: prune: 1 of 2 trees changes" in found.message
     assert " Checks that it fails: " in found.message
-    assert "trees say together" in found.message
+    assert "could not be combined" in found.message
     assert [each.remedies for each in found.refusals] == [("redact",)]
 
 

@@ -106,7 +106,7 @@ def test_all_that_the_tool_saves_is_accounted_for_under_the_new_names(place):
     estimator = make_pipeline(steps(), ends("Classifier")[place]).fit(TABLE, CODES)
     opened = open_fitted(estimator)
     assert not [leak for leak in opened.leaks if leak.kind is LeakKind.UNKNOWN]
-    assert any("a pickle of the estimator says more" in note for note in opened.model.notes)
+    assert any("A pickle of the estimator contains more" in note for note in opened.model.notes)
 
 
 def test_steps_that_leave_the_table_as_it_is_are_none():

@@ -130,7 +130,10 @@ LINEAR = linear_model.LogisticRegression()
             "leave it out, the trees",
         ),
         (ensemble.BaggingClassifier(SMALL, 3, max_features=0.5), "set max_features=1.0"),
-        (ensemble.BaggingClassifier(LINEAR, 3), "holds a LogisticRegression, which is no tree"),
+        (
+            ensemble.BaggingClassifier(LINEAR, 3),
+            "contains a LogisticRegression, which is not a tree",
+        ),
         (
             ensemble.AdaBoostClassifier(LINEAR, n_estimators=2),
             "only AdaBoostClassifier of decision",

@@ -95,7 +95,7 @@ def test_rows_that_are_too_many_for_memory_are_refused_before_it_is_full(tmp_pat
     pq.write_table(pa.table({"a": range(5000)}), tmp_path / "t.parquet")
     monkeypatch.setattr(distinct, "FEWEST_MERGED", 1)
     monkeypatch.setattr(distinct, "room_bytes", lambda: 1000)
-    with pytest.raises(TableError, match="distinct rows in the first .* records are more than"):
+    with pytest.raises(TableError, match="distinct rows in the first .* records do not fit"):
         distinct_rows(open_batches(tmp_path / "t.parquet"), ("a",))
 
 

@@ -117,8 +117,8 @@ LEVELS = pd.DataFrame([[1, 2]], columns=pd.MultiIndex.from_tuples([("a", "b"), (
         (pd.DataFrame(), "no columns"),
         (pl.DataFrame({"a": [1]}).lazy(), r"LazyFrame is not a table; collect\(\) it first"),
         (np.arange(3), "1 dimension"),
-        ({"a": [1], "b": [1, 2]}, "not equally long"),
-        ({"a": 3}, "'a' is no column but one int"),
+        ({"a": [1], "b": [1, 2]}, "have different lengths"),
+        ({"a": 3}, "'a' is not a column but a value"),
         (None, "NoneType is not a table"),
         (7, "int is not a table; give a pandas or polars DataFrame"),
     ],
@@ -169,8 +169,8 @@ def test_an_array_has_the_names_that_are_given():
     ("pair", "message"),
     [
         ((X, [1, 2]), "X has 3 records and y 2"),
-        ((X, 5), "'y' is no column"),
-        ((X, "abc"), "'y' is no column"),
+        ((X, 5), "'y' is not a column"),
+        ((X, "abc"), "'y' is not a column"),
         ((X, X), "'y' has several columns"),
         ((X, pd.DataFrame(X)), "y has several columns"),
         ((X, X, X), "3 things at once"),
@@ -206,7 +206,7 @@ def test_numbers_too_long_to_be_told_apart_as_numbers_are_categories(kind):
 @pytest.mark.parametrize(
     ("cells", "advice"),
     [
-        (["1.234", "2.345"], "make the decimal mark a point"),
+        (["1.234", "2.345"], "use decimal points"),
         (["10 %", "20 %"], "convert the column to the numbers that the model was trained on"),
         (["yes", "no"], "convert the column to the numbers that the model was trained on"),
     ],

@@ -120,7 +120,7 @@ def test_the_sensitive_column_has_the_name_of_the_target(asked):
 def test_a_sensitive_column_of_another_spelling_is_taken_and_said_where_no_target_is_named():
     found = matched(model("age", target=""), table("age", "Is Ill"), sensitive="is_ill")
     assert found.sensitive == "Is Ill"
-    assert "'Is Ill' was taken for the sensitive column 'is_ill'" in found.notes[0]
+    assert "the column 'Is Ill' was used as the sensitive column 'is_ill'" in found.notes[0]
 
 
 def test_a_slip_of_the_pen_is_never_taken():
@@ -130,7 +130,7 @@ def test_a_slip_of_the_pen_is_never_taken():
 
 
 def test_a_sensitive_column_that_could_be_two_is_refused():
-    with pytest.raises(TableError, match=r"'Is Ill', 'is\.ill'; name one of them with --sensitive"):
+    with pytest.raises(TableError, match=r"choose one: --sensitive 'Is Ill', 'is\.ill'"):
         matched(model("age", target=""), table("age", "Is Ill", "is.ill"), sensitive="is_ill")
 
 

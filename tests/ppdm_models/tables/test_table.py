@@ -65,7 +65,7 @@ def test_parquet_reads_the_same_as_csv(tmp_path):
         ("age,name\n", "the table has no records"),
         ("age,age\n1,2\n", "two columns are called 'age'"),
         ("age,name\n1\n", "not a table that can be read"),
-        (b"age\n\x81\xfe\n", "not text in the encoding that was tried; say #encoding=NAME"),
+        (b"age\n\x81\xfe\n", "the encoding is wrong; add the encoding"),
         (b"PAR1 is no parquet", "not a table that can be read"),
     ],
 )

@@ -84,7 +84,7 @@ def test_an_incomplete_estimate_draws_nothing_and_says_why():
     half = replace(EVIDENCE.posterior, decided=np.array([True, False, True, True]))
     series = drawn(evidence_of(TREE, posterior=half))
     assert series.certainty is None
-    assert "1 of 4 profiles" in series.certainty_reason
+    assert "1 of 4 groups" in series.certainty_reason
 
 
 def test_a_reading_is_keyed_by_its_measure_unless_a_parameter_differs():

@@ -55,18 +55,18 @@ def test_a_finding_says_profile_path_line_and_reason(proved):
         "place = p1",
         11,
     )
-    assert place.note == "4 records certainly c0: node 7 would have split on chol <= 245"
+    assert place.note == "4 records proved to have “c0”: node 7 would have split on chol <= 245"
 
 
 @pytest.mark.parametrize(
     ("form", "title"),
-    [("html", "What the file proves"), ("text", "What the file proves")],
+    [("html", "Proved values"), ("text", "Proved values")],
 )
 def test_the_reports_tell_certain_from_likely_and_from_open(proved, form, title):
     said = shown(proved, form)
     assert title in said
     assert "proves the value of 4 of 45 people" in said
-    assert "The budget was used up" in said
+    assert "The time was used up" in said
 
 
 def test_a_larger_budget_is_advised_only_where_time_was_lacking(proved, document):
@@ -89,7 +89,7 @@ def test_worlds_that_were_not_run_say_so(document):
 
 def test_a_regression_tree_has_no_such_part(regression):
     assert regression.worlds is None
-    assert "What the file proves" not in shown(regression, "html")
+    assert "Proved values" not in shown(regression, "html")
 
 
 def test_the_picture_has_the_guess_over_all_tables_and_who_is_certain():
@@ -105,7 +105,7 @@ def test_where_the_sampler_gave_up_the_picture_has_what_is_proved():
         ONLY,
         low=np.where(ONLY.counts[:, None] == 4, ONLY.low, 0),
         enumeration=replace(
-            ONLY.enumeration, posterior=Undetermined("the sampler gave up: too few draws fit")
+            ONLY.enumeration, posterior=Undetermined("sampling was stopped: too few samples match")
         ),
     )
     series = certainty(unknown)

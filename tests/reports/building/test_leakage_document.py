@@ -30,13 +30,13 @@ def words(document, name):
 def test_what_was_played_is_called_simulated_even_if_nothing_was_compared(mode, stops):
     document = all_sides(mode=mode, stops=stops)
     assert document.is_ideal
-    assert document.meaning.startswith("Simulated")
+    assert document.meaning.startswith("Simulation")
 
 
 def test_a_real_side_that_compared_nothing_says_no_more_than_that():
     document = one_side(0, stops=NOTHING_SPLIT)
     assert not document.is_ideal
-    assert "compared as shares" not in document.meaning
+    assert "compared as secret shares" not in document.meaning
 
 
 def test_a_log_with_keys_in_clear_is_never_called_real():

@@ -33,7 +33,10 @@ def test_a_place_names_its_tree(several_trees):
 
 
 def test_the_tree_with_the_smallest_leaf_is_drawn_and_only_its_leaves_are_marked(several_trees):
-    assert several_trees.model.drawn == "Drawn is tree 2 of 2, the one with the smallest leaf."
+    assert (
+        several_trees.model.drawn
+        == "The picture shows tree 2 of 2, the one with the smallest leaf."
+    )
     assert [node.risk for node in several_trees.tree] == ["none", "fail", "fail"]
     assert several_trees.model.drawn in shown(several_trees, "html")
 
@@ -53,7 +56,7 @@ def test_a_leak_stands_with_its_place_in_the_file(several_trees):
 
 @pytest.mark.parametrize("form", FULL)
 def test_what_is_not_computed_is_said(several_trees, form):
-    assert "trees say together could not be told" in " ".join(shown(several_trees, form).split())
+    assert "its trees could not be combined" in " ".join(shown(several_trees, form).split())
 
 
 def test_how_often_all_trees_together_are_right_is_a_fact(several_trees):

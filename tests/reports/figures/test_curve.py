@@ -35,7 +35,7 @@ def test_all_show_the_same_points_and_the_chosen_one_is_marked():
         assert curve.points[0].name == "as given"
         assert [p.utility for p in curve.line] == sorted(p.utility for p in curve.line)
         assert words in part.utility
-        assert "five folds" in part.utility
+        assert "five-fold" in part.utility
         assert "cross-validated" in str(tradeoff(part))
         said = " ".join(curve_sentence(part))
         assert said.count("(chosen)") == 1, utility

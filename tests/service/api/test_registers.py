@@ -105,7 +105,7 @@ def test_what_cannot_be_a_register_is_refused(site, client, flu):
         answer = submit(client, version, table, register)
         assert told in answer.text
     answer = submit(client, version, None, table)
-    assert "is held against the training table" in answer.text
+    assert "can be judged only with the training table" in answer.text
 
 
 def test_somebody_elses_register_is_none(site, home, client, flu):

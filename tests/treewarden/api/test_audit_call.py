@@ -177,7 +177,7 @@ def test_a_form_for_pipelines_is_saved_by_its_suffix_or_its_name(tree, frame, qu
 def test_a_redacted_report_is_saved_where_that_is_asked_for(tree, frame, quick, tmp_path):
     result = tw.audit(tree, frame, sensitive="ill", policy=pack(k_anonymity=9), **quick)
     page = result.save(tmp_path / "report.html", redacted=True).read_text()
-    assert "Redacted: no profile" in page
+    assert "Redacted: this report contains no group" in page
     assert "Confidential:" not in page
 
 
@@ -242,7 +242,7 @@ def test_a_card_says_that_a_pickle_of_the_estimator_is_not_what_was_judged(tree,
     tree.beside = frame
     result = tw.audit(tree, frame, sensitive="ill", policy=pack(k_anonymity=2), **quick)
     assert result.passed
-    assert "a pickle or another file of the estimator says more" in result._repr_html_()
+    assert "A pickle or another file of it contains more" in result._repr_html_()
 
 
 def test_the_same_input_gives_the_same_card_but_for_the_time(tree, frame, quick):

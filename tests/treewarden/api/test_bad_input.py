@@ -53,7 +53,7 @@ LEVELS = FRAME.set_axis(pd.MultiIndex.from_product([["a"], FRAME.columns]), axis
         (FITTED, FRAME.assign(age=pd.Timestamp("2020-01-01")), {}, "holds dates or times"),
         (FITTED, FRAME.drop(columns="age"), {}, "no column 'age'"),
         (FITTED, FRAME.iloc[:0], {}, "has no records"),
-        (FITTED, FRAME.assign(ill="perhaps"), {}, "holds one value"),
+        (FITTED, FRAME.assign(ill="perhaps"), {}, "has only one value"),
         (FITTED, pl.DataFrame(FRAME).lazy(), {}, "collect"),
         (FITTED, FRAME.to_numpy(), {"sensitive": "ill"}, "no column 'ill'"),
         (FITTED, 5, {}, "int is not a table"),
@@ -87,7 +87,7 @@ LEVELS = FRAME.set_axis(pd.MultiIndex.from_product([["a"], FRAME.columns]), axis
         (FITTED, FRAME, {"qi": [b"age"]}, "qi: give names of columns, not bytes"),
         (FITTED, FRAME, {"sensitive": ["ill"]}, "sensitive: give the name of a column"),
         (FITTED, FRAME, {"weights": "w", "sampling_weights": "v"}, "choose one"),
-        (FITTED, FRAME, {"knows": "age,sex"}, r"name each by itself: \['age', 'sex'\]"),
+        (FITTED, FRAME, {"knows": "age,sex"}, r"name each column by itself: \['age', 'sex'\]"),
         (FITTED, FRAME, {"knows": "Register"}, "is the preset 'register' meant"),
     ],
 )
@@ -99,7 +99,7 @@ def test_it_is_refused_in_words(model, data, changed, message):
 
 def test_bins_of_what_a_model_of_numbers_predicts_are_refused():
     grown = DecisionTreeRegressor(max_depth=2).fit(FRAME[["sex"]], FRAME["age"])
-    with pytest.raises(tw.KnowledgeError, match="bins divide a secret column, and 'age'"):
+    with pytest.raises(tw.KnowledgeError, match="bins divide a secret column, but 'age'"):
         tw.audit(grown, FRAME, sensitive="age", secret="age", bins=[30], jobs=1)
 
 

@@ -11,7 +11,7 @@ from treewarden.ppdm_models.semantics.describe import describe
 
 ensemble = pytest.importorskip("sklearn.ensemble")
 
-HELD_OUT = "were kept aside to know when to stop, and no tree saw them"
+HELD_OUT = "were held out for early stopping"
 
 
 def table_of(rows=200):
@@ -35,7 +35,8 @@ def test_counts_are_said_to_be_of_some_of_the_people_each_once_at_most(estimator
     table = table_of()
     fitted = estimator.fit(table[["a", "b"]], table.y)
     assert (
-        "once at most" in describe(open_fitted(fitted, names=["a", "b"]).model)["support"]["reason"]
+        "held out for early stopping"
+        in describe(open_fitted(fitted, names=["a", "b"]).model)["support"]["reason"]
     )
     result = tw.audit(fitted, table, sensitive="y")
     said = result.to_json()

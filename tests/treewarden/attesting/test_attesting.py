@@ -63,7 +63,7 @@ def test_an_audit_of_a_feature_is_not_attested(attesting):
     assert done.decision.verdict is Verdict.UNDETERMINED
     assert any("“flu” was not judged" in each for each in done.audit.warnings)
     key = private_key(attesting.key.read_bytes(), "key")
-    with pytest.raises(AttestationError, match="leave out --secret"):
+    with pytest.raises(AttestationError, match="remove --secret"):
         attestation(
             done.subject, done.decision, file_of_source(files.model), key, report=None, issued=NOW
         )

@@ -295,7 +295,7 @@ def test_a_register_needs_a_table(committed):
     committed.configure(text + 'population = "people.csv"\n')
     outcome = committed.run()
     assert outcome.exit_code == 4
-    assert "'population' is held against the table" in outcome.output.replace("\n", " ")
+    assert "'population' needs the training table, but" in outcome.output.replace("\n", " ")
 
 
 def test_paths_written_under_windows_are_followed_since_a_revision(committed):

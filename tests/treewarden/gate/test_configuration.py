@@ -59,13 +59,16 @@ def test_a_knowledge_file_stands_for_the_same_keys_as_for_an_audit(repository, k
 @pytest.mark.parametrize(
     ("keys", "named"),
     [
-        ('weights = "n"\nsampling_weights = "w"', "'weights' not together with 'sampling_weights'"),
+        (
+            'weights = "n"\nsampling_weights = "w"',
+            "'weights' cannot be combined with 'sampling_weights'",
+        ),
         ("bins = [1.5]", "'bins' .* with 'secret'"),
         ('secret = "age"\ntarget_known = true', "'target_known' .* with 'knows'"),
         ('columns = { f0 = "flu" }', "'columns' .* the column of 'sensitive'"),
         ('columns = { f0 = "age", f1 = "age" }', "columns: the features 'f0' and 'f1' both are"),
         ("columns = {}", "'columns' is"),
-        ('claims = "epsilon=0"', "claims: epsilon=0: a number above 0"),
+        ('claims = "epsilon=0"', "claims: epsilon=0: give a number above 0"),
         ("columns = { f0 = 1 }", "'columns.f0' is 1"),
     ],
 )
@@ -172,7 +175,7 @@ WRONG = {
     '[[model]]\ntable = "people.csv"\n': "'path' is missing; add it",
     f"{ENTRY}qi = 'age'\n": "'qi' is 'age': input should be a list",
     f"{ENTRY}knows = 3\n": "'knows' is 3: input should be a list",
-    f"{ENTRY}knows = []\n": "'knows' is []: needs 1 or more, and holds 0; add some",
+    f"{ENTRY}knows = []\n": "'knows' is []: 0 items, at least 1 required; add some",
     f"{ENTRY}earlier = [3]\n": "'earlier.0' is 3: input should be a table",
     f"{ENTRY}worlds = 'yes'\n": "'worlds' is 'yes': input should be true or false",
     f"{ENTRY}secret = 'age'\nbins = ['1']\n": "'bins.0' is '1': input should be a number",

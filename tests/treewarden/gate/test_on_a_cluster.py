@@ -69,7 +69,7 @@ def test_a_gate_on_a_cluster_says_what_it_says_here(repository, cluster):
     there = repository.run("--no-cache", "--format", "json", "--cluster", cluster)
     assert there.exit_code == here.exit_code == 0
     assert there.stdout == here.stdout
-    assert "take over" not in there.stderr
+    assert "This machine is used instead" not in there.stderr
     assert not WORKERS.is_elsewhere
 
 
@@ -97,7 +97,7 @@ def test_where_the_scheduler_goes_in_the_middle_of_a_gate_this_machine_takes_ove
         assert "no audit was performed: the cluster: the scheduler is gone" in there.stderr
     else:
         assert (there.exit_code, there.stdout) == (0, here.stdout)
-        assert there.stderr.count("take over") == 1
+        assert there.stderr.count("This machine is used instead") == 1
     assert not WORKERS.is_elsewhere
 
 
@@ -141,7 +141,7 @@ def test_a_cluster_can_be_named_by_a_variable_and_one_that_is_missing_is_told_of
     monkeypatch.setenv("TREEWARDEN_CLUSTER", NOBODY)
     said = repository.run("--no-cache")
     assert said.exit_code == 0
-    assert said.stderr.count("take over") == 1
+    assert said.stderr.count("This machine is used instead") == 1
     assert "127.0.0.1" not in said.stderr
 
 
@@ -182,7 +182,7 @@ def test_they_ask_it_for_work_and_end_without_one_that_is_required(
     repository, command, impatient, eager
 ):
     words = ("--cluster", NOBODY)
-    assert command(repository, *words).stderr.count("take over") == 1
+    assert command(repository, *words).stderr.count("This machine is used instead") == 1
     said = command(repository, *words, "--cluster-required")
     assert said.exit_code == 4
     assert "nothing was done: the cluster: no scheduler answers" in said.stderr

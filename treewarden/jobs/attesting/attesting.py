@@ -58,8 +58,8 @@ def attestation(
     """
     if subject.secret:
         problem = (
-            f"the audit protects {subject.secret!r}, and an attestation covers only the column that "
-            "the model predicts; leave out --secret"
+            "an attestation covers only the column that the model predicts, but the audit protects "
+            f"{subject.secret!r}; remove --secret"
         )
         raise AttestationError(model.name, problem)
     waived = next((finding.clause for finding in decision.findings if finding.accepted), None)

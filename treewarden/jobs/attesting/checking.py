@@ -257,7 +257,9 @@ def _weaker(predicate: Predicate, question: CheckRequest, asked: Knowledge) -> I
     if asked.facts:
         yield "known facts are required, and an attestation does not list them"
     if asked.adversaries or asked.secret is not None:
-        yield "adversaries who know only some columns are required, and attestations do not cover them"
+        yield (
+            "adversaries with partial knowledge are required, but attestations do not cover them"
+        )
     if asked.seeds:
         yield "seeds are required, and an attestation does not list those that were tried"
     if asked.training:

@@ -48,7 +48,7 @@ KEY = KeySetting("'id'", "say id = {} in its section of the gate's file", json.d
 """What the gate's file calls the column that says who is who."""
 TOO_LITTLE = "this machine has too little memory for the audit; audit a smaller tree, or fewer quasi-identifiers"
 NOT_OF_COLUMNS = (
-    "adversaries who know only some columns are configured, and attestations do not cover them"
+    "adversaries with partial knowledge are configured, but attestations do not cover them"
 )
 SAME_PATHS = "all workers of a cluster need the same files under the same paths"
 CHANGED = "the file changed while the gate ran; run it again"

@@ -215,7 +215,7 @@ def find_configuration(start: Path) -> Path:
     for folder in _upwards(start):
         if (folder / NAME).is_file():
             return folder / NAME
-    problem = "not here, nor above it in the repository; write a first one: treewarden gate --init"
+    problem = "not found here or in a folder above; write a first one: treewarden gate --init"
     raise ConfigurationError(NAME, problem)
 
 

@@ -383,4 +383,4 @@ def _left_out(wish: Wish, held: Sequence[Held]) -> Iterator[str]:
     if wish.new_baseline is not None:
         for model, answer in held:
             if answer.baseline is None:
-                yield f"{model.name} has no audit, so the baseline does not know it"
+                yield f"{model.name} has no audit, so it is not in the baseline"

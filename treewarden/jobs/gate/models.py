@@ -204,11 +204,17 @@ def _check(section: ModelSection, place: str) -> None:
         )
         raise ConfigurationError(place, problem)
     if section.id is not None and ABSENT in own:
-        problem = "'id' names a column of the table, and the section has no table; add one, or remove 'id'"
+        problem = (
+            "'id' names a column of the table, but the section has no table; add one, or remove "
+            "'id'"
+        )
         raise ConfigurationError(place, problem)
     for name, spec in GATE_FILES.items():
         if spec.needs_table and getattr(section, name) and ABSENT in own:
-            problem = f"{spec.flag!r} is held against the table, and the section has none; add one, or remove it"
+            problem = (
+                f"{spec.flag!r} needs the training table, but the section has none; add one, or remove "
+                f"{spec.flag!r}"
+            )
             raise ConfigurationError(place, problem)
     if section.id is not None and section.earlier and len(own) < 2:
         problem = "'id' matches people across tables, but all releases share one; give each release its own table"

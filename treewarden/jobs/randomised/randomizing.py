@@ -97,7 +97,7 @@ def _warnings(found: Randomisation, following: Mapping[str, float]) -> Iterator[
 
 MOST_NAMED = 12
 NO_DOMAIN = (
-    "declare it with --domains FILE, or take its least and largest value with --domain-from-data"
+    "declare it with --domains FILE, or use its smallest and largest value: --domain-from-data"
 )
 
 

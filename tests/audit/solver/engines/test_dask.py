@@ -231,7 +231,7 @@ def test_where_the_scheduler_goes_this_machine_takes_over_unless_a_cluster_is_re
             found |= dict(answers)
             assert found == {each: each**2 for each in range(60)}
             assert [mine.address in text for text in told] == [False]
-            assert "take over" in told[0]
+            assert "This machine is used instead" in told[0]
 
 
 def test_where_there_is_no_worker_for_long_this_machine_takes_over(cluster, pool, monkeypatch):

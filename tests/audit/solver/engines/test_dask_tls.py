@@ -63,7 +63,9 @@ def test_a_cluster_behind_tls_does_the_work(address, certificates, showing, pool
 
 
 def test_without_certificates_it_is_said_what_is_missing(address, pool):
-    with pytest.raises(ClusterError, match="needs certificates; name them .*distributed.comm.tls"):
+    with pytest.raises(
+        ClusterError, match="certificates are missing; name them .*distributed.comm.tls"
+    ):
         done(address, pool, [])
 
 

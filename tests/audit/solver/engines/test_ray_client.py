@@ -37,7 +37,7 @@ def test_jobs_are_done_by_a_client_and_a_head_that_dies_is_told_of(pool, monkeyp
         assert not ray.is_initialized()  # neither there nor, all by itself, here
     assert more == {each: 3**each for each in range(6)}
     assert len(told) == 1
-    assert "take over" in told[0]
+    assert "This machine is used instead" in told[0]
 
 
 def test_where_nobody_listens_it_is_told_at_once(pool):
@@ -45,8 +45,8 @@ def test_where_nobody_listens_it_is_told_at_once(pool):
     with on_cluster("ray://127.0.0.1:9", told.append, pool=pool):
         assert dict(each_done([partial(pow, 2, 2)], 1, forever, pool)) == {0: 4}
     assert told == [
-        "warning: the cluster cannot be used: there is no Ray cluster (ConnectionRefusedError); "
-        "processes of this machine take over"
+        "warning: the cluster cannot be used (there is no Ray cluster (ConnectionRefusedError)). "
+        "This machine is used instead"
     ]
 
 

@@ -71,7 +71,8 @@ def test_weights_are_not_applied_and_that_is_said(tmp_path):
     table = read_table(path)
     assert table.records == 4
     assert table.notes == (
-        "p.sav: SPSS weights its records; weights count where --weights or --sampling-weights names their column",
+        "p.sav: SPSS weights its records. The audit uses weights only if --weights or --sampling-weights "
+        "names their column",
     )
     assert count_table(open_source(path)).notes == table.notes
 
@@ -149,8 +150,8 @@ def test_a_library_that_is_missing_names_its_extra(tmp_path, monkeypatch, form, 
     path = write(tmp_path / f"p.{form}", {"x": [1.0]})
     monkeypatch.setitem(sys.modules, "pyreadstat", None)
     said = refused(path)
-    assert f"p.{form}: {kind}, and pyreadstat, which reads it, is not installed" in said
-    assert "pip install 'treewarden[statistics]' brings it, or save the table as CSV" in said
+    assert f"p.{form}: {kind}: the package pyreadstat is not installed" in said
+    assert "pip install 'treewarden[statistics]', or save the table as CSV" in said
     assert "import pandas; pandas.read_s" in said
 
 

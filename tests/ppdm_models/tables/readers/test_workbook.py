@@ -47,7 +47,7 @@ def replaced(path, part, old, new):
     [
         ({"A": []}, "all its sheets are empty"),
         ({"A": [HEADER]}, "the table has no records"),
-        ({"A": ROWS, "B": [["note"]]}, "several sheets: 'A', 'B'; say which: b.xls"),
+        ({"A": ROWS, "B": [["note"]]}, "several sheets: 'A', 'B'; choose one: b.xls"),
         ({"A": [["age", "age"], [1, 2]]}, "two columns are called 'age'; rename one"),
         (
             {"A": [*ROWS, [3, "F", "!"]]},
@@ -287,6 +287,6 @@ def test_a_library_that_is_missing_names_its_extra(tmp_path, monkeypatch, writer
     path = writer(tmp_path / name, {"A": ROWS})
     monkeypatch.setitem(sys.modules, module, None)
     said = refused(path)
-    assert f"{name}: an Excel workbook, and {module}, which reads it, is not installed" in said
-    assert "pip install 'treewarden[excel]' brings it, or save the table as CSV" in said
+    assert f"{name}: an Excel workbook: the package {module} is not installed" in said
+    assert "pip install 'treewarden[excel]', or save the table as CSV" in said
     assert "import pandas; pandas.read_excel" in said
