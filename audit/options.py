@@ -87,7 +87,6 @@ class AuditOptions:
         content=Content.PAIRS,
         if_empty="names no feature; leave it out if the file names its columns",
         metavar="FEATURE=COLUMN[,...]",
-        attested=AttestedAs(instead="save the model with the names of the table's columns"),
     )
     claims: str | None = option(
         Concern.METHOD,

@@ -172,7 +172,7 @@ def nobody(model: Model, options: AuditOptions) -> Population:
     Raises:
         TableError: the options name columns of a table.
     """
-    for name in ("qi", "weights", "sampling_weights", "columns", "knows", "secret"):
+    for name in ("qi", "weights", "sampling_weights", "knows", "secret"):  # columns only rename
         if getattr(options, name) is not None:
             problem = (
                 f"--{name.replace('_', '-')} names columns of a table, but no table was given; add "

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from tests.kit.run import run_command
 from treewarden.audit.knowledge.knowledge import Knowledge, Statement
 from treewarden.jobs.attesting.checking import CheckRequest, any_of, attested_entry, checked
 from treewarden.jobs.attesting.keys import (
@@ -184,6 +185,48 @@ def test_another_schema_is_refused_however_well_it_is_signed(attesting, change):
 def test_a_statement_that_was_not_changed_can_be_sealed_again(attesting):
     assert PREDICATE in said_in(resealed(attesting, lambda said: None))["predicateType"]
     assert check(attesting, resealed(attesting, lambda said: None)).verdict == "PASS"
+
+
+def mapped_attestation(attesting):
+    """Attest with a table that calls a column otherwise than the model's file."""
+    table, path = attesting.files.folder / "mapped.csv", attesting.files.folder / "m.json"
+    text = (attesting.files.folder / "people.csv").read_text("utf-8")
+    table.write_text(text.replace("age,sex", "years,sex", 1), encoding="utf-8")
+    words = ["attest", attesting.model, "--data", table, "--sensitive", "flu", "--no-worlds"]
+    words += ["--policy", attesting.files.policy("lenient"), "--columns", "age=years"]
+    outcome = run_command(*map(str, (*words, "--key", attesting.key, "-o", path)))
+    assert outcome.exit_code == 0, outcome.output
+    return path.read_bytes()
+
+
+def test_an_attestation_states_for_which_columns_features_were_taken(attesting):
+    envelope = mapped_attestation(attesting)
+    assert said_in(envelope)["predicate"]["knowledge"]["columns"] == {"age": "years"}
+    held, refused = any_of(
+        [("m", envelope)], (attesting.public,), attesting.model, mapping_question(attesting)
+    )
+    assert (held.verdict, refused) == ("PASS", ())
+    entry = attested_entry(held, attesting.pack)
+    assert "with the columns age=years" in entry.headline
+
+
+def mapping_question(attesting, **columns):
+    columns = columns or {"age": "years"}
+    return CheckRequest(attesting.pack, Knowledge(), None, "error", columns=columns)
+
+
+@pytest.mark.parametrize("columns", [{"age": "sex"}, {"age": "years", "sex": "gender"}])
+def test_an_attestation_for_other_columns_than_are_required_is_refused(attesting, columns):
+    question = mapping_question(attesting, **columns)
+    envelopes = [("m", mapped_attestation(attesting)), ("plain", attesting.attest())]
+    held, refused = any_of(envelopes, (attesting.public,), attesting.model, question)
+    assert held is None
+    assert "took features for other columns (age=years) than are required" in refused[0]
+    assert "took features for other columns (none)" in refused[1]
+
+
+def test_a_statement_without_a_mapping_has_no_key_for_one(attesting):
+    assert "columns" not in said_in(attesting.attest())["predicate"]["knowledge"]
 
 
 def test_of_several_the_worst_counts_and_the_others_are_told(attesting):

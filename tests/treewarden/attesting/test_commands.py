@@ -65,16 +65,6 @@ def test_attest_needs_a_table(attesting):
     assert run_command(*told).exit_code == 2
 
 
-def test_attest_refuses_a_mapping_of_columns_that_it_could_not_state(attesting):
-    output = attesting.files.folder / "mapped.json"
-    told = ("--key", attesting.key, "-o", output, "--columns", "age=years")
-    outcome = attesting.files.run("attest", *told)
-    assert (outcome.exit_code, output.exists()) == (2, False)
-    assert "--columns: an attestation cannot state it; save the model with" in " ".join(
-        outcome.stderr.split()
-    )
-
-
 def test_attest_refuses_a_day_that_is_past(attesting):
     told = ("--key", attesting.key, "-o", attesting.files.folder / "a.json")
     outcome = attesting.files.run("attest", *told, "--expires", "2001-01-01")

@@ -132,3 +132,20 @@ def test_a_signed_audit_does_not_stand_for_who_knows_some_columns(absent, asked)
     code, found = entry(repository, "--attestation", file, "--trust", key)
     assert code not in (0, 1)
     assert found["outcome"] != "PASS"
+
+
+def test_a_gate_that_maps_columns_takes_an_attestation_with_the_same_mapping(repository):
+    people = repository.folder / "people.csv"
+    people.write_text(people.read_text("utf-8").replace("age", "years", 1), encoding="utf-8")
+    key, file = repository.folder / "k.pem", repository.folder / "k.json"
+    run = CliRunner().invoke
+    assert run(cli, ["attest", "--make-key", str(key)]).exit_code == 0
+    words = ["attest", repository.model("flu"), "--data", people, "--sensitive", "flu"]
+    words += ["--policy", repository.folder / "truth.toml", "--columns", "age=years", "-q"]
+    done = run(cli, [str(word) for word in (*words, "--key", key, "-o", file)])
+    assert done.exit_code == 0, done.output
+    public = repository.folder / "k.pem.pub"
+    for columns, basis in (('{ age = "years" }', "attestation"), ('{ age = "weight" }', "file")):
+        repository.configure(WITHOUT.format(policy="truth") + f"columns = {columns}\n")
+        _, found = entry(repository, "--attestation", file, "--trust", public)
+        assert found["basis"] == basis, found["headline"]

@@ -135,4 +135,5 @@ def _assumed(subject: AuditInputs, candidates: File | None) -> Assumed:
             for adversary in subject.asked.partial
         ],
         candidates=None if candidates is None else Sha256(sha256=candidates.sha256),
+        columns=options.column_of_feature or None,
     )

@@ -6,8 +6,8 @@ attestation.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -62,6 +62,7 @@ class CheckRequest:
     qi: tuple[str, ...] | None = None
     fail_on: Severity | None = None
     strict_ties: bool = False
+    columns: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,6 +255,11 @@ def _weaker(predicate: Predicate, question: CheckRequest, asked: Knowledge) -> I
         yield from _less_known(name, getattr(said, name), plain_value(getattr(asked, name)))
     if question.strict_ties and not said.strict_ties:
         yield "the attested adversary did not know how ties are broken, which is required"
+    if question.columns and dict(question.columns) != (said.columns or {}):
+        yield (
+            f"the attested audit took features for other columns ({_pairs(said.columns)}) than are required "
+            f"({_pairs(question.columns)})"
+        )
     if asked.facts:
         yield "known facts are required, and an attestation does not list them"
     if asked.adversaries or asked.secret is not None:
@@ -268,6 +274,13 @@ def _weaker(predicate: Predicate, question: CheckRequest, asked: Knowledge) -> I
         yield "the attestation is for chosen quasi-identifiers, but all columns of the model are required"
     if question.qi is not None and not set(question.qi) <= set(said.quasi_identifiers or ()):
         yield "the attested adversary did not know all required quasi-identifiers"
+
+
+def _pairs(columns: Mapping[str, str] | None) -> str:
+    """Return which column each feature was taken for, as the command line writes it."""
+    return (
+        ", ".join(f"{name}={column}" for name, column in sorted((columns or {}).items())) or "none"
+    )
 
 
 def _less_known(name: str, said: object, asked: object) -> Iterator[str]:
@@ -308,11 +321,13 @@ def attested_entry(
     ends = f", until {predicate.expires}" if predicate.expires else ""
     weights = predicate.knowledge.weights
     weighed = "" if weights == "none" else f", with {weights} weights"
+    columns = predicate.knowledge.columns
+    mapped = "" if not columns else f", with the columns {_pairs(columns)}"
     return Entry(
         name=name or subject.name,
         file=file or subject.name,
         outcome=predicate.verdict,
-        headline=f"attested {predicate.issued}{ends}{weighed}, by the key {attested.key}",
+        headline=f"attested {predicate.issued}{ends}{weighed}{mapped}, by the key {attested.key}",
         policy=pack.name,
         basis="attestation",
         assumed_known=assumed,

@@ -86,6 +86,7 @@ class _AssumedBeside(_StatementPart):
     weights: Literal["none", "frequencies", "sampling"]
     adversaries: list[AttestedAdversary] = []
     candidates: Sha256 | None = None
+    columns: dict[str, str] | None = None
 
 
 def plain_value(value: object) -> object:
@@ -111,7 +112,8 @@ if TYPE_CHECKING:
         facts may name people. ``adversaries`` are asked about beside who knows all. ``weights`` says what the rows of
         the table carried. Statements that say nothing of the order of records are of audits that repeated no draws, and
         so passed no model whose trees saw samples. ``candidates`` is the digest of the register that membership was
-        judged with, null where it was not judged: who holds a register can tell whether it was theirs.
+        judged with, null where it was not judged: who holds a register can tell whether it was theirs. ``columns`` are
+        the table's columns that features were taken for, by the names in the model's file; absent where none was.
         """
 
         def __init__(self, **values: object) -> None: ...
@@ -171,6 +173,11 @@ class Attestation(_StatementPart):
 def written(statement: Attestation) -> bytes:
     """Return a statement as the payload of an envelope."""
     said = statement.model_dump(mode="json", by_alias=True)
+    knowledge = said["predicate"]["knowledge"]
+    if (
+        knowledge["columns"] is None
+    ):  # a version that does not know the key reads all other statements
+        del knowledge["columns"]
     return json.dumps(said, sort_keys=True, separators=(",", ":")).encode("utf-8")
 
 

@@ -157,7 +157,12 @@ def _attested(model: GateModel, request: Request) -> tuple[Entry | None, tuple[s
     if options.knows is not None or options.secret is not None or request.files.adversaries:
         return None, (NOT_OF_COLUMNS,)
     question = CheckRequest(
-        pack, knowledge_of(request), options.qi, model.fail_on, strict_ties=options.strict_ties
+        pack,
+        knowledge_of(request),
+        options.qi,
+        model.fail_on,
+        strict_ties=options.strict_ties,
+        columns=options.column_of_feature,
     )
     envelopes = [
         (attestation.name, read_attestation(attestation)) for attestation in model.attestations
