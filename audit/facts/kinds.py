@@ -26,13 +26,8 @@ from treewarden.audit.facts.rows import (
     RowKind,
     SplitFamily,
 )
-from treewarden.audit.knowledge.knowledge import (
-    FACT,
-    Knowledge,
-    KnownRecord,
-    Statement,
-)
-from treewarden.audit.knowledge.statement import Condition, predicate, read_claim
+from treewarden.audit.knowledge.knowledge import Knowledge
+from treewarden.audit.knowledge.statement import FACT, Condition, Fact, predicate
 from treewarden.audit.population.population import Population
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, by_rows
@@ -197,7 +192,6 @@ def cause_of(origin: Origin) -> str:
 
 # Facts from elsewhere as rows: statements about shares, and records whose class is known (Du et al. 2008).
 
-Fact = Statement | KnownRecord
 KNOWN_NUMBER = 'write record = { ... } and class = "52000", with the person\'s number as class'
 NO_RECORD = "no record of the table meets its conditions"
 
@@ -210,17 +204,16 @@ def fact_row(fact: Fact, classes: Sequence[str], population: Population) -> Line
     Raises:
         KnowledgeError: it names what is no quasi-identifier, no class, or no value that occurs.
     """
-    if isinstance(fact, Statement):
-        claim = read_claim(fact.says)
-        conditions, klass, ends = claim.conditions, claim.klass, (claim.low, claim.high)
-    else:
-        conditions, klass, ends = _conditions_of(fact), fact.value, None
-    here = _matching(population, conditions, fact.words)
+    claim = fact.claim
+    klass = claim.klass
+    here = _matching(population, claim.conditions, fact.words)
     if klass not in classes:
         problem = f"{klass!r} is not a class of the model{near_text(klass, classes)}; use {', '.join(classes)}"
         raise KnowledgeError(_place(fact.words), problem)
     records = float(population.counts[here].sum())
-    low, high = (1.0, max(records, 1.0)) if ends is None else (records * ends[0], records * ends[1])
+    low, high = records * claim.low, records * claim.high
+    if claim.is_one_record:
+        low, high = 1.0, max(records, 1.0)
     column = np.full(len(here), classes.index(klass), dtype=np.intp)
     return Linear(here, column, np.ones(len(here)), low, high, Origin(FACT, fact.words))
 
@@ -231,22 +224,19 @@ def known_people(fact: Fact, population: Population) -> tuple[IndexArray, float]
     Raises:
         KnowledgeError: it is about a share of people, names what is not there, or no number.
     """
-    if isinstance(fact, Statement):
+    claim = fact.claim
+    if not claim.is_one_record:
         problem = f"the model predicts a number and has no class shares; {KNOWN_NUMBER}"
         raise KnowledgeError(_place(fact.words), problem)
-    here = _matching(population, _conditions_of(fact), fact.words)
+    here = _matching(population, claim.conditions, fact.words)
     try:
-        value = float(fact.value)
+        value = float(claim.klass)
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        problem = f"{fact.value!r} is not a number, but the model predicts one; {KNOWN_NUMBER}"
+        problem = f"{claim.klass!r} is not a number, but the model predicts one; {KNOWN_NUMBER}"
         raise KnowledgeError(_place(fact.words), problem)
     return here, value
-
-
-def _conditions_of(fact: KnownRecord) -> tuple[Condition, ...]:
-    return tuple(Condition(name, "=", (_text(value),)) for name, value in fact.record.items())
 
 
 def check_facts(
@@ -327,10 +317,6 @@ def stated_facts(knowledge: Knowledge, classes: Sequence[str], population: Popul
                 known_people(fact, population)
             facts.append(fact)
     return knowledge.model_copy(update={"facts": tuple(facts)})
-
-
-def _text(value: str | int | float) -> str:
-    return value if isinstance(value, str) else number_text(float(value))
 
 
 def _place(words: str) -> str:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import math
 import tomllib
 from collections.abc import Collection, Mapping, Sequence
 from typing import Annotated, Any
 
 from pydantic import (
-    BeforeValidator,
     Field,
     FiniteFloat,
     StrictBool,
     StrictInt,
-    StrictStr,
     ValidationError,
 )
 
@@ -26,6 +23,7 @@ from treewarden.audit.knowledge.levels import (
     SecretColumn,
     SplitLevel,
 )
+from treewarden.audit.knowledge.statement import FACT_KEYS, FACT_TYPES, Fact, fact_slip
 from treewarden.audit.knowledge.toml_words import in_words
 from treewarden.ppdm_models.errors import KnowledgeError, near_text
 from treewarden.ppdm_models.tree.tree import (
@@ -41,17 +39,11 @@ from treewarden.ppdm_models.tree.tree import (
 FIELDS = {"fact": "facts", "adversary": "adversaries"}
 """The tables of a file of which there can be several, and what holds them all."""
 KEYS: Mapping[str, Sequence[str]] = {
-    "facts": ("says", "record", "class"),
+    "facts": FACT_KEYS,
     "adversaries": tuple(DeclaredAdversary.model_fields),
     "secret": tuple(SecretColumn.model_fields),
 }
 """What can stand in each table, by what holds it."""
-STATEMENT = '"P(flu | sex = F, age < 30) = 0.2"'
-RECORD = '{ age = 44, sex = "M" }'
-KINDS_OF_FACTS = (
-    f"a fact is a statement (says = {STATEMENT}) or a person with a known class (record = "
-    f"{RECORD} and class)"
-)
 LENGTHS = ("too_long", "too_short")
 UNKNOWN = "extra_forbidden"
 Location = tuple[int | str, ...]
@@ -78,47 +70,6 @@ def slip(error: ValidationError, said: Mapping[str, Any], fields: Collection[str
         problem += near_text(key, keys)
         problem += "; put it above all tables" if is_inside and key in keys_of(fields) else ""
     return f"{_place(location, said)}: {problem}; use {', '.join(keys)}"
-
-
-def fact_slip(table: Mapping[str, Any]) -> str:
-    """Return what is wrong in a ``[[fact]]`` table, with the key that is wrong; "" where nothing is.
-
-    There are two kinds of facts, and what makes one of a slip in the other is for people to say.
-    """
-    keys = KEYS["facts"]
-    for key in table:
-        if key not in keys:
-            return f"{key}: unknown key{near_text(key, keys)}. {KINDS_OF_FACTS}"
-    if "says" in table:
-        others = [key for key in keys[1:] if key in table]
-        if others:
-            return f"{others[0]}: cannot be combined with 'says'. {KINDS_OF_FACTS}"
-        if not isinstance(table["says"], str):
-            return f"says: give a statement in quotes, such as {STATEMENT}"
-        return ""
-    for key in keys[1:]:
-        if key not in table:
-            return f"{key}: is missing; {KINDS_OF_FACTS}"
-    return _slip_in_record(table["record"]) or _slip_in_class(table["class"])
-
-
-def _slip_in_record(record: object) -> str:
-    if not isinstance(record, Mapping):
-        return f"record: give columns and values of one person, such as {RECORD}"
-    if not record:
-        return f"record: no column; give columns and values of one person, such as {RECORD}"
-    for name, value in record.items():
-        if isinstance(value, bool) or not isinstance(value, str | int | float):
-            return f"record: {name}: text or a number is needed"
-        if isinstance(value, float) and not math.isfinite(value):
-            return f"record: {name}: a finite number is needed"
-    return ""
-
-
-def _slip_in_class(value: object) -> str:
-    if isinstance(value, str) or (isinstance(value, int) and not isinstance(value, bool)):
-        return ""
-    return "class: give the name of a class in quotes"
 
 
 def keys_of(fields: Collection[str]) -> list[str]:
@@ -150,45 +101,7 @@ def _called(table: object) -> str:
 
 
 MOST_SEEDS = 1000
-Value = StrictStr | StrictInt | Annotated[FiniteFloat, Field(strict=True)]
-"""What a record holds in a column, as a file says it: text or a number."""
 Seed = Annotated[StrictInt, Field(ge=0, lt=2**32)]
-FACT = "background"
-"""The constraint that facts from elsewhere are."""
-
-
-def _class_name(value: object) -> object:
-    """Return the class that a whole number names; anything else is left to be refused."""
-    is_number = isinstance(value, int) and not isinstance(value, bool)
-    return str(value) if is_number else value
-
-
-class Statement(KnowledgeSection):
-    """A share among some records: ``P(flu | sex = F, age < 30) = 0.2`` (with =, <= or >=)."""
-
-    says: str
-
-    @property
-    def words(self) -> str:
-        """The fact as messages name it."""
-        return self.says
-
-
-class KnownRecord(KnowledgeSection):
-    """One record with these quasi-identifier values is known to have this class."""
-
-    record: Annotated[dict[str, Value], Field(min_length=1)]
-    value: Annotated[str, BeforeValidator(_class_name), Field(alias="class")]
-
-    @property
-    def words(self) -> str:
-        """The fact as messages name it."""
-        values = ", ".join(f"{name} = {value}" for name, value in self.record.items())
-        return f"the record with {values} has class {self.value}"
-
-
-FACT_TYPES = (Statement, KnownRecord)
-"""What a ``[[fact]]`` can be."""
 
 
 class Knowledge(KnowledgeSection):
@@ -212,7 +125,7 @@ class Knowledge(KnowledgeSection):
     learner: Tool | None = None
     training: dict[str, Annotated[FiniteFloat, Field(ge=0, strict=True)]] = {}
     seeds: Annotated[tuple[Seed, ...], Field(max_length=MOST_SEEDS)] = ()
-    facts: tuple[Statement | KnownRecord, ...] = ()
+    facts: tuple[Fact, ...] = ()
     adversaries: Annotated[tuple[DeclaredAdversary, ...], Field(max_length=MOST)] = ()
     secret: SecretColumn | None = None
 

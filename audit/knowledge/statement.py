@@ -1,12 +1,18 @@
-"""Reads statements such as ``P(flu | sex = F, age < 30) = 0.2``: background knowledge as people write it."""
+"""Facts from elsewhere as people write them: shares such as ``P(flu | sex = F, age < 30) = 0.2``, and known records."""
 
 from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, get_args
 
-from treewarden.ppdm_models.errors import KnowledgeError
+from pydantic import BeforeValidator, Field, FiniteFloat, StrictInt, StrictStr
+
+from treewarden.audit.knowledge.levels import KnowledgeSection
+from treewarden.ppdm_models.errors import KnowledgeError, near_text
+from treewarden.ppdm_models.tree.column import number_text
 from treewarden.ppdm_models.tree.predicate import CategoryTest, NumericTest, Predicate
 from treewarden.ppdm_models.tree.tree import Feature
 
@@ -35,12 +41,16 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class ShareStatement:
-    """A statement taken apart: the share of a class among the records that meet every condition lies in [low, high]."""
+    """A fact taken apart: the share of a class among the records that meet every condition lies in [low, high].
+
+    Of ``is_one_record`` no share is known: one of these records has the class.
+    """
 
     klass: str
     conditions: tuple[Condition, ...]
     low: float
     high: float
+    is_one_record: bool = False
 
 
 def read_claim(says: str) -> ShareStatement:
@@ -130,3 +140,138 @@ def _plain(word: str) -> str:
     if word[0] in "\"'":
         return re.sub(r"\\(.)", r"\1", word[1:-1])
     return word.strip()
+
+
+# What a ``[[fact]]`` of a knowledge file can be: a record for each kind, in the order in which help names them.
+
+FACT = "background"
+"""The constraint that facts from elsewhere are."""
+Value = StrictStr | StrictInt | Annotated[FiniteFloat, Field(strict=True)]
+"""What a record holds in a column, as a file says it: text or a number."""
+STATEMENT = '"P(flu | sex = F, age < 30) = 0.2"'
+RECORD = '{ age = 44, sex = "M" }'
+
+
+def _class_name(value: object) -> object:
+    """Return the class that a whole number names; anything else is left to be refused."""
+    is_number = isinstance(value, int) and not isinstance(value, bool)
+    return str(value) if is_number else value
+
+
+class Statement(KnowledgeSection):
+    """A share among some records: ``P(flu | sex = F, age < 30) = 0.2`` (with =, <= or >=)."""
+
+    form: ClassVar[str] = f"a statement (says = {STATEMENT})"
+    says: str
+
+    @property
+    def words(self) -> str:
+        """The fact as messages name it."""
+        return self.says
+
+    @property
+    def sentence(self) -> str:
+        """The fact as a report says it."""
+        return self.says
+
+    @property
+    def claim(self) -> ShareStatement:
+        """What it says, taken apart; errors as for ``read_claim``."""
+        return read_claim(self.says)
+
+    @staticmethod
+    def slip(table: Mapping[str, Any]) -> str:
+        """Return what is wrong in a table that has its keys; "" where nothing is."""
+        if not isinstance(table["says"], str):
+            return f"says: give a statement in quotes, such as {STATEMENT}"
+        return ""
+
+
+class KnownRecord(KnowledgeSection):
+    """One record with these quasi-identifier values is known to have this class."""
+
+    form: ClassVar[str] = f"a person with a known class (record = {RECORD} and class)"
+    record: Annotated[dict[str, Value], Field(min_length=1)]
+    value: Annotated[str, BeforeValidator(_class_name), Field(alias="class")]
+
+    @property
+    def words(self) -> str:
+        """The fact as messages name it."""
+        values = ", ".join(f"{name} = {value}" for name, value in self.record.items())
+        return f"the record with {values} has class {self.value}"
+
+    @property
+    def sentence(self) -> str:
+        """The fact as a report says it."""
+        values = ", ".join(f"{name} = {value}" for name, value in self.record.items())
+        return f"the record with {values} has the value “{self.value}”"
+
+    @property
+    def claim(self) -> ShareStatement:
+        """What it says: one of the records with these values has the class."""
+        conditions = tuple(
+            Condition(name, "=", (_text(value),)) for name, value in self.record.items()
+        )
+        return ShareStatement(self.value, conditions, 0.0, 1.0, is_one_record=True)
+
+    @staticmethod
+    def slip(table: Mapping[str, Any]) -> str:
+        """Return what is wrong in a table that has its keys; "" where nothing is."""
+        return _slip_in_record(table["record"]) or _slip_in_class(table["class"])
+
+
+Fact = Statement | KnownRecord
+FACT_TYPES: tuple[type[Statement] | type[KnownRecord], ...] = get_args(Fact)
+
+
+def _keys_of(kind: type[KnowledgeSection]) -> tuple[str, ...]:
+    """Return the keys of a table of one kind, the one that tells the kind first."""
+    return tuple(field.alias or name for name, field in kind.model_fields.items())
+
+
+FACT_KEYS = tuple(key for kind in FACT_TYPES for key in _keys_of(kind))
+"""What can stand in a ``[[fact]]``."""
+KINDS_OF_FACTS = f"a fact is {' or '.join(kind.form for kind in FACT_TYPES)}"
+
+
+def fact_slip(table: Mapping[str, Any]) -> str:
+    """Return what is wrong in a ``[[fact]]`` table, with the key that is wrong; "" where nothing is.
+
+    There are several kinds of facts, and what makes one of a slip in the other is for people to say.
+    """
+    for key in table:
+        if key not in FACT_KEYS:
+            return f"{key}: unknown key{near_text(key, FACT_KEYS)}; {KINDS_OF_FACTS}"
+    leads = {_keys_of(kind)[0]: kind for kind in FACT_TYPES}
+    lead = next((key for key in leads if key in table), next(reversed(leads)))
+    keys = _keys_of(leads[lead])
+    others = [key for key in FACT_KEYS if key in table and key not in keys]
+    if others:
+        return f"{others[0]}: cannot be combined with {lead!r}; {KINDS_OF_FACTS}"
+    for key in keys:
+        if key not in table:
+            return f"{key}: is missing; {KINDS_OF_FACTS}"
+    return leads[lead].slip(table)
+
+
+def _slip_in_record(record: object) -> str:
+    if not isinstance(record, Mapping):
+        return f"record: give columns and values of one person, such as {RECORD}"
+    if not record:
+        return f"record: no column; give columns and values of one person, such as {RECORD}"
+    for name, value in record.items():
+        if isinstance(value, bool) or not isinstance(value, str | int | float):
+            return f"record: {name}: text or a number is needed"
+        if isinstance(value, float) and not math.isfinite(value):
+            return f"record: {name}: a finite number is needed"
+    return ""
+
+
+def _slip_in_class(value: object) -> str:
+    if isinstance(value, str) or (isinstance(value, int) and not isinstance(value, bool)):
+        return ""
+    return "class: give the name of a class in quotes"
+
+
+def _text(value: str | int | float) -> str:
+    return value if isinstance(value, str) else number_text(float(value))

@@ -11,7 +11,8 @@ from treewarden.audit.engine.problem import KNOWN_FACT
 from treewarden.audit.facts.kinds import known_people
 from treewarden.audit.facts.rows import TRUTH_TOLERANCE_SHARE, DroppedRow
 from treewarden.audit.joint.cells import PeopleCells
-from treewarden.audit.knowledge.knowledge import FACT, Knowledge
+from treewarden.audit.knowledge.knowledge import Knowledge
+from treewarden.audit.knowledge.statement import FACT
 from treewarden.audit.population.population import Population
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.regression.rows import NumberRows, part_of

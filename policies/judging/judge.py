@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from treewarden.audit.evidence import Evidence
-from treewarden.audit.knowledge.knowledge import FACT
 from treewarden.audit.knowledge.levels import LeafLevel
+from treewarden.audit.knowledge.statement import FACT
 from treewarden.audit.measures import measured, measures
 from treewarden.audit.population.leaves import Leaves
 from treewarden.audit.progress import Share

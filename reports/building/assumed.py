@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from treewarden.audit.assumed_columns import AssumedColumns, ProvedColumn, assumed_columns
 from treewarden.audit.evidence import Evidence
 from treewarden.audit.facts.rows import DroppedRow
-from treewarden.audit.knowledge.knowledge import FACT, KnownRecord, Statement
 from treewarden.audit.knowledge.knowledge import Knowledge as Known
 from treewarden.audit.knowledge.levels import LeafLevel, RowOrder
+from treewarden.audit.knowledge.statement import FACT
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.result import Audit
 from treewarden.audit.system.system import kinds_of_facts
@@ -39,7 +39,7 @@ def knowledge(evidence: Evidence, dropped: Sequence[DroppedRow] = ()) -> Knowled
         accuracy=known.accuracy,
         strict_labels=known.strict_labels,
         min_leaf=known.min_leaf,
-        facts=tuple(_fact(fact) for fact in known.facts),
+        facts=tuple(fact.sentence for fact in known.facts),
         sentences=tuple(_sentences(evidence, {dropped_row.constraint for dropped_row in dropped})),
     )
 
@@ -104,7 +104,7 @@ def _sentences(evidence: Evidence, contradicted: Collection[str]) -> Iterator[st
     if not isinstance(evidence.numbers, Undetermined):
         yield from _of_numbers(evidence, evidence.numbers)
     for fact in known.facts:
-        yield f"Besides: {_fact(fact)}."
+        yield f"Besides: {fact.sentence}."
 
 
 def _of_numbers(evidence: Evidence, numbers: ValueBounds) -> Iterator[str]:
@@ -144,13 +144,6 @@ def _published(tree: Tree) -> list[str]:
         "class shares": any(leaf.class_shares is not None for leaf in leaves),
     }
     return [name for name, is_there in parts.items() if is_there] or ["nothing"]
-
-
-def _fact(fact: Statement | KnownRecord) -> str:
-    if isinstance(fact, Statement):
-        return fact.says
-    record = ", ".join(f"{name} = {said}" for name, said in fact.record.items())
-    return f"the record with {record} has the value “{fact.value}”"
 
 
 # The columns that a model tests and that were assumed known, as documents name them.

@@ -24,8 +24,9 @@ import numpy as np
 
 from tests.judges.spread import ask_where, imported, in_order
 from treewarden.audit.evidence import Evidence
-from treewarden.audit.knowledge.knowledge import Knowledge, KnownRecord, Statement
+from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.knowledge.levels import SplitLevel
+from treewarden.audit.knowledge.statement import KnownRecord, Statement
 from treewarden.audit.options import AuditOptions
 from treewarden.audit.population.linked_population import KnownGroups, shared_people
 from treewarden.audit.population.population import build_population

@@ -16,7 +16,8 @@ from tests.kit import places
 from treewarden.audit.adversaries import with_adversaries
 from treewarden.audit.evidence import Evidence
 from treewarden.audit.knowledge.adversaries import Adversary
-from treewarden.audit.knowledge.knowledge import Knowledge, KnownRecord
+from treewarden.audit.knowledge.knowledge import Knowledge
+from treewarden.audit.knowledge.statement import KnownRecord
 from treewarden.audit.options import AuditOptions
 from treewarden.audit.partial.adversary_request import AdversaryRequest
 from treewarden.audit.partial.secret_column import Secret

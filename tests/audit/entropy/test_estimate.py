@@ -14,7 +14,8 @@ from treewarden.audit.entropy.problem import ViolatedCandidate, blocks
 from treewarden.audit.entropy.search import EntropySearch
 from treewarden.audit.facts.case import Case
 from treewarden.audit.facts.impurity_rows import excess
-from treewarden.audit.knowledge.knowledge import Knowledge, KnownRecord, Statement
+from treewarden.audit.knowledge.knowledge import Knowledge
+from treewarden.audit.knowledge.statement import KnownRecord, Statement
 from treewarden.audit.options import AuditOptions
 from treewarden.audit.population.contributions import members
 from treewarden.audit.population.population import build_population

@@ -8,7 +8,8 @@ import pytest
 from tests.kit.forests import FEATURES, forest, stump
 from tests.kit.releases import a_table, a_tree
 from tests.kit.small_audits import audit_model
-from treewarden.audit.knowledge.knowledge import Knowledge, KnownRecord, Statement
+from treewarden.audit.knowledge.knowledge import Knowledge
+from treewarden.audit.knowledge.statement import KnownRecord, Statement
 from treewarden.audit.options import AuditOptions
 from treewarden.audit.population.linked_population import shared_people
 from treewarden.audit.population.population import build_population

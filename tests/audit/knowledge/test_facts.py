@@ -72,7 +72,7 @@ def test_a_class_may_be_named_by_a_whole_number():
     [
         ([RECORD, 'class = "maybe"'], "'maybe' is not a class of the model; use no, yes"),
         (['says = "P(maybe) = 0.5"'], "'maybe' is not a class of the model; use no, yes"),
-        (['says = "P(yes | sex = Q) = 0.5"'], "'sex' is never 'Q'; it is 'F', 'M'"),
+        (['says = "P(yes | sex = Q) = 0.5"'], "'sex' is never 'Q'; use 'F', 'M'"),
         (['says = "P(yes | sex in {F, Q}) = 0.5"'], "'sex' is never 'Q'"),
         (['says = "P(yes | sex != Q) = 0.5"'], "'sex' is never 'Q'"),
         (

@@ -5,7 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from treewarden.audit.knowledge.knowledge import Knowledge, KnownRecord
+from treewarden.audit.knowledge.knowledge import Knowledge
+from treewarden.audit.knowledge.statement import KnownRecord
 from treewarden.audit.partial.ensembles.ensemble_target import (
     IN_ALL_TREES,
     NOT_JOINT,

@@ -5,7 +5,8 @@ import pytest
 
 from tests.kit.small_audits import audit_model
 from treewarden.audit.facts.kinds import check_facts
-from treewarden.audit.knowledge.knowledge import Knowledge, KnownRecord, Statement
+from treewarden.audit.knowledge.knowledge import Knowledge
+from treewarden.audit.knowledge.statement import KnownRecord, Statement
 from treewarden.audit.options import AuditOptions
 from treewarden.audit.population.linked_population import shared_people
 from treewarden.audit.population.population import build_population

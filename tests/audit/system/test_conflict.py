@@ -3,7 +3,8 @@
 import pytest
 
 from tests.kit.cases import case_of, multiway_case
-from treewarden.audit.knowledge.knowledge import Knowledge, Statement
+from treewarden.audit.knowledge.knowledge import Knowledge
+from treewarden.audit.knowledge.statement import Statement
 from treewarden.audit.population.population import Population
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.run import run

@@ -9,7 +9,8 @@ from sklearn.tree import DecisionTreeClassifier
 
 from tests.judges.estimate.binary_learner import grow_binary
 from treewarden.audit.facts.case import Case
-from treewarden.audit.knowledge.knowledge import Knowledge, KnownRecord, Statement
+from treewarden.audit.knowledge.knowledge import Knowledge
+from treewarden.audit.knowledge.statement import KnownRecord, Statement
 from treewarden.audit.population.contributions import members
 from treewarden.audit.population.population import Population, build_population
 from treewarden.ppdm_models.formats.sklearn._fitted import from_sklearn

@@ -11,8 +11,9 @@ import pytest
 from tests.kit.deciding import CLAUSE, SMALL, TODAY, TREE, decided, leaves, told, waivers
 from tests.kit.small_audits import audit_of, bounds, evidence_of, flat_tree, pack_of
 from treewarden.audit.facts.rows import DroppedRow
-from treewarden.audit.knowledge.knowledge import Knowledge, Statement
+from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.knowledge.levels import LeafLevel
+from treewarden.audit.knowledge.statement import Statement
 from treewarden.audit.of_releases import ADVERSARY, ALONE, WITH_OTHERS
 from treewarden.audit.reading import MOST_SPOTS, Interval, Undetermined, exactly
 from treewarden.policies.exceptions.apply_waivers import accepted

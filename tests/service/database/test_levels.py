@@ -1,3 +1,6 @@
+import hashlib
+import re
+
 import pytest
 from alembic import command
 from alembic.autogenerate import compare_metadata
@@ -24,6 +27,26 @@ def test_the_steps_lead_to_what_the_tables_say(site):
 @pytest.mark.parametrize("dialect", ["sqlite", "postgresql"])
 def test_the_guards_are_frozen_as_they_are_said(dialect):
     assert set(guard_statements(dialect)) <= set(frozen_statements("0001", dialect))
+
+
+SNAPSHOT = {
+    "sqlite": "104baf67eb8a7a2f6878622c903c9bbe83437c1d246f2fa9133b8c7cf8f18943",
+    "postgresql": "c5ca410b695fbc88a9e65bd68a0c0b06570c2b732c3515eabe61e861458943a4",
+}
+"""The digests of the first level: what is released is never written anew, and changes come as levels of their own."""
+
+
+@pytest.mark.parametrize("dialect", SNAPSHOT)
+def test_the_first_level_is_frozen(dialect):
+    statements = "\n".join(frozen_statements("0001", dialect))
+    assert hashlib.sha256(statements.encode()).hexdigest() == SNAPSHOT[dialect]
+
+
+@pytest.mark.parametrize("dialect", SNAPSHOT)
+def test_the_first_level_makes_tables_of_which_all_are_still_there(dialect):
+    made = set(re.findall(r"CREATE TABLE (\w+)", "\n".join(frozen_statements("0001", dialect))))
+    assert made
+    assert made <= set(SCHEMA.tables)
 
 
 def test_a_database_of_the_first_version_keeps_its_rows(tmp_path):

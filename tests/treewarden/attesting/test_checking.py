@@ -9,7 +9,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from tests.kit.run import run_command
-from treewarden.audit.knowledge.knowledge import Knowledge, Statement
+from treewarden.audit.knowledge.knowledge import Knowledge
+from treewarden.audit.knowledge.statement import Statement
 from treewarden.jobs.attesting.checking import CheckRequest, any_of, attested_entry, checked
 from treewarden.jobs.attesting.keys import (
     ExpiredError,
