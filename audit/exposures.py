@@ -10,13 +10,11 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from treewarden.audit.entropy.posterior import Posterior, SolverReport, certain
-from treewarden.audit.evidence import Evidence
-from treewarden.audit.facts.case import Case
+from treewarden.audit.evidence import Evidence, label_contradictions
 from treewarden.audit.facts.node_impurities import uses_impurities
-from treewarden.audit.facts.rows import DroppedRow
+from treewarden.audit.facts.rows import Case, DroppedRow
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.knowledge.levels import LeafLevel, SplitLevel
-from treewarden.audit.labels import label_contradictions
 from treewarden.audit.measures import (
     EvidenceSource,
     MeasureCall,
@@ -25,9 +23,9 @@ from treewarden.audit.measures import (
     measures,
     of_models,
 )
-from treewarden.audit.population.contributions import members
 from treewarden.audit.population.forest import Forest
 from treewarden.audit.population.population import Population
+from treewarden.audit.population.target import members
 from treewarden.audit.progress import Share, counted_by
 from treewarden.audit.reading import Measurement, Undetermined
 from treewarden.audit.result import KNOWS_ALL, Exposure

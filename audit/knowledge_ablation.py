@@ -7,12 +7,12 @@ from dataclasses import replace
 
 from treewarden.audit.entropy.estimate import estimate
 from treewarden.audit.evidence import ONE_TREE, Evidence
-from treewarden.audit.facts.case import Case
+from treewarden.audit.facts.rows import Case
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.knowledge.levels import LeafLevel, SplitLevel
 from treewarden.audit.measures import call, measured
 from treewarden.audit.options import AuditOptions, RowStatement
-from treewarden.audit.population.contributions import members
+from treewarden.audit.population.target import members
 from treewarden.audit.progress import Step, silent
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.result import Audit, Exposure, KnowledgeLevel

@@ -8,9 +8,8 @@ from dataclasses import replace
 from treewarden.audit.claims.judge_claim import judge_claim
 from treewarden.audit.claims.result import claim_warnings
 from treewarden.audit.entropy.posterior import SolverReport
-from treewarden.audit.evidence import NOT_READ, Evidence
+from treewarden.audit.evidence import NOT_READ, Evidence, label_contradictions
 from treewarden.audit.knowledge.knowledge import Knowledge, resolved
-from treewarden.audit.labels import label_contradictions
 from treewarden.audit.measures import (
     EvidenceSource,
     LeafMeasure,

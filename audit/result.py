@@ -11,7 +11,7 @@ from treewarden.audit.evidence import Evidence
 from treewarden.audit.facts.rows import DroppedRow
 from treewarden.audit.measures import MeasureCall, Parameters, call, measures
 from treewarden.audit.reading import Interval, Measurement, Reading, Undetermined
-from treewarden.ppdm_models.tables.column_meanings import ColumnMeaning
+from treewarden.ppdm_models.tables.table import ColumnMeaning
 
 if TYPE_CHECKING:  # where it is asked
     from treewarden.audit.blame.result import Blame

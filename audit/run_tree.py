@@ -12,18 +12,17 @@ from treewarden.audit.consistent_tables.result import Consistency, ConsistentTab
 from treewarden.audit.engine.time_budget import grades_clock, proofs_clock, tables_clock
 from treewarden.audit.entropy.estimate import estimate
 from treewarden.audit.entropy.posterior import Posterior, SolverReport, certain
-from treewarden.audit.evidence import NOT_RUN, Evidence
+from treewarden.audit.evidence import NOT_RUN, Evidence, why_not_judged
 from treewarden.audit.exposures import not_run
-from treewarden.audit.facts.case import Case
 from treewarden.audit.facts.grower import check_growth, said_of_missing
 from treewarden.audit.facts.node_impurities import unused_warnings
+from treewarden.audit.facts.rows import Case
 from treewarden.audit.knowledge.knowledge import resolved
 from treewarden.audit.knowledge.levels import SplitLevel
-from treewarden.audit.labels import why_not_judged
 from treewarden.audit.measures import MeasureCall, measures
 from treewarden.audit.options import DEFAULT, AuditOptions
-from treewarden.audit.population.contributions import members
 from treewarden.audit.population.table_counts import UNNAMED_WEIGHTS
+from treewarden.audit.population.target import members
 from treewarden.audit.progress import Clock, Share
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.result import Audit

@@ -27,9 +27,9 @@ from benchmarks.maxent import opti
 from benchmarks.maxent.stages import Stages
 from tests.judges.estimate import direct
 from tests.judges.estimate.product import answer
-from treewarden.audit.facts.case import Case
+from treewarden.audit.facts.rows import Case
 from treewarden.audit.knowledge.knowledge import Knowledge
-from treewarden.audit.population.contributions import members
+from treewarden.audit.population.target import members
 from treewarden.audit.system.system import build_system
 from treewarden.audit.workers.pool import default_jobs, start_ahead
 

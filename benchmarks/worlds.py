@@ -29,10 +29,10 @@ from benchmarks.worlds_tables import grown
 from treewarden.audit.consistent_tables.engine import reason
 from treewarden.audit.consistent_tables.outcome import Tiers
 from treewarden.audit.consistent_tables.proofs import cpsat
-from treewarden.audit.facts.case import Case
+from treewarden.audit.facts.rows import Case
 from treewarden.audit.knowledge.knowledge import Knowledge
-from treewarden.audit.population.contributions import members
 from treewarden.audit.population.population import build_population
+from treewarden.audit.population.target import members
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.system.system import build_system
 from treewarden.ppdm_models.formats.own.treewarden_json import FORMAT

@@ -14,10 +14,10 @@ from tests.kit.rows import rows
 from tests.kit.run import run_command
 from treewarden.audit import constraints
 from treewarden.audit.constraints import Constraint
-from treewarden.audit.facts.case import Case
+from treewarden.audit.facts.rows import Case
 from treewarden.audit.knowledge.knowledge import Knowledge
-from treewarden.audit.population.contributions import members
 from treewarden.audit.population.population import Population
+from treewarden.audit.population.target import members
 from treewarden.audit.reading import Undetermined
 from treewarden.policies.pack import read_pack
 from treewarden.ppdm_models.files.load import formats

@@ -13,7 +13,7 @@ ppdm_models
 ppdm_models/tree
 ppdm_models/semantics
 ppdm_models/tables/memory.py
-ppdm_models/tables/header.py
+ppdm_models/tables/dialect.py
 ppdm_models/tables/readers
 ppdm_models/tables
 ppdm_models/tables/counting
@@ -48,7 +48,7 @@ audit/options.py
 audit/workers
 audit/population
 audit/inverters
-audit/facts/whole_units.py
+audit/outputs/whole_row.py
 audit/outputs
 audit/facts
 audit/constraints
@@ -78,7 +78,6 @@ audit/randomised
 audit/evidence.py
 audit/measures
 audit/measures/noise
-audit/labels.py
 audit/result.py
 audit/assumed_columns.py
 audit/leaf_only_audit.py
@@ -274,7 +273,7 @@ LATE_IMPORTS = {
         "treewarden.audit.consistent_tables.proofs.propagate",
         "treewarden.audit.consistent_tables.table_search",
     },
-    "audit/consistent_tables/facts/facts.py": {"treewarden.audit.facts.whole_units"},
+    "audit/consistent_tables/facts/facts.py": {"treewarden.audit.outputs.whole_row"},
     "audit/consistent_tables/facts/intervals.py": {
         "treewarden.audit.consistent_tables.facts.exact",
     },
@@ -292,13 +291,13 @@ LATE_IMPORTS = {
         "treewarden.audit.consistent_tables.proofs.propagate",
         "treewarden.audit.ipopt.backends",
     },
-    "audit/facts/weighed_rows.py": {"treewarden.audit.facts.whole_units"},
+    "audit/facts/weighed_rows.py": {"treewarden.audit.outputs.whole_row"},
     "audit/inverters/__init__.py": {"treewarden.audit.inverters._bounds"},
     "audit/ipopt/backends.py": {
         "treewarden.audit.ipopt.casadi_backend",
         "treewarden.audit.ipopt.cyipopt_backend",
     },
-    "audit/measures/_leaf_totals.py": {"treewarden.audit.regression.leaf_totals"},
+    "audit/measures/_shared.py": {"treewarden.audit.regression.leaf_totals"},
     "audit/population/forest.py": {
         "treewarden.audit.population.routing",
         "treewarden.ppdm_models.tables.predict",
@@ -336,7 +335,7 @@ LATE_IMPORTS = {
     },
     "ppdm_models/tables/read_table.py": {"treewarden.ppdm_models.tables.memory"},
     "reports/building/build.py": {
-        "treewarden.reports.building.blame",
+        "treewarden.reports.building.certain",
         "treewarden.reports.building.ensembles",
     },
     "reports/building/story.py": {"treewarden.ppdm_models.files.convert"},

@@ -12,14 +12,18 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from treewarden.audit.claims.label_test import LabelTest, label_test
 from treewarden.audit.claims.leaf_labels import (
     MOST_CLASSES,
     LeafLabels,
     bounds_are_extremes,
     read_leaf_labels,
 )
-from treewarden.audit.claims.realised_loss import RealisedLoss, measure_losses
+from treewarden.audit.claims.realised_loss import (
+    LabelTest,
+    RealisedLoss,
+    label_test,
+    measure_losses,
+)
 from treewarden.audit.claims.result import (
     LOSS_TOLERANCE_SHARE,
     NO_CLAIM,

@@ -9,9 +9,8 @@ from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.tree.privacy_claim import PrivacyClaim
 
 if TYPE_CHECKING:  # what is worked out of a claim, where there is one
-    from treewarden.audit.claims.label_test import LabelTest
     from treewarden.audit.claims.leaf_labels import LeafLabels
-    from treewarden.audit.claims.realised_loss import RealisedLoss
+    from treewarden.audit.claims.realised_loss import LabelTest, RealisedLoss
 
 NO_CLAIM = Undetermined(
     "the file claims no differential privacy. If its owner does, state the claim: --claims "

@@ -13,7 +13,7 @@ from treewarden.audit.consistent_tables.proofs.bounds import CellBounds
 from treewarden.audit.consistent_tables.proofs.linear import IntegerRows
 from treewarden.audit.consistent_tables.proofs.relax import LearnedCuts, Ref
 from treewarden.audit.consistent_tables.witnesses.witness_pool import Swap, WitnessPool
-from treewarden.audit.facts.case import Case
+from treewarden.audit.facts.rows import Case
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.population.population import Population
 from treewarden.audit.reading import Undetermined

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from treewarden.audit.consistent_tables.result import ConsistentTables
-from treewarden.audit.facts.case import Case
+from treewarden.audit.facts.rows import Case
 from treewarden.audit.progress import FOREVER, Clock, OutOfTimeError
 from treewarden.ppdm_models.arrays import IntArray
 from treewarden.ppdm_models.tree.column import NumericColumn

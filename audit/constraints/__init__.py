@@ -6,8 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import ClassVar
 
-from treewarden.audit.facts.case import Case
-from treewarden.audit.facts.rows import LeftOut, Row, WholeRecords
+from treewarden.audit.facts.rows import Case, LeftOut, Row, WholeRecords
 from treewarden.audit.knowledge.knowledge import Knowledge
 
 

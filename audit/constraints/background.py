@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from treewarden.audit.constraints import Constraint
-from treewarden.audit.facts.case import Case
 from treewarden.audit.facts.kinds import fact_row
-from treewarden.audit.facts.rows import Row
+from treewarden.audit.facts.rows import Case, Row
 
 
 class Background(Constraint):

@@ -11,10 +11,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from treewarden.audit.constraints import Constraint
-from treewarden.audit.facts.case import Case
 from treewarden.audit.facts.class_facts import leaf_facts
 from treewarden.audit.facts.grower import grower
-from treewarden.audit.facts.rows import LeftOut, Linear, Origin, WholeRecords
+from treewarden.audit.facts.rows import Case, LeftOut, Linear, Origin, WholeRecords
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.tree.tree import Tool
 

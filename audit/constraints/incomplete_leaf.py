@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from treewarden.audit.constraints import Constraint
-from treewarden.audit.facts.case import Case
 from treewarden.audit.facts.class_facts import leaf_facts
 from treewarden.audit.facts.grower import incomplete_records
-from treewarden.audit.facts.rows import LeftOut
+from treewarden.audit.facts.rows import Case, LeftOut
 
 WHY = "class numbers of leaves, as records there lack values, which the learner may have left out"
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from treewarden.audit.constraints import Constraint
-from treewarden.audit.facts.case import Case
 from treewarden.audit.facts.class_facts import (
     InnerFacts,
     Masses,
@@ -23,7 +22,7 @@ from treewarden.audit.facts.class_facts import (
     leaf_facts,
 )
 from treewarden.audit.facts.grower import classes_before, incomplete_records
-from treewarden.audit.facts.rows import LeftOut, Linear, Origin, Row, WholeRecords
+from treewarden.audit.facts.rows import Case, LeftOut, Linear, Origin, Row, WholeRecords
 from treewarden.audit.facts.weighed_rows import rounding
 from treewarden.audit.knowledge.levels import LeafLevel
 from treewarden.audit.reading import Undetermined

@@ -11,10 +11,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from treewarden.audit.constraints import Constraint
-from treewarden.audit.facts.case import Case
 from treewarden.audit.facts.class_facts import InnerFacts, LeafFacts, inner_facts, leaf_facts
 from treewarden.audit.facts.grower import incomplete_records, stops_at_pure
-from treewarden.audit.facts.rows import LeftOut, Linear, Origin, WholeRecords
+from treewarden.audit.facts.rows import Case, LeftOut, Linear, Origin, WholeRecords
 from treewarden.audit.facts.weighed_rows import weighed_masses
 from treewarden.audit.knowledge.levels import LeafLevel
 from treewarden.audit.reading import Undetermined

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from treewarden.audit.constraints import Constraint
-from treewarden.audit.facts.case import Case
 from treewarden.audit.facts.class_facts import leaf_facts
-from treewarden.audit.facts.rows import Origin, Row
+from treewarden.audit.facts.rows import Case, Origin, Row
 from treewarden.audit.facts.weighed_rows import leaf_row, unit
 
 

@@ -11,9 +11,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from treewarden.audit.constraints import Constraint
-from treewarden.audit.facts.case import Case
 from treewarden.audit.facts.node_impurities import NodeImpurity, node_impurities
-from treewarden.audit.facts.rows import LeafMass, Linear, Origin, Row
+from treewarden.audit.facts.rows import Case, LeafMass, Linear, Origin, Row
 from treewarden.ppdm_models.arrays import BoolArray
 
 

@@ -11,9 +11,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from treewarden.audit.constraints import Constraint
-from treewarden.audit.facts.case import Case
 from treewarden.audit.facts.class_facts import InnerFacts, inner_facts
-from treewarden.audit.facts.rows import Linear, Origin, Row
+from treewarden.audit.facts.rows import Case, Linear, Origin, Row
 from treewarden.audit.knowledge.levels import LeafLevel
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 from treewarden.ppdm_models.tree.nodes import OtherSplit

@@ -15,9 +15,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from treewarden.audit.constraints import Constraint
-from treewarden.audit.facts.case import Case
 from treewarden.audit.facts.grower import incomplete_records
-from treewarden.audit.facts.rows import LeftOut, Linear, Origin
+from treewarden.audit.facts.rows import Case, LeftOut, Linear, Origin
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import FloatArray
 from treewarden.ppdm_models.tree.tree import Node, Tool

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from treewarden.audit.constraints import Constraint
-from treewarden.audit.facts.case import Case
-from treewarden.audit.facts.rows import Origin, ProfileTotals, Row
+from treewarden.audit.facts.rows import Case, Origin, ProfileTotals, Row
 
 
 class Profile(Constraint):

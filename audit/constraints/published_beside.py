@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from treewarden.audit.constraints import Constraint
-from treewarden.audit.facts.case import Case
-from treewarden.audit.facts.rows import LeftOut, Linear, Origin, Row
+from treewarden.audit.facts.rows import Case, LeftOut, Linear, Origin, Row
 
 if TYPE_CHECKING:
     from treewarden.audit.outputs.beside_rows import BesideRows

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from treewarden.audit.constraints import Constraint
-from treewarden.audit.facts.case import Case
-from treewarden.audit.facts.rows import LeftOut, Row
+from treewarden.audit.facts.rows import Case, LeftOut, Row
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.knowledge.levels import SplitLevel
 from treewarden.ppdm_models.tree.tree import Tool

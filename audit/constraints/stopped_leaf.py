@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from treewarden.audit.constraints import Constraint
-from treewarden.audit.facts.case import Case
 from treewarden.audit.facts.grower import is_known_learner
-from treewarden.audit.facts.rows import LeftOut, Row, WholeRecords
+from treewarden.audit.facts.rows import Case, LeftOut, Row, WholeRecords
 
 
 class StoppedLeaf(Constraint):

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from treewarden.audit.constraints import Constraint
-from treewarden.audit.facts.case import Case
 from treewarden.audit.facts.node_impurities import node_impurities, unused_kinds
-from treewarden.audit.facts.rows import LeftOut
+from treewarden.audit.facts.rows import Case, LeftOut
 from treewarden.audit.knowledge.levels import LeafLevel
 
 

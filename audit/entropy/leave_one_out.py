@@ -12,9 +12,9 @@ import numpy as np
 
 from treewarden.audit.entropy.estimate import estimate
 from treewarden.audit.entropy.posterior import Posterior, Without
-from treewarden.audit.facts.case import Case
+from treewarden.audit.facts.rows import Case
 from treewarden.audit.options import AuditOptions
-from treewarden.audit.population.contributions import members
+from treewarden.audit.population.target import members
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.system.system import System, build_system, leaf_knowledge
 from treewarden.ppdm_models.tree.tree import Node

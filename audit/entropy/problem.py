@@ -17,12 +17,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from treewarden.audit.consistent_tables.proofs.bounds import ContradictionError
-from treewarden.audit.facts.case import Case
 from treewarden.audit.facts.impurity_rows import by_bin, candidate_branches
-from treewarden.audit.facts.rows import SplitFamily, branch_of_bins
+from treewarden.audit.facts.rows import Case, SplitFamily, branch_of_bins
 from treewarden.audit.options import AuditOptions, RowStatement
-from treewarden.audit.population.contributions import members
 from treewarden.audit.population.population import Population
+from treewarden.audit.population.target import members
 from treewarden.audit.progress import Share
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.system.system import System, build_system, closed_form, leaf_knowledge

@@ -17,7 +17,7 @@ from treewarden.audit.facts.impurity_rows import ratio_at
 from treewarden.audit.facts.rows import Linear
 from treewarden.audit.ipopt.program import TAU, BlockProgram
 from treewarden.audit.population.population import Population
-from treewarden.audit.solver.elastic import chains
+from treewarden.audit.solver.canonical import chains
 from treewarden.audit.solver.task import SEARCHED_PROGRAM, WORTH_A_RESTART, SolverAnswer
 from treewarden.audit.system.system import LeafKnowledge, System
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray, alike
@@ -28,7 +28,7 @@ from treewarden.ppdm_models.tree.tree import Criterion
 class Reduced:
     """A block's program, and how its masses map back: ``cell`` (K, m) is the mass variable of each profile and class.
 
-    ``chains`` (terms, masses) is what `treewarden.audit.solver.elastic` says of the program; ``members``
+    ``chains`` (terms, masses) is what `treewarden.audit.solver.canonical` says of the program; ``members``
     (variables, masses)
     which masses each variable sums; ``kappa`` (masses,) and ``kappa_of_class`` (m,) how many classes share a pool.
 

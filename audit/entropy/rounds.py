@@ -20,8 +20,7 @@ from treewarden.audit.entropy.violated import (
     violated,
 )
 from treewarden.audit.ipopt.program import BlockProgram
-from treewarden.audit.solver.canonical import Hashes, refined, rounded_program
-from treewarden.audit.solver.elastic import is_flat
+from treewarden.audit.solver.canonical import Hashes, is_flat, refined, rounded_program
 from treewarden.audit.solver.task import AS_GOOD_NATS, KKT_ERROR, SAME_SHARE, SMALL_PROGRAM
 from treewarden.audit.system.system import System, max_violation
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray

@@ -11,8 +11,8 @@ from scipy.linalg import LinAlgError, cholesky, eigh
 from treewarden.audit.entropy.problem import Block, EntropyProblem
 from treewarden.audit.entropy.reduce import Reduced, SolvedBlock, proved_bound, reduce_block
 from treewarden.audit.ipopt.program import BlockProgram
+from treewarden.audit.solver.canonical import is_convex_at
 from treewarden.audit.solver.checkpoint import solve_all
-from treewarden.audit.solver.elastic import is_convex_at
 from treewarden.audit.solver.task import (
     BESIDE_TRIES,
     CONVEX_TRIES,

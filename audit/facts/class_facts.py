@@ -8,9 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from treewarden.audit.facts.case import Case, once
 from treewarden.audit.facts.impurity_rows import grouped
-from treewarden.audit.facts.rows import LeftOut, Linear, Origin
+from treewarden.audit.facts.rows import Case, LeftOut, Linear, Origin, once
 from treewarden.audit.knowledge.levels import LeafLevel
 from treewarden.audit.population.table_counts import half_unit, has_sums, printed_half
 from treewarden.audit.reading import Undetermined

@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from treewarden.audit.facts.case import Case
 from treewarden.audit.facts.impurity_rows import excess
 from treewarden.audit.facts.rows import (
     COUNT_TOLERANCE_RECORDS,
     TRUTH_TOLERANCE_SHARE,
+    Case,
     DroppedRow,
     Kinds,
     LeafMass,

@@ -11,12 +11,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from treewarden.audit.facts.candidates import compared
-from treewarden.audit.facts.case import Case
 from treewarden.audit.facts.grower import Grower, grower, incomplete_records, lacking
 from treewarden.audit.facts.impurity_rows import excesses
 from treewarden.audit.facts.rows import (
     MISSING,
     TRUTH_TOLERANCE_SHARE,
+    Case,
     Grouping,
     LeftOut,
     Origin,

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from treewarden.audit.facts.case import Case
 from treewarden.audit.facts.class_facts import Masses, inner_facts, leaf_facts
+from treewarden.audit.facts.rows import Case
 from treewarden.audit.knowledge.levels import LeafLevel
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 from treewarden.ppdm_models.tree.nodes import FLOAT_SLACK, Criterion, Impurity

@@ -1,21 +1,30 @@
 """What the constraints yield: statements about the masses n_q * P(class | profile), each knowing where it comes from.
 
 Masses are in records: ``mass[q, c]`` is how many of profile q's records have class c, as the adversary estimates it.
+
+What is audited: one tree, the people, where they stop in it, and what the adversary knows.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Generic, TypeVar
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from treewarden.audit.facts.case import Case
+from treewarden.audit.knowledge.knowledge import Knowledge
+from treewarden.audit.population.population import Population
+from treewarden.audit.population.target import Members
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray, IntArray, ShortArray
-from treewarden.ppdm_models.tree.tree import Criterion
+from treewarden.ppdm_models.tree.tree import Criterion, Tree
+
+if TYPE_CHECKING:  # of outputs that are published beside the tree
+    from treewarden.audit.outputs.beside_rows import BesideRows
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,3 +265,36 @@ def _lead_lines(case: Case, lead: Plurality) -> tuple[Linear, ...]:
         for other in range(len(case.tree.classes))
         if other != lead.label
     )
+
+
+Fact = TypeVar("Fact")
+
+
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class Case:
+    """What is audited: a tree, the people, where they stop in it, and what the adversary knows (resolved).
+
+    ``incomplete`` is how many records of each profile lack a value, (P,), where the people's columns do not say it.
+    ``beside`` is what is published beside the tree.
+    """
+
+    tree: Tree
+    population: Population
+    members: Members
+    knowledge: Knowledge
+    incomplete: FloatArray | None = None
+    beside: BesideRows | None = None
+
+
+def once(facts: Callable[[Case], Iterator[Fact]]) -> Callable[[Case], tuple[Fact, ...]]:
+    """Let facts of a case be worked out once, however many constraints ask for them; they go when the case does."""
+    kept: WeakKeyDictionary[Case, tuple[Fact, ...]] = WeakKeyDictionary()
+
+    @wraps(facts)
+    def found(case: Case) -> tuple[Fact, ...]:
+        known = kept.get(case)
+        if known is None:
+            known = kept[case] = tuple(facts(case))
+        return known
+
+    return found

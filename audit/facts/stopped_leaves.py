@@ -15,13 +15,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from treewarden.audit.facts.case import Case
 from treewarden.audit.facts.class_facts import LeafFacts, leaf_facts
 from treewarden.audit.facts.grower import Grower, grower, incomplete_records
 from treewarden.audit.facts.impurity_rows import branch_impurity, by_bin, candidate_branches
 from treewarden.audit.facts.node_candidates import Listing, compared_at, listing_of
 from treewarden.audit.facts.rows import (
     TRUTH_TOLERANCE_SHARE,
+    Case,
     Grouping,
     LeafMass,
     LeftOut,

@@ -10,8 +10,7 @@ import math
 
 import numpy as np
 
-from treewarden.audit.facts.case import Case
-from treewarden.audit.facts.rows import LeafMass, Linear, Origin
+from treewarden.audit.facts.rows import Case, LeafMass, Linear, Origin
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray, IntArray
 
@@ -118,7 +117,7 @@ def whole_units(weight: FloatArray | None, profiles: IndexArray) -> IntArray | N
 
     A weight is read as the shortest decimal that stands for it, as a survey's file prints it.
     """
-    from treewarden.audit.facts.whole_units import units_of  # of weights only
+    from treewarden.audit.outputs.whole_row import units_of  # of weights only
 
     assert weight is not None
     units, scale = units_of(weight[profiles])

@@ -20,8 +20,14 @@ import numpy as np
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray, IntArray
 from treewarden.ppdm_models.plugins import PluginIndex, discover
-from treewarden.ppdm_models.tree.ensemble import Ensemble, Model, trees_of
-from treewarden.ppdm_models.tree.growth import EnsembleGrowth, Fact, FactSource
+from treewarden.ppdm_models.tree.ensemble import (
+    Ensemble,
+    EnsembleGrowth,
+    Fact,
+    FactSource,
+    Model,
+    trees_of,
+)
 from treewarden.ppdm_models.tree.tree import Tree
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from treewarden.audit.inverters._bounds import TINY, NumberBounds
 from treewarden.audit.inverters._rounds import Gathered, Leafs
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray, IntArray
-from treewarden.ppdm_models.tree.growth import EnsembleGrowth, derived
+from treewarden.ppdm_models.tree.ensemble import EnsembleGrowth, derived
 
 NOT_FROM_HERE = (
     "no sample of this table gives the model's numbers: it was trained on another table, "

@@ -21,7 +21,7 @@ from treewarden.audit.inverters._rounds import (
 )
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray
-from treewarden.ppdm_models.tree.growth import Fact, derived, stated_fact
+from treewarden.ppdm_models.tree.ensemble import Fact, derived, stated_fact
 from treewarden.ppdm_models.tree.predicate import CategoryTest
 
 LOGISTIC, SOFTMAX = ("binary", "multiclassova"), ("multiclass",)

@@ -40,7 +40,7 @@ from treewarden.audit.inverters._rounds import (
 )
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
-from treewarden.ppdm_models.tree.growth import EnsembleGrowth, derived
+from treewarden.ppdm_models.tree.ensemble import EnsembleGrowth, derived
 from treewarden.ppdm_models.tree.predicate import CategoryTest
 from treewarden.ppdm_models.tree.tree import Node
 

@@ -18,7 +18,7 @@ from treewarden.audit.inverters import NO_MEMBERS, Added, GrownCase, LeafSums, M
 from treewarden.audit.inverters._bounds import NumberBounds, before_rounding, exactly, variance
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
-from treewarden.ppdm_models.tree.growth import Fact
+from treewarden.ppdm_models.tree.ensemble import Fact
 
 SINGLE, DOUBLE = 2.0**-24, 2.0**-53
 """How far a number may be off, relatively, where it is kept in 32 or in 64 bits."""

@@ -16,7 +16,7 @@ from treewarden.audit.inverters._bounds import TINY, NumberBounds, exactly
 from treewarden.audit.inverters._rounds import DOUBLE, SINGLE, Leafs, differing, rounds, unreached
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
-from treewarden.ppdm_models.tree.growth import Fact, GrownTree
+from treewarden.ppdm_models.tree.ensemble import Fact, GrownTree
 
 NO_SPLIT = "none of its trees has a split, so all people are in one leaf"
 

@@ -22,7 +22,7 @@ import numpy as np
 from treewarden.audit.inverters._bounds import rounded_by
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray
-from treewarden.ppdm_models.tree.growth import EnsembleGrowth, Fact, derived
+from treewarden.ppdm_models.tree.ensemble import EnsembleGrowth, Fact, derived
 from treewarden.ppdm_models.tree.nodes import NodeTable
 from treewarden.ppdm_models.tree.tree import Tree
 

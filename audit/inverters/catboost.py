@@ -38,7 +38,7 @@ from treewarden.audit.inverters._walks import (
     whole_sums,
 )
 from treewarden.audit.reading import Undetermined
-from treewarden.ppdm_models.tree.growth import Fact
+from treewarden.ppdm_models.tree.ensemble import Fact
 
 ROOM = 2.0**-42
 """How far off the library's own exponential may be, relatively: one is taken in each round, and all are multiplied."""

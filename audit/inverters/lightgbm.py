@@ -59,7 +59,7 @@ from treewarden.audit.inverters._rounds import (
 from treewarden.audit.inverters._squares import Squares, square_sums
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import FloatArray
-from treewarden.ppdm_models.tree.growth import EnsembleGrowth
+from treewarden.ppdm_models.tree.ensemble import EnsembleGrowth
 
 NO_HESSIANS = (
     "steps were limited (lambda_l1, max_delta_step) and sums of second derivatives are "

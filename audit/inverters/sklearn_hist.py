@@ -14,7 +14,7 @@ from treewarden.audit.inverters._newton import NewtonSteps, newton_members, newt
 from treewarden.audit.inverters._rounds import DOUBLE, Leafs, not_turned_back
 from treewarden.audit.inverters._squares import Squares, square_sums
 from treewarden.audit.reading import Undetermined
-from treewarden.ppdm_models.tree.growth import EnsembleGrowth
+from treewarden.ppdm_models.tree.ensemble import EnsembleGrowth
 
 
 class SklearnHist(Inverter):

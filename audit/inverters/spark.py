@@ -26,7 +26,7 @@ from treewarden.audit.inverters._rounds import (
 from treewarden.audit.inverters._squares import Squares, square_sums
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import FloatArray
-from treewarden.ppdm_models.tree.growth import GrownTree
+from treewarden.ppdm_models.tree.ensemble import GrownTree
 
 ROOM = 2.0**-46
 """How far the library's own probability, in 64 bits, may be off."""

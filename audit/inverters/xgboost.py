@@ -44,7 +44,7 @@ from treewarden.audit.inverters._squares import Squares, numbers_that_add, squar
 from treewarden.audit.inverters._xgboost_rates import XgboostRates, may_be, rates_of
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import FloatArray
-from treewarden.ppdm_models.tree.growth import EnsembleGrowth, Fact, FactSource
+from treewarden.ppdm_models.tree.ensemble import EnsembleGrowth, Fact, FactSource
 from treewarden.ppdm_models.tree.tree import Tree
 
 LOGISTIC, SOFTMAX = ("binary:logistic",), ("multi:softprob", "multi:softmax")

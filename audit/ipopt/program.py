@@ -55,7 +55,7 @@ class SplitTerms:
 class SplitRows:
     """Split rows: the terms of one plus its ``constant`` must not exceed its ``limit``, tau * ``records`` of the node.
 
-    ``linear`` (split rows, variables) is added to them: zero but in the form of `treewarden.audit.solver.elastic`.
+    ``linear`` (split rows, variables) is added to them: zero but in the form of `treewarden.audit.solver.canonical`.
     """
 
     terms: SplitTerms
@@ -79,7 +79,7 @@ def no_split_rows(variables: int) -> SplitRows:
 class BlockProgram:
     """The arrays of one block: ``scale`` (n_y,) is w * kappa per mass, ``rows`` a CSR matrix with its ends.
 
-    ``cost`` is added to the objective: zero but in the form of `treewarden.audit.solver.elastic`.
+    ``cost`` is added to the objective: zero but in the form of `treewarden.audit.solver.canonical`.
     ``is_impossible``: a row is broken whatever the variables are.
     """
 

@@ -18,8 +18,7 @@ from treewarden.audit.population.forest import Forest
 from treewarden.audit.population.population import Population
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray, IntArray
-from treewarden.ppdm_models.tree.ensemble import Ensemble
-from treewarden.ppdm_models.tree.growth import EnsembleGrowth, derived
+from treewarden.ppdm_models.tree.ensemble import Ensemble, EnsembleGrowth, derived
 from treewarden.ppdm_models.tree.node_columns import class_counts_of, is_inner
 from treewarden.ppdm_models.tree.tree import Tree, count_of
 

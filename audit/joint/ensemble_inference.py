@@ -41,8 +41,7 @@ from treewarden.audit.population.population import Population
 from treewarden.audit.progress import Clock, Step, clock, silent
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
-from treewarden.ppdm_models.tree.ensemble import Ensemble, claims_privacy
-from treewarden.ppdm_models.tree.growth import EnsembleGrowth
+from treewarden.ppdm_models.tree.ensemble import Ensemble, EnsembleGrowth, claims_privacy
 from treewarden.ppdm_models.tree.tree import Task
 
 MOST_PASSES = 3

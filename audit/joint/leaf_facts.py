@@ -50,8 +50,7 @@ from treewarden.audit.population.table_counts import UNNAMED_WEIGHTS, has_unname
 from treewarden.audit.progress import Clock
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import IndexArray, IntArray
-from treewarden.ppdm_models.tree.ensemble import Ensemble
-from treewarden.ppdm_models.tree.growth import EnsembleGrowth, FactSource
+from treewarden.ppdm_models.tree.ensemble import Ensemble, EnsembleGrowth, FactSource
 from treewarden.ppdm_models.tree.tree import (
     Node,
     Tree,

@@ -14,7 +14,7 @@ from treewarden.audit.consistent_tables.result import (
 )
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray
-from treewarden.ppdm_models.tree.growth import Fact
+from treewarden.ppdm_models.tree.ensemble import Fact
 
 NOT_COUNTED = Undetermined("for several trees, consistent tables are not counted")
 NO_SPLITS = Undetermined("for several trees, the choice of splits is not used")

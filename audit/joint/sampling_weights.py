@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from treewarden.audit.facts.weighed_rows import MOST_UNITS, PRINTING_SHARE
-from treewarden.audit.facts.whole_units import units_of
 from treewarden.audit.inverters import LeafSums
 from treewarden.audit.joint.draws import ClassCountBounds, counts_at, ends_of, sums_of
+from treewarden.audit.outputs.whole_row import units_of
 from treewarden.audit.population.forest import Forest
 from treewarden.audit.population.population import Population
 from treewarden.audit.population.table_counts import printed_half

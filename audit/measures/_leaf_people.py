@@ -8,10 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from treewarden.audit.evidence import Evidence
-from treewarden.audit.facts.case import Case
 from treewarden.audit.facts.class_facts import LeafFacts, leaf_facts
-from treewarden.audit.population.contributions import members
-from treewarden.audit.population.target import label_of
+from treewarden.audit.facts.rows import Case
+from treewarden.audit.population.target import label_of, members
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.system.system import LeafKnowledge, closed_form, complete
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray

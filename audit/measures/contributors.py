@@ -14,7 +14,7 @@ import numpy as np
 
 from treewarden.audit.evidence import Evidence
 from treewarden.audit.measures import EvidenceSource, Measure, Parameters, PerPlace
-from treewarden.audit.measures._leaf_totals import contributors_in_words
+from treewarden.audit.measures._shared import contributors_in_words
 from treewarden.audit.reading import Interval, Measurement, Undetermined, worst_spots
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray
 

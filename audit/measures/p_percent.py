@@ -16,12 +16,12 @@ import math
 import numpy as np
 
 from treewarden.audit.measures import Parameter, Parameters
-from treewarden.audit.measures._leaf_totals import (
+from treewarden.audit.measures._shared import (
     WEIGHTS,
     LeafTotalMeasure,
     contributors_in_words,
 )
-from treewarden.audit.population.contributions import RankedContributions
+from treewarden.audit.population.target import RankedContributions
 from treewarden.ppdm_models.arrays import FloatArray
 
 

@@ -21,7 +21,7 @@ from treewarden.audit.engine.counts import by_class, by_leaves, counts_of, propa
 from treewarden.audit.engine.driver import reason
 from treewarden.audit.engine.problem import Problem, breaking
 from treewarden.audit.engine.time_budget import TimeBudget
-from treewarden.audit.membership.candidates import Candidates
+from treewarden.audit.membership.candidates import Candidates, MembershipInference
 from treewarden.audit.membership.count_rows import (
     OTHER_TABLE,
     OUT,
@@ -41,7 +41,6 @@ from treewarden.audit.membership.cuts import (
 )
 from treewarden.audit.membership.learners import cuts_of
 from treewarden.audit.membership.local_parts import NodeParts, RegisterTree, shared_by_parts
-from treewarden.audit.membership.result import MembershipInference
 from treewarden.audit.membership.split_choice import (
     NodeChoice,
     OwnCut,

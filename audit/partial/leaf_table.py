@@ -19,14 +19,14 @@ from treewarden.audit.consistent_tables.result import (
 )
 from treewarden.audit.entropy.estimate import estimate
 from treewarden.audit.entropy.posterior import Posterior, certain
-from treewarden.audit.facts.case import Case
 from treewarden.audit.facts.class_facts import leaf_facts
 from treewarden.audit.facts.grower import incomplete_records
+from treewarden.audit.facts.rows import Case
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.knowledge.levels import SplitLevel
 from treewarden.audit.options import DEFAULT, AuditOptions
-from treewarden.audit.population.contributions import members
 from treewarden.audit.population.population import Population
+from treewarden.audit.population.target import members
 from treewarden.audit.progress import Clock
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.system.system import System, build_system

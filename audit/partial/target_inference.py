@@ -19,8 +19,8 @@ from treewarden.audit.consistent_tables.engine import reason_in_doubt
 from treewarden.audit.consistent_tables.result import Consistency, ConsistentTables
 from treewarden.audit.entropy.estimate import estimate
 from treewarden.audit.entropy.posterior import Posterior, SolverReport
-from treewarden.audit.facts.case import Case
 from treewarden.audit.facts.grower import incomplete_records
+from treewarden.audit.facts.rows import Case
 from treewarden.audit.knowledge.levels import SplitLevel
 from treewarden.audit.options import DEFAULT, AuditOptions
 from treewarden.audit.partial.class_rows import leaves_by_class
@@ -59,9 +59,9 @@ from treewarden.audit.partial.unmodelled_knowledge import (
     why_broken,
 )
 from treewarden.audit.partial.value_rules import NOT_USED, OPEN, SPANNING, imply_classes, target_of
-from treewarden.audit.population.contributions import members
 from treewarden.audit.population.population import Population
 from treewarden.audit.population.record_linkage import merged
+from treewarden.audit.population.target import members
 from treewarden.audit.progress import Clock
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.regression.result import ValueBounds

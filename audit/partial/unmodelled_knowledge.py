@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from treewarden.audit.facts.case import Case
 from treewarden.audit.facts.grower import grower, is_known_learner
 from treewarden.audit.facts.node_candidates import (
     grouping_of_categories,
@@ -16,7 +15,7 @@ from treewarden.audit.facts.node_candidates import (
     left_out_at,
     of_everybody,
 )
-from treewarden.audit.facts.rows import TRUTH_TOLERANCE_SHARE, Grouping, SplitFamily
+from treewarden.audit.facts.rows import TRUTH_TOLERANCE_SHARE, Case, Grouping, SplitFamily
 from treewarden.audit.facts.stopped_leaves import settings_in_force
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.knowledge.levels import SplitLevel
@@ -30,8 +29,8 @@ from treewarden.audit.partial.fitting.splits import (
 from treewarden.audit.partial.leaf_table import LeafTable
 from treewarden.audit.partial.tree_context import TreeContext
 from treewarden.audit.partial.unknown_leaf_sizes import are_told_apart
-from treewarden.audit.population.contributions import members
 from treewarden.audit.population.population import Population
+from treewarden.audit.population.target import members
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 from treewarden.ppdm_models.tree.column import Column, NumericColumn

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from treewarden.audit.population.contributions import Contributions
 from treewarden.audit.population.table_counts import (
     Weights,
     check_counts,
@@ -17,7 +16,13 @@ from treewarden.audit.population.table_counts import (
     has_unnamed_weights,
     weighing,
 )
-from treewarden.audit.population.target import TargetNumbers, check_target, numbers_of, rival
+from treewarden.audit.population.target import (
+    Contributions,
+    TargetNumbers,
+    check_target,
+    numbers_of,
+    rival,
+)
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray, alike, ranks
 from treewarden.ppdm_models.errors import TableError

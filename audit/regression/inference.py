@@ -46,8 +46,7 @@ from treewarden.audit.regression.rows import (
     scale_of,
 )
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray, IntArray
-from treewarden.ppdm_models.tree.ensemble import Ensemble, claims_privacy
-from treewarden.ppdm_models.tree.growth import FactSource
+from treewarden.ppdm_models.tree.ensemble import Ensemble, FactSource, claims_privacy
 
 MOST_ENTRIES = 12_000_000
 """So many places of people in leaves are joined, 8 bytes each with as much again of what is worked out of them."""

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from treewarden.audit.population.contributions import (
+from treewarden.audit.population.forest import Forest, sample_in_words
+from treewarden.audit.population.population import Population
+from treewarden.audit.population.target import (
     Contributions,
     RankedContributions,
     by_contributor,
     ranked_contributions,
 )
-from treewarden.audit.population.forest import Forest, sample_in_words
-from treewarden.audit.population.population import Population
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.regression.result import ValueBounds
 from treewarden.audit.regression.rows import DOUBLE, numbers_said, rounding

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from treewarden.audit.reading import Interval
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray
-from treewarden.ppdm_models.tree.growth import Fact
+from treewarden.ppdm_models.tree.ensemble import Fact
 
 if TYPE_CHECKING:  # of several releases only
     from treewarden.audit.joint.result import Released

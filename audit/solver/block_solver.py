@@ -17,8 +17,14 @@ from treewarden.audit.ipopt.backend import Solution, Status
 from treewarden.audit.ipopt.backends import doors
 from treewarden.audit.ipopt.model import load
 from treewarden.audit.ipopt.program import BlockProgram
-from treewarden.audit.solver.canonical import canonical, restored
-from treewarden.audit.solver.elastic import elastic, floor, is_flat, is_overloaded
+from treewarden.audit.solver.canonical import (
+    canonical,
+    elastic,
+    floor,
+    is_flat,
+    is_overloaded,
+    restored,
+)
 from treewarden.audit.solver.interior import interior, is_inside
 from treewarden.audit.solver.task import (
     AS_GOOD_NATS,

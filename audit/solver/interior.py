@@ -54,7 +54,7 @@ class Interior:
         return whole
 
     def chains(self, whole: BlockProgram, chains: sparse.csr_matrix) -> sparse.csr_matrix:
-        """Return chains (terms, masses) of `treewarden.audit.solver.elastic` for what remains of the program."""
+        """Return chains (terms, masses) of `treewarden.audit.solver.canonical` for what remains of the program."""
         kept = chains[self.free[whole.splits.terms.variable]]
         return sparse.csr_matrix(kept[:, self.free[: len(whole.scale)]])
 

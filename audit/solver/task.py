@@ -220,7 +220,7 @@ class SolverTask:
 
     With ``perturbed``, the last start stands for that many points around it, drawn with seeds 0, 1, ... No more starts
     are tried once the best optimum was met `ENOUGH` times for each optimum that was seen; where there is a bound, only
-    the first one unless that fails. With ``chains`` (terms, masses) of `treewarden.audit.solver.elastic`, the answer
+    the first one unless that fails. With ``chains`` (terms, masses) of `treewarden.audit.solver.canonical`, the answer
     comes with a bound. ``deadline`` is a reading of the monotonic clock, infinite for none. ``share`` is its part of
     all that is asked for at once, as far as known. On the ``tape`` stands what a solver says of it, where that is kept.
     """

@@ -10,12 +10,12 @@ import numpy as np
 
 from treewarden.audit import constraints
 from treewarden.audit.constraints import Constraint
-from treewarden.audit.facts.case import Case
 from treewarden.audit.facts.impurity_rows import excesses, grouped
 from treewarden.audit.facts.kinds import KINDS
 from treewarden.audit.facts.rows import (
     COUNT_TOLERANCE_RECORDS,
     TRUTH_TOLERANCE_SHARE,
+    Case,
     DroppedRow,
     Kinds,
     LeafMass,

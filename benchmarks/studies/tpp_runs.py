@@ -13,7 +13,7 @@ from benchmarks.mondrian import mondrian
 from treewarden.ppdm_models.learn.best_first import BestFirst
 from treewarden.ppdm_models.learn.splits import Response, of_classes, of_numbers
 from treewarden.ppdm_models.methods.tpp.cells import splits_of_trees
-from treewarden.ppdm_models.methods.tpp.checks import differences
+from treewarden.ppdm_models.methods.tpp.checks import Scikit, differences
 from treewarden.ppdm_models.methods.tpp.sanitise import (
     Job,
     Sanitised,
@@ -21,7 +21,6 @@ from treewarden.ppdm_models.methods.tpp.sanitise import (
     grouped,
     sanitise,
 )
-from treewarden.ppdm_models.methods.tpp.scikit import Scikit
 from treewarden.ppdm_models.tables.read_table import read_table
 from treewarden.ppdm_models.tables.routing import route
 from treewarden.ppdm_models.tree.column import CategoricalColumn, Column, Columns, NumericColumn

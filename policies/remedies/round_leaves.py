@@ -22,8 +22,7 @@ from treewarden.policies.pack import Pack
 from treewarden.policies.remedies import NoProposal, Proposal, Remedy
 from treewarden.ppdm_models.arrays import FloatArray
 from treewarden.ppdm_models.files.load import formats
-from treewarden.ppdm_models.tree.ensemble import Ensemble, with_trees
-from treewarden.ppdm_models.tree.growth import EnsembleGrowth
+from treewarden.ppdm_models.tree.ensemble import Ensemble, EnsembleGrowth, with_trees
 from treewarden.ppdm_models.tree.nodes import NodeTable
 from treewarden.ppdm_models.tree.tree import Quality, Tree
 

@@ -16,8 +16,7 @@ from treewarden.audit.reading import Reading, Undetermined, exactly
 from treewarden.audit.result import Audit
 from treewarden.policies.judging.decision import Decision, Finding
 from treewarden.policies.remedies import NoProposal, Proposal
-from treewarden.policies.repair.holdout import Holdout
-from treewarden.policies.repair.utility import CrossValidation, UtilityName
+from treewarden.policies.repair.utility import CrossValidation, Holdout, UtilityName
 from treewarden.policies.rules import rules
 from treewarden.policies.verdict import Verdict
 from treewarden.ppdm_models.arrays import BoolArray, IndexArray

@@ -18,7 +18,7 @@ from treewarden.policies.pack import Pack
 from treewarden.policies.remedies import NoProposal, Proposal, Remedy, remedies
 from treewarden.policies.remedies._pruning import Prospect, Pruning, prospect
 from treewarden.policies.remedies._records import UsesTable
-from treewarden.policies.repair.holdout import Given
+from treewarden.policies.repair.utility import Given
 from treewarden.policies.verdict import Verdict
 from treewarden.ppdm_models.files.convert import writable
 from treewarden.ppdm_models.tables.routing import route

@@ -14,7 +14,6 @@ from treewarden.policies.judging.judge import judge, out_of_reach
 from treewarden.policies.pack import Pack
 from treewarden.policies.remedies import NoProposal, Proposal
 from treewarden.policies.repair.attempts import RepairAttempt, RepairSearch, SearchEnd, order
-from treewarden.policies.repair.holdout import NO_LIMIT, Deadline, Given
 from treewarden.policies.repair.search import (
     AuditAll,
     Found,
@@ -24,6 +23,7 @@ from treewarden.policies.repair.search import (
     Trial,
     to_nobody,
 )
+from treewarden.policies.repair.utility import NO_LIMIT, Deadline, Given
 from treewarden.policies.verdict import Verdict, capital
 from treewarden.ppdm_models.errors import TreewardenError
 from treewarden.ppdm_models.tables.taxonomy import fitting

@@ -25,9 +25,8 @@ from treewarden.policies.repair.attempts import (
     cost_of,
     marked,
 )
-from treewarden.policies.repair.holdout import NO_LIMIT, Deadline, Given
 from treewarden.policies.repair.proposals import REDACT_FILE, Named, Proposing, RepairBase
-from treewarden.policies.repair.utility import cross_validation
+from treewarden.policies.repair.utility import NO_LIMIT, Deadline, Given, cross_validation
 from treewarden.policies.verdict import Verdict
 from treewarden.ppdm_models.errors import TreewardenError
 from treewarden.ppdm_models.tree.ensemble import Model, trees_of

@@ -18,13 +18,14 @@ import pyarrow.parquet as pa_parquet
 from treewarden.ppdm_models.errors import OutputError, TableError
 from treewarden.ppdm_models.tables.arrow_column import flat
 from treewarden.ppdm_models.tables.dialect import (
+    GIVE_A_TABLE,
     Dialect,
     as_guessed,
     dialect_of,
     guess_note,
+    said_of_twins,
     sheet_of,
 )
-from treewarden.ppdm_models.tables.header import GIVE_A_TABLE, said_of_twins
 from treewarden.ppdm_models.tables.read_table import (
     CsvHeader,
     csv_header,
@@ -38,8 +39,7 @@ from treewarden.ppdm_models.tables.read_table import (
     unpacked_start,
     unreadable,
 )
-from treewarden.ppdm_models.tables.readers import TableReader
-from treewarden.ppdm_models.tables.readers.opening import reader_of
+from treewarden.ppdm_models.tables.readers import TableReader, reader_of
 from treewarden.ppdm_models.unsupported_files import ARROW_FILE, PEEKED, table_advice
 
 BLOCK_BYTES = 8 * 2**20

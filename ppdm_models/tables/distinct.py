@@ -14,7 +14,7 @@ from treewarden.ppdm_models.arrays import FloatArray, IntArray
 from treewarden.ppdm_models.errors import TableError, near_text
 from treewarden.ppdm_models.tables.arrow_column import ArrowColumn, flat
 from treewarden.ppdm_models.tables.batches import Batches
-from treewarden.ppdm_models.tables.header import NO_HEADER, seem_cells
+from treewarden.ppdm_models.tables.dialect import NO_HEADER, seem_cells
 from treewarden.ppdm_models.tables.memory import MORE_ROOM, room_bytes
 from treewarden.ppdm_models.tables.number_formats import numpy_of
 from treewarden.ppdm_models.tables.table import RawColumn, listed

@@ -14,8 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from treewarden.ppdm_models.errors import TableError, near_text
-from treewarden.ppdm_models.tables.dialect import COMMA
-from treewarden.ppdm_models.tables.header import NO_HEADER
+from treewarden.ppdm_models.tables.dialect import COMMA, NO_HEADER
 from treewarden.ppdm_models.tables.table import RawColumn, Table, listed
 from treewarden.ppdm_models.tree.ensemble import Model, trees_of
 from treewarden.ppdm_models.tree.predicate import NumericTest, atoms

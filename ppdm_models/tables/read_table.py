@@ -18,8 +18,8 @@ import pyarrow.parquet as pa_parquet
 from treewarden.ppdm_models.arrays import FloatArray
 from treewarden.ppdm_models.errors import TableError
 from treewarden.ppdm_models.tables.arrow_column import ArrowColumn, flat, table_of_arrays
-from treewarden.ppdm_models.tables.column_meanings import meanings_of_labels
 from treewarden.ppdm_models.tables.dialect import (
+    GIVE_A_TABLE,
     SAY_ENCODING,
     UTF_8,
     Dialect,
@@ -28,12 +28,11 @@ from treewarden.ppdm_models.tables.dialect import (
     guess_note,
     may_be_guessed,
     recognise_encoding,
+    said_of_twins,
     sheet_of,
 )
-from treewarden.ppdm_models.tables.header import GIVE_A_TABLE, said_of_twins
-from treewarden.ppdm_models.tables.readers import Labels, TableReader
-from treewarden.ppdm_models.tables.readers.opening import reader_of
-from treewarden.ppdm_models.tables.table import RawColumn, Table
+from treewarden.ppdm_models.tables.readers import Labels, TableReader, reader_of
+from treewarden.ppdm_models.tables.table import RawColumn, Table, meanings_of_labels
 from treewarden.ppdm_models.tree.column import CategoricalColumn
 from treewarden.ppdm_models.unsupported_files import ARROW_FILE, PEEKED, table_advice
 

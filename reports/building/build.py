@@ -15,7 +15,15 @@ from treewarden.policies.pack import Pack
 from treewarden.policies.rules import rules
 from treewarden.policies.verdict import FindingKind
 from treewarden.ppdm_models.tree.tree import Task
-from treewarden.reports.building.adversaries import MOST_CASES, adversaries, leaf_cases
+from treewarden.reports.building.adversaries import (
+    MOST_CASES,
+    adversaries,
+    leaf_cases,
+    parameters,
+    place_value,
+    plain,
+    readings,
+)
 from treewarden.reports.building.assumed import (
     ABOUT_WAIVERS,
     assumed_known,
@@ -27,7 +35,6 @@ from treewarden.reports.building.certain import worlds_part
 from treewarden.reports.building.facts import column_parts, model, population, quoted_column, solver
 from treewarden.reports.building.lessons import lessons, plots, tree_nodes
 from treewarden.reports.building.story import Story, audit_story
-from treewarden.reports.building.values import parameters, place_value, plain, readings
 from treewarden.reports.building.worded import value, word
 from treewarden.reports.document.document import (
     Document,
@@ -182,7 +189,7 @@ def _blame(audit: Audit) -> BlamedNumbers | None:
     """Return which numbers prove people's values; None where nobody asked."""
     if audit.blame is NOT_BLAMED:
         return None
-    from treewarden.reports.building.blame import blame_part  # where it is asked
+    from treewarden.reports.building.certain import blame_part  # where it is asked
 
     return blame_part(audit.blame)
 

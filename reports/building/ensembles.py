@@ -13,7 +13,7 @@ from treewarden.audit.reading import Undetermined
 from treewarden.audit.regression.result import EXACT_SHARE, ValueBounds
 from treewarden.ppdm_models.arrays import FloatArray
 from treewarden.ppdm_models.tree.column import brief
-from treewarden.ppdm_models.tree.growth import Fact, FactSource
+from treewarden.ppdm_models.tree.ensemble import Fact, FactSource
 from treewarden.ppdm_models.tree.tree import Task
 from treewarden.reports.document.parts import (
     Ensemble,

@@ -11,7 +11,7 @@ from treewarden.audit.population.forest import Forest
 from treewarden.audit.population.table_counts import Weights
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.result import Audit, Exposure
-from treewarden.ppdm_models.tables.column_meanings import ColumnMeaning, bounded
+from treewarden.ppdm_models.tables.table import ColumnMeaning, bounded
 from treewarden.ppdm_models.tree.ensemble import Ensemble
 from treewarden.ppdm_models.tree.tree import WORST_LAST
 from treewarden.reports.document.document import Document, Model, Population, Solver

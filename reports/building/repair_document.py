@@ -14,10 +14,10 @@ from treewarden.policies.repair import attempts as repairs
 from treewarden.policies.repair.attempts import RepairSearch, order, privacy
 from treewarden.policies.verdict import Verdict
 from treewarden.ppdm_models.tree.tree import Task
+from treewarden.reports.building.adversaries import readings
 from treewarden.reports.building.build import document_of
 from treewarden.reports.building.lessons import tree_nodes
 from treewarden.reports.building.story import headline, repair_story
-from treewarden.reports.building.values import readings
 from treewarden.reports.building.worded import UNKNOWN, value, word
 from treewarden.reports.document.document import (
     Attempt,

@@ -11,8 +11,8 @@ from treewarden.reports.document.document import Document
 from treewarden.reports.document.gate import Gate
 from treewarden.reports.document.names import summary_of
 from treewarden.reports.document.randomised import RandomisedDocument
-from treewarden.reports.figures.attempts import tells_accuracy
 from treewarden.reports.figures.column_meanings import ORIGIN, values_text
+from treewarden.reports.figures.curve import tells_accuracy
 from treewarden.reports.figures.drawing import Drawing, draw, outline
 from treewarden.reports.figures.finding_rows import COLUMNS, adversary_notes, adversary_rows
 from treewarden.reports.figures.gate_rows import (

@@ -31,7 +31,7 @@ from treewarden.policies.judging.decision import Decision
 from treewarden.policies.judging.judge import advised, judge
 from treewarden.policies.pack import read_pack
 from treewarden.policies.repair.attempts import RepairAttempt, order
-from treewarden.policies.repair.holdout import Deadline
+from treewarden.policies.repair.utility import Deadline
 from treewarden.policies.verdict import Verdict
 from treewarden.ppdm_models.errors import OutputError, RemedyError
 from treewarden.ppdm_models.files.load import open_model

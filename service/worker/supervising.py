@@ -31,9 +31,9 @@ from treewarden.service.worker.leases import (
     JobClaim,
     Lease,
     give_back,
+    order_of,
     renew,
 )
-from treewarden.service.worker.ordering import order_of
 from treewarden.service.worker.orders import READ, JobAnswer, JobOrder, SealedFile
 from treewarden.service.worker.sandbox import ProcessLimits, start_forkserver, start_process
 from treewarden.service.worker.store_results import commit, finish, say_cancelled, store

@@ -7,9 +7,9 @@ import pytest
 
 from tests.kit.forests import forest
 from tests.kit.small_audits import deep_tree, flat_tree, people_of
+from treewarden.audit.evidence import label_contradictions
 from treewarden.audit.exposures import unsolved
 from treewarden.audit.knowledge.knowledge import Knowledge
-from treewarden.audit.labels import label_contradictions
 from treewarden.audit.population.forest import forest_of
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.run import run

@@ -11,10 +11,10 @@ from dataclasses import replace
 import numpy as np
 
 from tests.judges.worlds_by_hand import tree_of
-from treewarden.audit.facts.case import Case
+from treewarden.audit.facts.rows import Case
 from treewarden.audit.knowledge.knowledge import Knowledge
-from treewarden.audit.population.contributions import members
 from treewarden.audit.population.population import Population
+from treewarden.audit.population.target import members
 from treewarden.ppdm_models.tree.column import CategoricalColumn
 from treewarden.ppdm_models.tree.nodes import BITS, printed
 from treewarden.ppdm_models.tree.tree import Criterion

@@ -23,10 +23,8 @@ import pandas as pd
 
 from tests.judges.inverter_learners import LEARNERS, Lesson, NotGrownError, Published, is_there
 from treewarden.audit.inverters import GrownCase
-from treewarden.audit.membership.boosted_cuts import known_cuts
-from treewarden.audit.membership.candidates import Candidates
-from treewarden.audit.membership.of_model import infer_boosted_members
-from treewarden.audit.membership.result import MembershipInference
+from treewarden.audit.membership.candidates import Candidates, MembershipInference
+from treewarden.audit.membership.of_model import infer_boosted_members, known_cuts
 from treewarden.audit.progress import clock
 from treewarden.ppdm_models.arrays import FloatArray, IntArray
 from treewarden.ppdm_models.tables.routing import route

@@ -28,8 +28,8 @@ from tests.judges.drawn_labels import (
     people_in,
 )
 from treewarden.audit.claims.judge_claim import judge_claim
-from treewarden.audit.claims.label_test import LabelTest, label_test
 from treewarden.audit.claims.leaf_labels import LeafLabels
+from treewarden.audit.claims.realised_loss import LabelTest, label_test
 from treewarden.audit.claims.result import ClaimFindings
 from treewarden.audit.population.forest import forest_of
 from treewarden.audit.reading import Undetermined

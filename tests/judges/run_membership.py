@@ -22,9 +22,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from sklearn.tree import DecisionTreeClassifier
 
-from treewarden.audit.membership.candidates import Candidates
+from treewarden.audit.membership.candidates import Candidates, MembershipInference
 from treewarden.audit.membership.inference import infer_members
-from treewarden.audit.membership.result import MembershipInference
 from treewarden.audit.progress import clock
 from treewarden.policies.remedies._withholding import banded, label_only
 from treewarden.ppdm_models.arrays import FloatArray, IntArray

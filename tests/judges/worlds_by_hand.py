@@ -13,8 +13,8 @@ import numpy as np
 
 from treewarden.audit.consistent_tables.engine import reason
 from treewarden.audit.consistent_tables.outcome import Tiers
-from treewarden.audit.facts.case import Case
 from treewarden.audit.facts.rows import (
+    Case,
     Grouping,
     LeafMass,
     Linear,
@@ -24,8 +24,8 @@ from treewarden.audit.facts.rows import (
     SplitFamily,
 )
 from treewarden.audit.knowledge.knowledge import Knowledge
-from treewarden.audit.population.contributions import members
 from treewarden.audit.population.population import Population
+from treewarden.audit.population.target import members
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.system.system import System
 from treewarden.ppdm_models.tree.column import CategoricalColumn

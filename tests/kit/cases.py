@@ -8,11 +8,11 @@ import numpy as np
 
 from treewarden.audit.entropy.estimate import estimate
 from treewarden.audit.entropy.search import EntropySearch
-from treewarden.audit.facts.case import Case
+from treewarden.audit.facts.rows import Case
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.options import AuditOptions
-from treewarden.audit.population.contributions import members
 from treewarden.audit.population.population import Population, build_population
+from treewarden.audit.population.target import members
 from treewarden.audit.solver.block_solver import solve_task
 from treewarden.audit.solver.task import SolverTask
 from treewarden.audit.system.system import build_system

@@ -39,8 +39,8 @@ from treewarden.jobs.read_inputs import read_subject
 from treewarden.jobs.repairing import Repaired, repair_file
 from treewarden.policies.judging.decision import Decision
 from treewarden.policies.repair.attempts import RepairAttempt, SearchEnd
-from treewarden.policies.repair.holdout import Deadline, Given, holdout_of
 from treewarden.policies.repair.search import Tell
+from treewarden.policies.repair.utility import Deadline, Given, holdout_of
 from treewarden.policies.verdict import Severity
 from treewarden.policies.verdict import Verdict as Answer
 from treewarden.ppdm_models.errors import OutputError, RemedyError

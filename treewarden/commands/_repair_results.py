@@ -24,7 +24,7 @@ from treewarden.reports.building.repair_document import repair_document
 from treewarden.reports.document.document import Document
 from treewarden.reports.document.parts import File
 from treewarden.reports.document.words import wrapped
-from treewarden.reports.figures.attempts import advice_lines, attempt_lines
+from treewarden.reports.figures.curve import advice_lines, attempt_lines
 from treewarden.terminal.exits import EXITS, INTERRUPTED, USAGE, going_on
 from treewarden.terminal.outputs import (
     write_files,

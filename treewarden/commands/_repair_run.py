@@ -20,8 +20,7 @@ from treewarden.jobs.auditing import CommandClock
 from treewarden.jobs.inputs import model_name, read
 from treewarden.jobs.read_inputs import read_subject
 from treewarden.jobs.repairing import Repaired, repair_file
-from treewarden.policies.repair.holdout import Deadline, Given, holdout_of
-from treewarden.policies.repair.utility import UtilityName
+from treewarden.policies.repair.utility import Deadline, Given, UtilityName, holdout_of
 from treewarden.ppdm_models.errors import OutputError, RemedyError
 from treewarden.ppdm_models.tables.matching import matched
 from treewarden.ppdm_models.tables.read_table import read_table

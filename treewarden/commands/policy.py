@@ -16,9 +16,8 @@ from treewarden.policies.pack import json_schema, load_pack
 from treewarden.policies.shipped import shipped_packs
 from treewarden.reports.document.words import counted, printable, wrapped
 from treewarden.terminal.exits import FAIL, with_coloured_verdict
-from treewarden.terminal.outputs import check_file, check_new, write_files
+from treewarden.terminal.outputs import NextStep, check_file, check_new, step_lines, write_files
 from treewarden.terminal.progress import ProgressPrinter
-from treewarden.terminal.steps import NextStep, step_lines
 
 PACK = click.argument("pack", metavar="NAME|FILE")
 

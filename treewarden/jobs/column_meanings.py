@@ -8,9 +8,8 @@ from pathlib import Path
 
 from treewarden.audit.partial.adversary_request import AdversaryRequest
 from treewarden.audit.population.population import Population
-from treewarden.ppdm_models.tables.column_meanings import ColumnMeaning, read_dictionary
 from treewarden.ppdm_models.tables.matching import alike
-from treewarden.ppdm_models.tables.table import Table, listed
+from treewarden.ppdm_models.tables.table import ColumnMeaning, Table, listed, read_dictionary
 from treewarden.ppdm_models.tree.ensemble import Model
 
 MOST_COLUMNS = 100

@@ -15,8 +15,8 @@ from treewarden.audit.facts.split_families import MOST_BINS_FOR_SUBSETS
 from treewarden.audit.knowledge.knowledge import resolved
 from treewarden.audit.knowledge.levels import LeafLevel, SplitLevel
 from treewarden.audit.options import AuditOptions
-from treewarden.audit.population.contributions import Members, members
 from treewarden.audit.population.population import Population
+from treewarden.audit.population.target import Members, members
 from treewarden.jobs.audit_inputs import AuditInputs
 from treewarden.ppdm_models.arrays import IndexArray, alike
 from treewarden.ppdm_models.tree.column import CategoricalColumn

@@ -32,7 +32,7 @@ from treewarden.reports.building.story import (
 from treewarden.reports.document.document import Document
 from treewarden.reports.document.names import is_about_waivers
 from treewarden.reports.document.words import listed
-from treewarden.terminal.steps import NextStep
+from treewarden.terminal.outputs import NextStep
 
 PAGE = "audit.html"
 MOST_REASONS = 2

@@ -17,8 +17,8 @@ from treewarden.audit.knowledge.levels import (
     words_of,
 )
 from treewarden.audit.options import AuditOptions
-from treewarden.audit.population.contributions import contributors_of
 from treewarden.audit.population.population import Population, build_population
+from treewarden.audit.population.target import contributors_of
 from treewarden.jobs.inputs import ModelInput, TableInput
 from treewarden.ppdm_models.errors import ColumnNotCountedError, KnowledgeError, TableError
 from treewarden.ppdm_models.files.load import OpenedFile

@@ -49,8 +49,14 @@ from treewarden.ppdm_models.errors import (
 )
 from treewarden.ppdm_models.files.load import OpenedFile
 from treewarden.ppdm_models.tables.table import Table
-from treewarden.ppdm_models.tree.ensemble import Model, claim_of, outputs_of, with_claim
-from treewarden.ppdm_models.tree.growth import Fact, FactSource
+from treewarden.ppdm_models.tree.ensemble import (
+    Fact,
+    FactSource,
+    Model,
+    claim_of,
+    outputs_of,
+    with_claim,
+)
 from treewarden.ppdm_models.tree.privacy_claim import read_claim
 from treewarden.reports.document.parts import File
 from treewarden.reports.document.words import listed

@@ -19,9 +19,9 @@ from treewarden.jobs.redacting import without_leaks
 from treewarden.policies.judging.judge import verdict_of
 from treewarden.policies.remedies import Proposal
 from treewarden.policies.repair.attempts import RepairAttempt, RepairSearch, SearchEnd
-from treewarden.policies.repair.holdout import NO_LIMIT, Deadline, Given
 from treewarden.policies.repair.repair import repair
 from treewarden.policies.repair.search import AuditAll, Found, Glance, Tell, to_nobody
+from treewarden.policies.repair.utility import NO_LIMIT, Deadline, Given
 from treewarden.policies.verdict import Verdict
 from treewarden.ppdm_models.errors import RemedyError, TreewardenError
 from treewarden.ppdm_models.files.convert import converted, writable

@@ -14,7 +14,7 @@ from treewarden.reports.figures.gate_rows import (
     open_and_accepted,
 )
 from treewarden.reports.figures.remaining import assumed_words
-from treewarden.terminal.steps import NextStep, step_lines
+from treewarden.terminal.outputs import NextStep, step_lines
 
 MOST_PLACES = 2
 """So many findings of a model are shown where they are; the others are counted."""

@@ -1,18 +1,23 @@
-"""Results on disk: the place is checked before any work, and a file is there whole or not at all."""
+"""Results on disk: the place is checked before any work, and a file is there whole or not at all.
+
+What to do next, as a terminal shows it: numbered, with commands to paste.
+"""
 
 from __future__ import annotations
 
 import os
 import secrets
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
 import click
 
 from treewarden.ppdm_models.errors import OutputError
+from treewarden.reports.document.words import WIDTH, printable, wrapped
 
 WRITTEN = "treewarden.written"
 """Where the context of a command line remembers that a file was put in place."""
@@ -206,3 +211,28 @@ def _stage(path: Path, data: bytes) -> Path:
 
 def _beside(path: Path) -> Path:
     return path.with_name(f".{secrets.token_hex(8)}.tmp")
+
+
+@dataclass(frozen=True, slots=True)
+class NextStep:
+    """What to do next: in words, and as a command to paste, "" where no command does it."""
+
+    text: str
+    command: str = ""
+
+
+def step_lines(steps: Sequence[NextStep]) -> Iterator[str]:
+    """Yield what to do next, numbered; a command is never broken, and has a line of its own where it is long."""
+    if not steps:
+        return
+    yield ""
+    yield "Next"
+    for number, step in enumerate(steps, 1):
+        command = printable(step.command)
+        line = f"  {number}. {printable(step.text)} {command}".rstrip()
+        if command and len(line) <= WIDTH:
+            yield line
+            continue
+        yield from wrapped(f"{number}. {step.text}", "  ", "     ")
+        if command:
+            yield f"     {command}"

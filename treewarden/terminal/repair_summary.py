@@ -6,9 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from treewarden.reports.document.document import Attempt, Document, Repair
 from treewarden.reports.document.words import counted, listed, printable, wrapped
-from treewarden.reports.figures.attempts import tells_accuracy
-from treewarden.reports.figures.curve import curve_of
-from treewarden.terminal.steps import NextStep, step_lines
+from treewarden.reports.figures.curve import curve_of, tells_accuracy
+from treewarden.terminal.outputs import NextStep, step_lines
 from treewarden.terminal.summary import VERBOSE, check_words, few_lines, measured_text
 
 MOST_ROWS = 7

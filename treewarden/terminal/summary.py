@@ -23,7 +23,7 @@ from treewarden.reports.document.words import (
 )
 from treewarden.reports.figures.finding_rows import ToldFinding, adversary_rows, told_once
 from treewarden.reports.figures.learned import NOT_JUDGED, learned_facts
-from treewarden.terminal.steps import NextStep, step_lines
+from treewarden.terminal.outputs import NextStep, step_lines
 
 MOST_LINES = 30
 """A failing audit has no more lines than that; rows that do not fit are counted."""

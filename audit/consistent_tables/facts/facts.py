@@ -21,11 +21,11 @@ from treewarden.audit.consistent_tables.facts.splits import (
     chosen_of,
     split_of,
 )
-from treewarden.audit.facts.case import Case
 from treewarden.audit.facts.rows import (
     COUNT_TOLERANCE_RECORDS,
     MISSING,
     TRUTH_TOLERANCE_SHARE,
+    Case,
     Grouping,
     LeafMass,
     Linear,
@@ -298,7 +298,7 @@ def _whole_ends(row: LeafMass) -> tuple[tuple[int, int], str]:
 
 
 def _line(case: Case, row: Linear, position: IndexArray) -> IntegerRow:
-    from treewarden.audit.facts.whole_units import units_of  # of rows across leaves only
+    from treewarden.audit.outputs.whole_row import units_of  # of rows across leaves only
 
     positions = position[row.profiles]
     weights, scale = units_of(row.weights)

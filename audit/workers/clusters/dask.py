@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from treewarden.audit.workers.clusters import ClusterEngine, ClusterGoneError, Seat
-from treewarden.audit.workers.clusters.seats import (
+from treewarden.audit.workers.clusters.cluster import (
     begin,
     carried,
     check_same,

@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from treewarden.audit.workers.clusters import ClusterEngine, ClusterGoneError, Seat
-from treewarden.audit.workers.clusters.seats import carried, check_same, versions
+from treewarden.audit.workers.clusters.cluster import carried, check_same, versions
 from treewarden.audit.workers.pool import Parcel
 from treewarden.ppdm_models.errors import ClusterError
 

@@ -23,9 +23,9 @@ from treewarden.ppdm_models.formats.lightgbm._growth import (
     gains_in,
     growth_of,
     rate_in,
+    unexplained_lines,
     weights_in,
 )
-from treewarden.ppdm_models.formats.lightgbm._implied_sums import unexplained_lines
 from treewarden.ppdm_models.formats.lightgbm._lines import LightgbmLines, lines_of
 from treewarden.ppdm_models.formats.lightgbm._model import (
     LightgbmHeader,

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from treewarden.ppdm_models.formats.common.plain import UnwritableError
+from treewarden.ppdm_models.formats.common.json_layout import UnwritableError
 from treewarden.ppdm_models.formats.onnx._file import (
     DOUBLE,
     MODES,

@@ -9,19 +9,19 @@ from dataclasses import replace
 from treewarden.ppdm_models import limits
 from treewarden.ppdm_models.formats import Format, Opened
 from treewarden.ppdm_models.formats.common.json import JsonPart, opens_json, read_part
+from treewarden.ppdm_models.formats.common.json_layout import (
+    PlainFile,
+    UnwritableError,
+    plain_json,
+    same_predictions,
+    unplain_rest,
+)
 from treewarden.ppdm_models.formats.common.node_order import (
     Branch,
     Draft,
     features_named,
     grown,
     unique,
-)
-from treewarden.ppdm_models.formats.common.plain import (
-    PlainFile,
-    UnwritableError,
-    plain_json,
-    same_predictions,
-    unplain_rest,
 )
 from treewarden.ppdm_models.formats.common.printed_trees import decimals_of
 from treewarden.ppdm_models.formats.rare._rpart_object import (
@@ -33,7 +33,7 @@ from treewarden.ppdm_models.formats.rare._rpart_object import (
     other_splits,
     ways_of,
 )
-from treewarden.ppdm_models.formats.rare._rpart_plain import REST, plain_document
+from treewarden.ppdm_models.formats.rare._rpart_printed import REST, plain_document
 from treewarden.ppdm_models.semantics.consistency import is_whole
 from treewarden.ppdm_models.semantics.support import checked
 from treewarden.ppdm_models.tree.nodes import OtherSplit

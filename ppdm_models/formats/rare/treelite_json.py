@@ -10,21 +10,22 @@ from dataclasses import replace
 from treewarden.ppdm_models import limits
 from treewarden.ppdm_models.formats import Format, Opened
 from treewarden.ppdm_models.formats.common.json import JsonPart, opens_json, read_part
-from treewarden.ppdm_models.formats.common.node_order import bounded, features_named, simplest
-from treewarden.ppdm_models.formats.common.plain import (
+from treewarden.ppdm_models.formats.common.json_layout import (
     PlainFile,
     UnwritableError,
     plain_json,
     same_predictions,
     unplain_rest,
 )
+from treewarden.ppdm_models.formats.common.node_order import bounded, features_named, simplest
 from treewarden.ppdm_models.formats.rare._treelite import (
+    REST,
     TreeliteHeader,
     bootstrapped,
     nodes_of,
+    plain_document,
     read_header,
 )
-from treewarden.ppdm_models.formats.rare._treelite_plain import REST, plain_document
 from treewarden.ppdm_models.semantics.support import with_support
 from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member, Model
 from treewarden.ppdm_models.tree.tree import (

@@ -16,11 +16,14 @@ from treewarden.ppdm_models.formats.skops._table_tests import Derived, MatrixOri
 from treewarden.ppdm_models.tree.ensemble import (
     Combination,
     Ensemble,
+    EnsembleGrowth,
+    Fact,
+    GrownTree,
     Link,
     Member,
     TreeSampling,
+    stated_fact,
 )
-from treewarden.ppdm_models.tree.growth import EnsembleGrowth, Fact, GrownTree, stated_fact
 from treewarden.ppdm_models.tree.predicate import Always, CategoryTest, MissingTest, Predicate
 from treewarden.ppdm_models.tree.tree import (
     Feature,

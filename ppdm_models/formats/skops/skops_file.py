@@ -40,9 +40,10 @@ from treewarden.ppdm_models.formats.skops._unread import (
     strange_of_trees,
     strange_versions,
 )
-from treewarden.ppdm_models.formats.skops._unread_binned import is_of_bins, strange_of_bins
-from treewarden.ppdm_models.formats.skops._unread_boosted import (
+from treewarden.ppdm_models.formats.skops._unread_binned import (
+    is_of_bins,
     is_of_boosting,
+    strange_of_bins,
     strange_of_boosting,
 )
 from treewarden.ppdm_models.formats.skops._unread_steps import StepContext, strange_of_steps

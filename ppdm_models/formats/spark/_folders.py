@@ -17,7 +17,7 @@ from treewarden.ppdm_models.formats.common.node_order import unique
 from treewarden.ppdm_models.formats.common.origin import stray_files
 from treewarden.ppdm_models.formats.spark._nodes import are_weighed
 from treewarden.ppdm_models.limits import entries
-from treewarden.ppdm_models.tree.growth import EnsembleGrowth, Fact, GrownTree, stated_fact
+from treewarden.ppdm_models.tree.ensemble import EnsembleGrowth, Fact, GrownTree, stated_fact
 from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind
 from treewarden.ppdm_models.tree.tree import Tree
 

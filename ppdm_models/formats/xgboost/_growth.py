@@ -12,8 +12,15 @@ import numpy as np
 
 from treewarden.ppdm_models.arrays import FloatArray
 from treewarden.ppdm_models.formats.xgboost._arrays import JoinedColumns
-from treewarden.ppdm_models.tree.ensemble import Link, Shrinkage, shrinkage_of
-from treewarden.ppdm_models.tree.growth import EnsembleGrowth, Fact, GrownTree, stated_fact
+from treewarden.ppdm_models.tree.ensemble import (
+    EnsembleGrowth,
+    Fact,
+    GrownTree,
+    Link,
+    Shrinkage,
+    shrinkage_of,
+    stated_fact,
+)
 from treewarden.ppdm_models.tree.nodes import Numbers
 from treewarden.ppdm_models.tree.tree import Quality, Task
 

@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 from scipy.stats import chi2
 
 from treewarden.ppdm_models.errors import TableError
-from treewarden.ppdm_models.methods.randomised.cells import NoisyCells
-from treewarden.ppdm_models.methods.randomised.domains import ColumnDomain
+from treewarden.ppdm_models.methods.randomised.domains import ColumnDomain, NoisyCells
 from treewarden.ppdm_models.methods.randomised.manifest import Hidden
 from treewarden.ppdm_models.methods.randomised.noise import ClassNoise, Hiding, Noise
 from treewarden.ppdm_models.tables.batches import Batches

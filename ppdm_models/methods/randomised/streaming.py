@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from treewarden.ppdm_models.errors import DomainError, TableError
 from treewarden.ppdm_models.methods.randomised.attacks import MOST_CLASSES, Moments
-from treewarden.ppdm_models.methods.randomised.cells import NoisyCells
+from treewarden.ppdm_models.methods.randomised.domains import NoisyCells
 from treewarden.ppdm_models.methods.randomised.manifest import ColumnPlan
 from treewarden.ppdm_models.methods.randomised.noise import ClassNoise, noisy, unpredictable
 from treewarden.ppdm_models.methods.randomised.reconstruction import Intervals, intervals

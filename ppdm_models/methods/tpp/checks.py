@@ -1,18 +1,47 @@
-"""The conditions under which the same tree grows from sanitised records, each checked on the records themselves."""
+"""The conditions under which the same tree grows from sanitised records, each checked on the records themselves.
+
+scikit-learn's trees grown best first; called the same only where several random seeds agree.
+
+Its trees are binary on numbers of 32 bits: each category that a split may name is a column of zeros and ones (one
+column where an attribute has two categories). ``random_state`` draws the order in which columns are
+tried, so equally good splits are chosen by the seed, and even by columns that no split uses.
+"""
 
 from __future__ import annotations
 
+import importlib
 import math
 from collections.abc import Iterator, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from treewarden.ppdm_models.learn.splits import threshold
+from treewarden.ppdm_models.arrays import FloatArray, IntArray
+from treewarden.ppdm_models.errors import LearnerError
+from treewarden.ppdm_models.formats.sklearn._fitted import from_sklearn
+from treewarden.ppdm_models.learn.splits import (
+    ANY,
+    LearnedAttribute,
+    Response,
+    SplitRule,
+    attributes_of,
+    best_split,
+    threshold,
+    worth_of,
+)
 from treewarden.ppdm_models.methods.tpp.cells import CategorySplit, SplitsByAttribute, rows_of
-from treewarden.ppdm_models.tree.column import Column, Columns, categorical, number_text, numeric
-from treewarden.ppdm_models.tree.predicate import NumericTest, text
-from treewarden.ppdm_models.tree.tree import Node, Tree
+from treewarden.ppdm_models.tree.column import (
+    Column,
+    Columns,
+    NumericColumn,
+    categorical,
+    number_text,
+    numeric,
+)
+from treewarden.ppdm_models.tree.predicate import Always, CategoryTest, NumericTest, Predicate, text
+from treewarden.ppdm_models.tree.tree import Feature, Node, Task, Tree
 
 CONDITIONS = ("same categories", "order", "midpoint", "unused constant", "same tree")
 
@@ -123,3 +152,189 @@ def _midpoints(tree: Tree, columns: Columns, sanitised: Columns) -> Iterator[Bro
                 "midpoint",
                 f"node {node.name!r}: the middle of {test.feature!r} is {moved}, not {number_text(test.high)}",
             )
+
+
+CRITERIA = {"gini": "gini", "entropy": "entropy", "variance": "squared_error"}
+SEEDS = (0, 1, 2, 3, 4)
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixColumn:
+    """One column of the matrix: an attribute's numbers, or whether its category is this one."""
+
+    attribute: str
+    category: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Scikit:
+    """DecisionTreeClassifier or DecisionTreeRegressor with ``max_leaf_nodes``; ``places`` are the columns, in order.
+
+    Without ``places`` the columns of the table that is grown on are taken; a sanitised table must be read with those
+    of the original.
+    """
+
+    criterion: str = "gini"
+    min_leaf: int = 1
+    min_records: int = 2
+    seeds: Sequence[int] = SEEDS
+    places: tuple[MatrixColumn, ...] = ()
+
+    single: ClassVar[bool] = True
+    slack: ClassVar[float] = 1e-9
+    set_attributes: ClassVar[tuple[str, ...]] = ()
+
+    def __post_init__(self) -> None:
+        if self.criterion not in CRITERIA:
+            raise ValueError(f"no criterion {self.criterion!r}; have {', '.join(CRITERIA)}")
+
+    def growth(self, columns: Columns, response: Response, max_splits: int) -> ScikitGrowth:
+        """Make ready to grow trees of up to so many splits.
+
+        Raises:
+            LearnerError: scikit-learn is not installed, a value is missing or no number of 32 bits, or the criterion
+                does not fit the response.
+        """
+        if (self.criterion == "variance") is not (response.task is Task.REGRESSION):
+            raise LearnerError(
+                f"column {response.name!r}",
+                "gini and entropy need classes, variance needs a number; choose the other",
+            )
+        attributes = attributes_of(columns)
+        places = self.places or places_of(attributes)
+        if not places:
+            raise LearnerError("scikit-learn", "no attribute has two values to split on")
+        matrix = np.stack([_cells(columns[place.attribute], place) for place in places], axis=1)
+        return ScikitGrowth(replace(self, places=places), columns, attributes, response, matrix)
+
+
+def places_of(attributes: Sequence[LearnedAttribute]) -> tuple[MatrixColumn, ...]:
+    """Return one column per number, one per pair of categories, and else one per category that a split may name."""
+    matrix_columns = []
+    for attribute in attributes:
+        named = [value for value in attribute.categories if value != ANY]
+        if attribute.distinct is not None:
+            matrix_columns.append(MatrixColumn(attribute.name))
+        else:
+            shown = named[:1] if len(attribute.categories) == 2 else named
+            matrix_columns += [MatrixColumn(attribute.name, value) for value in shown]
+    return tuple(matrix_columns)
+
+
+@dataclass(frozen=True, slots=True)
+class ScikitGrowth:
+    """A table ready for scikit-learn: ``matrix`` has shape (N, columns)."""
+
+    learner: Scikit
+    columns: Columns
+    attributes: tuple[LearnedAttribute, ...]
+    response: Response
+    matrix: NDArray[np.float32]
+    known: dict[int, Tree] = field(default_factory=dict)
+
+    def tree(self, splits: int) -> Tree:
+        """Return the tree with so many splits, fitted once per seed.
+
+        Raises:
+            LearnerError: two seeds give different trees; names both.
+        """
+        if splits not in self.known:
+            first, *others = self.learner.seeds
+            tree = self._fitted(splits, first)
+            for seed in others:
+                if any(differences(tree, self._fitted(splits, seed), self.learner.slack)):
+                    raise LearnerError(
+                        "scikit-learn",
+                        f"with {splits + 1} leaves, seed {seed} gives another tree than seed {first}: splits tie; "
+                        "ask for larger leaves (min_leaf), fewer leaves or the canonical learner",
+                    )
+            self.known[splits] = tree
+        return self.known[splits]
+
+    def tied(self, splits: int) -> int:
+        """Return how many splits had an equally good rival among the columns: what a seed may decide."""
+        tree = self.tree(splits)
+        rule = SplitRule(
+            worth_of(self.learner.criterion, self.response), False, self.learner.min_leaf
+        )
+        rows = rows_of(tree, self.columns, len(self.matrix))
+        inner = [rows[node.index] for node in tree.nodes if not node.is_leaf]
+        learned_splits = [best_split(self._as_seen, self.response, own, rule) for own in inner]
+        return sum(1 for split in learned_splits if split is not None and split.rivals)
+
+    @property
+    def _as_seen(self) -> tuple[LearnedAttribute, ...]:
+        """The columns of the matrix, each an attribute of its own."""
+        columns = {
+            str(number): NumericColumn(self.matrix[:, number].astype(np.float64))
+            for number in range(self.matrix.shape[1])
+        }
+        return attributes_of(columns)
+
+    def _fitted(self, splits: int, seed: int) -> Tree:
+        """Return the tree under one seed, in terms of the table's own columns."""
+        settings: dict[str, Any] = {
+            "criterion": CRITERIA[self.learner.criterion],
+            "min_samples_leaf": self.learner.min_leaf,
+            "min_samples_split": self.learner.min_records if splits else len(self.matrix) + 1,
+            "max_leaf_nodes": max(2, splits + 1),
+            "random_state": seed,
+        }
+        response = self.response
+        kind = "DecisionTreeClassifier" if response.classes else "DecisionTreeRegressor"
+        target: FloatArray | IntArray = response.values
+        if not response.classes:
+            target = response.values / response.per_unit
+        model = getattr(_sklearn(), kind)(**settings).fit(self.matrix, target)
+        names = [str(number) for number in range(self.matrix.shape[1])]
+        known = [response.classes[code] for code in model.classes_] if response.classes else None
+        return self._told(from_sklearn(model, names, known, response.name))
+
+    def _told(self, tree: Tree) -> Tree:
+        nodes = tuple(replace(node, test=self._test(node.test)) for node in tree.nodes)
+        features = tuple(
+            Feature(
+                attribute.name,
+                attribute.distinct is not None,
+                attribute.categories,
+                attribute.distinct is not None,
+            )
+            for attribute in self.attributes
+        )
+        return replace(tree, nodes=nodes, features=features)
+
+    def _test(self, test: Predicate) -> Predicate:
+        """Return a test on a column of the matrix as one on an attribute; above one half means: is the category."""
+        if isinstance(test, Always):
+            return test
+        assert isinstance(test, NumericTest)
+        place = self.learner.places[int(test.feature)]
+        if place.category is None:
+            return replace(test, feature=place.attribute)
+        return CategoryTest(place.attribute, (place.category,), negated=test.high_closed)
+
+
+def _cells(column: Column, place: MatrixColumn) -> NDArray[np.float32]:
+    """Return one column of the matrix, shape (N,)."""
+    if isinstance(column, NumericColumn):
+        cells = column.numbers.astype(np.float32)
+        if (cells != column.numbers).any():
+            row = int(np.flatnonzero(cells != column.numbers)[0]) + 1
+            raise LearnerError(
+                f"column {place.attribute!r}, record {row}",
+                "scikit-learn compares numbers of 32 bits, and this is none; round the column",
+            )
+        return cells
+    if place.category not in column.categories:
+        return np.zeros(len(column), dtype=np.float32)
+    return np.asarray(column.codes == column.categories.index(place.category), dtype=np.float32)
+
+
+def _sklearn() -> Any:  # noqa: ANN401  # an optional library without types
+    try:
+        return importlib.import_module("sklearn.tree")
+    except ModuleNotFoundError as error:
+        raise LearnerError(
+            "scikit-learn",
+            "is not installed; pip install 'treewarden[demo]', or choose another learner",
+        ) from error

@@ -28,17 +28,19 @@ from treewarden.ppdm_models.tables.counting.addresses import (
     is_duckdb,
     parted,
 )
-from treewarden.ppdm_models.tables.counting.engine import (
+from treewarden.ppdm_models.tables.counting.files import open_files
+from treewarden.ppdm_models.tables.counting.source import (
     COUNT,
+    DistinctRows,
     Engine,
+    TableSource,
     attended,
     engine,
+    in_order,
     named,
     too_many,
     unreadable,
 )
-from treewarden.ppdm_models.tables.counting.files import open_files
-from treewarden.ppdm_models.tables.counting.source import DistinctRows, TableSource, in_order
 from treewarden.ppdm_models.tables.dialect import Dialect, dialect_of
 from treewarden.ppdm_models.tables.memory import room_bytes
 from treewarden.ppdm_models.tables.table import FirstRecords, listed

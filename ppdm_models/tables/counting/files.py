@@ -31,8 +31,15 @@ from treewarden.ppdm_models.tables.counting.addresses import (
     digest_of,
     parts_of,
 )
-from treewarden.ppdm_models.tables.counting.engine import COUNT, FIRST, engine, named, unreadable
-from treewarden.ppdm_models.tables.counting.source import DistinctRows, TableSource
+from treewarden.ppdm_models.tables.counting.source import (
+    COUNT,
+    FIRST,
+    DistinctRows,
+    TableSource,
+    engine,
+    named,
+    unreadable,
+)
 from treewarden.ppdm_models.tables.dialect import Dialect
 from treewarden.ppdm_models.tables.number_formats import numpy_of
 from treewarden.ppdm_models.tables.readers import Labels

@@ -1,18 +1,29 @@
-"""A table that is counted, wherever it lies: its columns are known at once, its records are never held."""
+"""A table that is counted, wherever it lies: its columns are known at once, its records are never held.
+
+The engine that counts: DuckDB, shut in. It opens what it is told to, loads nothing, spills to a private folder.
+"""
 
 from __future__ import annotations
 
+import os
+import tempfile
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
 
+import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from treewarden.ppdm_models.arrays import FloatArray
-from treewarden.ppdm_models.errors import ColumnNotCountedError, TableError
+from treewarden.ppdm_models.errors import ColumnNotCountedError, TableError, TooManyProfilesError
 from treewarden.ppdm_models.tables.arrow_column import ArrowColumn, flat
 from treewarden.ppdm_models.tables.dialect import Dialect
+from treewarden.ppdm_models.tables.memory import room_bytes
 from treewarden.ppdm_models.tables.read_table import labelled
 from treewarden.ppdm_models.tables.readers import Labels
 from treewarden.ppdm_models.tables.table import FirstRecords, RawColumn, Table
@@ -125,3 +136,158 @@ def _columns(source: TableSource, found: DistinctRows) -> Iterable[tuple[str, Ra
             continue
         values = flat(found.rows.column(name))
         yield name, ArrowColumn(source.name, name, values, found.places, found.dialect)
+
+
+COUNT, FIRST = "records that a row stands for", "first record of a row"
+"""What the engine adds to the columns of a table; a column that is called so is renamed before."""
+FEWER = (
+    "name fewer quasi-identifiers (--qi), bin or round columns that are nearly unique, or "
+    "give more memory (TREEWARDEN_TABLE_MEMORY, in MB)"
+)
+DISK_IS_FULL = ("No space left", "Disk quota exceeded", "max_temp_directory_size")
+"""How the engine says that: by the system's words, or by its own setting, which is most of what was free at first."""
+PLACES = 2
+"""For each byte that the distinct rows of a table may take there are so many for the engine."""
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """A connection that reaches nothing but what it was opened for; ``source`` is what the table is called."""
+
+    source: str
+    connection: duckdb.DuckDBPyConnection
+    most_bytes: int
+
+    def count(self, query: str, parameters: Sequence[object] = ()) -> pa.Table:
+        """Return what a query that groups records finds, in the order of ``FIRST`` where it has that.
+
+        Raises:
+            TooManyProfilesError: it is more than memory holds.
+            duckdb.Error: what is read is broken.
+        """
+        self._run(f"create temp table counted as {query}", parameters)
+        has_first = f'"{FIRST}"' in query
+        size = self._run("select count(*) from counted").fetchall()[0][0]
+        columns = self._run("select * from counted limit 0").description
+        if size * 16 * len(columns) > self.most_bytes:
+            raise too_many(self.source, size)
+        ordered = "select * from counted" + (f' order by "{FIRST}"' if has_first else "")
+        found: pa.Table = self._attended(lambda: self.connection.sql(ordered).to_arrow_table())
+        if found.nbytes > self.most_bytes:
+            raise too_many(self.source, size)
+        return found
+
+    def _run(self, query: str, parameters: Sequence[object] = ()) -> Any:  # noqa: ANN401  # as DuckDB types it
+        return self._attended(lambda: self.connection.execute(query, list(parameters)))
+
+    def _attended(self, work: Callable[[], Result]) -> Result:
+        """Return what the engine's work comes to.
+
+        Raises:
+            TooManyProfilesError: memory, and the disk that it spills to, are too small for it.
+            duckdb.Error: what is read is broken.
+        """
+        try:
+            return attended(work, self.connection.interrupt)
+        except (duckdb.OutOfMemoryException, duckdb.IOException) as error:
+            if any(said in str(error) for said in DISK_IS_FULL):
+                raise disk_is_full(self.source) from error
+            if isinstance(error, duckdb.IOException):
+                raise
+            raise too_many(self.source) from error
+
+
+def too_many(source: str, size: int = 0) -> TooManyProfilesError:
+    """Return that the distinct rows of a table are more than there is memory for."""
+    said = f"{size:,} distinct rows are" if size else "the distinct rows are"
+    return TooManyProfilesError(source, f"{said} more than memory holds; {FEWER}")
+
+
+def disk_is_full(source: str) -> TooManyProfilesError:
+    """Return that there is too little room on disk for what memory does not hold."""
+    where = tempfile.gettempdir()
+    problem = f"the distinct rows do not fit into memory, nor on the disk of {where}"
+    return TooManyProfilesError(
+        source, f"{problem}; make room there, name another folder (TMPDIR), {FEWER}"
+    )
+
+
+@contextmanager
+def engine(
+    source: str, readable: Sequence[str] = (), database: Path | None = None
+) -> Iterator[Engine]:
+    """Open an engine that may read some paths, or is a database on disk, and leave nothing of it behind.
+
+    Raises:
+        duckdb.Error: the database cannot be opened.
+    """
+    memory = room_bytes()
+    with tempfile.TemporaryDirectory(
+        prefix="treewarden-"
+    ) as spilled:  # which only its owner may enter
+        settings: dict[str, str | list[str]] = {
+            "memory_limit": f"{memory // 2**20}MiB",
+            "threads": str(_threads()),
+            "temp_directory": spilled,
+            "allowed_paths": list(readable),
+            "enable_external_access": "false",
+            "autoinstall_known_extensions": "false",
+            "autoload_known_extensions": "false",
+            "allow_community_extensions": "false",
+            "python_enable_replacements": "false",
+            "preserve_insertion_order": "false",
+            "enable_progress_bar": "false",
+        }
+        place, is_fixed = (":memory:", False) if database is None else (str(database), True)
+        connection = duckdb.connect(place, read_only=is_fixed)
+        try:
+            for name, value in settings.items():
+                connection.execute(f"set {name} = {_literal(value)}")
+            connection.execute("set lock_configuration = true")
+            yield Engine(source, connection, memory // PLACES)
+        finally:
+            connection.close()
+
+
+def attended(work: Callable[[], Result], stop: Callable[[], object]) -> Result:
+    """Return what work comes to that takes long in foreign code, and ``stop`` it where the user interrupts."""
+    with ThreadPoolExecutor(1) as pool:
+        try:
+            running = pool.submit(work)
+            while not running.done():
+                _wait(running)
+        except BaseException:
+            stop()
+            raise
+        return running.result()
+
+
+def named(column: str) -> str:
+    """Return the name of a column as a query has it."""
+    return '"' + column.replace('"', '""') + '"'
+
+
+def unreadable(source: str, error: Exception) -> TableError:
+    """Return that a table cannot be read; nothing of the engine's message, as that may quote cells."""
+    return TableError(
+        source, "not a table that can be read; give CSV in UTF-8, Parquet or Arrow"
+    ).with_traceback(error.__traceback__)
+
+
+def _wait(running: Any) -> None:  # noqa: ANN401  # a future of anything
+    try:
+        running.exception(timeout=0.2)
+    except TimeoutError:
+        return
+
+
+def _threads() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _literal(value: str | list[str]) -> str:
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_literal, value)) + "]"
+    return "'" + value.replace("'", "''") + "'"

@@ -1,6 +1,8 @@
 """Tables that office and statistics programs keep: a module a family of files, each read by the library people know.
 
 Each has ``open_table(whole, name, sheet)``, which returns a ``Reader``; ``opening.py`` knows which is asked.
+
+How a table of another program is opened, whatever it is: by its first bytes, and no module before it is needed.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from typing import BinaryIO
 import pyarrow as pa
 
 from treewarden.ppdm_models.errors import TableError
-from treewarden.ppdm_models.unsupported_files import Foreign, saving
+from treewarden.ppdm_models.unsupported_files import Foreign, saving, table_kind
 
 Labels = Mapping[str, str]
 """What the codes of a column are called, codes as texts: ``{"1": "male"}``."""
@@ -73,3 +75,27 @@ def library(module: str, kind: Foreign, extra: str, name: str) -> ModuleType:
         needed = f"{kind}: the package {module} is not installed"
         problem = f"{needed}; run: pip install 'treewarden[{extra}]', or {saving(kind, name)}"
         raise TableError(name, problem) from error
+
+
+ARCHIVE = b"PK\x03\x04"
+"""How workbooks start since 2007."""
+
+
+def reader_of(
+    start: bytes, whole: Path | pa.Buffer, name: str, sheet: str = ""
+) -> TableReader | None:
+    """Return a table of another program that starts like this, ``sheet`` of a workbook; None where it is none.
+
+    Raises:
+        TableError: what reads it is not installed, or it cannot be read.
+    """
+    kind = table_kind(start)
+    if kind is None:
+        return None
+    module = "statistics"
+    if kind is Foreign.EXCEL:
+        module = "xlsx" if start.startswith(ARCHIVE) else "xls"
+    family = importlib.import_module(f"treewarden.ppdm_models.tables.readers.{module}")
+    data = whole if isinstance(whole, Path) else whole.to_pybytes()
+    table_reader: TableReader = family.open_table(data, name, sheet)
+    return table_reader

@@ -13,7 +13,7 @@ from itertools import islice
 import pyarrow as pa
 
 from treewarden.ppdm_models.errors import TableError
-from treewarden.ppdm_models.tables.header import said_of_twins
+from treewarden.ppdm_models.tables.dialect import said_of_twins
 from treewarden.ppdm_models.tables.readers import TableReader
 
 Row = Sequence[object]

@@ -5,7 +5,7 @@ import pytest
 
 from tests.judges.drawn_labels import claim, draw, labelled_tree, outputs, people_in
 from tests.kit.tiers import seeds
-from treewarden.audit.claims import label_test as module
+from treewarden.audit.claims import realised_loss as module
 from treewarden.audit.claims.judge_claim import judge_claim
 from treewarden.audit.population.forest import forest_of
 

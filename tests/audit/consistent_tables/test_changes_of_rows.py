@@ -6,9 +6,9 @@ import pytest
 from tests.audit.weighed_trees import people_of, weighed_tree
 from treewarden.audit.consistent_tables.facts.facts import facts_of
 from treewarden.audit.consistent_tables.witnesses.changes import _alone, _Checker, _paired
-from treewarden.audit.facts.case import Case
+from treewarden.audit.facts.rows import Case
 from treewarden.audit.knowledge.knowledge import Knowledge
-from treewarden.audit.population.contributions import members
+from treewarden.audit.population.target import members
 from treewarden.audit.progress import FOREVER
 from treewarden.audit.system.system import build_system
 

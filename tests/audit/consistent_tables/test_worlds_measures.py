@@ -15,8 +15,8 @@ from treewarden.audit.evidence import Evidence
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.measures import EvidenceSource, MeasureCall, measures
 from treewarden.audit.options import AuditOptions
-from treewarden.audit.population.contributions import members
 from treewarden.audit.population.forest import forest_of
+from treewarden.audit.population.target import members
 from treewarden.audit.reading import Interval, Undetermined
 from treewarden.audit.run import run
 from treewarden.audit.system.system import build_system

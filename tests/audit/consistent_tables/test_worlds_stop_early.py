@@ -15,7 +15,7 @@ from treewarden.audit.consistent_tables.engine import reason
 from treewarden.audit.consistent_tables.outcome import Tiers
 from treewarden.audit.consistent_tables.result import Consistency
 from treewarden.audit.facts.rows import LeafMass, Origin
-from treewarden.audit.population.contributions import members
+from treewarden.audit.population.target import members
 from treewarden.audit.system.system import build_system
 
 NO_LISTING = Tiers(enumerate=None)

@@ -8,10 +8,10 @@ from tests.kit.cases import multiway_tree, random_table
 from tests.kit.tiers import cases, few
 from treewarden.audit.consistent_tables.engine import reason
 from treewarden.audit.consistent_tables.result import ConsistentTables
-from treewarden.audit.facts.case import Case
+from treewarden.audit.facts.rows import Case
 from treewarden.audit.knowledge.knowledge import Knowledge
-from treewarden.audit.population.contributions import members
 from treewarden.audit.population.population import build_population
+from treewarden.audit.population.target import members
 from treewarden.audit.system.system import build_system
 from treewarden.ppdm_models.tree.tree import Criterion
 

@@ -7,13 +7,12 @@ import pytest
 
 from tests.judges.estimate import direct
 from tests.kit.small_audits import flat_tree
-from treewarden.audit.facts.case import Case
-from treewarden.audit.facts.rows import LeafMass
+from treewarden.audit.facts.rows import Case, LeafMass
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.measures import MeasureCall
 from treewarden.audit.options import AuditOptions
-from treewarden.audit.population.contributions import members
 from treewarden.audit.population.population import Population
+from treewarden.audit.population.target import members
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.run import run
 from treewarden.audit.system.system import build_system

@@ -10,12 +10,11 @@ from treewarden.audit import constraints
 from treewarden.audit.constraints import Constraint
 from treewarden.audit.constraints.inner_label import CONSTRAINT as INNER_LABEL
 from treewarden.audit.exposures import _empty_leaves
-from treewarden.audit.facts.case import Case
 from treewarden.audit.facts.impurity_rows import excess
-from treewarden.audit.facts.rows import Grouping, LeftOut, Linear, Plurality, branch_of_bins
+from treewarden.audit.facts.rows import Case, Grouping, LeftOut, Linear, Plurality, branch_of_bins
 from treewarden.audit.knowledge.knowledge import Knowledge
-from treewarden.audit.population.contributions import members
 from treewarden.audit.population.population import build_population
+from treewarden.audit.population.target import members
 from treewarden.audit.system.system import build_system
 from treewarden.ppdm_models.plugins import discover
 from treewarden.ppdm_models.tables.read_table import table_of

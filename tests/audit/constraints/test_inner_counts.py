@@ -8,11 +8,11 @@ import pytest
 from tests.kit.cases import multiway_tree, random_table
 from treewarden.audit.consistent_tables.engine import reason
 from treewarden.audit.entropy.estimate import estimate
-from treewarden.audit.facts.case import Case
+from treewarden.audit.facts.rows import Case
 from treewarden.audit.knowledge.knowledge import Knowledge, understated
 from treewarden.audit.options import AuditOptions
-from treewarden.audit.population.contributions import members
 from treewarden.audit.population.population import build_population
+from treewarden.audit.population.target import members
 from treewarden.audit.system.system import build_system
 from treewarden.ppdm_models.tree.tree import Criterion
 

@@ -12,17 +12,17 @@ from treewarden.audit.consistent_tables.engine import reason_in_doubt
 from treewarden.audit.entropy.posterior import certain
 from treewarden.audit.evidence import Evidence
 from treewarden.audit.exposures import disagreements
-from treewarden.audit.facts.case import Case
 from treewarden.audit.facts.node_impurities import (
     allowed_as_label,
     allowed_counts,
     node_impurities,
     unused_kinds,
 )
+from treewarden.audit.facts.rows import Case
 from treewarden.audit.knowledge.knowledge import Knowledge, understated
 from treewarden.audit.measures import measures
-from treewarden.audit.population.contributions import members
 from treewarden.audit.population.forest import forest_of
+from treewarden.audit.population.target import members
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.run import run
 from treewarden.audit.system.system import build_system

@@ -12,10 +12,10 @@ from tests.kit import places
 from tests.kit.tiers import seeds
 from treewarden.audit.consistent_tables.engine import reason
 from treewarden.audit.constraints.other_split import CONSTRAINT
-from treewarden.audit.facts.case import Case
+from treewarden.audit.facts.rows import Case
 from treewarden.audit.knowledge.knowledge import Knowledge
-from treewarden.audit.population.contributions import members
 from treewarden.audit.population.population import Population
+from treewarden.audit.population.target import members
 from treewarden.audit.system.system import build_system
 from treewarden.ppdm_models.files.load import load_tree
 from treewarden.ppdm_models.tree.column import CategoricalColumn

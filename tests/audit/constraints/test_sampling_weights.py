@@ -15,14 +15,14 @@ from tests.audit.weighed_trees import (
     weighed_tree,
 )
 from tests.kit.tiers import seeds
-from treewarden.audit.facts.case import Case
+from treewarden.audit.facts.rows import Case
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.measures import MeasureCall
 from treewarden.audit.options import AuditOptions
-from treewarden.audit.population.contributions import members
 from treewarden.audit.population.forest import forest_of
 from treewarden.audit.population.leaves import leaves_of
 from treewarden.audit.population.population import build_population
+from treewarden.audit.population.target import members
 from treewarden.audit.reading import Interval, Undetermined
 from treewarden.audit.run import run
 from treewarden.audit.system.system import build_system

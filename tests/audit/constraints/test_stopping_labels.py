@@ -5,11 +5,10 @@ import numpy as np
 from treewarden.audit.consistent_tables.engine import reason
 from treewarden.audit.constraints.inner_label import CONSTRAINT as INNER
 from treewarden.audit.constraints.leaf_label import CONSTRAINT as LEAF
-from treewarden.audit.facts.case import Case
-from treewarden.audit.facts.rows import Plurality
+from treewarden.audit.facts.rows import Case, Plurality
 from treewarden.audit.knowledge.knowledge import Knowledge
-from treewarden.audit.population.contributions import members
 from treewarden.audit.population.population import build_population
+from treewarden.audit.population.target import members
 from treewarden.audit.system.system import build_system
 from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tree.predicate import Always, NumericTest

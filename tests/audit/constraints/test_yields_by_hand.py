@@ -10,11 +10,10 @@ from tests.kit.forests import FEATURES
 from treewarden.audit.constraints.accuracy import CONSTRAINT as ACCURACY
 from treewarden.audit.constraints.inner_counts import CONSTRAINT as INNER_COUNTS
 from treewarden.audit.constraints.inner_mixed import CONSTRAINT as INNER_MIXED
-from treewarden.audit.facts.case import Case
-from treewarden.audit.facts.rows import LeftOut
+from treewarden.audit.facts.rows import Case, LeftOut
 from treewarden.audit.knowledge.knowledge import Knowledge
-from treewarden.audit.population.contributions import members
 from treewarden.audit.population.population import build_population
+from treewarden.audit.population.target import members
 from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tree.predicate import CategoryTest, NumericTest
 from treewarden.ppdm_models.tree.tree import Node, Quality, Tree

@@ -12,13 +12,13 @@ from tests.kit.tiers import cases
 from treewarden.audit.entropy.estimate import estimate
 from treewarden.audit.entropy.problem import ViolatedCandidate, blocks
 from treewarden.audit.entropy.search import EntropySearch
-from treewarden.audit.facts.case import Case
 from treewarden.audit.facts.impurity_rows import excess
+from treewarden.audit.facts.rows import Case
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.knowledge.statement import KnownRecord, Statement
 from treewarden.audit.options import AuditOptions
-from treewarden.audit.population.contributions import members
 from treewarden.audit.population.population import build_population
+from treewarden.audit.population.target import members
 from treewarden.audit.system.system import System, build_system, max_violation
 from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tables.table import Table

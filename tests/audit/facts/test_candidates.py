@@ -10,13 +10,12 @@ from sklearn.tree import DecisionTreeClassifier
 
 from tests.kit.tiers import examples
 from treewarden.audit.constraints.split_choice import CONSTRAINT
-from treewarden.audit.facts.case import Case
-from treewarden.audit.facts.rows import LeftOut, SplitFamily, branch_of_bins
+from treewarden.audit.facts.rows import Case, LeftOut, SplitFamily, branch_of_bins
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.measures import MeasureCall
 from treewarden.audit.options import AuditOptions
-from treewarden.audit.population.contributions import members
 from treewarden.audit.population.population import build_population
+from treewarden.audit.population.target import members
 from treewarden.audit.run import run
 from treewarden.audit.system.system import build_system
 from treewarden.ppdm_models.formats.sklearn._fitted import from_sklearn

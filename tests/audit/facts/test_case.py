@@ -4,9 +4,9 @@ import gc
 import weakref
 
 from tests.audit.partial.test_splits import by_age
-from treewarden.audit.facts.case import Case, once
+from treewarden.audit.facts.rows import Case, once
 from treewarden.audit.knowledge.knowledge import Knowledge
-from treewarden.audit.population.contributions import members
+from treewarden.audit.population.target import members
 from treewarden.ppdm_models import gc_control
 
 

@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from treewarden.audit.facts.whole_units import units_of
+from treewarden.audit.outputs.whole_row import units_of
 
 DRAW = np.random.default_rng(4)
 TABLES = {

@@ -9,7 +9,7 @@ from tests.kit.grown_models import FOLDER, case_of
 from treewarden.audit.inverters import ONLY_BOUNDS, SCORED, leaf_sums
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.files.load import open_model
-from treewarden.ppdm_models.tree.growth import stated_fact
+from treewarden.ppdm_models.tree.ensemble import stated_fact
 
 
 def sums(name, **facts):

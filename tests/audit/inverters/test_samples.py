@@ -15,7 +15,7 @@ from treewarden.audit.inverters._rounds import Leafs
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.formats.lightgbm.lightgbm_text import FORMAT as TEXT
 from treewarden.ppdm_models.formats.skops.skops_file import FORMAT as SKOPS
-from treewarden.ppdm_models.tree.growth import stated_fact
+from treewarden.ppdm_models.tree.ensemble import stated_fact
 
 BAGGED = {"bagging_freq": 1, "bagging_seed": 3}
 

@@ -10,7 +10,7 @@ from tests.kit.grown_models import FOLDER, case_of, sums_of, truth
 from treewarden.audit.inverters import LeafSums, leaf_sums
 from treewarden.audit.reading import Undetermined
 from treewarden.jobs.inputs import opened, read
-from treewarden.ppdm_models.tree.growth import FactSource, stated_fact
+from treewarden.ppdm_models.tree.ensemble import FactSource, stated_fact
 
 
 def edited(tmp_path, name, change):

@@ -6,7 +6,7 @@ import pytest
 
 from tests.kit.cases import curved_tasks
 from treewarden.audit.ipopt.model import load
-from treewarden.audit.solver.elastic import elastic
+from treewarden.audit.solver.canonical import elastic
 
 
 def apart(one, other):

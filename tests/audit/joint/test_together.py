@@ -17,7 +17,7 @@ from treewarden.audit.reading import Undetermined
 from treewarden.audit.run import run
 from treewarden.jobs.inputs import opened, read
 from treewarden.ppdm_models.errors import KnowledgeError
-from treewarden.ppdm_models.tree.growth import FactSource
+from treewarden.ppdm_models.tree.ensemble import FactSource
 
 QUICK = AuditOptions(worlds_budget=5.0)
 

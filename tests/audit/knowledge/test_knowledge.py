@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from tests.kit.cases import multiway_case
-from treewarden.audit.facts.case import Case
+from treewarden.audit.facts.rows import Case
 from treewarden.audit.knowledge.knowledge import (
     Knowledge,
     read_knowledge,

@@ -8,11 +8,9 @@ from tests.judges.inverter_learners import LEARNERS, Lesson, is_there
 from tests.judges.run_boosted_membership import TRIED, judge
 from tests.kit.tiers import cases
 from treewarden.audit.inverters import GrownCase
-from treewarden.audit.membership.boosted_cuts import known_cuts
-from treewarden.audit.membership.candidates import Candidates
+from treewarden.audit.membership.candidates import Candidates, MembershipInference
 from treewarden.audit.membership.learners import LearnerCuts, cuts_of_library
-from treewarden.audit.membership.of_model import infer_boosted_members
-from treewarden.audit.membership.result import MembershipInference
+from treewarden.audit.membership.of_model import infer_boosted_members, known_cuts
 from treewarden.audit.progress import FOREVER
 from treewarden.ppdm_models.files.fitted import open_fitted
 from treewarden.ppdm_models.tables.routing import route

@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 from tests.kit.tiers import cases
-from treewarden.audit.membership.candidates import Candidates
+from treewarden.audit.membership.candidates import Candidates, MembershipInference
 from treewarden.audit.membership.cuts import surely_apart
 from treewarden.audit.membership.inference import infer_members
 from treewarden.audit.membership.local_parts import fillings
-from treewarden.audit.membership.result import MembershipInference
 from treewarden.audit.progress import FOREVER
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.tables.routing import route

@@ -19,9 +19,9 @@ from treewarden.audit.partial.target_inference import infer_target, infer_with_o
 from treewarden.audit.partial.target_proofs import TargetProblem
 from treewarden.audit.partial.tree_context import TreeContext
 from treewarden.audit.partial.value_rules import OPEN
-from treewarden.audit.population.contributions import members
 from treewarden.audit.population.population import build_population
 from treewarden.audit.population.record_linkage import merged
+from treewarden.audit.population.target import members
 from treewarden.audit.progress import clock
 from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tree.predicate import Always, CategoryTest, NumericTest

@@ -5,14 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from treewarden.audit.facts.case import Case
+from treewarden.audit.facts.rows import Case
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.knowledge.levels import SplitLevel
 from treewarden.audit.partial.target_inference import infer_target
 from treewarden.audit.partial.tree_context import TreeContext
 from treewarden.audit.partial.unmodelled_knowledge import sure_splits
-from treewarden.audit.population.contributions import members
 from treewarden.audit.population.population import build_population
+from treewarden.audit.population.target import members
 from treewarden.audit.progress import clock
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.tables.read_table import table_of

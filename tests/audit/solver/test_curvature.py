@@ -23,7 +23,7 @@ from treewarden.audit.ipopt.program import SplitTerms
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.options import AuditOptions
 from treewarden.audit.population.population import build_population
-from treewarden.audit.solver.elastic import weights
+from treewarden.audit.solver.canonical import weights
 from treewarden.audit.system.system import build_system
 from treewarden.ppdm_models.tree.tree import Criterion
 

@@ -9,7 +9,7 @@ from scipy import sparse
 
 from tests.kit.cases import curved_tasks
 from treewarden.audit.solver.block_solver import solve_task
-from treewarden.audit.solver.elastic import floor, is_overloaded, weights
+from treewarden.audit.solver.canonical import floor, is_overloaded, weights
 
 OPEN = (12, 19, 43, 44, 51)
 """Seeds of cases with blocks that are below their bound."""
@@ -60,7 +60,7 @@ def test_weights_seen_from_a_point_prove_more_than_those_of_all_points(monkeypat
     tasks = curved_tasks(monkeypatch, "gini", OPEN, records=60)
     seen = [solve_task(task) for task in tasks]
     monkeypatch.setattr(
-        import_module("treewarden.audit.solver.elastic"),
+        import_module("treewarden.audit.solver.canonical"),
         "weights",
         lambda program, chains, *_: weights(program, chains),
     )
@@ -71,7 +71,7 @@ def test_weights_seen_from_a_point_prove_more_than_those_of_all_points(monkeypat
 
 def test_chains_that_were_taken_too_lightly_are_weighed_again(monkeypatch):
     again = []
-    monkeypatch.setattr(import_module("treewarden.audit.solver.elastic"), "MARGIN", 0.7)
+    monkeypatch.setattr(import_module("treewarden.audit.solver.canonical"), "MARGIN", 0.7)
     for task in curved_tasks(monkeypatch, "gini", OPEN, records=60):
         once = solve_task(task)
         monkeypatch.setattr(

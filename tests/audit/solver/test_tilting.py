@@ -9,11 +9,11 @@ from tests.kit.cases import multiway_case
 from tests.kit.tiers import seeds
 from treewarden.audit.entropy.problem import blocks
 from treewarden.audit.entropy.search import EntropySearch
-from treewarden.audit.facts.case import Case
+from treewarden.audit.facts.rows import Case
 from treewarden.audit.ipopt.program import SMALLEST_MASS, BlockProgram, no_split_rows
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.options import DEFAULT
-from treewarden.audit.population.contributions import members
+from treewarden.audit.population.target import members
 from treewarden.audit.solver.block_solver import _as_it_stands, _from_inside, _judged, solve_task
 from treewarden.audit.solver.task import CONVEX_TRIES, SolverTask, TaskOutcome, no_answer
 from treewarden.audit.solver.tilting import tilted

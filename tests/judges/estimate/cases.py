@@ -8,11 +8,11 @@ import numpy as np
 from sklearn.tree import DecisionTreeClassifier
 
 from tests.judges.estimate.binary_learner import grow_binary
-from treewarden.audit.facts.case import Case
+from treewarden.audit.facts.rows import Case
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.knowledge.statement import KnownRecord, Statement
-from treewarden.audit.population.contributions import members
 from treewarden.audit.population.population import Population, build_population
+from treewarden.audit.population.target import members
 from treewarden.ppdm_models.formats.sklearn._fitted import from_sklearn
 from treewarden.ppdm_models.learn.id3 import grow_id3
 from treewarden.ppdm_models.tables.read_table import table_of

@@ -11,11 +11,10 @@ from tests.judges.estimate import definitions
 from tests.judges.estimate.cases import LEARNERS, SPLITS, Sample, grown, true_facts
 from tests.judges.estimate.definitions import LinearRow, Row
 from tests.judges.worlds.zhu_du_example import RECORDS as EXAMPLE
-from treewarden.audit.facts.case import Case
-from treewarden.audit.facts.rows import LeafMass
+from treewarden.audit.facts.rows import Case, LeafMass
 from treewarden.audit.knowledge.knowledge import Knowledge
-from treewarden.audit.population.contributions import members
 from treewarden.audit.population.population import build_population
+from treewarden.audit.population.target import members
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.system.system import System, build_system
 from treewarden.ppdm_models.learn.id3 import grow_id3

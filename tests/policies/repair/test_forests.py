@@ -11,8 +11,8 @@ from treewarden.audit.population.population import build_population
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.run import run
 from treewarden.policies.pack import calls, load_pack
-from treewarden.policies.repair.holdout import holdout_of
 from treewarden.policies.repair.repair import Given, repair
+from treewarden.policies.repair.utility import holdout_of
 from treewarden.policies.shipped import shipped_packs
 from treewarden.policies.verdict import Verdict
 from treewarden.ppdm_models.errors import TableError

@@ -5,7 +5,7 @@ import pytest
 
 from tests.kit.small_audits import flat_tree
 from treewarden.audit.reading import Undetermined
-from treewarden.policies.repair.holdout import holdout_of
+from treewarden.policies.repair.utility import holdout_of
 from treewarden.ppdm_models.errors import TableError
 from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tree.predicate import NumericTest

@@ -20,8 +20,8 @@ from treewarden.audit.reading import Undetermined
 from treewarden.audit.result import Audit
 from treewarden.policies.judging.judge import judge
 from treewarden.policies.remedies import remedies
-from treewarden.policies.repair.holdout import holdout_of
 from treewarden.policies.repair.repair import Given, repair
+from treewarden.policies.repair.utility import holdout_of
 from treewarden.policies.verdict import Verdict
 from treewarden.ppdm_models.errors import KnowledgeError, RemedyError, TaxonomyError
 from treewarden.ppdm_models.learn.best_first import BestFirst

@@ -16,9 +16,9 @@ from treewarden.audit.leaf_only_audit import glance
 from treewarden.policies.pack import calls
 from treewarden.policies.remedies import Proposal
 from treewarden.policies.repair.attempts import SearchEnd, cost_of
-from treewarden.policies.repair.holdout import Deadline
 from treewarden.policies.repair.repair import repair
 from treewarden.policies.repair.search import CostedProposal
+from treewarden.policies.repair.utility import Deadline
 from treewarden.policies.verdict import Verdict
 from treewarden.ppdm_models.tables.routing import route
 

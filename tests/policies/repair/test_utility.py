@@ -9,12 +9,12 @@ from sklearn.metrics import log_loss, roc_auc_score
 from tests.kit.small_audits import auditor, deep_tree, flat_tree, pack_of, people_of
 from treewarden.audit.population.population import RecordOrder
 from treewarden.audit.reading import Undetermined
-from treewarden.policies.repair.holdout import Given
 from treewarden.policies.repair.repair import repair
 from treewarden.policies.repair.utility import (
     FOLDS,
     CrossValidation,
     FoldedClasses,
+    Given,
     cross_validation,
 )
 from treewarden.ppdm_models.tree.tree import Task

@@ -13,7 +13,7 @@ from tests.ppdm_models.formats.accounting import (
 )
 from treewarden.ppdm_models.errors import TreewardenError
 from treewarden.ppdm_models.files.load import open_model
-from treewarden.ppdm_models.formats.common.plain import plain_json, same_predictions
+from treewarden.ppdm_models.formats.common.json_layout import plain_json, same_predictions
 
 GOOD = places.DATA / "formats"
 NOT_PLAIN = {

@@ -5,16 +5,16 @@ import pyreadstat
 import pytest
 
 from treewarden.ppdm_models.errors import DictionaryError
-from treewarden.ppdm_models.tables.column_meanings import (
+from treewarden.ppdm_models.tables.counting.databases import open_source
+from treewarden.ppdm_models.tables.counting.source import count_table
+from treewarden.ppdm_models.tables.read_table import read_table
+from treewarden.ppdm_models.tables.table import (
     MOST_BYTES,
     MOST_LABEL,
     MOST_VALUES,
     column_meaning,
     read_dictionary,
 )
-from treewarden.ppdm_models.tables.counting.databases import open_source
-from treewarden.ppdm_models.tables.counting.source import count_table
-from treewarden.ppdm_models.tables.read_table import read_table
 
 
 def written(tmp_path, text):

@@ -9,9 +9,9 @@ from tests.kit.small_audits import audit_of, evidence_of, flat_tree, pack_of
 from treewarden.audit.entropy.posterior import certain
 from treewarden.audit.measures import MeasureCall, call
 from treewarden.policies.judging.judge import judge
+from treewarden.reports.building.adversaries import key, plain
 from treewarden.reports.building.build import audit_document
 from treewarden.reports.building.lessons import GRID, plots, tree_nodes
-from treewarden.reports.building.values import key, plain
 from treewarden.reports.document.document import Provenance
 from treewarden.reports.document.parts import File
 

@@ -8,7 +8,7 @@ from tests.kit.small_audits import auditor, deep_tree, flat_tree, pack_of, peopl
 from tests.reports.conftest import PROVENANCE
 from treewarden.policies.repair.repair import repair
 from treewarden.reports.building.repair_document import repair_document
-from treewarden.reports.figures.attempts import attempt_lines
+from treewarden.reports.figures.curve import attempt_lines
 from treewarden.reports.figures.plots import tradeoff
 
 

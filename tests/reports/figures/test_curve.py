@@ -1,8 +1,8 @@
 """Utility against privacy: one set of points for the page, the terminal and the notebook."""
 
 from tests.kit.small_audits import auditor, deep_tree, pack_of, people_of
-from treewarden.policies.repair.holdout import Given
 from treewarden.policies.repair.repair import repair
+from treewarden.policies.repair.utility import Given
 from treewarden.reports.building.repair_document import repair_part
 from treewarden.reports.figures.curve import curve_of
 from treewarden.reports.figures.plots import tradeoff

@@ -8,8 +8,7 @@ from tests.kit.service import work_to_do as make
 from treewarden.cli import cli
 from treewarden.service.errors import SetupError
 from treewarden.service.use_cases.tables import check_table_roots, roots_of
-from treewarden.service.worker.leases import JobClaim
-from treewarden.service.worker.ordering import order_of
+from treewarden.service.worker.leases import JobClaim, order_of
 
 API = "/api/v1"
 

@@ -16,8 +16,12 @@ from treewarden.policies.judging.finding import doubt, judge_randomised
 from treewarden.policies.pack import Pack
 from treewarden.policies.verdict import FindingKind, Verdict
 from treewarden.ppdm_models.errors import DomainError, TableError
-from treewarden.ppdm_models.methods.randomised.cells import NoisyCells, domains_of_data
-from treewarden.ppdm_models.methods.randomised.domains import ColumnDomain, load_domains
+from treewarden.ppdm_models.methods.randomised.domains import (
+    ColumnDomain,
+    NoisyCells,
+    domains_of_data,
+    load_domains,
+)
 from treewarden.ppdm_models.methods.randomised.manifest import ColumnPlan, Manifest, planned
 from treewarden.ppdm_models.methods.randomised.noise import ClassNoise, Gaussian, Uniform
 from treewarden.ppdm_models.methods.randomised.reconstruction import FEWEST_RECORDS

@@ -19,7 +19,13 @@ from treewarden.policies.remedies._records import TableProposal
 from treewarden.ppdm_models.errors import LearnerError, PolicyError, RemedyError, TableError
 from treewarden.ppdm_models.learn.best_first import BestFirst
 from treewarden.ppdm_models.learn.splits import ANY, Response, of_classes, of_numbers
-from treewarden.ppdm_models.methods.tpp.checks import CONDITIONS, BrokenCondition, differences
+from treewarden.ppdm_models.methods.tpp.checks import (
+    CONDITIONS,
+    BrokenCondition,
+    Scikit,
+    differences,
+)
+from treewarden.ppdm_models.methods.tpp.checks import CRITERIA as SCIKIT_CRITERIA
 from treewarden.ppdm_models.methods.tpp.sanitise import (
     AtLeastK,
     Diverse,
@@ -31,8 +37,6 @@ from treewarden.ppdm_models.methods.tpp.sanitise import (
     TreeLearner,
     sanitise,
 )
-from treewarden.ppdm_models.methods.tpp.scikit import CRITERIA as SCIKIT_CRITERIA
-from treewarden.ppdm_models.methods.tpp.scikit import Scikit
 from treewarden.ppdm_models.tables.matching import matched
 from treewarden.ppdm_models.tables.read_table import read_table, read_table_bytes
 from treewarden.ppdm_models.tables.table import Table

@@ -5,8 +5,7 @@ from functools import partial
 import pytest
 
 from treewarden.audit.workers.clusters import dask
-from treewarden.audit.workers.clusters.cluster import module_of, on_cluster
-from treewarden.audit.workers.clusters.seats import check_same, versions
+from treewarden.audit.workers.clusters.cluster import check_same, module_of, on_cluster, versions
 from treewarden.audit.workers.processes import each_done
 from treewarden.ppdm_models.errors import ClusterError
 

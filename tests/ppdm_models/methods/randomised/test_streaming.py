@@ -10,8 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from treewarden.ppdm_models.errors import DomainError, TableError, TreewardenError
-from treewarden.ppdm_models.methods.randomised.cells import domains_of_data
-from treewarden.ppdm_models.methods.randomised.domains import ColumnDomain
+from treewarden.ppdm_models.methods.randomised.domains import ColumnDomain, domains_of_data
 from treewarden.ppdm_models.methods.randomised.manifest import planned
 from treewarden.ppdm_models.methods.randomised.streaming import Hider
 from treewarden.ppdm_models.tables.batches import batch_file, open_batches

@@ -32,8 +32,7 @@ from treewarden.ppdm_models.tables.counting.addresses import (
     parts_of,
 )
 from treewarden.ppdm_models.tables.counting.databases import open_source
-from treewarden.ppdm_models.tables.counting.engine import attended
-from treewarden.ppdm_models.tables.counting.source import count_table
+from treewarden.ppdm_models.tables.counting.source import attended, count_table
 from treewarden.ppdm_models.tables.read_table import read_table
 from treewarden.ppdm_models.tree.predicate import Always
 from treewarden.ppdm_models.tree.tree import Feature, Node, Tree

@@ -16,8 +16,7 @@ from tests.kit.run import run_command
 from tests.treewarden.conftest import PMML
 from treewarden.ppdm_models.errors import TooManyProfilesError
 from treewarden.ppdm_models.tables.counting.databases import open_source
-from treewarden.ppdm_models.tables.counting.engine import COUNT, FIRST, Engine
-from treewarden.ppdm_models.tables.counting.source import count_table
+from treewarden.ppdm_models.tables.counting.source import COUNT, FIRST, Engine, count_table
 
 RECORDS = 1_000_000
 SAID = "the disk of .* make room there, name another folder"
