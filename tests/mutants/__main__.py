@@ -9,7 +9,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterable
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from tests.mutants.choosing import AREAS, Mutant
 from tests.mutants.copying import COPY, FOLDER, REACH, RECORDED, RESULTS, prepare
@@ -63,7 +63,7 @@ def _record(paths: list[str], tier: str) -> int:
 
 
 def _run(mutants: list[Mutant], tier: str, seconds: float) -> None:
-    """Try mutants that no test killed yet, each on the tests of a tier that evaluate it, short ones first."""
+    """Try mutants that no test killed yet, each on the tests of a tier that evaluate it."""
     if not REACH.exists():
         raise SystemExit("nothing is known of the tests: python -m tests.mutants record")
     tests = {line["test"]: line for line in _lines(REACH) if line["tier"] == tier}
@@ -107,13 +107,20 @@ def _run(mutants: list[Mutant], tier: str, seconds: float) -> None:
 
 
 def _tests_of(mutant: Mutant, tests: dict[str, dict], seconds: float) -> tuple[list[str], int]:
-    """Return the tests of a mutant in the order in which they are tried, and how many are left."""
+    """Return the tests of a mutant, those of its own room first and short ones first, and how many are left."""
     reaching = {name for name, t in tests.items() if t["passed"] and mutant.number in t["reached"]}
     # What a test of a file keeps for the others (a cached case) was noted of the first of them alone.
     files = {_file(name) for name in reaching}
     beside = {name for name, t in tests.items() if t["passed"] and _file(name) in files} - reaching
+    room = f"tests/{PurePosixPath(mutant.path).parent}/"
     order = sorted(
-        reaching | beside, key=lambda name: (name in beside, tests[name]["seconds"], name)
+        reaching | beside,
+        key=lambda name: (
+            name in beside,
+            not name.startswith(room),
+            tests[name]["seconds"],
+            name,
+        ),
     )
     names, total = [], 0.0
     for name in order:

@@ -1,35 +1,63 @@
 """What constraints yield of cases small enough to be worked out by hand."""
 
 from collections import Counter
+from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from tests.audit.constraints.test_inner_counts import case as counted_case
 from tests.kit.forests import FEATURES
+from tests.kit.small_audits import flat_tree, people_of
 from treewarden.audit.constraints.accuracy import CONSTRAINT as ACCURACY
 from treewarden.audit.constraints.inner_counts import CONSTRAINT as INNER_COUNTS
 from treewarden.audit.constraints.inner_mixed import CONSTRAINT as INNER_MIXED
-from treewarden.audit.facts.rows import Case, LeftOut
+from treewarden.audit.constraints.inner_mixed import _is_label_sure
+from treewarden.audit.constraints.leaf_label import CONSTRAINT as LEAF_LABEL
+from treewarden.audit.constraints.leaf_label import _drawn_labels
+from treewarden.audit.constraints.leaf_rate import CONSTRAINT as LEAF_RATE
+from treewarden.audit.constraints.marginal import _published_totals
+from treewarden.audit.constraints.node_impurity import CONSTRAINT as IMPURITY
+from treewarden.audit.constraints.policy_growth import CONSTRAINT as POLICY_GROWTH
+from treewarden.audit.constraints.published_beside import CONSTRAINT as BESIDE
+from treewarden.audit.constraints.published_beside import as_linear
+from treewarden.audit.constraints.split_choice import CONSTRAINT as SPLIT_CHOICE
+from treewarden.audit.facts.class_facts import leaf_facts
+from treewarden.audit.facts.rows import Case, LeftOut, Plurality
 from treewarden.audit.knowledge.knowledge import Knowledge
+from treewarden.audit.outputs.beside_rows import BesideRows
+from treewarden.audit.outputs.whole_row import WholeRow
 from treewarden.audit.population.population import build_population
 from treewarden.audit.population.target import members
 from treewarden.ppdm_models.tables.read_table import table_of
+from treewarden.ppdm_models.tree.nodes import Impurity
 from treewarden.ppdm_models.tree.predicate import CategoryTest, NumericTest
-from treewarden.ppdm_models.tree.tree import Node, Quality, Tree
+from treewarden.ppdm_models.tree.tree import (
+    CLASS_WEIGHT,
+    Criterion,
+    Learner,
+    Node,
+    Quality,
+    Tool,
+    Tree,
+)
+
+LABELS = Knowledge(leaf="labels", split="none")
 
 
-def labelled_case(flu):
+def labelled_case(flu, young="yes", age=(1, 9, 1, 9), sex="FFMM", **learner):
     """A tree of labels alone, by an unknown learner: women are split by age, of the four people two are women."""
     nodes = (
         Node(0, "0", None, (1, 2)),
         Node(1, "1", 0, (3, 4), CategoryTest("sex", ("F",)), "yes"),
         Node(2, "2", 0, (), CategoryTest("sex", ("M",)), "yes"),
-        Node(3, "3", 1, (), NumericTest("age", high=5.0), "yes"),
+        Node(3, "3", 1, (), NumericTest("age", high=5.0), young),
         Node(4, "4", 1, (), NumericTest("age", 5.0, low_closed=True), "yes"),
     )
-    tree = Tree(nodes, FEATURES, "flu", ("no", "yes"), quality=Quality.ABSENT, source="t.json")
-    table = table_of({"age": [1, 9, 1, 9], "sex": list("FFMM"), "flu": flu})
+    said = {"quality": Quality.ABSENT, "source": "t.json", "learner": Learner(**learner)}
+    tree = Tree(nodes, FEATURES, "flu", ("no", "yes"), **said)
+    table = table_of({"age": list(age), "sex": list(sex), "flu": flu})
     people = build_population(tree, table, sensitive="flu")
     knowledge = Knowledge(leaf="labels", split="none")
     return Case(tree, people, members(tree, people.leaf), knowledge)
@@ -62,3 +90,147 @@ def test_a_learner_that_may_stop_at_pure_nodes_is_doubted_unless_it_split_one(fl
     found = list(INNER_MIXED.rows(labelled_case(flu)))
     assert all(isinstance(each, LeftOut) for each in found)
     assert sorted(line.origin.node for each in found for line in each.lines[:1]) == doubted
+
+
+def test_where_leaves_surely_hold_two_classes_nothing_is_doubted_above_them():
+    flu = ["no", "yes", "yes", "yes"]
+    assert list(INNER_MIXED.rows(labelled_case(flu, young="no"))) == []
+    weighed = labelled_case(flu, young="no", unmodelled=(CLASS_WEIGHT,))
+    assert {left_out.node for left_out in INNER_MIXED.rows(weighed)} == {0, 1}
+
+
+def test_a_label_of_a_tie_is_surely_that_of_some_record():
+    flu = ["no", "yes", "no", "yes", "yes"]
+    case = labelled_case(flu, young="no", age=(1, 9, 9, 1, 9), sex="FFFMM")
+    assert list(INNER_MIXED.rows(case)) == []
+
+
+def test_the_label_of_an_inner_node_is_of_all_who_pass_it_and_surely_of_nobody_who_stops_there():
+    flu, people = ["no", "yes", "yes", "yes", "no"], {"age": (1, 9, 8, 1, 9), "sex": "FFFMM"}
+    case = labelled_case(flu, **people)
+    leaf = np.where(case.population.columns["age"].numbers == 8, 1, case.population.leaf)
+    sizes = (5.0, 3.0, 2.0, 1.0, 1.0)
+    nodes = [replace(n, records=size) for n, size in zip(case.tree.nodes, sizes, strict=True)]
+    tree = replace(case.tree, nodes=tuple(nodes), quality=Quality.EXACT)
+    counted = Case(tree, replace(case.population, leaf=leaf), members(tree, leaf), LABELS)
+    sure = {facts.node.index: _is_label_sure(counted, facts) for facts in leaf_facts(counted)}
+    assert sure == {1: False, 2: True, 3: False, 4: True}
+
+
+def test_a_label_says_nothing_beside_counts_and_less_of_records_that_may_be_left_out():
+    assert list(LEAF_LABEL.rows(counted_case(lambda node: False, knowledge=LABELS))) != []
+    assert list(LEAF_LABEL.rows(counted_case(lambda node: False))) == []
+    case = labelled_case(["no", "yes", "yes", "yes"], young="no")
+    leads = [row.margin for row in LEAF_LABEL.rows(case) if isinstance(row, Plurality)]
+    assert leads == [0, 0, 0]
+    lacking = replace(case, incomplete=np.array([1.0, 0, 0, 0]))
+    leads = {row.node: row.margin for row in LEAF_LABEL.rows(lacking) if isinstance(row, Plurality)}
+    assert leads == {2: 0, 3: -1, 4: 0}
+
+
+def test_drawn_labels_may_hold_where_people_are_and_the_table_bears_them_out():
+    case = labelled_case(["no", "no", "yes", "yes"], age=(1, 1, 1, 9))
+    (left_out,) = _drawn_labels(case)
+    assert left_out.node == 2
+    assert [(line.low, line.high) for line in left_out.lines] == [(0, np.inf)]
+    tie = labelled_case(["no", "yes", "yes", "yes"], age=(1, 1, 1, 9))
+    assert [left_out.node for left_out in _drawn_labels(tie)] == [2, 3]
+
+
+def case_of_leaves(counts, *hidden, **changes):
+    """A tree of one split whose leaves have these counts; of those that are ``hidden`` nothing is published."""
+    tree = flat_tree(counts)
+    shown = [
+        tuple(None if klass in hidden else count for klass, count in enumerate(node.class_counts))
+        for node in tree.nodes
+    ]
+    nodes = [replace(n, class_counts=c) for n, c in zip(tree.nodes, shown, strict=True)]
+    people = people_of(tree)
+    tree = replace(tree, nodes=tuple(nodes), **changes)
+    return Case(tree, people, members(tree, people.leaf), Knowledge(split="none"))
+
+
+def test_an_error_rate_is_said_only_where_the_label_alone_is_counted():
+    leaves = [[5, 2, 1, 1], [4, 1, 1, 1]]
+    assert [row.low for row in LEAF_RATE.rows(case_of_leaves(leaves, 1, 2, 3))] == [5, 4]
+    assert list(LEAF_RATE.rows(case_of_leaves(leaves, 2, 3))) == []
+
+
+def test_class_totals_are_those_of_leaves_that_count_people():
+    leaves = [[5, 2], [4, 1]]
+    assert _published_totals(case_of_leaves(leaves)) == (9, 3)
+    assert _published_totals(case_of_leaves(leaves, quality=Quality.WEIGHTED)) is None
+    assert _published_totals(case_of_leaves(leaves, 0, 1)) is None
+
+
+def test_a_label_adds_a_row_to_an_impurity_only_where_it_says_more():
+    # Of 5 records with a Gini impurity of 0.48, 2 or 3 have each class: that the label has 3 is what any label says.
+    case = impure_case([[3, 2], [2, 0]], 0.48)
+    assert [(row.low, row.high) for row in IMPURITY.rows(case)] == [(2, 3)]
+    # Of 4 records with 0.5, 2 have each class: no class leads, whatever the label is.
+    case = impure_case([[2, 2], [2, 0]], 0.5, strict_labels=True)
+    assert [(row.low, row.high) for row in IMPURITY.rows(case)] == [(2, 2)]
+
+
+def impure_case(leaves, impurity, **knowledge):
+    """A tree whose first leaf publishes its impurity alone."""
+    case = case_of_leaves(leaves)
+    first = replace(
+        case.tree.nodes[1],
+        class_counts=None,
+        impurity=Impurity(Criterion.GINI, impurity, impurity),
+    )
+    root = replace(case.tree.nodes[0], class_counts=None)
+    tree = replace(case.tree, nodes=(root, first, *case.tree.nodes[2:]))
+    known = Knowledge(split="none", **knowledge)
+    return Case(tree, case.population, members(tree, case.population.leaf), known)
+
+
+def test_what_a_policy_allowed_is_left_out_where_counts_do_not_tell_it():
+    flu, grown = ["no", "yes", "yes", "yes"], {"tool": Tool.POLICY_TREE}
+    assert list(POLICY_GROWTH.rows(labelled_case(flu))) == []
+    found = list(POLICY_GROWTH.rows(labelled_case(flu, **grown)))
+    assert [left_out.node for left_out in found] == [2, 3, 4]
+    assert [line.low for line in found[0].lines] == [0, 2]
+    (seeded,) = POLICY_GROWTH.rows(labelled_case(flu, **grown, unmodelled=("seed",)))
+    assert (seeded.node, seeded.is_open) == (0, True)
+    counted = case_of_leaves([[5, 2], [4, 1]], learner=Learner(**grown))
+    assert list(POLICY_GROWTH.rows(counted)) == []
+    weighed = replace(counted, population=replace(counted.population, weight=np.array([1.0, 2.0])))
+    assert [left_out.node for left_out in POLICY_GROWTH.rows(weighed)] == [1, 2]
+
+
+def test_a_learner_that_drew_its_columns_may_have_compared_other_cuts():
+    flu, people = ["no", "yes", "yes", "yes", "no"], {"age": (1, 3, 9, 1, 9), "sex": "FFFMM"}
+    for criterion, all_features, is_left_out in (
+        (Criterion.GINI, False, True),
+        (Criterion.GINI, True, False),
+        (None, False, False),
+    ):
+        said = {"criterion": criterion, "all_features": all_features}
+        found = list(SPLIT_CHOICE.rows(labelled_case(flu, **people, **said)))
+        assert any(left_out.node == 1 for left_out in found) == is_left_out
+        assert bool(found) == is_left_out
+
+
+def beside(stronger=(), open_entries=()):
+    entry = SimpleNamespace(where="t1.csv:2", words="how many")
+    return BesideRows((), (entry,), np.zeros(1, dtype=np.intp), (), stronger, open_entries)
+
+
+def test_a_row_of_a_published_number_is_scaled_to_weights_below_ten():
+    whole = WholeRow(0, 1, np.array([0, 250, -30]), None, 500)
+    row = as_linear(whole, beside())
+    assert (row.profiles.tolist(), row.weights.tolist()) == ([1, 2], [2.5, -0.3])
+    assert (row.low, row.high, row.origin.is_published) == (-np.inf, 5, True)
+    assert row.slack == pytest.approx(5e-13)
+    assert as_linear(replace(whole, low=-40, high=None), beside()).low == -0.4
+
+
+def test_what_rows_beside_do_not_say_is_left_out():
+    case, row = case_of_leaves([[5, 2], [4, 1]]), WholeRow(0, 1, np.array([1, 0]), None, 5)
+    assert list(BESIDE.rows(replace(case, beside=beside()))) == []
+    (stronger,) = BESIDE.rows(replace(case, beside=beside(stronger=(row,))))
+    assert (stronger.node, stronger.is_open, len(stronger.lines)) == (0, False, 1)
+    (unsaid,) = BESIDE.rows(replace(case, beside=beside(open_entries=(0,))))
+    assert (unsaid.node, unsaid.is_open, unsaid.lines) == (0, True, ())

@@ -34,6 +34,13 @@ def test_the_share_of_people_counts_proofs_and_at_the_high_end_who_was_moved_now
     assert reading("value_disclosure", within=0.5).reading == Interval(0.7, 1.0)
 
 
+@pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
+def test_a_width_may_exceed_the_limit_by_rounding_and_by_no_more(size):
+    high = np.array([5 + 5e-8, 5 + 2e-7]) * size
+    near = bounds_of([0, 0], high, [0, 0], high, [1, 1], 0.0, (0.0, 100.0 * size))
+    assert reading("value_disclosure", near).reading == Interval(0.5, 0.5)
+
+
 def test_the_width_may_be_in_the_unit_of_the_target():
     assert reading("value_disclosure", within=4, of="unit").reading == Interval(0.3, 0.6)
     assert reading("value_disclosure", within=3.9, of="unit").reading == Interval(0.1, 0.4)
