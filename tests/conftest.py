@@ -16,6 +16,8 @@ from treewarden.ppdm_models import gc_control
 
 LEFT_OUT = pytest.StashKey[Counter[str]]()
 PROFILE = pytest.StashKey[str]()
+GARBAGE = (20_000, 20, 20)
+"""How many objects more make the collector look through the youngest, and how often it then looks through others."""
 
 
 def pytest_addoption(parser):
@@ -63,10 +65,12 @@ def pytest_terminal_summary(terminalreporter, config):
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection():
-    # What is collected stays to the end: the collector of garbage need not look at it again and again.
+    # What is collected stays to the end: the collector of garbage need not look at it again and again. What tests
+    # make is collected in larger pieces: else a seventh of the time of the service's tests went into looking for it.
     with gc_control.paused():
         collected = yield
         gc.freeze()
+        gc.set_threshold(*GARBAGE)
     return collected
 
 

@@ -1,7 +1,9 @@
 """The pages of the documentation, and what stands in them."""
 
 import re
+from functools import cache
 
+from docs._ext import reference
 from tests.kit import places
 
 DOCS = places.ROOT / "docs"
@@ -14,6 +16,12 @@ INLINE = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
 
 def name(page):
     return str(page.relative_to(places.ROOT))
+
+
+@cache
+def generated(page):
+    """What a page says that is written from the code, made once."""
+    return reference.PAGES[page]()
 
 
 def code(text):

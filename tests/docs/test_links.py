@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import re
 
-import pytest
-
 from docs._ext.reference import FOLDER, PAGES
 from tests.docs import pages
+from tests.kit.rows import rows
 
 GENERATED = {pages.DOCS / FOLDER / f"{each}.md" for each in PAGES}
 
 
-@pytest.mark.parametrize("page", pages.WRITTEN, ids=pages.name)
+@rows("page", pages.WRITTEN)
 def test_links_lead_to_files_that_are_there_or_are_generated(page):
     targets = [link.split("#")[0] for link in pages.links(page.read_text("utf-8"))]
     files = {target: (page.parent / target).resolve() for target in targets if target}
     assert [to for to, file in files.items() if not (file.exists() or file in GENERATED)] == []
 
 
-@pytest.mark.parametrize("page", PAGES)
+@rows("page", PAGES)
 def test_links_of_generated_pages_lead_to_pages(page):
-    targets = [link.split("#")[0] for link in pages.links(PAGES[page]())]
+    targets = [link.split("#")[0] for link in pages.links(pages.generated(page))]
     files = {to: (pages.DOCS / FOLDER / to).resolve() for to in targets if to}
     assert [to for to, file in files.items() if not (file.exists() or file in GENERATED)] == []
 
@@ -33,7 +32,7 @@ def anchors(text):
     return {re.sub(r"[^\w\- ]", "", title).replace(" ", "-") for title in plain}
 
 
-@pytest.mark.parametrize("page", pages.WRITTEN, ids=pages.name)
+@rows("page", pages.WRITTEN)
 def test_links_to_headings_lead_to_headings(page):
     links = [link.split("#", 1) for link in pages.links(page.read_text("utf-8")) if "#" in link]
     targets = [((page.parent / path).resolve() if path else page, name) for path, name in links]

@@ -1,6 +1,7 @@
 """A site per test, on each database, who is asked of in most of them, and passwords that are hashed quickly."""
 
 import pytest
+import structlog
 from argon2 import PasswordHasher
 
 from tests.kit.service import sites
@@ -15,6 +16,20 @@ def quick_hashes():
         passwords._nobodys.cache_clear()
         yield
     passwords._nobodys.cache_clear()
+
+
+@pytest.fixture(scope="package", autouse=True)
+def plain_tracebacks():
+    """Write errors as Python does: a traceback in colour, with all variables, takes a second of each."""
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.add_log_level,
+            structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback),
+        ]
+    )
+    yield
+    structlog.reset_defaults()
 
 
 @pytest.fixture(params=sites.KINDS)

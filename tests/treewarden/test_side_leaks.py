@@ -14,6 +14,7 @@ from tests.kit import places
 from tests.kit.forests import by_sex, forest, stump
 from tests.kit.run import on_one_line, run_command
 from tests.kit.small_audits import evidence_of, flat_tree
+from tests.kit.tiers import cases
 from treewarden.audit.measures import measures
 from treewarden.audit.reading import Interval
 from treewarden.policies.shipped import shipped_packs
@@ -90,7 +91,7 @@ def case(tmp_path, monkeypatch):
     return Case(tmp_path)
 
 
-@pytest.mark.parametrize("policy", PLAIN_PACKS)
+@pytest.mark.parametrize("policy", cases(PLAIN_PACKS, quick=3))
 def test_three_raw_records_fail_every_pack_and_the_repaired_file_passes_it(case, policy):
     case.file(("</TreeModel>", f"{VERIFIED}</TreeModel>"))
     failed = case.run("audit", "flu.pmml", policy)

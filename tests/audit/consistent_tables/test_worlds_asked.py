@@ -40,7 +40,7 @@ def test_what_one_change_reaches_some_world_reaches(seed, level, criterion):
 
 
 @pytest.mark.parametrize("level", ["counts", "rates", "labels"])
-@pytest.mark.parametrize("seed", seeds(6, quick=4))
+@pytest.mark.parametrize("seed", seeds(6, quick=2))
 def test_who_is_certain_does_not_depend_on_what_else_is_asked(seed, level):
     system = build_system(small_case(seed, level))
     full, few = (

@@ -151,7 +151,7 @@ def test_strict_labels_lead_by_one_record():
 
 @pytest.mark.parametrize("split", SPLITS)
 @pytest.mark.parametrize(
-    ("seed", "leaf"), cases(WITH_ACTIVE_ROWS, quick=[(4, "rates"), (2, "counts"), (11, "counts")])
+    ("seed", "leaf"), cases(WITH_ACTIVE_ROWS, quick=[(4, "rates"), (2, "counts")])
 )
 def test_no_feasible_point_that_scipy_finds_has_more_entropy(seed, leaf, split):
     case = multiway_case(seed, Knowledge(leaf=leaf, split=split), records=30)
@@ -178,7 +178,7 @@ def test_an_active_split_row_gives_the_point_that_scipy_finds(seed, split):
 
 
 @pytest.mark.parametrize("split", SPLITS)
-@pytest.mark.parametrize("seed", cases(range(0, 12, 2), quick=3))
+@pytest.mark.parametrize("seed", cases(range(0, 12, 2), quick=2))
 def test_lumped_pooled_and_lazy_equals_the_unreduced_model(seed, split):
     system = build_system(multiway_case(seed, Knowledge(leaf="rates", split=split), records=30))
     reduced, report = estimate(system)

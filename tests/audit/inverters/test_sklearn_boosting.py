@@ -45,7 +45,7 @@ def test_sums_are_those_of_random_tables(seed):
     check_exact(model_of(table, labels, **settings), table, labels)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", seeds(4, quick=2))
 def test_several_classes_are_told_apart(seed):
     table, labels = table_of(seed, classes=4)
     sums = check_exact(model_of(table, labels), table, labels)
@@ -135,7 +135,7 @@ def test_an_estimator_in_memory_says_as_much_as_its_file():
 
 
 @pytest.mark.parametrize("classes", [2, 3])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", seeds(4, quick=2))
 def test_variances_of_residuals_are_those_of_the_people(seed, classes):
     table, labels = table_of(seed, classes=classes)
     model = model_of(table, labels, n_estimators=5)

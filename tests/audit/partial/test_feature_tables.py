@@ -98,7 +98,7 @@ def test_what_is_certain_and_excluded_of_categories_is_that_of_every_table(seed,
 
 
 @pytest.mark.parametrize("knows_target", [False, True])
-@pytest.mark.parametrize("seed", seeds(30, quick=10))
+@pytest.mark.parametrize("seed", seeds(30, quick=5))
 def test_what_is_certain_and_excluded_of_numbers_and_missing_values_is_that_of_every_table(
     seed, knows_target
 ):
@@ -116,7 +116,7 @@ def test_what_is_certain_and_excluded_of_numbers_and_missing_values_is_that_of_e
 
 
 @pytest.mark.parametrize("knows_target", [False, True])
-@pytest.mark.parametrize("seed", seeds(10, quick=4))
+@pytest.mark.parametrize("seed", seeds(10, quick=2))
 @pytest.mark.parametrize("made", [of_categories, of_numbers])
 def test_the_estimate_is_the_optimum_over_profiles_and_all_hidden_values(made, seed, knows_target):
     tree, population = (
@@ -133,7 +133,7 @@ def test_the_estimate_is_the_optimum_over_profiles_and_all_hidden_values(made, s
         assert found.posterior.decided.all()
 
 
-@pytest.mark.parametrize("seed", seeds(20, quick=5))
+@pytest.mark.parametrize("seed", seeds(20, quick=3))
 def test_who_is_certain_stays_so_for_whoever_knows_more(seed):
     tree, population = (
         of_numbers(seed, 30) if seed % 2 else of_categories(seed, 30, min_records=1 + seed % 4)

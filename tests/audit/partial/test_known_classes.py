@@ -62,7 +62,7 @@ def asked(tree, population, knowledge, name, known):
 
 
 @pytest.mark.parametrize("level", UNCOUNTED)
-@pytest.mark.parametrize("seed", seeds(40, quick=10))
+@pytest.mark.parametrize("seed", seeds(40, quick=5))
 def test_what_is_proved_is_so_in_every_table_and_what_is_shown_in_some(seed, level):
     tree, population, knowledge, name = of_three_classes(seed, level)
     others = [each for each in population.qi if each != name]
@@ -82,7 +82,7 @@ def test_what_is_proved_is_so_in_every_table_and_what_is_shown_in_some(seed, lev
 
 
 @pytest.mark.parametrize("level", UNCOUNTED)
-@pytest.mark.parametrize("seed", seeds(15, quick=5))
+@pytest.mark.parametrize("seed", seeds(15, quick=3))
 def test_the_estimate_is_that_of_greatest_entropy(seed, level):
     tree, population, knowledge, name = of_three_classes(seed, level)
     known = [each for each in population.qi if each != name][seed % 2 :]

@@ -9,6 +9,7 @@ import pytest
 
 from tests.audit.population.sent_over import FOREST, TREES, people, said, sent_by_others_too
 from tests.kit.forests import by_sex, forest, stump
+from tests.kit.tiers import cases
 from treewarden.audit.population import routing
 from treewarden.audit.population.forest import forest_of
 from treewarden.audit.population.leaves import Crowd, crowd_of
@@ -40,7 +41,7 @@ def none():
     raise AssertionError("a process was started")
 
 
-@pytest.mark.parametrize("settings", [{}, {"sampling_weights": "weight"}])
+@pytest.mark.parametrize("settings", cases([{"sampling_weights": "weight"}, {}], quick=1))
 def test_any_number_of_processes_says_the_same(batches, pool, settings):
     crowd = people(**settings)
     one = said(sent(FOREST, crowd))

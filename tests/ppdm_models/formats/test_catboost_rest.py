@@ -5,6 +5,7 @@ import json
 import pytest
 
 from tests.kit import places
+from tests.kit.tiers import cases
 from tests.ppdm_models.formats.accounting import cleaned, content, leaks, unnoticed, unremoved
 from treewarden.ppdm_models.files.load import open_model
 
@@ -31,7 +32,7 @@ def test_all_that_the_library_wrote_is_named_and_nothing_is_left_once_it_is_remo
     }
 
 
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("name", cases(FILES, quick=1))
 def test_nothing_can_be_hidden_in_it_unnoticed(name):
     clean = cleaned((GOOD / name).read_bytes())
     assert unnoticed(clean) == []

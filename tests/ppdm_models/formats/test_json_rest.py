@@ -3,6 +3,7 @@
 import pytest
 
 from tests.kit import places
+from tests.kit.tiers import cases
 from tests.ppdm_models.formats.accounting import cleaned, content, leaks, unnoticed, unremoved
 from treewarden.ppdm_models.files.load import open_model
 
@@ -24,7 +25,15 @@ FILES = {
 """What each file, as its tool wrote it, is told to hold beside its trees."""
 
 
-@pytest.mark.parametrize("name", FILES)
+ONE_OF_EACH = [
+    "r_forest_json/good/randomforest.json",
+    "r_forest_json/good/ranger_one.json",
+    "gbm_json/good/bernoulli.json",
+    "partykit_json/good/ctree.json",
+]
+
+
+@pytest.mark.parametrize("name", cases(FILES, quick=ONE_OF_EACH))
 def test_all_that_a_tool_wrote_is_known_and_nothing_can_be_hidden_in_it(name):
     data = (GOOD / name).read_bytes()
     file = open_model(data, name)

@@ -1,10 +1,13 @@
 """Estimators that were fitted with weights, audited without an option that names them: nothing firm rests on counts."""
 
+from functools import cache
+
 import numpy as np
 import pandas as pd
 import pytest
 
 import treewarden as tw
+from tests.kit.tiers import cases
 from treewarden.policies.verdict import Verdict
 
 sklearn = pytest.importorskip("sklearn", reason="scikit-learn is not installed")
@@ -35,6 +38,7 @@ def fitted(weights=None, **settings):
     return grown.fit(TABLE[["a", "b"]], TABLE.y, sample_weight=weights)
 
 
+@cache
 def weighed():
     return {
         "whole weights": fitted(WHOLE),
@@ -52,7 +56,7 @@ def readings(estimator, data=TABLE[["a", "b", "y"]], **options):
     return result, dict(iter(result.readings.groupby("measure")))
 
 
-@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("level", cases(LEVELS, quick=2))
 @pytest.mark.parametrize("name", weighed())
 def test_readings_that_rest_on_counts_of_classes_are_not_told(name, level):
     result, found = readings(weighed()[name], leaf=level)
