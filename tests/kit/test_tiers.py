@@ -74,6 +74,20 @@ def test_whoever_loops_over_a_few_is_in_both_tiers():
                 assert not loops or "pytest.mark.in_both" in marks, (path, test.name)
 
 
+def test_no_test_sleeps():
+    """A loop may look again after a while, and a job that never ends is ended by its test."""
+    for path in (places.ROOT / "tests").rglob("test_*.py"):
+        text = path.read_text(encoding="utf-8")
+        if ".sleep(" in text:
+            tree = ast.parse(text)
+            loops = [each for each in ast.walk(tree) if isinstance(each, ast.While)]
+            in_loops = {id(each) for loop in loops for each in ast.walk(loop)}
+            for call in ast.walk(tree):
+                if isinstance(call, ast.Call) and ast.unparse(call.func).endswith(".sleep"):
+                    seconds = ast.literal_eval(call.args[0])
+                    assert id(call) in in_loops or not 0 < seconds < 60, (path, call.lineno)
+
+
 def test_what_is_left_out_is_counted_by_reason():
     line = tiers.left_out_line(Counter(more_seeds=1200, browser=2))
     assert line == (

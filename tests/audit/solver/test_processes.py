@@ -4,12 +4,13 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from treewarden.audit.workers import processes
 from treewarden.audit.workers.pool import WORKERS, Pool, done
 from treewarden.audit.workers.processes import Call, JobBundle, JobQueue
 
@@ -104,8 +105,16 @@ def far(jobs, kind=Far):
     return call.finish(), asked
 
 
-def slow(number):
-    time.sleep(0.2)
+@pytest.fixture
+def moment(monkeypatch):
+    """Return the moment that calls look at: it passes while slow jobs are done."""
+    found = [0.0]
+    monkeypatch.setattr(processes, "time", SimpleNamespace(monotonic=lambda: found[0]))
+    return found
+
+
+def slow(moment, number):
+    moment[0] += 0.2
     return number
 
 
@@ -116,21 +125,25 @@ def test_after_a_quick_one_jobs_of_no_size_travel_together_an_equal_share_of_the
     assert len(asked) == 5
 
 
-def test_after_a_slow_one_they_travel_alone():
+def test_after_a_slow_one_they_travel_alone(moment):
     class Hurried(Far):
         batch_seconds = 0.1
 
-    jobs = [partial(slow, number) for number in range(4)]
+    jobs = [partial(slow, moment, number) for number in range(4)]
     assert far(jobs, Hurried) == (list(range(4)), jobs)
 
 
-def test_of_jobs_that_travel_together_none_is_begun_after_their_time_and_all_are_done():
+def test_of_jobs_that_travel_together_none_is_begun_after_their_time_and_all_are_done(moment):
     assert JobBundle((partial(abs, -1), partial(abs, -2)), seconds=0.0)() == (1,)
 
     class Hurried(Far):
         batch_seconds = 0.1
 
-    jobs = [partial(abs, -1), partial(slow, 2), *[partial(abs, -number) for number in range(3, 9)]]
+    jobs = [
+        partial(abs, -1),
+        partial(slow, moment, 2),
+        *[partial(abs, -number) for number in range(3, 9)],
+    ]
     answers, asked = far(jobs, Hurried)
     assert answers == list(range(1, 9))
     assert asked[1].jobs == tuple(jobs[1:5])
