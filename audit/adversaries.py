@@ -19,7 +19,6 @@ from treewarden.audit.knowledge.adversaries import Adversary
 from treewarden.audit.knowledge.knowledge import Knowledge, resolved
 from treewarden.audit.knowledge.levels import RowOrder
 from treewarden.audit.measures import EvidenceSource, MeasureCall, measured, measures
-from treewarden.audit.of_releases import ADVERSARY
 from treewarden.audit.options import DEFAULT, AuditOptions, RowStatement
 from treewarden.audit.partial.adversary_request import AdversaryRequest
 from treewarden.audit.partial.attributes.attribute_inference import infer_attribute
@@ -46,7 +45,7 @@ from treewarden.audit.population.population import Population
 from treewarden.audit.population.record_linkage import merged
 from treewarden.audit.population.unobserved_values import with_unheld
 from treewarden.audit.progress import Clock, Step, clock, silent
-from treewarden.audit.reading import Measurement, Undetermined
+from treewarden.audit.reading import ADVERSARY, Measurement, Undetermined
 from treewarden.audit.regression.result import ValueBounds
 from treewarden.audit.releases import LinkedReleases, infer_from_releases
 from treewarden.audit.result import Audit, Exposure, Lacking

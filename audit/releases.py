@@ -21,7 +21,6 @@ from treewarden.audit.knowledge.adversaries import Adversary
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.knowledge.levels import SplitLevel
 from treewarden.audit.measures import MeasureCall
-from treewarden.audit.of_releases import ALONE, WITH_OTHERS, WITH_TABLE
 from treewarden.audit.options import DEFAULT, AuditOptions
 from treewarden.audit.partial.ensembles.release_inference import (
     infer_release_numbers,
@@ -36,7 +35,7 @@ from treewarden.audit.population.linked_population import KnownGroups, SameTable
 from treewarden.audit.population.population import Population
 from treewarden.audit.population.unobserved_values import with_unheld
 from treewarden.audit.progress import Clock, Step, silent
-from treewarden.audit.reading import Undetermined
+from treewarden.audit.reading import ALONE, WITH_OTHERS, WITH_TABLE, Undetermined
 from treewarden.audit.regression.known_numbers import known_numbers
 from treewarden.audit.regression.releases import HeldNumbers, join_numbers
 from treewarden.audit.regression.result import ValueBounds

@@ -79,7 +79,6 @@ audit/evidence.py
 audit/measures
 audit/measures/noise
 audit/result.py
-audit/assumed_columns.py
 audit/leaf_only_audit.py
 audit/knowledge_ablation.py
 audit/exposures.py
@@ -343,7 +342,7 @@ LATE_IMPORTS = {
     "treewarden/commands/_common_options.py": {"treewarden.audit.workers.clusters.cluster"},
     "treewarden/commands/_reporting.py": {
         "treewarden.reports.building.redacted",
-        "treewarden.terminal.gate_summary",
+        "treewarden.terminal.repair_summary",
     },
     "treewarden/commands/audit.py": {
         "treewarden.commands._planning",

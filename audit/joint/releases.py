@@ -33,12 +33,11 @@ from treewarden.audit.joint.leaf_facts import MOST_ENTRIES, problem_with
 from treewarden.audit.joint.profiles import Where, known_in_words
 from treewarden.audit.joint.result import EnsembleInference, Released
 from treewarden.audit.joint.sampling_weights import weights_in_leaves
-from treewarden.audit.of_releases import of_release
 from treewarden.audit.population.forest import Forest
 from treewarden.audit.population.linked_population import KnownGroups
 from treewarden.audit.population.population import Population
 from treewarden.audit.progress import Step, silent
-from treewarden.audit.reading import Undetermined
+from treewarden.audit.reading import Undetermined, of_release
 from treewarden.ppdm_models.arrays import BoolArray, IndexArray, IntArray
 
 ROUNDING = 2.0**-45

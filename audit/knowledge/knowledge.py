@@ -1,4 +1,7 @@
-"""What the adversary is assumed to know beside the quasi-identifiers: a level, or a TOML file that says it all."""
+"""What the adversary is assumed to know beside the quasi-identifiers: a level, or a TOML file that says it all.
+
+What pydantic finds wrong in a file, in words of TOML; a gate that has nothing to do loads this and nothing heavy.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ from pydantic import (
     StrictInt,
     ValidationError,
 )
+from pydantic_core import ErrorDetails
 
 from treewarden.audit.knowledge.levels import (
     MOST,
@@ -24,7 +28,6 @@ from treewarden.audit.knowledge.levels import (
     SplitLevel,
 )
 from treewarden.audit.knowledge.statement import FACT_KEYS, FACT_TYPES, Fact, fact_slip
-from treewarden.audit.knowledge.toml_words import in_words
 from treewarden.ppdm_models.errors import KnowledgeError, near_text
 from treewarden.ppdm_models.tree.tree import (
     Criterion,
@@ -328,3 +331,31 @@ def with_adversaries_of(knowledge: Knowledge, files: Sequence[tuple[Knowledge, s
         everyone += more.adversaries
         secret = secret if more.secret is None else more.secret
     return knowledge.model_copy(update={"adversaries": tuple(everyone), "secret": secret})
+
+
+KINDS = {
+    "tuple_type": "a list",
+    "list_type": "a list",
+    "dict_type": "a table",
+    "model_type": "a table",
+    "bool_type": "true or false",
+    "float_type": "a number",
+    "int_type": "a whole number",
+}
+"""What TOML calls that which should stand somewhere, by the type of the error that it does not."""
+
+
+def in_words(error: ErrorDetails) -> str:
+    """Return what is wrong with a value, in words of TOML and not of the types that hold it here."""
+    kind, told = error["type"], error.get("ctx", {})
+    if kind == "extra_forbidden":
+        return "unknown key"
+    if kind in KINDS:
+        return f"input should be {KINDS[kind]}"
+    if kind == "too_long":
+        most, there = told["max_length"], told["actual_length"]
+        return f"{there} items, at most {most} allowed; remove some"
+    if kind == "too_short":
+        least, there = told["min_length"], told["actual_length"]
+        return f"{there} items, at least {least} required; add some"
+    return error["msg"][:1].lower() + error["msg"][1:]

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from treewarden.audit.of_releases import KEY_OPTION, NOT_LINKED, KeySetting
 from treewarden.audit.population.population import Population
 from treewarden.audit.population.record_linkage import (
     id_candidates,
@@ -16,7 +15,7 @@ from treewarden.audit.population.record_linkage import (
     lookalike_warnings,
 )
 from treewarden.audit.population.target import TargetNumbers, numbers_of
-from treewarden.audit.reading import Undetermined
+from treewarden.audit.reading import KEY_OPTION, NOT_LINKED, KeySetting, Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 from treewarden.ppdm_models.errors import TableError, TreewardenError
 from treewarden.ppdm_models.tables.table import Table

@@ -14,13 +14,12 @@ from treewarden.audit.joint.cells import PartingRows, PeopleCells, cells_of, new
 from treewarden.audit.joint.draws import parted
 from treewarden.audit.joint.releases import lifted
 from treewarden.audit.joint.result import Released
-from treewarden.audit.of_releases import of_release
 from treewarden.audit.population.forest import Forest
 from treewarden.audit.population.linked_population import KnownGroups
 from treewarden.audit.population.population import Population
 from treewarden.audit.population.target import TargetNumbers
 from treewarden.audit.progress import Step, silent
-from treewarden.audit.reading import Undetermined
+from treewarden.audit.reading import Undetermined, of_release
 from treewarden.audit.regression.inference import (
     MOST_ENTRIES,
     bounds_of,

@@ -9,8 +9,14 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import date
 
-from treewarden.audit.of_releases import is_adversary
-from treewarden.audit.reading import MOST_SPOTS, Interval, Reading, Undetermined, exactly
+from treewarden.audit.reading import (
+    MOST_SPOTS,
+    Interval,
+    Reading,
+    Undetermined,
+    exactly,
+    is_adversary,
+)
 from treewarden.policies.clause import Waivers as Settings
 from treewarden.policies.exceptions.waivers import Waiver, WaiverFile
 from treewarden.policies.judging.decision import (

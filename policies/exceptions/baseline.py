@@ -21,8 +21,14 @@ from pydantic import (
 )
 
 from treewarden.audit.knowledge.knowledge import Knowledge
-from treewarden.audit.of_releases import is_adversary
-from treewarden.audit.reading import MOST_SPOTS, Interval, Reading, Undetermined, exactly
+from treewarden.audit.reading import (
+    MOST_SPOTS,
+    Interval,
+    Reading,
+    Undetermined,
+    exactly,
+    is_adversary,
+)
 from treewarden.policies.exceptions.apply_waivers import (
     group_of,
     groups_of,

@@ -6,14 +6,13 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from treewarden.audit.assumed_columns import AssumedColumns, ProvedColumn, assumed_columns
 from treewarden.audit.evidence import Evidence
 from treewarden.audit.facts.rows import DroppedRow
 from treewarden.audit.knowledge.knowledge import Knowledge as Known
 from treewarden.audit.knowledge.levels import LeafLevel, RowOrder
 from treewarden.audit.knowledge.statement import FACT
 from treewarden.audit.reading import Undetermined
-from treewarden.audit.result import Audit
+from treewarden.audit.result import AssumedColumns, Audit, ProvedColumn, assumed_columns
 from treewarden.audit.system.system import kinds_of_facts
 from treewarden.policies.judging.decision import Decision
 from treewarden.ppdm_models.tree.tree import Tree

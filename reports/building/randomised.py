@@ -16,8 +16,7 @@ from treewarden.ppdm_models.methods.randomised.manifest import Hidden, Manifest
 from treewarden.ppdm_models.methods.randomised.noise import ClassNoise, Gaussian, Uniform
 from treewarden.reports.building.build import finding_part, policy_part
 from treewarden.reports.building.worded import value, word
-from treewarden.reports.document.parts import File, Row, Value, number
-from treewarden.reports.document.randomised import (
+from treewarden.reports.document.methods import (
     Column,
     Distribution,
     Left,
@@ -27,6 +26,7 @@ from treewarden.reports.document.randomised import (
     Related,
     Series,
 )
+from treewarden.reports.document.parts import File, Row, Value, number
 from treewarden.reports.document.words import count, counted, listed
 
 CONFIDENTIAL = (

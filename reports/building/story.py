@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 from treewarden.audit.evidence import NOT_RUN, Evidence
 from treewarden.audit.inverters import facts_of
 from treewarden.audit.knowledge.knowledge import understated
-from treewarden.audit.of_releases import NOT_LINKED
-from treewarden.audit.reading import Undetermined
+from treewarden.audit.reading import NOT_LINKED, Undetermined
 from treewarden.audit.run_inputs import NOT_JOINED
 from treewarden.policies.judging.decision import (
     Decision,

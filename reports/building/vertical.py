@@ -13,8 +13,7 @@ from treewarden.ppdm_models.methods.vertical.party_view import SideView, Skeleto
 from treewarden.ppdm_models.methods.vertical.secure_minimum import threshold
 from treewarden.ppdm_models.methods.vertical.session import Mode, Session
 from treewarden.reports.building.worded import value, word
-from treewarden.reports.document.parts import Value
-from treewarden.reports.document.vertical import (
+from treewarden.reports.document.methods import (
     Agreed,
     Audited,
     LeakageDocument,
@@ -23,6 +22,7 @@ from treewarden.reports.document.vertical import (
     Size,
     Traffic,
 )
+from treewarden.reports.document.parts import Value
 from treewarden.reports.document.words import counted
 
 # What a side of a session learns, and what not, in words; and what the protocol rests on.

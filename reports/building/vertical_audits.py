@@ -5,7 +5,7 @@ from __future__ import annotations
 from treewarden.policies.judging.decision import Decision
 from treewarden.policies.verdict import Verdict
 from treewarden.reports.building.worded import word
-from treewarden.reports.document.vertical import Audited
+from treewarden.reports.document.methods import Audited
 from treewarden.reports.document.words import count, counted
 
 MOST_FINDINGS = 12

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from treewarden.audit.of_releases import ALONE, WITH_OTHERS, WITH_TABLE, is_adversary
+from treewarden.audit.reading import ALONE, WITH_OTHERS, WITH_TABLE, is_adversary
 from treewarden.reports.document.document import Document
 from treewarden.reports.document.parts import Accepted, Adversary, Finding, Lack, Reading
 from treewarden.reports.document.words import Word, listed, printable, wrapped

@@ -11,7 +11,7 @@ from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from treewarden.reports.document.randomised import Column, Series
+from treewarden.reports.document.methods import Column, Series
 from treewarden.reports.document.words import count
 from treewarden.reports.figures.plots import BLUE, FAINT, ORANGE, new_figure, svg
 

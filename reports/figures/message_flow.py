@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from treewarden.reports.document.vertical import LeakageDocument, Traffic
+from treewarden.reports.document.methods import LeakageDocument, Traffic
 from treewarden.reports.document.words import count, counted
 from treewarden.reports.figures.drawing import short, width
 from treewarden.reports.figures.pages import environment

@@ -12,7 +12,7 @@ from treewarden.reports.document.document import Document
 
 if TYPE_CHECKING:  # records of reports that are of no single audit
     from treewarden.reports.document.gate import Gate
-    from treewarden.reports.document.randomised import RandomisedDocument
+    from treewarden.reports.document.methods import RandomisedDocument
     from treewarden.reports.figures.remaining import ReportSection
 
 

@@ -7,7 +7,7 @@ import io
 from collections.abc import Iterator
 
 from treewarden.reports.document.gate import Gate
-from treewarden.reports.document.randomised import Column, RandomisedDocument
+from treewarden.reports.document.methods import Column, RandomisedDocument
 from treewarden.reports.document.words import printable
 from treewarden.reports.figures.gate_rows import GateRow, gate_rows
 from treewarden.reports.renderers import GateRenderer, RandomisedRenderer

@@ -9,8 +9,8 @@ from markupsafe import Markup
 from treewarden.policies.verdict import counts
 from treewarden.reports.document.document import Document
 from treewarden.reports.document.gate import Gate
+from treewarden.reports.document.methods import RandomisedDocument
 from treewarden.reports.document.names import summary_of
-from treewarden.reports.document.randomised import RandomisedDocument
 from treewarden.reports.figures.column_meanings import ORIGIN, values_text
 from treewarden.reports.figures.curve import tells_accuracy
 from treewarden.reports.figures.drawing import Drawing, draw, outline

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from treewarden.reports.document.document import Document
 from treewarden.reports.document.gate import Gate
+from treewarden.reports.document.methods import RandomisedDocument
 from treewarden.reports.document.parts import as_json
-from treewarden.reports.document.randomised import RandomisedDocument
 from treewarden.reports.renderers import GateRenderer, RandomisedRenderer
 
 

@@ -8,8 +8,8 @@ from itertools import chain
 from treewarden.audit.reading import MOST_SPOTS
 from treewarden.reports.document.document import Document
 from treewarden.reports.document.gate import Gate
+from treewarden.reports.document.methods import RandomisedDocument
 from treewarden.reports.document.parts import Accepted, Finding, Release
-from treewarden.reports.document.randomised import RandomisedDocument
 from treewarden.reports.document.words import WIDTH, count, is_command, printable, wrapped
 from treewarden.reports.figures.column_meanings import TITLE, meaning_lines
 from treewarden.reports.figures.curve import advice_lines, attempt_lines

@@ -35,7 +35,7 @@ from treewarden.service.use_cases.accounts.attempts import was_added
 from treewarden.service.use_cases.blobs import check_tables, check_waiting, claim_blob
 from treewarden.service.use_cases.jobs import end_with_table, lock_jobs_of, queue_job, tell_ended
 from treewarden.service.use_cases.retention import Erased, erase_row, locked_table
-from treewarden.service.vault.paths import open_below
+from treewarden.service.vault.addresses import open_below
 
 # Which folders hold tables that an organisation may name by their path: its own, and nobody else's.
 

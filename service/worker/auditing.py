@@ -51,7 +51,7 @@ from treewarden.reports.document.words import counted, printable
 from treewarden.reports.renderers import rendered, renderer
 from treewarden.service.errors import ConflictError
 from treewarden.service.use_cases.audits import audit_options
-from treewarden.service.vault.paths import open_below
+from treewarden.service.vault.addresses import open_below
 from treewarden.service.vault.sealing import opened_stream
 from treewarden.service.worker.orders import (
     JobAnswer,

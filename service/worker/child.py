@@ -13,8 +13,7 @@ from treewarden.ppdm_models.errors import TreewardenError
 from treewarden.reports.building.redacted import problem_of
 from treewarden.service.errors import ServiceError
 from treewarden.service.worker.auditing import audited, compared, inspected_model, inspected_table
-from treewarden.service.worker.frames import receive, send
-from treewarden.service.worker.orders import READ, JobAnswer, JobOrder
+from treewarden.service.worker.orders import READ, JobAnswer, JobOrder, receive, send
 from treewarden.service.worker.sandbox import ProcessLimits, confine
 
 TOO_LITTLE = (

@@ -1,7 +1,16 @@
-"""What the process of a job is asked, and what it answers; nothing of it is a path of its own choosing."""
+"""What the process of a job is asked, and what it answers; nothing of it is a path of its own choosing.
+
+What a worker and the process of a job say to each other: JSON and bytes, length by length, never a pickle.
+"""
 
 from __future__ import annotations
 
+import json
+import os
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
 from typing import Any, Literal
 
 from pydantic import Field
@@ -106,3 +115,114 @@ class JobAnswer(Body):
     kept: tuple[KeptFile, ...] = ()
     proposals: tuple[Proposed, ...] = ()
     repair_summary: dict[str, Any] | None = None
+
+
+MEBIBYTE = 2**20
+MOST_HEADER = 64 * MEBIBYTE
+MOST_FILE = 512 * MEBIBYTE
+"""Bytes of all files of a frame together: they are held in the worker's memory, which others need too."""
+MOST_FILES = 64
+_LENGTH = struct.Struct("!Q")
+
+
+class FrameError(Exception):
+    """The other side does not say what it should; its process is no good any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One thing that is said, with the bytes that go along."""
+
+    said: Mapping[str, Any]
+    files: tuple[bytes, ...] = ()
+
+
+def send(connection: Connection, said: Mapping[str, Any], files: Sequence[bytes] = ()) -> None:
+    """Say something."""
+    head = json.dumps({"files": len(files), "said": dict(said)}).encode()
+    for each in (head, *files):
+        for part in (_LENGTH.pack(len(each)), each):
+            rest = memoryview(part)
+            while rest:
+                rest = rest[os.write(connection.fileno(), rest) :]
+
+
+def receive(connection: Connection) -> Frame:
+    """Return what the other side says next, however long that takes.
+
+    Raises:
+        EOFError: it is gone.
+        FrameError: it is too much, or nothing that is understood.
+    """
+    incoming = Incoming(connection)
+    while (frame := incoming.heard(None)) is None:
+        pass
+    return frame
+
+
+class Incoming:
+    """Reads what the other side says as it comes: whoever stops in the middle of it keeps nobody waiting."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._bytes = bytearray()
+        self._said: Mapping[str, Any] | None = None
+        self._files: list[bytes] = []
+        self._number = 0
+
+    def heard(self, seconds: float | None) -> Frame | None:
+        """Return what was said, if all of it came within some seconds; None is for as long as it takes to hear more.
+
+        Raises:
+            EOFError: the other side is gone.
+            FrameError: it is too much, or nothing that is understood.
+        """
+        frame = self._whole()
+        if frame is None and self._connection.poll(seconds):
+            more = os.read(self._connection.fileno(), MEBIBYTE)
+            if not more:
+                raise EOFError
+            self._bytes += more
+            frame = self._whole()
+        return frame
+
+    def _whole(self) -> Frame | None:
+        """Return the next frame, if all of it is there."""
+        if self._said is None:
+            head = self._part(MOST_HEADER)
+            if head is None:
+                return None
+            self._number, self._said = _head(head)
+        while len(self._files) < self._number:
+            file = self._part(MOST_FILE - sum(map(len, self._files)))
+            if file is None:
+                return None
+            self._files.append(file)
+        frame = Frame(self._said, tuple(self._files))
+        self._said, self._files = None, []
+        return frame
+
+    def _part(self, most: int) -> bytes | None:
+        """Return the next bytes that belong together, if they are there."""
+        if len(self._bytes) < _LENGTH.size:
+            return None
+        (length,) = _LENGTH.unpack_from(self._bytes)
+        if length > most:
+            raise FrameError("too much")
+        end = _LENGTH.size + length
+        if len(self._bytes) < end:
+            return None
+        part = bytes(memoryview(self._bytes)[_LENGTH.size : end])
+        del self._bytes[:end]
+        return part
+
+
+def _head(head: bytes) -> tuple[int, Mapping[str, Any]]:
+    try:
+        told = json.loads(head)
+        number, said = told["files"], told["said"]
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise FrameError(type(error).__name__) from error
+    if not isinstance(number, int) or not 0 <= number <= MOST_FILES or not isinstance(said, dict):
+        raise FrameError("a head of the wrong form")
+    return number, said

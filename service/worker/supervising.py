@@ -24,7 +24,6 @@ from treewarden.service.site import Site
 from treewarden.service.use_cases.jobs import add_event
 from treewarden.service.vault.vault import Vault
 from treewarden.service.worker.child import run
-from treewarden.service.worker.frames import Frame, FrameError, Incoming, send
 from treewarden.service.worker.leases import (
     MOST_ATTEMPTS,
     MOST_FAILURES,
@@ -34,7 +33,16 @@ from treewarden.service.worker.leases import (
     order_of,
     renew,
 )
-from treewarden.service.worker.orders import READ, JobAnswer, JobOrder, SealedFile
+from treewarden.service.worker.orders import (
+    READ,
+    Frame,
+    FrameError,
+    Incoming,
+    JobAnswer,
+    JobOrder,
+    SealedFile,
+    send,
+)
 from treewarden.service.worker.sandbox import ProcessLimits, start_forkserver, start_process
 from treewarden.service.worker.store_results import commit, finish, say_cancelled, store
 

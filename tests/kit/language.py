@@ -282,6 +282,8 @@ def concepts() -> list[str]:
         "service/api/",
         "service/pages/",
         "ppdm_models/formats/",
+        "ppdm_models/outputs/readers/",
+        "audit/membership/learners/",
     )
     return [
         path

@@ -13,7 +13,7 @@ from treewarden.audit.options import AuditOptions
 from treewarden.commands.audit import COMMAND
 from treewarden.jobs import costs
 from treewarden.jobs.costs import Sizes
-from treewarden.reports.document.plan import PlanDocument, plan_schema
+from treewarden.reports.document.gate import PlanDocument, plan_schema
 from treewarden.reports.document.schema import PLAN_SCHEMA_FILE
 from treewarden.terminal.exits import NO_AUDIT
 

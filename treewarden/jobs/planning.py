@@ -15,7 +15,7 @@ from treewarden.jobs.costs import Costs, Sizes, costs, sizes_of, slowness
 from treewarden.jobs.read_inputs import read_subject
 from treewarden.ppdm_models.tree.ensemble import Ensemble
 from treewarden.ppdm_models.tree.tree import Task
-from treewarden.reports.document.plan import Expected, PlanDocument, PlannedSizes
+from treewarden.reports.document.gate import Expected, PlanDocument, PlannedSizes
 
 if sys.platform != "win32":
     import resource

@@ -7,7 +7,7 @@ import os
 import signal
 import time
 
-from treewarden.service.worker.frames import receive, send
+from treewarden.service.worker.orders import receive, send
 from treewarden.service.worker.sandbox import confine
 
 

@@ -11,9 +11,8 @@ import pytest
 from tests.kit.deciding import CLAUSE, DIGEST, SMALL, TODAY, TREE, decided, leaves, told, waivers
 from tests.kit.small_audits import audit_of, bounds, evidence_of, flat_tree, pack_of
 from treewarden.audit.facts.rows import DroppedRow
-from treewarden.audit.of_releases import ADVERSARY, ALONE
 from treewarden.audit.population.population import Population
-from treewarden.audit.reading import MOST_SPOTS, Interval, Undetermined, exactly
+from treewarden.audit.reading import ADVERSARY, ALONE, MOST_SPOTS, Interval, Undetermined, exactly
 from treewarden.policies.clause import Waivers as Settings
 from treewarden.policies.exceptions.apply_waivers import (
     WaivedModel,

@@ -14,8 +14,15 @@ from treewarden.audit.facts.rows import DroppedRow
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.knowledge.levels import LeafLevel
 from treewarden.audit.knowledge.statement import Statement
-from treewarden.audit.of_releases import ADVERSARY, ALONE, WITH_OTHERS
-from treewarden.audit.reading import MOST_SPOTS, Interval, Undetermined, exactly
+from treewarden.audit.reading import (
+    ADVERSARY,
+    ALONE,
+    MOST_SPOTS,
+    WITH_OTHERS,
+    Interval,
+    Undetermined,
+    exactly,
+)
 from treewarden.policies.exceptions.apply_waivers import accepted
 from treewarden.policies.exceptions.baseline import (
     SCHEMA,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from treewarden.audit.of_releases import ADVERSARY, ALONE, WITH_OTHERS
+from treewarden.audit.reading import ADVERSARY, ALONE, WITH_OTHERS
 from treewarden.reports.figures.finding_rows import told_once
 
 RELEASES = [WITH_OTHERS.format("v2.json"), ALONE.format("v2.json")]

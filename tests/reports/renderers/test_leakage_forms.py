@@ -10,9 +10,9 @@ from tests.reports.conftest import NASTY
 from tests.reports.leakages import MIXED, PURE, all_sides, decision, one_side
 from tests.reports.renderers.test_html import Reader
 from treewarden.ppdm_models.methods.vertical.session import Mode, Stops
+from treewarden.reports.document.methods import LeakageDocument, leakage_schema
 from treewarden.reports.document.parts import as_json
 from treewarden.reports.document.schema import LEAKAGE_SCHEMA_FILE
-from treewarden.reports.document.vertical import LeakageDocument, leakage_schema
 from treewarden.reports.figures.message_flow import leakage_page
 
 SCREENS = [(1280, "light"), (1280, "dark"), (390, "light")]

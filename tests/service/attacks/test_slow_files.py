@@ -17,9 +17,8 @@ from treewarden.service.database.tables import blob, data_table
 from treewarden.service.errors import new_id
 from treewarden.service.settings import Settings
 from treewarden.service.worker import supervising
-from treewarden.service.worker.frames import receive, send
 from treewarden.service.worker.leases import claim
-from treewarden.service.worker.orders import READ
+from treewarden.service.worker.orders import READ, receive, send
 from treewarden.service.worker.sandbox import confine
 from treewarden.service.worker.supervising import supervise
 

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from treewarden.service.errors import InvalidError, TooLargeError
-from treewarden.service.vault.paths import open_below
+from treewarden.service.vault.addresses import open_below
 
 MOST = 1000
 

@@ -4,8 +4,8 @@ import struct
 
 import pytest
 
-from treewarden.service.worker import frames
-from treewarden.service.worker.frames import FrameError, Incoming, receive, send
+from treewarden.service.worker import orders
+from treewarden.service.worker.orders import FrameError, Incoming, receive, send
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def test_whoever_is_gone_in_the_middle_is_gone(pipe):
 
 
 def test_files_have_a_size_together(pipe, monkeypatch):
-    monkeypatch.setattr(frames, "MOST_FILE", 10)
+    monkeypatch.setattr(orders, "MOST_FILE", 10)
     ours, theirs = pipe
     send(theirs, {}, [b"12345", b"12345"])
     assert receive(ours).files == (b"12345", b"12345")

@@ -26,7 +26,7 @@ from treewarden.ppdm_models.methods.randomised.reconstruction import (
 from treewarden.ppdm_models.tables.batches import open_batches
 from treewarden.ppdm_models.tables.table import listed
 from treewarden.reports.building.randomised import randomisation_document, reconstruction_document
-from treewarden.reports.document.randomised import RandomisedDocument
+from treewarden.reports.document.methods import RandomisedDocument
 from treewarden.reports.document.words import counted, percent, wrapped
 from treewarden.reports.renderers import randomised_renderer
 

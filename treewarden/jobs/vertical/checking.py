@@ -38,8 +38,8 @@ from treewarden.ppdm_models.tables.read_table import read_table
 from treewarden.ppdm_models.tree.predicate import Always, CategoryTest
 from treewarden.ppdm_models.tree.tree import Tree
 from treewarden.reports.building.vertical import About, leakage_document
+from treewarden.reports.document.methods import Agreed, LeakageDocument
 from treewarden.reports.document.parts import as_json
-from treewarden.reports.document.vertical import Agreed, LeakageDocument
 from treewarden.reports.figures.message_flow import leakage_page, message_flow_svg
 
 # What a side of a real session leaves on disk: the skeleton, notes, classes, the log, and what it learnt.
