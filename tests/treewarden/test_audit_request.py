@@ -69,9 +69,9 @@ def test_a_table_of_a_server_among_the_files_is_known_to_be_there():
 
 
 def test_what_no_attestation_states_is_named_with_what_to_do_instead():
-    options = AuditOptions(claims="epsilon=1", columns=("f0=age",))
+    options = AuditOptions(claims="epsilon=1")
     unstated = list(unstated_options(Request(MODEL, TABLE, options, ONE_OF_EACH)))
-    assert [option.flag for option in unstated] == ["columns", "claims", "with", "domain"]
+    assert [option.flag for option in unstated] == ["claims", "with", "domain"]
     assert all(option.instead for option in unstated)
     assert list(unstated_options(Request(MODEL, TABLE))) == []
 
