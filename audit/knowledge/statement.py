@@ -243,7 +243,7 @@ def fact_slip(table: Mapping[str, Any]) -> str:
         if key not in FACT_KEYS:
             return f"{key}: unknown key{near_text(key, FACT_KEYS)}; {KINDS_OF_FACTS}"
     leads = {_keys_of(kind)[0]: kind for kind in FACT_TYPES}
-    lead = next((key for key in leads if key in table), next(reversed(leads)))
+    lead = next((key for key in leads if key in table), _keys_of(KnownRecord)[0])
     keys = _keys_of(leads[lead])
     others = [key for key in FACT_KEYS if key in table and key not in keys]
     if others:
