@@ -12,6 +12,7 @@ from typing import Any, Literal, TypedDict
 
 from treewarden.api.messages import ArgumentError
 from treewarden.audit.knowledge.knowledge import Knowledge, knowledge_of
+from treewarden.audit.option_spec import Content
 from treewarden.audit.options import KNOWLEDGE, OPTION_SPECS, AuditOptions, find_conflict
 from treewarden.jobs.audit_request import FILE_SPECS, AuditFiles, Earlier, FileForm, Request
 from treewarden.jobs.inputs import ModelBytes, ModelInput, TableInput, read, table_input, table_name
@@ -255,12 +256,15 @@ def _options(given: Mapping[str, Any]) -> AuditOptions:
 def _lists(more: Mapping[str, Any]) -> dict[str, tuple[str, ...] | None]:
     """Return those of the options that are lists as the command line has them."""
     found: dict[str, tuple[str, ...] | None] = {}
-    if "knows" in more:
-        found["knows"] = _names(more["knows"], "knows")
-    if more.get("bins") is not None:
-        ends = more["bins"]
-        is_list = isinstance(ends, Iterable) and not isinstance(ends, str)
-        found["bins"] = tuple(map(str, ends)) if is_list else (str(ends),)
+    for name, spec in OPTION_SPECS.items():
+        if tuple not in spec.kinds or spec.content is Content.PAIRS or more.get(name) is None:
+            continue
+        given = more[name]
+        if spec.content is Content.NUMBERS:
+            is_list = isinstance(given, Iterable) and not isinstance(given, str)
+            found[name] = tuple(map(str, given)) if is_list else (str(given),)
+        else:
+            found[name] = _names(given, name)
     return found
 
 
