@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Iterable
 
 from click.testing import CliRunner, Result
@@ -25,6 +27,13 @@ def audit_files(
     data = [word for table in tables for word in ("--data", table)]
     asked = ["--sensitive", sensitive, "--policy", policy]
     return run_command("audit", *models, *data, *asked, *words)
+
+
+def shown_commands(text: str) -> list[list[str]]:
+    """Return the commands that a summary shows as next steps, in words as a shell takes them."""
+    steps = text.partition("\nNext\n")[2]
+    found = re.findall(r"^ +(?:\d\. .*: )?(treewarden .*)$", steps, re.MULTILINE)
+    return [shlex.split(command) for command in found]
 
 
 def on_one_line(outcome: Result) -> str:

@@ -47,6 +47,12 @@ def audited(model, table=TABLE, policy="strict", **more):
     return tw.audit(model, table, sensitive="ill", policy=policy, worlds_budget=5.0, **more)
 
 
+@pytest.fixture(scope="module")
+def judged(full_tree):
+    """What is said of the full tree where a register is given."""
+    return audited(full_tree, population=REGISTER)
+
+
 def findings(result):
     return {finding["clause"]: finding["verdict"] for finding in result.to_dict()["findings"]}
 
@@ -115,11 +121,11 @@ def identified(frame, start=0):
     return frame.assign(pid=[f"p{number:03d}" for number in range(start, start + len(frame))])
 
 
-def test_people_are_found_by_their_id(full_tree):
+def test_people_are_found_by_their_id(full_tree, judged):
     table, register = identified(TABLE), identified(REGISTER)
     by_id = audited(full_tree, table, population=register, id="pid")
     assert not any("added" in warning for warning in by_id.warnings)
-    by_value = audited(full_tree, population=REGISTER)
+    by_value = judged
     assert reading(by_id, "membership_proved").low == reading(by_value, "membership_proved").low
 
 
@@ -161,8 +167,8 @@ def test_a_register_needs_the_table(full_tree):
         tw.audit(full_tree, None, population=REGISTER)
 
 
-def test_the_command_line_says_the_same(full_tree, tmp_path):
-    audited(full_tree, population=REGISTER).save_model(tmp_path / "tree.json")
+def test_the_command_line_says_the_same(judged, tmp_path):
+    judged.save_model(tmp_path / "tree.json")
     TABLE.to_csv(tmp_path / "table.csv", index=False)
     REGISTER.to_csv(tmp_path / "register.csv", index=False)
     files = [str(tmp_path / name) for name in ("tree.json", "table.csv", "register.csv")]
@@ -175,9 +181,12 @@ def test_the_command_line_says_the_same(full_tree, tmp_path):
     assert f"--population {files[2]}" in done.output  # the next commands keep it
 
 
-def test_the_first_screen_says_whether_membership_was_judged(full_tree, tmp_path):
-    for register, told in ((None, "who was in the table: give"), (REGISTER, "are proved to have")):
-        audited(full_tree, population=register).save(tmp_path / "report.html")
+def test_the_first_screen_says_whether_membership_was_judged(full_tree, judged, tmp_path):
+    for result, told in (
+        (audited(full_tree), "who was in the table: give"),
+        (judged, "are proved to have"),
+    ):
+        result.save(tmp_path / "report.html")
         page = (tmp_path / "report.html").read_text("utf-8")
         assert told in page
 

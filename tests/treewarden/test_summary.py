@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-import shlex
 
 import pytest
 
 from tests.kit.places import DATA
-from tests.kit.run import run_command
+from tests.kit.run import run_command, shown_commands
 from tests.treewarden.conftest import CLAUSE
 from treewarden.terminal.exits import line_for
 
@@ -46,13 +45,6 @@ when = { task = "regression" }
 """
 
 
-def commands(text):
-    """Return the commands that a summary ends with, as words."""
-    steps = text.partition("\nNext\n")[2]
-    found = re.findall(r"^ +(?:\d\. .*: )?(treewarden .*)$", steps, re.MULTILINE)
-    return [shlex.split(command) for command in found]
-
-
 def mixed(files):
     path = files.folder / "mixed.toml"
     path.write_text(MIXED, encoding="utf-8")
@@ -88,7 +80,7 @@ def test_what_could_not_be_decided_is_told_with_its_reason_and_what_decides_it(f
     assert undecided.exit_code == 3
     assert lines[0].startswith("UNDETERMINED: Do not publish flu.pmml")
     assert "Not decided, and why" in lines
-    assert commands(undecided.stdout)[0][-2:] == ["--data", "TABLE"]
+    assert shown_commands(undecided.stdout)[0][-2:] == ["--data", "TABLE"]
 
 
 def test_required_and_advisory_checks_are_counted_apart(files):
@@ -128,7 +120,7 @@ def test_every_command_that_is_shown_runs(files, monkeypatch, policy):
     folder.mkdir()
     model = files.model.rename(folder / "a tree.pmml")
     asked = ["audit", model, "--data", files.table, "--policy", files.policy(policy)]
-    shown = commands(run_command(*asked, *QUICK).stdout)
+    shown = shown_commands(run_command(*asked, *QUICK).stdout)
     assert shown
     for words in shown:
         assert run_command(*words[1:]).exit_code in (0, 1, 3), words
@@ -137,10 +129,10 @@ def test_every_command_that_is_shown_runs(files, monkeypatch, policy):
 def test_a_repaired_model_passes_by_the_command_that_is_shown(files, monkeypatch):
     monkeypatch.chdir(files.folder)
     failing = files.run("audit", "--policy", files.policy("harsh"), *QUICK).stdout
-    repair = run_command(*commands(failing)[0][1:])
+    repair = run_command(*shown_commands(failing)[0][1:])
     assert repair.exit_code == 0
     assert repair.stdout.startswith("PASS: A repair of flu.pmml meets the policy “harsh”.")
-    again = commands(repair.stdout)[0]
+    again = shown_commands(repair.stdout)[0]
     assert run_command(*again[1:]).exit_code == 0
 
 
@@ -178,7 +170,7 @@ def test_a_table_without_the_target_asks_for_the_column(files):
     files.table.write_text(text, encoding="utf-8")
     outcome = files.run("audit", "--policy", files.policy("truth"), sensitive=False)
     assert outcome.exit_code == 3
-    assert commands(outcome.stdout)[0][-2:] == ["--sensitive", "COLUMN"]
+    assert shown_commands(outcome.stdout)[0][-2:] == ["--sensitive", "COLUMN"]
 
 
 @pytest.mark.parametrize(
@@ -231,7 +223,7 @@ def test_a_leak_that_can_be_removed_is_removed_by_the_command_that_is_shown(file
     said = CLAUSE.format(name="beside", measure="side_leaks", rule="at_most", limit=0)
     policy.write_text(said, encoding="utf-8")
     outcome = files.run("audit", "--policy", policy, *QUICK)
-    first = commands(outcome.stdout)[0]
+    first = shown_commands(outcome.stdout)[0]
     assert (outcome.exit_code, first[1]) == (1, "redact")
     assert run_command(*first[1:]).exit_code == 0
     again = ["audit", first[-1], "--data", files.table, "--sensitive", "flu", "--policy", policy]

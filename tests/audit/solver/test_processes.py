@@ -22,14 +22,6 @@ def workers():
     WORKERS.stop()
 
 
-@pytest.fixture
-def endless(tmp_path):
-    """Return a pipe that nobody writes into: reading it is a job without an end."""
-    path = tmp_path / "pipe"
-    os.mkfifo(path)
-    return path
-
-
 def test_once_dismissed_no_process_is_left_and_none_is_started(endless):
     call = Call(Pool())
     for _ in range(3):

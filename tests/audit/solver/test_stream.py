@@ -22,14 +22,6 @@ def pool():
     found.stop()
 
 
-@pytest.fixture
-def endless(tmp_path):
-    """Return a pipe that nobody writes into: reading it is a job without an end."""
-    path = tmp_path / "pipe"
-    os.mkfifo(path)
-    return path
-
-
 def test_every_job_has_its_answer_by_its_number(pool):
     jobs = [partial(pow, 2, 3), partial(SolverError, "a", "b"), partial(pow, 2, 4)]
     found = dict(each_done(jobs, 2, forever, pool))

@@ -6,6 +6,7 @@ import pytest
 from sqlalchemy import func, select
 
 from tests.kit.service import refusing, serving, sites
+from tests.kit.service.tables import files
 from treewarden.service.database.tables import blob
 from treewarden.service.use_cases.retention import sweep
 
@@ -14,10 +15,6 @@ DATA = b"age,sick\n" + b"41,canary-7f3\n" * 60_000
 
 def address(data=DATA, kind="table"):
     return f"/api/v1/blobs/{hashlib.sha256(data).hexdigest()}?kind={kind}"
-
-
-def files(site):
-    return [path for path in site.vault.folder.rglob("*") if path.is_file()]
 
 
 def number(site):

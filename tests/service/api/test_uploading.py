@@ -4,6 +4,7 @@ import pytest
 from fastapi import FastAPI, Request
 from fastapi.testclient import TestClient
 
+from tests.kit.service.tables import files
 from treewarden.service.api._uploading import receive_form
 from treewarden.service.errors import ServiceError
 from treewarden.service.site import Site
@@ -47,10 +48,6 @@ def form_of(site, who):
         return client.post("/", content=content, headers=headers).json()
 
     return send
-
-
-def files(site):
-    return [path for path in site.vault.folder.rglob("*") if path.is_file()]
 
 
 def limited(site, **limits):

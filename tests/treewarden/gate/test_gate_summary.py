@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-import shlex
 
-from tests.kit.run import run_command
+from tests.kit.run import run_command, shown_commands
 from tests.reports.gates import fails_in_many_leaves
 from treewarden.reports.building.entry import gate_of
 from treewarden.reports.document.parts import Accepted
@@ -15,12 +14,6 @@ TWO = (
     '[[model]]\npath = "models/flu.pmml"\ntable = "people.csv"\nsensitive = "flu"\npolicy = "harsh.toml"\n'
     '[[model]]\npath = "models/cold.pmml"\ntable = "people.csv"\nsensitive = "flu"\npolicy = "lenient.toml"\n'
 )
-
-
-def commands(text):
-    steps = text.partition("\nNext\n")[2]
-    found = re.findall(r"^ +(?:\d\. .*: )?(treewarden .*)$", steps, re.MULTILINE)
-    return [shlex.split(command) for command in found]
 
 
 def test_each_model_has_a_block_that_begins_with_its_outcome(repository):
@@ -40,7 +33,7 @@ def test_each_model_has_a_block_that_begins_with_its_outcome(repository):
 def test_the_commands_that_are_shown_run(repository, monkeypatch):
     monkeypatch.chdir(repository.folder)
     repository.configure(TWO)
-    repair, verbose = commands(repository.run("--no-cache", "-q").stdout)
+    repair, verbose = shown_commands(repository.run("--no-cache", "-q").stdout)
     assert run_command(*verbose[1:]).exit_code == 1
     assert run_command(*repair[1:]).exit_code == 0
     again = run_command(*verbose[1:])  # what was repaired is a model, too

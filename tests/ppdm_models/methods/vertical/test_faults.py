@@ -47,13 +47,6 @@ def every_connection_is_closed():
     gc.collect()
 
 
-@pytest.fixture(scope="module")
-def certificates(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("certificates")
-    make_certificates(folder, ["miner", *NAMES])
-    return folder
-
-
 def waits_for(of, messages=1):
     async def body(channel):
         for _ in range(messages):

@@ -7,7 +7,7 @@ from itertools import combinations
 
 import pytest
 
-from tests.ppdm_models.methods.vertical.meetings import NAMES, SESSION, all_told, meeting_of
+from tests.ppdm_models.methods.vertical.meetings import SESSION, all_told, meeting_of
 from tests.ppdm_models.methods.vertical.randomness import elements, looks_random
 from treewarden.ppdm_models.methods.vertical import sharing
 from treewarden.ppdm_models.methods.vertical.messages import (
@@ -23,7 +23,7 @@ from treewarden.ppdm_models.methods.vertical.secure_minimum import (
     threshold,
 )
 from treewarden.ppdm_models.methods.vertical.session import Session
-from treewarden.ppdm_models.methods.vertical.transport import MessageLimits, make_certificates
+from treewarden.ppdm_models.methods.vertical.transport import MessageLimits
 
 BITS = 2
 
@@ -141,13 +141,6 @@ def lanes_said(session, sender, receiver):
     if receiver not in plan.computing:
         return after
     return [*before, *inner, *after]
-
-
-@pytest.fixture(scope="module")
-def certificates(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("certificates")
-    make_certificates(folder, ["miner", *NAMES])
-    return folder
 
 
 NODES = 4
