@@ -47,7 +47,7 @@ class AuditOptions:
     sensitive: str | None = option(
         Concern.COLUMNS,
         None,
-        "The column that the model predicts, whose values are to stay private.",
+        "The column to protect: the target of the model.",
         str,
         content=Content.COLUMNS,
         metavar="COLUMN",

@@ -35,7 +35,7 @@ DRAWS = {
     True: "the numbers count draws of a random sample, not people",
     None: "the file does not say whether its numbers count people or the draws of a random sample",
 }
-HELD_OUT = "some records were kept aside to know when to stop; the numbers count the others, each once at most"
+HELD_OUT = "some records were held out for early stopping; the numbers count the others"
 MOST_TREES = 1000
 """The most trees that are described one by one."""
 

@@ -66,7 +66,9 @@ def _proved(document: Document) -> LearnedFact:
 def _members(document: Document) -> LearnedFact:
     """Return what was proved of who was in the table, or that this was not judged."""
     if document.provenance.candidates is None:
-        return LearnedFact(NOT_JUDGED, "who was in the table: give a register (--population)")
+        return LearnedFact(
+            NOT_JUDGED, "membership (who was in the table): give a register (--population)"
+        )
     found = document.readings.get("membership_proved")
     if found is None or found.reason:
         reason = "" if found is None else f": {found.reason.rstrip('.')}"

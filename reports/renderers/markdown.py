@@ -69,7 +69,7 @@ def _findings(gate: Gate, rows: Sequence[GateRow]) -> Iterator[str]:
 def _table(entry: Entry, rows: Sequence[GateRow]) -> Iterator[str]:
     if not rows:
         return
-    yield from ("| | Clause | Place | What | Id |", "|---|---|---|---|---|")
+    yield from ("| | Check | Place | Finding | Id |", "|---|---|---|---|---|")
     for row in rows:
         kind = f"{row.result.severity} {row.result.verdict}"
         if row.accepted:

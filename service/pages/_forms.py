@@ -162,7 +162,7 @@ WEBHOOK = {"url": "Address", "events": "Events"}
 PACK = {"toml": "Pack, as TOML", "note": "What is new in this version"}
 WAIVERS_FILE = {"toml": "Content of the file"}
 WAIVER = {
-    "clause": "Clause",
+    "clause": "Check",
     "model": "Model",
     "leaf": "Leaf",
     "digest": "File",
@@ -188,7 +188,7 @@ COMPARISON = {"to": "Audit"}
 SHARE = {"name": "Name of a person"}
 LEAST_POLICY = {"pack": "Minimum policy"}
 AUDIT = {
-    "sensitive": "To be protected",
+    "sensitive": "Protected column",
     "qi": "Known to the adversary",
     "pack": "Policy",
     "kind": "What to do",

@@ -363,7 +363,7 @@ def _accepted(waivers: list[Waiver]) -> ReportTable:
         )
         for each in waivers
     )
-    headings = ("Clause", "Asked for by", "Decided by", "State")
+    headings = ("Check", "Requested by", "Decided by", "State")
     return ReportTable("Waivers that the audit was given", headings, rows, (35, 20, 20, 25))
 
 

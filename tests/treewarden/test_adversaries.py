@@ -328,13 +328,13 @@ def test_who_knows_a_code_of_what_the_tree_predicts_never_passes(files, code):
     said = json.loads(done.stdout)
     assert done.exit_code == 3, done.output
     assert said["adversaries"][-1]["verdict"] == "UNDETERMINED"
-    assert any("what flu is, of" in each for each in said["warnings"])
+    assert any("flu, for" in each for each in said["warnings"])
     words = (*words, "--secret", "sex")
     known, told = (
         json.loads(files.run(*words, *more).stdout) for more in ((), ("--target-known",))
     )
     found, wanted = (each["adversaries"][-1]["readings"]["confidence"] for each in (known, told))
-    assert any("what flu is, of" in each for each in known["warnings"])
+    assert any("flu, for" in each for each in known["warnings"])
     assert found["high"] == pytest.approx(wanted["high"], rel=0.1)
 
 
@@ -389,7 +389,7 @@ def test_a_file_of_adversaries_is_asked_of_beside_what_everybody_knows(files, to
             "'leaf' applies to all adversaries",
         ),
         ('secret = "age"\nknows = ["sex"]\n', "the secret is 'age' here and 'sex' elsewhere"),
-        ("knows = [", "who.toml: not TOML"),
+        ("knows = [", "who.toml: not valid TOML"),
         ("adversary = []\n", "who.toml: declares no adversary; add knows = [...]"),
         ('leaf = "rates"\nknows = ["sex"]\n', "'leaf' applies to all adversaries"),
         (
@@ -434,7 +434,7 @@ def test_a_repair_is_advised_under_the_same_adversaries(files, told):
         ),
         (
             '[[adversary]]\nname = "a"\nknows = ["sex"]\n[[adversary]]\nname = ""\nknows = ["sex"]\n',
-            "known.toml: [[adversary]] number 2: name: string should have at least 1 character; have name, knows",
+            "known.toml: [[adversary]] number 2: name: string should have at least 1 character; use name, knows",
         ),
         (
             '[[adversary]]\nnam = "a"\nknows = ["sex"]\n',
@@ -455,18 +455,18 @@ def test_a_repair_is_advised_under_the_same_adversaries(files, told):
         ),
         ('[secret]\ncolumn = "age"\nbins = ["1"]\n', "secret.bins.0: input should be a number"),
         ('[secret]\ncolumn = "age"\nbins = [true]\n', "secret.bins.0: input should be a number"),
-        ("adversary = [3]\n", "[[adversary]] number 1: input should be a table; have name"),
+        ("adversary = [3]\n", "[[adversary]] number 1: input should be a table; use name"),
         (
             "".join(f'[[adversary]]\nname = "{i}"\nknows = ["sex"]\n' for i in range(51)),
             "known.toml: adversary: 51 items, at most 50 allowed; remove some",
         ),
-        ("training = 3\n", "known.toml: training: input should be a table; have leaf"),
+        ("training = 3\n", "known.toml: training: input should be a table; use leaf"),
         ('[adversary]\nname = "a"\n', "adversary: there can be several; write [[adversary]]"),
         (
             '[secret]\ncolum = "age"\n',
             "secret.colum: unknown key (did you mean 'column'?)",
         ),
-        ('[[adversery]]\nname = "a"\n', "(did you mean 'adversary'?); have leaf, split"),
+        ('[[adversery]]\nname = "a"\n', "(did you mean 'adversary'?); use leaf, split"),
         ('[[adversary]]\nname = "knows all"\nknows = ["sex"]\n', "choose another name"),
         (
             'secret = "sex"\n[[adversary]]\nname = "who knows all else"\nknows = ["age"]\n',

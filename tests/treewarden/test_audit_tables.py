@@ -127,7 +127,7 @@ def test_a_sheet_is_audited_under_its_name(files):
     words = ["audit", files.model, "--sensitive", "flu", "--format", "json", "--data"]
     refused = files.run_words(*words, book)
     assert refused.exit_code == 4
-    assert "p.xlsx: the workbook has several sheets: 'old', 'new'; say which: p.xlsx#SHEET" in (
+    assert "p.xlsx: the workbook has several sheets: 'old', 'new'; choose one: p.xlsx#SHEET" in (
         refused.output
     )
     found = json.loads(files.run_words(*words, f"{book}#new").stdout)
@@ -150,7 +150,7 @@ def test_a_library_that_is_missing_ends_without_an_audit(files, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyreadstat", None)
     outcome = files.run_words("audit", files.model, "--data", path, "--sensitive", "flu")
     assert outcome.exit_code == 4
-    assert "no audit was performed: p.sav: an SPSS file, and pyreadstat" in outcome.output
+    assert "no audit was performed: p.sav: an SPSS file: the package pyreadstat" in outcome.output
     assert "pip install 'treewarden[statistics]'" in outcome.output
 
 

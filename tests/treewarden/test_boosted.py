@@ -213,10 +213,7 @@ def test_wrong_settings_are_doubted_as_the_table_is(folder):
     outcome = called(folder, "audit", "fixed.json", "--knowledge", folder / "known.toml")
     assert outcome.exit_code == 3
     said = " ".join(outcome.stdout.split())
-    assert (
-        "or the training had other settings than the adversary is said to know (eta = 0.1, lambda"
-        in said
-    )
+    assert "or the training settings differ from those assumed (eta = 0.1, lambda" in said
 
 
 def test_a_setting_of_a_model_that_is_not_boosted_is_a_mistake(folder):

@@ -86,7 +86,7 @@ def test_help_lists_the_commands_in_sections():
     places = [listed.index(f"\n{title}:\n") for title in SECTIONS]
     assert places == sorted(places)
     named = [[listed.index(f"\n  {name} ") for name in names] for names in SECTIONS.values()]
-    ends = [*places[1:], listed.index("Exit codes:")]
+    ends = [*places[1:], listed.index("Exit codes")]
     inside = zip(named, places, ends, strict=True)
     assert all(start < place < end for found, start, end in inside for place in found)
 

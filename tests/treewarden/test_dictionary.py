@@ -44,7 +44,10 @@ def test_a_dictionary_explains_the_report_and_changes_no_verdict(files, words):
     assert (sex["label"], sex["values"]) == ("", [{"name": "F", "text": "women"}])
     for part in ("verdict", "findings", "readings", "population", "model", "tree", "knowledge"):
         assert told[part] == plain[part]
-    assert "people’s “flu” (influenza this winter) than the policy allows" in told["meaning"]
+    assert (
+        "people’s “flu” (influenza this winter) from the tree than the policy allows"
+        in told["meaning"]
+    )
     assert told["meaning"].replace(" (influenza this winter)", "") == plain["meaning"]
     assert any("“yes” (had it)" in lesson["text"] for lesson in told["lessons"])
 

@@ -183,7 +183,7 @@ def test_the_command_line_says_the_same(judged, tmp_path):
 
 def test_the_first_screen_says_whether_membership_was_judged(full_tree, judged, tmp_path):
     for result, told in (
-        (audited(full_tree), "who was in the table: give"),
+        (audited(full_tree), "membership (who was in the table): give"),
         (judged, "are proved to have"),
     ):
         result.save(tmp_path / "report.html")
@@ -194,7 +194,7 @@ def test_the_first_screen_says_whether_membership_was_judged(full_tree, judged, 
 def test_the_terminal_says_that_membership_was_not_judged(full_tree, flat_tree, tmp_path):
     for (model, table), told in (
         ((full_tree, TABLE), "Membership was not judged"),
-        (flat_tree[:2], "nor who was in the table"),
+        (flat_tree[:2], "membership (who was in the table)"),
     ):
         audited(model, table).save_model(tmp_path / "tree.json")
         table.to_csv(tmp_path / "table.csv", index=False)

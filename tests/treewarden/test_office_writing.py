@@ -251,7 +251,7 @@ def test_thresholds_prove_no_points_beside_decimal_commas(tmp_path):
     tw.audit(
         known, as_semicolons(texts[["income", "ill"]], tmp_path), sensitive="ill", policy="baseline"
     )
-    with pytest.raises(TableError, match="the point may mark decimals or thousands|decimal commas"):
+    with pytest.raises(TableError, match="the point may be a decimal|decimal commas"):
         tw.audit(known, as_semicolons(texts, tmp_path), sensitive="ill", policy="baseline")
 
 
@@ -321,7 +321,7 @@ def test_a_line_that_tells_excel_the_separator_is_no_header(tmp_path, plain):
         ("decimal=point,decimal=comma", "says 'decimal' twice"),
         ("decimal=semicolon", "decimal is 'semicolon'; it may be comma, point"),
         ("encoding=hex", "encoding is 'hex'; it may be utf-8"),
-        ("encoding=utf-16", "not text in the encoding that was tried|not a table"),
+        ("encoding=utf-16", "the encoding is wrong|not a table"),
     ],
 )
 def test_a_setting_that_is_none_is_refused(setting, problem, tmp_path):

@@ -48,7 +48,7 @@ def test_a_forest_and_a_mean_prove_the_same():
 
 def test_a_number_that_the_table_contradicts_stops_the_audit(tree):
     wrong = MEAN.assign(yes="43.4")
-    with pytest.raises(OutputsError, match="and the table has 43.3333"):
+    with pytest.raises(OutputsError, match="but the table gives 43.3333"):
         audited(tree, beside=[wrong])
 
 

@@ -52,7 +52,7 @@ def audit(
         model: The path of a model file, its bytes, or a fitted estimator.
         data: The training table: a path (CSV, Parquet, Excel, ...), a pandas or polars DataFrame, an Arrow table, or a
             pair ``(X, y)``. With None, only the file itself is judged.
-        sensitive: The column that the model predicts, whose values are to stay private. Default: the target that the
+        sensitive: The column to protect: the target of the model. Default: the target that the
             model names. With a pair ``(X, y)`` it is the name of y.
         qi: The quasi-identifiers: columns that an adversary knows about everyone. Default: the model's features.
         policy: The name of a built-in policy, the path of a TOML file, or its content as a mapping.

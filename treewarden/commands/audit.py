@@ -87,11 +87,11 @@ def audit_command(
 ) -> None:
     """Check whether a model may be published: what does its file disclose about the people in its training table?
 
-    For data stewards and output checkers. MODEL is the file as it would be published, --data the table that it was
-    trained on. With --no-table, only the file itself is judged.
+    For data stewards and output checkers. MODEL is the file that you want to publish, and --data is its training table.
+    With --no-table, only the file itself is judged.
 
-    With several models, in the order of their publication, all are judged together, and the last one is the one to
-    publish.
+    Give several models in the order of their publication. They are judged together, and the last one is the one that
+    you want to publish.
     """
     clock, progress = CommandClock(), ProgressPrinter(quiet)
     request = replace(request_of(context), waivers=waivers, baseline=baseline)

@@ -55,8 +55,8 @@ def verify_command(
 ) -> None:
     """Check a report by repeating its audit, or an attestation by its signature, for reviewers.
 
-    REPORT is a report in JSON. For an attestation, the signature, the model and the date are checked; with --policy
-    also the policy; with REPORT also that the attestation belongs to it. With REPORT and an attestation, the audit is
+    REPORT is a report in JSON. For an attestation, the command checks the signature, the model and the date. With
+    --policy it also checks the policy. With REPORT it also checks that the two belong together, and the audit is
     repeated only if --data is given.
     """
     if (attestation is None) != (key is None):

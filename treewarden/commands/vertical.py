@@ -90,8 +90,8 @@ def vertical_command(context: click.Context, /, **_: Any) -> None:  # noqa: ANN4
 
     For a study of what each side learns. The output folder has the tree with all columns (tree.json), the tree of the
     coordinator (skeleton.json), what each side learned (leakage.json, leakage.html) and all messages (messages.jsonl).
-    Whoever runs this has the whole table. Parties that do not trust each other use 'treewarden party' and
-    'treewarden miner'.
+    This process sees the whole table. Parties that must not share their columns use 'treewarden party' and
+    'treewarden miner' instead.
 
     --check TABLE FOLDER compares the tree of a session with plain ID3 on TABLE. For the folder of a miner, add
     --parties.

@@ -37,7 +37,7 @@ from treewarden.ppdm_models.tree.tree import (
 
 # What a boosted estimator of scikit-learn tells of how its leaves were made.
 
-STOPPED = "some of the records were kept aside to know when to stop (validation_fraction)"
+STOPPED = "some of the records were held out for early stopping (validation_fraction)"
 WEIGHED = "its records were given weights"
 CLASS_WEIGHT = "its classes were given weights (class_weight)"
 CONSTRAINED = "constraints that predictions rise or fall with a column cut its leaf values"

@@ -251,7 +251,7 @@ def _labels(saved: SavedModel, maker: PipelineStage, column: str) -> JsonPart | 
 # What a saved Spark model of boosted trees tells of how its leaves were made: sums at each node, and the settings.
 
 SAMPLED = "each round saw a sample of the records (subsamplingRate)"
-STOPPED = "some of the records were kept aside to know when to stop (validationIndicatorCol)"
+STOPPED = "some of the records were held out for early stopping (validationIndicatorCol)"
 WEIGHED = "its records were given weights (weightCol)"
 
 

@@ -270,7 +270,8 @@ def _not_understood(label: str, value: str) -> str:
     said = f"{label!r}" if not value else f"{label!r}, {value!r}"
     return (
         f"{said} is not a column with a statistic; write it like 'age, mean (SD)', 'age, median "
-        "[Q1,Q3]' or 'sex = F, n (%)', with names and values as in the table, or remove the row"
+        "[Q1,Q3]' or 'sex = F, n (%)', with names and values as in the table; "
+        "name further columns with --qi, or remove the row"
     )
 
 

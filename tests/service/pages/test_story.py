@@ -47,7 +47,7 @@ def upload(page, model, table):
     page.get_by_label("Model file").set_input_files(model)
     page.get_by_label("Table file").set_input_files(table)
     page.get_by_role("button", name="Upload and go on").click()
-    page.get_by_role("heading", name=f"Who is who in {table.name}").wait_for(timeout=LONG)
+    page.get_by_role("heading", name=f"Columns of {table.name}").wait_for(timeout=LONG)
 
 
 def audit(page, verdict):

@@ -132,7 +132,7 @@ def test_without_an_estimate_asking_for_the_posterior_says_why(frame, quick):
     )
     data = frame[["age", "ill"]]
     result = tw.audit(grown, data, sensitive="ill", policy=pack(k_anonymity=9), **quick)
-    with pytest.raises(tw.UndeterminedError, match="no estimate"):
+    with pytest.raises(tw.UndeterminedError, match="no inference"):
         result.posterior()
 
 

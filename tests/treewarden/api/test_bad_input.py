@@ -68,7 +68,7 @@ LEVELS = FRAME.set_axis(pd.MultiIndex.from_product([["a"], FRAME.columns]), axis
             {"policy": pack(k_anonymty=3)},
             r"no metric 'k_anonymty' \(did you mean 'k_anonymity'\?\)",
         ),
-        (FITTED, FRAME, {"knowledge": {"leaves": 3}}, "leaves: extra inputs"),
+        (FITTED, FRAME, {"knowledge": {"leaves": 3}}, "leaves: unknown key"),
         (FITTED, FRAME, {"knowledge": "nowhere.toml"}, "No such file"),
         (FITTED, FRAME, {"knowledge": 3}, "give a path or a mapping"),
         (

@@ -94,7 +94,7 @@ def test_a_curve_joins_what_no_other_point_beats_and_circles_the_choice():
 def test_flags_are_called_by_their_arguments():
     for told, expected in {
         "use --sensitive flu, or add --secret COLUMN": 'use sensitive="flu", or add secret=COLUMN',
-        "name the columns that an adversary knows": "name the columns with qi=",
+        "name the columns with --qi": "name the columns with qi=",
         "add --row-order unknown if": 'add row_order="unknown" if',
         "(a larger --worlds-budget may decide it)": "(a larger worlds_budget= may decide it)",
         "add: --qi age,sex": 'add: qi="age,sex"',

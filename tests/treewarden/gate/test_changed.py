@@ -255,7 +255,7 @@ def test_what_is_held_against_a_table_needs_one(repository, key):
     repository.write("beside.csv", "a\n1\n")
     absent = PASSING.replace('"people.csv"', '"absent"')
     path = repository.configure(f'{absent}{key} = "beside.csv"\n')
-    with pytest.raises(ConfigurationError, match=f"'{key}' is held against the table"):
+    with pytest.raises(ConfigurationError, match=f"'{key}' needs the training table"):
         models_of(read_configuration(path))
 
 
