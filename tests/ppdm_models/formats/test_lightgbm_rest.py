@@ -8,10 +8,14 @@ import pytest
 from tests.kit.grown_models import FOLDER
 from tests.kit.rows import rows
 from tests.ppdm_models.formats.boosted import changed, essence
+from treewarden.ppdm_models.errors import TreeFormatError
 from treewarden.ppdm_models.files.load import open_model
+from treewarden.ppdm_models.formats.lightgbm._arrays import is_bare
 from treewarden.ppdm_models.formats.lightgbm._lines import lines_of
 from treewarden.ppdm_models.formats.lightgbm.lightgbm_text import FORMAT
+from treewarden.ppdm_models.tree.predicate import NumericTest
 from treewarden.ppdm_models.tree.side_channels import LeakKind
+from treewarden.ppdm_models.tree.tree import Feature, Node, Task, Tree
 
 TEXT = (FOLDER / "lightgbm_two.txt").read_text()
 
@@ -210,3 +214,30 @@ def test_a_setting_for_files_names_files_and_no_sentence(setting):
         bare = FORMAT.open(text.encode(), "m.txt").without(frozenset(LeakKind))
         assert not unknown(bare.decode())
         assert b"ann" not in bare
+
+
+def test_a_number_of_outputs_that_is_none_is_refused():
+    assert "num_tree_per_iteration=1\n" in TEXT
+    for said in ("one", "-1", "100000000000"):
+        text = TEXT.replace("num_tree_per_iteration=1\n", f"num_tree_per_iteration={said}\n")
+        with pytest.raises(TreeFormatError):
+            open_model(text.encode(), "m.txt")
+
+
+def test_a_tree_is_bare_that_lost_the_numbers_of_its_inner_nodes_and_tells_no_records():
+    def tree(score, records=None, leaf_records=None):
+        return Tree(
+            (
+                Node(0, "split 0", None, (1, 2), score=score, records=records),
+                Node(1, "leaf 0", 0, (), NumericTest("age", high=5.0), 1.0, leaf_records),
+                Node(2, "leaf 1", 0, (), NumericTest("age", 5.0, low_closed=True), 2.0),
+            ),
+            (Feature("age", True),),
+            "flu",
+            task=Task.REGRESSION,
+        )
+
+    assert is_bare(tree(1.5), tree(None))
+    assert not is_bare(tree(1.5), tree(1.5))
+    assert not is_bare(tree(1.5), tree(None, leaf_records=3.0))
+    assert not is_bare(tree(None), tree(None))

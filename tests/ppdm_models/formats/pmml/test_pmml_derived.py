@@ -134,6 +134,40 @@ def test_the_boundary_is_where_the_function_crosses_it(function, inverse):
     assert said.tolist() == [compute(number) < 1.7 for number in numbers]
 
 
+def test_an_indicator_is_a_test_of_its_value_and_other_methods_stay_computed():
+    def tested(more):
+        expression = f'<NormDiscrete field="c"{more} value="a"/>'
+        return made(expression, simple("greaterThan", 0.5))
+
+    assert tested("") == tested(' method="indicator"') == CategoryTest("c", ("a",))
+    assert set(features_of(tested(' method="thermometer"'))) == {"f"}
+
+
+def test_a_function_of_the_file_is_followed_as_far_as_it_reads_its_parameters():
+    def tested(parameter):
+        body = apply("*", constant(2), f'<FieldRef field="{parameter}"/>')
+        data = (
+            f'<PMML>{FIELDS}<TransformationDictionary><DefineFunction name="twice" optype="continuous" '
+            f'dataType="double"><ParameterField name="p" dataType="double"/>{body}</DefineFunction>'
+            '</TransformationDictionary><TreeModel functionName="regression"><MiningSchema><MiningField name="x"/>'
+            '</MiningSchema><LocalTransformations><DerivedField name="f" optype="continuous" dataType="double">'
+            f'{apply("twice", X)}</DerivedField></LocalTransformations><Node score="1"><True/><Node score="1">'
+            f"{simple('lessThan', 6)}</Node></Node></TreeModel></PMML>"
+        )
+        return load_tree(data.encode(), "x.pmml").nodes[1].test
+
+    assert tested("p") == NumericTest("x", high=3.0)
+    assert set(features_of(tested("x"))) == {"f"}
+
+
+@pytest.mark.parametrize("end", ["INF", "-INF", "Infinity"])
+def test_every_number_differs_from_an_infinite_one(end):
+    assert made(X, simple("notEqual", end, "x")) == MissingTest("x", negated=True)
+    assert made(X, simple("equal", end, "x")) == Never()
+    everybody = simple("greaterThan" if end.startswith("-") else "lessThan", end, "x")
+    assert made(X, everybody) == MissingTest("x", negated=True)
+
+
 def discretize(more=""):
     return (
         f'<Discretize field="x"{more}><DiscretizeBin binValue="low"><Interval closure="openClosed" rightMargin="3"/>'
