@@ -10,6 +10,7 @@ from treewarden.ppdm_models.errors import TreeFormatError
 from treewarden.ppdm_models.formats.sklearn._arrays import CRITERIA, class_label
 from treewarden.ppdm_models.formats.skops._parts import SkopsPart
 from treewarden.ppdm_models.formats.skops._pipeline_columns import (
+    NOT_FOLLOWED,
     all_followed,
     is_identity,
     steps_of,
@@ -230,6 +231,8 @@ def _feature_count(part: SkopsPart, known: Mapping[str, SkopsPart]) -> int:
         (known[name].plain() for name in ("n_features_in_", "n_features_") if name in known), None
     )
     if not isinstance(count, int) or isinstance(count, bool):
+        if part.kind in NOT_FOLLOWED:  # some do not say how many columns they saw
+            raise part.refused(f"a {part.kind} {NOT_FOLLOWED[part.kind]}")
         raise part.refused(f"this {part.kind[:60]} is not fitted; call fit first")
     if not 0 < count <= limits.FEATURES:
         raise part.refused(f"{count} features; 1 to {limits.FEATURES:,} are read")

@@ -31,13 +31,37 @@ NEIGHBOURS = (
 BENDS = (
     "keeps the order of values, which is all that trees use; leave it out, the trees lose nothing"
 )
+JOINS = "puts columns of several steps side by side; use a ColumnTransformer"
+SELECTS = "chooses columns by their records; fit the trees without it, on the columns that it kept (get_feature_names_out)"
+COMPUTES = "may compute anything; add its columns to the table and leave it out"
+CUTS = "cuts columns at one number, which trees do by themselves; leave it out"
+WORDS = (
+    "makes many columns of one, so that no test of a tree is about a column of the table; fit and publish the trees "
+    "without it, and audit them with the table of these columns"
+)
 NOT_FOLLOWED = {
     **dict.fromkeys(
         ("PCA", "TruncatedSVD", "FastICA", "NMF", "KernelPCA", "IncrementalPCA"), MIXES
     ),
+    **dict.fromkeys(("PolynomialFeatures", "SplineTransformer", "Normalizer"), MIXES),
     **dict.fromkeys(
-        ("PolynomialFeatures", "SplineTransformer", "FeatureUnion", "Normalizer"), MIXES
+        (
+            *("SelectKBest", "SelectPercentile", "SelectFpr", "SelectFdr", "SelectFwe"),
+            *("GenericUnivariateSelect", "SelectFromModel", "RFE", "RFECV", "VarianceThreshold"),
+            "SequentialFeatureSelector",
+        ),
+        SELECTS,
     ),
+    **dict.fromkeys(
+        (
+            *("CountVectorizer", "TfidfVectorizer", "HashingVectorizer", "DictVectorizer"),
+            *("FeatureHasher", "MultiLabelBinarizer"),
+        ),
+        WORDS,
+    ),
+    "FeatureUnion": JOINS,
+    "FunctionTransformer": COMPUTES,
+    "Binarizer": CUTS,
     **dict.fromkeys(("KNNImputer", "IterativeImputer"), NEIGHBOURS),
     **dict.fromkeys(("QuantileTransformer", "PowerTransformer"), BENDS),
     "TargetEncoder": CROSS_FITTED,
@@ -56,7 +80,10 @@ def followed(step: SkopsPart, columns: Columns) -> Columns:
     if step.kind in NOT_FOLLOWED:
         raise step.refused(f"a {step.kind} {NOT_FOLLOWED[step.kind]}; {FOLLOWED}")
     if step.kind not in KNOWN:
-        raise step.refused(f"a {step.kind[:60]} comes before the trees; {FOLLOWED}")
+        problem = (
+            "comes before the trees; fit and publish them without it, with its columns in the table"
+        )
+        raise step.refused(f"a {step.kind[:60]} {problem}; {FOLLOWED}")
     skops_parts = step.attributes()
     try:
         return KNOWN[step.kind](step, skops_parts, columns)

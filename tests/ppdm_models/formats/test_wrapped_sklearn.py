@@ -11,8 +11,16 @@ from treewarden.ppdm_models.tree.column import NumericColumn
 from treewarden.ppdm_models.tree.side_channels import LeakKind
 
 sklearn = pytest.importorskip("sklearn", reason="scikit-learn is not installed")
-from sklearn import calibration, decomposition, ensemble, linear_model, preprocessing, tree  # noqa: E402  # as above
-from sklearn.pipeline import make_pipeline  # noqa: E402  # as above
+from sklearn import (  # noqa: E402  # as above
+    calibration,
+    decomposition,
+    ensemble,
+    feature_selection,
+    linear_model,
+    preprocessing,
+    tree,
+)
+from sklearn.pipeline import FeatureUnion, make_pipeline  # noqa: E402  # as above
 
 DRAW = np.random.default_rng(6)
 SIZE = 2_000
@@ -128,6 +136,22 @@ LINEAR = linear_model.LogisticRegression()
         (
             make_pipeline(preprocessing.QuantileTransformer(n_quantiles=10), SMALL),
             "leave it out, the trees",
+        ),
+        (
+            make_pipeline(feature_selection.SelectKBest(k=1), SMALL),
+            "a SelectKBest chooses columns by their records; fit the trees without it",
+        ),
+        (
+            make_pipeline(preprocessing.FunctionTransformer(np.abs), SMALL),
+            "a FunctionTransformer may compute anything; add its columns to the table",
+        ),
+        (
+            make_pipeline(FeatureUnion([("all", preprocessing.StandardScaler())]), SMALL),
+            "a FeatureUnion puts columns of several steps side by side; use a ColumnTransformer",
+        ),
+        (
+            make_pipeline(preprocessing.Binarizer(), SMALL),
+            "cuts columns at one number, which trees do",
         ),
         (ensemble.BaggingClassifier(SMALL, 3, max_features=0.5), "set max_features=1.0"),
         (
