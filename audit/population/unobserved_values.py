@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import numpy as np
+
 from treewarden.audit.population.population import Population
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.formats.common.origin import LONGEST_LABEL, is_class_name
@@ -69,6 +71,7 @@ def unheld_values(model: Model, population: Population) -> Iterator[Leak]:
                 column.categories[code] for code in set(column.codes[column.codes >= 0].tolist())
             }
             yield from _unheld(name, values - held, held)
+            yield from _of_one_person(name, values, column, population)
         else:
             reason = NO_WORDS if column is not None else NO_TABLE if population.is_absent else NO_QI
             yield from _unchecked(name, values, reason)
@@ -89,6 +92,30 @@ def _unheld(name: str, values: set[str], held: set[str]) -> Iterator[Leak]:
             "them from the column and train again"
         )
         yield Leak(LeakKind.UNKNOWN, _where(name), what)
+
+
+def _of_one_person(
+    name: str, values: set[str], column: CategoricalColumn, population: Population
+) -> Iterator[Leak]:
+    """Yield that a model names values which one person of the table has each: like an extreme, such a value is theirs.
+
+    An adversary who knows the columns of everyone in the table learns nothing from it. Others learn that somebody with
+    the value was in the table.
+    """
+    known = column.codes >= 0
+    people = np.bincount(
+        column.codes[known], weights=population.counts[known], minlength=len(column.categories)
+    )
+    alone = sum(
+        number == 1 and value in values
+        for value, number in zip(column.categories, people.tolist(), strict=True)
+    )
+    if alone:
+        what = (
+            f"{alone} named values of {name!r} that one person in the table has: they tell that somebody with them was "
+            "in it; merge rare values before the training"
+        )
+        yield Leak(LeakKind.CATEGORIES, _where(name), what)
 
 
 def _unchecked(name: str, values: set[str], reason: str) -> Iterator[Leak]:

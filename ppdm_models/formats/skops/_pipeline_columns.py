@@ -32,7 +32,7 @@ BENDS = (
     "keeps the order of values, which is all that trees use; leave it out, the trees lose nothing"
 )
 JOINS = "puts columns of several steps side by side; use a ColumnTransformer"
-SELECTS = "chooses columns by their records; fit the trees without it, on the columns that it kept (get_feature_names_out)"
+SELECTS = "chooses columns by their records; fit the trees without it, on the columns that it kept"
 COMPUTES = "may compute anything; add its columns to the table and leave it out"
 CUTS = "cuts columns at one number, which trees do by themselves; leave it out"
 WORDS = (

@@ -66,6 +66,18 @@ def test_records_and_lists_are_told_by_their_number_and_not_quoted(values, count
     assert not any(value in leak.what for value in values)
 
 
+def test_a_value_that_one_person_has_is_told_where_the_model_names_it():
+    (leak,) = leaks(having(), replace(PEOPLE, counts=np.array([40.0, 1.0])))
+    assert (leak.kind, leak.where, leak.removable) == (
+        LeakKind.CATEGORIES,
+        "column 'place'",
+        False,
+    )
+    assert leak.what.startswith("1 named values of 'place' that one person in the table has")
+    assert "p1" not in leak.what
+    assert leaks(having(), replace(PEOPLE, counts=np.array([40.0, 2.0]))) == []
+
+
 def test_a_value_that_a_node_tests_is_held_against_the_table_too():
     test = CategoryTest("place", ("p1", RECORD))
     tree = replace(TREE, nodes=(*TREE.nodes[:2], replace(TREE.nodes[2], test=test)))
@@ -88,7 +100,7 @@ def test_a_value_reads_like_those_that_people_have():
 def test_a_list_is_honest_where_people_have_more_values():
     values = tuple(f"t{number}" for number in range(60))
     column = CategoricalColumn(np.arange(60), values)
-    people = replace(PEOPLE, columns={"place": column})
+    people = replace(PEOPLE, columns={"place": column}, counts=np.full(60, 2.0))
     tree = replace(
         TREE, features=(Feature("place", False, (*values, *(f"u{n}" for n in range(30)))),)
     )
