@@ -1,6 +1,6 @@
 """What a tree that passes `standard` is worth: grown under the policy, with larger leaves, or repaired.
 
-    python -m benchmarks.growing_under_policy --data FOLDER [--seeds 5] [--set NAME] [--without-repair] [--out FILE]
+    python -m benchmarks.growing_under_policy --data FOLDER [--set NAME] [--grown-only | --pruning] [--out FILE]
 
 FOLDER holds the public tables of the studies (adult_train.csv, nursery.csv, german_credit.csv, heart_cleveland.csv);
 cancer and wine are scikit-learn's. Each seed parts a table into 70 % to train on and 30 % to measure on. Of Adult 8,000
@@ -51,6 +51,15 @@ class Row:
     seconds: float
 
 
+@dataclass(frozen=True)
+class Ways:
+    """Which ways are measured beside the policy tree; with ``pruning`` that tree pruned and whole, and not audited."""
+
+    repair: bool = True
+    grown_only: bool = False
+    pruning: bool = False
+
+
 def load(name: str, folder: Path) -> tuple[pd.DataFrame, str]:
     """Return a table and the column that is predicted."""
     if name in ("cancer", "wine"):
@@ -81,9 +90,9 @@ def pipeline(tree) -> Pipeline:
 
 
 def rows_of(
-    train: pd.DataFrame, test: pd.DataFrame, target: str, seed: int, *, repairs: bool
+    train: pd.DataFrame, test: pd.DataFrame, target: str, seed: int, ways: Ways
 ) -> Iterator[Row]:
-    """Yield every way on one part of a table."""
+    """Yield every way that is wanted on one part of a table."""
     inputs, values = train.drop(columns=target), train[target]
 
     def row(way: str, model, begun: float, verdict: str = "") -> Row:
@@ -94,6 +103,17 @@ def rows_of(
         leaves = int(model[-1].get_n_leaves())
         return Row(way, *measured(model, test, target), leaves, verdict, seconds)
 
+    if ways.pruning:
+        for folds, way in ((5, "pruned"), (0, "as grown")):
+            begun = time.process_time()
+            tree = PolicyTreeClassifier(folds=folds, audit=False)
+            yield row(way, pipeline(tree).fit(inputs, values), begun, "-")
+        return
+    begun = time.process_time()
+    tree = PolicyTreeClassifier()
+    yield row("policy tree", pipeline(tree).fit(inputs, values), begun)
+    if ways.grown_only:
+        return
     begun = time.process_time()
     base = pipeline(DecisionTreeClassifier(max_depth=8, random_state=seed)).fit(inputs, values)
     yield row("depth 8", base, begun, "-")
@@ -109,9 +129,7 @@ def rows_of(
                 break
     if best is not None:
         yield best
-    begun = time.process_time()
-    yield row("policy tree", pipeline(PolicyTreeClassifier()).fit(inputs, values), begun)
-    if repairs:
+    if ways.repair:
         begun = time.process_time()
         found = tw.repair(base, train, sensitive=target, jobs=1, regrow_seconds=30)
         if found.estimator is not None:
@@ -152,7 +170,8 @@ def table_of(name: str, seeds: list[list[Row]]) -> Iterator[str]:
     for way in dict.fromkeys(row.way for rows in seeds for row in rows):
         found = [row for rows in seeds for row in rows if row.way == way]
         passed = sum(row.verdict == "PASS" for row in found)
-        shown = "-" if way == "depth 8" else f"{passed} of {len(found)}"
+        is_audited = any(row.verdict != "-" for row in found)
+        shown = "-" if not is_audited else f"{passed} of {len(found)}"
         leaves = [row.leaves for row in found if row.leaves]
         sizes = f"{min(leaves)}-{max(leaves)}" if leaves else "-"
         accuracy, auc = (
@@ -171,9 +190,12 @@ def main() -> None:
     ask.add_argument("--seeds", type=int, default=5)
     ask.add_argument("--set", choices=SETS, action="append")
     ask.add_argument("--without-repair", action="store_true")
+    ask.add_argument("--grown-only", action="store_true", help="the policy tree and nothing else")
+    ask.add_argument("--pruning", action="store_true", help="pruned or not, without an audit")
     ask.add_argument("--out", type=Path)
     given = ask.parse_args()
     warnings.simplefilter("ignore")
+    ways = Ways(not given.without_repair, given.grown_only, given.pruning)
     lines = [
         "| Table | Way | Accuracy | AUC | Leaves | Pass | CPU s |",
         "|---|---|---|---|---|---|---|",
@@ -183,9 +205,10 @@ def main() -> None:
         seeds = []
         for seed in range(given.seeds):
             train, test = train_test_split(table, test_size=0.3, random_state=seed)
-            seeds.append(list(rows_of(train, test, target, seed, repairs=not given.without_repair)))
-        lines += table_of(name, seeds)
-        print("\n".join(lines[-4:]), flush=True)
+            seeds.append(list(rows_of(train, test, target, seed, ways)))
+        found = list(table_of(name, seeds))
+        lines += found
+        print("\n".join(found), flush=True)
     if given.out is not None:
         given.out.write_text("\n".join(lines) + "\n", encoding="utf-8")
 

@@ -167,11 +167,11 @@ def cut_back(nodes: GrownNodes, leaves: int, impurity: Impurity) -> GrownNodes:
         weakest = last[np.argmin(gain)]
         left[weakest] = right[weakest] = LEAF
         count -= 1
-    return _renumbered(nodes, left, right)
+    return keep_reachable(nodes, left, right)
 
 
-def _renumbered(nodes: GrownNodes, left: IntArray, right: IntArray) -> GrownNodes:
-    """Return the nodes that can still be reached."""
+def keep_reachable(nodes: GrownNodes, left: IntArray, right: IntArray) -> GrownNodes:
+    """Return the nodes that can still be reached by these children, (N,) each, numbered anew."""
     kept, stack = [], [0]
     while stack:
         node = stack.pop()

@@ -1,7 +1,8 @@
 """Decision trees grown under a policy: a split is taken only if both children meet what the policy requires of a leaf.
 
-The grown tree is audited under its own learner, and cut back until it passes (``audit=True``). How it is grown is in
-``treewarden.ppdm_models.learn.drawn_cuts``, and what an adversary who knows all of this can conclude from the choice of
+The grown tree is pruned as far as cross-validation says, audited under its own learner, and cut back until it passes
+(``audit=True``). How it is grown is in ``treewarden.ppdm_models.learn.drawn_cuts``, how it is pruned in
+``cost_complexity`` beside it, and what an adversary who knows all of this can conclude from the choice of
 splits in ``treewarden.audit.constraints.policy_growth``: nothing beyond the counts of the leaves, as long as the seed
 is not a fixed number.
 
@@ -34,6 +35,13 @@ from treewarden.ppdm_models.errors import TreewardenError
 from treewarden.ppdm_models.files.fitted import open_fitted
 from treewarden.ppdm_models.files.load import OpenedFile
 from treewarden.ppdm_models.formats.sklearn._arrays import class_label
+from treewarden.ppdm_models.learn.cost_complexity import (
+    HeldOutLoss,
+    brier,
+    choose_penalty,
+    prune,
+    squared_distance,
+)
 from treewarden.ppdm_models.learn.drawn_cuts import (
     GrownNodes,
     GrowthRule,
@@ -63,6 +71,7 @@ class _PolicyTree:
     max_depth: int
     min_samples_leaf: int
     share_drawn: float
+    folds: int
     audit: bool
     random_state: Any
     tree_: Any
@@ -70,7 +79,7 @@ class _PolicyTree:
     n_features_in_: int
 
     def _grow(self, records: Records, task: Task, impurity: Impurity, is_weighed: bool) -> None:
-        """Grow, audit and cut back; a tree without a split is warned of, and so is one that does not pass."""
+        """Grow, prune, audit and cut back; a tree without a split is warned of, and so is one that does not pass."""
         pack = _pack(self.policy)
         self._check_settings()
         required = leaf_requirements(
@@ -90,10 +99,19 @@ class _PolicyTree:
             return np.asarray(large)
 
         rule = GrowthRule(impurity, allowed, self.max_depth, self.share_drawn)
-        nodes = grow(records, rule, _draws(self.random_state))
-        self._keep(nodes, impurity, task)
+        draws = _draws(self.random_state)
+        nodes = grow(records, rule, draws)
+        pruned = nodes
+        if self.folds:
+            loss: HeldOutLoss = brier if task is Task.CLASSIFICATION else squared_distance
+            penalty = choose_penalty(records, nodes, rule, loss, self.folds, draws)
+            pruned = prune(nodes, impurity, penalty)
+        self._keep(pruned, impurity, task)
         if self.audit:
-            self._cut_until_it_passes(records, nodes, pack, impurity, task)
+            self._cut_until_it_passes(records, pruned, pack, impurity, task)
+            if self.tree_.node_count == 1 and pruned.leaf_count < nodes.leaf_count:
+                self._keep(nodes, impurity, task)  # larger trees may pass where small ones do not
+                self._cut_until_it_passes(records, nodes, pack, impurity, task)
         else:
             self.verdict_ = ""
         if self.tree_.node_count == 1:
@@ -122,6 +140,10 @@ class _PolicyTree:
                 raise ValueError(
                     f"{name}: {value!r} is not valid; give a whole number of 1 or more"
                 )
+        is_count = isinstance(self.folds, int | np.integer) and not isinstance(self.folds, bool)
+        if not is_count or self.folds < 0 or self.folds == 1:
+            advice = "give a whole number of 2 or more, or 0 for no pruning"
+            raise ValueError(f"folds: {self.folds!r} is not valid; {advice}")
         if not 0 < self.share_drawn < 1:
             problem = "give a share between 0 and 1, because some cuts must be left out"
             raise ValueError(f"share_drawn: {self.share_drawn!r}: {problem}")
@@ -176,6 +198,8 @@ class PolicyTreeClassifier(_PolicyTree, DecisionTreeClassifier):  # type: ignore
         min_samples_leaf: The fewest records of a leaf, where the policy does not require more.
         share_drawn: The probability with which a node looks at each of its cuts; below 1, so that what was refused or
             passed over proves nothing.
+        folds: The parts that the records are dealt to, to choose by cross-validation how far the tree is pruned; with 0
+            it stays as it was grown.
         audit: Whether to audit the tree under the policy, and to cut it back until it passes.
         random_state: None draws from the operating system. With a fixed seed the tree can be grown again, also on
             guessed records: audits of it are UNDETERMINED, so search with one and fit what you publish without.
@@ -196,6 +220,7 @@ class PolicyTreeClassifier(_PolicyTree, DecisionTreeClassifier):  # type: ignore
         max_depth: int = 8,
         min_samples_leaf: int = 1,
         share_drawn: float = 0.9,
+        folds: int = 5,
         audit: bool = True,
         random_state: Any = None,  # noqa: ANN401  # as scikit-learn takes it
     ) -> None:
@@ -204,6 +229,7 @@ class PolicyTreeClassifier(_PolicyTree, DecisionTreeClassifier):  # type: ignore
         self.max_depth = max_depth
         self.min_samples_leaf = min_samples_leaf
         self.share_drawn = share_drawn
+        self.folds = folds
         self.audit = audit
         self.random_state = random_state
 
@@ -259,6 +285,7 @@ class PolicyTreeRegressor(_PolicyTree, DecisionTreeRegressor):  # type: ignore[m
         max_depth: int = 8,
         min_samples_leaf: int = 1,
         share_drawn: float = 0.9,
+        folds: int = 5,
         audit: bool = True,
         random_state: Any = None,  # noqa: ANN401  # as scikit-learn takes it
     ) -> None:
@@ -266,6 +293,7 @@ class PolicyTreeRegressor(_PolicyTree, DecisionTreeRegressor):  # type: ignore[m
         self.max_depth = max_depth
         self.min_samples_leaf = min_samples_leaf
         self.share_drawn = share_drawn
+        self.folds = folds
         self.audit = audit
         self.random_state = random_state
 
