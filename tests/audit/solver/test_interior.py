@@ -9,6 +9,7 @@ from scipy.optimize import linprog
 
 from tests.kit.cases import curved_tasks, multiway_case
 from tests.kit.rows import rows
+from tests.kit.tiers import cases
 from treewarden.audit.entropy.problem import blocks
 from treewarden.audit.entropy.search import EntropySearch
 from treewarden.audit.ipopt.program import SMALLEST_MASS
@@ -52,7 +53,7 @@ def largest(program, variable):
     return -answer.fun
 
 
-@pytest.mark.parametrize(("leaf", "seed"), CASES)
+@pytest.mark.parametrize(("leaf", "seed"), cases(CASES, quick=CASES[::3]))
 def test_exactly_the_masses_that_can_only_be_zero_are_fixed_at_zero(leaf, seed):
     for program in programs(leaf, seed):
         found = interior(program)
@@ -65,7 +66,7 @@ def test_exactly_the_masses_that_can_only_be_zero_are_fixed_at_zero(leaf, seed):
         assert fixed == {i for i in masses if largest(program, i) <= 1e-7}
 
 
-@pytest.mark.parametrize(("leaf", "seed"), CASES)
+@pytest.mark.parametrize(("leaf", "seed"), cases(CASES, quick=CASES[::3]))
 def test_a_point_of_the_smaller_program_is_one_of_the_whole(leaf, seed):
     for program in programs(leaf, seed):
         found = interior(program)
@@ -80,7 +81,7 @@ def test_a_point_of_the_smaller_program_is_one_of_the_whole(leaf, seed):
         assert np.linalg.matrix_rank(rows[equal]) == equal.sum()
 
 
-@pytest.mark.parametrize(("leaf", "seed"), CASES)
+@pytest.mark.parametrize(("leaf", "seed"), cases(CASES, quick=CASES[::3]))
 def test_a_point_lies_strictly_inside_only_where_nothing_is_forced(leaf, seed):
     for program in programs(leaf, seed):
         task = SolverTask(program, (program.start,), CONVEX_TRIES, "casadi")
