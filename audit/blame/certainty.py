@@ -68,13 +68,6 @@ class PublishedNumbers:
         )
 
     @property
-    def numbers_by_rows(self) -> tuple[IndexArray, ...]:
-        """The rows of each number."""
-        return tuple(
-            np.flatnonzero(self.number_of_row == number) for number in range(len(self.names))
-        )
-
-    @property
     def true_class(self) -> IntArray:
         """The class that all people of each group truly have, (C,), -1 where they have several, or there is nobody."""
         is_pure = (self.truth == self.problem.sizes[:, None]) & (self.problem.sizes[:, None] > 0)

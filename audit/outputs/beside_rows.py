@@ -200,12 +200,6 @@ def _summed(kind_of_profile: IndexArray, people: IntArray) -> IntArray:
     return found
 
 
-def rows_of_entries(rows: Sequence[WholeRow], chosen: Sequence[int]) -> tuple[WholeRow, ...]:
-    """Return the rows of some entries."""
-    numbers = set(chosen)
-    return tuple(row for row in rows if row.entry in numbers)
-
-
 MOST_WEIGHT = 10**7
 """Weights are real numbers, and rounding finer than this says nothing more."""
 PAD = 1e-10

@@ -146,13 +146,6 @@ def head_problem(unit: Unit, organisation_id: str) -> str:
     return _problem(unit, _last(unit, organisation_id), _head(unit, organisation_id))
 
 
-def seal_head(unit: Unit, organisation_id: str) -> None:
-    """Seal the end of a log that was written before logs had a sealed end."""
-    last = _last(unit, organisation_id)
-    if last is not None and _head(unit, organisation_id) is None:
-        _keep_head(unit, last._mapping, is_first=True)
-
-
 def _last(unit: Unit, organisation_id: str) -> Row[Any, Any, Any] | None:
     return unit.connection.execute(
         select(log_entry.c.organisation_id, log_entry.c.seq, log_entry.c.hash)

@@ -8,7 +8,7 @@ import os
 import click
 import pytest
 
-from treewarden.api.saving import form_of
+from treewarden.api.result import form_of
 from treewarden.commands._reporting import OutputRequest, reporting
 from treewarden.ppdm_models.errors import OutputError
 from treewarden.reports.building.entry import gate_of, unaudited

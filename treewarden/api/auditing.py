@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal, Unpack
 
-from treewarden.api.keywords import naming_arguments
 from treewarden.api.messages import ArgumentError, Listener, say_of, step_of
 from treewarden.api.requests import (
     AnyPath,
@@ -18,7 +17,7 @@ from treewarden.api.requests import (
     earlier_of,
     request_of,
 )
-from treewarden.api.result import Result
+from treewarden.api.result import Result, naming_arguments
 from treewarden.audit.workers.clusters.cluster import on_cluster
 from treewarden.jobs.auditing import CommandClock, audit_file
 from treewarden.policies.verdict import Severity

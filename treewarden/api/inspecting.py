@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from treewarden.api.card import Card
-from treewarden.api.frames import frame_of
+from treewarden.api.frames import Card, frame_of
 from treewarden.api.requests import AnyPath, model_input
 from treewarden.audit.reconstruction.domain import DeclaredDomain
 from treewarden.jobs.inputs import model_name

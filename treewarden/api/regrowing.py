@@ -18,8 +18,16 @@ import numpy as np
 
 from treewarden.api.boosted_refits import boosted_candidates, boosting_library
 from treewarden.api.requests import model_input
-from treewarden.api.training import Training, final_of, innermost, is_of_scikit, training_of
-from treewarden.api.utility import Utility, cross_validated, relabelled
+from treewarden.api.utility import (
+    Training,
+    Utility,
+    cross_validated,
+    final_of,
+    innermost,
+    is_of_scikit,
+    relabelled,
+    training_of,
+)
 from treewarden.audit.progress import Step
 from treewarden.audit.result import Audit
 from treewarden.jobs.audit_inputs import AuditInputs

@@ -11,9 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
-from treewarden.api.card import Card, assumed_facts, reasons
-from treewarden.api.frames import attempts_frame
-from treewarden.api.keywords import naming_arguments
+from treewarden.api.frames import Card, assumed_facts, attempts_frame, reasons
 from treewarden.api.leaf_views import draw_curve, grown_points
 from treewarden.api.messages import ArgumentError, Listener, say_of, step_of
 from treewarden.api.regrowing import Offer, offer
@@ -25,8 +23,7 @@ from treewarden.api.requests import (
     holdout_table,
     request_of,
 )
-from treewarden.api.result import Result
-from treewarden.api.saving import save_bytes, save_report
+from treewarden.api.result import Result, naming_arguments, save_bytes, save_report
 from treewarden.api.utility import Utility, checked_utility
 from treewarden.audit.progress import Step
 from treewarden.audit.result import Audit

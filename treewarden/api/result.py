@@ -1,33 +1,50 @@
-"""What an audit comes to: the verdict first, then findings and readings as tables, and the report in any form."""
+"""What an audit comes to: the verdict first, then findings and readings as tables, and the report in any form.
+
+Reports and models on disk: in the form that the suffix says, whole or not at all, and never over what was read.
+
+Errors as Python's users read them: what a message asks to change is called by its argument, not by a flag.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
-from functools import cached_property
+import os
+import re
+from collections.abc import Callable, Iterable
+from functools import cached_property, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-from treewarden.api.card import Card, assumed_facts, cases, reasons
-from treewarden.api.frames import findings_frame, readings_frame
-from treewarden.api.keywords import with_keywords
+from treewarden.api.frames import (
+    Card,
+    assumed_facts,
+    cases,
+    findings_frame,
+    readings_frame,
+    reasons,
+)
 from treewarden.api.leaf_views import changes_frame, draw_leaves, leaves_frame
 from treewarden.api.messages import ArgumentError, FailedError, UndeterminedError
-from treewarden.api.saving import save_report, save_trees
 from treewarden.api.verdict import Verdict
 from treewarden.audit.knowledge_ablation import with_levels
 from treewarden.audit.options import AuditOptions
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.reconstruction.cells import RebuiltPeople
 from treewarden.audit.result import Audit
+from treewarden.jobs.inputs import known_as
 from treewarden.jobs.posterior import audit_table
 from treewarden.policies.judging.decision import Decision
+from treewarden.ppdm_models.errors import OutputError, TreewardenError
+from treewarden.ppdm_models.files.convert import MODELS, SUFFIXES, converted
 from treewarden.ppdm_models.formats import ESTIMATOR
+from treewarden.ppdm_models.tree.ensemble import Model
 from treewarden.reports.building.build import audit_document
+from treewarden.reports.building.redacted import redacted
 from treewarden.reports.document.document import Document, Provenance
 from treewarden.reports.document.names import summary_of
 from treewarden.reports.document.words import printable
-from treewarden.reports.renderers import renderer
+from treewarden.reports.renderers import names, rendered, renderer
+from treewarden.terminal.outputs import check_file, check_no_input, write_files
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -211,3 +228,145 @@ class Result:
             return self._brief
         audit, brief = with_levels(self._audit, self._options), self._brief
         return audit_document(audit, self._decision, self._provenance, assumed=brief.assumed_known)
+
+
+def save_report(
+    document: Document,
+    path: str | os.PathLike[str],
+    inputs: Iterable[Path] = (),
+    *,
+    is_redacted: bool = False,
+    form: str | None = None,
+) -> Path:
+    """Write a report in a form, else in the one that the suffix says, and return where.
+
+    Raises:
+        OutputError: there is no such form, or the suffix stands for none or several, the file cannot be written or is
+            one that was read; or the table holds too few people for a redacted report.
+    """
+    file, inputs = Path(path), tuple(inputs)
+    made = renderer(form_of(file) if form is None else form)
+    made.check()
+    shown = redacted(document) if is_redacted else document
+    models = [each for each in inputs if each.name == document.model.file]
+    known = known_as(models[0]) if models else ""
+    return save_bytes(rendered(made, shown, known), file, inputs)
+
+
+def form_of(file: Path) -> str:
+    """Return the form that a file's suffix stands for: of several that fit the longest, then the one of that name.
+
+    Raises:
+        OutputError: it stands for none, or for several.
+    """
+    suffixes = {name: renderer(name).suffix for name in names()}
+    name = file.name.lower()
+    fitting = {form: said for form, said in suffixes.items() if name.endswith(f".{said}")}
+    longest = max(map(len, fitting.values()), default=0)
+    forms = [form for form, said in fitting.items() if len(said) == longest]
+    if not forms:
+        known = ", ".join(f".{said}" for said in dict.fromkeys(suffixes.values()))
+        raise OutputError(str(file), f"the suffix is not that of a report format; use {known}")
+    named = [form for form in forms if form == suffixes[form]] or forms
+    if len(named) > 1:
+        problem = f"the suffix fits {', '.join(named)}; choose one with form="
+        raise OutputError(str(file), problem)
+    return named[0]
+
+
+def save_trees(model: Model, path: str | os.PathLike[str], inputs: Iterable[Path] = ()) -> Path:
+    """Write the trees of a model alone, in the format that the suffix says, and return where.
+
+    Raises:
+        OutputError: the suffix stands for no format, the format cannot say something that the trees hold, or the file
+            cannot be written or is one that was read.
+    """
+    file = Path(path)
+    forms = {suffix: form for suffix, form in SUFFIXES.items() if form in MODELS}
+    form = forms.get(file.suffix.lower())
+    if form is None:
+        problem = f"the suffix is not that of a model format; use {', '.join(forms)}"
+        raise OutputError(str(file), problem)
+    return save_bytes(converted(model, form), file, inputs)
+
+
+def save_bytes(data: bytes, path: str | os.PathLike[str], inputs: Iterable[Path] = ()) -> Path:
+    """Write a file, and return where.
+
+    Raises:
+        OutputError: it cannot be written or is one that was read.
+    """
+    file = Path(path)
+    check_file(file)
+    check_no_input([file], inputs)
+    write_files({file: data})
+    return file
+
+
+P = ParamSpec("P")
+T = TypeVar("T")
+OTHERS = {
+    "no-table": "data=None",
+    "no-worlds": "worlds=False",
+    "out": "save(...)",
+    "format": "save(...)",
+}
+"""Flags that no argument is called after."""
+FLAG = re.compile(
+    r"(?<![\w-])--([a-z][a-z-]*)(?:[ =]((?:[A-Z][A-Z_]*|[\w./#-]*[\w/#])(?:,[\w-]+)*))?"
+)
+
+
+def with_keywords(text: str) -> str:
+    """Return a message with arguments in place of flags: ``--sensitive flu`` is ``sensitive="flu"``."""
+    return FLAG.sub(_keyword, text) if "--" in text else text
+
+
+def _keyword(flag: re.Match[str]) -> str:
+    name, value = flag[1], flag[2]
+    if name in OTHERS:
+        return OTHERS[name] + ("" if value is None else f" {value}")
+    argument = name.replace("-", "_")
+    if value is None or value in _WORDS:
+        return f"{argument}=" + ("" if value is None else f" {value}")
+    if value.isupper():
+        return f"{argument}={value}"
+    number = re.fullmatch(r"\d+(\.\d+)?", value)
+    return f"{argument}={value}" if number else f'{argument}="{value}"'
+
+
+_WORDS = frozenset(
+    {
+        "and",
+        "or",
+        "to",
+        "with",
+        "names",
+        "is",
+        "matches",
+        "may",
+        "for",
+        "where",
+        "if",
+        "as",
+        "needs",
+        "divides",
+    }
+)
+"""Words of a sentence that goes on behind a flag."""
+
+
+def naming_arguments(function: Callable[P, T]) -> Callable[P, T]:
+    """Let the errors that a function raises name arguments."""
+
+    @wraps(function)
+    def called(*given: P.args, **named: P.kwargs) -> T:
+        try:
+            return function(*given, **named)
+        except TreewardenError as error:
+            error.problem = with_keywords(error.problem)
+            error.notes = tuple(map(with_keywords, error.notes))
+            error.args = (error.where, error.problem)
+            raise
+
+    return called

@@ -18,7 +18,7 @@ from treewarden.api.frames import frame_of
 from treewarden.api.messages import ArgumentError, FailedError, Listener, say_of
 from treewarden.api.requests import Options, PolicyLike
 from treewarden.api.result import Result
-from treewarden.api.training import final_of
+from treewarden.api.utility import final_of
 from treewarden.ppdm_models.errors import KnowledgeError, PolicyError, TreewardenError
 
 if TYPE_CHECKING:

@@ -1,17 +1,29 @@
-"""What a model is worth on records that it was not fitted on: fitted again fold by fold, or relabelled."""
+"""What a model is worth on records that it was not fitted on: fitted again fold by fold, or relabelled.
+
+What a scikit-learn estimator was fitted on, found again in the data of a request.
+"""
 
 from __future__ import annotations
 
 import importlib
 import math
+import sys
 import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from treewarden.api.messages import ArgumentError
-from treewarden.api.training import Training, final_of
 from treewarden.policies.repair.utility import UTILITY_NAMES, UtilityName
+from treewarden.ppdm_models.errors import TreewardenError
+from treewarden.ppdm_models.formats.sklearn._arrays import class_label
+from treewarden.ppdm_models.tables.frames import column_names
+from treewarden.ppdm_models.tables.predict import labels, predict
+from treewarden.ppdm_models.tables.table import Table
+from treewarden.ppdm_models.tree.ensemble import Model
+from treewarden.ppdm_models.tree.tree import Task
 
 Utility = UtilityName
 UTILITIES = UTILITY_NAMES
@@ -108,3 +120,100 @@ def _folds(training: Training, *, is_of_classes: bool) -> Any | None:  # noqa: A
     if least < 2:
         return None
     return selection.StratifiedKFold(min(FOLDS, least), shuffle=True, random_state=0)
+
+
+@dataclass(frozen=True, slots=True)
+class Training:
+    """The inputs and the target as the estimator takes them, and the table that they are of."""
+
+    inputs: Any
+    target: Any
+    table: Table
+
+    def agrees(self, estimator: Any, model: Model) -> bool:  # noqa: ANN401  # of a library that is no dependency
+        """Return whether an estimator predicts for every record what a model does."""
+        try:
+            said = estimator.predict(self.inputs)
+            columns = {feature.name: self.table.column(feature) for feature in model.features}
+            scores = predict(model, columns)
+        except (TreewardenError, ValueError, TypeError, KeyError):  # as whichever library says it
+            return False
+        if model.task is Task.REGRESSION:
+            return bool(np.allclose(scores[:, 0], np.asarray(said, dtype=float)))
+        return [class_label(each) for each in said] == labels(model, scores)
+
+
+def innermost(estimator: Any) -> Any:  # noqa: ANN401  # see above
+    """Return the estimator that a search for parameters settled on, else itself."""
+    found = getattr(estimator, "best_estimator_", None)
+    return estimator if found is None else found
+
+
+def final_of(estimator: Any) -> tuple[Any, str]:  # noqa: ANN401  # see above
+    """Return the last step of pipelines within each other, and what stands before the names of its parameters."""
+    before = ""
+    while getattr(estimator, "steps", None):
+        name, estimator = estimator.steps[-1]
+        before += f"{name}__"
+    return estimator, before
+
+
+def is_of_scikit(estimator: object) -> bool:
+    """Return whether scikit-learn made it, as an estimator or a pipeline around one."""
+    return type(final_of(estimator)[0]).__module__.partition(".")[0] == "sklearn"
+
+
+def training_of(estimator: Any, data: object, table: Table, target: str) -> Training | None:  # noqa: ANN401  # see above
+    """Return what an estimator was fitted on, as far as the data say it; None where they do not.
+
+    The inputs are the user's own wherever they are a data frame or an array, else the numbers of the table.
+    """
+    known = getattr(estimator, "feature_names_in_", None)
+    names = None if known is None else [str(name) for name in known]
+    try:
+        values = _target(final_of(estimator)[0], table, target)
+        inputs = _users_inputs(data, names, target)
+        if inputs is None:
+            inputs = _of_table(
+                table, names or [column for column in table.columns if column != target]
+            )
+    except (TreewardenError, KeyError, ValueError):
+        return None
+    return Training(inputs, values, table)
+
+
+def _target(estimator: Any, table: Table, target: str) -> Any:  # noqa: ANN401  # see above
+    classes = getattr(estimator, "classes_", None)
+    if classes is None:
+        return table.numbers(target).numbers
+    spelled = tuple(class_label(value) for value in classes)
+    column = table.categories(target, spelled)
+    codes = np.array(
+        [spelled.index(name) for name in column.categories]
+    )  # ValueError: an unknown class
+    if column.missing.any():
+        raise ValueError("the target has missing values")
+    return np.asarray(classes)[codes[column.codes]]
+
+
+def _users_inputs(data: Any, names: list[str] | None, target: str) -> Any:  # noqa: ANN401  # whatever was handed in
+    """Return the inputs as the user holds them; None where they are no frame and no array."""
+    if isinstance(data, tuple):
+        return _chosen(data[0], names) if column_names(data[0]) and names else data[0]
+    pandas = sys.modules.get("pandas")
+    if pandas is not None and isinstance(data, pandas.DataFrame):
+        return _chosen(data, names or [name for name in column_names(data) if name != target])
+    return None
+
+
+def _chosen(frame: Any, names: Iterable[str]) -> Any:  # noqa: ANN401  # a frame with columns
+    place = {str(name): name for name in frame.columns} if hasattr(frame, "columns") else {}
+    return frame[[place[name] for name in names]]
+
+
+def _of_table(table: Table, names: list[str]) -> Any:  # noqa: ANN401  # see above
+    numbers = [table.numbers(name).numbers for name in names]
+    pandas = sys.modules.get("pandas")
+    if pandas is not None:
+        return pandas.DataFrame(dict(zip(names, numbers, strict=True)))
+    return np.column_stack(numbers)

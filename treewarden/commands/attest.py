@@ -20,8 +20,7 @@ from treewarden.jobs.attesting.keys import (
     private_key,
     read_key_file,
 )
-from treewarden.jobs.attesting.ml_bom import ml_bom
-from treewarden.jobs.attesting.verification_summary import verification_summary
+from treewarden.jobs.attesting.verification_summary import ml_bom, verification_summary
 from treewarden.jobs.audit_request import Request
 from treewarden.jobs.auditing import CommandClock, JudgedAudit, audit_file
 from treewarden.jobs.inputs import ModelBytes

@@ -21,7 +21,6 @@ from treewarden.commands._reporting import (
     form_option,
     forms_of,
 )
-from treewarden.jobs.gate.cache import cache_folder
 from treewarden.jobs.gate.config import (
     NAME,
     Configuration,
@@ -29,7 +28,7 @@ from treewarden.jobs.gate.config import (
     given_settings,
     read_configuration,
 )
-from treewarden.jobs.gate.gate_job import Wish
+from treewarden.jobs.gate.gate_job import Wish, cache_folder
 from treewarden.jobs.gate.gating import Gated, gate
 from treewarden.jobs.gate.models import GateModel, models_of
 from treewarden.policies.verdict import Severity

@@ -20,9 +20,8 @@ from treewarden.audit.partial.adversary_request import AdversaryRequest
 from treewarden.audit.population.population import Population
 from treewarden.audit.progress import Step, nobody_hears, silent
 from treewarden.audit.run_tree import start_early
-from treewarden.jobs.audit_inputs import AuditInputs
+from treewarden.jobs.audit_inputs import AuditInputs, dictionary_at, known_meanings
 from treewarden.jobs.audit_request import Request
-from treewarden.jobs.column_meanings import dictionary_at, known_meanings
 from treewarden.jobs.inputs import (
     TableInput,
     called,

@@ -46,10 +46,6 @@ ONLY_SIZES = (
     "the model publishes record counts of nodes, but no class counts. Proofs from record "
     "counts are reported for each tree; the numbers in leaves may prove more"
 )
-ALL_BUT_THE_SECRET = (
-    "proofs from record counts are computed only for an adversary who knows all other "
-    "columns that the model tests"
-)
 OF_SIZES = "the size of a node leaves this value alone"
 NO_ESTIMATE = Undetermined(f"no inference: {ONLY_SIZES}")
 

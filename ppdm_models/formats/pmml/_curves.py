@@ -30,7 +30,6 @@ Piece = tuple[float, float, bool | float]
 """From which number to which; whether the function rises there (True) or falls, or its one value (NaN: none)."""
 
 EVERYWHERE = ((-INF, INF, True),)
-FALLING = ((-INF, INF, False),)
 NATURAL = ((-INF, -TINY, math.nan), (0.0, INF, True))
 TURNING = ((-INF, -TINY, False), (0.0, INF, True))
 

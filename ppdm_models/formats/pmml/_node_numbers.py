@@ -26,8 +26,6 @@ LEAST_HALF, MOST_HALF = 1e-6, 0.05
 """Half a unit of the last decimal that is printed: at least what single precision loses, at most half a tenth."""
 LEAST_NODES = 3
 """So many nodes of several classes have to agree about the weights of classes: two numbers fit any weights."""
-WEIGHTS_SHARE = 1e-3
-"""How far, as a share, the weights of classes at one node may be from those at another."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import treewarden as tw
 from tests.treewarden.api.conftest import people
-from treewarden.api.keywords import with_keywords
 from treewarden.api.leaf_views import draw_curve
+from treewarden.api.result import with_keywords
 from treewarden.reports.figures.curve import Curve, CurvePoint
 
 FRAME = people()

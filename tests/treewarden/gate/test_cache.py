@@ -11,10 +11,9 @@ from datetime import date, timedelta
 import pytest
 
 from tests.kit import office_tables
-from treewarden.jobs.gate.cache import KEPT_SECONDS, Cache, cache_folder
 from treewarden.jobs.gate.changed import Digests, key_of
 from treewarden.jobs.gate.config import ConfigurationError, read_configuration
-from treewarden.jobs.gate.gate_job import Wish
+from treewarden.jobs.gate.gate_job import KEPT_SECONDS, Cache, Wish, cache_folder
 from treewarden.jobs.gate.gating import gate
 from treewarden.jobs.gate.models import models_of
 from treewarden.reports.document.gate import Entry

@@ -29,9 +29,9 @@ from treewarden.jobs.attesting.alike import (
     verdicts,
 )
 from treewarden.jobs.attesting.keys import MalformedError
+from treewarden.jobs.audit_inputs import ABOUT_DICTIONARY
 from treewarden.jobs.audit_request import AuditFiles, Request
 from treewarden.jobs.auditing import CommandClock, audit_file
-from treewarden.jobs.column_meanings import ABOUT_DICTIONARY
 from treewarden.jobs.inputs import file_of_source, told_table
 from treewarden.policies.pack import load_pack
 from treewarden.policies.shipped import shipped_packs

@@ -16,11 +16,10 @@ import treewarden
 from treewarden.audit.progress import Step, silent
 from treewarden.audit.workers.pool import WORKERS, default_jobs
 from treewarden.audit.workers.processes import each_done
-from treewarden.jobs.gate.cache import Cache
 from treewarden.jobs.gate.changed import Digests, changes_since, key_of
 from treewarden.jobs.gate.config import Configuration, ConfigurationError
 from treewarden.jobs.gate.coverage import coverage_of
-from treewarden.jobs.gate.gate_job import GateAnswer, GateJob, Wish
+from treewarden.jobs.gate.gate_job import Cache, GateAnswer, GateJob, Wish
 from treewarden.jobs.gate.models import GateModel, chosen, models_of
 from treewarden.policies.verdict import SEVERITIES
 from treewarden.ppdm_models.errors import TreewardenError
