@@ -67,6 +67,14 @@ def test_a_grown_tree_is_written_where_no_change_leaves_a_split(folder):
     assert run_command("audit", output, *asked).exit_code == 0
 
 
+def test_the_summary_says_that_a_grown_tree_passes_even_where_progress_is_quiet(folder):
+    outcome = run_command("repair", *arguments(folder, "--grow", "-q", "-o", folder / "q.pmml"))
+    assert outcome.exit_code == 0
+    shown = " ".join(outcome.stdout.split())
+    assert "- A tree of" in shown
+    assert "its file passes" in shown
+
+
 def test_what_a_grown_tree_is_worth_is_said_and_weights_are_refused_by_name(folder):
     options = AuditOptions(sensitive="ill")
     request = Request(

@@ -159,7 +159,7 @@ class RepairRun:
             return repaired
         grown = self._train(subject)
         self.progress.say(grown.message)
-        message = f"{repaired.repair.message} {grown.message}"
+        message = f"{grown.message} {repaired.repair.message}"  # summaries cut the end
         repair_with_tree = replace(repaired.repair, message=message)
         return replace(repaired, repair=repair_with_tree, file=grown.data)
 
