@@ -29,13 +29,16 @@ class Concern(StrEnum):
 class OptionDoor(Flag):
     """Where an option can be set beside the command line and Python, which have all of them.
 
-    ``GATE`` is a ``[[model]]`` of ``treewarden.toml``, ``SERVICE`` the ``options`` in the body of a request.
+    ``GATE`` is a ``[[model]]`` of ``treewarden.toml``, ``SERVICE`` the ``options`` in the body of a request, ``PAGE``
+    the form of the service's page, which shows some of them.
     """
 
     NONE = 0
     GATE = auto()
     SERVICE = auto()
+    PAGE = auto()
     ALL = GATE | SERVICE
+    WITH_PAGE = GATE | SERVICE | PAGE
 
 
 class Content(StrEnum):

@@ -52,6 +52,7 @@ class AuditOptions:
         content=Content.COLUMNS,
         metavar="COLUMN",
         unset="the target that the file names",
+        doors=OptionDoor.WITH_PAGE,
     )
     qi: tuple[str, ...] | None = option(
         Concern.COLUMNS,
@@ -62,6 +63,7 @@ class AuditOptions:
         if_empty="names no column; leave it out to use the model's columns",
         metavar="COLUMN[,COLUMN...]",
         unset="the model's columns",
+        doors=OptionDoor.WITH_PAGE,
     )
     weights: str | None = option(
         Concern.COLUMNS,
@@ -70,6 +72,7 @@ class AuditOptions:
         str,
         content=Content.COLUMNS,
         metavar="COLUMN",
+        doors=OptionDoor.WITH_PAGE,
     )
     sampling_weights: str | None = option(
         Concern.COLUMNS,
@@ -104,6 +107,7 @@ class AuditOptions:
         "What an adversary knows about each leaf.",
         enum=LeafLevel,
         attested=AttestedAs("each leaf"),
+        doors=OptionDoor.WITH_PAGE,
     )
     split: SplitLevel = option(
         Concern.KNOWLEDGE,
@@ -111,6 +115,7 @@ class AuditOptions:
         "The split criterion that an adversary knows.",
         enum=SplitLevel,
         attested=AttestedAs("the split criterion", SplitLevel.NONE),
+        doors=OptionDoor.WITH_PAGE,
     )
     learner: Tool | None = option(
         Concern.KNOWLEDGE,
@@ -128,6 +133,7 @@ class AuditOptions:
         tuple,
         if_empty="names no column; leave it out where no adversary with fewer columns is to be considered",
         metavar="COLUMN[,COLUMN...]|PRESET",
+        doors=OptionDoor.WITH_PAGE,
     )
     secret: str | None = option(
         Concern.ADVERSARY,
@@ -136,6 +142,7 @@ class AuditOptions:
         str,
         content=Content.COLUMNS,
         metavar="COLUMN",
+        doors=OptionDoor.WITH_PAGE,
     )
     bins: tuple[str, ...] | None = option(
         Concern.ADVERSARY,
@@ -145,16 +152,26 @@ class AuditOptions:
         content=Content.NUMBERS,
         if_empty="names no number; leave it out where the secret column is not numeric",
         metavar="NUMBER[,NUMBER...]",
+        doors=OptionDoor.WITH_PAGE,
     )
     target_known: bool = option(
         Concern.ADVERSARY,
         False,
         "The adversary of --knows also knows what the model predicts, for everyone.",
+        doors=OptionDoor.WITH_PAGE,
     )
     marginal: bool = option(
-        Concern.KNOWLEDGE, False, "An adversary knows the overall share of each class."
+        Concern.KNOWLEDGE,
+        False,
+        "An adversary knows the overall share of each class.",
+        doors=OptionDoor.WITH_PAGE,
     )
-    accuracy: bool = option(Concern.KNOWLEDGE, False, "An adversary knows the training accuracy.")
+    accuracy: bool = option(
+        Concern.KNOWLEDGE,
+        False,
+        "An adversary knows the training accuracy.",
+        doors=OptionDoor.WITH_PAGE,
+    )
     row_order: RowOrder = option(
         Concern.KNOWLEDGE,
         RowOrder.KNOWN,
@@ -163,6 +180,7 @@ class AuditOptions:
         attested=AttestedAs(
             "the order of the records", RowOrder.UNKNOWN, unstated=RowOrder.KNOWN.value
         ),
+        doors=OptionDoor.WITH_PAGE,
     )
     strict_labels: bool = option(
         Concern.KNOWLEDGE,
@@ -226,6 +244,7 @@ class AuditOptions:
         low=0,
         high=1e9,
         metavar="SECONDS",
+        doors=OptionDoor.WITH_PAGE,
     )
     worlds_all: bool = option(
         Concern.METHOD,

@@ -13,7 +13,6 @@ SETTINGS = (
 )
 DOCUMENT = "a document: each field is a key that readers of reports rely on"
 SCHEMA = "the body of a request or an answer: each field is a key that clients rely on"
-FORM = "a form: each field is an input of the page"
 LARGE_RECORDS = {
     "service/settings.py:Settings": SETTINGS,
     "audit/options.py:AuditOptions": SETTINGS,
@@ -28,7 +27,6 @@ LARGE_RECORDS = {
     "service/schemas/releases.py:Release": SCHEMA,
     "service/schemas/audits.py:Audit": SCHEMA,
     "service/schemas/policies.py:Waiver": SCHEMA,
-    "service/pages/new_audit.py:NewAuditForm": FORM,
 }
 """Records whose fields are given from outside, one for each name: why they may have more."""
 

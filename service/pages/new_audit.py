@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Form, Query, Request
 from fastapi.responses import Response
-from pydantic import ValidationError
+from pydantic import ValidationError, create_model
 
 from treewarden.audit.knowledge.adversaries import PRESETS
 from treewarden.audit.knowledge.levels import LeafLevel, RowOrder, SplitLevel
+from treewarden.audit.option_spec import Concern, Content, OptionDoor
+from treewarden.audit.options import DEFAULT, OPTION_SPECS, options_of
 from treewarden.service.api._requests import AtSite, Reading, Who, asks, reads
 from treewarden.service.auth.principal import Permission, Principal
 from treewarden.service.errors import InvalidError, ServiceError
@@ -44,29 +46,49 @@ ORDERS = (
 )
 
 
-class NewAuditForm(Body):
-    """What was chosen, as a form sends it."""
+FORM_OPTIONS = options_of(OptionDoor.PAGE)
+"""The options of an audit that the form has, each an input of its name."""
+
+
+class _AuditForm(Body):
+    """What was chosen beside the options of an audit."""
 
     kind: str = "audit"
-    sensitive: str = ""
-    qi: list[str] = []
     pack: str = "standard"
-    weights: str = ""
-    leaf: str = LeafLevel.AS_PUBLISHED.value
-    split: str = SplitLevel.AS_PUBLISHED.value
-    row_order: str = RowOrder.KNOWN.value
-    marginal: str = ""
-    accuracy: str = ""
-    knows: str = ""
-    target_known: str = ""
-    secret: str = ""
-    bins: str = ""
-    worlds_budget: str = ""
     knowledge: str = ""
     purpose: str = ""
     waivers: str = ""
     keeps_table: str = ""
     register_id: str = ""
+
+
+def _input_of(name: str) -> tuple[Any, Any]:
+    """Return the type and the first value of an option's input: columns to choose from, or text."""
+    spec, default = OPTION_SPECS[name], getattr(DEFAULT, name)
+    if tuple in spec.kinds and spec.content is Content.COLUMNS:
+        return list[str], []
+    return str, default.value if spec.choices else ""
+
+
+if TYPE_CHECKING:
+
+    class NewAuditForm(_AuditForm):
+        """What was chosen, as a form sends it."""
+
+        sensitive: str = ""
+        qi: list[str] = []
+        secret: str = ""
+        knows: str = ""
+        bins: str = ""
+        target_known: str = ""
+
+else:
+    NewAuditForm = create_model(
+        "NewAuditForm",
+        __base__=_AuditForm,
+        __module__=__name__,
+        **{name: _input_of(name) for name in FORM_OPTIONS},
+    )
 
 
 @ROUTER.get("/submit/{version_id}", **reads(Permission.SUBMIT))
@@ -146,44 +168,52 @@ def _first(version: Version, table: TrainingTable | None) -> NewAuditForm:
 
 def _options(asked: NewAuditForm, has_table: bool) -> dict[str, Any]:
     """Return the options of the audit; those that were left as they are stand for themselves."""
-    found: dict[str, Any] = {}
     if has_table:
-        if asked.sensitive in asked.qi:
-            problem = f"{asked.sensitive!r} is to be protected; it cannot be known to everybody too"
-            raise InvalidError("qi", problem)
-        found |= {"sensitive": asked.sensitive} if asked.sensitive else {}
-        found |= {"qi": asked.qi} if asked.qi else {}
-        found |= {"weights": asked.weights} if asked.weights else {}
-        found |= _somebody(asked)
-    if not asked.knowledge.strip():
-        found |= {"leaf": asked.leaf} if asked.leaf != LeafLevel.AS_PUBLISHED else {}
-        found |= {"split": asked.split} if asked.split != SplitLevel.AS_PUBLISHED else {}
-        found |= {"row_order": asked.row_order} if asked.row_order != RowOrder.KNOWN else {}
-        found |= {"marginal": True} if asked.marginal else {}
-        found |= {"accuracy": True} if asked.accuracy else {}
-    if asked.worlds_budget.strip():
-        try:
-            found["worlds_budget"] = float(asked.worlds_budget)
-        except ValueError:
-            raise InvalidError("worlds_budget", "a number is needed, such as 20") from None
-    return found
+        _check_columns(asked)
+    left_out = set() if has_table else {Concern.COLUMNS, Concern.ADVERSARY}
+    left_out |= {Concern.KNOWLEDGE} if asked.knowledge.strip() else set()
+    values = {
+        name: _value_of(name, getattr(asked, name))
+        for name in FORM_OPTIONS
+        if OPTION_SPECS[name].concern not in left_out
+    }
+    return {name: value for name, value in values.items() if value is not None}
 
 
-def _somebody(asked: NewAuditForm) -> dict[str, Any]:
-    """Return the options that declare somebody who knows some columns only, and a secret that is no target."""
+def _value_of(name: str, text: str | list[str]) -> Any:  # noqa: ANN401  # as the option is
+    """Return the value of an option, None where it was left as it is."""
+    spec = OPTION_SPECS[name]
+    if isinstance(text, list):
+        return text or None
+    if bool in spec.kinds:
+        return True if text else None
+    if spec.choices:
+        return None if text == getattr(DEFAULT, name) else text
+    if tuple in spec.kinds:
+        return _parts(text) or None
+    if float not in spec.kinds:
+        return text or None
+    try:
+        return float(text) if text.strip() else None
+    except ValueError:
+        raise InvalidError(name, "a number is needed, such as 20") from None
+
+
+def _check_columns(asked: NewAuditForm) -> None:
+    """Check that what is to be protected is not known, and that an adversary with partial knowledge is whole."""
+    if asked.sensitive in asked.qi:
+        problem = f"{asked.sensitive!r} is to be protected; it cannot be known to everybody too"
+        raise InvalidError("qi", problem)
     if asked.secret and asked.secret == asked.sensitive:
         problem = f"{asked.secret!r} is to be protected already; choose another column, or none"
         raise InvalidError("secret", problem)
-    knows, bins = _parts(asked.knows), _parts(asked.bins)
-    if asked.target_known and not (knows and (asked.secret or asked.knowledge.strip())):
+    if asked.target_known and not (
+        _parts(asked.knows) and (asked.secret or asked.knowledge.strip())
+    ):
         problem = "say which columns the neighbour knows, and which other column is to stay secret"
         raise InvalidError("target_known", problem)
-    if bins and not asked.secret:
+    if _parts(asked.bins) and not asked.secret:
         raise InvalidError("bins", "part the numbers of another secret; choose its column")
-    found: dict[str, Any] = {"knows": knows} if knows else {}
-    found |= {"secret": asked.secret} if asked.secret else {}
-    found |= {"bins": bins} if bins else {}
-    return found | ({"target_known": True} if asked.target_known else {})
 
 
 def _parts(text: str) -> list[str]:

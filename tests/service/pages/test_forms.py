@@ -5,6 +5,9 @@ from datetime import date
 import pytest
 from pydantic import ValidationError
 
+from tests.kit import places
+from treewarden.audit.option_spec import OptionDoor
+from treewarden.audit.options import options_of
 from treewarden.service.errors import ConflictError, InvalidError
 from treewarden.service.pages import new_audit
 from treewarden.service.pages._forms import day_of, refusal, status_of, waited
@@ -105,3 +108,17 @@ def test_what_cannot_be_of_somebody_who_knows_less_is_refused(sent, place):
     with pytest.raises(InvalidError) as found:
         new_audit._options(new_audit.NewAuditForm(sensitive="ill", **sent), has_table=True)
     assert found.value.where == place
+
+
+def test_the_form_has_an_input_for_each_option_that_is_declared_for_the_page():
+    inputs = set(new_audit.NewAuditForm.model_fields)
+    assert set(options_of(OptionDoor.PAGE)) <= inputs
+    assert inputs - set(options_of(OptionDoor.PAGE)) == {
+        "kind", "pack", "knowledge", "purpose", "waivers", "keeps_table", "register_id",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", options_of(OptionDoor.PAGE))
+def test_the_page_shows_every_input_of_its_form(name):
+    template = (places.ROOT / "service/pages/templates/asked.html.j2").read_text("utf-8")
+    assert f"asked.{name}" in template
