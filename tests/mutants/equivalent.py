@@ -5,11 +5,22 @@ from __future__ import annotations
 ONE_LENGTH = "what is taken together is as long"
 EQUIVALENT = {
     "measures/_leaf_people.py:members_of:constant: True -> False": "both have the same length by then",
+    "measures/_leaf_people.py:_class:constant: 1 -> 2": "no class has a number below 0",
+    "measures/_leaf_people.py:_class:comparison: number > 0 -> number >= 0": (
+        "a number of 0 was said to tell no class before"
+    ),
+    "measures/_leaf_people.py:_shares:comparison: "
+    "rest > 1e-09 * one[:, None] -> rest >= 1e-09 * one[:, None]": (
+        "what sums lose by rounding is never just that"
+    ),
     "measures/certain_in_small_groups.py:_may_be:constant: 1 -> 2": (
         "it stands for no class at all, and is held against classes alone"
     ),
     "measures/estimate_gain.py:EstimateGain.read:other end: own.low -> own.high": (
         "how often a model is right on its own table is one number"
+    ),
+    "noise/_columns.py:ColumnMeasure.of:other end: spot.high -> spot.low": (
+        "what is read of a column is one number"
     ),
     "judging/figures.py:_recorded:comparison: value > 0 -> value >= 0": (
         "it is asked of infinite values alone"
@@ -39,6 +50,18 @@ EQUIVALENT = {
     "judging/place_groups.py:_leaves:constant: 0.0 -> 1.0": (
         "what a leaf is called does not depend on what was read there"
     ),
+    "constraints/leaf_label.py:_drawn_labels:dropped condition: "
+    "facts.label is None or not facts.node.is_leaf or (not len(here)) -> "
+    "facts.label is None or not facts.node.is_leaf": "facts are of nodes where people stop",
+    "proofs/bounds.py:CellBounds._checked:constant: 1 -> 2": (
+        "moves are numbered to be told apart and put in order"
+    ),
+    "proofs/linear.py:IntegerRows.add:other end: self.low -> self.high": (
+        "there are as many of one as of the other"
+    ),
+    "pmml/_columns.py:_Columns.table:dropped condition: "
+    "is_own or self.task is Task.REGRESSION or bool((has_score | inner).all()) -> "
+    "is_own or self.task is Task.REGRESSION": "the reader of elements reads the same, more slowly",
 }
 """By folder, file, function and mutation: what a mutant's key ends with, wherever the folder is."""
 

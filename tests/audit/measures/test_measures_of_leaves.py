@@ -1,14 +1,15 @@
 """The measures of the leaves against their definitions, by brute force on small leaves."""
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from tests.kit.small_audits import evidence_of, flat_tree, read
-from treewarden.audit.reading import Interval, Undetermined
+from tests.kit.small_audits import evidence_of, flat_tree, people_of, read
+from treewarden.audit.reading import Interval, Undetermined, exactly
 from treewarden.ppdm_models.tree.tree import Quality
 
 counts_of_leaves = st.integers(2, 5).flatmap(
@@ -129,3 +130,17 @@ def test_a_pure_leaf_gives_everybody_away_by_its_label():
     taken = read("label_disclosure", evidence_of(tree))
     assert taken.reading == Interval(1, 1)
     assert (taken.spots[0].index, taken.spots[0].note) == (1, "9 records")
+
+
+def test_leaves_are_recovered_whose_counts_are_published_or_follow_from_those_that_are():
+    tree = flat_tree([[14, 6], [1, 8], [3, 3]])
+    root, first, second, third = tree.nodes
+    hidden = replace(first, class_counts=None)
+    implied = replace(second, class_counts=(1.0, None))
+    for nodes, share in (
+        (tree.nodes, 1.0),
+        ((root, hidden, second, third), 2 / 3),
+        ((root, hidden, implied, third), 2 / 3),
+    ):
+        evidence = evidence_of(replace(tree, nodes=tuple(nodes)), people_of(tree))
+        assert read("recovered_leaves", evidence).reading == exactly(share)
