@@ -17,7 +17,7 @@ from treewarden.audit.facts.kinds import contradicted_facts
 from treewarden.audit.joint.result import EnsembleInference
 from treewarden.audit.knowledge.adversaries import Adversary
 from treewarden.audit.knowledge.knowledge import Knowledge, resolved
-from treewarden.audit.knowledge.levels import RowOrder
+from treewarden.audit.knowledge.levels import LeafLevel, RowOrder
 from treewarden.audit.measures import EvidenceSource, MeasureCall, measured, measures
 from treewarden.audit.options import DEFAULT, AuditOptions, RowStatement
 from treewarden.audit.partial.adversary_request import AdversaryRequest
@@ -213,13 +213,13 @@ class _AuditedModel:
             KnowledgeError: the level asks for numbers that neither the file publishes nor the table can give.
             TableError: no table with these leaves has these numbers.
         """
-        models, people = [self.forest.model], [self.population]
+        models = [self.forest.model]
         if self.releases is not None:
             models = [release_case.model for release_case in self.releases.cases]
-            people = [release_case.population for release_case in self.releases.cases]
         if any(map(claims_privacy, models)):
             return NOISY
-        if any(each.weight is not None for each in people):
+        is_weighed = self.population.weight is not None
+        if is_weighed and self.knowledge.leaf is not LeafLevel.AS_PUBLISHED:
             return WEIGHED
         if self.releases is not None:
             until = clock(seconds if self.options.worlds else 0.0)
@@ -232,8 +232,8 @@ class _AuditedModel:
             assert known is not None
             if self.forest.model.task is Task.REGRESSION:
                 return self._seen_numbers(known)
-            if self.forest.is_ensemble:
-                return self._seen_of_ensemble(known, until, effort)
+            if self.forest.is_ensemble or is_weighed:
+                return self._seen_of_trees(known, until, effort)
             seen = infer_target(self._context, known, *how)
             is_whole = self.is_of_whole_records and knows_all_tested(self._context, known)
             if isinstance(seen, Undetermined) or not is_whole:
@@ -244,11 +244,11 @@ class _AuditedModel:
             known = tuple(name for name in self.population.qi if name != self.secret.name)
         whole = (self.forest, self.population, self.knowledge, self.secret, known)
         is_number = self.forest.model.task is Task.REGRESSION
-        if self.forest.is_ensemble or is_number:
+        if self.forest.is_ensemble or is_number or is_weighed:
             exchanges = infer_secret_by_exchanges(
                 *whole, knows_target=adversary.target, are_draws_known=self.are_draws_known
             )
-            if is_number:
+            if is_number or is_weighed:
                 return exchanges
             proved = infer_forest_attribute(*whole, *how, knows_target=adversary.target)
             if isinstance(proved, Undetermined):
@@ -257,10 +257,10 @@ class _AuditedModel:
         about = (self._context, self.secret, known)
         return infer_attribute(*about, *how, knows_target=adversary.target)
 
-    def _seen_of_ensemble(
+    def _seen_of_trees(
         self, columns: Sequence[str], until: Clock, effort: AdversaryBudget
     ) -> TargetInference | Undetermined:
-        """Return what an adversary makes of the target of several trees."""
+        """Return what an adversary makes of the target of several trees, or of one that sums sampling weights."""
         if not self.forest.model.classes:
             return ONLY_CLASSES
         whole = (self.forest, self.population, self.knowledge)

@@ -7,6 +7,7 @@ weights as they are may know more.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -19,7 +20,7 @@ from treewarden.audit.population.forest import Forest
 from treewarden.audit.population.population import Population
 from treewarden.audit.population.table_counts import printed_half
 from treewarden.audit.reading import Undetermined
-from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IntArray
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
 from treewarden.ppdm_models.tree.ensemble import Ensemble
 from treewarden.ppdm_models.tree.tree import Tree
 
@@ -90,17 +91,43 @@ def weigh_leaves(
     found: list[ClassCountBounds] = []
     is_exact = weights.is_exact
     for number, (tree, stops) in enumerate(zip(forest.trees, forest.stops, strict=True)):
+        ends = weighed_ends(tree, stops, population, weights, forest.model.classes)
+        if isinstance(ends, Undetermined):
+            return ends
+        is_exact &= ends.is_exact
         nodes, place = np.unique(stops, return_inverse=True)
-        counts = counts_at(tree, nodes, forest.model.classes)
-        if isinstance(counts, Undetermined):
-            return counts
         leaf = _WeighedLeaves.from_places(place.reshape(-1), population, len(nodes))
-        room, is_known = leaf.rooms(tree, counts)
-        low, high = weights.ends(counts - room, counts + room, leaf.people[:, None])
-        is_exact &= bool((is_known & ((low == high) | (room > leaf.slack[:, None]))).all())
-        found.append(ends_of(number, nodes, *leaf.snapped(low, high, weights)))
+        found.append(ends_of(number, nodes, *leaf.snapped(ends.low, ends.high, weights)))
     sums = sums_of(found)
     return sums if is_exact else replace(sums, is_complete=False, missing=ROUNDED_WEIGHTS)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WeighedEnds:
+    """Between which ends the units of each class lie in each leaf of a tree, (L, m); without ``is_exact``, roughly."""
+
+    low: FloatArray
+    high: FloatArray
+    is_exact: bool
+
+
+def weighed_ends(
+    tree: Tree,
+    stops: IndexArray,
+    population: Population,
+    weights: WeightUnits,
+    classes: Sequence[str],
+) -> WeighedEnds | Undetermined:
+    """Return what the leaves of one tree publish, in units of weight, of those that hold somebody: ``stops`` (P,)."""
+    nodes, place = np.unique(stops, return_inverse=True)
+    counts = counts_at(tree, nodes, classes)
+    if isinstance(counts, Undetermined):
+        return counts
+    leaf = _WeighedLeaves.from_places(place.reshape(-1), population, len(nodes))
+    room, is_known = leaf.rooms(tree, counts)
+    low, high = weights.ends(counts - room, counts + room, leaf.people[:, None])
+    is_exact = is_known & ((low == high) | (room > leaf.slack[:, None]))
+    return WeighedEnds(np.maximum(low, 0.0), high, weights.is_exact and bool(is_exact.all()))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -19,6 +19,7 @@ from treewarden.ppdm_models.arrays import IndexArray
 from treewarden.ppdm_models.errors import TableError, TreewardenError
 from treewarden.ppdm_models.tables.routing import NOWHERE
 from treewarden.ppdm_models.tables.table import Table
+from treewarden.ppdm_models.tree.column import NumericColumn
 
 NO_ID_SHARED = (
     "none of its values of {!r} occurs in {}; write ids in the same way in all tables, or "
@@ -210,12 +211,16 @@ NO_NUMBERS = Undetermined(
 def merged(population: Population, known: Sequence[str]) -> tuple[Population, IndexArray]:
     """Return the people by their known columns alone, and the new profile of each old one, (P,).
 
-    Nobody of them stops anywhere: where they do is what is not known. Without a column all people are one profile.
+    Nobody of them stops anywhere: where they do is what is not known. Without a column all people are one profile, but
+    for those whose sampling weights differ, which are always known.
     """
     size = len(population.counts)
     of, first = np.zeros(size, dtype=np.intp), np.zeros(min(size, 1), dtype=np.intp)
-    if known:
-        first, of = distinct([population.columns[name] for name in known])
+    told_apart = [population.columns[name] for name in known]
+    if population.weight is not None:
+        told_apart.append(NumericColumn(population.weight))
+    if told_apart:
+        first, of = distinct(told_apart)
     truth = population.truth
     if not isinstance(truth, Undetermined):
         by_class = [np.bincount(of, column, len(first)) for column in truth.T]
@@ -231,5 +236,6 @@ def merged(population: Population, known: Sequence[str]) -> tuple[Population, In
         numbers=NO_NUMBERS,
         order=None,
         contributions=None,
+        weight=None if population.weight is None else population.weight[first],
     )
     return people, of

@@ -65,6 +65,7 @@ KNOWLEDGE = {
     "a secret column": "all columns but a secret one (`--secret`)",
     "and the target": "besides, what the model predicts of everybody (`--target-known`)",
     "sampling weights": "all columns, of a model that counts survey weights (`--sampling-weights`)",
+    "some columns, weights": "one of two columns and everybody's weight, of such a model",
 }
 
 
@@ -127,7 +128,7 @@ def _model(kind: str, rows: list[int], weight: str = "") -> Model:
 def _exposure(kind: str, what: str) -> Exposure:
     """Return what somebody who knows so much can infer of a model of a kind."""
     target, _, is_released = KINDS[kind]
-    weight = "weight" if what == "sampling weights" else ""
+    weight = "weight" if "weights" in what else ""
     knowledge = Knowledge(
         facts=(FACTS[target],) if what == "and a fact" else (), marginal=what == "and class totals"
     )
@@ -176,7 +177,7 @@ def _request(what: str, case: ReleaseCase) -> AdversaryRequest | None:
     codes = np.asarray(column.codes, dtype=np.intp)
     nothing = np.zeros(0)
     secret = Secret("sex", tuple(column.categories), codes, nothing, nothing)
-    if what == "some columns":
+    if "some columns" in what:
         return AdversaryRequest((Adversary("some", ("town",)),))
     if what == "a secret column":
         return AdversaryRequest((Adversary("all but one", None),), secret)

@@ -128,7 +128,7 @@ def _reached_ends(
         least = np.minimum(least, full.reached_low)
         most = np.maximum(most, full.reached_high)
     population = view.population
-    ends = reached_over(view.stops, population.counts, (least, most))
+    ends = reached_over(view.exchanging, population.counts, (least, most))
     return span_over(view.group_of_profile, len(view.people.counts), *ends)
 
 
@@ -155,9 +155,11 @@ def _ends_over(net: Network, ends: tuple[FloatArray, FloatArray]) -> tuple[Float
 def proved_ends(view: EnsembleView, numbers: TargetNumbers) -> tuple[FloatArray, FloatArray] | None:
     """Return between which ends the number of one person of each group lies, (G,), as each tree by itself proves.
 
-    None where leaf values are no means.
+    None where leaf values are no means, or means of people whom sampling weights count.
     """
     forest, population = view.forest, view.population
+    if population.weight is not None:
+        return None
     if isinstance(forest.model, Ensemble) and forest.model.growth is not None:
         return None
     largest = max(abs(numbers.low), abs(numbers.high))

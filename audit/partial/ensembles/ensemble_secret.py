@@ -195,6 +195,7 @@ class _SecretRows:
             counts=truth.sum(axis=1),
             leaf=np.full(len(keys), -1, dtype=np.intp),
             truth=truth.astype(np.float64),
+            weight=None if view.people.weight is None else view.people.weight[keys % groups],
         )
         return cls(people, row)
 
@@ -244,7 +245,7 @@ def _possible_values(
     elif outcome is not None:
         told = outcome.of[units.profile]
     tables = exchange_tables(
-        view.stops, ExchangeUnits(units.people, units.profile, units.value, told)
+        view.exchanging, ExchangeUnits(units.people, units.profile, units.value, told)
     )
     allowed = np.zeros((len(tables.value_of_column), len(secret.values)))
     stays = values_that_stay(trees, population, secret)[units.profile]

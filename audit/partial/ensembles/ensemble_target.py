@@ -134,7 +134,7 @@ def _exchanged(
     profile, klass = (each.astype(np.intp) for each in np.nonzero(truth > 0))
     told = np.full(len(profile), OPEN) if outcome is None else outcome.of[profile]
     units = ExchangeUnits(truth[profile, klass], profile, klass, told)
-    tables = exchange_tables(view.stops, units)
+    tables = exchange_tables(view.exchanging, units)
     net, classes, groups = tables.net, truth.shape[1], len(view.people.counts)
     held = np.bincount(tables.column_of_unit, units.people, len(tables.value_of_column))
     here = np.eye(classes)[tables.value_of_column] * held[:, None]

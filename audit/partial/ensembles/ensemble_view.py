@@ -23,8 +23,15 @@ import numpy as np
 from scipy import sparse
 
 from treewarden.audit.joint.cells import PeopleCells, cells_of
-from treewarden.audit.joint.draws import counts_at
+from treewarden.audit.joint.draws import counts_at, parted
+from treewarden.audit.joint.sampling_weights import (
+    WeighedEnds,
+    WeightUnits,
+    weighed_ends,
+    weight_units,
+)
 from treewarden.audit.knowledge.knowledge import Knowledge
+from treewarden.audit.knowledge.levels import SplitLevel
 from treewarden.audit.partial.fitting.flows import Network, network
 from treewarden.audit.partial.functional_dependencies import (
     AttributeClosure,
@@ -35,7 +42,7 @@ from treewarden.audit.partial.functional_dependencies import (
 from treewarden.audit.partial.leaf_table import are_sizes_published
 from treewarden.audit.partial.partial_view import ImpliedValue, branches, partial_view
 from treewarden.audit.partial.reachability import reach
-from treewarden.audit.partial.unmodelled_knowledge import FACTS_NOT_USED
+from treewarden.audit.partial.unmodelled_knowledge import FACTS_NOT_USED, SPLITS_NOT_USED
 from treewarden.audit.partial.value_kinds import (
     ValueKinds,
     column_tests,
@@ -48,7 +55,7 @@ from treewarden.audit.population.record_linkage import merged
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 from treewarden.ppdm_models.tree.ensemble import Ensemble
-from treewarden.ppdm_models.tree.tree import Feature, Missing, Task, Tree
+from treewarden.ppdm_models.tree.tree import Feature, Missing, Task, Tool, Tree
 
 MIXED = (
     "some tests use a hidden and a known column at once, so possible leaves are not "
@@ -69,13 +76,21 @@ class TreeStops:
     Groups that can stop at the same leaves are one lump: ``lump_of_profile`` (P,) is that of each profile, and ``can``
     (S, L) says at which of the L leaves that hold somebody people of each lump can stop. ``leaf_of_profile`` (P,) is
     the leaf of each among them. ``counts`` (L, m) are the people of each class that the file says each leaf has, None
-    where it does not say it.
+    where it does not say it. ``weighed`` are the ends of sums of their sampling weights, where it says these.
     """
 
     lump_of_profile: IndexArray
     leaf_of_profile: IndexArray
     can: sparse.csr_array
     counts: FloatArray | None
+    weighed: WeighedEnds | None = None
+
+    @property
+    def ends(self) -> tuple[FloatArray, FloatArray] | None:
+        """Between which ends people of each class, or their weights, add up to in each leaf, (L, m); None if unsaid."""
+        if self.weighed is not None:
+            return self.weighed.low, self.weighed.high
+        return None if self.counts is None else (self.counts, self.counts)
 
     @cached_property
     def lump_at_leaf(self) -> BoolArray | None:
@@ -111,6 +126,21 @@ class EnsembleView:
         return tuple(self._stops_in(place) for place in range(len(self.forest.trees)))
 
     @cached_property
+    def weights(self) -> WeightUnits | None:
+        """What each person counts where the trees sum sampling weights; None where each counts once."""
+        return weight_units(self.population)
+
+    @cached_property
+    def exchanging(self) -> tuple[TreeStops, ...]:
+        """The same as ``stops``, and that whoever takes over what is hidden of another has the same sampling weight."""
+        weight = self.population.weight
+        if weight is None:
+            return self.stops
+        kinds, kind = np.unique(weight, return_inverse=True)
+        kind, same = kind.reshape(-1), sparse.eye_array(len(kinds), format="csr")
+        return (*self.stops, TreeStops(kind, kind, sparse.csr_array(same), None))
+
+    @cached_property
     def places(self) -> PeopleCells:
         """The places where people stop in all trees at once."""
         return cells_of(self.forest.stops, self.population.counts)
@@ -120,6 +150,8 @@ class EnsembleView:
         """Groups that can stop at the same leaves of every tree, as cells of profiles; where in doubt, each group."""
         lump_of_profile = np.stack([stops.lump_of_profile for stops in self.stops])
         parts = self.group_of_profile.copy() if self.place_doubt else None
+        if self.weights is not None:
+            parts = parted(parts, self.weights.units)
         return cells_of(lump_of_profile, self.population.counts, parts=parts)
 
     @cached_property
@@ -142,11 +174,18 @@ class EnsembleView:
         view = partial_view(branches(tree), self.people.columns, hidden, guesses, size)
         reachability = reach(view)
         nodes, leaf_of_profile = np.unique(stop_of_profile, return_inverse=True)
+        weighed = None
+        if self.weights is not None and not self.forest.draws and tree.task is Task.CLASSIFICATION:
+            classes = self.forest.model.classes
+            ends = weighed_ends(tree, stop_of_profile, self.population, self.weights, classes)
+            if not isinstance(ends, Undetermined) and (ends.low <= ends.high).all():
+                weighed = None if (nodes < 0).any() else ends
         return TreeStops(
             lump_of_profile=reachability.lump_of[self.group_of_profile],
             leaf_of_profile=leaf_of_profile.reshape(-1),
             can=reachability.over(nodes),
             counts=published_counts(self.forest, self.population, tree, stop_of_profile),
+            weighed=weighed,
         )
 
 
@@ -225,11 +264,20 @@ def place_doubts(
     """Return why more may be known than exchanges leave as it is."""
     model = view.forest.model
     found = [FACTS_NOT_USED] if knowledge.facts else []
+    found += [SPLITS_NOT_USED] if _may_tell_by_splits(view, knowledge) else []
     found += [view.place_doubt] if view.place_doubt else []
     found += [DRAWS_KNOWN] if are_draws_known else []
     if isinstance(model, Ensemble) and any(True for _ in model.others):
         found.append(OTHER_PARTS)
     return tuple(found)
+
+
+def _may_tell_by_splits(view: EnsembleView, knowledge: Knowledge) -> bool:
+    """Whether how splits of a single tree of weighed people were chosen, or why it has no more, may say more."""
+    tree = view.forest.model
+    if view.weights is None or not isinstance(tree, Tree) or tree.task is not Task.CLASSIFICATION:
+        return False
+    return knowledge.split is not SplitLevel.NONE or tree.learner.tool is not Tool.UNKNOWN
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -16,7 +16,8 @@ from scipy import sparse
 
 from treewarden.audit.engine.problem import Problem
 from treewarden.audit.joint.cells import cells_of
-from treewarden.audit.partial.ensembles.ensemble_view import EnsembleView
+from treewarden.audit.joint.sampling_weights import ROUNDED_WEIGHTS
+from treewarden.audit.partial.ensembles.ensemble_view import EnsembleView, TreeStops
 from treewarden.audit.partial.value_kinds import distinguished_values
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
@@ -53,7 +54,7 @@ class HiddenPlaces:
 def hidden_places(view: EnsembleView) -> HiddenPlaces | None:
     """Return the places of all groups as a problem; None where they are too many, or trees do not count people."""
     truth = view.population.truth
-    if isinstance(truth, Undetermined) or any(stops.counts is None for stops in view.stops):
+    if isinstance(truth, Undetermined) or any(stops.ends is None for stops in view.stops):
         return None
     found = _ways(view)
     return None if found is None else _problem(view, truth, found)
@@ -129,8 +130,8 @@ def _problem(view: EnsembleView, truth: FloatArray, ways: _Ways) -> HiddenPlaces
     classes, lumps = truth.shape[1], len(view.lumps.sizes)
     is_open = np.ones((len(ways.lump), classes), dtype=bool)
     for stops, leaf in zip(view.stops, ways.leaves, strict=True):
-        assert stops.counts is not None
-        is_open &= stops.counts[leaf] > 0
+        assert stops.ends is not None
+        is_open &= stops.ends[1][leaf] > 0
     order = np.argsort(ways.lump, kind="stable")
     way, klass = (each.astype(np.intp) for each in np.nonzero(is_open[order]))
     way = order[way]
@@ -145,32 +146,42 @@ def _problem(view: EnsembleView, truth: FloatArray, ways: _Ways) -> HiddenPlaces
     prior = np.zeros((lumps, width))
     prior[lump, number] = ways.prior[way]
     place = lump * width + number
-    parts, low, trees, nodes = [], [], [], []
+    parts, low, high, trees, nodes = [], [], [], [], []
+    times = np.ones(len(lump), dtype=np.int64)
+    if view.weights is not None:
+        times = view.weights.units[view.lumps.first][lump]
+    counted = np.flatnonzero(times)
     for tree, (stops, leaf) in enumerate(zip(view.stops, ways.leaves, strict=True)):
-        assert stops.counts is not None
-        size = stops.counts.size
+        assert stops.ends is not None
+        size = stops.ends[0].size
         row = leaf[way] * classes + klass
         shape = (size, lumps * width)
-        ones = np.ones(len(row), dtype=np.int64)
-        parts.append(sparse.coo_array((ones, (row, place)), shape=shape).tocsr())
-        low.append(np.rint(stops.counts).astype(np.int64).reshape(-1))
+        entries = times[counted], (row[counted], place[counted])
+        parts.append(sparse.coo_array(entries, shape=shape).tocsr())
+        least, most = (np.rint(end).astype(np.int64).reshape(-1) for end in stops.ends)
+        low.append(least)
+        high.append(most)
         trees.append(np.full(size, tree))
-        nodes.append(np.repeat(np.arange(len(stops.counts)), classes))
-    ends = np.concatenate(low)
+        nodes.append(np.repeat(np.arange(len(stops.ends[0])), classes))
     problem = Problem(
         matrix=sparse.csr_array(sparse.vstack(parts, format="csr")),
-        low=ends,
-        high=ends,
-        output=np.zeros(len(ends), dtype=np.intp),
+        low=np.concatenate(low),
+        high=np.concatenate(high),
+        output=np.zeros(len(np.concatenate(low)), dtype=np.intp),
         trees=np.concatenate(trees),
         nodes=np.concatenate(nodes),
         sizes=view.lumps.sizes.astype(np.int64),
         classes=width,
         allowed=class_of >= 0,
         prior=prior,
+        incomplete=ROUNDED_WEIGHTS if any(map(_is_rounded, view.stops)) else "",
     )
     held = _true_numbers(view, truth, ways, (lump, way, klass, number), width)
     return HiddenPlaces(problem, class_of, held)
+
+
+def _is_rounded(stops: TreeStops) -> bool:
+    return stops.weighed is not None and not stops.weighed.is_exact
 
 
 def _true_numbers(

@@ -38,7 +38,7 @@ from treewarden.audit.partial.target_inference import TargetInference
 from treewarden.audit.partial.value_kinds import column_tests
 from treewarden.audit.partial.value_rules import OPEN, imply_classes
 from treewarden.audit.population.forest import Forest
-from treewarden.audit.population.linked_population import KnownGroups
+from treewarden.audit.population.linked_population import WEIGHT, KnownGroups
 from treewarden.audit.population.population import Population
 from treewarden.audit.population.record_linkage import merged
 from treewarden.audit.progress import Clock
@@ -88,7 +88,7 @@ class ReleasesView:
         found: list[TreeStops] = []
         for view, places in zip(self.views, self.shared.places, strict=True):
             there, at = places >= 0, np.maximum(places, 0)
-            for stops in view.stops:
+            for stops in view.exchanging:
                 can = sparse.block_diag([np.ones((1, 1)), stops.can], format="csr")
                 lump, leaf = (
                     np.where(there, each[at] + 1, 0)
@@ -134,7 +134,7 @@ def _is_known(name: str, columns: Collection[str], releases: Sequence[str]) -> b
     plain = name.rstrip("'")
     if plain in columns or name in columns:
         return True
-    if any(plain == f"in {release}" for release in releases):
+    if any(plain in (f"in {release}", f"{WEIGHT} in {release}") for release in releases):
         return True
     return any(plain == f"{column} in {release}" for column in columns for release in releases)
 

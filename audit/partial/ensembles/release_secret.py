@@ -172,5 +172,6 @@ def _secret_rows(
         counts=truth.sum(axis=1),
         leaf=np.full(len(keys), -1, dtype=np.intp),
         truth=truth.astype(np.float64),
+        weight=None if people.weight is None else people.weight[keys % groups],
     )
     return people, row

@@ -46,6 +46,8 @@ KNOWS = (
     "and the target",
     "weights",
     "all and weights",
+    "a secret and weights",
+    "the target and weights",
 )
 COLUMNS = ("a", "b", "c")
 SECRET = "b"
@@ -113,12 +115,12 @@ class CrossingCase:
     @property
     def is_of_secret(self) -> bool:
         """Whether a column is the secret, not what the models predict."""
-        return self.knows in ("a secret", "and the target")
+        return "secret" in self.knows or self.knows_target
 
     @property
     def knows_target(self) -> bool:
         """Whether the adversary knows everybody's value."""
-        return self.knows == "and the target"
+        return "target" in self.knows
 
     @property
     def hidden(self) -> tuple[int, ...]:
@@ -142,7 +144,7 @@ def drawn_case(seed: int) -> CrossingCase:
     known = (("a", "c"), ("a",))[int(draw.integers(2))]
     known = COLUMNS if "all" in knows.split() else known
     hidden = [size for size, name in zip(sizes, COLUMNS, strict=True) if name not in known]
-    alternatives = int(np.prod(hidden)) * (1 if knows == "and the target" else classes)
+    alternatives = int(np.prod(hidden)) * (1 if "target" in knows else classes)
     most = int(np.log(MOST_TABLES) / np.log(max(alternatives, 2)))
     n = int(draw.integers(4, max(min(most, 7), 4) + 1))
     codes = np.stack([draw.integers(0, size, n) for size in sizes], axis=1)
