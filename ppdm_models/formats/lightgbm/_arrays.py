@@ -211,7 +211,7 @@ def _counts(document: LightgbmLines, key: str, block: TreeLines, size: int) -> N
         return np.full(size, np.nan)
     found = whole_numbers(document, key, block, size)
     if not ((found >= 0) & (found < 2**53)).all():
-        raise document.refused(block.keys[key], f"{key} holds a number that is not a count")
+        raise document.refused(block.keys[key], f"{key} holds a number that is no count")
     return np.where(found == 0, np.nan, found)
 
 

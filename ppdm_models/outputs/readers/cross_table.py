@@ -96,7 +96,9 @@ def _long(sheet: CellSheet, columns: TableColumns) -> Iterator[Entry]:
                 continue
             statistic, printed = _printed(kind, text)
             if printed is None:
-                raise OutputsError(sheet.where(row, number), f"{text!r} is no {kind}; correct it")
+                raise OutputsError(
+                    sheet.where(row, number), f"{text!r} is not a {kind}; correct it"
+                )
             words = f"{statistic} of {_people_words(group, conditions_met, columns)}: {text}"
             yield DescriptiveEntry(
                 sheet.where(row), words, group, {statistic: printed}, conditions_met
