@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 
+from treewarden.ppdm_models.errors import TreeFormatError
 from treewarden.ppdm_models.formats import Strippable
 from treewarden.ppdm_models.formats.common.origin import DOUBLE_DIGITS, is_rounded_double
 from treewarden.ppdm_models.tree.ensemble import Model, Other
@@ -189,8 +190,11 @@ class PlainFile(Strippable):
         return self._plain if kinds & {leak.kind for leak in self.leaks} else self._data
 
 
-def unplain_rest(problem: UnwritableError, form: str) -> Leak:
-    """Return that a file may hold more than its reader looks at, and what in it is the reason."""
+def unplain_rest(problem: UnwritableError | TreeFormatError, form: str) -> Leak:
+    """Return that a file may hold more than its reader looks at, and what in it is the reason.
+
+    A number that the model takes, and that no plain file has in its place, is refused there as any reader does it.
+    """
     rest = unread_rest(form)
     what = f"{problem}: treewarden cannot tell what a file with it holds beside its trees, and "
     return replace(rest, what=what + rest.what)

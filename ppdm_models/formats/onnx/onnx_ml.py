@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from treewarden.ppdm_models import limits
+from treewarden.ppdm_models.errors import TreeFormatError
 from treewarden.ppdm_models.formats import Format, Opened
 from treewarden.ppdm_models.formats.common.json import opens_json
 from treewarden.ppdm_models.formats.common.json_layout import (
@@ -66,7 +67,7 @@ class OnnxMl(Format):
         file = _read(data, source)
         try:
             plain = _plain_of(file, data)
-        except UnwritableError as problem:
+        except (UnwritableError, TreeFormatError) as problem:
             return Opened(file.model, (unplain_rest(problem, "onnx_ml"),))
         return PlainFile(data, plain, file.model, leaks_beside(file.operator), REST)
 

@@ -7,6 +7,7 @@ import re
 from dataclasses import replace
 
 from treewarden.ppdm_models import limits
+from treewarden.ppdm_models.errors import TreeFormatError
 from treewarden.ppdm_models.formats import Format, Opened
 from treewarden.ppdm_models.formats.common.json import JsonPart, opens_json, read_part
 from treewarden.ppdm_models.formats.common.json_layout import (
@@ -77,7 +78,7 @@ class RpartJson(Format):
             again = _RpartReader(named(read_part(plain, source))).tree()
             if not same_predictions(again, tree):
                 raise UnwritableError("something that changes what its tree says")
-        except UnwritableError as problem:
+        except (UnwritableError, TreeFormatError) as problem:
             return Opened(tree, (*leaks, unplain_rest(problem, "rpart_json")))
         return PlainFile(data, plain, tree, leaks, REST)
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from treewarden.ppdm_models import limits
+from treewarden.ppdm_models.errors import TreeFormatError
 from treewarden.ppdm_models.formats import Format, Opened
 from treewarden.ppdm_models.formats.common.json import JsonPart, opens_json, read_part
 from treewarden.ppdm_models.formats.common.json_layout import (
@@ -58,7 +59,7 @@ class TreeliteJson(Format):
             plain = plain_json(plain_document(document))
             if not same_predictions(_read(read_part(plain, source)), model):
                 raise UnwritableError("something that changes what its trees say")
-        except UnwritableError as problem:
+        except (UnwritableError, TreeFormatError) as problem:
             return Opened(model, (unplain_rest(problem, "treelite_json"),))
         return PlainFile(data, plain, model, (), REST)
 

@@ -61,6 +61,14 @@ def test_a_file_with_what_no_model_holds_is_never_called_clean(name):
     assert not rest.removable
 
 
+def test_a_number_that_no_plain_file_has_leaves_the_file_unknown_and_readable():
+    clean = cleaned((GOOD / "treelite_json/good/forest.json").read_bytes())
+    odd = clean.replace(b'"data_count":38', b'"data_count":38.5', 1)
+    assert odd != clean
+    (rest,) = [leak for leak in open_model(odd, "m").leaks if leak.is_possible]
+    assert "data_count" in rest.what
+
+
 def hidden_is_told(data, name="model"):
     try:
         return bool(open_model(data, name).leaks)
