@@ -130,4 +130,4 @@ def test_a_register_is_chosen_on_the_page_among_the_tables_that_are_there(site, 
     assert sent.status_code == 303, sent.text
     audit = client.get(f"{API}{sent.headers['location']}").json()
     assert audit["register_id"] == register
-    assert "it was judged who can be proved" in client.get(sent.headers["location"]).text
+    assert "membership was judged" in client.get(sent.headers["location"]).text
