@@ -8,7 +8,7 @@ from itertools import chain
 from treewarden.audit.reading import MOST_SPOTS
 from treewarden.reports.document.document import Document
 from treewarden.reports.document.gate import Gate
-from treewarden.reports.document.methods import RandomisedDocument
+from treewarden.reports.document.methods import Column, RandomisedDocument
 from treewarden.reports.document.parts import Accepted, Finding, Release
 from treewarden.reports.document.words import WIDTH, count, is_command, printable, wrapped
 from treewarden.reports.figures.column_meanings import TITLE, meaning_lines
@@ -26,7 +26,6 @@ from treewarden.reports.figures.gate_rows import (
     in_words,
     open_and_accepted,
 )
-from treewarden.reports.figures.histograms import column_lines
 from treewarden.reports.figures.remaining import assumed_lines, assumed_words
 from treewarden.reports.renderers import GateRenderer, RandomisedRenderer
 
@@ -89,7 +88,7 @@ class TextRenderer(GateRenderer, RandomisedRenderer):
             *_list(
                 "Not applicable", tuple(f"{row.name}: {row.text}" for row in document.not_judged)
             ),
-            *_list("Columns", tuple(chain.from_iterable(map(column_lines, document.columns)))),
+            *_list("Columns", tuple(chain.from_iterable(map(_column_lines, document.columns)))),
             *_list("What it is not", document.limits),
             *_list("Warnings", document.warnings),
             *_list("Next steps", document.next_steps),
@@ -270,3 +269,23 @@ def _list(heading: str, items: tuple[str, ...]) -> Iterator[str]:
 
 
 RENDERER = TextRenderer()
+
+
+def _column_lines(column: Column) -> Iterator[str]:
+    """Yield what a report says of a column in words."""
+    yield (
+        f"{column.name}: {column.hidden_by}, a level of {100 * float(column.level):g} %; domain "
+        f"{float(column.low):g} to {float(column.high):g}, {column.domain}"
+    )
+    if column.left is not None:
+        left = column.left
+        yield (
+            f"{column.name}: left of the domain {left.mean_width.text} on average, {left.worst_width.text} to the 1 % "
+            f"hidden least; 2^h(X|W) {left.equivalent_width.text}, given away {left.loss.text}"
+        )
+    for each in column.recovered:
+        yield f"{column.name}: the {each.attack} leaves {each.width.text}"
+    if column.missing:
+        yield f"{column.name}: {count(column.missing)} records have no value"
+    if column.distribution is not None:
+        yield f"{column.name}: {column.distribution.summary}"

@@ -88,7 +88,7 @@ def test_required_and_advisory_checks_are_counted_apart(files):
     assert lines[1] == (
         "  1 of 2 required checks of the policy “mixed” failed; 1 of 1 advisory check raised a warning."
     )
-    assert "Not applicable  numbers (applies to regression models only)" in lines
+    assert "Not applicable  numbers (regression models only)" in lines
 
 
 def test_each_failed_check_is_a_line_with_its_figure_its_limit_and_a_place(files):

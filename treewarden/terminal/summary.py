@@ -175,9 +175,8 @@ def _scope(document: Document) -> str:
     if not names:
         return "It holds for an adversary who has this file, and for no one who knows more."
     return (
-        "It holds for an adversary who has this file and knows these columns of everyone (assumed known, not "
-        f"judged): {_first_names(names)}. It does not cover an adversary who knows more"
-        f"{_membership_scope(document)}."
+        f"It covers an adversary who has this file and knows of everyone: {_first_names(names)} (assumed, not "
+        f"judged). It does not cover one who knows more{_membership_scope(document)}."
     )
 
 

@@ -12,7 +12,7 @@ from treewarden.policies.judging import clause_evaluation
 from treewarden.policies.judging.applicability import kinds_of, why_not
 from treewarden.policies.judging.clause_evaluation import Locations
 from treewarden.policies.judging.decision import Decision, LeafNames
-from treewarden.policies.judging.finding import _nowhere, _place, doubt, of_atom
+from treewarden.policies.judging.finding import FindingKind, _nowhere, _place, doubt, of_atom
 from treewarden.policies.pack import read_pack
 from treewarden.policies.verdict import Verdict
 from treewarden.ppdm_models.tree.ensemble import Combination, Member
@@ -94,7 +94,7 @@ def test_a_requirement_says_where_it_is_judged():
 
 
 def test_findings_of_other_releases_are_not_those_of_the_model():
-    own = doubt("a", "something is wrong")
+    own = doubt(FindingKind.NOTHING_JUDGED, "something is wrong")
     pack = pack_of(("k_anonymity", "at_least", 5))
     decision = Decision(Verdict.FAIL, (own, replace(own, of="release 2")), pack)
     assert decision.own == (own,)
