@@ -1,9 +1,8 @@
 """Everything the measures may look at: the trees, the people, what the adversary knew before and knows now.
 
-Labels that the true table contradicts: another class is more frequent there, whatever could make it so.
-
-Whoever believes a label that is wrong of the people at its node guesses less than the file could tell, and none of
-what labels imply can be used. So a file whose labels are not those of its table is another table's, or was changed.
+It includes labels that the true table contradicts, where another class is more frequent, whatever the reason: an
+adversary who believes a wrong label infers less than the file could tell, and nothing that labels imply can be used. A
+file whose labels are not those of its table belongs to another table, or was changed.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Evidence with and without an estimate, and all that measures read from it, each reading taken once.
+"""Evidence with and without an estimate, and all readings of the measures from it, each taken once.
 
-Whether what a file says of its leaves is true of the table, whatever the adversary is assumed to make of it.
+It also checks whether what a file says of its leaves is true of the table, whatever the adversary makes of it.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ def readings(
     return dict(counted_by(share, taken, len(wanted), "metrics"))
 
 
-# Settings of a learner that its own tree contradicts: who believed them would take fewer splits for compared.
+# Learner settings that its own tree contradicts: believing them would mean that fewer splits were compared.
 
 
 def setting_contradictions(tree: Tree, people: Population) -> Iterator[DroppedRow]:

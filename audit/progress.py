@@ -1,6 +1,6 @@
-"""How whoever runs an audit hears of its stages: a callback, which may also end the run by raising.
+"""Progress of an audit and its time: a callback for each stage, and a budget of wall-clock seconds.
 
-A budget of wall-clock seconds that parts of the engine share.
+The callback may end the run by raising. Parts of the engine share the budget.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
 """What a measure can answer: a quantity known to lie in an interval, or "could not tell" with the reason.
 
-Picks the places a measure was taken from, riskiest first.
-
-Of what or whom a statement is, in words; apart, as reports are written where nothing is computed.
+It also picks the places that a measure was taken from, riskiest first, and puts in words what a reading is about.
 """
 
 from __future__ import annotations
@@ -119,7 +117,7 @@ def people(records: float) -> str:
     return f"{records:g} record{'' if records == 1 else 's'}"
 
 
-# Of what or whom a statement is, in words; apart, as reports are written where nothing is computed.
+# What a statement is about, in words; kept apart from measures, as reports are written where nothing is computed.
 
 
 ALONE = "{} by itself"

@@ -1,6 +1,6 @@
-"""An audit of several releases: what an adversary who holds all can infer of the people in any of them.
+"""An audit of several releases: what an adversary who holds all of them can infer of the people in any of them.
 
-What an adversary who knows some columns can infer from several releases together.
+The adversary knows every tested column, or some of them.
 """
 
 from __future__ import annotations

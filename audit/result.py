@@ -1,9 +1,7 @@
 """The whole result of an audit: what each adversary can infer, and what each measure reads from it.
 
-Columns that a model tests and that the adversary was assumed to know: nobody judged what the model tells of them.
-
-That somebody knows all of them is the premise of an audit, so that a verdict says nothing of an adversary who lacks one
-of them and learns it from the model. Of some columns the sizes of nodes prove the value; those are named apart.
+Tested columns that the adversary was assumed to know are listed apart: the verdict says nothing of an adversary who
+lacks one of them and learns it from the model. Where the sizes of nodes prove such a value, the column is named.
 """
 
 from __future__ import annotations

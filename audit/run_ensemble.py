@@ -1,7 +1,4 @@
-"""The audit of several trees: the leaves of each, and what all of them prove together.
-
-The audit of a model that predicts a number: its leaves, and what they prove together.
-"""
+"""The audit of several trees, by classes or by numbers: the leaves of each, and what all of them prove together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tells whether one clause, or one pack, asks for at least as much as another, whatever the model and the table are.
+"""Whether one clause or policy requires at least as much as another, for every model and table.
 
 A clause asks for as much as another if its verdict is never better. That is proved from what the clauses say, or it is
 not claimed: what is neither proved stricter nor looser is DIFFERENT. Proofs go by these facts.
@@ -13,7 +13,8 @@ not claimed: what is neither proved stricter nor looser is DIFFERENT. Proofs go 
 - Of a file without its table less is known of single leaves than of the worst. There a combination that no reading
   breaks or meets, as its limits are out of reach, may be told of the model and not of its places.
 
-Refuses what a pack says over the pack that it extends, where that may ask for less and nobody says why.
+The same comparison refuses changes that a policy makes to one that it extends, where they may require less and give no
+reason.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The three answers, from best to worst; "could not tell" is never a pass.
+"""The three verdicts, from best to worst; "could not tell" is never a pass.
 
-How a sentence begins.
+With them stand severities, kinds of findings that no clause of a policy stands for, and how a sentence begins.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def worst(verdicts: Iterable[Verdict]) -> Verdict:
     return max(verdicts, default=Verdict.UNDETERMINED)
 
 
-# How grave it is where a clause is not met.
+# How severe it is where a clause is not met.
 
 Severity = Literal["error", "warning", "note"]
 SEVERITIES: tuple[Severity, ...] = ("note", "warning", "error")
@@ -41,7 +41,7 @@ def counts(severity: Severity, fail_on: Severity) -> bool:
     return SEVERITIES.index(severity) >= SEVERITIES.index(fail_on)
 
 
-# What findings are called that no clause of a policy stands for.
+# Names of findings that no clause of a policy stands for.
 
 OF_EXCEPTIONS = ("waiver-", "baseline-")
 """How the names of findings about waivers and baselines begin; no clause of a policy is called so."""

@@ -1,6 +1,6 @@
 """The errors a user can meet: one base class, one subclass per boundary of the program.
 
-Which name may have been meant by one that does not exist, for messages.
+For a name that does not exist, messages suggest the closest one that does.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 The largest published single trees known to the authors hold some 8,000 nodes, 30 levels and 30 classes. Each limit can
 be set in the environment, as TREEWARDEN_LIMIT_ and its name: ``TREEWARDEN_LIMIT_BYTES=1000000``. It is read once.
 
-Folders and zip archives that hold a model: read in memory within limits, never extracted to disk.
+Folders and zip archives that hold a model are read in memory within these limits, and never extracted to disk.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What the service refuses, and how: one class per kind of refusal, each with its status in HTTP.
 
-Names of things in the database: 32 letters 0-9 a-f, in the order in which they were made.
+It also makes the names of rows in the database: 32 letters 0-9 a-f, in the order in which they were made.
 """
 
 from __future__ import annotations

@@ -81,10 +81,8 @@ def _alike(sign: str) -> frozenset[str]:
 
 # Signs that nobody sees, such as those that turn the direction of a line: shown as ``\u202e``, sent back as they are.
 #
-# A page is looked through as a whole once it is drawn, so that no template can forget a name. What a form sends back
-# is
-# written as a reference of HTML, which that leaves alone; only control characters have none, and come back written
-# out.
+# A page is looked through as a whole once it is drawn, so that no template can forget a name. What a form sends back is
+# written as a reference of HTML, which that leaves alone; only control characters have none, and come back written out.
 
 KINDS = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 """Unicode's categories: controls, formats (directions, joiners), halves of characters, separators of lines."""

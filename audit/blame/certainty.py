@@ -1,6 +1,6 @@
-"""Who is certain by some of the published numbers: proved in whole numbers, or shown otherwise by a table.
+"""Who is certain given some of the published numbers: proved in whole numbers, or refuted by a witness table.
 
-Published numbers that could be withheld, as a problem whose rows each belong to one of them or are always known.
+The problem's rows each belong to one published number, which could be withheld, or are always known.
 """
 
 from __future__ import annotations

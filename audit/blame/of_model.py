@@ -1,6 +1,6 @@
-"""The numbers that a model and the outputs beside it publish: the class counts of each leaf, and each entry.
+"""Published numbers that a proof can rest on: class counts of leaves, and entries of outputs beside the model.
 
-What published numbers prove of people, and which of them: the model's, and those of each output beside it.
+From them follows what the model and its outputs prove of people, and which numbers are to blame for it.
 """
 
 from __future__ import annotations

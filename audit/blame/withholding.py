@@ -4,9 +4,9 @@ Withholding makes nobody certain exactly where it hits every reason of everybody
 hits the reasons known so far is a lower bound; once nobody is certain without it, it is the optimum (MaxHS, Davies and
 Bacchus 2011). One table of counts is the cell suppression problem (Fischetti and Salazar 2000).
 
-Minimal reasons: sets of published numbers that prove a value, of which none can be missed (MUSes).
+A minimal reason (MUS) is a set of published numbers that proves a value, and of which none can be left out.
 
-Found by QuickXplain (Junker 2004): what proves a value is halved again and again, with about k log n questions for k of
+QuickXplain (Junker 2004) finds it: what proves a value is halved again and again, with about k log n questions for k of
 n numbers. Each removal is then tried: a reason is called minimal only where a table was found for each of them.
 """
 

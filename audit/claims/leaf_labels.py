@@ -1,6 +1,6 @@
-"""The labels of leaves beside the people whom their mechanism saw there: what its probabilities are about.
+"""The noisy labels of leaves: whom each mechanism saw there, and how likely it draws each label from the class counts.
 
-How likely a mechanism draws each label from the counts of the classes in a leaf, in closed form.
+The probabilities have a closed form.
 
 Permute-and-flip (McKenna & Sheldon 2020, "Permute-and-flip: a new mechanism for differentially private selection"):
 with q_r = e^(-s gap_r), class r is drawn with probability q_r times the sum over sets S of other classes of (-1)^|S|

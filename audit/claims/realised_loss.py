@@ -1,11 +1,11 @@
-"""The loss of privacy that each person had by the file as it is: the ex-post loss, in closed form.
+"""The ex-post privacy loss of each person by the file as it is, and a test of the claimed epsilon from it.
 
 The loss of a person is |ln P(file | D) - ln P(file | D without the person)| (Ligett et al. 2017, "Accuracy first", for
 what was drawn; Wang 2017, per-instance differential privacy, for one table). Under a mechanism that keeps its promise
 it is at most epsilon for every output. So one person above epsilon refutes the claim, by proof and not by statistics.
 A person's records change the counts of one leaf of each tree that saw them; the logarithms of all trees add up.
 
-A test of a claimed epsilon from one file and its table: do labels miss the commonest class as often as they must?
+The test asks whether labels miss the commonest class as often as a claimed epsilon requires, by one file and its table.
 
 Given the table, each leaf's label is drawn by itself with known probabilities. The statistic is the sum, over leaves
 with people, of how many people the drawn class has fewer than the commonest one: for the exponential mechanism it tells

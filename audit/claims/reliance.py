@@ -1,9 +1,8 @@
-"""When noisy labels are taken as what they are: a claim that nothing speaks against, of one tree.
+"""When a claim of noisy labels is relied on, and what one noisy label then tells of each person in its leaf.
 
-Under it every table gives the file with some probability, so that labels prove nothing of anybody, and what they tell
-is a posterior. Under any other claim labels are left out and keep open whatever hangs on them.
-
-What one noisy label tells of each person in its leaf: the exact posterior, as of a randomised response.
+A claim is relied on where nothing contradicts it, for a single tree. Then every table gives the file with some
+probability, so that labels prove nothing of anybody, and what they tell is a posterior, as of a randomised response.
+Under any other claim labels are left out, and what depends on them stays undecided.
 
 An adversary knows who is in which leaf, takes everybody's class as drawn by itself from one distribution, and knows how
 labels are drawn. By Bayes' rule P(class c | label) is in proportion to prior_c E[P(label | counts)], over the classes

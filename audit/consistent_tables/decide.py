@@ -48,13 +48,11 @@ from treewarden.audit.progress import Clock
 from treewarden.audit.workers.pool import Common
 from treewarden.ppdm_models.arrays import BoolArray, IntArray
 
-# Gives out questions in batches of portions, and takes in what comes of them, in their order.
+# The question queue: gives out questions in batches of portions, and takes in their answers in the same order.
 #
-# All portions of a batch are put against what was known when it began. Which there are depends on what is known
-# alone,
-# and not on who does them or how fast: so the same is proved and found by any number of processes, as long as the
-# budget
-# lasts.
+# All portions of a batch are put against what was known when it began. Which portions there are depends
+# on what is known alone, and not on who does them or how fast: so the same is proved and found by any number of
+# processes, as long as the budget lasts.
 
 Wanted = Callable[[Facts, CellBounds, WitnessPool], BoolArray]
 MOST_TRAVELLING = 20_000_000
@@ -74,7 +72,7 @@ class QuestionQueue:
 
     ``stop`` says that no more need be asked. ``asked`` counts what the solvers were asked; ``lost`` are the cells of
     portions that ended their processes, of which nobody is asked again. ``lines``, ``met`` and ``allowed`` are what
-    was learned: see ``Learned`` and ``Asker``.
+    was learned: see ``LearnedCuts`` and ``Asker``.
     """
 
     facts: Facts
@@ -219,7 +217,7 @@ class QuestionQueue:
         )
 
 
-# Below which nodes a cell is asked about: those with rows above it, as far as solvers take them, the lowest first.
+# The nodes below which a cell is asked about: those with rows above it, as far as solvers take them, lowest first.
 
 
 class QuestionNodes:

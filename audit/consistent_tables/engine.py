@@ -3,10 +3,9 @@
 Proofs that need no search come first, and all tables are listed where they are few. What is left to find out where they
 are many is in ``table_search``. What was not asked is not decided: never possible, never certain.
 
-Results of the proofs where something may hold that is not known to: proofs do without it, witnesses obey it.
-
-A cell is certain only by what is known. That it can be otherwise is shown only by a table that obeys whatever may hold
-too (``treewarden.audit.facts.rows.LeftOut``), so that it would be possible either way. What is neither is not decided.
+Where something may hold that is not known to hold, proofs do without it and witnesses obey it: a cell is certain only
+by what is known, and is shown to be open only by a table that obeys whatever may hold too
+(``treewarden.audit.facts.rows.LeftOut``), so that the table is possible either way. Anything else is not decided.
 """
 
 from __future__ import annotations
@@ -180,7 +179,7 @@ def _listed(run: ReasoningState, tiers: Tiers) -> bool:
     return tiers.enumerate is not None and list_worlds(run, tiers.enumerate)
 
 
-# What follows where all tables below a node, or of the whole tree, can be listed: sharp ends, exact probabilities.
+# Where all tables below a node, or of the whole tree, can be listed: sharp bounds and exact probabilities.
 
 
 def list_worlds(run: ReasoningState, limits: EnumerationLimits) -> bool:

@@ -30,7 +30,7 @@ Ends = tuple[IntArray, IntArray, IntArray, IntArray]
 class FixedState:
     """What stays the same: the facts, the first world (P, m), and the ends of each cell when questions began.
 
-    ``plain`` is kept for those who ask here, and does not travel: see ``Learned``.
+    ``plain`` is kept for those who ask here, and does not travel: see ``LearnedCuts``.
     """
 
     facts: Facts

@@ -1,6 +1,6 @@
-"""Turns a finished run into its answer: by profile, each cell certain, possible otherwise, or not decided.
+"""One search over consistent tables, and its answer: each cell certain, witnessed otherwise, or not decided.
 
-One audit's worlds while they are worked out: what is proved or found stays whatever happens later.
+What is proved or found stays, whatever happens later in the search.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class ReasoningState:
         return [int(position) for position in open_[order]]
 
 
-# Another world in words: for a profile, what else its records could just as well say, and who traded with them.
+# A witness table in words: which other classes a profile's records could have, and which records they traded with.
 
 MOST_WITNESSES = 20
 
@@ -253,10 +253,9 @@ def _why(because: Sequence[str]) -> str:
     return "; ".join(("neither a proof nor a counterexample was found", *because))
 
 
-# When to stop: once whoever asked knows enough, no more single questions are put.
+# When to stop: once the caller knows enough, no more single questions are put.
 #
-# What an audit is for is a verdict, and a verdict often hangs on the first who is certain. Proofs and worlds only
-# ever
+# What an audit is for is a verdict, and a verdict often hangs on the first who is certain. Proofs and worlds only ever
 # narrow what is open, so what was decided stays decided.
 
 DECIDED = "the policy's verdict was decided without it"

@@ -164,7 +164,7 @@ class World:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class News:
-    """What came of a portion: see ``Asker`` and ``Learned``; ``conflict`` is why there is no world, if so."""
+    """What came of a portion: see ``Asker`` and ``LearnedCuts``; ``conflict`` is why there is no world, if so."""
 
     asked: int = 0
     proofs: tuple[Proof, ...] = ()
@@ -252,10 +252,9 @@ def _is_left(cells: Sequence[Cell], bounds: CellBounds, pool: WitnessPool) -> bo
     return next(_questions(cells, bounds, pool), None) is not None
 
 
-# Where portions are done: in this process, or over others where there is so much to ask that it is worth it.
+# Where portions are done: in this process, or over several where there are enough questions to be worth it.
 #
-# Answers are taken in the order of the portions, not of their arrival, and the portions are the same wherever they
-# are
+# Answers are taken in the order of the portions, not of their arrival, and the portions are the same wherever they are
 # done: so it makes no difference to what is proved and found.
 
 Answers = Generator[Callable[[], News | None], None, None]

@@ -99,7 +99,7 @@ def is_large(facts: Facts, node: int) -> bool:
 class QuestionEffort:
     """How far one question is followed: nodes upwards, rounds of cuts, branches, and CP-SAT's deterministic seconds.
 
-    ``fewest`` portions of such questions are put side by side at first: see ``Asking``.
+    ``fewest`` portions of such questions are put side by side at first: see ``decide.QuestionQueue``.
     """
 
     levels: int

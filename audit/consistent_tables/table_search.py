@@ -144,7 +144,7 @@ def _look_around(run: ReasoningState, cells: BoolArray) -> None:
     mend_stuck(run.facts, run.pool, cells, run.clock)
 
 
-# Draws the proved and the found ends of the most disclosed profiles together, until the worst of them is known.
+# Narrows the gap between proved and witnessed bounds of the most disclosed profiles, until the worst one is known.
 
 MOST_QUESTIONS = 60
 EFFORT = QuestionEffort(10_000, 30, 100, 1.0)
@@ -182,7 +182,7 @@ def _next(asking: QuestionQueue, tried: set[tuple[int, int, int]]) -> CellQuesti
     return None
 
 
-# What independent random worlds tell: how far each cell moves, how probable each class is, how much the splits say.
+# Independent random tables: how far each cell moves, how probable each class is, and how much the splits imply.
 
 STEPS = (1, 19, 80)
 """One first: where a single draw takes long, having it is better than losing more. Many together are quicker."""

@@ -1,6 +1,6 @@
-"""Groups whose people have amounts: what follows for one person, and from who can have the ends of a range.
+"""Groups whose people have amounts: what follows for one person, and which witness tables reach the ends of a range.
 
-Proofs by weights of rows over amounts: whatever the weights are, what they prove is true.
+Proofs are weights of rows over amounts: whatever the weights are, what they prove is true.
 
 Let x be what fits, b the rows' sums (between low and high), w any weights. Then
 
@@ -9,7 +9,7 @@ x_c = w·b + (e_c - A'w)·x,
 where w·b lies between ends that the rows give, and the last term between ends that the boxes of x give. Where the rows
 determine x_c, weights with A'w = e_c leave only what rounding does.
 
-Tables of amounts that fit, found to show what a person may have: each keeps the sum of every row as it truly is.
+Witness tables show what a person may have: each keeps the sum of every row as it truly is.
 
 What changes from the true table is a whole number of units for each cell, and is checked in whole numbers: no sum of
 any row moves, and all people stay within the range. How a change was found does not matter. What such tables do not

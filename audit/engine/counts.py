@@ -227,7 +227,7 @@ def opened(counts: Counts, low: IntArray, high: IntArray) -> OpenNumbers:
     )
 
 
-# Proofs by one row at a time: what a row leaves of each of its cells, again until nothing moves.
+# Bound propagation: what one row at a time leaves of each of its cells, repeated until nothing moves.
 
 NO_ROW = -1
 MOST_LOOKS = 200

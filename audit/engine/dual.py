@@ -242,7 +242,7 @@ def square(matrix: sparse.csr_array, clock: Clock) -> FloatArray:
     return total
 
 
-# Newton's method on the bound of the entropy: few steps, each of which solves one dense system over the rows.
+# Newton's method on the dual of the entropy: few steps, each of which solves one dense system over the rows.
 
 RIDGE = 1e-7
 """Added to the curvature: rows are often linear in each other, since those of each tree add up to all people."""

@@ -1,6 +1,6 @@
-"""The maximum-entropy estimate of all cells at once, and what its steps prove of cells that can only be at one end.
+"""Newton's method for the maximum-entropy estimate of all cells, and what its multipliers prove of cells at one end.
 
-Proofs by weights of the rows, in whole numbers: whatever the weights are, what they prove is true.
+The multipliers are rounded to whole weights of the rows: whatever the weights are, what they prove is true.
 
 Let x be a table that fits, d any whole weights of the rows, z = A'd what they add up to at each number of x, and s any
 whole number for each cell (0 for two classes). Where the numbers of a cell add up to its size n,
@@ -255,7 +255,7 @@ def _shift(z: IntArray, low: IntArray, high: IntArray, sizes: IntArray) -> IntAr
     return np.asarray(z[at, order[at, last]])
 
 
-# Weights of rows that move only cells near an end: those of all other cells are kept where they are.
+# Weights of rows that move only cells near an end; all other cells stay where they are.
 
 EDGES = (1e-1, 1e-3)
 """A cell is near an end where the product of its two shares is smaller."""

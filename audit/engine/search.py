@@ -16,7 +16,7 @@ from treewarden.audit.engine.counts import Counts, OpenNumbers, Propagated, open
 from treewarden.audit.progress import Clock, OutOfTimeError
 from treewarden.ppdm_models.arrays import BoolArray, IndexArray, IntArray
 
-# The rows as a model for OR-Tools' CP-SAT, which reasons in whole numbers: what it calls impossible is so.
+# The rows as a model for OR-Tools' CP-SAT, which reasons in whole numbers: what it calls infeasible is so.
 
 PATIENCE = 0.05
 """Seconds between looks at whether the user wants to stop."""

@@ -1,6 +1,6 @@
-"""The adversary's best unbiased guess: P*(sensitive value | quasi-identifiers) for every profile.
+"""The adversary's posterior by maximum entropy: P*(sensitive value | quasi-identifiers) for every profile.
 
-How far an adversary's estimate is from the truth (Zhu & Du 2010, section 5).
+It comes with its distance from the true distribution (Zhu & Du 2010, section 5), and with how it was found.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def entropies(values: FloatArray, counts: FloatArray) -> FloatArray:
     return np.asarray(-counts * by_rows(np.add, values * logs))
 
 
-# What is believed in the table that lacks one person: a record that measures read without any solver.
+# The leave-one-out estimate, of the table that lacks one person: a record that measures read without any solver.
 
 
 @dataclass(frozen=True, slots=True)

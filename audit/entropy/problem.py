@@ -1,11 +1,8 @@
-"""What stays the same while the estimate of one system is looked for: its leaves, its closed form, its deadline.
+"""The estimation problem of one system: its leaves, closed form and deadline, and its parts that can be solved alone.
 
-What whole records add to the estimate: masses that are proved, and split rows as intervals of one count.
-
-With two classes and every leaf's class counts known, a split row is a convex statement about one whole number: how many
-records of the first class go left. So it is an interval, and what the intervals and the leaves force is fixed first.
-
-Parts the problem into blocks that do not touch each other, so that each can be solved alone.
+Consistent tables add proved masses, and split rows as intervals of one count: with two classes and every leaf's class
+counts known, a split row is a convex statement about one whole number (how many records of the first class go left),
+and what the intervals and the leaves force is fixed first. Blocks that share no row are solved one by one.
 """
 
 from __future__ import annotations

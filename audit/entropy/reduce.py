@@ -1,6 +1,6 @@
 """Makes a block small without changing it: lumped profiles, pooled classes, fixed cells.
 
-A block with its answer: what the search keeps and the certificate looks at.
+The record of a block with its answer is here too: the search keeps it, and the certificate reads it.
 """
 
 from __future__ import annotations

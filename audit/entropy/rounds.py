@@ -98,10 +98,9 @@ def certificate(
     return Certificate(total / float(counts.sum()), ", ".join(said[1:] or said))
 
 
-# Mirror images of a point: variables that the numbers of a program do not tell apart may change places.
+# Mirror images of a point: variables that a program's numbers do not distinguish may change places.
 #
-# Two classes with equal totals, or two leaves that are alike in everything, play the same part in a problem. An
-# optimum
+# Two classes with equal totals, or two leaves that are alike in everything, play the same part in a problem. An optimum
 # in which they differ is not the only one: with their places exchanged it is another that is exactly as good.
 
 MOST_EXCHANGES = 40
@@ -168,7 +167,7 @@ def _is_as_good(program: BlockProgram, image: FloatArray, z: FloatArray) -> bool
     )
 
 
-# Which estimates are as good as the one that is given, and the ends between which they lie.
+# The estimates that are as good as the given one, and the bounds between which they lie.
 #
 # A problem that is not convex may have several optima that no reading may choose between: points of one flat optimum,
 # optima of about the same entropy that the starts of a search ended at, and the mirror images of an estimate in which

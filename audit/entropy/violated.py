@@ -1,6 +1,7 @@
-"""Which split rows an estimate violates, node by node: what the next round adds to the problem.
+"""Which split rows an estimate violates, node by node, and what all rounds of solving come to.
 
-What the rounds of solving come to: the estimate, how good it is proved to be, and which others are as good.
+Violated rows are added to the problem for the next round. The end is an estimate, how good it is proved to be, and
+which other estimates are as good.
 """
 
 from __future__ import annotations

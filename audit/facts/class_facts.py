@@ -217,7 +217,7 @@ def _at_level(
     ), from_file
 
 
-# What each inner node says about the classes of all records that pass it, and what is known of them from below.
+# Class facts of inner nodes: what each publishes of all records that pass it, and what its parts imply.
 
 Masses = tuple[float | None, ...]
 
@@ -282,7 +282,7 @@ def _summed(parts: list[Masses]) -> Masses:
     )
 
 
-# Labels where the learner may have left incomplete records out: of whichever records it saw, the label is right.
+# Labels where the learner may have left out incomplete records: the label is right for the records that it saw.
 
 WHY = "labels, as records there lack values, which the learner may have left out"
 

@@ -14,7 +14,7 @@ from treewarden.ppdm_models.tree.tree import Criterion
 FEW_CLASSES = 4
 """Up to so many, classes are quicker summed one after the other."""
 
-# The two functions below are the whole of the arithmetic. ``masses`` has shape (..., m): records per class of a branch.
+# The first two functions are the whole of the arithmetic. ``masses`` (..., m) are records per class of a branch.
 
 
 def branch_impurity(criterion: Criterion, masses: FloatArray) -> FloatArray:
@@ -111,9 +111,9 @@ def ratio_at(family: SplitFamily, position: int, counts: FloatArray) -> float:
     return float(ratios(split_family, by_child(split_family, records), branches)[0])
 
 
-# How far candidate splits beat the chosen ones, of many families at once: those of one node share nearly all work.
+# How far candidate splits beat the chosen one, for many families at once: those of one node share nearly all work.
 #
-# The arithmetic is that of ``treewarden.audit.facts.impurity_rows.excess``, over an array with one more axis.
+# The arithmetic is that of ``excess``, over an array with one more axis.
 
 MOST_CELLS = 2**20
 """The most bins times classes, or families times their profiles, that are looked at together."""

@@ -1,6 +1,6 @@
-"""Which splits a learner compared at a node: attributes among the quasi-identifiers, as its own arithmetic saw them.
+"""The candidate splits of a node, as the learner's own arithmetic saw them, and the rows that their refusal gives.
 
-Rows of the choice of each split: what was compared at a node and was no better, or may have been compared.
+A row says of a candidate that it was compared and was no better, or that it may have been compared.
 """
 
 from __future__ import annotations

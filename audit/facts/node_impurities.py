@@ -141,7 +141,7 @@ def _value(
     return 1.0 - total if criterion is Criterion.GINI else total
 
 
-# What a file prints at its nodes and an audit does not use: a pass holds only for who does not use it either.
+# What a file prints at its nodes and an audit does not use: a pass covers no adversary who uses it.
 
 
 def unused_kinds(case: Case) -> tuple[str, ...]:

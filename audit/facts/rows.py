@@ -1,8 +1,7 @@
-"""What the constraints yield: statements about the masses n_q * P(class | profile), each knowing where it comes from.
+"""Rows over the masses n_q * P(class | profile), each with its source, and the case that they are about.
 
-Masses are in records: ``mass[q, c]`` is how many of profile q's records have class c, as the adversary estimates it.
-
-What is audited: one tree, the people, where they stop in it, and what the adversary knows.
+Masses are in records: ``mass[q, c]`` is how many of profile q's records have class c, as the adversary estimates it. A
+case is one tree, the people, where they stop in it, and what the adversary knows.
 """
 
 from __future__ import annotations
@@ -166,7 +165,7 @@ class WholeRecords:
 Row = ProfileTotals | LeafMass | Plurality | Linear | SplitFamily
 
 
-# What a kind of row tells of itself: all that is asked of rows anywhere, so that nobody else looks at their types.
+# What a kind of row tells of itself: all that is asked of rows anywhere, so that no other code looks at their types.
 
 TRUTH_TOLERANCE_SHARE = 1e-9
 """How far, as a share of the records a row speaks of, the true table may miss it: what floating point needs."""

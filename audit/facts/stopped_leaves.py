@@ -4,7 +4,7 @@ The rules are those of ``sklearn/tree/_tree.pyx``: a node that is not pure is sp
 depth, has enough records and some allowed split, unless its best split lowers the impurity by too little, others are
 better and the number of leaves is limited, or it was pruned. Without these three, a leaf that could be split is pure.
 
-Rows of leaves that were not split, by the settings at which training stopped: pure, or with no split that gains.
+The rows say of each leaf that was not split that it is pure, or that no allowed split gains enough.
 """
 
 from __future__ import annotations

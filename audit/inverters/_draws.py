@@ -90,11 +90,10 @@ def add_sampled(
     return None
 
 
-# Which records LightGBM's bagging drew for each tree: it follows from the seed, a share and the number of records.
+# The records that LightGBM's bagging drew for each tree: they follow from the seed, a share and the record count.
 #
 # See ``src/boosting/bagging.hpp`` and ``include/LightGBM/utils/random.h`` of LightGBM 4: every block of 1,024 records
-# has
-# a generator of its own, of the seed plus the block's number, whose state runs on from one drawing to the next.
+# has a generator of its own, of the seed plus the block's number, whose state runs on from one drawing to the next.
 
 BLOCK = 1024
 FACTOR, STEP = np.uint64(214013), np.uint64(2531011)
@@ -142,12 +141,11 @@ def _drawn(state: np.ndarray, size: int, share: float) -> tuple[np.ndarray, IntA
     return state, drawn.reshape(-1)[:size]
 
 
-# Which records XGBoost's ``subsample`` drew for each tree: it follows from the seed, 0 unless somebody sets it.
+# The records that XGBoost's ``subsample`` drew for each tree: they follow from the seed, which is 0 by default.
 #
 # As XGBoost 3.2 draws on processors; see ``src/tree/hist/sampler.h`` (tree methods hist and approx) and
 # ``src/tree/updater_colmaker.cc`` (exact). One generator, ``std::mt19937``, runs on over all trees. For hist its next
-# number begins a multiplicative generator modulo 2^63 with a step per record, for exact two of its numbers make the
-# 53
+# number begins a multiplicative generator modulo 2^63 with a step per record, for exact two of its numbers make the 53
 # bits of each record's; a number of its own goes to the columns, once or per tree.
 
 XGBOOST_FACTOR = np.uint64(16807)

@@ -222,7 +222,7 @@ def _room(value: float) -> float:
     return float(0.5 * 10.0 ** (np.floor(np.log10(abs(value))) - PRINTED + 1))
 
 
-# What a LightGBM model starts from: no file says it, as it stands in the leaves of the first trees.
+# The start of a LightGBM model: no file states it, as it is part of the leaves of the first trees.
 #
 # With ``boost_from_average`` the start is the log odds of the share of people with a class (of several classes, the
 # logarithm of the share), so only as many starts are possible as there are numbers of people. The one that makes the

@@ -187,14 +187,11 @@ def _nearest(values: FloatArray, digits: int) -> FloatArray:
 #
 # In every tree the sums of all leaves are one and the same number of people, c = sum p + sum v (H + lambda) / eta, of
 # which all but lambda is known: each tree gives an interval for it, and the true one lies in all of them. Where they
-# have
-# nothing in common, leaf values were made otherwise (a limit to steps, smoothing), and none is given.
+# have nothing in common, leaf values were made otherwise (a limit to steps, smoothing), and none is given.
 #
 # An L1 penalty of a whole number leaves all these sums whole. It is seen at nodes above two leaves: what they would
-# have
-# said, which files print with six digits, is the mean of what the leaves say, but for a penalty that counts once
-# above
-# and twice below. A file without enough such nodes proves nothing.
+# have said, which files print with six digits, is the mean of what the leaves say, but for a penalty that counts once
+# above and twice below. A file without enough such nodes proves nothing.
 
 MOST_TRIED = 16
 FEWEST_NODES = 6

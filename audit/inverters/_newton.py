@@ -214,16 +214,14 @@ def _sampled(
     return problem or totals.differing(leaves, sums)
 
 
-# Leaf values that hold one step for all classes at once, by the softmax loss: how many of a leaf have each class.
+# Leaf values that are one step for all classes at once, by the softmax loss: how many of a leaf have each class.
 #
 # A gradient step is v_k = eta * (S_k - sum p_k) / (people + l2), one class apart from the other. Newton's is the
-# solution
-# of (H + l2) v = eta * (S - sum p) with the sums of second derivatives H_kj = sum p_k ([k = j] - p_j): S follows by
-# putting v in, without solving anything. Newer versions of CatBoost take at least 2^-23 times the largest entry of
-# H's
-# diagonal for l2 (``hessian.cpp``), older ones did not: where that is more than l2, either may be true. What a
-# library's
-# own solution leaves over is small next to its terms, however near to singular H + l2 is (Higham 2002, theorem 10.4).
+# solution of (H + l2) v = eta * (S - sum p) with the sums of second derivatives H_kj = sum p_k ([k = j] - p_j): S
+# follows by putting v in, without solving anything. Newer versions of CatBoost take at least 2^-23 times the largest
+# entry of H's diagonal for l2 (``hessian.cpp``), older ones did not: where that is more than l2, either may be true.
+# What a library's own solution leaves over is small next to its terms, however near to singular H + l2 is (Higham 2002,
+# theorem 10.4).
 
 
 def newton_step(

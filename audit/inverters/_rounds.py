@@ -1,10 +1,8 @@
-"""Walks through the rounds of a boosted model: what it said of everybody before each, and the leaves of each tree.
+"""The rounds of a boosted model: what it predicted for everybody before each tree, and the sums that each leaf gives.
 
-What leaves of boosted models say where it is not known who was in the table: sums over those who were.
-
-What a model said of somebody before a tree follows from the published trees alone, whoever they were grown on. So each
+What a model said of a person before a tree follows from the published trees alone, whoever they were grown on. So each
 person of a register has a known first and second derivative, by class, and each leaf says what those of its members add
-up to (Chen & Guestrin 2016, equation 5, read the other way round).
+up to (Chen & Guestrin 2016, equation 5, solved for the sums).
 """
 
 from __future__ import annotations
@@ -262,7 +260,7 @@ def _named(case: GrownCase, leaves: Leafs, place: int) -> str:
     return f"{tree.where(tree.nodes[int(leaves.nodes[place])])} (tree {leaves.tree + 1})"
 
 
-# Holds the trees against each other: all were trained on the same people, and a record reached each leaf.
+# Checks the trees against each other: all were trained on the same people, and a record reached each leaf.
 
 DIFFERENT = (
     "the trees give different class totals: the model was trained on another table, on a "
@@ -314,7 +312,7 @@ def unreached(case: GrownCase, leaves: Leafs) -> Undetermined | None:
     )
 
 
-# Says why leaf values of other losses than those of classes are not inverted into numbers of people.
+# Why leaf values of losses other than those of classes are not inverted into numbers of people.
 
 FAMILIES: tuple[tuple[tuple[str, ...], str], ...] = (
     (

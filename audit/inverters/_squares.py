@@ -117,10 +117,9 @@ def _of_one(
     return (mean.low - widest)[leaves.place], (mean.high + widest)[leaves.place]
 
 
-# How many of a leaf's people have a label, where each of them adds a number of his own to a sum that is known.
+# How many of a leaf's people have a label, where each person adds a different number to a known sum.
 #
-# So many people, whoever they are, add at least the smallest of these numbers and at most the largest: what lies
-# beyond
+# So many people, whoever they are, add at least the smallest of these numbers and at most the largest: what lies beyond
 # is no number of people.
 
 ROOM = 2.0**-40

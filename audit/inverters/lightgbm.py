@@ -1,7 +1,7 @@
 """LightGBM: a leaf's value is -eta * G / (H + lambda) (Ke et al. 2017), with G = sum p - labels in a leaf.
 
 The start stands in the leaves of the first trees, the rate beside each tree, and the other settings behind all trees:
-see ``_lightgbm_start`` and ``_lightgbm_rates``.
+see ``_lightgbm_rates``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""A door to IPOPT: what is asked of it, what it answers, and whether it works.
-
-What IPOPT says of a solve: every return code, in one total table.
-"""
+"""The IPOPT backend: what it is asked, what it answers, whether it works, and a total table of its return codes."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ def _finite(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
-# The derivatives of a block's model, written down: it is separable, so they are shorter than deriving them anew.
+# The derivatives of a block's model in closed form: it is separable, so this is shorter than deriving them.
 
 Expression = Any
 """What CasADi makes of numbers and variables; it has no types."""

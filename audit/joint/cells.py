@@ -21,7 +21,7 @@ from treewarden.audit.joint.known_facts import KnownRows
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
 
-# Sums over people who each add a number of their own: scaled and rounded to whole coefficients, and the ends of each
+# Sums over people who each add a different number: scaled and rounded to whole coefficients, and the ends of each
 # row moved apart by what that may do. Whatever fulfils the row as it was fulfils it still.
 
 DIGITS, MOST_DIGITS = 34, 60

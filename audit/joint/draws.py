@@ -22,7 +22,7 @@ from treewarden.ppdm_models.tree.ensemble import Ensemble, EnsembleGrowth, deriv
 from treewarden.ppdm_models.tree.node_columns import class_counts_of, is_inner
 from treewarden.ppdm_models.tree.tree import Tree, count_of
 
-# Those whom the leaves are about: profiles, or single records where draws tell the people of one profile apart.
+# The units that the leaves are about: profiles, or single records where draws tell people of one profile apart.
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -208,10 +208,9 @@ def _bounds(counts: FloatArray, people: FloatArray) -> tuple[FloatArray, FloatAr
     return is_there.astype(np.float64), people[:, None] - others
 
 
-# Draws that are repeated from a seed, for records whose order is known, and held against every leaf of the file.
+# Bootstrap draws repeated from a seed, for records in a known order, and checked against every leaf of the file.
 #
-# A replay is believed where all leaves agree with it and so many do that it cannot be by chance: had the records
-# stood
+# A replay is believed where all leaves agree with it and so many do that it cannot be by chance: had the records stood
 # otherwise in the table of the training, some leaf would have drawn another number of them.
 
 MOST_PLACES = 12_000_000

@@ -1,6 +1,6 @@
 """Ensemble inference: what the leaves of all trees of a model prove of its people together.
 
-What the first trees of a model would prove without the rest: for the picture over the number of trees.
+The report's figure by number of trees reads what the first trees alone prove.
 """
 
 from __future__ import annotations

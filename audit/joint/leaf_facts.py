@@ -1,8 +1,7 @@
 """What the leaves of all trees say of their people: sums of labels, as rows over the people's cells.
 
-Leaf values that the file cuts to few digits are read again with what all leaves prove of each.
-
-Leaves that publish how many of their people have each class: nothing is to be inverted, only to be read.
+Leaf values that the file cuts to few digits are narrowed by what all leaves prove of each; leaves that publish their
+class counts need no inverting.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Sampling weights as whole numbers of one unit: a leaf that sums them counts everybody so often.
+"""Sampling weights as whole numbers of one unit: a leaf's weighted sums count each person that many times.
 
-The adversary knows everybody's weight, like the QI values. Decimal weights are exact in one unit. Others are rounded to
-one, and the ends of each row moved apart by what that may do: then what the rows prove holds, but whoever adds the
-weights as they are may know more.
+The adversary knows everybody's weight, like the QI values. Decimal weights are exact in one unit. Other weights are
+rounded to one, and the ends of each row moved apart by the rounding, so that what the rows prove holds; an adversary
+who adds up the weights as they are may know more.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""The adversaries of an audit: what was declared of each, held against the columns that there are.
+"""The adversaries of an audit: those declared, resolved to columns of the table, and ready-made ones from elsewhere.
 
-Adversaries that others have described: what each knows, and by what names tables have it.
-
-An offer, not a judgement: the owner of a table says which of its columns each attribute is.
+Ready-made adversaries say what each knows, and under which names tables have it. They are an offer: the owner of a
+table says which of its columns each attribute is.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""What the adversary is assumed to know beside the quasi-identifiers: a level, or a TOML file that says it all.
+"""What the adversary is assumed to know beside the quasi-identifiers: a level, or a TOML file that states everything.
 
-What pydantic finds wrong in a file, in words of TOML; a gate that has nothing to do loads this and nothing heavy.
+Errors that pydantic finds in the file are put in words of TOML. A gate with nothing to do imports this module alone, so
+it imports nothing heavy.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from treewarden.ppdm_models.tree.tree import (
     Tree,
 )
 
-# What is wrong in a knowledge file, said as it is written there: in which table, which key, and which there are.
+# Errors in a knowledge file, in its own terms: in which table, which key, and which keys there are.
 
 FIELDS = {"fact": "facts", "adversary": "adversaries"}
 """The tables of a file of which there can be several, and what holds them all."""
@@ -272,7 +273,7 @@ def _published_split(tree: Tree) -> tuple[SplitLevel, str]:
     return SplitLevel(criterion.value), ""
 
 
-# Adversaries in a file of their own, to be asked of beside whatever else the adversary is taken to know.
+# Adversaries in a file of their own, in addition to what the knowledge file states.
 
 TOGETHER = {"adversary", "secret"}
 

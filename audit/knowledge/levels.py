@@ -1,6 +1,6 @@
-"""The levels of what an adversary knows of leaves, splits and the order of records; options name them.
+"""Levels of the adversary's knowledge of leaves, splits and the order of records, and declared adversaries.
 
-Adversaries as a knowledge file declares them: a name, the columns they know, and whether they know the target.
+Options name the levels. A knowledge file declares adversaries: a name, known columns, and whether they know the target.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class RowOrder(StrEnum):
     UNKNOWN = "unknown"
 
 
-# What parts of a knowledge file have in common: nothing in them may be unknown, and nothing is changed later.
+# What the parts of a knowledge file share: no unknown keys, and nothing changes later.
 
 
 class KnowledgeSection(BaseModel):

@@ -171,7 +171,7 @@ def _same(numbers: FloatArray, others: FloatArray, size: FloatArray) -> BoolArra
     return np.asarray(near)
 
 
-# What a leaf says of a class once one record is taken out of it: what the others tell.
+# What a leaf says of a class without one of its records, that is, what the other records tell.
 
 ONE_TREE = Undetermined("computed for single trees only, not for several trees together")
 NO_LEAVES = Undetermined("where people stop in the tree is not known")

@@ -1,8 +1,8 @@
-"""What is common to measures of people's numbers, and to those of whole records.
+"""Helpers that several measures share.
 
-How likely an adversary guesses a value right within some tries, on average over all people, by an estimate.
-
-Measures of the totals that leaves publish: the reading is that of the riskiest leaf of any tree.
+They are for measures of people's numbers and of whole records; of the estimated chance that an adversary guesses a
+value right within some tries, on average over all people; and of the totals that leaves publish, where the reading is
+that of the riskiest leaf of any tree.
 
 An inner node publishes the sum of its leaves. These rules are subadditive (Cox 2001, in Doyle et al., Confidentiality,
 Disclosure and Data Access): where every leaf is safe, so is every sum of leaves, also where several records are one
@@ -56,7 +56,7 @@ def interval_note(numbers: ValueBounds, profile: int) -> str:
     return said
 
 
-# What the measures of exact worlds share.
+# What the measures over consistent tables share.
 
 
 def known_worlds(evidence: Evidence) -> ConsistentTables | Undetermined:

@@ -1,8 +1,7 @@
-"""Candidates: the people of a register, any of whom may have been in the training table, grouped by what is known.
+"""Candidates: people of a register, any of whom may have been in the training table, grouped by what is known of them.
 
-A register matched to the table by ids: who of the table is in it, whom it lacks, and where the two contradict.
-
-What is known of membership: of each group of candidates how many are in the table, proved, shown and estimated.
+Ids match the register to the table: who of the table is in the register, whom it lacks, and where they contradict each
+other. The result says of each group how many are in the table, as proved, witnessed and estimated.
 """
 
 from __future__ import annotations

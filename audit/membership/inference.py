@@ -1,10 +1,9 @@
-"""Membership inference: counts and cuts, each making the other tighter, to proofs, shown tables and an estimate.
+"""Membership inference: counts and cuts, each making the other tighter, to proofs, witness tables and an estimate.
 
-Other members: tables that differ from the owner's in one person, and on which the learner grows the same file.
-
-A member and a candidate of the same leaf and class change places. All counts stay as they are; what may change is the
-cut of each node on the way to that leaf, and whether the leaf would have been split. Both are checked, and nothing that
-is nearly so counts: a table that passes shows that either of the two may be in, and may be out.
+A witness differs from the owner's table in one person, and the learner grows the same file on it. A member and a
+candidate of the same leaf and class change places. All counts stay as they are; what may change is the cut of each node
+on the way to that leaf, and whether the leaf would have been split. Both are checked exactly: a table that passes shows
+that either of the two may be in, and may be out.
 
 Where a learner stops by more than counts (a price of leaves, a least gain, a number of leaves), what it would have cut
 and taken back on another table is not known, and none is shown. Nor is one where its settings are not known.

@@ -1,8 +1,7 @@
-"""Membership by a model of any kind: what can be worked out of it, and why the rest is left open.
+"""Membership inference by a model of any kind, with the reason where it is left undecided.
 
-Members of boosted models: the rows that leaf values are over a register, and what these prove together.
-
-Thresholds of boosted models: what they prove of members, whatever leaf values say and whatever records trees saw.
+Leaf values of boosted models give rows over a register. Their thresholds prove things of members whatever leaf values
+say and whatever records the trees saw.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""All outputs that are published beside a model, as rows over its people, once the table has borne each of them out.
+"""Outputs published beside a model, as rows over its people; each output is first checked against the table.
 
-What published coefficients of a logistic regression say of people's classes: its score equations, as rows.
+The coefficients of a logistic regression give rows by its score equations.
 
 At the fit b the score ``X'(y - m(b)) - P b`` is 0 (P: the penalty, 0 without one). For printed coefficients c, each
 within d of b, and any matrix G, ``G X' y - G (X' m(c) + P c) = G H (b - c)``, where H is the mean curvature between c

@@ -1,6 +1,6 @@
 """One published number as a row in whole numbers: ``low <= sum of weights x people of a class <= high``.
 
-Decimal weights as whole numbers of one unit, exactly: a survey prints 1.37, and its sums are exact in hundredths.
+Decimal weights become whole numbers of one unit, exactly: sums of 1.37, as a survey prints it, are exact in hundredths.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from treewarden.audit.partial.value_rules import OPEN, ImpliedValues
 from treewarden.audit.population.population import Population
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
 
-# Who can stop where in a tree, and which values of a secret column that leaves open.
+# Where people can stop in a tree, and which values of a secret column that leaves open.
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,8 @@
 """Target inference: what an adversary who knows some columns can infer of the value that a tree predicts.
 
-Target inference by an adversary who knows every column that the tree tests, and so where everybody stops.
-
-The choice of splits is stated over whole records here too, so that no less is inferred than with full knowledge.
-
-Inference by an adversary who may know a thing or not: the estimate spans both, and tables count that fit both.
+An adversary who knows every column that the tree tests knows where everybody stops. The choice of splits is stated over
+whole records here too, so that no less is inferred than with full knowledge. Where it is open whether the adversary
+knows something, the estimate spans both cases, and consistent tables must fit both.
 """
 
 from __future__ import annotations

@@ -142,7 +142,7 @@ def _of_groups(net: Network, leaves: FloatArray | IntArray) -> IntArray:
     return np.rint(net.over_groups(leaves.astype(np.float64))).astype(np.int64)
 
 
-# Witness tables: in each, as few people of a profile as can be have the value that most of them must have.
+# Witness tables in which as few people of a profile as possible have the value that most of them must have.
 
 MOST_SHOWN = 3
 """Profiles of which a table is shown, those of most people first."""

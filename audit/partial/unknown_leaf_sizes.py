@@ -19,7 +19,7 @@ from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray
 from treewarden.ppdm_models.tree.tree import Node
 
-# The same where nobody says how many people are in each leaf: how likely leaves are must come from somewhere else.
+# Target inference where the sizes of leaves are unknown: how likely leaves are must come from somewhere else.
 #
 # Of hidden columns anybody may look up how common each value is. Whoever takes them for independent of each other,
 # and of what is known, gives a leaf the share of hidden values that lead there, among the leaves that such a person

@@ -136,7 +136,7 @@ def why_broken(choice: SplitChoiceView, parts: Sequence[PlacedEstimate]) -> str:
     return NOT_COMPARED if candidate_counts is None else candidate_counts.why
 
 
-# Which splits on known columns a learner surely compared, so that their being no better is a fact.
+# Splits on known columns that a learner surely compared, so that it is a fact that they are no better.
 
 
 def choice_of(

@@ -1,9 +1,8 @@
-"""Value rules: what other columns of the table imply of a secret one, as that a husband is a man.
+"""Value rules: what other columns of the table imply of a secret one or of the target (a husband is a man).
 
-A known column implies it of people; an unknown one, of the values that a path leaves open. Whether an adversary knows
-such a rule is open, so what follows of it is taken beside what follows without it, never in its place.
-
-What known columns imply of the class that the tree predicts: the code of a diagnosis says it without any tree.
+A known column implies it of people; an unknown one, of the values that a path leaves open. A code of a diagnosis
+implies the class without any tree. Whether an adversary knows such a rule is open, so results with it are given along
+with results without it, never in their place.
 """
 
 from __future__ import annotations
@@ -213,7 +212,7 @@ def _of_values(domain: ValueKinds, is_implied: BoolArray, secret: IndexArray) ->
     return found
 
 
-# What known columns say of what the tree predicts: who is told the code of a diagnosis needs no tree to know it.
+# What known columns imply of the target: an adversary who knows the code of a diagnosis needs no tree.
 #
 # What a column that the tree tests says of some people is what the tree was grown from, and what of it is published
 # is what is asked; only a code of the target, which says everybody's, is known by itself. Of other columns all counts

@@ -306,7 +306,7 @@ def _new_name(name: str, columns: Columns) -> str:
     return name
 
 
-# Releases whose tables nothing links: nobody said which of their records are the same people.
+# Releases whose tables are not linked: no option says which of their records are the same people.
 
 REASON = f"{NOT_LINKED}: no column was named that identifies a person ({{}})"
 GAP = (

@@ -1,6 +1,6 @@
-"""Record linkage by ids: which records of several tables are one person, and whether the ids can say it.
+"""Record linkage by ids: which records of several tables are one person, and whether the ids can tell.
 
-The people as somebody sees them who knows only some of their columns: profiles that he cannot tell apart are one.
+It also makes the population that an adversary sees who knows some columns only: profiles that look alike become one.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""What a tree predicts: the class a node names, and which column of a table that is where the file does not say.
+"""What a tree predicts: its classes or numbers, and which column of a table holds them where the file does not say.
 
-What each record adds to the totals of leaves, and whose record it is: the cells of a table of magnitudes.
-
-Which profiles pass each node: those that stop there or further down.
+For tables of magnitudes it holds what each record adds to the totals of leaves, and whose record it is. It also tells
+which profiles pass each node, that is, stop there or further down.
 """
 
 from __future__ import annotations
@@ -199,7 +198,7 @@ def contributors_of(table: Table, name: str, rows: IndexArray) -> tuple[IndexArr
     return codes, int((np.bincount(codes) > 1).sum())
 
 
-# The contributions to one leaf after the other, largest first: what rules of concentration are about.
+# The contributions to each leaf, largest first, which rules of concentration are about.
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -29,7 +29,7 @@ from treewarden.ppdm_models.methods.randomised.noise import ClassNoise, Gaussian
 from treewarden.ppdm_models.methods.randomised.reconstruction import Intervals
 from treewarden.ppdm_models.methods.randomised.residual_privacy import left, seen
 
-# All that is known of a randomised table when it is judged.
+# Everything known of a randomised table when it is judged.
 
 
 Numbers = NDArray[np.float64]

@@ -3,7 +3,7 @@
 A point stays only while some class of records is counted in each of its leaves: after some trees few points of a large
 domain are left. Where the domain has too many points to list, boxes of points are parted by one tree after another.
 
-Whose whole rows a file proves: records rebuilt without a table, held against the people of the owner's table.
+The records that a file proves this way are compared with the people of the owner's table.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ def _grouped(domain: Domain, points: IntArray, alive: BoolArray, stops: IndexArr
     return DomainCells(domain, stops[:, first], alive[first], options, total)
 
 
-# Boxes of options, parted by one tree after another: where there are too many points to list, but few leaves.
+# Boxes of points, split by one tree after another, where there are too many points to list but few leaves.
 
 
 def find_boxes(

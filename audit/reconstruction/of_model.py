@@ -1,7 +1,4 @@
-"""What a model of any kind proves of its records by its file alone, and why that cannot be told of the others.
-
-What a file proves of the records it was trained on, by itself.
-"""
+"""Reconstruction by a model's file alone: what it proves of its training records, or why that kind cannot be judged."""
 
 from __future__ import annotations
 

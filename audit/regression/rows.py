@@ -1,9 +1,7 @@
-"""What leaves say of the sums of their people's numbers, as rows over cells of people that no leaf tells apart.
+"""Sums of people's numbers that leaves publish, as rows over cells of people whom no leaf tells apart.
 
-All numbers are counted from the least of the range on, in units: whole where the table's values lie on a grid. They
-make one problem of amounts.
-
-The numbers that leaves publish, and how far printing may have moved them from what was computed.
+All numbers are counted in units from the least of the range: whole where the table's values lie on a grid. They make
+one problem of amounts. Each row's ends allow for how far printing moved a number from what was computed.
 """
 
 from __future__ import annotations
@@ -215,10 +213,9 @@ def _of_one(sums: ValueSums, cells: PeopleCells, scale: Scale) -> tuple[IntArray
     return least, most
 
 
-# Leaves that publish the mean of their people's numbers: times how many they are, it is their sum.
+# Leaves that publish the mean of their people's numbers: times the number of people, it is their sum.
 #
-# Where the file also says how far they spread, no person is further from the mean than the standard deviation times
-# the
+# Where the file also says how far they spread, no person is further from the mean than the standard deviation times the
 # root of n - 1 (Samuelson 1968).
 
 NOT_MEANS = Undetermined(

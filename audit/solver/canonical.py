@@ -1,16 +1,15 @@
-"""A program with its parts in an order that depends on its numbers alone, not on how anything is called.
+"""A program with its parts in an order that depends on its numbers alone, not on how anything is named.
 
 Solvers go another way where rows and variables stand in another order, or where sums were formed in another order and
 differ in their last bits, and may end in another local optimum. In this order and with these numbers the same problem
 is solved alike, whatever its classes, profiles and attributes are named, however finely its profiles are told apart.
 
-The elastic form of a program: every split row may be broken at a price, so that its optimum bounds all others.
+In its elastic form every split row may be violated at a price, so that its optimum bounds all others.
 
-The price is 1 per unit and chain, weighted as `treewarden.audit.solver.canonical` says, seen from the program's
-start. So the
-multipliers at its optimum are about as large as they may be for the Lagrangian to lie above its tangent there, and no
-point of the program has a lower objective than the tangent has. What is proved does not rest on IPOPT, or on where it
-started: `floor` holds for any point and multipliers.
+The price is 1 per unit and chain, weighted by how far split rows bend the problem (see the chain condition below), seen
+from the program's start. So the multipliers at its optimum are about as large as they may be for the Lagrangian to lie
+above its tangent there, and no point of the program has a lower objective than the tangent has. What is proved does not
+rest on IPOPT, or on where it started: `floor` holds for any point and multipliers.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ class Canonical:
         return _rounded(start[self.variables], BEGIN_BITS)
 
     def chains(self, chains: sparse.csr_matrix) -> sparse.csr_matrix:
-        """Return chains (terms, masses) of `treewarden.audit.solver.canonical` for the program in this order."""
+        """Return chains (terms, masses), as described below, for the program in this order."""
         return sparse.csr_matrix(chains[self.terms][:, self.variables[: chains.shape[1]]])
 
 
@@ -220,8 +219,7 @@ def _mixed(one: Hashes, second: Hashes) -> Hashes:
 # lies above its tangent at that point. From any point the weights are at most 2 c v / s and c v / (v + k), v at its
 # most (Cauchy-Schwarz): under these the Lagrangian is convex.
 #
-# All this holds for every class by itself. Pooled, each class has its share of the pool's masses, and the same
-# weight.
+# All this holds for every class by itself. Pooled, each class has its share of the pool's masses, and the same weight.
 
 NEAR_SHARE = 1e-3
 """Totals nearer to their most than this share of it get the weight of all points: the other's digits would cancel."""
@@ -376,7 +374,7 @@ def _rounding(
     """Return how far floating point may put a floor too high (Higham 2002, section 3.1).
 
     Rows that leave no interior have multipliers of 1e13 and more, which cancel each other. The program's own numbers
-    may have been rounded, see `treewarden.audit.solver.canonical`.
+    may have been rounded, as described above.
     """
     rows, huge = abs(program.rows), np.abs(duals)
     slope = np.abs(program.gradient(z, 0.0)) + rows.T @ huge

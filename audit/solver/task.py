@@ -30,14 +30,12 @@ def holds(program: BlockProgram, z: FloatArray) -> bool:
     )
 
 
-# What a solver said in the course of one task, to be said again: looked at once more, and never taken at its word.
+# Solution replay: what a solver returned for one task, recorded to be replayed, re-checked and never trusted.
 #
 # A solver is asked several times over one task, and each time what it says is re-checked by whoever asked. So a task
-# that
-# is done again with what the solver said before goes the same way, with every check and every bound worked out anew.
-# What
-# is read back may come from anybody, though, and a solver is trusted in one respect: its multipliers are those of an
-# optimum. Here they are not: a solution that is not optimal by its multipliers is asked for again.
+# that is done again with what the solver said before goes the same way, with every check and every bound worked out
+# anew. What is read back may come from anybody, though, and a solver is trusted in one respect: its multipliers are
+# those of an optimum. Here they are not: a solution that is not optimal by its multipliers is asked for again.
 
 GAP_SHARE = 1e-6
 """What multipliers times slacks may add up to, as a share of the masses' scales: a solver leaves about 1e-8."""

@@ -258,7 +258,7 @@ def max_violation(
     return worst
 
 
-# What the leaf rows say together about each node where records stop, and the estimate they give on their own.
+# What the leaf rows together say about each node where records stop, and the estimate they give on their own.
 
 
 @dataclass(frozen=True, slots=True)

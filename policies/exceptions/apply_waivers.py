@@ -32,7 +32,7 @@ from treewarden.policies.rules import rules
 from treewarden.policies.verdict import FindingKind, Severity, Verdict, worst
 from treewarden.ppdm_models.tree.fingerprint import LETTERS
 
-# What of a finding may be accepted at all, and when a finding is accepted as a whole.
+# Which parts of a finding may be accepted at all, and when a finding is accepted as a whole.
 
 ABOUT_EVIDENCE = frozenset(kind for kind in FindingKind if kind.is_about_evidence)
 """Findings that say whether anything can be believed; what they say is never accepted."""

@@ -204,7 +204,7 @@ def _wrapped(text: str) -> list[str]:
     )
 
 
-# A policy as the TOML file that says all of it, with what it takes from other policies put in.
+# A policy as one whole TOML file, with everything that it takes from other policies put in.
 
 BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 

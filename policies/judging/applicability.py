@@ -132,8 +132,7 @@ def _either(words: tuple[str, ...] | list[str]) -> str:
 
 # When an audit may stop because the verdict is certain: whole records prove that the policy fails.
 #
-# A verdict is that of its worst clause, so that nothing else mends a clause that fails. It is never stopped for a
-# pass.
+# A verdict is that of its worst clause, so that nothing else mends a clause that fails. It is never stopped for a pass.
 
 
 def failing(pack: Pack) -> Enough | None:
@@ -160,10 +159,8 @@ def _fails(atom: Atom, evidence: Evidence) -> bool:
 
 # When an audit may stop reasoning over whole records: once no clause that reads it can come out otherwise.
 #
-# What is proved of whole records only grows, and what is open only shrinks, so a reading only narrows; and a rule
-# that
-# passes or fails a reading as it is passes or fails whatever that narrows to. So does a combination, as none turns
-# what
+# What is proved of whole records only grows, and what is open only shrinks, so a reading only narrows; and a rule that
+# passes or fails a reading as it is passes or fails whatever that narrows to. So does a combination, as none turns what
 # is decided back into what is not.
 
 

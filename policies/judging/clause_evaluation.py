@@ -24,9 +24,8 @@ if TYPE_CHECKING:
 
 # Verdicts of combinations: all is the worst of its parts, any the best, not swaps PASS and FAIL.
 #
-# What could not be told stays so under not, and is never a pass. A verdict stands for a place here: a leaf, a
-# profile, a
-# tree or the whole model, many at a time.
+# What could not be told stays so under not, and is never a pass. A verdict stands for a place here: a leaf, a profile,
+# a tree or the whole model, many at a time.
 
 UNDETERMINED = Verdict.UNDETERMINED
 OpenEnds = tuple[FloatArray, FloatArray] | Undetermined
@@ -88,12 +87,10 @@ def words(part: Part) -> str:
 
 # What a measure reads of each leaf, profile or tree: the places that a clause with a scope is judged at.
 #
-# A measure of leaves has for a profile the value of its leaf (of the worst, in several trees); one of profiles has
-# for a
-# leaf that of the worst profile which stops there; and a tree has that of its worst place. Every place is looked at.
+# A measure of leaves has for a profile the value of its leaf (of the worst, in several trees); one of profiles has for
+# a leaf that of the worst profile which stops there; and a tree has that of its worst place. Every place is looked at.
 #
-# Without a table nobody knows which leaves of several trees the same people share. There a profile is whoever is in
-# one
+# Without a table nobody knows which leaves of several trees the same people share. There a profile is whoever is in one
 # leaf, who may be in a worse one of another tree.
 
 NOWHERE = Undetermined("some records reach no leaf, so they cannot be assigned to one")
@@ -331,7 +328,7 @@ def _worst(clause: Clause, ends: OpenEnds) -> Reading:
     return Interval(float(pick(ends[0])), float(pick(ends[1])))
 
 
-# Holds a policy's clauses about leaves against the groups of a sanitised table, as if each group were a leaf.
+# A policy's clauses about leaves, judged on the groups of a sanitised table as if each group were a leaf.
 
 
 @dataclass(frozen=True, slots=True)

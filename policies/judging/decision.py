@@ -194,7 +194,7 @@ class Decision:
         return tuple(sorted(kept, key=lambda finding: -finding.verdict))
 
 
-# How the leaves of what was audited are called: their fingerprints, and their paths in words, made when asked for.
+# Names of the audited leaves: their fingerprints, and their paths in words, made when asked for.
 
 
 @dataclass(frozen=True, slots=True)

@@ -267,16 +267,12 @@ def _rests_on_certainty(exposure: Exposure, clause: Clause) -> bool:
     return clause_evaluation.verdict is not Verdict.PASS
 
 
-# Says where no change can help: the policy caps certainty below how accurate the tree is, and which policy would
-# pass.
+# Where no change can help, as the policy caps certainty below the tree's accuracy; and which policy would pass.
 #
-# A tree's accuracy on its own table is the average over its leaves, by people, of the share of whom the label is
-# true. So
-# where a policy caps that share in every leaf, no tree passes that is more accurate than the cap, whatever is pruned
-# or
-# withheld. Nor does any at all where the commonest value alone is more frequent in the table than the cap: some leaf
-# then
-# has at least as much of it.
+# A tree's accuracy on its own table is the average over its leaves, by people, of the share of whom the label is true.
+# So where a policy caps that share in every leaf, no tree passes that is more accurate than the cap, whatever is pruned
+# or withheld. Nor does any at all where the commonest value alone is more frequent in the table than the cap: some leaf
+# then has at least as much of it.
 
 LABEL, CROWDING = "label_disclosure", "cl_diversity"
 

@@ -199,7 +199,7 @@ def _title(before: Sequence[Tree], after: Sequence[Tree]) -> str:
     return f"{said} {changes}{only}; {leaves - lost} of {leaves} leaves remain"
 
 
-# Taking out of a file what it gives away beside its trees: proposed before any change of the trees, which keeps it.
+# Removal of a file's side channels: proposed before any change of the trees, which would keep them.
 
 REDACT_FILE = "redact_file"
 """The name that a repair calls it by; ``treewarden redact`` does the same alone."""

@@ -81,11 +81,10 @@ def _early(attempts: Sequence[RepairAttempt], ended: SearchEnd) -> list[str]:
     return [f"The search {why}: {changes}{more}."]
 
 
-# How to grow a boosted model again, where no change of the file suffices or beside one: settings, with figures.
+# How to train a boosted model again, where no change of the file suffices or along with one: settings, with figures.
 #
 # Figures of this model are those that the search measured: how many people the first rounds alone settle. All others
-# are
-# of the study (docs/engineering/studies/ensembles.md) and say so; where nothing was measured, no figure is given.
+# are of the study (docs/engineering/studies/ensembles.md) and say so; where nothing was measured, no figure is given.
 
 DROPPED = "drop_trees"
 STUDY = (

@@ -4,7 +4,7 @@ The splits stay as they are published, and saw all records, so this is more than
 few people no longer counts as right about them because it was made of them. That is what training accuracy cannot tell,
 and why changes are compared by it wherever a table and a tree allow.
 
-Records that a model was not grown on, and what its predictions for them are expected to lose.
+Where records are given that the model was not trained on, the expected loss of its predictions on them is told too.
 """
 
 from __future__ import annotations

@@ -8,10 +8,9 @@ changes the score of one side by at most 1, so a scale of epsilon / 2 keeps epsi
 Nodes of one depth share no record, so a level costs what one of its nodes does, and so do all labels. The tree always
 has its full depth: to stop early would tell of the records. What is spent is levels * node + label, exactly.
 
-Draws whose probabilities are exact, from the operating system's source of secrets: no seed, and no floating point.
-
-Noise of floating-point numbers leaks by its last digits (Mironov 2012). Here every probability is a ratio of whole
-numbers, and e^(-ratio) is drawn by a game of such coins (Canonne, Kamath & Steinke 2020, algorithm 1).
+Draws have exact probabilities and come from the operating system's source of secrets, with no seed and no floating
+point: noise in floating-point numbers leaks by its last digits (Mironov 2012). Here every probability is a ratio of
+whole numbers, and e^(-ratio) is drawn by a game of such coins (Canonne, Kamath & Steinke 2020, algorithm 1).
 """
 
 from __future__ import annotations

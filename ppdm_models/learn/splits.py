@@ -149,10 +149,8 @@ def of_numbers(name: str, values: FloatArray) -> Response:
 
 # How good a split is: a function of what its branches add up to, and of nothing else.
 #
-# Two splits that send the same records apart have the same worth to the last bit, whatever the values that are
-# compared
-# and whatever the order of the records. The impurity decrease is computed from whole numbers: by gini and variance
-# with
+# Two splits that send the same records apart have the same worth to the last bit, whatever the values that are compared
+# and whatever the order of the records. The impurity decrease is computed from whole numbers: by gini and variance with
 # one rounding per operation, by entropy from a table of n log n in fixed point.
 
 CRITERIA = ("gini", "entropy", "gain-ratio", "variance")

@@ -1,10 +1,7 @@
-"""What a published output says, entry by entry: counts, shares, means and the rest, of whom, and as it was printed.
+"""A published output, entry by entry: counts, shares, means and the rest, of which people, and as it was printed.
 
-Printed numbers as the intervals that they stand for: ``43.3`` is anything from 43.25 to 43.35, never 43.3 alone.
-
-A small file of cells, as outputs are published: read with bounds, as anybody may have written it.
-
-Which people a column of a published table is about: one class, or all.
+Printed numbers are intervals: ``43.3`` is anything from 43.25 to 43.35, never 43.3 alone. Output files are small tables
+of cells, read within limits, as anybody may have written them. A column is about one class, or about all.
 """
 
 from __future__ import annotations

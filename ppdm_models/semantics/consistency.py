@@ -158,7 +158,7 @@ _ATTRIBUTE = re.compile(rb"""\b(name|version)\s*=\s*["']([^"'<>]{1,80})["']""")
 def producer(data: bytes) -> str | None:
     """Return the name and version of the program, as PMML's Header gives them; None where nothing is said.
 
-    The formats of one program name it themselves (``xgboost_json``).
+    The formats of one program name it themselves (``xgboost_model``).
     """
     found = _APPLICATION.search(data[:HEAD_BYTES])
     if found is None:

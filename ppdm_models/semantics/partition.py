@@ -40,8 +40,7 @@ from treewarden.ppdm_models.tree.tree import Feature, Node, Tree
 # One record for every combination of answers that some tests can give: enough to decide what they say together.
 #
 # The truth of a test changes only at the thresholds and categories that it names, so one value per cell between them,
-# and
-# one beyond, stands for all others.
+# and one beyond, stands for all others.
 
 MAX_CELLS = 20_000
 """The most records that are made."""

@@ -1,9 +1,7 @@
-"""How a table is written as text: its encoding, what parts its cells, how its numbers look; what its name says of it.
+"""How a table is written as text: its encoding, what separates cells, how numbers look, and what its name says of it.
 
-``people.csv#decimal=comma`` is the file ``people.csv`` and a setting; several are parted by commas. Content decides
-where nothing is said.
-
-What a table needs to be read: a kind of file, and names of columns that are not the cells of a record.
+``people.csv#decimal=comma`` is the file ``people.csv`` and a setting; commas separate several. Content decides where
+nothing is said. What a table needs to be read (a kind of file, and column names) is checked here too.
 """
 
 from __future__ import annotations

@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 from treewarden.ppdm_models.arrays import BoolArray
 from treewarden.ppdm_models.tables.dialect import COMMA, POINT, SAY_DECIMAL, NumberStyle, Percent
 
-# Values for Arrow, and arrays from it, without pandas: Arrow imports that where Python's own values come in or go
-# out.
+# Values for Arrow, and arrays from it, without pandas: Arrow imports that where Python's own values come in or go out.
 #
 # It does so to see whether what it is given is a data frame's. Nobody waits for that who has a file.
 
@@ -324,10 +323,8 @@ def _refuse(is_at_fault: pa.Array, problem: str, remedy: str) -> None:
 
 # Words for 1 and 0 in a column that a model compares as numbers, and whether they can stand for nothing else.
 #
-# "yes" may be 1 beside a "no" of 0, 1 beside 2, or 2 beside 1. It is 1 where each test of the model parts 0 from 1:
-# no
-# test parts 1 from 2 then. That "no" comes first, by its meaning and by the alphabet, is what the accepted words
-# share;
+# "yes" may be 1 beside a "no" of 0, 1 beside 2, or 2 beside 1. It is 1 where each test of the model parts 0 from 1: no
+# test parts 1 from 2 then. That "no" comes first, by its meaning and by the alphabet, is what the accepted words share;
 # of "ja" and "nein" the alphabet says the contrary, and learners number by it.
 
 YES = ("yes", "y", "oui", "o", "si", "sí", "sì", "sim", "wahr", "vrai", "t", "true")

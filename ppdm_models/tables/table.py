@@ -1,8 +1,7 @@
 """A table of records as it was read, its columns typed by what the tree says they are.
 
-What columns and their values mean to people: labels from a file of a statistics program, or from a data dictionary.
-
-Labels are texts of strangers: of one line, of bounded length and number, and nothing is ever matched by them.
+Labels say what columns and their values mean: from a file of a statistics program, or from a data dictionary. They are
+texts of strangers: on one line, bounded in length and number, and nothing is ever matched by them.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
 """Several trees published as one model: how their scores are combined, and what cannot be.
 
-The claim of differential privacy of a whole model: what its file says, and what its owner states of it.
-
-What a boosted model's file tells of how it was grown, as far as its leaf values can be inverted into sums.
-
-The numbers stand here as the file has them: what they mean is the business of whoever inverts them.
+With them stand the model's claim of differential privacy (by its file, or stated by its owner), and what a boosted
+model's file tells of how it was grown, as far as its leaf values can be inverted into sums. Its numbers are those of
+the file; the inverters say what they mean.
 """
 
 from __future__ import annotations

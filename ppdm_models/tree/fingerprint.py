@@ -41,8 +41,7 @@ from treewarden.ppdm_models.tree.tree import Missing, NoTrueChild, Tree
 # What must hold for a record to come to each leaf of a tree of plain splits, in text: an interval for each feature.
 #
 # The general way (``fingerprint``) makes a test for what holds at each node; here only the ends of intervals are
-# carried
-# down, with their texts, so that the millions of nodes of a forest take seconds.
+# carried down, with their texts, so that the millions of nodes of a forest take seconds.
 
 Say = Callable[[float], str]
 NO_END = "[]"

@@ -26,8 +26,7 @@ from treewarden.ppdm_models.tree.tree import Node, Tree
 # Thresholds in as few digits as reading needs: six, and as many more as tell those apart that stand together.
 #
 # Learners write the middle between two values with all digits that a number has: 2.449999988079071 for 2.45. Rounded
-# text
-# is for people; a program takes the number itself.
+# text is for people; a program takes the number itself.
 
 FEWEST_DIGITS = 6
 MOST_DIGITS = 17

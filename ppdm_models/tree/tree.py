@@ -1,6 +1,6 @@
 """The one tree that the rest of the code sees: immutable, n-ary, with whatever was published at each node.
 
-The programs that grow trees, as far as it matters which one did.
+It names the program that grew it, as far as it matters which one did, and the settings by which that program stopped.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The adversaries of an audit side by side: what each knows, and what each can tell.
-
-Readings of an audit as values of a document, and what each is called.
-"""
+"""The adversaries of an audit side by side, as report entries: what each knows and can infer, with its readings."""
 
 from __future__ import annotations
 

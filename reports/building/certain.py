@@ -1,6 +1,6 @@
-"""Results of the proofs, for the report: who is certain and why, who could say something else, what stays open.
+"""Results of the proofs, for the report: who is certain and why, who is witnessed otherwise, what is not decided.
 
-Which published numbers prove people's values, in words: files, reasons, and the least to withhold.
+It also says which published numbers prove people's values: files, reasons, and the least to withhold.
 """
 
 from __future__ import annotations

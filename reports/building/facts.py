@@ -1,6 +1,6 @@
-"""The facts of an audit that need no telling: the solver's, the table's and the model's.
+"""The facts of an audit that need no explanation: the solver's, the table's and the model's.
 
-What columns and values are called for people, as reports tell it: beside their names, never instead of them.
+What columns and values mean is shown beside their names, never instead of them.
 """
 
 from __future__ import annotations

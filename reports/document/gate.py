@@ -1,9 +1,8 @@
-"""What a gate says of several models: for pipelines, so without a profile, a true value or a count of people.
+"""The documents of a gate and of a plan: for pipelines, so without a profile, a true value or a count of people.
 
-Whoever reads a pipeline's log may not see the table. So a result says which clause a leaf breaks, where the leaf is and
-what the policy asks for, never how far it is from that.
-
-The document of a plan: what an audit would deal with and take; it judges nothing, and holds counts alone.
+A reader of a pipeline's log may not see the table. So a result says which clause a leaf breaks, where the leaf is and
+what the policy requires, never how far it is from that. A plan says what an audit would include and take; it judges
+nothing, and holds counts alone.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Documents of the methods of papers: a randomised table, and a tree that several parties grew together.
 
-The document of a table of noisy records: what it leaves hidden, or how its values are distributed.
-
-The document of a session in which parties grew a tree together: what each side learnt, and audits of the tree.
+Of a table of noisy records: what it leaves hidden, or how its values are distributed. Of a session of several parties:
+what each side learnt, and the audits of the tree.
 """
 
 from __future__ import annotations

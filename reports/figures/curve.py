@@ -1,6 +1,6 @@
-"""Utility against privacy: the points that a report draws, a terminal names and a notebook plots of one repair.
+"""Utility against privacy in one repair: the points that a report draws, a terminal names and a notebook plots.
 
-The table of everything a repair tried, as lines of text: the best first, what each costs, what it still lacks.
+They also make the table of everything that a repair tried: the best first, what each costs, what it still lacks.
 """
 
 from __future__ import annotations

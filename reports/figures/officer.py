@@ -5,7 +5,7 @@ is anonymous), of recital 26 of the GDPR, and of the UK Information Commissioner
 ensure anonymisation is effective?"), in our own words. Nothing is measured here: what a report does not tell is said to
 be not measured.
 
-Words for whoever signs: a report that is filed names no flag of a command and no id of code.
+It is in plain words, without flags of a command or ids of code.
 """
 
 from __future__ import annotations

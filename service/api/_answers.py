@@ -132,9 +132,8 @@ async def _unknown(request: Request, error: Exception) -> Response:
 
 # Requests with an Idempotency-Key: sent twice, they change things once, and get the same answer.
 #
-# A refusal changes nothing and is not kept. An answer with a secret in it is never kept: where secrets are made, a
-# key is
-# refused, so that nobody relies on it.
+# A refusal changes nothing and is not kept. An answer with a secret in it is never kept: where secrets are made, a key
+# is refused, so that nobody relies on it.
 
 KEPT = ("content-type", "location", "etag")
 REFUSED = 400
@@ -241,7 +240,7 @@ def _hash(request: Request, body: bytes) -> str:
     return hashlib.sha256("\n".join(told).encode() + b"\n\n" + body).hexdigest()
 
 
-# Answers that say which state they tell of (ETag), and are left out where who asks has that state (If-None-Match).
+# Answers that name their state (ETag), and are left out where the caller has that state already (If-None-Match).
 
 PREFIX = "/api/v1/"
 OK, NOT_MODIFIED = 200, 304

@@ -1,6 +1,6 @@
 """Opens a database: SQLite with one writer at a time and readers beside it, or PostgreSQL.
 
-Which level a database is on, and how it gets to the one that this version needs.
+It also tells which level of the schema a database is on, and brings it to the one that this version needs.
 """
 
 from __future__ import annotations

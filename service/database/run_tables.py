@@ -1,6 +1,6 @@
-"""The tables of what the service does: audits with what they found, messages, the log, and workers.
+"""Tables of the service's database: audits and what they found, messages, the log, and workers.
 
-What the columns of all tables are made of: kinds of values, names of rules, and moments in UTC.
+Column types, names of constraints and moments in UTC, which all tables use, are defined here too.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from treewarden.service.database.tables import account, release, waiver
 from treewarden.service.errors import new_id
 from treewarden.service.site import Unit
 
-# Who hears of an event by e-mail: whose own it is, or who may decide about it, where they wish so.
+# Who hears of an event by e-mail: its owner, and those who may decide about it, where they wish so.
 
 ABOUT: Mapping[str, tuple[Table, str, str]] = {
     "audit": (audit, "audit_id", "created_by"),

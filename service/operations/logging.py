@@ -1,9 +1,7 @@
-"""Logging of a process: one line of JSON for each event, to stderr.
+"""Logging of a process: one line of JSON for each event, to stderr; and traces for OpenTelemetry, as an extra.
 
 Of an error, its kind and where it came from are written, but not what it says, unless it is one of our own: the
 message of any other may repeat what somebody sent or what stands in a table.
-
-Traces for OpenTelemetry, where somebody collects them; the packages for it are an extra.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Figures for Prometheus: of the service from the database, of requests from this process; counts and times alone.
 
-Whether this process can do its work just now; what is said of it is for everybody, so it names no place.
+The health check says whether this process can work now. Anybody may read it, so it names no place.
 """
 
 from __future__ import annotations

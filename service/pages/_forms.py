@@ -88,7 +88,7 @@ def see(path: str) -> RedirectResponse:
 def refusal(error: ServiceError | ValidationError, labels: Mapping[str, str]) -> str:
     """Return why a form was not taken, for whoever filled it; nothing that was typed is repeated.
 
-    A field is called as the page calls it: ``labels`` is the form's of ``_labels``.
+    A field is called as the page calls it: ``labels`` is the mapping of its form, as ``PERSON``.
     """
     if isinstance(error, ServiceError):
         label = labels.get(error.where.removeprefix("options: "))

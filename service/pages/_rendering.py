@@ -170,7 +170,7 @@ def _gravity(verdict: str) -> int:
     return WORST.index(verdict) if verdict in WORST else len(WORST)
 
 
-# What pages say in words of what others found out: a model's file, the stages of an audit.
+# Words of pages for a model's file and the stages of an audit.
 
 HEADS = {
     "what": "Model",

@@ -159,7 +159,7 @@ class Me(Body):
     permissions: tuple[Permission, ...]
 
 
-# What somebody wants to hear of by e-mail.
+# The events that a person wants to hear of by e-mail.
 
 
 def _address(text: str) -> str:
@@ -210,7 +210,7 @@ class Notices(Body):
     last: SentMail | None = None
 
 
-# What somebody sees first: what waits, what fails, what is about to end.
+# The overview of a signed-in person: what waits, what fails, what is about to end.
 
 
 class Waiting(Body):

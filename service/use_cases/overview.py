@@ -25,7 +25,7 @@ from treewarden.service.schemas.people import Expiring, Failing, Overview, Waiti
 from treewarden.service.site import Unit
 from treewarden.service.use_cases.show_audit import shown_state
 
-# Four eyes: whose own a release or a waiver is, so that somebody else decides about it.
+# Four eyes: who owns a release or a waiver, so that another person decides about it.
 
 PARTS: Mapping[str, str] = {
     "uploaded": "you uploaded this version",

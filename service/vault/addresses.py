@@ -1,9 +1,7 @@
-"""Which addresses the service may call for somebody: public ones, found once and then called as they were found.
+"""Which addresses and files the service may open for somebody: public addresses, and paths below an allowed folder.
 
-Opens a file that somebody named by its path, below a folder that is allowed and nowhere else.
-
-Each folder on the way is opened from the one before, never through a link: what is checked is what is read, whatever
-is put in its place meanwhile.
+An address is looked up once, and then called as it was found. Each folder on the way to a file is opened from the one
+before, never through a link: what is checked is what is read, whatever is put in its place meanwhile.
 """
 
 from __future__ import annotations

@@ -318,7 +318,7 @@ def _provenance(told: Provenance) -> dict[str, Any]:
     return said
 
 
-# What is read off a model or a table when it arrives: what it publishes, and names and kinds of columns; no values.
+# What is read from a model or a table on arrival: what it publishes, and names and kinds of columns; no values.
 
 
 def inspected_model(order: JobOrder) -> JobAnswer:

@@ -1,6 +1,6 @@
 """Sends what webhooks and people are owed, again after a while where it fails.
 
-A webhook is called signed, at an address that was checked; e-mails are written by ``mailing``.
+A webhook is called signed, at an address that was checked; e-mails are written here too.
 """
 
 from __future__ import annotations

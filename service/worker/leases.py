@@ -1,9 +1,8 @@
-"""Who does which job: claimed for a while, kept by a heartbeat, and fenced by the number of the attempt.
+"""Which worker does which job: claimed for a while, kept by a heartbeat, and fenced by the number of the attempt.
 
-A worker that dies loses its lease, and another one claims the job: with a higher attempt. Whoever comes back late holds
-the lower number, and none of its writes finds a row any more.
-
-From a claimed job to what its process is asked: read in one transaction, keys unsealed last.
+A worker that dies loses its lease, and another one claims the job with a higher attempt. A worker that comes back late
+holds the lower number, and none of its writes finds a row any more. From a claimed job its order is made: read in one
+transaction, keys unsealed last.
 """
 
 from __future__ import annotations

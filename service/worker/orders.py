@@ -1,6 +1,6 @@
-"""What the process of a job is asked, and what it answers; nothing of it is a path of its own choosing.
+"""Orders and answers between a worker and a job's process: JSON and bytes, length by length, never a pickle.
 
-What a worker and the process of a job say to each other: JSON and bytes, length by length, never a pickle.
+No path in an order is one that the process chooses.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""Parts of a report as pandas DataFrames; pandas is imported when the first is made.
+"""Parts of a report as pandas DataFrames, and what a notebook shows of a result.
 
-What a notebook shows of a result: the verdict and why on a small card, and the full report in a frame.
+pandas is imported when the first frame is made. A notebook shows the verdict and why on a small card, and the full
+report in a frame.
 """
 
 from __future__ import annotations

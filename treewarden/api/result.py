@@ -1,8 +1,7 @@
-"""What an audit comes to: the verdict first, then findings and readings as tables, and the report in any form.
+"""The result of an audit: the verdict first, then findings and readings as tables, and the report in any form.
 
-Reports and models on disk: in the form that the suffix says, whole or not at all, and never over what was read.
-
-Errors as Python's users read them: what a message asks to change is called by its argument, not by a flag.
+Reports and models are written in the form that the suffix says, whole or not at all, and never over what was read.
+Messages name an argument where the command line's name a flag.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What a model is worth on records that it was not fitted on: fitted again fold by fold, or relabelled.
 
-What a scikit-learn estimator was fitted on, found again in the data of a request.
+The records that a scikit-learn estimator was fitted on are found again in the data of a request.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a repair leaves: its report, the files that are written, and what of a named change is said."""
+"""What a repair leaves: its report, the files that it writes, and what it says of a change that was named."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A repair as it was asked for: its options, checked before any work, and the steps of its search."""
+"""One repair on the command line: its options, checked before any work, and the steps of its search."""
 
 from __future__ import annotations
 

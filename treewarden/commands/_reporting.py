@@ -267,7 +267,7 @@ def _gate_renderer(form: str) -> GateRenderer:
     return found
 
 
-# Shows what an audit would take, in place of the audit.
+# The plan: what an audit would take, in place of the audit.
 
 
 # Where the forms of a gate go: one file for all models, or a folder with a report of each.

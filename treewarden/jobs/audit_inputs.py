@@ -1,6 +1,6 @@
 """Everything an audit needs, once it is read, and the audits that are made of it.
 
-What the columns of an audit mean to people: what its table says, and a data dictionary beside it.
+Column meanings come from the table itself and from a data dictionary beside it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What an audit is asked: model, table and options, and the files beside them, each declared once for every door."""
+"""The request for an audit: model, table, options and further files, each declared once for every interface."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """What a model publishes, and how a terminal shows that: grouped, short, every name made harmless.
 
-What a file proves of the records it was trained on, by itself, in words.
+It also puts in words what the file by itself proves of the records it was trained on.
 """
 
 from __future__ import annotations

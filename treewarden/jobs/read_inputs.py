@@ -1,4 +1,4 @@
-"""Reads the files of a request, and holds them against each other: model, table, knowledge, policy."""
+"""Reads the files of a request and checks them against each other: model, table, knowledge, policy."""
 
 from __future__ import annotations
 
@@ -388,7 +388,7 @@ def _read(path: Path, read_as: Callable[[bytes, str], Knowledge]) -> Knowledge:
     return read_as(data, path.name)
 
 
-# What a knowledge file says of the training, held against what the model files say of it.
+# What a knowledge file says of the training, checked against what the model files say of it.
 
 
 def check_training(knowledge: Knowledge, where: str, models: Sequence[Model]) -> None:

@@ -1,12 +1,10 @@
 """Decision trees grown under a policy: a split is taken only if both children meet what the policy requires of a leaf.
 
-The grown tree is pruned as far as cross-validation says, audited under its own learner, and cut back until it passes
-(``audit=True``). How it is grown is in ``treewarden.ppdm_models.learn.drawn_cuts``, how it is pruned in
-``cost_complexity`` beside it, and what an adversary who knows all of this can conclude from the choice of
-splits in ``treewarden.audit.constraints.policy_growth``: nothing beyond the counts of the leaves, as long as the seed
-is not a fixed number.
-
-The audit of a tree that was just grown, over the records that it was grown from, as its columns are.
+The grown tree is pruned as far as cross-validation says, audited under its own learner over the records that it was
+grown from, and cut back until it passes (``audit=True``). ``treewarden.ppdm_models.learn.drawn_cuts`` grows it, and
+``treewarden.ppdm_models.learn.cost_complexity`` prunes it. What an adversary who knows all of this can conclude from
+the choice of splits is in ``treewarden.audit.constraints.policy_growth``: nothing beyond the counts of the leaves, as
+long as the seed is not a fixed number.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Results on disk: the place is checked before any work, and a file is there whole or not at all.
+"""Results on disk, and what to do next: numbered steps, with commands to paste.
 
-What to do next, as a terminal shows it: numbered, with commands to paste.
+The place of a result is checked before any work, and its file is written whole or not at all.
 """
 
 from __future__ import annotations

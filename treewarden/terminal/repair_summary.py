@@ -1,6 +1,6 @@
-"""What a terminal shows of a repair: whether a change passes, what it changes, and what to type next.
+"""What a terminal shows of a repair and of a gate, and what to type next.
 
-What a terminal shows of a gate: a short block for each model, and what to type next.
+Of a repair: whether a change passes, and what it changes. Of a gate: a short block for each model.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ from treewarden.ppdm_models.tree.column import number_text
 from treewarden.ppdm_models.tree.predicate import features_of
 from treewarden.ppdm_models.tree.tree import Tree
 
-# Which candidates a learner with a known order looked at before the split that it chose: none of them is as good.
+# Candidates that a learner with a known order compared before the split that it chose: none of them is as good.
 
 
 def parted(
@@ -341,7 +341,7 @@ def lowest_above(case: Case, positions: Sequence[int] | IndexArray) -> int:
         node = inside[0]
 
 
-# Says in words what a candidate split is, and what a proof rests on.
+# A candidate split, and what a proof rests on, in words.
 
 MOST_NAMES = 8
 MOST_SPLITS = 2

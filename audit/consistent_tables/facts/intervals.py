@@ -192,11 +192,10 @@ def _beaten(split: AttributeSplits, first: int, candidate: int, count: int) -> b
     return is_beaten(split.criterion, split.chosen_table.tolist(), branches, split.strict)
 
 
-# Split rows of three classes and more, where leaf counts are known: how far one count can go before the row breaks.
+# Split rows of three or more classes, where leaf counts are known: how far one count can go before the row breaks.
 #
 # After a split the impurity is minus a sum of convex terms, one per branch and class. With every other class at its
-# least, what is left for one class bounds its count in a branch from both sides (convexity; the other branches as
-# one).
+# least, what is left for one class bounds its count in a branch from both sides (convexity; the other branches as one).
 
 STEPS = 60
 

@@ -25,7 +25,7 @@ from treewarden.ppdm_models.tree.tree import Criterion
 if TYPE_CHECKING:
     from scipy.sparse import csc_matrix
 
-# A partition of some positions, kept so that sums over its groups are quick.
+# A partition of positions, stored so that sums over its groups are quick.
 
 MANY_CELLS = 20_000
 MANY_POSITIONS = 100

@@ -260,7 +260,7 @@ def _best_single(
     return best, by
 
 
-# What whole records give the maximum-entropy model: cells that are fixed, and split rows as whole-number intervals.
+# What proofs over whole records give the maximum-entropy model: fixed cells, and split rows as integer intervals.
 
 
 @dataclass(frozen=True, slots=True)

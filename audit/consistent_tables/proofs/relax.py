@@ -15,10 +15,9 @@ from treewarden.audit.consistent_tables.proofs.rows import CellRow, cuts, fact_r
 from treewarden.audit.progress import FOREVER, Clock
 from treewarden.ppdm_models.arrays import FloatArray, IntArray
 
-# Which candidates tables broke before, by the node below which: their rows are there at once the next time.
+# Learned cuts: candidates that tables violated before, by the node above them. Their rows are there the next time.
 #
-# They are named by numbers, so that what one process learned another can use. Rows that only come near what a
-# candidate
+# Numbers name them, so that one process can use what another learned. Rows that only come near what a candidate
 # says are good where they were met, and not kept.
 
 Ref = tuple[int, int, int]
@@ -176,7 +175,7 @@ class Scope:
         return self.rows.add(cell_rows)
 
 
-# Which rows a proof truly rests on: those without which it fails, found by leaving out one after the other.
+# The rows that a proof rests on: those without which it fails, found by leaving out one after the other.
 
 MOST_TRIED = 24
 """Rows that are tried at most, so that a proof is not much dearer for being explained."""
@@ -228,7 +227,7 @@ def _only(rows: IntegerRows, says: set[str]) -> IntegerRows:
     )
 
 
-# Decides one question by branch and bound where the linear relaxation does not: every branch is closed by a proof.
+# Branch and bound, for a question that the linear relaxation does not decide: a proof closes every branch.
 
 WHOLE = 1e-6
 

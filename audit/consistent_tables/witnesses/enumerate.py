@@ -258,7 +258,7 @@ def data_sets(facts: Facts, start: int, tables: IntArray, clock: Clock = FOREVER
     return ways
 
 
-# Why the tables that can be listed below a node say something: which splits would otherwise have been taken.
+# Why all tables below a node agree on something: which splits would otherwise have been taken.
 
 BY_COUNTS = "the counts of its leaf"
 MOST_CELLS = 4_000_000

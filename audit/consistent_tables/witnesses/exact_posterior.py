@@ -26,7 +26,7 @@ class ExactPosterior:
     draws: int = 0
 
 
-# What the worlds say about each record when every data set that fits is equally likely: exact, or with intervals.
+# The posterior of each record over all consistent tables, each equally likely: exact, or with intervals.
 
 
 @dataclass(frozen=True, slots=True)

@@ -297,7 +297,7 @@ def _phi(split: AttributeSplits, count: FloatArray, size: FloatArray) -> FloatAr
     return np.asarray(count * np.log(np.maximum(count, 1.0)))
 
 
-# Whether swaps that somebody else found lead from a world to another one.
+# Whether swaps that another search found lead from one consistent table to another.
 
 
 def swaps_hold(facts: Facts, table: IntArray, swaps: Sequence[Swap], clock: Clock) -> bool:

@@ -4,7 +4,7 @@ Each leaf shuffles its classes over its records; each inner node draws its parts
 are independent given the leaves' facts, so what is accepted is an exact draw. Where acceptance is too low the sampler
 gives up; it never returns its last try.
 
-What tables that fit say of each record when every data set is equally likely, estimated from draws.
+From the draws follows an estimate of what all consistent tables say of each record, each table being equally likely.
 """
 
 from __future__ import annotations

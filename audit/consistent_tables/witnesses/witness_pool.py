@@ -98,7 +98,7 @@ class WitnessPool:
         return np.asarray((low < high) & (self.low == self.high))
 
 
-# Whether an integer table is a world: every fact re-checked exactly, node by node.
+# Whether an integer table is consistent: every fact re-checked exactly, node by node.
 
 
 def node_holds(facts: Facts, node: int, tables: IntArray, clock: Clock = FOREVER) -> BoolArray:
@@ -246,7 +246,7 @@ def _rows_left(
     return held, [f"{len(broken)} rows left out, as the true table breaks them: {first}"]
 
 
-# What neither a proof nor a world has decided so far, as cells (P, m): by what it would mean for a person.
+# Cells (P, m) that neither a proof nor a witness has decided so far, by what they would mean for a person.
 
 
 def may_be_certain(facts: Facts, bounds: CellBounds, pool: WitnessPool) -> BoolArray:

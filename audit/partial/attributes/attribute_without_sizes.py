@@ -27,7 +27,7 @@ from treewarden.audit.population.population import Population
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 
-# What follows of a secret column where nobody says how many people are in each leaf.
+# Inference of a secret column where the sizes of leaves are unknown.
 #
 # Paths part the values and say nothing of how many people have which: who does not know the sizes goes on believing
 # how common those values are that some leaf leaves which can hold such a person, and can exclude only the others.

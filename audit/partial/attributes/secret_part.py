@@ -42,7 +42,8 @@ class Leads:
     """Where the people of one part can be, and what that leaves of the secret.
 
     They are lumps, ``lump_of`` (N,), of a network over the leaves ``columns``, (L',) of all L. Arc a leads from the
-    lump ``row[a]`` to the place ``column[a]`` among these, and leaves the values of ``kind[a]`` (see ``Arcs``).
+    lump ``row[a]`` to the place ``column[a]`` among these, and leaves the values of ``kind[a]``: see
+    ``CompatibleValues``.
     """
 
     arcs: CompatibleValues

@@ -3,14 +3,12 @@
 A person's hidden values decide where the person stops in all trees together: at a *place*, one leaf in each tree. The
 places where people truly stop are few; those where somebody could are as many as hidden values can be told apart.
 
-Witness tables of several trees: people exchange all their hidden values, and so the places where they stop.
-
-Where somebody's known values allow the place of somebody else in every tree, and the other way round, the two can
-exchange all that the adversary does not know of them, the value that the model predicts with it. Then as many people of
-each class, or with each number, stop at each place as before. All that trees say of their leaves follows from that:
-counts, sums, means, impurities, and the values of boosted leaves, which are functions of who is at which place. So
-every way to spread people over the places where somebody stops, within what their known values allow, is a table that
-fits the whole file, whatever it says. Such ways form a transportation polytope, of which all is known exactly.
+Witness tables let people exchange all their hidden values, and so the places where they stop. Two people can exchange
+them, with the value that the model predicts, where each one's known values allow the other's place in every tree. Then
+as many people of each class, or with each number, stop at each place as before. All that trees say of their leaves
+follows from that: counts, sums, means, impurities, and the values of boosted leaves, which are functions of who is at
+which place. So every way to spread people over the occupied places that their known values allow is a table that fits
+the whole file. These ways form a transportation polytope, which is known exactly.
 """
 
 from __future__ import annotations

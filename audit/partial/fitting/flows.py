@@ -17,7 +17,7 @@ from scipy.sparse import csgraph
 
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
 
-# Who can be where in some table that fits: people of lumps spread over leaves of known sizes, as flows.
+# Where people can be in some consistent table: people of lumps spread over leaves of known sizes, as flows.
 #
 # Tables that fit form a transportation polytope. From one of them, the true one, all others are reached along the
 # arcs of its residual graph: an arc that is empty here is empty in every table if and only if its ends lie in

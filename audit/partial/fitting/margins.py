@@ -31,8 +31,7 @@ from treewarden.ppdm_models.tree.nodes import Criterion
 # The same tables by IPOPT, through Pyomo: for the few small problems in which Newton's method on the dual gives up.
 #
 # That is so where rows together leave some cells nobody, so that multipliers grow without end: what linear rows force
-# is fixed first. What is found is judged by the dual, whose value at any multipliers bounds the entropy of every
-# table.
+# is fixed first. What is found is judged by the dual, whose value at any multipliers bounds the entropy of every table.
 
 MOST_VARIABLES = 3_000
 """Cells of a table up to which IPOPT is asked: some seconds."""

@@ -1,11 +1,11 @@
-"""The multipliers of linear rows, over tables of known margins: Newton's method on the dual.
+"""The multipliers of linear rows over tables of known margins: Newton's method on the dual.
 
 Of the greatest entropy under the rows sum z V_c >= b_c the dual in one multiplier a place and one a row is convex,
 the multipliers of the table's own groups being eliminated: F(v, x) = sum_r n_r ln sum_j exp(v_j + sum_c x_c V_c[r, j])
 - d v - x b, over x >= 0, or any x of a row that asks for just so much. Its value bounds that entropy from above
 whatever v and x are, so that nothing here has to be exact.
 
-Linear rows over tables of people by group and place, and the cells of such tables that can hold people.
+The rows are over tables of people by group and place. They also tell which cells of such tables can hold people.
 """
 
 from __future__ import annotations

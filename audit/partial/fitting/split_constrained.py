@@ -25,7 +25,7 @@ from treewarden.audit.partial.fitting.splits import PlacedEstimate
 from treewarden.audit.partial.fitting.work_budget import Allowance
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, alike
 
-# People in lumps that no row of the choice of splits tells apart, where such rows speak of them at all.
+# Lumps of people whom no row of the choice of splits tells apart, where such rows are about them at all.
 #
 # In a block of the network of which no row speaks people are as without rows. Elsewhere profiles of a lump are told
 # apart by their branches, but only those that can be where the row speaks; leaves of a group by whether it speaks of
@@ -181,7 +181,7 @@ def slopes(parts: Sequence[CutLumps], cuts: Collection[CuttingPlane]) -> list[Sl
     return found
 
 
-# The estimate where other splits on known columns would beat the chosen ones: with what the choice says put in.
+# The split-constrained estimate, where other splits on known columns would otherwise beat the chosen ones.
 #
 # Rows that are broken are put in as tangents, the greatest entropy under them is found by its dual in one multiplier
 # each, and what that breaks is put in again. The dual bounds the greatest entropy of all tables that fulfil the rows,

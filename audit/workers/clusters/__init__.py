@@ -1,6 +1,6 @@
 """Clusters that jobs can be done on: each file is one engine, loaded only when a cluster of its kind is asked for.
 
-On a cluster's worker a process of this program does each job, as on this machine: see ``carrying``.
+On a cluster's worker a process of this program does each job, as on this machine: see ``cluster``.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """The cluster that this process's jobs are done on, if any; where it is gone, this machine's processes take over.
 
-What runs on a cluster's worker: hands each job to a process of this program, which works as on any machine.
-
-So solvers that are not thread-safe never share a process, what a job does to its process leaves the cluster's worker
-alone, and a job that nobody waits for any more can be ended.
+A cluster's worker hands each job to a process of this program, which works as on any machine. So solvers that are not
+thread-safe never share a process, what a job does to its process leaves the cluster's worker alone, and a job that
+nobody waits for any more can be ended.
 """
 
 from __future__ import annotations

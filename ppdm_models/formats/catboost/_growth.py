@@ -1,6 +1,6 @@
-"""What a CatBoost file tells of how its leaves were made: values, weights, and the settings of the training.
+"""How a CatBoost file says its leaves were made: values, weights, and the training settings.
 
-Which of CatBoost's settings decide what leaf values tell, and so stay in a file that is published.
+A published file keeps only the settings that its leaf values depend on.
 """
 
 from __future__ import annotations

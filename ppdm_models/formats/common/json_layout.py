@@ -1,12 +1,10 @@
-"""Whether the bytes of a JSON file hold more than its values: blanks, digits and escapes that no program would write.
+"""Whether a model file's bytes hold more than its values: blanks, digits and escapes that no program would write.
 
 The same values can be written in many ways, and a way that is chosen freely is room for a message: any number of
 blanks, digits beyond those of a double, letters as escapes. Programs choose once for a whole file.
 
-Files that are held against the one that would be written from their model alone: a difference is something else.
-
-Where a format is small, this accounts for all of a file with no list of what may be hidden where: bytes that equal
-those of the model alone hold the model alone.
+Some files are compared with the one that would be written from their model alone. Where a format is small, this
+accounts for all of a file without a list of what may be hidden where: equal bytes hold the model and nothing else.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""What small texts in model files look like as programs write them: a moment, a maker, a program, a sign for no value.
+"""Small texts in model files, as programs write them: a moment, a maker, a program, a sign for no value.
 
-Any other text in such a place may be a sentence about anybody, and nobody could judge it.
-
-Model files that were packed whole, ``model.json.gz``: unpacked in memory within limits; what the packing tells.
+Any other text in such a place may be a sentence about a person, and nobody could judge it. Model files that were packed
+whole, ``model.json.gz``, are unpacked in memory within limits, and what the packing itself tells is reported.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What a LightGBM file tells of how its leaves were made: numbers of all nodes, each tree's rate, and the settings.
+"""How a LightGBM file says its leaves were made, and whether its inner nodes follow from the leaves or hold more.
 
-Whether the values and weights of inner nodes of a LightGBM file follow from its leaves, or hold more.
+It reads the numbers of all nodes, each tree's rate, and the settings.
 
 A node has the value -G / (H + lambda), shrunk and moved by the start, and G and H add up over children (Ke et al.
 2017); children of a split on several categories are made under lambda + cat_l2. The library prints six digits.

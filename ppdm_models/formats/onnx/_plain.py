@@ -1,9 +1,9 @@
 """An ONNX model written from its trees alone, so that whatever else a file holds shows as a difference from it.
 
 Trees are numbered anew in preorder, values of the graph get names of their own, and of the operators around the trees
-only copies, casts, concatenated inputs and names of classes can stay. What has no place in such a model, has none in a
-file of which all is known: descriptions, metadata, further tensors and operators, numbers of leaves that only splits
-need, bytes of unknown fields.
+only copies, casts, concatenated inputs and names of classes can stay. A file that is accounted for in full has nothing
+else: no descriptions, metadata, further tensors or operators, no numbers of leaves that only splits need, no bytes of
+unknown fields.
 """
 
 from __future__ import annotations

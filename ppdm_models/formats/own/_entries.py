@@ -1,6 +1,6 @@
-"""Between the tests of a tree and their entries in our own JSON. Tests nest at most ``limits.TEST_DEPTH`` deep.
+"""Trees as entries of our own JSON, and back: the same tree gives the same bytes.
 
-Lays a tree out as our own JSON: the same tree gives the same bytes.
+Tests nest at most ``limits.TEST_DEPTH`` deep.
 """
 
 from __future__ import annotations

@@ -18,10 +18,8 @@ from treewarden.ppdm_models.tree.column import number_text
 
 # What an expression comes to for some values of a raw field: a value, no value, or a record that is refused.
 #
-# Four things that are easily confused are four types: a branch that is not there (``NoBranch``), an expression that
-# is
-# not followed (``NotFollowedError``), a missing result (``NoValue``) and one for which an evaluator refuses the
-# record
+# Four things that are easily confused are four types: a branch that is not there (``NoBranch``), an expression that is
+# not followed (``NotFollowedError``), a missing result (``NoValue``) and one for which an evaluator refuses the record
 # (``Invalid``).
 
 MOST_STEPS = 100

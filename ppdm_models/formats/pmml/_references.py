@@ -209,8 +209,7 @@ class References:
 
 # Where elements of PMML are evaluated: what each may hold, and of what it may hold one at most.
 #
-# An element that stands elsewhere is read by nothing, whatever it is called: a whole tree inside a node, for
-# instance,
+# An element that stands elsewhere is read by nothing, whatever it is called: a whole tree inside a node, for instance,
 # predicts nothing and was audited by nobody.
 
 EXPRESSIONS = frozenset(

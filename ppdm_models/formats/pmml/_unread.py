@@ -1,7 +1,7 @@
 """Finds what stands in a PMML file and is no part of its model: no list of bad places, but of all that is evaluated.
 
-An element, attribute or text that is not known (``known``), that stands where nothing evaluates it (``places``), or
-that nothing asks for (``references``), may hold anything, a record as well as a comment. Nobody could judge it, so it
+An element, attribute or text that is not known (``_known_elements``), that stands where nothing evaluates it or
+that nothing asks for (``_references``), may hold anything, a record as well as a comment. Nobody could judge it, so it
 is named, once for each kind of place.
 """
 

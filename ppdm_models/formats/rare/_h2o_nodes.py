@@ -130,13 +130,10 @@ def _ways(
 # One tree of an H2O MOJO: nodes packed one after the other, a left side before its right one.
 #
 # A node is a byte of flags, two of its column (65535: the tree is one leaf), one for where a missing value goes, what
-# it
-# compares with (a 32-bit number, or a set of categories as bits), how many bytes the left side has if that is no
-# leaf,
-# then both sides; a leaf is a 32-bit number. Each side must fill its bytes exactly. Beside a tree lies what is known
-# of
-# its inner nodes, 40 bytes each: numbers of the children, and the records that reached them.
-# (H2O, hex.genmodel.algos.tree.SharedTreeMojoModel, MOJO 1.2 and newer.)
+# it compares with (a 32-bit number, or a set of categories as bits), how many bytes the left side has if that is no
+# leaf, then both sides; a leaf is a 32-bit number. Each side must fill its bytes exactly. Beside a tree lies what is
+# known of its inner nodes, 40 bytes each: numbers of the children, and the records that reached them. (H2O,
+# hex.genmodel.algos.tree.SharedTreeMojoModel, MOJO 1.2 and newer.)
 
 NO_COLUMN = 65535
 MISSING_VS_REST = 1

@@ -1,6 +1,6 @@
 """The lines of a printed rpart tree: node number, test, records, loss or deviance, value and class shares.
 
-An rpart object as JSON, written from its tree alone: no splits that were not taken, no deviances, no call.
+An rpart object is also written as JSON from its tree alone: without splits that were not taken, deviances and the call.
 """
 
 from __future__ import annotations

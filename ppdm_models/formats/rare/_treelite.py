@@ -1,6 +1,6 @@
 """The nodes of one treelite tree: numbered, with tests on numbers or on lists of category numbers.
 
-Treelite's JSON written from its trees alone: nodes in preorder, no gains, no sums of second derivatives.
+Treelite's JSON is also written from its trees alone: nodes in preorder, without gains and sums of second derivatives.
 """
 
 from __future__ import annotations

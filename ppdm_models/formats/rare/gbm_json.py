@@ -291,7 +291,7 @@ def _classes(root: JsonPart) -> tuple[str, ...]:
     )
 
 
-# What such a file holds beside its trees.
+# Side channels of a gbm file: what it holds beside its trees.
 
 ROW = (
     *("SplitVar", "SplitCodePred", "LeftNode", "RightNode", "MissingNode", "ErrorReduction"),

@@ -249,7 +249,7 @@ def _node(row: JsonPart) -> int:
     return value.whole(low=1)
 
 
-# What such a file holds beside its tree.
+# Side channels of a partykit file: what it holds beside its tree.
 
 
 def _shape(root: JsonPart, tree: Tree, names: Sequence[str]) -> Shape:

@@ -318,7 +318,7 @@ def _notes(source: str, features: Sequence[Feature], is_ranger: bool) -> tuple[s
     return (f"{source}: {said}",)
 
 
-# What such a file holds beside its trees.
+# Side channels of an R forest's file: what it holds beside its trees.
 
 
 def _shape(document: JsonPart, model: Ensemble) -> Shape:

@@ -1,6 +1,6 @@
-"""Turns a fitted scikit-learn tree into a published tree; scikit-learn itself is not needed for it.
+"""Turns a fitted scikit-learn tree into a published tree, without importing scikit-learn.
 
-Whether the numbers of a scikit-learn tree have the digits that its counts give, and no others.
+It also tells whether the tree's numbers have exactly the digits that its counts give.
 """
 
 from __future__ import annotations

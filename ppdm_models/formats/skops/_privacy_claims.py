@@ -1,10 +1,11 @@
-"""What an estimator of diffprivlib, or of treewarden's private learner, says of its differential privacy.
+"""What an estimator in a skops file claims of differential privacy, and what gradient boosting keeps of residuals.
 
-diffprivlib 0.6 draws tests without looking at records and labels by permute-and-flip on counts that only grow. Its
-forest lets each record into one tree. It gives every tree a whole number as ``random_state``, whatever its own is: a
-file of a forest always holds what its labels were drawn from.
+The estimators are diffprivlib's and treewarden's own private learner. diffprivlib 0.6 draws tests without looking at
+records, and labels by permute-and-flip on counts that only grow. Its forest lets each record into one tree. It gives
+every tree a whole number as ``random_state``, whatever its own is: a file of a forest always holds what its labels were
+drawn from.
 
-What trees of gradient boosting hold of residuals that no prediction needs: variances, means of inner nodes.
+Trees of gradient boosting hold variances of residuals, and means of inner nodes, that no prediction needs.
 """
 
 from __future__ import annotations

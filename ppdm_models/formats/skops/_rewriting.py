@@ -1,8 +1,7 @@
-"""A skops file written anew: no bytes of no field, objects counted from 1, and without what is to be taken out.
+"""A skops file written anew: no bytes outside its fields, objects counted from 1, without what is to be taken out.
 
-What training leaves in an estimator that no prediction needs: random generators, losses, the ends of bins.
-
-All of it can be taken out: a copy without it (``without_training``) is what the rest of a file is held against.
+Training leaves things in an estimator that no prediction needs: random generators, losses, the ends of bins. All of it
+can be taken out: a copy without it (``without_training``) is what the rest of a file is compared with.
 """
 
 from __future__ import annotations

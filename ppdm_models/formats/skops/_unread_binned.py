@@ -1,7 +1,4 @@
-"""What a skops file of a HistGradientBoosting estimator holds that no reader of it knows.
-
-What a skops file of a GradientBoosting estimator holds that no reader of it knows.
-"""
+"""What a skops file of a HistGradientBoosting or GradientBoosting estimator holds that no reader of it knows."""
 
 from __future__ import annotations
 

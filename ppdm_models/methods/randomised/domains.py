@@ -12,7 +12,7 @@ Noise of a level is as wide as a share of the domain, so that a domain has to be
 tells nobody what the least and the largest value in the table are. A column of texts has its values in their order:
 value number i stands for the number i, counted from 0.
 
-The cells of a column as numbers, or a message that names the record at fault and shows no value.
+Cells are read as numbers of the domain; a message about one names its record and shows no value.
 """
 
 from __future__ import annotations

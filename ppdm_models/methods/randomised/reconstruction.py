@@ -1,9 +1,9 @@
-"""Distributions from noisy values: Bayes' rule over intervals, again and again, until it changes little.
+"""Distributions from noisy values: Bayes' rule over intervals, repeated until it changes little.
 
 The iteration is that of Agrawal & Srikant (2000, section 3). With the exact kernel it is the EM algorithm of Agrawal &
 Aggarwal (2001) for values in bins.
 
-The intervals over which a distribution is reconstructed, and where noisy values fall.
+It includes the intervals over which a distribution is reconstructed, and which of them noisy values fall in.
 """
 
 from __future__ import annotations

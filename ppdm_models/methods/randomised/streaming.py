@@ -65,8 +65,7 @@ class ClassNumbers:
 # Whether records stand in an order that tells their values: then neighbours average noise away.
 #
 # In a table that is sorted by a column, the mean of the noisy values around a record is close to its true value,
-# however
-# wide the noise is. So the correlation of each record's value with the next one's is added up as they pass by.
+# however wide the noise is. So the correlation of each record's value with the next one's is added up as they pass by.
 
 Numbers = NDArray[np.float64]
 SURE_SIGMAS = 4.0

@@ -1,10 +1,9 @@
 """The conditions under which the same tree grows from sanitised records, each checked on the records themselves.
 
-scikit-learn's trees grown best first; called the same only where several random seeds agree.
-
-Its trees are binary on numbers of 32 bits: each category that a split may name is a column of zeros and ones (one
-column where an attribute has two categories). ``random_state`` draws the order in which columns are
-tried, so equally good splits are chosen by the seed, and even by columns that no split uses.
+scikit-learn's best-first trees are called the same only where several random seeds agree. Its trees are binary on
+numbers of 32 bits: each category that a split may name is a column of zeros and ones (one column where an attribute has
+two categories). ``random_state`` draws the order in which columns are tried, so equally good splits are chosen by the
+seed, and even by columns that no split uses.
 """
 
 from __future__ import annotations

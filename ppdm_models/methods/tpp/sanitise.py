@@ -2,7 +2,7 @@
 
 Source: the algorithm of Figs. 2 and 4 of "Secrecy Strengthening Concert (Privacy Protection) In Data Mining" (Pavithra,
 Thangadurai). Two things differ by default, as the printed step 3 can move thresholds and makes small groups: a number
-becomes one value per cell between thresholds (``tpp_cells``), and every size is believed only once the tree has been
+becomes one value per cell between thresholds (``one_per_cell``), and every size is believed only once the tree has been
 built again from the sanitised records. ``as_published`` follows the printed text and only reports.
 """
 
@@ -58,9 +58,9 @@ def generalise(
 ) -> SanitisedAttributes:
     """Return each attribute with the values that no tree tells apart made one; ``single`` where they compare 32 bits.
 
-    What no tree uses becomes its mean, or ``*``; numbers follow ``tpp_cells``, or (``as_published``) the printed step
-    3; of categories, those that a split names keep their names and the others become ``*``, or (parted by sets) those
-    that always go the same way become one.
+    What no tree uses becomes its mean, or ``*``; numbers follow ``one_per_cell``, or (``as_published``) the printed
+    step 3; of categories, those that a split names keep their names and the others become ``*``, or (parted by sets)
+    those that always go the same way become one.
     """
     found, anchored, names = {}, [], {}
     for name, column in columns.items():

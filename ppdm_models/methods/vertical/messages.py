@@ -120,7 +120,7 @@ def role(number: int, names: tuple[str, ...]) -> str:
     return {MINER: "miner", BOX: "ideal box"}.get(number) or names[number]
 
 
-# What goes wrong between sides, without a word of what anybody's data say.
+# Errors between the sides of a session, without a word about anybody's data.
 
 
 class Reason(IntEnum):

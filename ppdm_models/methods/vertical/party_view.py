@@ -1,8 +1,7 @@
-"""What a party knows of the nodes: in one of two modes, behind one interface.
+"""What a party knows of the nodes of a tree, in either mode, and what a session showed each side.
 
-Plain ID3 on the joined table: what the parties' tree has to equal, node by node.
-
-What each side was shown in a session: messages by kind, counts, and records as unnamed blocks.
+Plain ID3 on the joined table is here too: the parties' tree has to equal its tree, node by node. What a side was shown
+is counted in messages by kind, counts, and records as unnamed blocks.
 
 The paper reports "privacy" without a definition. Here it is one less the share of cells (record, attribute) that a
 party does not hold and is shown as unnamed blocks: a split by another party's attribute tells which records have the

@@ -25,11 +25,9 @@ from treewarden.ppdm_models.methods.vertical.sharing import Planes, Sharing
 
 # Which of several shared keys is the smallest, so that shares are all that anybody sees: one side's steps.
 #
-# Each key comes in eight digits, and each digit as zeros and a one at its place, all of it shared by its owner. Of
-# two
+# Each key comes in eight digits, and each digit as zeros and a one at its place, all of it shared by its owner. Of two
 # digits the smaller one is then found by adding up products, in one step for all digits of all pairs of keys; three
-# more
-# steps put digits together. A key that is smaller than each other one is the product of what was found.
+# more steps put digits together. A key that is smaller than each other one is the product of what was found.
 
 DIGITS = 8
 PLACES = (0, 4, 2, 6, 1, 5, 3, 7)

@@ -116,31 +116,29 @@ class Session:
 
 # The session file: what all sides have alike, in TOML. Nothing in it is secret.
 #
-# name = "tennis"
-# mode = "shared"
-# records = 14
-# target = "play"
-# classes = ["no", "yes"]
-# labelled = "alice"
+#     name = "tennis"
+#     mode = "shared"
+#     records = 14
+#     target = "play"
+#     classes = ["no", "yes"]
+#     labelled = "alice"
 #
-# [miner]
-# host = "miner.example"
-# port = 7000
+#     [miner]
+#     host = "miner.example"
+#     port = 7000
 #
-# [[party]]
-# name = "alice"
-# host = "alice.example"
-# port = 7001
-# attributes = 2
+#     [[party]]
+#     name = "alice"
+#     host = "alice.example"
+#     port = 7001
+#     attributes = 2
 #
-# [[party]]
-# ...
+#     [[party]]
+#     ...
 #
 # It may say when growth stops (``min_records``, ``depth``), how long a side waits for another (``seconds``), and how
-# many
-# records are classified afterwards (``asked``). The order of ``classes`` decides between classes that are equally
-# frequent, ``ranks`` between attributes that are equally good: one number per attribute of a party, from 0 on over
-# all
+# many records are classified afterwards (``asked``). The order of ``classes`` decides between classes that are equally
+# frequent, ``ranks`` between attributes that are equally good: one number per attribute of a party, from 0 on over all
 # parties; without them, in the order of parties.
 
 MOST_BYTES = 2**20
@@ -307,15 +305,15 @@ def _meeting(said: _SessionFile) -> Meeting:
 
 # The file that says which party holds which columns of a joined table, in TOML: for playing all of them.
 #
-# depth = 6
+#     depth = 6
 #
-# [[party]]
-# name = "alice"
-# columns = ["outlook", "temp"]
+#     [[party]]
+#     name = "alice"
+#     columns = ["outlook", "temp"]
 #
-# [[party]]
-# name = "bobby"
-# columns = ["humidity", "windy", "play"]
+#     [[party]]
+#     name = "bobby"
+#     columns = ["humidity", "windy", "play"]
 #
 # The class is one of the columns of one party.
 

@@ -44,12 +44,9 @@ from treewarden.ppdm_models.methods.vertical.streams import met
 
 # Records in one order on all sides, by ids that all hold, without showing the others an id that they lack.
 #
-# Each party hides its ids behind a secret number of its own (Diffie & Hellman on Curve25519: hidden by all, in
-# whatever
-# order, the same id becomes the same value; Meadows 1986). The ids of each party go round all others, until
-# everybody's
-# number is on them, and only then does party 0 compare them. It tells each party which of its own are common, no
-# more.
+# Each party hides its ids behind a secret number of its own (Diffie & Hellman on Curve25519: hidden by all, in whatever
+# order, the same id becomes the same value; Meadows 1986). The ids of each party go round all others, until everybody's
+# number is on them, and only then does party 0 compare them. It tells each party which of its own are common, no more.
 #
 # What is learnt: by each party which of its ids all others have too, and how many ids each party has; by party 0 also
 # which of its ids each other party has, and how many ids any of them have in common. With hashes under a common key,

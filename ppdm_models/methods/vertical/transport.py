@@ -213,7 +213,7 @@ async def read_frame(
     number: int,
     most: Callable[[MessageKind, int, int], int],
 ) -> Message:
-    """Read the message that has to be the ``number``th of a sender; ``most`` is ``Limits.of``.
+    """Read the message that has to be the ``number``th of a sender; ``most`` is ``MessageLimits.of``.
 
     Raises:
         ProtocolError: it is too long, no kind that there is, or not that one.

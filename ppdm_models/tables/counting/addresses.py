@@ -1,6 +1,6 @@
 """Addresses of tables in databases: ``postgresql://user@host/database#schema.table``, and what of them may be shown.
 
-Which single files hold so much that they are counted, whatever their bytes.
+It also tells which single files are so large that they are counted, whatever their bytes.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Tables in PostgreSQL, counted there: the server groups the records, and only distinct rows and counts come back.
+"""Tables in databases (PostgreSQL, DuckDB, Ibis), counted there: only distinct rows and counts come back.
 
-How a table to count is opened, whatever it is.
+It also decides how a table that is to be counted is opened, whatever it is.
 """
 
 from __future__ import annotations

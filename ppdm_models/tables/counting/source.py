@@ -1,6 +1,7 @@
 """A table that is counted, wherever it lies: its columns are known at once, its records are never held.
 
-The engine that counts: DuckDB, shut in. It opens what it is told to, loads nothing, spills to a private folder.
+The engine that counts is DuckDB, shut in: it opens only what it is told to, loads no extension, and spills to a private
+folder.
 """
 
 from __future__ import annotations

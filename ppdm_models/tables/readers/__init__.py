@@ -1,8 +1,7 @@
-"""Tables that office and statistics programs keep: a module a family of files, each read by the library people know.
+"""Tables that office and statistics programs keep: one module for each family of files, each on a known library.
 
-Each has ``open_table(whole, name, sheet)``, which returns a ``Reader``; ``opening.py`` knows which is asked.
-
-How a table of another program is opened, whatever it is: by its first bytes, and no module before it is needed.
+Each has ``open_table(whole, name, sheet)``. A table's first bytes decide which one opens it, and no module is loaded
+before it is needed.
 """
 
 from __future__ import annotations

@@ -270,7 +270,7 @@ def _wrong() -> NotSignedInError:
     return NotSignedInError("sign-in", problem)
 
 
-# Sign in whoever another service vouches for.
+# Sign-in of people whom another service vouches for.
 
 
 def sign_in_vouched(unit: Unit, person: Person, address: str = "") -> SignedIn:

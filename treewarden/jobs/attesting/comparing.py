@@ -51,9 +51,8 @@ from treewarden.reports.document.parts import (
 # Compares the sections of two reports of the same files that are neither findings nor readings.
 #
 # Words follow from numbers: where all numbers are the same the words have to be. What takes as long as it is given
-# (whole
-# records, all trees together) is open where two runs come to something else, but for numbers that contradict each
-# other.
+# (whole records, all trees together) is open where two runs come to something else, but for numbers that contradict
+# each other.
 
 LETTER = ("confidential", "rests_on", "not_judged", "dropped")
 """What follows from the files and from what was asked alone."""

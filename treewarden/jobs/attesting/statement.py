@@ -204,10 +204,8 @@ def moment(when: datetime) -> str:
 # A DSSE envelope with one Ed25519 signature: read only in the one form in which it is written.
 #
 # DSSE (Dead Simple Signing Envelope, version 1) signs a type and the bytes of a payload together, so that neither can
-# be
-# taken for something else. What the signature does not cover (the layout of the JSON, spare bits of base64, the name
-# of
-# the key) must be exactly as written here: no byte of an envelope can be changed and still be believed.
+# be taken for something else. What the signature does not cover (the layout of the JSON, spare bits of base64, the name
+# of the key) must be exactly as written here: no byte of an envelope can be changed and still be believed.
 
 PAYLOAD_TYPE = "application/vnd.in-toto+json"
 MOST_BYTES = 1024 * 1024

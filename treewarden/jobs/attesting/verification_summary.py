@@ -1,12 +1,11 @@
-"""The verdict as other tools read it: an in-toto Statement with SLSA's Verification Summary (VSA, predicate version 1).
+"""The verdict as other tools read it: an in-toto Statement with SLSA's Verification Summary, or a bill of materials.
 
-Sources: slsa.dev/spec/v1.1/verification_summary; in-toto attestation framework 1.0; the OpenSSF model-signing
-specification 1.0 for the second digest. The envelope is DSSE, as of our own attestations. It holds no more than a
-verdict: what could not be decided is FAILED, as SLSA knows no third result.
+Sources of the summary (VSA, predicate version 1): slsa.dev/spec/v1.1/verification_summary; in-toto attestation
+framework 1.0; the OpenSSF model-signing specification 1.0 for the second digest. The envelope is DSSE, as of our own
+attestations. It holds no more than a verdict: what could not be decided is FAILED, as SLSA knows no third result.
 
-The audit as an entry of a bill of materials: CycloneDX 1.7 (ECMA-424), a model with its card.
-
-It holds the verdict, the policy's digest, what was assumed and what is not covered; no count and nothing of the table.
+The entry of a bill of materials is CycloneDX 1.7 (ECMA-424), a model with its card. It holds the verdict, the policy's
+digest, what was assumed and what is not covered; no count and nothing of the table.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
-"""One audit of a gate as a job that any process can do, and its answer: only records that travel cheaply.
+"""One audit of a gate as a job for any process, its answer, and the cache of earlier answers.
 
-What came of earlier audits, kept beside the configuration: entries of gates alone, nothing of any table.
-
-Nothing in the folder is trusted further than it binds itself: an entry holds the key that it was asked for by, and one
-that does not, is broken, or belongs to another user is as good as none. Whoever can write into the folder as this user
-can also change what the audits themselves run.
+A job and its answer are records that travel cheaply. The cache stands beside the configuration and holds entries of
+gates alone, nothing of any table. Nothing in its folder is trusted further than it binds itself: an entry holds the key
+that it was asked for by, and is ignored where that differs, where it is broken, or where it belongs to another user.
+Anyone who can write into the folder as this user can also change what the audits themselves run.
 """
 
 from __future__ import annotations

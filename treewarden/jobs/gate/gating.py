@@ -62,12 +62,10 @@ def _number(path: Path) -> int:
     return len(said) if isinstance(said, list) else 0
 
 
-# How much memory an audit may take, roughly: enough to decide what may run beside what.
+# How much memory an audit may take, roughly: enough to decide which audits may run side by side.
 #
-# An audit is taken to need 400 MB, 60 times its table as CSV (200 times as Parquet or Arrow, which are packed, and
-# 600
-# times as a packed CSV) and 60 times its model's file; workbooks and SPSS's files are packed too. What is free is
-# what
+# An audit is taken to need 400 MB, 60 times its table as CSV (200 times as Parquet or Arrow, which are packed, and 600
+# times as a packed CSV) and 60 times its model's file; workbooks and SPSS's files are packed too. What is free is what
 # the machine says, or the limit of its container where that is less.
 
 BASE_BYTES = 400 * 2**20
@@ -121,7 +119,7 @@ def _allowed(cgroup: Path) -> int | None:
     return None
 
 
-# Does the audits of a gate over processes: side by side where memory allows it, each alone where it does not.
+# The audits of a gate over processes: side by side where memory allows it, one by one where it does not.
 
 DIED = (
     "the process that audited the model was ended three times, probably for lack of memory; give it more memory, or "
