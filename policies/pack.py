@@ -1,4 +1,4 @@
-"""Policy packs: TOML files that say what is allowed, clause by clause, over what they extend."""
+"""Policies as TOML files that say what is allowed, clause by clause, over the policy they extend; their schema."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Puts a pack's clauses over those of the pack it extends: field by field, and never looser without a reason."""
+"""Validates a policy: its clauses over those it extends, never looser without a reason, on known measures and rules."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def dropped(base: Pack, said: Mapping[str, Any], place: str) -> Dropped:
     return Dropped(id=said["id"], reason=reason)
 
 
-# Holds what a clause asks for against the measures, rules and formats there are.
+# Checks a clause against the measures, rules and formats that exist.
 
 
 def check(clause: Clause, place: str) -> None:

@@ -1,4 +1,4 @@
-"""How the service is run: what has to hold before it starts, the web server, and its worker beside it."""
+"""How the service runs: the application, what has to hold before it starts, the web server, and its worker."""
 
 from __future__ import annotations
 

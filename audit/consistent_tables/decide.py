@@ -1,4 +1,4 @@
-"""Decides the cells that no witness moved: which questions are put to the solvers, and in which order."""
+"""The question queue: which cells without a witness are put to the solvers, in which order, and below which nodes."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Some questions as one job, put against what was known when it was given out, here or in another process.
+"""Portions: some questions as one job, based on what was known when it was given out, for this process or another.
 
-What comes of it is news: proofs, which hold whatever else was proved meanwhile, and worlds, each of which is one by
-itself. So the news of many portions can be taken in one after the other.
+What comes of a portion is news: proofs, which hold whatever else was proved meanwhile, and witness tables, each of
+which stands by itself. So the news of many portions can be taken in one after the other.
 """
 
 from __future__ import annotations

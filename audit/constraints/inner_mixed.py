@@ -27,8 +27,8 @@ class InnerMixed(Constraint):
     """Yields per inner node and class that some record has another one, unless what is known of the leaves implies it.
 
     Where it is not known that the learner stops at pure nodes, the same is left out, unless the true table shows a pure
-    node that was split. Of a tree grown on noisy records
-    nothing is yielded: the true records of a node may all have one class.
+    node that was split. Of a tree grown on noisy records nothing is yielded: the true records of a node may all have
+    one class.
     """
 
     def rows(self, case: Case) -> Iterator[WholeRecords | LeftOut]:

@@ -1,4 +1,4 @@
-"""How much entropy a table can have at most, for any weights of the rows; the least such bound is the estimate's.
+"""The dual of the maximum-entropy estimate: for any weights of the rows a bound on the entropy, minimised by Newton.
 
 Of all tables of shares that fit, the one of maximum entropy has shares ``exp(z)`` normalised in each cell, where z adds
 up the weights of the cell's rows. For two classes that is the logistic regression of the classes on the leaves, whose

@@ -1,4 +1,4 @@
-"""Tables found and tables proved impossible, in whole numbers, for cells that cheaper proofs leave open."""
+"""Search by CP-SAT in whole numbers: tables found or proved impossible, for cells that cheaper proofs leave open."""
 
 from __future__ import annotations
 

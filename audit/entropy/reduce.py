@@ -29,8 +29,8 @@ class Reduced:
     """A block's program, and how its masses map back: ``cell`` (K, m) is the mass variable of each profile and class.
 
     ``chains`` (terms, masses) is what `treewarden.audit.solver.canonical` says of the program; ``members``
-    (variables, masses)
-    which masses each variable sums; ``kappa`` (masses,) and ``kappa_of_class`` (m,) how many classes share a pool.
+    (variables, masses) which masses each variable sums; ``kappa`` (masses,) and ``kappa_of_class`` (m,) how many
+    classes share a pool.
 
     ``alike`` are the classes that no row of the block tells apart, ``lumps`` how many kinds of profiles its rows do.
     ``cell`` is -1 where the mass is fixed at ``fixed`` (K, m); ``share`` (K, m) is the profile's part of the variable.

@@ -29,7 +29,7 @@ from treewarden.audit.workers.pool import default_jobs
 from treewarden.ppdm_models.arrays import FloatArray
 from treewarden.ppdm_models.tree.tree import Criterion
 
-# The symmetric point of pooled classes: is it a maximum among all classes, or does letting them differ help?
+# Whether the symmetric point of pooled classes is a maximum, or a saddle that letting the classes differ improves.
 
 SADDLE_EIGENVALUE = 1e-2
 """How negative the second-order form must be, relative to the entropy's own curvature, to count."""

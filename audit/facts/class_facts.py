@@ -1,4 +1,4 @@
-"""What each place where records stop says about their classes, at the level the adversary is assumed to have."""
+"""Class facts: what each node says about the classes of the records there, at the adversary's level of knowledge."""
 
 from __future__ import annotations
 

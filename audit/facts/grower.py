@@ -31,8 +31,8 @@ class Grower:
 
     A branch of a candidate holds ``smallest`` records at least, and a candidate whose branches hold ``surely`` was
     allowed: the smallest leaf that the file names, else that of the tree. ``sends_missing`` says that it tried missing
-    values on either side of each cut, ``max_bins`` how many bins it made,
-    ``sets`` whether it parts categories into any two sets.
+    values on either side of each cut, ``max_bins`` how many bins it made, ``sets`` whether it parts categories into any
+    two sets.
     """
 
     tool: Tool

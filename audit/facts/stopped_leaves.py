@@ -195,8 +195,7 @@ def _order(case: Case) -> IntArray | None:
 # Rows that no candidate at a leaf gains more than a known amount, where the leaf's class counts are known.
 #
 # With two classes what a split gains is convex in the count of the first class on its left, so that this is an
-# interval.
-# With more classes, or too many candidates, all is left out.
+# interval. With more classes, or too many candidates, all is left out.
 
 MOST_CELLS = 200_000
 """The most cells of rows, or counts that are tried, at one leaf; beyond that all is left open there."""

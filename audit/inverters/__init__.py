@@ -117,12 +117,11 @@ class LeafSums:
     ``low`` and ``high`` are whole numbers between which the count lies, ``wide`` is how far apart the ends were before
     they were made whole. ``output`` is the class counted; of two classes only the second is. ``facts`` are the settings
     that were used, and ``said`` what the reader should know of how it was done. ``added`` are other sums over the same
-    people, of numbers that are not whole. Where trees
-    saw samples that are known, draws are counted in place of people. Without ``is_complete`` they saw samples that are
-    not, or the file says more in another way, ``missing`` in words: then the ends hold, but whoever is not certain by
-    them may be so yet.
-    ``totals`` are the ends, by class, of how many of all people have it, where the file says more of that than leaves.
-    ``is_cut`` says that values had few digits, so that what is learnt of a leaf elsewhere narrows others in turn.
+    people, of numbers that are not whole. Where trees saw samples that are known, draws are counted in place of people.
+    Without ``is_complete`` they saw samples that are not, or the file says more in another way, ``missing`` in words:
+    then the ends hold, but whoever is not certain by them may be so yet. ``totals`` are the ends, by class, of how many
+    of all people have it, where the file says more of that than leaves. ``is_cut`` says that values had few digits, so
+    that what is learnt of a leaf elsewhere narrows others in turn.
     """
 
     trees: IndexArray

@@ -1,4 +1,4 @@
-"""What leaf values say of a leaf's people if only some of them, nobody knows who, were drawn for its tree.
+"""Leaf values of trees that saw a sample of the records: what they say of a leaf's people, and which were drawn.
 
 Of m people k were drawn. Whatever is added up over those drawn lies between the sum of the k smallest and that of the k
 largest. So the labels of the drawn lie between whole numbers a and b, and the labels of all between a and b + m - k.

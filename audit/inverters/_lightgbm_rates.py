@@ -1,4 +1,4 @@
-"""What shrinks the leaf values of a LightGBM model, and the losses whose values are inverted."""
+"""The start and the rates of a LightGBM model, and the losses whose leaf values are inverted."""
 
 from __future__ import annotations
 

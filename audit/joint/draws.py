@@ -1,7 +1,7 @@
-"""Leaves that count draws: each tree saw a sample of the records, and whoever was drawn twice counts twice.
+"""Leaves that count draws: each tree saw a sample of the records, and a person drawn twice counts twice.
 
-Where it is known who was drawn, the counts are sums over people, each as often as drawn. Where it is not, a leaf that
-drew a class holds somebody who has it, and nothing more is certain: one person may be behind all of its draws.
+Where it is known which records were drawn, the counts are sums over people, each as often as drawn. Where it is not, a
+leaf that drew a class holds a person who has it, and nothing more is certain: one person may be behind all its draws.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ class RowOrder(StrEnum):
     UNKNOWN = "unknown"
 
 
-# What the parts of a knowledge file share: no unknown keys, and nothing changes later.
+# The base of all parts of a knowledge file: no unknown keys, and nothing changes later.
 
 
 class KnowledgeSection(BaseModel):

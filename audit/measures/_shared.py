@@ -30,7 +30,7 @@ if TYPE_CHECKING:  # of models that predict a number
     from treewarden.audit.regression.result import ValueBounds
 
 
-# What is common to measures of the numbers that people have: each person's interval, in words.
+# Measures of people's numbers: each person's interval, in words.
 
 NOBODY = Undetermined("the table has no records")
 
@@ -56,7 +56,7 @@ def interval_note(numbers: ValueBounds, profile: int) -> str:
     return said
 
 
-# What the measures over consistent tables share.
+# Measures over consistent tables.
 
 
 def known_worlds(evidence: Evidence) -> ConsistentTables | Undetermined:

@@ -29,7 +29,7 @@ from treewarden.audit.reading import Undetermined
 from treewarden.audit.system.system import System, leaf_knowledge, max_violation
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 
-# People some of whose classes are known, spread over leaves that are parted by class: each part holds one class alone.
+# People, some of known class, spread over leaves that are split by class: each part holds one class alone.
 #
 # Where the number of each class in each leaf is known, a leaf is as many places as it has classes. Whoever's class is
 # known can be in the places of that class only, everybody else in all of them. Where only the sum of some classes is

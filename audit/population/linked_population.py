@@ -1,4 +1,4 @@
-"""The people of several releases: which records of several tables are one person, and who is told apart by that."""
+"""The linked people of several releases: which records are one person, and which profiles that tells apart."""
 
 from __future__ import annotations
 
@@ -42,10 +42,9 @@ class KnownGroups:
     R releases, in the order of their publication, have U groups. ``places`` (R, U) is the profile of each group in each
     release, -1 where the release does not hold it; ``counts`` (U,) are its people; ``truth`` (U, m) those of each
     class, in the order of the last release's classes, or why they are not known; ``numbers`` are those that they have
-    where the models predict a number. ``orders`` (R, m) is the place there
-    of each release's own classes. ``columns`` are those of each release's profiles, their sampling weights among them,
-    where there are any. ``warnings`` are for the reader of the report. ``each_number`` is which people have which
-    number, None where that is not known.
+    where the models predict a number. ``orders`` (R, m) is the place there of each release's own classes. ``columns``
+    are those of each release's profiles, their sampling weights among them, where there are any. ``warnings`` are for
+    the reader of the report. ``each_number`` is which people have which number, None where that is not known.
     """
 
     names: tuple[str, ...]

@@ -131,10 +131,10 @@ def build_population(
     """Return the people of a table as the tree sees them, after checking that the table is the tree's.
 
     ``qi`` defaults to the tree's features; columns whose names differ from theirs in spelling only are taken for them,
-    and said so. Columns that are neither QI nor sensitive are not read. ``weights`` names
-    the column of how many people each row stands for; ``sampling_weights`` that of a survey's weights, under which a
-    row is one person and records of unequal weight are of unequal profiles. For an ensemble ``leaf`` says nowhere;
-    ``forest_of`` sends its people through the trees.
+    and said so. Columns that are neither QI nor sensitive are not read. ``weights`` names the column of how many people
+    each row stands for; ``sampling_weights`` that of a survey's weights, under which a row is one person and records of
+    unequal weight are of unequal profiles. For an ensemble ``leaf`` says nowhere; ``forest_of`` sends its people
+    through the trees.
 
     Raises:
         TableError: a column is missing or of the wrong type, the sensitive column is not the tree's target or has one

@@ -95,7 +95,7 @@ def label_of(tree: Tree, node: Node) -> int | None:
     return int(np.argmax(np.array(numbers, dtype=float)))
 
 
-# The numbers that a regression model predicts, as the people of a table have them.
+# The numbers of a table's people that a regression model predicts.
 
 MOST_DECIMALS = 9
 MOST_STEPS = 2**30

@@ -1,4 +1,4 @@
-"""From what its owner knows of a randomised table to all that it gives away."""
+"""Measures a randomised table: from everything its owner knows of it to everything that it discloses."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ def randomisation_of(
     """Return what a randomised table gives away.
 
     ``counts`` are for each hidden column the records of each interval by their true values, or of each class and
-    interval: shape (intervals,) or (classes, intervals). ``moments`` are those of the
-    hidden columns in the manifest's order, ``missing`` how many records have no value. Where fewer than 30 records are
-    complete, or than 10 for each column, no attack is told of.
+    interval: shape (intervals,) or (classes, intervals). ``moments`` are those of the hidden columns in the manifest's
+    order, ``missing`` how many records have no value. Where fewer than 30 records are complete, or than 10 for each
+    column, no attack is told of.
     """
     recovered = _recovered(manifest, moments)
     columns = []

@@ -1,10 +1,10 @@
-"""Keeps what solvers said of tasks in a folder, so that a run that was cut short can be taken up again.
+"""Checkpoints of solving: what solvers said of tasks is kept in a folder, so that a run can be taken up again.
 
 What is kept of a task is what a solver said of it (``treewarden.audit.solver.task``), under a digest of all that it
-depends on:
-the task's numbers, the way it is solved, and the versions of what solves it. No name and no value of a table is among
-that; the numbers are as confidential as the report. Nothing in the folder is trusted: files are no pickles, each holds
-the key that it is asked for by and a digest of itself, and what it says is re-checked like the word of a solver.
+depends on: the task's numbers, the way it is solved, and the versions of what solves it. No name and no value of a
+table is among that; the numbers are as confidential as the report. Nothing in the folder is trusted: files are no
+pickles, each holds the key that it is asked for by and a digest of itself, and what it says is re-checked like the word
+of a solver.
 """
 
 from __future__ import annotations

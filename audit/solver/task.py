@@ -1,4 +1,4 @@
-"""One program to solve: where to start and with which weights, and the answer that comes of it."""
+"""One program to solve: its start and weights, its answer, whether that is optimal, and its replay from a record."""
 
 from __future__ import annotations
 

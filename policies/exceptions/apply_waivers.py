@@ -1,4 +1,4 @@
-"""Holds waivers against a decision: what they accept, and what is wrong with them."""
+"""Applies waivers to a decision: what they accept, what they may accept at all, and what is wrong with them."""
 
 from __future__ import annotations
 

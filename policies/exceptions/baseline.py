@@ -335,7 +335,7 @@ def _first(error: ValidationError | OverflowError) -> str:
     return f"{place}: {said}"
 
 
-# Compares a decision with a baseline: what was known and is no worse does not count.
+# A decision compared with a baseline: what was known and is no worse does not count.
 
 KNOWN = Accepted("baseline", "in the baseline file, and no worse")
 

@@ -405,7 +405,7 @@ def _how(reading: Undetermined) -> str:
     return "; leave out --no-worlds to run them" if reading == NOT_RUN else ""
 
 
-# What a policy says of a table of noisy records: its clauses about noise are judged, and no other ever passes.
+# A policy's findings on a table of noisy records: its clauses about noise are judged, and no other ever passes.
 
 OF_PLACES = ("leaf", "profile", "tree")
 

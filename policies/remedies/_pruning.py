@@ -31,8 +31,7 @@ from treewarden.ppdm_models.tree.tree import Node, Task, Tree
 
 # Which leaves meet a clause, as far as the leaves alone can: what pruning aims at.
 #
-# A combination may hold measures that no leaf tells by itself. Where the others are enough for it, they are asked
-# for;
+# A combination may hold measures that no leaf tells by itself. Where the others are enough for it, they are asked for;
 # else the best is taken to be true of what is not told, as only an audit tells. Every change is audited again in any
 # case.
 

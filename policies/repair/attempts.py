@@ -1,4 +1,4 @@
-"""What a search for a repair comes to: the changes that were tried, which of them are best, and what is advised."""
+"""Attempts of a search for a repair: the changes tried, what they cost, which of them are best, and what is advised."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from treewarden.ppdm_models.tree.tree import (
     count_of,
 )
 
-# Privacy against utility: how far a decision meets its policy, and which of several trees no other one beats.
+# Privacy against utility: how far a decision meets its policy, and which of several trees no other tree dominates.
 
 MOST = 2.0
 """Met twice over: more is not told apart."""

@@ -1,4 +1,4 @@
-"""What can be tried next: the proposals of each remedy for a model, by name, joined to what led to that model."""
+"""What can be tried next: each remedy's proposals for a model, by name, after the changes that led to it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Looks for a change that lets a model pass: each proposal is audited and judged like the original before it counts."""
+"""Searches for a change that lets a model pass: each proposal is audited and judged like the original."""
 
 from __future__ import annotations
 

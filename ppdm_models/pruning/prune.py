@@ -170,8 +170,7 @@ def _run_together(prunable: Prunable, way: Runs, kept: BoolArray) -> list[int] |
 # Optimal pruning: of all ways to merge siblings, the one that keeps most, and whose leaves all meet a requirement.
 #
 # Exact dynamic programming, bottom-up, over the nodes and the ways in which their children may be merged: groups of a
-# hierarchy, or runs of numeric neighbours. Linear in the nodes and the candidates. Our own method; APT (Sharkey et
-# al.
+# hierarchy, or runs of numeric neighbours. Linear in the nodes and the candidates. Our own method; APT (Sharkey et al.
 # 2008, section 3.2) chooses among the same merges greedily.
 
 Worth = tuple[float, int]

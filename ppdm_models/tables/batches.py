@@ -1,4 +1,4 @@
-"""Reads a table a piece at a time, CSV, Parquet, Arrow or what other programs keep: it may be larger than memory."""
+"""Reads and writes a table a piece at a time (CSV, Parquet, Arrow, other programs' files): it may exceed memory."""
 
 from __future__ import annotations
 

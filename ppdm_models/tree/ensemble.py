@@ -89,12 +89,11 @@ class EnsembleGrowth:
     """How an ensemble was grown.
 
     ``library`` names who can turn its leaf values back (a plug-in of ``treewarden.audit.inverters``), ``objective``
-    is that
-    library's name for it. ``rounds`` are the trees, by index, that saw the same scores: those of one round. ``start``
-    are the scores before the first round, one per output (None: not known). ``single`` says that scores are kept in 32
-    bits. ``facts`` are the settings by the names that the library gives them. ``refused`` is why nothing can be turned
-    back, "" where nothing speaks against it. ``trees`` has an entry per tree. ``scored`` says that the
-    file may tell how well the model did on its training records: a number that depends on more of them than sums;
+    is that library's name for it. ``rounds`` are the trees, by index, that saw the same scores: those of one round.
+    ``start`` are the scores before the first round, one per output (None: not known). ``single`` says that scores are
+    kept in 32 bits. ``facts`` are the settings by the names that the library gives them. ``refused`` is why nothing can
+    be turned back, "" where nothing speaks against it. ``trees`` has an entry per tree. ``scored`` says that the file
+    may tell how well the model did on its training records: a number that depends on more of them than sums;
     ``importances`` that it adds up the gains of splits beside its trees.
     """
 

@@ -163,12 +163,12 @@ class Learner:
 
     ``all_features`` is false where the learner looked at a random part of the features; ``multiway`` says whether a
     split on categories makes one branch per category, ``sets`` whether it parts them into any two sets, else one from
-    the others (None: not said, so judged by the tree's shape); ``max_bins`` is
-    into how many bins a tool that bins numbers sorts them at most (None: not said); ``unmodelled`` are settings that
-    decided which splits were taken too, and of which no constraint speaks. ``stopping`` is when it stopped (None: not
-    said): no part of a learner's value, as nothing that is written here gives it away. ``lists_columns`` says that the
-    tree's features are all the columns that the learner saw; others may be those alone that some node tests. ``claim``
-    is what is promised where ``claims_privacy``, as far as it is known (None: no more than that): no part of its value.
+    the others (None: not said, so judged by the tree's shape); ``max_bins`` is into how many bins a tool that bins
+    numbers sorts them at most (None: not said); ``unmodelled`` are settings that decided which splits were taken too,
+    and of which no constraint speaks. ``stopping`` is when it stopped (None: not said): no part of a learner's value,
+    as nothing that is written here gives it away. ``lists_columns`` says that the tree's features are all the columns
+    that the learner saw; others may be those alone that some node tests. ``claim`` is what is promised where
+    ``claims_privacy``, as far as it is known (None: no more than that): no part of its value.
     """
 
     criterion: Criterion | None = None

@@ -148,7 +148,7 @@ def _lack(found: Lacking) -> Lack:
     )
 
 
-# Where a tree breaks its policy, leaf by leaf: who is there, which demands break, and the worst of it as a story.
+# Where a tree breaks its policy, leaf by leaf: who is there, which checks fail, and the worst leaf as a story.
 
 Key = tuple[int, int]
 WORST_CASES = 3

@@ -1,4 +1,4 @@
-"""What the adversary is assumed to know, in plain sentences."""
+"""What the adversary is assumed to know, which columns no verdict covers, and what was accepted, in plain sentences."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ from treewarden.reports.document.parts import (
 )
 from treewarden.reports.document.words import count, counted, percent, sentence
 
-# The series behind a report's pictures: how sure of how many, and how far from the truth for how many.
+# The series behind a report's charts: how sure an adversary is of how many people, and how far from the truth.
 
 GRID = np.linspace(0.0, 1.0, 101)
 BINS = 24

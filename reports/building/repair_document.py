@@ -1,4 +1,4 @@
-"""From a repair to the document that renderers print: the model as given beside the changed one, and what was tried."""
+"""From a repair to the document that renderers print: the original model and the changed one, and what was tried."""
 
 from __future__ import annotations
 

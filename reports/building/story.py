@@ -1,4 +1,4 @@
-"""The verdict in words a manager understands: what it says, what it means, what to do next."""
+"""The verdict in words a manager understands: what it says, what the file gives away, what to do next."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from treewarden.reports.document.words import counted, listed, percent, sentence
 if TYPE_CHECKING:
     from treewarden.policies.repair.attempts import RepairSearch
 
-# What a report says of the things that a file gives away beside its trees, and the command that takes them out.
+# A file's side channels in words, and the command that takes them out.
 
 REDACTED = "-redacted"
 WRITTEN = ("pmml", "treewarden_json")
@@ -108,7 +108,7 @@ def _typed(name: str) -> str:
     return shlex.quote(f"./{name}" if name.startswith("-") else name)
 
 
-# What to do next, said so that it can be followed: for the format at hand, and for what could not be decided.
+# What to do next, as steps to follow: for the format at hand, and for what could not be decided.
 
 MOST_REASONS = 4
 TRIES = "it tries changes, audits each, and shows the cost in accuracy."

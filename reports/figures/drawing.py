@@ -139,7 +139,7 @@ def outline(nodes: Sequence[TreeNode]) -> Iterator[DrawnStep]:
             yield DrawnStep("end", said, selection.stubs.get(index, held), here)
 
 
-# Cuts words to the room there is in a picture.
+# Cuts words to the room that a picture has.
 
 SIGN = 6.2
 """Width in px of a character of the picture's font at its size; a little too much rather than too little."""

@@ -1,4 +1,4 @@
-"""Findings as people read them of several releases or adversaries: one a clause, and of whom else it is the same."""
+"""Findings of several releases or adversaries as rows: one for each clause, and for whom else it is the same."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ def adversary_lines(document: Document) -> Iterator[str]:
         yield from wrapped(f"- {each}", "  ")
 
 
-# Readings that could not be taken, many for one reason: told together, so that those that were are seen.
+# Readings that could not be taken, grouped by reason, so that the others can be seen.
 
 FEWEST = 3
 """So many readings that one reason kept from being taken are told in one line."""

@@ -1,4 +1,4 @@
-"""Who says what to whom about one node, as a picture: a lane for each side, a row for each kind of message.
+"""The messages about one node as a picture: a lane for each side, a row for each kind of message.
 
 What one side says to several, several to one, or all to all others, is one row: a dot for who speaks, a point for who
 hears.

@@ -217,7 +217,7 @@ def _undecided_clauses(document: Document) -> str:
     return f" Not decided: {listed(undecided)}." if undecided else ""
 
 
-# The terms that a report uses, for whoever signs it.
+# The terms that a report uses, for its signatory.
 
 TERMS = (
     (

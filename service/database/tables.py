@@ -71,9 +71,8 @@ account = Table(
     UniqueConstraint("organisation_id", "look_key"),
 )
 """A name belongs to its organisation. Its two keys are those of ``treewarden.service.names``: no two
-accounts of one
-organisation look alike. ``mail_events``: the events that somebody wants to hear of by e-mail; null where nothing was
-said."""
+accounts of one organisation look alike. ``mail_events``: the events that somebody wants to hear of by e-mail; null
+where nothing was said."""
 
 session = Table(
     "session",

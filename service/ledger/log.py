@@ -73,7 +73,7 @@ def _moment(value: object) -> str:
     return value.astimezone(UTC).isoformat(timespec="microseconds")
 
 
-# How webhooks are signed, and how whoever receives one checks that.
+# How webhooks are signed, and how a receiver checks that.
 
 HEADER = "Treewarden-Signature"
 TOLERANCE_SECONDS = 300

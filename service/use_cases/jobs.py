@@ -1,4 +1,4 @@
-"""Jobs as others end them: cancelled before or while they are done."""
+"""Jobs: queued in the transaction of what they are about, cancelled before or while they run; and the workers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from treewarden.service.schemas.operations import Worker
 from treewarden.service.site import Unit
 from treewarden.service.use_cases.retention import LIVE, Erased, finish_with_tables
 
-# Jobs as others ask for them: queued in the transaction of what they are about.
+# Queueing a job, in the transaction of what it is about.
 
 
 def queue_job(unit: Unit, organisation_id: str, kind: str, subject_id: str) -> str:
@@ -140,7 +140,7 @@ def cancel_audit(unit: Unit, organisation_id: str, audit_id: str) -> None:
     emit(unit, organisation_id, Event.AUDIT_FINISHED, payload)
 
 
-# The processes that do jobs, and whether they were heard of lately.
+# The workers, and whether they were heard of lately.
 
 SILENT = 3
 """How many leases long a worker may be silent before it counts as gone."""

@@ -188,8 +188,7 @@ def _harmless(cell: str) -> str:
 # Last digests of the logs, written where nobody who can change the database can take them back.
 #
 # A log's own chain cannot tell that its end was cut off together with its sealed end. A digest that stands elsewhere
-# can:
-# in a file of another machine, in what a webhook received, or in the service's own output.
+# can: in a file of another machine, in what a webhook received, or in the service's own output.
 
 LOG = structlog.get_logger(__name__)
 

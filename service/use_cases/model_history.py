@@ -1,4 +1,4 @@
-"""What became of a model from version to version: verdicts, how much was not met, the smallest leaf of each file."""
+"""A model from version to version: verdicts, checks not met, the smallest leaf of each file; and two side by side."""
 
 from __future__ import annotations
 

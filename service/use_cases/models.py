@@ -1,4 +1,4 @@
-"""Models and their versions: a version is a file that was uploaded, and what was read off it."""
+"""Models and their versions: a version is an uploaded file, and what was read from it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Notices by e-mail: what each wants to hear of, and a test whether they arrive."""
+"""Notices by e-mail (which events each person wants, and a test that they arrive), and an organisation's webhooks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One job in the hands of a worker: its process started, its lease kept, its answer committed, or its end told."""
+"""One job in the hands of a worker: files fetched, process started, lease kept, answer or end committed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A worker: so many slots that each do one job after the other, and the chores that keep a service tidy."""
+"""A worker: slots that each do one job after the other, the chores that keep a service tidy, and when it ends."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def _seen(site: Site, own: str, name: str, slots: int) -> None:
         _enrol(site, own, name, slots)
 
 
-# When a worker ends: told by a signal, or with the server that it was begun beside, in whatever way that ends.
+# When a worker ends: by a signal, or with the server that started it, in whatever way that ends.
 
 _PR_SET_PDEATHSIG = 1
 

@@ -390,7 +390,7 @@ def _cut(grown: Any, kept: list[int], leaves: set[int]) -> Any:  # noqa: ANN401 
     return cut
 
 
-# A fitted estimator that passes: the one that was given, cut back as its file was, or trained again.
+# A fitted estimator that passes: the given one, cut back as its file was, or trained again.
 
 
 @dataclass(frozen=True, slots=True)

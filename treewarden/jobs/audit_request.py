@@ -184,12 +184,12 @@ class Request:
 
     ``files`` are read beside model and table: what the adversary knows, and what else is published.
     ``policy`` is a pack that ships, by name, the path of another, or a pack. Without ``data`` only what the file of the
-    model says by itself is judged. ``waivers`` and ``baseline`` are files
-    that say what is accepted, ``name`` is the model's name in a gate, ``today`` decides which waivers have expired.
-    Clauses of the severity ``fail_on`` or a graver one have to be met; None: what the pack itself has, errors if it is
-    read from a file. ``earlier`` are the models that were published before, in that order; records of different tables
-    are one person where the column ``key`` holds the same; without one that is not known, and nothing passes.
-    ``key_setting`` is what messages call the naming of that column.
+    model says by itself is judged. ``waivers`` and ``baseline`` are files that say what is accepted, ``name`` is the
+    model's name in a gate, ``today`` decides which waivers have expired. Clauses of the severity ``fail_on`` or a
+    graver one have to be met; None: what the pack itself has, errors if it is read from a file. ``earlier`` are the
+    models that were published before, in that order; records of different tables are one person where the column
+    ``key`` holds the same; without one that is not known, and nothing passes. ``key_setting`` is what messages call the
+    naming of that column.
     """
 
     model: ModelInput

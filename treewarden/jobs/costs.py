@@ -1,6 +1,7 @@
-"""What an audit of some size costs in time and memory: a few constants, measured by ``python -m benchmarks.planning``.
+"""What an audit of some size costs in time and memory, and how that size is counted.
 
-Seconds are those of a processor as fast as the one that they were measured on; a short loop says how fast this one is.
+The constants are few, and measured by ``python -m benchmarks.planning``. Seconds are those of a processor as fast as
+the one that they were measured on; a short loop says how fast this one is.
 """
 
 from __future__ import annotations

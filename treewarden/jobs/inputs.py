@@ -1,4 +1,4 @@
-"""The model and the table of an audit, each a file or in memory, and what is told of where they came from."""
+"""The model and the table of an audit, each a file or in memory, and the names that reports and pipelines give them."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ def _parts(column: object) -> Iterator[bytes]:
         yield str(value).encode("utf-8", "surrogatepass")
 
 
-# What several releases are called: their file's name, with as much of its path as tells it from the others.
+# Names of several releases: their file's name, with as much of its path as tells it from the others.
 
 
 def release_names(models: Sequence[ModelInput]) -> tuple[str, ...]:
@@ -221,7 +221,7 @@ def _shortest(own: tuple[str, ...], others: Sequence[tuple[str, ...]]) -> str:
     return own[-1]
 
 
-# What a pipeline knows a model by: its path, seen from where the pipeline runs.
+# The name of a model in a pipeline: its path, seen from where the pipeline runs.
 
 
 def known_as(model: ModelInput) -> str:

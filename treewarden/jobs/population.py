@@ -1,4 +1,4 @@
-"""The people of an audit, and the adversaries who know only some of their columns, from a table and what was asked."""
+"""The people of an audit and the adversaries who know some columns, from a table (read or counted) and a request."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ from treewarden.ppdm_models.formats import Opened, Rewritable
 from treewarden.ppdm_models.tree.ensemble import Model, claims_privacy
 from treewarden.ppdm_models.tree.tree import Tree
 
-# Audits changed models as files: each as it would be read by whoever gets it, several at a time.
+# Audits changed models as files: each as its recipient would read it, several at a time.
 
 LOST = RemedyError("the audit", "the process ended three times; give it more memory")
 NAMED_HERE = (

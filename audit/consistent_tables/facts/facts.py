@@ -1,4 +1,4 @@
-"""The facts of an audit in whole records: what every world, an integer table of profiles by classes, must obey.
+"""The facts of an audit in whole records: what every consistent table (integers, profiles by classes) must obey.
 
 Profiles stand in the order of the leaves (``Members.order``), so that the profiles below a node are one slice.
 """

@@ -1,4 +1,7 @@
-"""Linear relaxations of the worlds below one node: rows that a point breaks are added until it breaks none."""
+"""Linear relaxations of the consistent tables below one node, with cutting planes, and branch and bound over them.
+
+Rows that a point violates are added until it violates none.
+"""
 
 from __future__ import annotations
 

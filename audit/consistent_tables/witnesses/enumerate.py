@@ -1,4 +1,4 @@
-"""All worlds below a node, where they are few: each leaf's tables are listed, combined and tested, bottom up."""
+"""All consistent tables below a node, where they are few: leaves' tables are listed, combined and tested, bottom up."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all consistent tables together say of each record when every data set is equally likely."""
+"""The exact posterior of each record over all consistent tables, where every data set is equally likely."""
 
 from __future__ import annotations
 

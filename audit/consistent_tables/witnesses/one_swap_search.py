@@ -1,4 +1,4 @@
-"""One-swap neighbours of a world: two records of a leaf trade classes, and only the rows above them can break."""
+"""One-swap neighbours of a consistent table: two records of a leaf trade classes, and only the rows above can break."""
 
 from __future__ import annotations
 

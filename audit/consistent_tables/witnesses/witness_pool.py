@@ -1,4 +1,7 @@
-"""Worlds found so far, and how far they reach in every cell: each one is a witness of what is possible."""
+"""Witness tables found so far, and how far they reach in every cell: each one shows what is possible.
+
+Every table is re-checked exactly, and cells that are not decided are ordered by what they would mean for a person.
+"""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ from treewarden.ppdm_models.tree.tree import Quality, Task, Tree
 
 # Attribute inference from node sizes alone, where trees hold no counts of classes, as boosted ones do.
 #
-# Whoever knows all tested columns but the secret one counts who can be at each node; what the value is that a tree
+# An adversary who knows all tested columns but the secret one counts who can be at each node; the value that a tree
 # predicts has no part in that.
 
 ONLY_SIZES = (

@@ -21,7 +21,7 @@ from threadpoolctl import ThreadpoolController
 from treewarden.audit.partial.fitting.work_budget import Allowance
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 
-# Linear rows over tables of people by group and place, and the cells of such tables that can hold somebody.
+# Linear rows over tables of people by group and place, and the cells of such tables that can hold people.
 
 MOST_SPOKEN = 25_000_000
 """What cells count in all rows together, up to which rows are put in: 600 MB, by rows and by cells."""

@@ -152,7 +152,7 @@ def _facts(settings: Mapping[str, object]) -> dict[str, Fact]:
     return facts
 
 
-# What a CatBoost model tells beside its trees: target counts per category, how and when it was trained.
+# Side channels of a CatBoost model: target counts per category, how and when it was trained.
 
 OF_TARGETS = ("Borders", "Buckets")
 COUNTS = (*OF_TARGETS, "Counter", "FeatureFreq")

@@ -102,7 +102,7 @@ def _opsets(model: Any) -> Mapping[str, int]:  # noqa: ANN401  # protobuf
     return found
 
 
-# How values of the graph are made.
+# The nodes of the graph that make its values.
 
 
 def _made(operator: Operator, name: str, depth: int = 0) -> _Made:

@@ -268,7 +268,7 @@ def _notes(operator: Operator, after: After) -> Iterator[str]:
 FORMAT = OnnxMl()
 
 
-# What an ONNX file holds beside its trees, as far as it has a name.
+# Side channels of an ONNX file: what it holds beside its trees, as far as that has a name.
 
 REST = "names of operators and values, and whatever else a file of the same trees need not hold"
 NODE_NUMBERS = "nodes_hitrates", "nodes_hitrates_as_tensor"

@@ -250,7 +250,7 @@ class _ModelReader:
 FORMAT = Pmml()
 
 
-# Finds what a PMML file gives away beside its trees, and how each thing is taken out.
+# Side channels of a PMML file, and how each is taken out.
 
 MARKUP = re.compile(
     r"<\s*/?(\w+:)?(Node|TreeModel|Segment|Segmentation|MiningModel|ScoreDistribution|SimplePredicate|row)\b"

@@ -219,7 +219,7 @@ def _ways(
     return ChildTests(left, right, records, ABSENT in codes)
 
 
-# What an rpart object gives away beside its tree: further splits, exact means, the call, and lists of all records.
+# Side channels of an rpart object: further splits, exact means, the call, and lists of all records.
 
 OF_RECORDS = {
     "y": (LeakKind.RAW_RECORDS, "the target of every training record"),

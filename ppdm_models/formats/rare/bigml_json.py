@@ -239,7 +239,7 @@ def _of_sets(predicate: JsonPart, field: Field, operator: str) -> Predicate:
     return inside if operator in ("=", "in") else outside
 
 
-# What a BigML model tells beside its tree: histograms down to single records, people, names and dates.
+# Side channels of a BigML model: histograms down to single records, people, names and dates.
 
 HISTOGRAMS = ("bins", "counts", "categories")
 SECRETS = (

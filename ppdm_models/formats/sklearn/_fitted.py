@@ -166,7 +166,7 @@ def _whole(column: NDArray[np.generic], where: str) -> IntArray:
     return numbers.astype(np.int64)
 
 
-# What every scikit-learn file gives away beside its tree: a seed, exact sizes, the spread of tiny leaves.
+# Side channels of every scikit-learn file: a seed, exact sizes, the spread of tiny leaves.
 
 
 def seed_leak(seed: object, where: str) -> Iterator[Leak]:

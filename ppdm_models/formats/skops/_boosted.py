@@ -1,4 +1,4 @@
-"""The trees of a HistGradientBoosting estimator: numbers of 64 bits, sets of categories, leaves that are added up."""
+"""The trees of a HistGradientBoosting estimator (64-bit numbers, sets of categories), and how its leaves were made."""
 
 from __future__ import annotations
 

@@ -342,7 +342,7 @@ def _features(fitted: Fitted) -> tuple[Feature, ...]:
     return tuple(Feature(name, numeric=True, single=True) for name in fitted.names)
 
 
-# What a skops file gives away beside its trees: the fitted steps before them, and numbers for single records.
+# Side channels of a skops file: the fitted steps before its trees, and numbers for single records.
 
 OF_STEPS = {
     ("MinMaxScaler", "data_min_"): (
@@ -424,7 +424,7 @@ def of_records(fitted: Fitted) -> Iterator[Leak]:
             yield Leak(LeakKind.PER_RECORD, fitted.part.place_of(name), what, records=size)
 
 
-# What a fitted estimator gives away beside its trees, in a file or in memory.
+# Side channels of a fitted estimator, in a file or in memory.
 
 
 def leaks_of(root: SkopsPart, fitted: Fitted) -> Iterator[Leak]:

@@ -1,4 +1,4 @@
-"""The folders of a saved Spark model: which one holds the trees, its settings, and the rows of its tables."""
+"""The folders of a saved Spark model: its trees, settings, names, how its leaves were made, and its side channels."""
 
 from __future__ import annotations
 
@@ -302,7 +302,7 @@ def _tree(tree: Tree, rows: Sequence[JsonPart], rate: float) -> GrownTree:
     return GrownTree(values * rate, counts=counts, weights=sums, second=squares, rate=rate)
 
 
-# What a saved Spark model tells beside its trees: when it was trained, from which seed, and single targets.
+# Side channels of a saved Spark model: when it was trained, from which seed, and single targets.
 
 FEW = 2
 """Up to so many records, their number, sum and sum of squares give each target."""

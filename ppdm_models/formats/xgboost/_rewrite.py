@@ -187,7 +187,7 @@ def _keep_categories(tree: dict[str, object], number: dict[int, int]) -> None:
     starts[:] = np.cumsum([0, *(len(listed) for _, listed in entries)])[:-1].tolist()
 
 
-# What an XGBoost model file gives away beside its trees: attributes, names, categories, a configuration.
+# Side channels of an XGBoost model file: attributes, names, categories, a configuration.
 
 SEEDS = ("seed", "random_state")
 

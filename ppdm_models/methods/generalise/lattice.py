@@ -32,7 +32,7 @@ from treewarden.ppdm_models.tables.taxonomy import (
 )
 from treewarden.ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn, number_text
 
-# What is demanded of the groups of a generalised table, and the few whole numbers that decide whether it is met.
+# Requirements on the groups of a generalised table, and the few whole numbers that decide whether they are met.
 
 FEW_CELLS = 8
 """Groups are counted in place where there are no more possible ones than so many times the records; else sorted."""

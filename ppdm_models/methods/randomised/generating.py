@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 # The five functions that decide who is in group A.
 #
 # Agrawal & Srikant (2000) print parts of functions 3 and 5 only; their other arms are those of Agrawal, Imielinski &
-# Swami (1993), as the generators in use have them. MOA's generator differs in
-# three places, which ``variant="moa"`` repeats.
+# Swami (1993), as the generators in use have them. MOA's generator differs in three places, which ``variant="moa"``
+# repeats.
 
 Columns = Mapping[str, NDArray[np.float64]]
 Flags = NDArray[np.bool_]

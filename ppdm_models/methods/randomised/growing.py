@@ -1,4 +1,4 @@
-"""Binary trees over interval codes: grown by the Gini index on counts, pruned by how long it takes to tell them."""
+"""Binary trees over interval codes: grown by the Gini index on counts, and pruned by minimum description length."""
 
 from __future__ import annotations
 

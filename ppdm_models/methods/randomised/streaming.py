@@ -1,4 +1,4 @@
-"""Hides columns of a table that need not fit into memory: records pass by once, and only sums of them are kept."""
+"""Randomises columns of a table that need not fit into memory: records pass by once, and only sums of them are kept."""
 
 from __future__ import annotations
 

@@ -111,7 +111,7 @@ def _cut(
     return NumericColumn(cells.values[place.reshape(-1)]), bool(cells.anchored)
 
 
-# The groups of a sanitised table: records with equal quasi-identifiers, and what is demanded of each.
+# The groups of a sanitised table: records with equal quasi-identifiers, and the requirements on each.
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""A party's notes, in JSON: what each of its own nodes tests. With the notes of all, the skeleton is the tree."""
+"""A party's notes, in JSON: what each of its own nodes tests. The skeleton and all parties' notes make the tree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A party: answers the miner, talks to other parties where the mode asks for that, and keeps notes of its own nodes."""
+"""The roles of a session: parties, which answer the miner and keep notes of their nodes; and the miner, who leads."""
 
 from __future__ import annotations
 

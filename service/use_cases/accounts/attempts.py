@@ -1,4 +1,4 @@
-"""Attempts to sign in: counted before the password is looked at, and those that failed are logged, within bounds."""
+"""Attempts to sign in: counted before the password is checked; those that fail are logged, within bounds."""
 
 from __future__ import annotations
 

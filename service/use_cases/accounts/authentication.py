@@ -1,4 +1,4 @@
-"""Who asks: found by a token or by the cookie of a session."""
+"""Authentication: who sends a request, by a token or by a session's cookie; how sessions begin and end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compares what two reports of the same files say: verdicts, findings, readings, adversaries, and all other sections.
+"""Compares two reports of the same files, or a report with its audit done again, section by section.
 
 Whole records are reasoned over for a time, so two runs may prove more or less: readings agree where they overlap, and
 what one run could not tell is open, neither agreement nor contradiction.
@@ -281,7 +281,7 @@ def _adversary(name: str, old: Adversary, new: Adversary) -> Iterator[ComparedIt
             yield ComparedItem(without, *values(getattr(said, each), getattr(found, each)))
 
 
-# Checks a report by doing its audit again: are the files the same, and does all come out as it says?
+# Checks a report by doing its audit again: whether the files are the same, and all results come out as it says.
 
 MOST_BYTES = 256 * 1024 * 1024
 

@@ -1,4 +1,4 @@
-"""What changed since a revision, as git tells it: what is committed since, and what is not committed yet."""
+"""What changed since a revision, as git tells it, committed or not; and digests of the files that audits rest on."""
 
 from __future__ import annotations
 

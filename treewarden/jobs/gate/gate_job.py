@@ -50,9 +50,9 @@ class GateAnswer:
 class GateJob:
     """Audits one model and makes its reports; whatever goes wrong with it is told in the answer, never raised.
 
-    ``model_digest`` and ``table_digest`` are what the files were when the gate looked,
-    ``created`` says when that was. ``rests_on`` is the digest of all its files, where others than this machine may
-    read them. What solvers say is ``kept`` in a folder, where one is named.
+    ``model_digest`` and ``table_digest`` are what the files were when the gate looked, ``created`` says when that was.
+    ``rests_on`` is the digest of all its files, where others than this machine may read them. What solvers say is
+    ``kept`` in a folder, where one is named.
     """
 
     model: GateModel
@@ -72,7 +72,7 @@ class GateJob:
         return answered(self, step)
 
 
-# What is asked of one run of a gate, beside its configuration.
+# The request for one run of a gate, in addition to its configuration.
 
 
 @dataclass(frozen=True, slots=True)

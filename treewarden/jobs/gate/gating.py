@@ -1,4 +1,4 @@
-"""All models of a configuration, start to end: what the command line and a program both call."""
+"""One run of a gate over all models of a configuration, start to end: the command line and Python both call it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from treewarden.reports.building.entry import gate_of, unaudited
 from treewarden.reports.document.gate import Entry, Gate
 from treewarden.terminal.progress import lasting
 
-# Which files of waivers hold one that no model of a gate needed: known from numbers, before anything is loaded.
+# Unused waivers: which files hold one that no model of a gate needed, known from numbers before anything is loaded.
 
 Held = tuple[GateModel, GateAnswer]
 

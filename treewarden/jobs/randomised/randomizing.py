@@ -1,4 +1,4 @@
-"""A table as a file in, the same records with noise in a new file, and what that gives away, judged by a policy."""
+"""Randomises a table: its file in, a new file with noise out, and what that discloses, judged by a policy."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from treewarden.ppdm_models.methods.randomised.streaming import Hider
 from treewarden.ppdm_models.tables.batches import Batches, batch_file, open_batches
 from treewarden.reports.document.words import count, counted, listed
 
-# What is said of a table of noisy records beside its verdict.
+# Warnings about a table of noisy records, in addition to its verdict.
 
 FOLLOWING_UNDETERMINED = 0.5
 FOLLOWING_TOLD = 0.1

@@ -1,4 +1,4 @@
-"""How the values of a randomised table are distributed: the table and its manifest in, a document out."""
+"""Reconstructs the distributions of a randomised table's values: the table and its manifest in, a document out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether what a session left in a folder is the tree that plain ID3 grows on the joined table."""
+"""What a session left in folders: whether all parts together are the tree that plain ID3 grows on the joined table."""
 
 from __future__ import annotations
 
