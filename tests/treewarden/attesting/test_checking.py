@@ -226,6 +226,29 @@ def test_an_attestation_for_other_columns_than_are_required_is_refused(attesting
     assert "took features for other columns (none)" in refused[1]
 
 
+def sensitive_question(attesting, sensitive):
+    return CheckRequest(attesting.pack, Knowledge(), None, "error", sensitive=sensitive)
+
+
+def test_an_attestation_stands_for_the_protected_column_alone(attesting):
+    # Of a file that names no target, what its classes are of is the word of whoever attests it.
+    def protecting(said):
+        said["predicate"]["knowledge"]["sensitive"] = "ill"
+
+    envelopes = [("named", resealed(attesting, protecting)), ("unnamed", attesting.attest())]
+    ask = (attesting.public,), attesting.model
+    held, _ = any_of(envelopes[:1], *ask, sensitive_question(attesting, "ill"))
+    assert held.verdict == "PASS"
+    held, refused = any_of(envelopes, *ask, sensitive_question(attesting, "weight"))
+    assert held is None
+    assert "protected ill, but weight is required" in refused[0]
+    assert "protected the target that the file names, but weight is required" in refused[1]
+
+
+def test_a_statement_says_which_column_was_protected_where_the_file_names_none(attesting):
+    assert "sensitive" not in said_in(attesting.attest())["predicate"]["knowledge"]
+
+
 def test_a_statement_without_a_mapping_has_no_key_for_one(attesting):
     assert "columns" not in said_in(attesting.attest())["predicate"]["knowledge"]
 

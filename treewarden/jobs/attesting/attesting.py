@@ -136,4 +136,5 @@ def _assumed(subject: AuditInputs, candidates: File | None) -> Assumed:
         ],
         candidates=None if candidates is None else Sha256(sha256=candidates.sha256),
         columns=options.column_of_feature or None,
+        sensitive=None if options.sensitive == subject.file.model.target else options.sensitive,
     )

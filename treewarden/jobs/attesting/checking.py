@@ -54,7 +54,8 @@ WORST = ("PASS", "UNDETERMINED", "FAIL")
 class CheckRequest:
     """What whoever checks would have asked of an audit of their own; ``qi`` None: the model's own fields.
 
-    Without a ``pack`` any policy will do, and without ``knowledge`` any knowledge.
+    Without a ``pack`` any policy will do, and without ``knowledge`` any knowledge. ``sensitive`` is the column to
+    protect, None where that is the one that the model's file names.
     """
 
     pack: Pack | None = None
@@ -63,6 +64,7 @@ class CheckRequest:
     fail_on: Severity | None = None
     strict_ties: bool = False
     columns: Mapping[str, str] = field(default_factory=dict)
+    sensitive: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,6 +262,9 @@ def _weaker(predicate: Predicate, question: CheckRequest, asked: Knowledge) -> I
             f"the attested audit took features for other columns ({_pairs(said.columns)}) than are required "
             f"({_pairs(question.columns)})"
         )
+    if question.sensitive is not None and question.sensitive != said.sensitive:
+        protected = "the target that the file names" if said.sensitive is None else said.sensitive
+        yield f"the attested audit protected {protected}, but {question.sensitive} is required"
     if asked.facts:
         yield "known facts are required, and an attestation does not list them"
     if asked.adversaries or asked.secret is not None:

@@ -87,6 +87,11 @@ class _AssumedBeside(_StatementPart):
     adversaries: list[AttestedAdversary] = []
     candidates: Sha256 | None = None
     columns: dict[str, str] | None = None
+    sensitive: str | None = None
+
+
+ABSENT = ("columns", "sensitive")
+"""Keys that are absent where nothing is said: versions that do not know them read all other statements."""
 
 
 def plain_value(value: object) -> object:
@@ -114,6 +119,7 @@ if TYPE_CHECKING:
         so passed no model whose trees saw samples. ``candidates`` is the digest of the register that membership was
         judged with, null where it was not judged: who holds a register can tell whether it was theirs. ``columns`` are
         the table's columns that features were taken for, by the names in the model's file; absent where none was.
+        ``sensitive`` is the column that was protected, absent where it is the one that the model's file names.
         """
 
         def __init__(self, **values: object) -> None: ...
@@ -174,10 +180,9 @@ def written(statement: Attestation) -> bytes:
     """Return a statement as the payload of an envelope."""
     said = statement.model_dump(mode="json", by_alias=True)
     knowledge = said["predicate"]["knowledge"]
-    if (
-        knowledge["columns"] is None
-    ):  # a version that does not know the key reads all other statements
-        del knowledge["columns"]
+    for name in ABSENT:
+        if knowledge[name] is None:
+            del knowledge[name]
     return json.dumps(said, sort_keys=True, separators=(",", ":")).encode("utf-8")
 
 

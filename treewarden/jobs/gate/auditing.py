@@ -156,6 +156,7 @@ def _attested(model: GateModel, request: Request) -> tuple[Entry | None, tuple[s
         return None, (f"the key {unstated.flag!r} is set, and attestations do not cover it",)
     if options.knows is not None or options.secret is not None or request.files.adversaries:
         return None, (NOT_OF_COLUMNS,)
+    trees = opened(request.model).model
     question = CheckRequest(
         pack,
         knowledge_of(request),
@@ -163,6 +164,7 @@ def _attested(model: GateModel, request: Request) -> tuple[Entry | None, tuple[s
         model.fail_on,
         strict_ties=options.strict_ties,
         columns=options.column_of_feature,
+        sensitive=None if options.sensitive == trees.target else options.sensitive,
     )
     envelopes = [
         (attestation.name, read_attestation(attestation)) for attestation in model.attestations
@@ -171,7 +173,7 @@ def _attested(model: GateModel, request: Request) -> tuple[Entry | None, tuple[s
     found, refused = any_of(envelopes, keys, request.model, question)
     if found is None:
         return None, refused
-    names = names_of_tested(tuple(trees_of(opened(request.model).model)), but="")
+    names = names_of_tested(tuple(trees_of(trees)), but="")
     return attested_entry(found, pack, model.name, model.file, one_line(names)), ()
 
 
