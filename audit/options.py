@@ -47,7 +47,7 @@ class AuditOptions:
     sensitive: str | None = option(
         Concern.COLUMNS,
         None,
-        "The column to protect: the target of the model.",
+        "The column that the model predicts, which is protected.",
         str,
         content=Content.COLUMNS,
         metavar="COLUMN",
@@ -77,7 +77,7 @@ class AuditOptions:
     sampling_weights: str | None = option(
         Concern.COLUMNS,
         None,
-        "A column with survey weights: each row is one person, and only the model's numbers are weighted.",
+        "A column with survey weights. Each row is one person, and the model's numbers are sums of these weights.",
         str,
         content=Content.COLUMNS,
         metavar="COLUMN",
@@ -85,7 +85,7 @@ class AuditOptions:
     columns: tuple[str, ...] | None = option(
         Concern.COLUMNS,
         None,
-        "The column of a feature, if the model file does not name it, such as f0=age. May be repeated.",
+        "The table's column for a feature of the model, if the model file does not name it: f0=age. May be repeated.",
         tuple,
         content=Content.PAIRS,
         if_empty="names no feature; leave it out if the file names its columns",
@@ -94,7 +94,7 @@ class AuditOptions:
     claims: str | None = option(
         Concern.METHOD,
         None,
-        "The owner's claim of differential privacy, if the file does not contain it: epsilon=1, "
+        "The owner's claim of differential privacy, if the file does not contain it, for example epsilon=1, "
         "mechanism=permute-and-flip, splits=independent.",
         str,
         metavar="KEY=VALUE[,...]",
@@ -104,7 +104,7 @@ class AuditOptions:
     leaf: LeafLevel = option(
         Concern.KNOWLEDGE,
         LeafLevel.AS_PUBLISHED,
-        "What an adversary knows about each leaf.",
+        "What an adversary knows about each leaf: its label only, its class shares, or its class counts.",
         enum=LeafLevel,
         attested=AttestedAs("each leaf"),
         doors=OptionDoor.WITH_PAGE,
@@ -120,7 +120,8 @@ class AuditOptions:
     learner: Tool | None = option(
         Concern.KNOWLEDGE,
         None,
-        "The program that trained the tree, if the file does not name it. It determines which splits were compared.",
+        "The program that trained the tree, if the file does not name it. It rules out tables on which it would have "
+        "chosen other splits.",
         enum=Tool,
         choices=tuple(tool.value for tool in Tool if tool not in (Tool.UNKNOWN, Tool.POLICY_TREE)),
         attested=AttestedAs("the learner"),
@@ -128,7 +129,7 @@ class AuditOptions:
     knows: tuple[str, ...] | None = option(
         Concern.ADVERSARY,
         None,
-        "Also judge an adversary who knows only these columns about everyone, or one of: all, register, "
+        "Also judge an adversary who knows only these columns about everyone, or those of a preset: all, register, "
         "safe-harbour, neighbour, ex-spouse. May be repeated.",
         tuple,
         if_empty="names no column; leave it out where no adversary with fewer columns is to be considered",
@@ -138,7 +139,7 @@ class AuditOptions:
     secret: str | None = option(
         Concern.ADVERSARY,
         None,
-        "Protect this column instead of the one that the model predicts.",
+        "Protect another column, which the model does not predict.",
         str,
         content=Content.COLUMNS,
         metavar="COLUMN",
@@ -157,7 +158,7 @@ class AuditOptions:
     target_known: bool = option(
         Concern.ADVERSARY,
         False,
-        "The adversary of --knows also knows what the model predicts, for everyone.",
+        "The adversary of --knows also knows everyone's value of the column that the model predicts (with --secret).",
         doors=OptionDoor.WITH_PAGE,
     )
     marginal: bool = option(
@@ -185,13 +186,13 @@ class AuditOptions:
     strict_labels: bool = option(
         Concern.KNOWLEDGE,
         False,
-        "An adversary knows that no leaf was tied: its label leads by at least one record.",
+        "An adversary knows that in every leaf the label has at least one record more than any other class.",
     )
     min_leaf: int | None = option(
         Concern.KNOWLEDGE,
         None,
-        "The smallest leaf that the training allowed, if the file does not contain it. It determines which splits "
-        "were compared.",
+        "The smallest leaf that the training allowed, if the file does not contain it. It rules out tables with "
+        "better splits.",
         int,
         low=1,
         metavar="RECORDS",
@@ -217,7 +218,7 @@ class AuditOptions:
     time_limit: float | None = option(
         Concern.METHOD,
         None,
-        "Time for each inference. What is not solved by then is not decided.",
+        "Time for each calculation of what can be inferred. What is not solved by then is not decided.",
         int,
         float,
         low=0,
@@ -227,13 +228,13 @@ class AuditOptions:
     rows: RowStatement = option(
         Concern.METHOD,
         RowStatement.INTEGER,
-        "Expert: model the split criterion with integer counts (exact) or with shares (as in the papers).",
+        "Expert: model the split criterion with whole numbers of people (exact) or with shares.",
         enum=RowStatement,
     )
     worlds: bool = option(
         Concern.METHOD,
         True,
-        "Search for proofs: people whose value is the same in every table that fits the model.",
+        "Search for people whose value is proved: it is the same in every table that fits the model.",
     )
     worlds_budget: float = option(
         Concern.METHOD,
@@ -259,7 +260,7 @@ class AuditOptions:
     levels: bool = option(
         Concern.REPORT,
         True,
-        "Report how much each kind of published number adds to what an adversary can infer (not in text).",
+        "Report how much each kind of published number adds to what an adversary can infer (in all forms but text).",
         doors=OptionDoor.NONE,
     )
     blame: bool = option(

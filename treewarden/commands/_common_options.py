@@ -39,7 +39,7 @@ TAXONOMY = click.option(
     "taxonomies",
     type=FILE,
     multiple=True,
-    help="A value hierarchy to merge values by: TOML, or COLUMN.csv. May be repeated.",
+    help="A file that says which values may be merged, such as towns to regions: TOML, or COLUMN.csv. May be repeated.",
 )
 FORCE = click.option("--force", is_flag=True, help="Overwrite existing output files.")
 

@@ -83,12 +83,13 @@ _MAYBE_ALONE: tuple[Option, ...] = (
         "--id",
         "key",
         metavar="COLUMN",
-        help="The column that identifies a person across tables or records. Several tables can pass only with it.",
+        help="The column that identifies a person across tables or records. "
+        "Models with different tables cannot pass without it.",
     ),
     click.option(
         "--no-table",
         is_flag=True,
-        help="Audit the file alone. Checks that need the table are not decided.",
+        help="Audit the file alone. Checks that need the table are not decided, so the verdict is often UNDETERMINED.",
     ),
 )
 _JUDGED_BY: tuple[Option, ...] = (

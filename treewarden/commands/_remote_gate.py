@@ -38,7 +38,8 @@ def remote_options(command: Command) -> Command:
             click.option(
                 "--release",
                 metavar="ID",
-                help="The release that --server is asked about.  [default: the newest one of the file]",
+                help="The release (one submission of a file) that --server is asked about.  "
+                "[default: the newest one of the file]",
             ),
             click.option(
                 "--token",

@@ -131,7 +131,8 @@ def report_options(folder_option: str) -> Callable[[Command], Command]:
         redaction = click.option(
             "--redacted",
             is_flag=True,
-            help="Leave out of the report all groups, true values and small counts, so that it can be shared.",
+            help="Leave all groups of people, true values and small counts out of the report, to share it with people "
+            "who may not see the table.",
         )
         command = form_options(folder_option)(command)
         return VERBOSE(redaction(command))
@@ -163,7 +164,7 @@ def form_option(command: Command, more: str = "") -> Command:
         callback=_each_wanted,
         metavar="KIND[=FILE]",
         multiple=True,
-        help=f"Also write a report: {', '.join(names())}. FILE is its file, - is stdout. May be repeated.  "
+        help=f"Also write a report: {', '.join(names())}. FILE is where to write it, - the terminal. May be repeated.  "
         f"[default: a summary on stdout{more}]",
     )
     return option(command)

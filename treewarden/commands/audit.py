@@ -43,7 +43,7 @@ from treewarden.terminal.summary import summary_lines
     "--posterior",
     "posterior_path",
     type=FILE,
-    help="Also write the inferred probabilities: CSV or Parquet by suffix, one row per group and class.",
+    help="Also write the inferred probabilities (confidential): CSV or Parquet by suffix, one row per group and class.",
 )
 @click.option(
     "--waivers",
@@ -53,7 +53,7 @@ from treewarden.terminal.summary import summary_lines
 @click.option(
     "--baseline",
     type=FILE,
-    help="A file from --write-baseline. Findings that it lists, and that are no worse, do not count.",
+    help="A file from --write-baseline. Findings that are already in it do not count, unless they got worse.",
 )
 @click.option(
     "--write-baseline",
@@ -90,8 +90,8 @@ def audit_command(
     For data stewards and output checkers. MODEL is the file that you want to publish, and --data is its training table.
     With --no-table, only the file itself is judged.
 
-    Give several models in the order of their publication. They are judged together, and the last one is the one that
-    you want to publish.
+    If earlier models of the same people were published, give them first, oldest first. All are judged together, and
+    the last one is the one that you want to publish.
     """
     clock, progress = CommandClock(), ProgressPrinter(quiet)
     request = replace(request_of(context), waivers=waivers, baseline=baseline)

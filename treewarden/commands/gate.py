@@ -69,7 +69,8 @@ NOTHING = "Nothing was audited: no model changed, nor anything that its audit re
 @click.option(
     "--baseline",
     type=FILE,
-    help="A file from --write-baseline, for all models. Findings that it lists, and that are no worse, do not count.",
+    help="A file from --write-baseline, for all models. Findings that are already in it do not count, "
+    "unless they got worse.",
 )
 @click.option(
     "--write-baseline",
@@ -88,7 +89,7 @@ NOTHING = "Nothing was audited: no model changed, nor anything that its audit re
     "--trust",
     type=FILE,
     multiple=True,
-    help="A public key that may sign attestations. May be repeated.",
+    help="The public key of somebody whose attestations are accepted. May be repeated.",
 )
 @click.option(
     "--changed-since",
@@ -103,7 +104,7 @@ NOTHING = "Nothing was audited: no model changed, nor anything that its audit re
 @click.option(
     "--update",
     is_flag=True,
-    help="With --init: add the models that the file does not cover to it, and change nothing else.",
+    help="With --init: add missing models to an existing treewarden.toml, and change nothing else.",
 )
 @click.option(
     "--jobs", type=click.IntRange(min=1), help="Number of processes.  [default: all cores]"
@@ -124,11 +125,11 @@ NOTHING = "Nothing was audited: no model changed, nor anything that its audit re
 @QUIET
 @click.pass_context
 def gate_command(context: click.Context, /, **_: Any) -> None:  # noqa: ANN401  # read from the context
-    """Audit the models of a repository that changed, and say in one exit code whether all may be published.
+    """Audit the changed models of a repository, and say in one exit code whether all its models may be published.
 
-    For pipelines. PATHS are models or folders of the configuration; without PATHS, all its models are judged.
-    Unchanged models keep their earlier result. A report goes into one file for all models (--format sarif=gate.sarif),
-    or into a folder with one report each (--format html=reports/).
+    For pipelines. PATHS are models or folders that treewarden.toml lists; without PATHS, all that it lists are judged.
+    Unchanged models keep their earlier result, also a FAIL. A report goes into one file for all models
+    (--format sarif=gate.sarif), or into a folder with one report each (--format html=reports/).
 
     With --server, ask a treewarden service for the verdict and wait for it; nothing is audited locally. Give the file
     that you are about to publish as PATHS, to make sure that it is the one that was audited and approved.

@@ -42,7 +42,7 @@ def inspect_command(
 ) -> None:
     """Show what model files contain, for anyone who has such a file. No table is needed, and nothing is audited.
 
-    The line "proves" says how many records of the training table follow from the numbers of the file alone. A file
+    The line "proves" says how many whole records of the training table can be rebuilt from the file alone. A file
     that cannot be read does not stop the others. A folder is read as a model that Spark wrote.
     """
     failed = False

@@ -29,7 +29,7 @@ NOTHING_USEFUL = (
 SAYS = {
     "time_limit": "Time for the whole repair. It ends with the best change so far.  "
     f"[default: {TERMINAL_SECONDS:g} on a terminal, else none]",
-    "worlds_budget": "Time to search for proofs, shared by changes that are tried together.",
+    "worlds_budget": "Time to search for proofs. Changes that are tried together share it.",
 }
 
 
@@ -48,13 +48,14 @@ SAYS = {
     type=click.IntRange(min=2),
     multiple=True,
     metavar="RECORDS",
-    help="Try bands of this many records before withholding a number. May be repeated.  [default: 5, 10]",
+    help="Try ranges (such as 10 to 14) of this many records before a number is withheld. "
+    "May be repeated.  [default: 5, 10]",
 )
 @click.option(
     "--holdout",
     type=FILE,
     metavar="TABLE",
-    help="Records that the model was not trained on, to measure its loss.",
+    help="Records that the model was not trained on, to measure how much accuracy a repair loses.",
 )
 @click.option(
     "--with-table",
@@ -92,7 +93,7 @@ SAYS = {
     type=click.Choice(("accuracy", "auc", "log-loss")),
     default="accuracy",
     show_default=True,
-    help="What the changes, and the tree of --grow, are compared by, in cross-validation.",
+    help="The measure, by cross-validation, that ranks the changes and the tree of --grow.",
 )
 @report_options("--report")
 @click.option("--waivers", type=FILE, hidden=True)
@@ -101,9 +102,9 @@ SAYS = {
 @RESUME
 @click.pass_context
 def repair_command(context: click.Context, /, **_: Any) -> None:  # noqa: ANN401  # read from the context
-    """Repair a model that fails: find the smallest change that makes it pass, and write the changed model.
+    """Repair a model that fails: find the change that passes and loses the least, and write the changed model.
 
-    For owners of a model that 'treewarden audit' failed. Every change is audited like the original, and the cheapest
+    For owners of a model whose verdict is FAIL. Every changed model is audited like the original, and the best
     one that passes is written to -o. If MODEL already passes, or no change passes, no model is written.
 
     A change merges leaves, or withholds numbers in this order: class counts, error rates, record counts, then all but

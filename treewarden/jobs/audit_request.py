@@ -79,12 +79,14 @@ class AuditFiles:
     """What is read beside model and table; each may be a file, and some may be in memory."""
 
     knowledge: Path | Knowledge | None = file_option(
-        Concern.KNOWLEDGE, FileForm.FILE, "A TOML file with everything that an adversary knows."
+        Concern.KNOWLEDGE,
+        FileForm.FILE,
+        "A TOML file with all that the adversary knows, as these options say it, and facts about people.",
     )
     adversaries: tuple[Path, ...] = file_option(
         Concern.ADVERSARY,
         FileForm.FILES,
-        "A TOML file that declares adversaries with partial knowledge. May be repeated.",
+        "A TOML file with further adversaries, who know less. May be repeated.",
         flag="adversary",
     )
     dictionary: Path | None = file_option(
@@ -98,7 +100,7 @@ class AuditFiles:
         Concern.PUBLIC,
         FileForm.TABLE,
         (
-            "A register of everybody who may be in the training table, in any form of --data. The "
+            "A register of everybody who may be in the training table, of the same file types as --data. The "
             "audit then also judges membership: whether the file proves who was in the table."
         ),
         needs_table=True,
@@ -120,7 +122,7 @@ class AuditFiles:
         Concern.PUBLIC,
         FileForm.FILE,
         (
-            "A TOML file with the public values or ranges of columns, for proofs of whole records "
+            "A TOML file with the public values or ranges of columns, to tell whether whole records follow "
             "from the file alone.  [default: the values in the table]"
         ),
         content="a TOML file",

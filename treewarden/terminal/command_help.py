@@ -83,7 +83,7 @@ CODES: Mapping[str, Codes] = {
     "attest": MEANINGS,
     "gate": MEANINGS
     | {
-        PASS: "PASS: every model passes, or none changed",
+        PASS: "PASS: every model passes (--changed-since: or none changed)",
         FAIL: "FAIL: a model fails",
         UNDETERMINED: "UNDETERMINED: a model could not be decided. Treat it as a FAIL",
         NO_AUDIT: "a model could not be audited, or nothing was. The output says why",
