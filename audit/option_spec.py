@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import shlex
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Flag, StrEnum, auto
 from typing import Any
@@ -120,3 +122,19 @@ def option(concern: Concern, default: object, help: str, *kinds: type, **more: A
         more = {"choices": tuple(member.value for member in enum), **more}
     spec = OptionSpec(help, concern, frozenset(kinds or (type(default),)), **more)
     return field(default=default, metadata={"spec": spec})
+
+
+@dataclass(frozen=True, slots=True)
+class KeySetting:
+    """What messages call the setting that names the column of who is who, and how a column is named with it."""
+
+    name: str
+    naming: str
+    quoted: Callable[[str], str]
+
+    def advice(self, column: str) -> str:
+        """Return in words how to name a column."""
+        return self.naming.format(self.quoted(column))
+
+
+KEY_OPTION = KeySetting("--id", "audit with --id {}", shlex.quote)

@@ -18,7 +18,7 @@ from treewarden.audit.option_spec import (
     option,
 )
 from treewarden.ppdm_models.tree.privacy_claim import check_claim
-from treewarden.ppdm_models.tree.tree import Tool
+from treewarden.ppdm_models.tree.tool import Tool
 
 
 class RowStatement(StrEnum):

@@ -6,7 +6,6 @@ It also picks the places that a measure was taken from, riskiest first, and puts
 from __future__ import annotations
 
 import math
-import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
@@ -145,19 +144,3 @@ def is_adversary(of: str) -> bool:
 def of_release(name: str, said: str) -> str:
     """Return what is said of a release with its name before it, where that does not stand there by itself."""
     return said if said.startswith(f"{name}: ") else f"{name}: {said}"
-
-
-@dataclass(frozen=True, slots=True)
-class KeySetting:
-    """What messages call the setting that names the column of who is who, and how a column is named with it."""
-
-    name: str
-    naming: str
-    quoted: Callable[[str], str]
-
-    def advice(self, column: str) -> str:
-        """Return in words how to name a column."""
-        return self.naming.format(self.quoted(column))
-
-
-KEY_OPTION = KeySetting("--id", "audit with --id {}", shlex.quote)

@@ -13,7 +13,7 @@ from typing import Annotated, Any, TypeVar
 from pydantic import BaseModel, Field, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
-from treewarden.audit.knowledge.knowledge import in_words
+from treewarden.audit.knowledge.toml_words import in_words
 from treewarden.audit.measures import MeasureCall, call, measures
 from treewarden.policies.clause import (
     ATOMIC,

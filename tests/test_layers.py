@@ -342,7 +342,7 @@ LATE_IMPORTS = {
     "treewarden/commands/_common_options.py": {"treewarden.audit.workers.clusters.cluster"},
     "treewarden/commands/_reporting.py": {
         "treewarden.reports.building.redacted",
-        "treewarden.terminal.repair_summary",
+        "treewarden.terminal.gate_summary",
     },
     "treewarden/commands/audit.py": {
         "treewarden.commands._planning",

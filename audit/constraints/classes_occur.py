@@ -15,7 +15,7 @@ from treewarden.audit.facts.class_facts import leaf_facts
 from treewarden.audit.facts.grower import grower
 from treewarden.audit.facts.rows import Case, LeftOut, Linear, Origin, WholeRecords
 from treewarden.audit.reading import Undetermined
-from treewarden.ppdm_models.tree.tree import Tool
+from treewarden.ppdm_models.tree.tool import Tool
 
 WHY = "that every class that is named occurs, as it is not known how their learner names classes"
 

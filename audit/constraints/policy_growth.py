@@ -20,7 +20,8 @@ from treewarden.audit.facts.grower import incomplete_records
 from treewarden.audit.facts.rows import Case, LeftOut, Linear, Origin
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import FloatArray
-from treewarden.ppdm_models.tree.tree import Node, Tool
+from treewarden.ppdm_models.tree.tool import Tool
+from treewarden.ppdm_models.tree.tree import Node
 
 SEEDED = (
     "which splits the policy allowed, because the seed is a fixed number: an adversary who "

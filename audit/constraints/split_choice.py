@@ -8,7 +8,7 @@ from treewarden.audit.constraints import Constraint
 from treewarden.audit.facts.rows import Case, LeftOut, Row
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.knowledge.levels import SplitLevel
-from treewarden.ppdm_models.tree.tree import Tool
+from treewarden.ppdm_models.tree.tool import Tool
 
 CRITERION_WORDS = {
     SplitLevel.GINI: "the Gini index",

@@ -37,7 +37,7 @@ from treewarden.audit.facts.split_families import (
     takes_one_by_one,
 )
 from treewarden.ppdm_models.arrays import BoolArray, IntArray
-from treewarden.ppdm_models.tree.tree import Tool
+from treewarden.ppdm_models.tree.tool import Tool
 
 CLEAR_GAP_SHARE = 1e-5
 """Numbers that differ by more, relative to them (or to 1), are different to every program that is known here."""

@@ -12,7 +12,8 @@ from treewarden.audit.knowledge.levels import SplitLevel
 from treewarden.audit.population.table_counts import has_sums
 from treewarden.ppdm_models.arrays import FloatArray
 from treewarden.ppdm_models.errors import KnowledgeError
-from treewarden.ppdm_models.tree.tree import Missing, Tool, count_of
+from treewarden.ppdm_models.tree.tool import Tool
+from treewarden.ppdm_models.tree.tree import Missing, count_of
 
 STOP_AT_PURE = (
     Tool.POLICY_TREE,

@@ -31,13 +31,8 @@ from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray, ShortArray
 from treewarden.ppdm_models.tree.column import CategoricalColumn, number_text
 from treewarden.ppdm_models.tree.predicate import CategoryTest, NumericTest, Predicate, features_of
-from treewarden.ppdm_models.tree.tree import (
-    Criterion,
-    Feature,
-    Node,
-    Tool,
-    Tree,
-)
+from treewarden.ppdm_models.tree.tool import Tool
+from treewarden.ppdm_models.tree.tree import Criterion, Feature, Node, Tree
 
 UNLISTED = "splits on {}, which the file does not list: the training program may have compared them"
 

@@ -12,7 +12,8 @@ from treewarden.audit.facts.rows import MISSING, Grouping, Origin, SplitFamily, 
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray, IntArray, ShortArray
 from treewarden.ppdm_models.learn.splits import ANY, MOST_SET_VALUES
 from treewarden.ppdm_models.tree.column import number_text
-from treewarden.ppdm_models.tree.tree import Criterion, Tool
+from treewarden.ppdm_models.tree.tool import Tool
+from treewarden.ppdm_models.tree.tree import Criterion
 
 SKLEARN_GAP = np.float32(1e-7)
 """scikit-learn does not cut between 32-bit numbers that differ by this or less."""

@@ -36,7 +36,8 @@ from treewarden.audit.knowledge.levels import SplitLevel
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
 from treewarden.ppdm_models.tree.nodes import parents_of
-from treewarden.ppdm_models.tree.tree import Criterion, Node, Stopping, Tool
+from treewarden.ppdm_models.tree.tool import Tool
+from treewarden.ppdm_models.tree.tree import Criterion, Node, Stopping
 
 BITS = math.log(2)
 

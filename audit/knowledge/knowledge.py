@@ -17,7 +17,6 @@ from pydantic import (
     StrictInt,
     ValidationError,
 )
-from pydantic_core import ErrorDetails
 
 from treewarden.audit.knowledge.levels import (
     MOST,
@@ -29,14 +28,10 @@ from treewarden.audit.knowledge.levels import (
     SplitLevel,
 )
 from treewarden.audit.knowledge.statement import FACT_KEYS, FACT_TYPES, Fact, fact_slip
+from treewarden.audit.knowledge.toml_words import in_words
 from treewarden.ppdm_models.errors import KnowledgeError, near_text
-from treewarden.ppdm_models.tree.tree import (
-    Criterion,
-    Node,
-    Task,
-    Tool,
-    Tree,
-)
+from treewarden.ppdm_models.tree.tool import Tool
+from treewarden.ppdm_models.tree.tree import Criterion, Node, Task, Tree
 
 # Errors in a knowledge file, in its own terms: in which table, which key, and which keys there are.
 
@@ -332,31 +327,3 @@ def with_adversaries_of(knowledge: Knowledge, files: Sequence[tuple[Knowledge, s
         everyone += more.adversaries
         secret = secret if more.secret is None else more.secret
     return knowledge.model_copy(update={"adversaries": tuple(everyone), "secret": secret})
-
-
-KINDS = {
-    "tuple_type": "a list",
-    "list_type": "a list",
-    "dict_type": "a table",
-    "model_type": "a table",
-    "bool_type": "true or false",
-    "float_type": "a number",
-    "int_type": "a whole number",
-}
-"""What TOML calls that which should stand somewhere, by the type of the error that it does not."""
-
-
-def in_words(error: ErrorDetails) -> str:
-    """Return what is wrong with a value, in words of TOML and not of the types that hold it here."""
-    kind, told = error["type"], error.get("ctx", {})
-    if kind == "extra_forbidden":
-        return "unknown key"
-    if kind in KINDS:
-        return f"input should be {KINDS[kind]}"
-    if kind == "too_long":
-        most, there = told["max_length"], told["actual_length"]
-        return f"{there} items, at most {most} allowed; remove some"
-    if kind == "too_short":
-        least, there = told["min_length"], told["actual_length"]
-        return f"{there} items, at least {least} required; add some"
-    return error["msg"][:1].lower() + error["msg"][1:]

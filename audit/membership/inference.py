@@ -50,7 +50,8 @@ from treewarden.audit.progress import Clock
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, IndexArray, IntArray
 from treewarden.ppdm_models.tree.nodes import NodeTable
-from treewarden.ppdm_models.tree.tree import Tool, Tree
+from treewarden.ppdm_models.tree.tool import Tool
+from treewarden.ppdm_models.tree.tree import Tree
 
 OTHER_CUTS = (
     "it is not known how the thresholds of {} were chosen, so what they reveal about "

@@ -35,7 +35,8 @@ from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 from treewarden.ppdm_models.tree.column import Column, NumericColumn
 from treewarden.ppdm_models.tree.nodes import Criterion
-from treewarden.ppdm_models.tree.tree import Task, Tool
+from treewarden.ppdm_models.tree.tool import Tool
+from treewarden.ppdm_models.tree.tree import Task
 
 ONLY_CLASSES = Undetermined(
     "adversaries with partial knowledge are evaluated only for trees that predict a class"

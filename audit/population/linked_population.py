@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from treewarden.audit.option_spec import KEY_OPTION, KeySetting
 from treewarden.audit.population.population import Population
 from treewarden.audit.population.record_linkage import (
     id_candidates,
@@ -15,7 +16,7 @@ from treewarden.audit.population.record_linkage import (
     lookalike_warnings,
 )
 from treewarden.audit.population.target import TargetNumbers, numbers_of
-from treewarden.audit.reading import KEY_OPTION, NOT_LINKED, KeySetting, Undetermined
+from treewarden.audit.reading import NOT_LINKED, Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 from treewarden.ppdm_models.errors import TableError, TreewardenError
 from treewarden.ppdm_models.tables.table import Table

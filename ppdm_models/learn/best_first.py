@@ -28,15 +28,8 @@ from treewarden.ppdm_models.learn.splits import (
 )
 from treewarden.ppdm_models.tree.column import Columns
 from treewarden.ppdm_models.tree.predicate import Always, Predicate
-from treewarden.ppdm_models.tree.tree import (
-    Criterion,
-    Learner,
-    Node,
-    Task,
-    Tool,
-    Tree,
-    rebuilt,
-)
+from treewarden.ppdm_models.tree.tool import Tool
+from treewarden.ppdm_models.tree.tree import Criterion, Learner, Node, Task, Tree, rebuilt
 
 MOST_SET_COUNTS = 2_000_000
 """The same for what is counted of a node: ways to part an attribute times classes."""

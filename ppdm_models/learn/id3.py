@@ -10,14 +10,8 @@ import numpy as np
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray
 from treewarden.ppdm_models.tree.column import CategoricalColumn, Columns, NumericColumn
 from treewarden.ppdm_models.tree.predicate import Always, CategoryTest
-from treewarden.ppdm_models.tree.tree import (
-    Criterion,
-    Feature,
-    Learner,
-    Node,
-    Tool,
-    Tree,
-)
+from treewarden.ppdm_models.tree.tool import Tool
+from treewarden.ppdm_models.tree.tree import Criterion, Feature, Learner, Node, Tree
 
 SMALLEST_GAIN = 1e-9
 """A split that lowers the mean impurity by no more than this is not made."""

@@ -19,19 +19,7 @@ from treewarden.ppdm_models.tree.nodes import LearnerFigures as LearnerFigures
 from treewarden.ppdm_models.tree.nodes import Node as Node
 from treewarden.ppdm_models.tree.predicate import Predicate, features_of
 from treewarden.ppdm_models.tree.privacy_claim import PrivacyClaim
-
-
-class Tool(StrEnum):
-    """The program that grew a tree, as far as it decides which splits were candidates."""
-
-    UNKNOWN = "unknown"
-    POLICY_TREE = "policy-tree"
-    RPART = "rpart"
-    SCIKIT_LEARN = "scikit-learn"
-    SPARK = "spark"
-    TREEWARDEN = "treewarden"
-    WEKA = "weka"
-
+from treewarden.ppdm_models.tree.tool import Tool
 
 # The settings by which a learner stopped: which nodes it tried to split, and which of its splits it did not make.
 

@@ -220,7 +220,7 @@ def _claim_tables(unit: Unit, who: Principal, new: NewAudit) -> None:
     """
     if new.register_id is not None and new.table_id in (None, new.register_id):
         problem = (
-            "is held against the training table; give that, too"
+            "can be judged only with the training table; give it too"
             if new.table_id is None
             else "is the training table itself; give the table of everybody who may be in it"
         )

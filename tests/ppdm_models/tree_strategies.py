@@ -13,6 +13,7 @@ from treewarden.ppdm_models.tree.predicate import (
     MissingTest,
     NumericTest,
 )
+from treewarden.ppdm_models.tree.tool import Tool
 from treewarden.ppdm_models.tree.tree import (
     Criterion,
     Feature,
@@ -22,7 +23,6 @@ from treewarden.ppdm_models.tree.tree import (
     NoTrueChild,
     Quality,
     Task,
-    Tool,
     Tree,
 )
 

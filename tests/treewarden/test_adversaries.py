@@ -444,14 +444,14 @@ def test_a_repair_is_advised_under_the_same_adversaries(files, told):
             '[[adversary]]\nname = "a"\nknows = ["sex"]\nleaf = "rates"\n',
             "leaf: unknown key; put it above all tables; use name",
         ),
-        ('[[adversary]]\nname = "a"\nknows = 3\n', "('a'): knows: input should be a list; have"),
+        ('[[adversary]]\nname = "a"\nknows = 3\n', "('a'): knows: input should be a list; use"),
         (
             '[[adversary]]\nname = "a"\nknows = ["sex"]\ntarget = "yes"\n',
-            "('a'): target: input should be true or false; have",
+            "('a'): target: input should be true or false; use",
         ),
         (
             '[[adversary]]\nname = "a"\nknows = ["sex"]\ntarget = 1\n',
-            "('a'): target: input should be true or false; have",
+            "('a'): target: input should be true or false; use",
         ),
         ('[secret]\ncolumn = "age"\nbins = ["1"]\n', "secret.bins.0: input should be a number"),
         ('[secret]\ncolumn = "age"\nbins = [true]\n', "secret.bins.0: input should be a number"),

@@ -188,5 +188,5 @@ def test_distinct_rows_that_are_too_many_for_memory_are_refused_with_what_to_do(
     monkeypatch.setattr("treewarden.ppdm_models.tables.distinct.FEWEST_MERGED", 1)
     outcome = asked_for(tmp_path, "t.csv")
     assert outcome.exit_code == 4
-    assert "more than memory holds; name fewer columns" in outcome.output
+    assert "do not fit into memory; name fewer columns" in outcome.output
     assert not (tmp_path / "out.csv").exists()

@@ -41,7 +41,7 @@ def test_a_pass_names_what_it_did_not_judge_and_what_sizes_of_leaves_prove():
     done = audit()
     said = " ".join(done.stdout.split())
     assert done.exit_code == 0
-    assert "(assumed known, not judged): over70, sex, region and hiv." in said
+    assert "knows of everyone: over70, sex, region and hiv (assumed, not judged)." in said
     assert "hiv of 24 people" in said
     assert "--secret over70" in said
     full = " ".join(audit("--verbose").stdout.split())

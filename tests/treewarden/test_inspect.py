@@ -47,7 +47,7 @@ def test_leaves_are_listed_when_asked_for(files):
     ("model", "line"),
     [
         (forest(COUNTED, COUNTED, resampled=True), "count draws of a random sample, not people"),
-        (forest(COUNTED, COUNTED), "the smallest number on a leaf is 3"),
+        (forest(COUNTED, COUNTED), "the smallest number of a leaf is 3"),
         (forest(COUNTED, COUNTED, resampled=False), "smallest leaf  3 records"),
         (stump(40.0, "no", "yes"), "unknown; audit the file with its training table"),
         (stump(40.0, "no", "yes", counts=(0.0, 7.0)), "7 records; 1 leaf holds none"),

@@ -35,7 +35,7 @@ def test_several_targets_are_several_outputs_and_no_classes(name):
     assert outputs_of(model) == 2
     assert model.classes == ()
     said = told(called("inspect", OUTPUTS / name))
-    assert "2 outputs without names" in said
+    assert "2 unnamed outputs" in said
     assert "predicts 2 targets (num_target)" in said
 
 
@@ -46,7 +46,7 @@ def test_several_targets_are_several_outputs_and_no_classes(name):
 def test_no_audit_is_done_of_a_model_of_several_targets(name, more):
     outcome = called("audit", OUTPUTS / name, *more)
     assert outcome.exit_code == 4
-    assert "predicts 2 targets, and treewarden audits models with one" in outcome.stderr
+    assert "predicts 2 targets, but treewarden audits models with one" in outcome.stderr
 
 
 def test_no_repair_is_done_of_a_model_of_several_targets(tmp_path):

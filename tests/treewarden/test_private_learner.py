@@ -146,7 +146,7 @@ def test_repair_offers_a_private_tree_whose_file_passes(tmp_path):
     ends = ("--bound", "age=18:90", "--bound", "income=0:200")
     outcome, out, policy, table = repaired(tmp_path, "--private", "0.5", *ends)
     assert outcome.exit_code == 0, outcome.stderr
-    assert "epsilon = 0.5, which is spent" in outcome.stderr
+    assert "It spent epsilon = 0.5" in outcome.stderr
     again = run_command(
         *("audit", out, "--data", table, "--sensitive", "ill", "--policy", policy),
         *("--format", "json"),
@@ -158,7 +158,7 @@ def test_repair_offers_a_private_tree_whose_file_passes(tmp_path):
 def test_repair_asks_for_bounds_that_are_no_part_of_the_table(tmp_path):
     outcome, out, *_ = repaired(tmp_path, "--private", "0.5", "--bound", "age=18:90")
     assert outcome.exit_code == 4
-    assert "column 'income' needs bounds" in outcome.stderr
+    assert "column 'income' needs public bounds" in outcome.stderr
     assert not out.exists()
     assert repaired(tmp_path, "--bound", "age=18:90")[0].exit_code == 2
     assert repaired(tmp_path, "--private", "1", "--grow")[0].exit_code == 2

@@ -62,7 +62,7 @@ def test_of_draws_it_says_why_nothing_is_proved(tmp_path):
     learner = RandomForestClassifier(3, random_state=0).fit([[0.0], [1.0], [2.0]], [0, 1, 1])
     io.dump(learner, tmp_path / "forest.skops")
     text = run(tmp_path / "forest.skops").stdout
-    assert "proves         unknown: each tree saw a sample of the records" in text
+    assert "proves         unknown: each tree used, or may have used, an unknown sample" in text
 
 
 def test_python_inspects_with_a_domain_too(forest_file, domain_file):
@@ -78,7 +78,7 @@ def test_python_inspects_with_a_domain_too(forest_file, domain_file):
         ("[columns.age]\nvalues = [1]\n", "'age' is not a column of the model"),
         ("[columns.x0]\nvalues = ['a']\n", "are to be numbers"),
         ("[columns.x0]\ncolour = 1\n", "columns.x0.colour"),
-        ("[[one_of]]\ncolumns = ['x0', 'x9']\n", "'x9' is no column"),
+        ("[[one_of]]\ncolumns = ['x0', 'x9']\n", "'x9' is not a column"),
         ("[columns.x0]\nlow = 0\n[[one_of]]\ncolumns = ['x0', 'x1']\n", "declared twice"),
         ("not toml", "not TOML"),
     ],

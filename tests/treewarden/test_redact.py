@@ -55,7 +55,7 @@ def test_where_nothing_leaks_the_file_is_written_as_it_came(files):
 
 
 def test_what_nobody_looked_at_is_listed_and_is_left(tmp_path):
-    model, out = places.DATA / "formats/onnx_ml/good/tree.onnx", tmp_path / "out.onnx"
+    model, out = places.DATA / "formats/graphviz_dot/good/j48.dot", tmp_path / "out.dot"
     outcome = run_command("redact", model, "-o", out)
     assert outcome.exit_code == 1
     assert out.read_bytes() == model.read_bytes()

@@ -76,7 +76,7 @@ def test_each_by_itself_passes_and_both_together_fail(folder):
     assert [each["name"] for each in found["releases"]] == ["before.pmml", "after.pmml"]
     assert [each["joined"] for each in found["releases"]] == [0, 1]
     assert [each["certain_so_far"] for each in found["releases"]] == [0, 1]
-    assert "holds and before.pmml does not, 1 has “yes”" in found["differences"][0]
+    assert "in after.pmml but not in before.pmml, 1 has “yes”" in found["differences"][0]
     assert document["worlds"]["records_certain"] == 1
     assert [each["model"]["name"] for each in document["provenance"]["earlier"]] == ["before.pmml"]
     known = " ".join(document["knowledge"]["sentences"])
@@ -143,8 +143,10 @@ def test_ids_that_are_written_otherwise_are_warned_of(folder):
     table = (folder / "before.csv").read_text()
     (folder / "before.csv").write_text(table.replace("\n1,", "\nP1,").replace("\n2,", "\nP2,"))
     outcome = audited(folder, "--id", "id", "--format", "json")
-    (said,) = [each for each in json.loads(outcome.stdout)["warnings"] if "otherwise" in each]
-    assert said.startswith("2 of 2 records of before.csv whose 'id' is not in after.csv hold")
+    (said,) = [
+        each for each in json.loads(outcome.stdout)["warnings"] if "different people" in each
+    ]
+    assert said.startswith("2 of 2 records of before.csv whose 'id' is not in after.csv are equal")
 
 
 def test_of_releases_of_numbers_whoever_joined_is_pinned_by_all_and_by_neither_alone(folder):
@@ -181,7 +183,7 @@ def test_of_releases_of_numbers_whoever_joined_is_pinned_by_all_and_by_neither_a
     assert "The smallest and the largest value of “score” in each release’s table" in known
     assert "whole multiples of one step" in known
     said = " ".join(audited(folder, "--id", "id", "--verbose", sensitive="score").stdout.split())
-    assert said.count("the number is 38: that is the difference") == 1
+    assert said.count("38: the difference of the two totals proves it") == 1
     assert "after.pmml (12 people, 1 joined): 0 or more are certain by it alone, 1 by all" in said
     found = {each["of"]: each["verdict"] for each in document["findings"]}
     assert found == {"": "FAIL"}
@@ -222,7 +224,7 @@ def test_releases_with_one_file_name_are_told_apart_in_warnings_which_are_said_o
     assert "spring/model.json and autumn/model.json does not name" in " ".join(said)
     assert sum("does not name its target" in each for each in said) == 1
     assert all(" model.json" not in f" {each}" for each in said)
-    assert "told: autumn/model.json: node" in document["ensemble"]["summary"]
+    assert "combined: autumn/model.json: node" in document["ensemble"]["summary"]
     assert document["model"]["notes"][0].startswith("autumn/model.json: ")
 
 

@@ -197,7 +197,7 @@ def test_a_gate_without_an_id_is_undetermined_and_says_so(folder):
     asked = ["gate", "--config", str(folder / "treewarden.toml"), "--quiet", "--format", "json"]
     outcome = run_command(*asked)
     assert outcome.exit_code == 3
-    assert "because no column was named that identifies a person ('id')" in outcome.stdout
+    assert "no column was named that identifies a person ('id')" in outcome.stdout
     assert "identifies a person (--id)" not in outcome.stdout
     assert "audit with --id" not in outcome.stdout
 

@@ -11,10 +11,7 @@ from tests.kit.run import run_command
 from treewarden.ppdm_models.files.load import read_model
 
 GOOD = places.ROOT / "tests" / "data" / "formats"
-CONVERTED = (
-    "onnx_ml/good/tree.onnx",
-    "h2o_json/good/regression_arrays.json",
-)
+CONVERTED = ("h2o_json/good/regression_arrays.json",)
 
 
 def write_table(model, path):

@@ -118,7 +118,7 @@ class Reporting:
         if form is not None:
             click.echo(_gate_renderer(form).render_gate(gate), nl=False)
             return
-        from treewarden.terminal.repair_summary import gate_lines  # for a gate only
+        from treewarden.terminal.gate_summary import gate_lines  # for a gate only
 
         first, *others = gate_lines(gate, commands, [str(path) for path in self.paths])
         click.echo("\n".join([with_coloured_verdict(first), *others]))

@@ -89,7 +89,7 @@ NOTHING = "Nothing was audited: no model changed, nor anything that its audit re
     "--trust",
     type=FILE,
     multiple=True,
-    help="The public key of somebody whose attestations are accepted. May be repeated.",
+    help="The public key of a signer whose attestations are accepted. May be repeated.",
 )
 @click.option(
     "--changed-since",
@@ -127,7 +127,7 @@ NOTHING = "Nothing was audited: no model changed, nor anything that its audit re
 def gate_command(context: click.Context, /, **_: Any) -> None:  # noqa: ANN401  # read from the context
     """Audit the changed models of a repository, and say in one exit code whether all its models may be published.
 
-    For pipelines. PATHS are models or folders that treewarden.toml lists; without PATHS, all that it lists are judged.
+    For pipelines. PATHS are models or folders that treewarden.toml lists; without PATHS, all of them are judged.
     Unchanged models keep their earlier result, also a FAIL. A report goes into one file for all models
     (--format sarif=gate.sarif), or into a folder with one report each (--format html=reports/).
 

@@ -9,9 +9,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from treewarden.audit.option_spec import Concern, OptionDoor
+from treewarden.audit.option_spec import KEY_OPTION, Concern, KeySetting, OptionDoor
 from treewarden.audit.options import DEFAULT, AuditOptions
-from treewarden.audit.reading import KEY_OPTION, KeySetting
 from treewarden.ppdm_models.tables.counting.addresses import TableAddress, parted
 
 if TYPE_CHECKING:

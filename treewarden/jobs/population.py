@@ -22,7 +22,8 @@ from treewarden.audit.population.target import contributors_of
 from treewarden.jobs.inputs import ModelInput, TableInput
 from treewarden.ppdm_models.errors import ColumnNotCountedError, KnowledgeError, TableError
 from treewarden.ppdm_models.files.load import OpenedFile
-from treewarden.ppdm_models.tables.counting.addresses import TableAddress, has_no_records, is_large
+from treewarden.ppdm_models.tables.counting.addresses import TableAddress, has_no_records
+from treewarden.ppdm_models.tables.counting.large_files import is_large
 from treewarden.ppdm_models.tables.matching import PLACEHOLDERS, alike, has_column, target_in
 from treewarden.ppdm_models.tables.table import Table
 from treewarden.ppdm_models.tree.ensemble import Ensemble, Model

@@ -18,7 +18,7 @@ from pydantic import (
     model_validator,
 )
 
-from treewarden.audit.knowledge.knowledge import in_words
+from treewarden.audit.knowledge.toml_words import in_words
 from treewarden.audit.reconstruction.domain import (
     DeclaredColumn,
     DeclaredDomain,

@@ -1,24 +1,12 @@
-"""What a terminal shows of a repair and of a gate, and what to type next.
-
-Of a repair: whether a change passes, and what it changes. Of a gate: a short block for each model.
-"""
+"""What a terminal shows of a repair: whether a change passes, what it changes, and what to type next."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from treewarden.reports.document.document import Attempt, Document, Repair
-from treewarden.reports.document.gate import Entry, Gate
-from treewarden.reports.document.words import WIDTH, counted, listed, printable, wrapped
+from treewarden.reports.document.words import counted, listed, printable, wrapped
 from treewarden.reports.figures.curve import curve_of, tells_accuracy
-from treewarden.reports.figures.gate_rows import (
-    GateRow,
-    basis_words,
-    gate_rows,
-    in_words,
-    open_and_accepted,
-)
-from treewarden.reports.figures.remaining import assumed_words
 from treewarden.terminal.outputs import NextStep, step_lines
 from treewarden.terminal.summary import VERBOSE, check_words, few_lines, measured_text
 
@@ -135,49 +123,3 @@ def _tried(repair: Repair) -> Iterator[str]:
     yield from wrapped(f"Nearest: {nearest.name} ({nearest.title}). Still failed: {lacks}.")
     for line in repair.advice[:2]:
         yield from wrapped(f"- {line}", "  ", "    ")
-
-
-MOST_PLACES = 2
-"""So many findings of a model are shown where they are; the others are counted."""
-INDENT = " " * 4
-
-
-def gate_lines(gate: Gate, commands: Mapping[str, str], written: Sequence[str] = ()) -> list[str]:
-    """Return the lines for all models of a run; ``commands`` are what to type next, by what for."""
-    return list(_gate_lines(gate, commands, written))
-
-
-def _gate_lines(gate: Gate, commands: Mapping[str, str], written: Sequence[str]) -> Iterator[str]:
-    rows = gate_rows(gate)
-    yield from wrapped(f"{gate.outcome}: {in_words(gate)}; {open_and_accepted(rows)}.")
-    if gate.entries:
-        yield ""
-    for entry in gate.entries:
-        yield from _block(entry, [row for row in rows if row.entry is entry])
-    steps = [] if gate.outcome == "PASS" else [NextStep(*step) for step in commands.items()]
-    if written:
-        steps.append(NextStep(f"Read the reports: {', '.join(written)}"))
-    yield from step_lines(steps)
-
-
-def _block(entry: Entry, rows: Sequence[GateRow]) -> Iterator[str]:
-    """Yield what came of one model: outcome and reason, its first findings, and what nobody judged."""
-    basis = f" ({basis_words(entry)})" if basis_words(entry) else ""
-    head = f"{entry.outcome:12}  {printable(entry.name)}"
-    why = printable(f"{entry.headline}{basis}")
-    if len(head) + 2 + len(why) <= WIDTH:
-        yield f"{head}  {why}"
-    else:
-        yield head
-        yield from wrapped(why, INDENT)
-    yield from wrapped(assumed_words(entry), INDENT)
-    if entry.outcome == "NO AUDIT":
-        return  # the line above says why
-    failed = [row for row in rows if not row.accepted]
-    failed.sort(key=lambda row: row.result.severity != "error")
-    for row in failed[:MOST_PLACES]:
-        place = printable(f"{row.entry.file}:{row.line}")
-        said = printable(f"{row.result.severity} {row.rule_id}: {row.result.message}")
-        yield from wrapped(f"{place}: {said}", INDENT, f"{INDENT}  ")
-    if len(failed) > MOST_PLACES:
-        yield f"{INDENT}and {len(failed) - MOST_PLACES:,} more (--verbose)"

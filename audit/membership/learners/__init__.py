@@ -13,7 +13,8 @@ from typing import ClassVar
 
 from treewarden.ppdm_models.arrays import FloatArray
 from treewarden.ppdm_models.plugins import PluginIndex, discover
-from treewarden.ppdm_models.tree.tree import Feature, Tool
+from treewarden.ppdm_models.tree.tool import Tool
+from treewarden.ppdm_models.tree.tree import Feature
 
 GROWN_BY = {"sklearn_boosting": "scikit_learn"}
 """Libraries of boosted models whose trees are another learner's."""

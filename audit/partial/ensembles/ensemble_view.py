@@ -53,7 +53,8 @@ from treewarden.audit.population.record_linkage import merged
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 from treewarden.ppdm_models.tree.ensemble import Ensemble
-from treewarden.ppdm_models.tree.tree import Feature, Missing, Task, Tool, Tree
+from treewarden.ppdm_models.tree.tool import Tool
+from treewarden.ppdm_models.tree.tree import Feature, Missing, Task, Tree
 
 MIXED = (
     "some tests use a hidden and a known column at once, so possible leaves are not "

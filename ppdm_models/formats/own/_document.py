@@ -15,6 +15,7 @@ from pydantic_core import PydanticCustomError
 from treewarden.ppdm_models import limits
 from treewarden.ppdm_models.tree.column import Invalid, Outliers
 from treewarden.ppdm_models.tree.privacy_claim import CLAIM_WORDS, read_claim
+from treewarden.ppdm_models.tree.tool import Tool
 from treewarden.ppdm_models.tree.tree import (
     SPLIT_SETTINGS,
     Criterion,
@@ -22,7 +23,6 @@ from treewarden.ppdm_models.tree.tree import (
     NoTrueChild,
     Quality,
     Task,
-    Tool,
 )
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]

@@ -18,6 +18,7 @@ from treewarden.ppdm_models.semantics.consistency import is_whole
 from treewarden.ppdm_models.semantics.partition import PartitionProblem, problems
 from treewarden.ppdm_models.semantics.support import REASONS, REPEATED_TOTALS, checked, with_support
 from treewarden.ppdm_models.tree.privacy_claim import CLAIM_WORDS, read_claim
+from treewarden.ppdm_models.tree.tool import Tool
 from treewarden.ppdm_models.tree.tree import (
     SPLIT_SETTINGS,
     Criterion,
@@ -28,7 +29,6 @@ from treewarden.ppdm_models.tree.tree import (
     Quality,
     Stopping,
     Task,
-    Tool,
     Tree,
     count_of,
 )

@@ -30,15 +30,8 @@ from treewarden.ppdm_models.tree.predicate import (
     Surrogate,
     Unknown,
 )
-from treewarden.ppdm_models.tree.tree import (
-    Missing,
-    Node,
-    NoTrueChild,
-    Quality,
-    Task,
-    Tool,
-    Tree,
-)
+from treewarden.ppdm_models.tree.tool import Tool
+from treewarden.ppdm_models.tree.tree import Missing, Node, NoTrueChild, Quality, Task, Tree
 
 NAMESPACE = "http://www.dmg.org/PMML-4_4"
 UNSAFE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

@@ -34,15 +34,8 @@ from treewarden.ppdm_models.semantics.support import checked
 from treewarden.ppdm_models.tree.nodes import BITS, Impurity, printed
 from treewarden.ppdm_models.tree.predicate import MissingTest, NumericTest, Predicate, features_of
 from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind
-from treewarden.ppdm_models.tree.tree import (
-    Criterion,
-    Learner,
-    Node,
-    Quality,
-    Task,
-    Tool,
-    Tree,
-)
+from treewarden.ppdm_models.tree.tool import Tool
+from treewarden.ppdm_models.tree.tree import Criterion, Learner, Node, Quality, Task, Tree
 
 UNITS = {
     "gini": (Criterion.GINI, 1.0),

@@ -39,6 +39,7 @@ from treewarden.ppdm_models.semantics.consistency import is_whole
 from treewarden.ppdm_models.semantics.support import checked
 from treewarden.ppdm_models.tree.nodes import OtherSplit
 from treewarden.ppdm_models.tree.predicate import Never, Surrogate
+from treewarden.ppdm_models.tree.tool import Tool
 from treewarden.ppdm_models.tree.tree import (
     MOST,
     Criterion,
@@ -49,7 +50,6 @@ from treewarden.ppdm_models.tree.tree import (
     Quality,
     Stopping,
     Task,
-    Tool,
     Tree,
 )
 

@@ -26,6 +26,7 @@ from treewarden.ppdm_models.formats.rare._rpart_object import (
 from treewarden.ppdm_models.semantics.consistency import is_whole
 from treewarden.ppdm_models.semantics.support import checked
 from treewarden.ppdm_models.tree.predicate import Never, Predicate, Surrogate
+from treewarden.ppdm_models.tree.tool import Tool
 from treewarden.ppdm_models.tree.tree import (
     Learner,
     Missing,
@@ -33,7 +34,6 @@ from treewarden.ppdm_models.tree.tree import (
     NoTrueChild,
     Quality,
     Task,
-    Tool,
     Tree,
 )
 

@@ -20,14 +20,8 @@ from treewarden.ppdm_models.tree.predicate import (
     features_of,
 )
 from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind
-from treewarden.ppdm_models.tree.tree import (
-    Learner,
-    Missing,
-    Node,
-    Task,
-    Tool,
-    Tree,
-)
+from treewarden.ppdm_models.tree.tool import Tool
+from treewarden.ppdm_models.tree.tree import Learner, Missing, Node, Task, Tree
 
 CLASS = re.compile(r"class (\w{1,200}) \{")
 METHOD = re.compile(r"static double (N[0-9a-f]{1,20}) ?\(Object ?\[\] ?i\) \{")

@@ -41,15 +41,8 @@ from treewarden.ppdm_models.formats.rare._weka import (
 )
 from treewarden.ppdm_models.semantics.consistency import is_whole
 from treewarden.ppdm_models.semantics.support import checked
-from treewarden.ppdm_models.tree.tree import (
-    Learner,
-    Missing,
-    Node,
-    Quality,
-    Task,
-    Tool,
-    Tree,
-)
+from treewarden.ppdm_models.tree.tool import Tool
+from treewarden.ppdm_models.tree.tree import Learner, Missing, Node, Quality, Task, Tree
 
 OPERATORS = (" <= ", " > ", " < ", " >= ", " = ", " != ")
 RULE = re.compile(r"[-=]{3,}")

@@ -16,6 +16,7 @@ from treewarden.ppdm_models.semantics.support import NO_COUNTS
 from treewarden.ppdm_models.tree.column import number_text
 from treewarden.ppdm_models.tree.nodes import Cuts, NodeTable
 from treewarden.ppdm_models.tree.predicate import MissingTest, NumericTest, Predicate
+from treewarden.ppdm_models.tree.tool import Tool
 from treewarden.ppdm_models.tree.tree import (
     CLASS_WEIGHT,
     PRIVACY,
@@ -26,7 +27,6 @@ from treewarden.ppdm_models.tree.tree import (
     Quality,
     Stopping,
     Task,
-    Tool,
     Tree,
 )
 

@@ -25,14 +25,8 @@ from treewarden.ppdm_models.formats.common.printed_trees import (
 )
 from treewarden.ppdm_models.semantics.support import with_support
 from treewarden.ppdm_models.tree.predicate import MissingTest, NumericTest, Predicate, features_of
-from treewarden.ppdm_models.tree.tree import (
-    Learner,
-    Node,
-    Quality,
-    Task,
-    Tool,
-    Tree,
-)
+from treewarden.ppdm_models.tree.tool import Tool
+from treewarden.ppdm_models.tree.tree import Learner, Node, Quality, Task, Tree
 
 START = re.compile(rb"\|-+ [^\r\n]*(?: <= | class: |value: \[|weights: \[)")
 LINE = re.compile(r"((?:\| *)*)\|(-+) (.*)")

@@ -16,7 +16,8 @@ from treewarden.ppdm_models.formats.skops._pipeline_columns import (
     steps_of,
 )
 from treewarden.ppdm_models.formats.skops._table_tests import Derived, MatrixOrigin
-from treewarden.ppdm_models.tree.tree import Learner, Tool
+from treewarden.ppdm_models.tree.tool import Tool
+from treewarden.ppdm_models.tree.tree import Learner
 
 POLICY_TREE = "PolicyTree"
 """What treewarden's learners that grow under a policy are called."""

@@ -27,16 +27,8 @@ from treewarden.ppdm_models.tree.ensemble import (
     Model,
     TreeSampling,
 )
-from treewarden.ppdm_models.tree.tree import (
-    MOST,
-    Criterion,
-    Feature,
-    Learner,
-    Stopping,
-    Task,
-    Tool,
-    Tree,
-)
+from treewarden.ppdm_models.tree.tool import Tool
+from treewarden.ppdm_models.tree.tree import MOST, Criterion, Feature, Learner, Stopping, Task, Tree
 
 CRITERIA = {"gini": Criterion.GINI, "entropy": Criterion.ENTROPY}
 

@@ -13,13 +13,8 @@ from treewarden.ppdm_models.formats.common.node_order import bounded, features_n
 from treewarden.ppdm_models.formats.spark._nodes import groups_of, nodes_of, tree_of, used_features
 from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member, Model
 from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind
-from treewarden.ppdm_models.tree.tree import (
-    Criterion,
-    Learner,
-    Task,
-    Tool,
-    Tree,
-)
+from treewarden.ppdm_models.tree.tool import Tool
+from treewarden.ppdm_models.tree.tree import Criterion, Learner, Task, Tree
 
 ROWS = 300_000
 """The most rows of one file."""

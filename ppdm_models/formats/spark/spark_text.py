@@ -14,15 +14,8 @@ from treewarden.ppdm_models.formats.spark._nodes import PrintedLine, printed_nod
 from treewarden.ppdm_models.semantics.support import with_support
 from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member, Model
 from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind
-from treewarden.ppdm_models.tree.tree import (
-    Feature,
-    Learner,
-    Missing,
-    Node,
-    Task,
-    Tool,
-    Tree,
-)
+from treewarden.ppdm_models.tree.tool import Tool
+from treewarden.ppdm_models.tree.tree import Feature, Learner, Missing, Node, Task, Tree
 
 HEAD = re.compile(
     r"(?P<kind>(?:DecisionTree|RandomForest|GBT)(?:Classification|Regression)Model|DecisionTreeModel|TreeEnsembleModel)"

@@ -24,14 +24,8 @@ from treewarden.ppdm_models.tree.predicate import (
     NumericTest,
     Predicate,
 )
-from treewarden.ppdm_models.tree.tree import (
-    Criterion,
-    Feature,
-    Learner,
-    Node,
-    Tool,
-    Tree,
-)
+from treewarden.ppdm_models.tree.tool import Tool
+from treewarden.ppdm_models.tree.tree import Criterion, Feature, Learner, Node, Tree
 
 SCHEMA: Literal["treewarden-notes/2"] = "treewarden-notes/2"
 MOST_BYTES = 2**26

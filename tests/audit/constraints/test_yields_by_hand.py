@@ -33,15 +33,8 @@ from treewarden.audit.population.target import members
 from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tree.nodes import Impurity
 from treewarden.ppdm_models.tree.predicate import CategoryTest, NumericTest
-from treewarden.ppdm_models.tree.tree import (
-    CLASS_WEIGHT,
-    Criterion,
-    Learner,
-    Node,
-    Quality,
-    Tool,
-    Tree,
-)
+from treewarden.ppdm_models.tree.tool import Tool
+from treewarden.ppdm_models.tree.tree import CLASS_WEIGHT, Criterion, Learner, Node, Quality, Tree
 
 LABELS = Knowledge(leaf="labels", split="none")
 

@@ -21,6 +21,7 @@ from treewarden.audit.system.system import build_system
 from treewarden.ppdm_models.formats.sklearn._fitted import from_sklearn
 from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tree.predicate import CategoryTest, NumericTest
+from treewarden.ppdm_models.tree.tool import Tool
 from treewarden.ppdm_models.tree.tree import (
     Criterion,
     Feature,
@@ -28,7 +29,6 @@ from treewarden.ppdm_models.tree.tree import (
     Missing,
     Node,
     Quality,
-    Tool,
     Tree,
 )
 

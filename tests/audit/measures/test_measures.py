@@ -95,7 +95,7 @@ def test_a_profile_without_an_estimate_makes_the_reading_undetermined_and_is_cou
     half = bounds([[0.5, 0.3, 0.2]] * 2, [[0.5, 0.3, 0.2]] * 2, decided=[True, False])
     reading = read(name, evidence_of(TREE, posterior=half)).reading
     assert isinstance(reading, Undetermined)
-    assert "1 of 2 profiles (10 of 30 records)" in reading.reason
+    assert "1 of 2 groups (10 of 30 records)" in reading.reason
 
 
 @pytest.mark.parametrize("name", ESTIMATE)

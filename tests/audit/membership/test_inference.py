@@ -15,7 +15,8 @@ from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.tables.routing import route
 from treewarden.ppdm_models.tree.column import NumericColumn
 from treewarden.ppdm_models.tree.predicate import NumericTest
-from treewarden.ppdm_models.tree.tree import Criterion, Feature, Learner, Node, Stopping, Tool, Tree
+from treewarden.ppdm_models.tree.tool import Tool
+from treewarden.ppdm_models.tree.tree import Criterion, Feature, Learner, Node, Stopping, Tree
 
 AGES = (30, 40, 44, 50, 60, 70)
 

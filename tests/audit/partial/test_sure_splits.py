@@ -18,7 +18,8 @@ from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tree.nodes import Criterion
 from treewarden.ppdm_models.tree.predicate import Always, CategoryTest, NumericTest
-from treewarden.ppdm_models.tree.tree import Feature, Learner, Node, Quality, Tool, Tree
+from treewarden.ppdm_models.tree.tool import Tool
+from treewarden.ppdm_models.tree.tree import Feature, Learner, Node, Quality, Tree
 
 GINI = Knowledge(split=SplitLevel.GINI)
 NONE = Knowledge(split=SplitLevel.NONE)

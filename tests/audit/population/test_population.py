@@ -133,7 +133,7 @@ def test_a_regression_tree_has_no_truth_to_compare():
         (
             {"age": ["20", "31", "30", "40", "50"]},
             "ill",
-            "node 'young' has 3, the table 2",
+            "node 'young': 3 in the file, 2 in the table",
         ),
     ],
 )

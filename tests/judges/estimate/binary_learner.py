@@ -8,15 +8,8 @@ import numpy as np
 
 from treewarden.ppdm_models.tree.column import Column, Columns, NumericColumn
 from treewarden.ppdm_models.tree.predicate import Always, CategoryTest, NumericTest, Predicate
-from treewarden.ppdm_models.tree.tree import (
-    Criterion,
-    Feature,
-    Learner,
-    Node,
-    Tool,
-    Tree,
-    rebuilt,
-)
+from treewarden.ppdm_models.tree.tool import Tool
+from treewarden.ppdm_models.tree.tree import Criterion, Feature, Learner, Node, Tree, rebuilt
 
 
 def grow_binary(

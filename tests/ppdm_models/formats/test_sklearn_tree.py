@@ -13,15 +13,8 @@ from treewarden.ppdm_models.formats.sklearn._fitted import from_sklearn
 from treewarden.ppdm_models.tables.routing import route
 from treewarden.ppdm_models.tree.column import NumericColumn
 from treewarden.ppdm_models.tree.plain_splits import on_32_bits
-from treewarden.ppdm_models.tree.tree import (
-    Criterion,
-    Learner,
-    Quality,
-    Stopping,
-    Task,
-    Tool,
-    rebuilt,
-)
+from treewarden.ppdm_models.tree.tool import Tool
+from treewarden.ppdm_models.tree.tree import Criterion, Learner, Quality, Stopping, Task, rebuilt
 
 sklearn_tree = pytest.importorskip("sklearn.tree", reason="scikit-learn is not installed")
 

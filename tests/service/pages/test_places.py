@@ -28,7 +28,7 @@ def test_a_finding_says_the_way_to_its_leaf_and_how_the_leaf_is_called():
 
 
 def test_the_only_leaf_of_a_tree_is_not_the_model_as_a_whole():
-    assert place(LEAF).startswith("All records: the tree asks nothing")
+    assert place(LEAF).startswith("All records: no test leads to this leaf")
     assert place() == "The model as a whole"
 
 

@@ -64,7 +64,7 @@ def test_who_brought_the_model_is_offered_no_approval_of_its_waiver(site, ann, b
 def test_who_asked_for_a_waiver_is_offered_no_decision(site, bob):
     page = sites.open_client(site, bob).get(f"/waivers/{a_waiver(site, bob)}").text
     assert "/approve" not in page
-    assert "You asked for this waiver" in page
+    assert "You requested this waiver" in page
 
 
 def test_anybody_else_is_offered_an_approval(site, ann, bob):

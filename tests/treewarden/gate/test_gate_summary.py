@@ -8,7 +8,7 @@ from tests.kit.run import run_command, shown_commands
 from tests.reports.gates import fails_in_many_leaves
 from treewarden.reports.building.entry import gate_of
 from treewarden.reports.document.parts import Accepted
-from treewarden.terminal.repair_summary import gate_lines
+from treewarden.terminal.gate_summary import gate_lines
 
 TWO = (
     '[[model]]\npath = "models/flu.pmml"\ntable = "people.csv"\nsensitive = "flu"\npolicy = "harsh.toml"\n'

@@ -11,9 +11,9 @@ from datetime import date
 from pathlib import Path
 
 import treewarden
+from treewarden.audit.option_spec import KeySetting
 from treewarden.audit.options import AuditOptions
 from treewarden.audit.progress import Step, silent
-from treewarden.audit.reading import KeySetting
 from treewarden.audit.result import names_of_tested
 from treewarden.audit.solver.checkpoint import keeping
 from treewarden.jobs.attesting.attesting import unstated_options

@@ -23,8 +23,8 @@ from pydantic import (
     field_validator,
 )
 
-from treewarden.audit.knowledge.knowledge import in_words
 from treewarden.audit.knowledge.levels import End
+from treewarden.audit.knowledge.toml_words import in_words
 from treewarden.audit.option_spec import Concern, Content, OptionDoor, OptionSpec
 from treewarden.audit.options import OPTION_SPECS, AuditOptions, options_of
 from treewarden.jobs.audit_request import FileSpec, files_of

@@ -22,6 +22,7 @@ from treewarden.ppdm_models.tree.predicate import (
     OneOf,
     Surrogate,
 )
+from treewarden.ppdm_models.tree.tool import Tool
 from treewarden.ppdm_models.tree.tree import (
     Criterion,
     Feature,
@@ -30,7 +31,6 @@ from treewarden.ppdm_models.tree.tree import (
     NoTrueChild,
     Stopping,
     Task,
-    Tool,
 )
 
 FIELDS = """

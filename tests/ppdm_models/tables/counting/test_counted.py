@@ -23,15 +23,14 @@ from hypothesis import strategies as st
 from tests.kit.tiers import examples
 from treewarden.audit.population.population import build_population
 from treewarden.ppdm_models.errors import ColumnNotCountedError, TableError, TooManyProfilesError
-from treewarden.ppdm_models.tables.counting.addresses import (
+from treewarden.ppdm_models.tables.counting.addresses import check_unchanged, parts_of
+from treewarden.ppdm_models.tables.counting.databases import open_source
+from treewarden.ppdm_models.tables.counting.large_files import (
     LARGE_BYTES,
     LARGE_RECORDS,
     PACKED_TIMES,
-    check_unchanged,
     is_large,
-    parts_of,
 )
-from treewarden.ppdm_models.tables.counting.databases import open_source
 from treewarden.ppdm_models.tables.counting.source import attended, count_table
 from treewarden.ppdm_models.tables.read_table import read_table
 from treewarden.ppdm_models.tree.predicate import Always

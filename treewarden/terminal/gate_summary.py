@@ -1,0 +1,62 @@
+"""What a terminal shows of a gate: a short block for each model, and what to type next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from treewarden.reports.document.gate import Entry, Gate
+from treewarden.reports.document.words import WIDTH, printable, wrapped
+from treewarden.reports.figures.gate_rows import (
+    GateRow,
+    basis_words,
+    gate_rows,
+    in_words,
+    open_and_accepted,
+)
+from treewarden.reports.figures.remaining import assumed_words
+from treewarden.terminal.outputs import NextStep, step_lines
+
+MOST_PLACES = 2
+"""So many findings of a model are shown where they are; the others are counted."""
+INDENT = " " * 4
+
+
+def gate_lines(gate: Gate, commands: Mapping[str, str], written: Sequence[str] = ()) -> list[str]:
+    """Return the lines for all models of a run; ``commands`` are what to type next, by what for."""
+    return list(_lines(gate, commands, written))
+
+
+def _lines(gate: Gate, commands: Mapping[str, str], written: Sequence[str]) -> Iterator[str]:
+    rows = gate_rows(gate)
+    yield from wrapped(f"{gate.outcome}: {in_words(gate)}; {open_and_accepted(rows)}.")
+    if gate.entries:
+        yield ""
+    for entry in gate.entries:
+        yield from _block(entry, [row for row in rows if row.entry is entry])
+    steps = [] if gate.outcome == "PASS" else [NextStep(*step) for step in commands.items()]
+    if written:
+        steps.append(NextStep(f"Read the reports: {', '.join(written)}"))
+    yield from step_lines(steps)
+
+
+def _block(entry: Entry, rows: Sequence[GateRow]) -> Iterator[str]:
+    """Yield what came of one model: outcome and reason, its first findings, and what nobody judged."""
+    basis = f" ({basis_words(entry)})" if basis_words(entry) else ""
+    head = f"{entry.outcome:12}  {printable(entry.name)}"
+    why = printable(f"{entry.headline}{basis}")
+    if len(head) + 2 + len(why) <= WIDTH:
+        yield f"{head}  {why}"
+    else:
+        yield head
+        yield from wrapped(why, INDENT)
+    yield from wrapped(assumed_words(entry), INDENT)
+    if entry.outcome == "NO AUDIT":
+        return  # the line above says why
+    failed = [row for row in rows if not row.accepted]
+    failed.sort(key=lambda row: row.result.severity != "error")
+    for row in failed[:MOST_PLACES]:
+        place = printable(f"{row.entry.file}:{row.line}")
+        said = printable(f"{row.result.severity} {row.rule_id}: {row.result.message}")
+        yield from wrapped(f"{place}: {said}", INDENT, f"{INDENT}  ")
+    if len(failed) > MOST_PLACES:
+        yield f"{INDENT}and {len(failed) - MOST_PLACES:,} more (--verbose)"
