@@ -246,8 +246,8 @@ class _Pairs:
         for name in lacking:
             if name in computed:
                 return (
-                    f"no column {name!r}, which the model computes ({computed[name]}); add it to the table, "
-                    "with the computed value of each record"
+                    f"no column {name!r}, which the model computes in a way that is not repeated here "
+                    f"({computed[name]}); add a column {name!r} with the computed value of each record"
                 )
         others = [name for name in self.free if name not in self.renamed]
         is_label = lacking[0] in self.table.index

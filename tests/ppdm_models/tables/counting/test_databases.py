@@ -46,7 +46,7 @@ def test_a_server_counts_and_missing_values_stay(postgresql_schema):
         *(table.columns[name].cells() for name in ("Größe", "n", "p")), table.counts, strict=True
     )
     assert sorted(rows, key=str) == [("a", 1, "1.50", 2.0), (None, None, None, 1.0)]
-    assert "2 distinct rows over 3 columns came back" in table.notes[0]
+    assert "It returned 2 distinct rows over 3 columns" in table.notes[0]
 
 
 def test_the_same_rows_have_the_same_digest_in_any_order(postgresql_schema):
