@@ -267,7 +267,19 @@ def _is_within(printed: PrintedNumber, true: Fraction | None) -> bool:
 def _hold(name: str, printed: PrintedNumber, true: Fraction | None) -> None:
     """Raise where the table has another number."""
     if not _is_within(printed, true):
-        raise ContradictedError(name, printed.text, _number_text(true))
+        unit = _percent_of(printed)
+        said = _number_text(true if true is None else true * unit)
+        raise ContradictedError(name, printed.text, said)
+
+
+def _percent_of(printed: PrintedNumber) -> int:
+    """Return 100 where a share is printed in percent, so that both are told in one unit; else 1."""
+    try:
+        value = Fraction(printed.text.strip().removesuffix("%").strip())
+    except ValueError:
+        return 1
+    is_inside = _is_within(printed, value)
+    return 1 if is_inside or not _is_within(printed, value / 100) else 100
 
 
 def _number_text(true: Fraction | None) -> str:

@@ -72,7 +72,7 @@ def test_a_number_about_all_people_is_held_against_the_table_and_says_nothing():
         (',yes\n"age, mean",43.4\n', "the published mean is 43.4, but the table gives 43.3333"),
         (',yes\n"age, mean (SD)",43.3 (9.9)\n', "the table gives 15.2753"),
         (',yes\n"age, median",41\n', "the published median is 41, but the table gives 40"),
-        (',yes\n"sex = F, n (%)",1 (50)\n', "share of the class's people is 50"),
+        (',yes\n"sex = F, n (%)",1 (50)\n', "people is 50, but the table gives 33.3333"),
         ("sex,ill,share\nF,yes,0.9\n", "share of the class is 0.9"),
         ("term,estimate\n(Intercept),0.1\nage,0.9\n", "no fit of either class"),
     ],
