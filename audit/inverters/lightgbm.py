@@ -35,7 +35,6 @@ from treewarden.audit.inverters._lightgbm_rates import (
     printed,
     rates_of,
     started,
-    started_by_counts,
 )
 from treewarden.audit.inverters._lightgbm_truncated import cut_of, is_cut, with_ridge
 from treewarden.audit.inverters._rounds import (
@@ -44,14 +43,11 @@ from treewarden.audit.inverters._rounds import (
     ClassTotals,
     Gathered,
     Leafs,
-    MemberDerivatives,
     column,
-    counted_members,
     differing,
     leaves_in,
     narrow,
     not_turned_back,
-    record_sums,
     rounding,
     rounds,
     unreached,
@@ -67,6 +63,10 @@ NO_HESSIANS = (
 )
 
 
+BUNDLED = (
+    "LightGBM trains on bundles of features, in which a few records may take another branch than the file says "
+    "(enable_bundle), so its counts and leaf values are not used for membership"
+)
 SQUARED = ("regression", "regression_l2", "l2", "mean_squared_error", "mse")
 TRANSFORMED = "the model was trained on the square root of what it predicts (reg_sqrt)"
 CLIPPED = "steps were limited (max_delta_step)"
@@ -149,24 +149,7 @@ class Lightgbm(Inverter):
         return replace(sums, is_complete=not case.is_sampled, totals=totals.whole(growth.outputs))
 
     def members(self, case: GrownCase) -> tuple[MemberSums, ...] | Undetermined:
-        growth = case.growth
-        if growth.objective not in (*LOGISTIC, *SOFTMAX):
-            return counted_members(case)
-        rates = rates_of(case)
-        if isinstance(rates, Undetermined) or growth.fact("lambda_l2").value is None:
-            return counted_members(case)
-        found = started_by_counts(case, rates)
-        if isinstance(found, Undetermined):
-            return counted_members(case)
-        start, values = found
-        sums: list[MemberSums] = []
-        for scores, leaves in rounds(case, start, values):
-            shares = rates.shares(scores)
-            for leaf in leaves:
-                of_class = np.zeros(case.classes)
-                of_class[1 if growth.outputs == 1 else leaf.output] = 1.0
-                sums += _member_sums(case, leaf, column(shares, leaf.output), of_class, rates)
-        return tuple(sums)
+        return Undetermined(BUNDLED)
 
     def numbers(self, case: GrownCase, largest: float) -> ValueSums | Undetermined:
         growth = case.growth
@@ -240,42 +223,6 @@ class Lightgbm(Inverter):
         if problem is None and cut is not None:
             narrow(cut, leaves, rates.values(gathered.last - labels, hessians, ridges))
         return problem or totals.differing(leaves, sums)
-
-
-def _member_sums(
-    case: GrownCase,
-    leaves: Leafs,
-    shares: NumberBounds,
-    of_class: FloatArray,
-    rates: LightgbmRates,
-) -> list[MemberSums]:
-    """Return what one tree's leaves say of those of their people who were there."""
-    counted = record_sums(case, leaves)
-    found = [] if counted is None else [counted]
-    tree = case.growth.trees[leaves.tree]
-    if len(tree.values) == 1:  # what stands in a tree without a split is no step
-        return found
-    known = MemberDerivatives(shares.wider(1.25 * SINGLE), rates.hessian(shares), of_class)
-    ridges = rates.ridges(case, leaves)
-    if tree.hessians is None or np.isnan(tree.hessians[leaves.nodes]).any():
-        if rates.clip or rates.lasso.high[0]:
-            return found
-        # In a leaf with the step w a member adds label - p - w h, and all of them together w lambda.
-        moved = leaves.values.over(rates.eta).over(rates.sigmoid)
-        total = _spanning(moved * ridge for ridge in ridges)
-        return [*found, known.step_sums(leaves, moved, total)]
-    told = tree.hessians[leaves.nodes]
-    hessians = exactly(told).wider(printed(told) + 4 * DOUBLE * told)
-    total = _spanning(rates.step(leaves.values, hessians, ridge) for ridge in ridges)
-    return [*found, known.curve_sums(leaves, hessians), known.gradient_sums(leaves, total)]
-
-
-def _spanning(several: Iterator[NumberBounds]) -> NumberBounds:
-    """Return the ends between which all of several numbers lie, whichever is the right one."""
-    ends = list(several)
-    return NumberBounds(
-        np.minimum.reduce([one.low for one in ends]), np.maximum.reduce([one.high for one in ends])
-    )
 
 
 def _totals(case: GrownCase, start: NumberBounds, rates: LightgbmRates) -> ClassTotals:

@@ -334,18 +334,19 @@ def _classes_within(size: int, classes: int) -> sparse.csr_array:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BoostedCuts:
-    """The different cuts of all trees over a register, how they were made, and the first tree's leaves."""
+    """The different cuts of all trees over a register, and how they were made."""
 
     cuts: tuple[MemberCut, ...]
     rule: CutRule
-    buckets: Buckets
 
     def read(self, low: IntArray, high: IntArray) -> Iterator[CutFact]:
         """Yield what cuts prove beyond bounds of the members of each group, (G,) each."""
         bounds = MemberBounds(low, high)
-        room = self.buckets.room(bounds)
+        # Trees may have seen samples: no leaf needs anybody. What counts say stands in rows of their own.
+        nobody = Buckets(np.zeros(len(low), dtype=np.intp), np.zeros(1, dtype=np.int64))
+        room = nobody.room(bounds)
         for cut in self.cuts:
-            fact = read_cut(cut, bounds, self.buckets, room, self.rule)
+            fact = read_cut(cut, bounds, nobody, room, self.rule)
             if fact is not None:
                 yield fact
 
@@ -363,7 +364,7 @@ def known_cuts(case: GrownCase, candidates: Candidates) -> BoostedCuts | None:
         cuts = tuple(_different_cuts(case, candidates, learner))
         rule = find_rule(cuts, members, learner) if cuts else None
         if rule is not None:
-            return BoostedCuts(cuts, rule, _buckets(case, members))
+            return BoostedCuts(cuts, rule)
     return None
 
 
@@ -379,14 +380,3 @@ def _different_cuts(
             if not learner.is_of_table or key not in seen:
                 seen.add(key)
                 yield cut
-
-
-def _buckets(case: GrownCase, members: IntArray) -> Buckets:
-    """Return the first tree's leaves with their records, where the file counts those of the table."""
-    nodes, of = np.unique(case.stops[0], return_inverse=True)
-    of = of.reshape(-1)
-    counts = case.growth.trees[0].counts
-    needed = np.zeros(len(nodes)) if counts is None else np.nan_to_num(counts[nodes])
-    if (needed != np.bincount(of, members, len(nodes))).any():
-        needed = np.zeros(len(nodes))  # of a sample, or sums of weights
-    return Buckets(of, np.rint(needed).astype(np.int64))

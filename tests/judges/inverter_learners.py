@@ -23,11 +23,12 @@ Settings = dict[str, Any]
 
 @dataclass(frozen=True)
 class Lesson:
-    """A table, the class of each record by number, and how many classes there are."""
+    """A table, the class of each record by number, how many classes there are, and whether records may weigh more."""
 
     table: pd.DataFrame
     labels: np.ndarray
     classes: int
+    may_weigh: bool = True
 
 
 @dataclass(frozen=True)
@@ -290,4 +291,5 @@ def _veiled(settings: Settings, veils: list[Settings], draw: np.random.Generator
 def _weights(given: Lesson, draw: np.random.Generator) -> np.ndarray | None:
     """Return weights of records, for one model in ten."""
     size = len(given.labels)
-    return draw.choice([0.5, 1.0, 2.0], size) if draw.random() < 0.1 else None
+    weights = draw.choice([0.5, 1.0, 2.0], size) if draw.random() < 0.1 else None
+    return weights if given.may_weigh else None
