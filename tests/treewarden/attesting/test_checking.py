@@ -239,10 +239,15 @@ def test_an_attestation_stands_for_the_protected_column_alone(attesting):
     ask = (attesting.public,), attesting.model
     held, _ = any_of(envelopes[:1], *ask, sensitive_question(attesting, "ill"))
     assert held.verdict == "PASS"
+    assert "for the column ill" in attested_entry(held, attesting.pack).headline
     held, refused = any_of(envelopes, *ask, sensitive_question(attesting, "weight"))
     assert held is None
     assert "protected ill, but weight is required" in refused[0]
-    assert "protected the target that the file names, but weight is required" in refused[1]
+    assert "the target that the file names, but weight is required" in refused[1]
+    # A gate that names no column takes none for a column that the file does not name.
+    held, refused = any_of(envelopes[:1], *ask, sensitive_question(attesting, None))
+    assert held is None
+    assert "protected ill, but the target that the file names is required" in refused[0]
 
 
 def test_a_statement_says_which_column_was_protected_where_the_file_names_none(attesting):

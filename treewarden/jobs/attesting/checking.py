@@ -262,9 +262,12 @@ def _weaker(predicate: Predicate, question: CheckRequest, asked: Knowledge) -> I
             f"the attested audit took features for other columns ({_pairs(said.columns)}) than are required "
             f"({_pairs(question.columns)})"
         )
-    if question.sensitive is not None and question.sensitive != said.sensitive:
-        protected = "the target that the file names" if said.sensitive is None else said.sensitive
-        yield f"the attested audit protected {protected}, but {question.sensitive} is required"
+    if question.sensitive != said.sensitive:
+        attested, required = (
+            "the target that the file names" if name is None else name
+            for name in (said.sensitive, question.sensitive)
+        )
+        yield f"the attested audit protected {attested}, but {required} is required"
     if asked.facts:
         yield "known facts are required, and an attestation does not list them"
     if asked.adversaries or asked.secret is not None:
@@ -328,11 +331,13 @@ def attested_entry(
     weighed = "" if weights == "none" else f", with {weights} weights"
     columns = predicate.knowledge.columns
     mapped = "" if not columns else f", with the columns {_pairs(columns)}"
+    named = predicate.knowledge.sensitive
+    protected = "" if named is None else f", for the column {named}"
     return Entry(
         name=name or subject.name,
         file=file or subject.name,
         outcome=predicate.verdict,
-        headline=f"attested {predicate.issued}{ends}{weighed}{mapped}, by the key {attested.key}",
+        headline=f"attested {predicate.issued}{ends}{weighed}{mapped}{protected}, by the key {attested.key}",
         policy=pack.name,
         basis="attestation",
         assumed_known=assumed,
