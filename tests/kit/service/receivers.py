@@ -2,6 +2,7 @@
 
 import datetime
 import ipaddress
+import re
 import socket
 import ssl
 import threading
@@ -58,7 +59,7 @@ def open_receiver_with_tls(context):
             listening.accept()[0] as plain,
             context.wrap_socket(plain, server_side=True) as sock,
         ):
-            got.append(sock.recv(65536))
+            got.append(_read_request(sock))
             sock.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
 
     thread = threading.Thread(target=answer)
@@ -68,6 +69,20 @@ def open_receiver_with_tls(context):
     finally:
         listening.close()
         thread.join(SECONDS)
+
+
+def _read_request(sock):
+    """Read one request to its end: a connection that is closed with bytes unread is reset, and the answer is lost."""
+    request = b""
+    while True:
+        head, found, body = request.partition(b"\r\n\r\n")
+        length = re.search(rb"(?i)\r\ncontent-length: *(\d+)", head)
+        if found and len(body) >= int(length[1] if length else 0):
+            return request
+        chunk = sock.recv(65536)
+        if not chunk:
+            return request
+        request += chunk
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from treewarden.service.database.tables import organisation
 from treewarden.service.errors import SetupError
 from treewarden.service.schemas.base import PageRequest
 from treewarden.service.settings import Settings, settings_from
+from treewarden.service.use_cases.accounts import attempts
 from treewarden.service.use_cases.accounts.attempts import (
     ATTEMPTS,
     LINES_A_MINUTE,
@@ -22,6 +23,12 @@ from treewarden.service.use_cases.accounts.attempts import (
 from treewarden.service.use_cases.log import list_log
 
 PROXY, STRANGER = "10.0.0.9", "198.51.100.1"
+
+
+@pytest.fixture(autouse=True)
+def no_lines_of_other_tests(monkeypatch):
+    """Count the lines of a minute anew: the process has one count, and a test may use it up for the next."""
+    monkeypatch.setattr(attempts, "_LINES", attempts._LogLineBudget())
 
 
 @pytest.fixture(params=sites.KINDS)
