@@ -57,7 +57,7 @@ def _one_or_more(words: tuple[str, ...] = ()) -> Any:  # noqa: ANN401 (what pyda
 class Section(BaseModel):
     """A table of a pack's file: unknown keys are refused."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, defer_build=True)
 
 
 class Under(Section):

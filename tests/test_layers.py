@@ -302,6 +302,7 @@ LATE_IMPORTS = {
         "treewarden.ppdm_models.tables.predict",
     },
     "audit/reconstruction/of_table.py": {"treewarden.audit.reconstruction.of_model"},
+    "audit/reconstruction/proved.py": {"scipy.sparse.csgraph"},
     "audit/run.py": {
         "treewarden.audit.claims.judge_claim",
         "treewarden.audit.claims.reliance",
@@ -357,10 +358,14 @@ LATE_IMPORTS = {
         "treewarden.audit.releases",
     },
     "treewarden/jobs/auditing.py": {"treewarden.jobs.exceptions"},
+    "treewarden/commands/inspect.py": {"treewarden.jobs.public_domain"},
     "treewarden/jobs/inputs.py": {
         "treewarden.ppdm_models.files.convert",
+        "treewarden.ppdm_models.tables.arrow_column",
         "treewarden.ppdm_models.tables.counting.databases",
         "treewarden.ppdm_models.tables.counting.source",
+        "treewarden.ppdm_models.tables.read_table",
+        "treewarden.reports.document.parts",
     },
     "treewarden/jobs/inspecting.py": {"treewarden.jobs.rebuilding"},
     "treewarden/jobs/next_steps.py": {"treewarden.ppdm_models.files.convert"},

@@ -19,7 +19,7 @@ import numpy as np
 
 from treewarden.audit.blame.certainty import Answer, CertaintyOracle, groups_of
 from treewarden.audit.blame.result import LeastWithholding, ProofReason
-from treewarden.audit.consistent_tables.proofs.cpsat import solver_module
+from treewarden.audit.consistent_tables.proofs.cpsat_solver import solver_module
 from treewarden.audit.progress import Clock
 from treewarden.ppdm_models.arrays import BoolArray
 

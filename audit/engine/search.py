@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -10,16 +9,16 @@ from typing import Any
 import numpy as np
 
 from treewarden.audit.consistent_tables.proofs.bounds import ContradictionError
-from treewarden.audit.consistent_tables.proofs.cpsat import solver_module
+from treewarden.audit.consistent_tables.proofs.cpsat_solver import (
+    solve_in_background,
+    solver_module,
+)
 from treewarden.audit.consistent_tables.result import OUT_OF_TIME
 from treewarden.audit.engine.counts import Counts, OpenNumbers, Propagated, opened, propagate
 from treewarden.audit.progress import Clock, OutOfTimeError
 from treewarden.ppdm_models.arrays import BoolArray, IndexArray, IntArray
 
 # The rows as a model for OR-Tools' CP-SAT, which reasons in whole numbers: what it calls infeasible is so.
-
-PATIENCE = 0.05
-"""Seconds between looks at whether the user wants to stop."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -126,30 +125,6 @@ class MilpModel:
             return SearchAnswer(None)
         found = np.array([solver.value(number) for number in self.numbers], dtype=np.int64)
         return SearchAnswer(found, is_best=status == module.OPTIMAL)
-
-
-def solve_in_background(solver: Any, model: Any) -> int:  # noqa: ANN401 - the solver has no types
-    """Solve beside the main thread, which so hears of the user's wish to stop, and passes it on to the solver."""
-    status: list[int] = []
-    is_over = threading.Event()
-
-    def solve() -> None:
-        try:
-            status.append(int(solver.solve(model)))
-        finally:
-            is_over.set()
-
-    threading.Thread(target=solve, daemon=True).start()
-    # An event, as a thread whose join is interrupted counts as ended though it runs on.
-    try:
-        while not is_over.wait(PATIENCE):
-            pass
-    except BaseException:
-        # It may not have begun, and not hear of it yet.
-        while not is_over.wait(PATIENCE):
-            solver.stop_search()
-        raise
-    return status[0] if status else int(solver_module().UNKNOWN)
 
 
 MOST_ENTRIES = 400_000

@@ -44,7 +44,7 @@ class RowOrder(StrEnum):
 class KnowledgeSection(BaseModel):
     """A part of a knowledge file."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
 """Settings that every part shares."""

@@ -16,12 +16,13 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from scipy.sparse.csgraph import connected_components
 
 from treewarden.audit.consistent_tables.proofs.bounds import ContradictionError
-from treewarden.audit.consistent_tables.proofs.cpsat import solver_module
+from treewarden.audit.consistent_tables.proofs.cpsat_solver import (
+    solve_in_background,
+    solver_module,
+)
 from treewarden.audit.engine.counts import by_leaves, counts_of, propagate
-from treewarden.audit.engine.search import solve_in_background
 from treewarden.audit.progress import Clock
 from treewarden.audit.reconstruction.problem import NO_RECORD, CellRows
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
@@ -99,6 +100,8 @@ def _parts(rows: CellRows, low: IntArray, high: IntArray) -> Iterator[OpenPart]:
     places = np.flatnonzero(low < high)
     if not len(places):
         return
+    from scipy.sparse.csgraph import connected_components  # heavy: where something is open
+
     fixed = np.where(low < high, 0, low)
     count = rows.count - rows.matrix @ fixed
     matrix = sparse.csr_array(rows.matrix[:, places])

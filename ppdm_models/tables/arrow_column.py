@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -393,3 +393,18 @@ def _number(value: str) -> float | None:
         return float(value)
     except ValueError:
         return None
+
+
+def content_of(column: object) -> Iterator[bytes]:
+    """Yield what a column holds as bytes: which values are missing, then all others, one kind after the other."""
+    if not isinstance(column, ArrowColumn):
+        yield repr(column).encode("utf-8")
+        return
+    values = column.values
+    yield bytes(pc.is_valid(values).to_numpy(zero_copy_only=False))
+    there = values.drop_null()
+    if pa.types.is_integer(there.type) or pa.types.is_floating(there.type):
+        yield pc.cast(there, pa.float64(), safe=False).to_numpy(zero_copy_only=False).tobytes()
+        return
+    for value in there.to_pylist():
+        yield str(value).encode("utf-8", "surrogatepass")

@@ -46,7 +46,7 @@ Text = Annotated[str, BeforeValidator(_encodable)]
 class Part(BaseModel):
     """A frozen piece of a document; unknown keys are refused."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True, defer_build=True)
 
 
 def as_json(part: Part) -> bytes:

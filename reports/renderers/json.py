@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from treewarden.reports.document.document import Document
-from treewarden.reports.document.gate import Gate
-from treewarden.reports.document.methods import RandomisedDocument
+from typing import TYPE_CHECKING
+
 from treewarden.reports.document.parts import as_json
 from treewarden.reports.renderers import GateRenderer, RandomisedRenderer
+
+if TYPE_CHECKING:  # a report needs no document of another kind
+    from treewarden.reports.document.document import Document
+    from treewarden.reports.document.gate import Gate
+    from treewarden.reports.document.methods import RandomisedDocument
 
 
 class JsonRenderer(GateRenderer, RandomisedRenderer):

@@ -11,7 +11,6 @@ import click
 from treewarden.audit.reconstruction.domain import DeclaredDomain
 from treewarden.commands._common_options import FILE
 from treewarden.jobs.inspecting import leaf_lines, lines, said_of
-from treewarden.jobs.public_domain import load_public_domain
 from treewarden.ppdm_models.errors import TreewardenError
 from treewarden.ppdm_models.semantics.describe import MOST_LEAVES
 from treewarden.reports.document.words import printable
@@ -46,7 +45,11 @@ def inspect_command(
     that cannot be read does not stop the others. A folder is read as a model that Spark wrote.
     """
     failed = False
-    public = DeclaredDomain() if domain is None else load_public_domain(domain)
+    public = DeclaredDomain()
+    if domain is not None:
+        from treewarden.jobs.public_domain import load_public_domain  # heavy: pydantic
+
+        public = load_public_domain(domain)
     for path in files:
         try:
             said = {

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-
-import pyarrow as pa
-import pyarrow.compute as pc
+from typing import TYPE_CHECKING
 
 from treewarden.ppdm_models.errors import OutputError, TableError
 from treewarden.ppdm_models.files.load import OpenedFile, open_model, read_bytes
 from treewarden.ppdm_models.formats import Rewritable
 from treewarden.ppdm_models.limits import archived
-from treewarden.ppdm_models.tables.arrow_column import ArrowColumn
 from treewarden.ppdm_models.tables.counting.addresses import (
     TableAddress,
     address_of,
@@ -24,10 +21,11 @@ from treewarden.ppdm_models.tables.counting.addresses import (
     has_no_records,
     is_address,
 )
-from treewarden.ppdm_models.tables.read_table import read_table
 from treewarden.ppdm_models.tables.table import Table
 from treewarden.ppdm_models.tree.ensemble import Ensemble, with_trees
-from treewarden.reports.document.parts import File
+
+if TYPE_CHECKING:  # tables and documents, of which a file alone needs nothing
+    from treewarden.reports.document.parts import File
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +83,11 @@ def read(table: TableInput | None) -> Table:
     if isinstance(table, TableAddress) or (isinstance(table, Path) and has_no_records(table)):
         problem = "a folder, a pattern or a database is read as counts, and this command needs each record"
         raise TableError(table.name, f"{problem}; give one CSV, Parquet or Arrow file")
-    return read_table(table) if isinstance(table, Path) else table
+    if isinstance(table, Table):
+        return table
+    from treewarden.ppdm_models.tables.read_table import read_table  # heavy: pyarrow
+
+    return read_table(table)
 
 
 def file_of_source(source: ModelInput | TableInput) -> File:
@@ -94,6 +96,8 @@ def file_of_source(source: ModelInput | TableInput) -> File:
     In memory the digest is of what is the same in any process: the model as it would be written, the table's names and
     values.
     """
+    from treewarden.reports.document.parts import File  # heavy: pydantic
+
     if isinstance(source, Path):
         return File(name=source.name, sha256=_of_file(source))
     if isinstance(
@@ -117,6 +121,8 @@ def told_table(table: TableInput) -> File:
         TableError: it cannot be read.
     """
     if isinstance(table, Path):
+        from treewarden.reports.document.parts import File  # heavy: pydantic
+
         return File(name=table.name, sha256=digest_at(table))
     return file_of_source(table)
 
@@ -154,27 +160,14 @@ def _of_file(path: Path) -> str:
 
 
 def _of_table(table: Table) -> str:
+    from treewarden.ppdm_models.tables.arrow_column import content_of  # heavy: pyarrow
+
     digest = hashlib.sha256()
     for name, column in table.columns.items():
-        for part in (name.encode("utf-8", "surrogatepass"), *_parts(column)):
+        for part in (name.encode("utf-8", "surrogatepass"), *content_of(column)):
             digest.update(len(part).to_bytes(8, "big"))
             digest.update(part)
     return digest.hexdigest()
-
-
-def _parts(column: object) -> Iterator[bytes]:
-    """Yield what a column holds as bytes: which values are missing, then all others, one kind after the other."""
-    if not isinstance(column, ArrowColumn):
-        yield repr(column).encode("utf-8")
-        return
-    values = column.values
-    yield bytes(pc.is_valid(values).to_numpy(zero_copy_only=False))
-    there = values.drop_null()
-    if pa.types.is_integer(there.type) or pa.types.is_floating(there.type):
-        yield pc.cast(there, pa.float64(), safe=False).to_numpy(zero_copy_only=False).tobytes()
-        return
-    for value in there.to_pylist():
-        yield str(value).encode("utf-8", "surrogatepass")
 
 
 # Names of several releases: their file's name, with as much of its path as tells it from the others.

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from treewarden.audit.consistent_tables.facts.facts import Facts
-from treewarden.audit.consistent_tables.facts.places import StoppingPlace
-from treewarden.audit.consistent_tables.facts.splits import AttributeSplits
 from treewarden.ppdm_models.arrays import BoolArray, IntArray
+
+if TYPE_CHECKING:  # the engine and reconstructions raise the error here, and have no such facts
+    from treewarden.audit.consistent_tables.facts.facts import Facts
+    from treewarden.audit.consistent_tables.facts.places import StoppingPlace
+    from treewarden.audit.consistent_tables.facts.splits import AttributeSplits
 
 LEAF_TOO = ", and the counts of the leaf leave no other way"
 

@@ -6,16 +6,15 @@ Terms of split rows are looked up in tables of whole numbers rounded to one side
 
 from __future__ import annotations
 
-import importlib
 import math
 from collections.abc import Sequence
-from functools import cache
 from typing import Any
 
 import numpy as np
 
 from treewarden.audit.consistent_tables.facts.facts import SPLIT, would_have_split
 from treewarden.audit.consistent_tables.facts.splits import AttributeSplits
+from treewarden.audit.consistent_tables.proofs.cpsat_solver import solver_module
 from treewarden.audit.consistent_tables.proofs.relax import (
     NOTHING,
     RelaxationBound,
@@ -34,12 +33,6 @@ MOST_NEW_ROWS = 3
 MOST_EXPLAINED = 12
 Question = tuple[tuple[int, int], int, int]
 """A cell (position, class), a sign and a target: is ``sign * cell >= target``?"""
-
-
-@cache
-def solver_module() -> Any:  # noqa: ANN401 - the solver has no types
-    """Return OR-Tools' CP-SAT; loaded late, as that takes a while and many audits never ask it."""
-    return importlib.import_module("ortools.sat.python.cp_model")
 
 
 def ask(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,8 +17,9 @@ from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IntArray
 from treewarden.ppdm_models.tree.tree import Criterion
 
 Known = dict[int, tuple[FloatArray, FloatArray]]
-Kept = tuple[np.random.Generator, Known, Clock]
-"""What calls share: the draws, what a table has per split, and the budget."""
+if TYPE_CHECKING:  # numpy.random is heavy, and most audits draw nothing
+    Kept = tuple[np.random.Generator, Known, Clock]
+    """What calls share: the draws, what a table has per split, and the budget."""
 MOST_PARTNERS = 3000
 FIRST_PARTNERS = 64
 FEWEST_TOGETHER = 3

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import codecs
+import html
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from xml.parsers import expat
-from xml.sax.saxutils import escape
 
 from treewarden.ppdm_models.formats.common.xml import local_name, run
 
@@ -15,6 +15,7 @@ ATTRIBUTE = r"""\s+{name}\s*=\s*("[^"]*"|'[^']*')"""
 START_TAG = re.compile(rb"""<[^\s/>]+(?:\s+[^\s=]+\s*=\s*(?:"[^"]*"|'[^']*'))*\s*/?>""")
 TELLING = ("Partition", "InlineTable")
 """What inside nodes tells of records."""
+QUOTED = {'"': "&quot;", "\n": "&#10;", "\r": "&#13;", "\t": "&#9;"}
 BLANKS_BEFORE = re.compile(rb"\r?\n?[ \t]*\Z")
 
 
@@ -125,7 +126,10 @@ class XmlDocument:
 
     @staticmethod
     def _quoted(value: str) -> str:
-        return escape(value, {'"': "&quot;", "\n": "&#10;", "\r": "&#13;", "\t": "&#9;"})
+        plain = html.escape(value, quote=False)
+        for character, reference in QUOTED.items():
+            plain = plain.replace(character, reference)
+        return plain
 
 
 class _ElementFinder:
