@@ -1,6 +1,7 @@
 """Which tests are left out of the quick tier, and that it is said."""
 
 import ast
+import re
 from collections import Counter
 
 import pytest
@@ -80,6 +81,10 @@ def test_no_test_sleeps():
         text = path.read_text(encoding="utf-8")
         if ".sleep(" in text:
             tree = ast.parse(text)
+            for program in ast.walk(tree):
+                if isinstance(program, ast.Constant) and isinstance(program.value, str):
+                    found = re.findall(r"\.sleep\(([\d.]+)\)", program.value)
+                    assert all(float(seconds) >= 60 for seconds in found), (path, program.lineno)
             loops = [each for each in ast.walk(tree) if isinstance(each, ast.While)]
             in_loops = {id(each) for loop in loops for each in ast.walk(loop)}
             for call in ast.walk(tree):

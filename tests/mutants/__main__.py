@@ -8,11 +8,19 @@ import os
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 
 from tests.mutants.choosing import AREAS, Mutant
-from tests.mutants.copying import COPY, FOLDER, REACH, RECORDED, RESULTS, prepare
+from tests.mutants.copying import (
+    COPY,
+    FOLDER,
+    REACH,
+    RECORDED,
+    RESULTS,
+    file_of,
+    prepare,
+    read_lines,
+)
 from tests.mutants.equivalent import is_equivalent
 
 PYTEST = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "--color", "no")
@@ -20,6 +28,17 @@ OUTPUT = FOLDER / "output.txt"
 SLACK_SECONDS, SLACK = 30, 10
 """A test may take so many seconds with a mutant, and so many times as long as it did without one."""
 TIERS = ("quick", "rest")
+OUTCOMES = {
+    "quick": "Killed by the quick tier",
+    "rest": "By the rest only",
+    "survived": "Survived both",
+    "not evaluated": "Evaluated by no test",
+    "quick only": "Survived the quick tier, rest not tried",
+    "open": "Open",
+    "not tried": "Not tried",
+    "equivalent": "Changes nothing",
+}
+"""What may become of a mutant, and what the column of the table is called."""
 
 
 def main() -> int:
@@ -48,49 +67,56 @@ def main() -> int:
 
 def _record(paths: list[str], tier: str) -> int:
     """Run tests once, with every mutant asleep; what was recorded of them before is not run again."""
-    recorded = {line["path"] for line in _lines(RECORDED) if line["tier"] == tier}
-    paths = [path for path in paths if path not in recorded]
-    if not paths:
+    recorded = {line["path"] for line in read_lines(RECORDED) if line["tier"] == tier}
+    files = [file for path in paths for file in _test_files(path) if file not in recorded]
+    if not files:
         return 0
-    words = [sys.executable, *PYTEST, "-p", "tests.mutants.reach", "--tier", tier, *paths]
-    done = subprocess.run(
-        words, cwd=COPY, env=_environment(TREEWARDEN_MUTANT_REACH=REACH), check=False
-    )
-    with RECORDED.open("a", encoding="utf-8") as file:
-        file.writelines(json.dumps({"path": path, "tier": tier}) + "\n" for path in paths)
-    # A test that fails is of no use, and no obstacle; paths may hold no test of the tier.
-    return 0 if done.returncode in (1, 5) else done.returncode
+    (FOLDER / "files.txt").write_text("\n".join(files), encoding="utf-8")
+    words = (*PYTEST, "-p", "tests.mutants.reach", "--tier", tier, f"@{FOLDER / 'files.txt'}")
+    environment = _environment(TREEWARDEN_MUTANT_REACH=REACH, TREEWARDEN_MUTANT_RECORDED=RECORDED)
+    done = subprocess.run([sys.executable, *words], cwd=COPY, env=environment, check=False)
+    # A test that fails is of use to nobody, and no obstacle; files may hold no test of the tier.
+    if done.returncode not in (0, 1, 5):
+        return done.returncode
+    with RECORDED.open("a", encoding="utf-8") as lines:
+        lines.writelines(json.dumps({"path": file, "tier": tier}) + "\n" for file in files)
+    return 0
+
+
+def _test_files(path: str) -> list[str]:
+    """Return the files of tests that a file or folder is, or holds."""
+    below = COPY / path
+    files = sorted(below.rglob("test_*.py")) if below.is_dir() else [below]
+    return [file.relative_to(COPY).as_posix() for file in files]
 
 
 def _run(mutants: list[Mutant], tier: str, seconds: float) -> None:
-    """Try mutants that no test killed yet, each on the tests of a tier that evaluate it."""
+    """Try mutants that no test killed yet, each on the tests of a tier that evaluate it and were not tried."""
     if not REACH.exists():
         raise SystemExit("nothing is known of the tests: python -m tests.mutants record")
-    tests = {line["test"]: line for line in _lines(REACH) if line["tier"] == tier}
-    results = list(_lines(RESULTS))
-    done = {line["key"] for line in results if line["killer"] or line["tier"] == tier}
+    lines = [line for line in read_lines(REACH) if line["tier"] == tier]
+    tests = {line["test"]: {**line, "reached": set(line["reached"])} for line in lines}
+    results = _results()
     plan = []
     for mutant in mutants:
-        if mutant.key not in done and not is_equivalent(mutant.key):
-            names, left = _tests_of(mutant, tests, seconds)
-            limits = [(name, SLACK_SECONDS + SLACK * tests[name]["seconds"]) for name in names]
-            plan.append(
-                {
-                    "number": mutant.number,
-                    "key": mutant.key,
-                    "tier": tier,
-                    "tests": limits,
-                    "left": left,
-                }
-            )
+        of_tier = results.get(mutant.key, {})
+        enough = TIERS[: TIERS.index(tier) + 1]
+        if is_equivalent(mutant.key) or any(of_tier[t]["killer"] for t in enough if t in of_tier):
+            continue
+        tried = of_tier[tier]["tried"] if tier in of_tier else []
+        names, left = _tests_of(mutant, tests, set(tried), seconds)
+        limits = [(name, SLACK_SECONDS + SLACK * tests[name]["seconds"]) for name in names]
+        own = {"number": mutant.number, "key": mutant.key, "tier": tier}
+        plan.append({**own, "tests": limits, "tried": tried, "left": left})
     with RESULTS.open("a", encoding="utf-8") as file:
         for wanted in plan:
-            if not wanted["tests"]:
-                file.write(json.dumps({**wanted, "killer": None, "tests": 0}) + "\n")
+            before = results.get(wanted["key"], {}).get(tier)
+            if not wanted["tests"] and (before is None or before["left"] != wanted["left"]):
+                file.write(json.dumps({**wanted, "killer": None}) + "\n")
     plan = [wanted for wanted in plan if wanted["tests"]]
     if not plan:
         return
-    files = sorted({_file(name) for wanted in plan for name, _ in wanted["tests"]})
+    files = sorted({file_of(name) for wanted in plan for name, _ in wanted["tests"]})
     (FOLDER / "plan.json").write_text(json.dumps(plan), encoding="utf-8")
     (FOLDER / "files.txt").write_text("\n".join(files), encoding="utf-8")
     environment = _environment(
@@ -106,17 +132,27 @@ def _run(mutants: list[Mutant], tier: str, seconds: float) -> None:
         raise SystemExit(f"the tests could not be run; {OUTPUT} says why")
 
 
-def _tests_of(mutant: Mutant, tests: dict[str, dict], seconds: float) -> tuple[list[str], int]:
+def _results() -> dict[str, dict[str, dict]]:
+    """Return what is known of each mutant, by its key, in each tier: the last that was found of it."""
+    results: dict[str, dict[str, dict]] = {}
+    for line in read_lines(RESULTS):
+        results.setdefault(line["key"], {})[line["tier"]] = line
+    return results
+
+
+def _tests_of(
+    mutant: Mutant, tests: dict[str, dict], tried: set[str], seconds: float
+) -> tuple[list[str], int]:
     """Return the tests of a mutant, those of its own room first and short ones first, and how many are left."""
     reaching = {name for name, t in tests.items() if t["passed"] and mutant.number in t["reached"]}
     # What a test of a file keeps for the others (a cached case) was noted of the first of them alone.
-    files = {_file(name) for name in reaching}
-    beside = {name for name, t in tests.items() if t["passed"] and _file(name) in files} - reaching
+    files = {file_of(name) for name in reaching}
+    beside = {name for name, t in tests.items() if t["passed"] and file_of(name) in files}
     room = f"tests/{PurePosixPath(mutant.path).parent}/"
     order = sorted(
-        reaching | beside,
+        beside - tried,
         key=lambda name: (
-            name in beside,
+            name not in reaching,
             not name.startswith(room),
             tests[name]["seconds"],
             name,
@@ -127,49 +163,44 @@ def _tests_of(mutant: Mutant, tests: dict[str, dict], seconds: float) -> tuple[l
         if total + tests[name]["seconds"] <= seconds:
             names.append(name)
             total += tests[name]["seconds"]
-    return names, len(reaching - set(names))
-
-
-def _file(test: str) -> str:
-    return test.partition("::")[0]
+    return names, len(reaching - tried - set(names))
 
 
 def _report(mutants: list[Mutant]) -> None:
     """Say which mutants survived, and how many each area and tier killed."""
-    results: dict[str, dict[str, dict]] = {}
-    for line in _lines(RESULTS):
-        results.setdefault(line["key"], {})[line["tier"]] = line
+    results = _results()
     counts = {area: Counter[str]() for area in AREAS}
     for mutant in mutants:
-        outcome = _outcome(results.get(mutant.key, {}))
-        if is_equivalent(mutant.key):
-            outcome = "equivalent"
+        outcome = _outcome(mutant.key, results.get(mutant.key, {}))
         counts[mutant.area][outcome] += 1
-        if outcome in ("survived", "not decided", "not evaluated"):
-            print(f"{outcome}: {mutant.path}:{mutant.line} {mutant.function}: {mutant.text}")
-    outcomes = (
-        *("quick", "rest", "survived", "equivalent"),
-        *("not evaluated", "not decided", "not tried"),
-    )
-    print(
-        "| area | killed by the quick tier | by the rest | survived | equivalent | not evaluated | not decided "
-        "| not tried |"
-    )
-    print("|---|" + "---|" * len(outcomes))
-    for area, counted in {**counts, "all": sum(counts.values(), Counter[str]())}.items():
-        print(f"| {area} | " + " | ".join(str(counted[outcome]) for outcome in outcomes) + " |")
+        if outcome in ("survived", "not evaluated", "open", "quick only"):
+            where = f"{mutant.number} {mutant.path}:{mutant.line} {mutant.function}"
+            print(f"{outcome}: {where}: {mutant.text}")
+    print(f"| Area | Faults | {' | '.join(OUTCOMES.values())} |")
+    print("|---|---:|" + "---:|" * len(OUTCOMES))
+    every = sum(counts.values(), Counter[str]())
+    for area, counted in {**counts, "all": every}.items():
+        row = [str(counted[outcome]) for outcome in OUTCOMES]
+        print(f"| {area} | {counted.total()} | {' | '.join(row)} |")
+    if killed := every["quick"] + every["rest"]:
+        share = 100 * every["quick"] / killed
+        print(f"the quick tier alone kills {share:.1f} % of what the whole kills")
 
 
-def _outcome(of_tier: dict[str, dict]) -> str:
+def _outcome(key: str, of_tier: dict[str, dict]) -> str:
     """Return what became of a mutant, from what is known of it in each tier that was tried."""
-    for tier, line in of_tier.items():
-        if line["killer"]:
+    if is_equivalent(key):
+        return "equivalent"
+    for tier in TIERS:
+        if tier in of_tier and of_tier[tier]["killer"]:
             return tier
-    if set(of_tier) != set(TIERS):
+    if "quick" not in of_tier:
         return "not tried"
     if any(line["left"] for line in of_tier.values()):
-        return "not decided"
-    return "survived" if any(line["tests"] for line in of_tier.values()) else "not evaluated"
+        return "open"
+    if "rest" not in of_tier:
+        return "quick only"
+    return "survived" if any(line["tried"] for line in of_tier.values()) else "not evaluated"
 
 
 def _chunk(mutants: list[Mutant], chunk: str) -> list[Mutant]:
@@ -188,12 +219,6 @@ def _environment(**more: Path) -> dict[str, str]:
         "OMP_NUM_THREADS": "1",
     }
     return {**os.environ, **own, **{name: str(path) for name, path in more.items()}}
-
-
-def _lines(path: Path) -> Iterable[dict]:
-    if not path.exists():
-        return []
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
 if __name__ == "__main__":

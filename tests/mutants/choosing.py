@@ -6,7 +6,7 @@ import ast
 import hashlib
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tests.mutants.switching import sites_of
@@ -60,20 +60,20 @@ class Mutant:
     place: int
     line: int
     text: str
+    ordinal: int = 1
+    """Which one it is of the mutations of its function that read alike."""
 
     @property
     def key(self) -> str:
         """What stays the same while the rest of its module changes."""
-        return f"{self.path}:{self.function}:{self.text}"
+        which = f" ({self.ordinal})" if self.ordinal > 1 else ""
+        return f"{self.path}:{self.function}:{self.text}{which}"
 
 
 def chosen(root: Path) -> list[Mutant]:
     """Return the mutants of all areas, numbered from 1 in the order of their names."""
     picked = [mutant for name, area in AREAS.items() for mutant in of_area(root, name, area)]
-    return [
-        Mutant(number, m.area, m.path, m.function, m.place, m.line, m.text)
-        for number, m in enumerate(picked, start=1)
-    ]
+    return [replace(mutant, number=number) for number, mutant in enumerate(picked, start=1)]
 
 
 def of_area(root: Path, name: str, area: Area) -> list[Mutant]:
@@ -92,13 +92,15 @@ def candidates(root: Path, name: str, area: Area) -> Iterator[Mutant]:
     for folder in area.folders:
         path = root / folder
         for file in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
+            where = file.relative_to(root).as_posix()
             module = ast.parse(file.read_text(encoding="utf-8"))
+            alike = Counter[tuple[str, str]]()
             for place, (function, mutation) in enumerate(sites_of(module)):
-                where = file.relative_to(root).as_posix()
-                yield Mutant(
-                    0, name, where, function, place, mutation.original.lineno, str(mutation)
-                )
+                text, line = str(mutation), mutation.original.lineno
+                alike[function, text] += 1
+                yield Mutant(0, name, where, function, place, line, text, alike[function, text])
 
 
 def _digest(mutant: Mutant) -> str:
-    return hashlib.sha256(f"{mutant.key}:{mutant.place}".encode()).hexdigest()
+    name = f"{mutant.path}:{mutant.function}:{mutant.text}:{mutant.place}"
+    return hashlib.sha256(name.encode()).hexdigest()

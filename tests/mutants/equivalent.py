@@ -5,7 +5,7 @@ from __future__ import annotations
 ONE_LENGTH = "what is taken together is as long"
 EQUIVALENT = {
     "measures/_leaf_people.py:members_of:constant: True -> False": "both have the same length by then",
-    "measures/_leaf_people.py:_class:constant: 1 -> 2": "no class has a number below 0",
+    "measures/_leaf_people.py:_class:constant: 1 -> 2 (2)": "no class has a number below 0",
     "measures/_leaf_people.py:_class:comparison: number > 0 -> number >= 0": (
         "a number of 0 was said to tell no class before"
     ),
@@ -47,7 +47,7 @@ EQUIVALENT = {
     "judging/judge.py:_rests_on_certainty:constant: False -> True": (
         "of a clause without a limit on certainty no such limit is taken"
     ),
-    "judging/place_groups.py:_leaves:constant: 0.0 -> 1.0": (
+    "judging/place_groups.py:_leaves:constant: 0.0 -> 1.0 (2)": (
         "what a leaf is called does not depend on what was read there"
     ),
     "constraints/leaf_label.py:_drawn_labels:dropped condition: "
@@ -56,7 +56,7 @@ EQUIVALENT = {
     "proofs/bounds.py:CellBounds._checked:constant: 1 -> 2": (
         "moves are numbered to be told apart and put in order"
     ),
-    "proofs/linear.py:IntegerRows.add:other end: self.low -> self.high": (
+    "proofs/linear.py:IntegerRows.add:other end: self.low -> self.high (3)": (
         "there are as many of one as of the other"
     ),
     "pmml/_columns.py:_Columns.table:dropped condition: "

@@ -9,7 +9,10 @@ from pathlib import Path
 import mutant_switch  # type: ignore[import-not-found]  # it is in the copy only
 import pytest
 
+from tests.mutants.copying import file_of
+
 REACH = Path(os.environ["TREEWARDEN_MUTANT_REACH"])
+RECORDED = Path(os.environ["TREEWARDEN_MUTANT_RECORDED"])
 of_fixture: dict[str, set[int]] = {}
 has_passed: dict[str, bool] = {}
 
@@ -27,23 +30,30 @@ def pytest_fixture_setup(fixturedef):
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_protocol(item):
+def pytest_runtest_protocol(item, nextitem):
     mutant_switch.evaluated = set()
     began = _seconds()
     done = yield
     reached = set(mutant_switch.evaluated)
     for name in getattr(item, "fixturenames", ()):
         reached |= of_fixture.get(name, set())
+    tier = item.config.getoption("tier")
     line = {
         "test": item.nodeid,
-        "tier": item.config.getoption("tier"),
+        "tier": tier,
         "seconds": round(_seconds() - began, 3),
         "passed": has_passed.pop(item.nodeid, False),
         "reached": sorted(reached),
     }
-    with REACH.open("a", encoding="utf-8") as file:
-        file.write(json.dumps(line) + "\n")
+    _append(REACH, line)
+    if nextitem is None or nextitem.path != item.path:
+        _append(RECORDED, {"path": file_of(item.nodeid), "tier": tier})
     return done
+
+
+def _append(path, line):
+    with path.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(line) + "\n")
 
 
 def pytest_runtest_logreport(report):

@@ -7,7 +7,8 @@ import sys
 import pytest
 
 from tests.kit.places import ROOT
-from tests.mutants.choosing import AREAS, candidates, chosen, of_area
+from tests.mutants.choosing import AREAS, Mutant, candidates, chosen, of_area
+from tests.mutants.copying import Records, keep_current
 from tests.mutants.equivalent import EQUIVALENT
 from tests.mutants.mutations import mutations_of
 from tests.mutants.switching import SWITCH, sites_of, with_mutants
@@ -88,6 +89,7 @@ def test_three_hundred_mutants_are_chosen_in_every_area():
     assert len(mutants) >= 300
     assert {mutant.area for mutant in mutants} == set(AREAS)
     assert [mutant.number for mutant in mutants] == list(range(1, len(mutants) + 1))
+    assert len({mutant.key for mutant in mutants}) == len(mutants)
 
 
 def test_the_same_mutants_are_chosen_again():
@@ -101,3 +103,60 @@ def test_a_name_has_no_mutants():
 def test_each_mutant_that_is_said_to_change_nothing_is_one_that_may_be_chosen():
     keys = {each.key for name, area in AREAS.items() for each in candidates(ROOT, name, area)}
     assert [key for key in EQUIVALENT if not any(each.endswith(key) for each in keys)] == []
+
+
+def mutant(number, path, text="a < b -> a <= b"):
+    return Mutant(number, "rules", path, "f", 0, 1, text)
+
+
+def reach(test, *numbers):
+    return {"test": test, "tier": "quick", "seconds": 1, "passed": True, "reached": list(numbers)}
+
+
+def result(key, killer=None, tried=()):
+    return {"key": key, "tier": "quick", "killer": killer, "tried": list(tried)}
+
+
+OLD = [mutant(1, "a.py"), mutant(2, "b.py")]
+RECORDS = Records(
+    reach=[reach("test_a.py::one", 1), reach("test_b.py::two", 1, 2), reach("test_c.py::three")],
+    recorded=[{"path": f"test_{name}.py", "tier": "quick"} for name in "abc"],
+    results=[
+        result(OLD[0].key, killer="test_b.py::two"),
+        result(OLD[1].key, tried=["test_a.py::one", "test_b.py::two"]),
+    ],
+)
+
+
+def kept(changed=(), tests=(), new=OLD):
+    return keep_current(RECORDS, changed=set(changed), tests=set(tests), old=OLD, new=list(new))
+
+
+def test_what_was_measured_stays_where_nothing_changed_that_it_rests_on():
+    assert kept() == RECORDS
+    assert kept(changed={"c.py"}) == RECORDS
+
+
+def test_of_a_file_of_tests_that_changed_all_is_measured_again_and_nothing_else():
+    left = kept(tests={"test_b.py"})
+    assert left.reach == [RECORDS.reach[0], RECORDS.reach[2]]
+    assert [line["path"] for line in left.recorded] == ["test_a.py", "test_c.py"]
+    assert left.results == [result(OLD[1].key, tried=["test_a.py::one"])]
+
+
+def test_of_a_module_that_changed_its_mutants_are_tried_again():
+    left = kept(changed={"b.py"})
+    assert (left.reach, left.recorded) == (RECORDS.reach, RECORDS.recorded)
+    assert left.results == [RECORDS.results[0]]
+
+
+def test_mutants_that_are_numbered_otherwise_are_the_same():
+    left = kept(new=[mutant(2, "a.py"), mutant(1, "b.py")])
+    assert [line["reached"] for line in left.reach] == [[2], [1, 2], []]
+    assert left.results == RECORDS.results
+
+
+def test_who_evaluates_a_mutant_that_is_new_is_recorded_again():
+    left = kept(changed={"b.py"}, new=[*OLD, mutant(3, "b.py", "c < d -> c <= d")])
+    assert left.reach == [RECORDS.reach[0], RECORDS.reach[2]]
+    assert [line["path"] for line in left.recorded] == ["test_a.py", "test_c.py"]

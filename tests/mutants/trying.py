@@ -16,16 +16,21 @@ import mutant_switch  # type: ignore[import-not-found]  # it is in the copy only
 PLAN = Path(os.environ["TREEWARDEN_MUTANT_PLAN"])
 RESULTS = Path(os.environ["TREEWARDEN_MUTANT_RESULTS"])
 PASSED, FAILED = b".", b"F"
+LOOK_SECONDS = 2
+BUSY = 8
+"""How many times as long as it computes a test may take: other programs run too, and some tests wait."""
 
 
 def pytest_runtestloop(session):
     """Try each mutant of the plan on its tests, in their order, until one fails."""
     items = {item.nodeid: item for item in session.items}
     for wanted in json.loads(PLAN.read_text(encoding="utf-8")):
-        tests = [(items[name], limit) for name, limit in wanted["tests"] if name in items]
-        line = {**wanted, "killer": None, "tests": len(tests)}
+        tests = [(items[name], limit) for name, limit in wanted.pop("tests") if name in items]
+        line = {**wanted, "killer": None}
         if tests:
             line["killer"], line["how"] = _tried(session, wanted["number"], tests)
+        if not line["killer"]:
+            line["tried"] = [*wanted["tried"], *(test.nodeid for test, _ in tests)]
         with RESULTS.open("a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
     return True
@@ -44,8 +49,7 @@ def _tried(session, number, tests):
     os.close(writing)
     try:
         for test, limit in tests:
-            is_told, _, _ = select.select([reading], [], [], limit)
-            said = os.read(reading, 1) if is_told else b"timeout"
+            said = os.read(reading, 1) if _is_told(reading, process, limit) else b"timeout"
             if said != PASSED:
                 # A process that ends without a word was ended by the mutant.
                 return test.nodeid, "failed" if said == FAILED else said.decode() or "crash"
@@ -56,6 +60,22 @@ def _tried(session, number, tests):
         os.waitpid(process, 0)
         os.close(reading)
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _is_told(reading, process, limit):
+    """Return whether a process says something before it has computed so long; on a busy machine that takes longer."""
+    began, waited = _seconds_of(process), 0
+    while waited < BUSY * limit and _seconds_of(process) - began <= limit:
+        if select.select([reading], [], [], LOOK_SECONDS)[0]:
+            return True
+        waited += LOOK_SECONDS
+    return False
+
+
+def _seconds_of(process):
+    """Return for how long a process has computed, with those that it started and saw the end of."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
 
 
 def _run(session, number, tests, writing, temporary):

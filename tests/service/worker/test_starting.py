@@ -24,7 +24,7 @@ SECRETS = {
     "SOMETHING_ELSE": "canary-6",
 }
 PROGRAM = """
-import json, os, signal, sys, time
+import json, os, signal, sys
 from multiprocessing import forkserver, resource_tracker
 from pathlib import Path
 from treewarden.service.worker.sandbox import start_process
@@ -49,9 +49,9 @@ def told(context):
 if __name__ == "__main__":
     context = supervising.forking()
     first = told(context)
-    os.kill(forkserver._forkserver._forkserver_pid, signal.SIGKILL)
-    os.kill(resource_tracker._resource_tracker._pid, signal.SIGKILL)
-    time.sleep(0.5)
+    for number in (forkserver._forkserver._forkserver_pid, resource_tracker._resource_tracker._pid):
+        os.kill(number, signal.SIGKILL)
+        os.waitid(os.P_PID, number, os.WEXITED | os.WNOWAIT)
     again = told(context)
     own = {name: os.environ[name] for name in sys.argv[1:]}
     block = dict(each.split("=", 1) for each in os.popen("env").read().splitlines() if "=" in each)
