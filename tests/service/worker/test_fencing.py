@@ -1,3 +1,4 @@
+import os
 import signal
 import subprocess
 import sys
@@ -215,11 +216,12 @@ def _terminate(site, pid=None):
 def test_connections_lost_during_an_audit_do_not_end_it(site, asked):
     if site.engine.dialect.name != "postgresql":
         pytest.skip("SQLite has no connection to lose")
-    context = children.Instead(children.answers_after_a_while)
+    context = children.Instead(children.answers_when_told)
     thread = threading.Thread(target=make.do_next, args=(site, context))
     thread.start()
-    begun_process(site, make.read_jobs(site, asked)[0].id)
+    pid = begun_process(site, make.read_jobs(site, asked)[0].id)
     _terminate(site)
+    os.kill(pid, signal.SIGUSR1)
     thread.join()
     assert make.read_row(site, audit, asked).state == "done"
 
