@@ -215,6 +215,7 @@ def _environment(**more: Path) -> dict[str, str]:
     own = {
         "PYTHONPATH": str(COPY),
         "PYTHONHASHSEED": "0",
+        "PYTHONDONTWRITEBYTECODE": "",  # else each process that a test starts compiles all that it loads
         "OPENBLAS_NUM_THREADS": "1",
         "OMP_NUM_THREADS": "1",
     }
