@@ -32,6 +32,7 @@ def test_all_that_the_library_wrote_is_named_and_nothing_is_left_once_it_is_remo
     }
 
 
+@pytest.mark.in_both
 @pytest.mark.parametrize("name", cases(FILES, quick=1))
 def test_nothing_can_be_hidden_in_it_unnoticed(name):
     clean = cleaned((GOOD / name).read_bytes())

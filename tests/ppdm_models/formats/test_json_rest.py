@@ -33,6 +33,7 @@ ONE_OF_EACH = [
 ]
 
 
+@pytest.mark.in_both
 @pytest.mark.parametrize("name", cases(FILES, quick=ONE_OF_EACH))
 def test_all_that_a_tool_wrote_is_known_and_nothing_can_be_hidden_in_it(name):
     data = (GOOD / name).read_bytes()

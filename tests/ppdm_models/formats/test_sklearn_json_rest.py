@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from tests.kit import places
 from tests.ppdm_models.formats.accounting import cleaned, content, leaks, unnoticed, unremoved
 from treewarden.ppdm_models.files.load import open_model
@@ -18,6 +20,7 @@ def test_all_that_stands_in_such_a_file_is_known_and_the_seed_goes():
     assert content(open_model(clean, "m").model) == content(open_model(DATA, "m").model)
 
 
+@pytest.mark.in_both
 def test_nothing_can_be_hidden_in_it():
     clean = cleaned(DATA)
     assert unnoticed(clean) == []

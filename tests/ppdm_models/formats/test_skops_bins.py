@@ -38,6 +38,7 @@ def test_what_training_left_is_named_and_gone_once_it_is_removed(classes):
     np.testing.assert_array_equal(loaded.predict(X), estimator.predict(X))
 
 
+@pytest.mark.in_both
 def test_nothing_can_be_hidden_in_the_description_unnoticed():
     assert unnoticed(cleaned(save(rounds=1)[1])) == []
 

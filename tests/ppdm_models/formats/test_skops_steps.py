@@ -129,6 +129,7 @@ def test_what_training_left_goes_what_predicts_stays_and_has_a_name():
         np.testing.assert_array_equal(loaded.predict(table), estimator.predict(table))
 
 
+@pytest.mark.in_both
 @pytest.mark.parametrize("name", cases(["scaled", "boosting", "by name", "by type"], quick=1))
 def test_nothing_can_be_hidden_in_the_description_unnoticed(name):
     assert unnoticed(cleaned(saved(name)[2])) == []
