@@ -9,31 +9,9 @@ import pytest
 from tests.kit.run import run_command
 from treewarden.audit.partial.leaf_table import leaf_table
 
-KNOWN = """
-[[adversary]]
-name = "neighbour"
-knows = ["sex"]
-
-[[adversary]]
-name = "register"
-knows = "register"
-"""
-
-
-@pytest.fixture
-def told(files):
-    (files.folder / "known.toml").write_text(KNOWN)
-    return files.folder / "known.toml"
-
-
-def report(files, *words):
-    done = files.run("audit", "--policy", files.policy("lenient"), "--format", "json", *words)
-    assert done.exit_code in (0, 1, 3), done.output
-    return done.exit_code, json.loads(done.stdout)
-
 
 def test_each_adversary_has_readings_of_his_own_by_hand(files, told):
-    _, said = report(files, "--knowledge", told)
+    _, said = files.report("--knowledge", told)
     by = {each["name"]: each for each in said["adversaries"]}
     assert list(by) == ["knows all", "neighbour", "register"]
     assert by["neighbour"]["knows"] == ["sex"]
@@ -60,16 +38,8 @@ def test_leaves_are_looked_at_once_for_all_adversaries(files, told, monkeypatch)
     monkeypatch.setattr(
         import_module("treewarden.audit.partial.tree_context"), "leaf_table", looked_at
     )
-    report(files, "--knowledge", told)
+    files.report("--knowledge", told)
     assert len(asked) == 1
-
-
-def test_options_declare_one_adversary(files):
-    _, said = report(files, "--knows", "sex")
-    assert [each["name"] for each in said["adversaries"]] == ["knows all", "who knows sex"]
-    _, alone = report(files)
-    assert alone["adversaries"] == []
-    assert alone["readings"]["confidence"] == said["readings"]["confidence"]
 
 
 def test_a_posterior_has_the_rows_of_each_and_says_whose_they_are(files, told):
@@ -102,7 +72,7 @@ def test_a_policy_passes_only_where_each_adversary_passes(files, told):
 
 
 def test_reports_show_the_adversaries_and_what_each_column_is_worth(files, told):
-    _, said = report(files, "--knowledge", told)
+    _, said = files.report("--knowledge", told)
     register = said["adversaries"][2]
     assert [each["column"] for each in register["lacking"]] == ["age", "sex"]
     without_age = register["lacking"][0]["confidence"]
@@ -126,61 +96,14 @@ def test_a_redacted_report_names_adversaries_and_no_readings(files, told):
 
 
 def test_a_table_that_fits_shows_what_somebody_cannot_know(files):
-    _, said = report(files, "--knows", "sex")
+    _, said = files.report("--knows", "sex")
     shown = said["adversaries"][1]["shown"]
     assert [each["name"] for each in shown] == ["sex = F", "sex = M"]
     assert all("in a table that fits, no more than" in each["text"] for each in shown)
 
 
-@pytest.mark.parametrize(
-    ("words", "problem"),
-    [
-        (["--knows", "agee"], "no column 'agee' (did you mean 'age'?)"),
-        (["--knows", '"a\nb"'], "no column 'a\\nb'"),
-        (["--knows", "flu"], "knows 'flu', which is the secret"),
-        (["--knows", "sex", "--target-known"], "knows 'flu', which is the secret"),
-        (["--secret", "fluu"], "no column 'fluu' (did you mean 'flu'?)"),
-        (["--secret", "sex", "--knows", "sex"], "knows 'sex', which is the secret"),
-        (["--knows", "Register"], "is the preset 'register' meant?"),
-        (
-            ["--secret", "sex", "--bins", "30,60"],
-            "bins divide numbers, but 'sex' contains categories",
-        ),
-        (
-            ["--secret", "flu", "--bins", "30,60"],
-            "bins divide numbers, but 'flu' contains categories",
-        ),
-        (["--secret", ""], "secret: a column without a name"),
-    ],
-)
-def test_what_cannot_be_asked_is_an_error_that_says_what_to_do(files, words, problem):
-    done = files.run("audit", *words)
-    assert done.exit_code == 4
-    assert problem in " ".join(done.stderr.split())
-
-
-@pytest.mark.parametrize(
-    ("words", "problem"),
-    [
-        (["--knows", ","], "--knows names no column"),
-        (["--knows", "a\nb"], "Invalid value for --knows: a line break outside quotes; put a name"),
-        (["--bins", "3\n0"], "Invalid value for --bins: a line break outside quotes; put a name"),
-        (["--bins", "30"], "--bins: divides the numbers of a secret column; name it with --secret"),
-        (["--secret", "age", "--bins", "x"], "--bins: 'x' is not a number; give numbers"),
-        (
-            ["--target-known"],
-            "--target-known: is about an adversary who knows some columns; name them with --knows",
-        ),
-    ],
-)
-def test_options_that_mean_nothing_are_refused(files, words, problem):
-    done = files.run("audit", *words)
-    assert done.exit_code == 2
-    assert problem in done.stderr
-
-
 def test_a_feature_is_secret_of_who_knows_the_rest_and_the_outcome(files):
-    _, said = report(files, "--secret", "sex")
+    _, said = files.report("--secret", "sex")
     (alone,) = said["adversaries"]
     assert (alone["name"], alone["secret"]) == ("who knows all else", "sex")
     assert (alone["knows"], alone["target_known"]) == (["age"], True)
@@ -213,7 +136,7 @@ def test_clauses_about_the_target_are_not_judged_where_the_secret_is_a_feature(f
 
 
 def test_bins_part_the_numbers_of_a_secret(files):
-    _, said = report(files, "--secret", "age", "--bins", "40")
+    _, said = files.report("--secret", "age", "--bins", "40")
     path = files.folder / "posterior.csv"
     files.run("audit", "--secret", "age", "--bins", "40", "--posterior", path)
     with path.open() as file:
@@ -263,7 +186,7 @@ def test_the_same_from_a_notebook(files):
 
     asked = {"sensitive": "flu", "policy": files.policy("lenient"), "jobs": 1}
     result = tw.audit(files.model, files.table, knows=["sex"], **asked)
-    _, said = report(files, "--knows", "sex", "--jobs", "1")
+    _, said = files.report("--knows", "sex", "--jobs", "1")
     assert result.to_dict()["adversaries"] == said["adversaries"]
     frame = result.posterior()
     assert set(frame["adversary"]) == {"knows all", "who knows sex"}
@@ -357,134 +280,10 @@ def test_a_policy_that_asks_nothing_of_what_somebody_can_infer_passes_no_declare
     assert "can be believed" not in page
 
 
-def test_a_baseline_of_one_secret_accepts_nothing_of_another(files):
-    baseline = files.folder / "baseline.json"
-    pack = files.folder / "sure.toml"
-    pack.write_text(
-        'name = "s"\nversion = "1"\ntitle = "s"\n[[clause]]\nid = "sure"\nmeasure = "guess_accuracy"\n'
-        'rule = "at_most"\nlimit = 0.1\n'
-    )
-    words = ("--policy", pack, "--format", "json")
-    files.run("audit", *words, "--secret", "sex", "--write-baseline", baseline)
-    done = files.run("audit", *words, "--secret", "age", "--bins", "40", "--baseline", baseline)
-    assert done.exit_code != 0
-
-
-def test_a_file_of_adversaries_is_asked_of_beside_what_everybody_knows(files, told):
-    alone = files.folder / "friend.toml"
-    alone.write_text('knows = ["sex"]\n')
-    _, said = report(files, "--adversary", told, "--adversary", alone, "--leaf", "rates")
-    names = [each["name"] for each in said["adversaries"]]
-    assert names == ["knows all", "neighbour", "register", "friend"]
-    by = {each["name"]: each["readings"] for each in said["adversaries"]}
-    assert by["friend"] == by["neighbour"]
-
-
-@pytest.mark.parametrize(
-    ("text", "problem"),
-    [
-        ('leaf = "rates"\n', "who.toml: declares no adversary; add knows = [...]"),
-        (
-            'leaf = "rates"\n[[adversary]]\nname = "a"\nknows = ["sex"]\n',
-            "'leaf' applies to all adversaries",
-        ),
-        ('secret = "age"\nknows = ["sex"]\n', "the secret is 'age' here and 'sex' elsewhere"),
-        ("knows = [", "who.toml: not valid TOML"),
-        ("adversary = []\n", "who.toml: declares no adversary; add knows = [...]"),
-        ('leaf = "rates"\nknows = ["sex"]\n', "'leaf' applies to all adversaries"),
-        (
-            '[[adversary]]\nname = "a"\nknows = ["sex"]\nleaf = "rates"\n',
-            "'leaf' applies to all adversaries",
-        ),
-        (
-            'knows = ["sex"]\ntarrget = true\n',
-            "[[adversary]] number 1 ('who'): tarrget: unknown key (did you mean 'target'?)",
-        ),
-    ],
-)
-def test_a_file_of_adversaries_says_nothing_else(files, text, problem):
-    who, known = files.folder / "who.toml", files.folder / "known.toml"
-    who.write_text(text)
-    known.write_text('secret = "sex"\n')
-    done = files.run("audit", "--adversary", who, "--knowledge", known)
-    assert done.exit_code == 4
-    assert problem in done.output
-
-
 def test_a_repair_is_advised_under_the_same_adversaries(files, told):
     done = files.run("audit", "--adversary", told, "--policy", files.policy("harsh"))
     assert done.exit_code == 1
     assert f"--adversary {told}" in done.output
-
-
-@pytest.mark.parametrize(
-    ("text", "problem"),
-    [
-        ("secret = 3\n", "known.toml: secret: give a column"),
-        (
-            '[secret]\ncolumn = "flu"\nbins = [30, 60]\n',
-            "known.toml: secret: bins divide numbers, but 'flu' contains categories; remove them",
-        ),
-        ('[[adversary]]\nknows = ["sex"]\n', "[[adversary]] number 1: name: field required"),
-        ("[[fact]]\nsays = 3\n", "[[fact]] number 1"),
-        (
-            '[[adversary]]\nname = "a"\nknows = ["sex"]\ntarrget = true\n',
-            "known.toml: [[adversary]] number 1 ('a'): tarrget: unknown key "
-            "(did you mean 'target'?); use name, knows, target, columns",
-        ),
-        (
-            '[[adversary]]\nname = "a"\nknows = ["sex"]\n[[adversary]]\nname = ""\nknows = ["sex"]\n',
-            "known.toml: [[adversary]] number 2: name: string should have at least 1 character; use name, knows",
-        ),
-        (
-            '[[adversary]]\nnam = "a"\nknows = ["sex"]\n',
-            "number 1: nam: unknown key (did you mean 'name'?); use name",
-        ),
-        (
-            '[[adversary]]\nname = "a"\nknows = ["sex"]\nleaf = "rates"\n',
-            "leaf: unknown key; put it above all tables; use name",
-        ),
-        ('[[adversary]]\nname = "a"\nknows = 3\n', "('a'): knows: input should be a list; use"),
-        (
-            '[[adversary]]\nname = "a"\nknows = ["sex"]\ntarget = "yes"\n',
-            "('a'): target: input should be true or false; use",
-        ),
-        (
-            '[[adversary]]\nname = "a"\nknows = ["sex"]\ntarget = 1\n',
-            "('a'): target: input should be true or false; use",
-        ),
-        ('[secret]\ncolumn = "age"\nbins = ["1"]\n', "secret.bins.0: input should be a number"),
-        ('[secret]\ncolumn = "age"\nbins = [true]\n', "secret.bins.0: input should be a number"),
-        ("adversary = [3]\n", "[[adversary]] number 1: input should be a table; use name"),
-        (
-            "".join(f'[[adversary]]\nname = "{i}"\nknows = ["sex"]\n' for i in range(51)),
-            "known.toml: adversary: 51 items, at most 50 allowed; remove some",
-        ),
-        ("training = 3\n", "known.toml: training: input should be a table; use leaf"),
-        ('[adversary]\nname = "a"\n', "adversary: there can be several; write [[adversary]]"),
-        (
-            '[secret]\ncolum = "age"\n',
-            "secret.colum: unknown key (did you mean 'column'?)",
-        ),
-        ('[[adversery]]\nname = "a"\n', "(did you mean 'adversary'?); use leaf, split"),
-        ('[[adversary]]\nname = "knows all"\nknows = ["sex"]\n', "choose another name"),
-        (
-            'secret = "sex"\n[[adversary]]\nname = "who knows all else"\nknows = ["age"]\n',
-            "choose another name",
-        ),
-    ],
-)
-def test_a_slip_in_a_knowledge_file_is_told_as_it_is_written_there(files, text, problem):
-    (files.folder / "known.toml").write_text(text)
-    done = files.run("audit", "--knowledge", files.folder / "known.toml")
-    assert done.exit_code == 4
-    assert problem in " ".join(done.stderr.split())
-
-
-def test_who_knows_all_may_be_declared_and_is_asked_of_once(files):
-    (files.folder / "known.toml").write_text('[[adversary]]\nname = "knows all"\nknows = "all"\n')
-    _, said = report(files, "--knowledge", files.folder / "known.toml")
-    assert [each["name"] for each in said["adversaries"]] in ([], ["knows all"])
 
 
 OPEN_PACK = """name = "o"
@@ -527,33 +326,3 @@ def test_a_summary_says_of_other_adversaries_that_they_break_a_clause_too(files,
     page = files.run("audit", "--policy", pack, "--knowledge", told, "--format", "html").stdout
     assert "So it is of other adversaries." in page
     assert "other releases" not in page
-
-
-def test_bins_of_a_categorical_target_are_refused_from_a_notebook_too(files):
-    import treewarden as tw
-
-    with pytest.raises(
-        tw.KnowledgeError, match="bins divide numbers, but 'flu' contains categories"
-    ):
-        tw.audit(files.model, files.table, sensitive="flu", secret="flu", bins=[30, 60])
-
-
-def test_a_baseline_holds_of_adversaries_what_it_accepts_and_nothing_else(files, told):
-    baseline, pack = files.folder / "baseline.json", files.folder / "sure.toml"
-    clause = '[[clause]]\nid = "{0}"\nmeasure = "{0}"\nrule = "at_most"\nlimit = 0.1\n'
-    asked = "".join(map(clause.format, ("disclosure", "guess_accuracy", "label_disclosure")))
-    pack.write_text(f'name = "s"\nversion = "1"\ntitle = "s"\n{asked}')
-    words = ("--policy", pack, "--knowledge", told, "--format", "json")
-    files.run("audit", *words, "--write-baseline", baseline)
-    (model,) = json.loads(baseline.read_text())["models"].values()
-    held = {each["clause"] for each in model["findings"]}
-    done = files.run("audit", *words, "--baseline", baseline)
-    findings = json.loads(done.stdout)["findings"]
-    keys = {
-        f"{each['clause']}, {each['of']}" if each["of"] else each["clause"]: each["accepted"]
-        for each in findings
-    }
-    assert done.exit_code == 0
-    assert held == {key for key, accepted in keys.items() if accepted} == set(keys)
-    who = "the adversary “neighbour”"
-    assert {f"guess_accuracy, {who}", f"disclosure, {who}"} <= held

@@ -139,3 +139,37 @@ def test_a_baseline_holds_no_profile_of_an_adversary_in_words(files, sure):
     assert [each["leaf"].partition(" ")[0] for each in own] == ["", "profile", "profile"]
     assert "sex = " not in baseline.read_text()
     assert "truly" not in baseline.read_text()
+
+
+def test_a_baseline_of_one_secret_accepts_nothing_of_another(files):
+    baseline = files.folder / "baseline.json"
+    pack = files.folder / "sure.toml"
+    pack.write_text(
+        'name = "s"\nversion = "1"\ntitle = "s"\n[[clause]]\nid = "sure"\nmeasure = "guess_accuracy"\n'
+        'rule = "at_most"\nlimit = 0.1\n'
+    )
+    words = ("--policy", pack, "--format", "json")
+    files.run("audit", *words, "--secret", "sex", "--write-baseline", baseline)
+    done = files.run("audit", *words, "--secret", "age", "--bins", "40", "--baseline", baseline)
+    assert done.exit_code != 0
+
+
+def test_a_baseline_holds_of_adversaries_what_it_accepts_and_nothing_else(files, told):
+    baseline, pack = files.folder / "baseline.json", files.folder / "sure.toml"
+    clause = '[[clause]]\nid = "{0}"\nmeasure = "{0}"\nrule = "at_most"\nlimit = 0.1\n'
+    asked = "".join(map(clause.format, ("disclosure", "guess_accuracy", "label_disclosure")))
+    pack.write_text(f'name = "s"\nversion = "1"\ntitle = "s"\n{asked}')
+    words = ("--policy", pack, "--knowledge", told, "--format", "json")
+    files.run("audit", *words, "--write-baseline", baseline)
+    (model,) = json.loads(baseline.read_text())["models"].values()
+    held = {each["clause"] for each in model["findings"]}
+    done = files.run("audit", *words, "--baseline", baseline)
+    findings = json.loads(done.stdout)["findings"]
+    keys = {
+        f"{each['clause']}, {each['of']}" if each["of"] else each["clause"]: each["accepted"]
+        for each in findings
+    }
+    assert done.exit_code == 0
+    assert held == {key for key, accepted in keys.items() if accepted} == set(keys)
+    who = "the adversary “neighbour”"
+    assert {f"guess_accuracy, {who}", f"disclosure, {who}"} <= held
