@@ -6,6 +6,26 @@ import csv
 import io
 from collections import Counter
 
+CERTAIN = """name = "certain"
+version = "1"
+title = "certain"
+
+[[clause]]
+id = "certain"
+measure = "certain_disclosure"
+rule = "at_most"
+limit = 0
+"""
+"""A policy under which nobody's value may be proved."""
+LEAVES = """
+[[clause]]
+id = "leaves"
+measure = "k_anonymity"
+rule = "at_least"
+limit = 5
+"""
+"""A clause that asks for leaves of five."""
+
 
 def a_table(*records):
     """Return a table as CSV of people who are written "id place illness"."""

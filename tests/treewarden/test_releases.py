@@ -8,19 +8,9 @@ import pytest
 
 import treewarden
 from tests.kit.grown_models import FOLDER
-from tests.kit.releases import a_table, a_tree
+from tests.kit.releases import CERTAIN, LEAVES, a_table, a_tree
 from tests.kit.run import audit_files, run_command
 
-POLICY = """name = "certain"
-version = "1"
-title = "certain"
-
-[[clause]]
-id = "certain"
-measure = "certain_disclosure"
-rule = "at_most"
-limit = 0
-"""
 NUMBERS = (
     '<?xml version="1.0" encoding="UTF-8"?><PMML xmlns="http://www.dmg.org/PMML-4_4" version="4.4"><Header/>'
     '<DataDictionary numberOfFields="2"><DataField name="place" optype="categorical" dataType="string">'
@@ -29,14 +19,7 @@ NUMBERS = (
     '<MiningField name="place"/><MiningField name="score" usageType="target"/></MiningSchema>'
     '<Node id="0" score="25" recordCount="{people}"><True/>{leaves}</Node></TreeModel></PMML>'
 )
-VALUES = POLICY.replace("certain_disclosure", "value_disclosure")
-LEAF_CLAUSE = """
-[[clause]]
-id = "leaves"
-measure = "k_anonymity"
-rule = "at_least"
-limit = 5
-"""
+VALUES = CERTAIN.replace("certain_disclosure", "value_disclosure")
 PEOPLE = [
     f"{n} {place} {ill}"
     for n, (place, ill) in enumerate(zip("aaabbbccc", ["yes", "no", "no"] * 3, strict=True))
@@ -54,7 +37,7 @@ def folder(tmp_path):
     for name, table in (("before", before), ("after", after)):
         (tmp_path / f"{name}.csv").write_text(table)
         (tmp_path / f"{name}.pmml").write_bytes(a_tree(table, leaf_of=one_leaf))
-    (tmp_path / "certain.toml").write_text(POLICY)
+    (tmp_path / "certain.toml").write_text(CERTAIN)
     return tmp_path
 
 
@@ -111,7 +94,7 @@ def test_who_left_is_told_of_in_the_release_that_held_them(folder):
 
 def test_places_in_the_trees_of_an_earlier_release_are_told_by_that_release(folder):
     (folder / "before.pmml").write_bytes(a_tree(a_table(*PEOPLE, NEW)))
-    (folder / "certain.toml").write_text(POLICY + LEAF_CLAUSE)
+    (folder / "certain.toml").write_text(CERTAIN + LEAVES)
     outcome = audited(folder, "--format", "json", data=("after",))
     assert outcome.exit_code == 1
     document = json.loads(outcome.stdout)
@@ -127,7 +110,7 @@ def test_what_ten_releases_break_alike_is_told_once(folder, form):
     for name in names:
         (folder / f"{name}.pmml").write_bytes((folder / "before.pmml").read_bytes())
     (folder / "after.pmml").write_bytes((folder / "before.pmml").read_bytes())
-    (folder / "certain.toml").write_text(POLICY + LEAF_CLAUSE.replace("5", "50"))
+    (folder / "certain.toml").write_text(CERTAIN + LEAVES.replace("5", "50"))
     said = audited(folder, "--format", form, models=(*names, "after"), data=("before",)).stdout
     said = " ".join(said.split())
     assert (

@@ -7,26 +7,9 @@ import json
 import pytest
 
 import treewarden
-from tests.kit.releases import a_table, a_tree
+from tests.kit.releases import CERTAIN, LEAVES, a_table, a_tree
 from tests.kit.run import audit_files, run_command
 
-POLICY = """name = "certain"
-version = "1"
-title = "certain"
-
-[[clause]]
-id = "certain"
-measure = "certain_disclosure"
-rule = "at_most"
-limit = 0
-"""
-LEAVES = """
-[[clause]]
-id = "leaves"
-measure = "k_anonymity"
-rule = "at_least"
-limit = 5
-"""
 LEAF = (
     '<Node id="{n}" score="{mean}" recordCount="{people}"><SimplePredicate field="place" operator="equal" '
     'value="{place}"/></Node>'
@@ -48,7 +31,7 @@ def folder(tmp_path):
         (tmp_path / f"y{year}_id.csv").write_text(table)
         (tmp_path / f"y{year}.csv").write_text(without_ids(table))
         (tmp_path / f"y{year}.pmml").write_bytes(a_tree(table))
-    (tmp_path / "certain.toml").write_text(POLICY)
+    (tmp_path / "certain.toml").write_text(CERTAIN)
     return tmp_path
 
 
@@ -136,7 +119,7 @@ def test_what_the_releases_of_one_table_prove_fails_whoever_is_in_the_others(fol
 
 
 def test_not_even_a_policy_of_leaves_alone_passes_and_what_it_reads_is_told(folder):
-    (folder / "leaves.toml").write_text(POLICY.partition("[[clause]]")[0] + LEAVES)
+    (folder / "leaves.toml").write_text(CERTAIN.partition("[[clause]]")[0] + LEAVES)
     outcome = audited(folder, "--format", "json", policy="leaves.toml")
     assert outcome.exit_code == 3
     found = {each["clause"]: each["verdict"] for each in json.loads(outcome.stdout)["findings"]}
@@ -220,7 +203,7 @@ def test_releases_of_numbers_without_an_id_never_pass(folder):
     for number in (0, 1):
         (folder / f"y{number}.csv").write_text("place,illness\n" + "".join(rows))
         (folder / f"y{number}.pmml").write_text(tree)
-    policy = POLICY.replace("certain_disclosure", "value_disclosure")
+    policy = CERTAIN.replace("certain_disclosure", "value_disclosure")
     (folder / "values.toml").write_text(policy)
     assert audited(folder, models=(0,), policy="values.toml").exit_code == 0
     outcome = audited(folder, "--format", "json", models=(0, 1), policy="values.toml")
