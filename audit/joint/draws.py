@@ -18,9 +18,9 @@ from treewarden.audit.population.forest import Forest
 from treewarden.audit.population.population import Population
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray, IntArray
-from treewarden.ppdm_models.tree.ensemble import Ensemble, EnsembleGrowth, derived
+from treewarden.ppdm_models.tree.ensemble import Ensemble, EnsembleGrowth, Model, derived
 from treewarden.ppdm_models.tree.node_columns import class_counts_of, is_inner
-from treewarden.ppdm_models.tree.tree import Tree, count_of
+from treewarden.ppdm_models.tree.tree import Quality, Tree, count_of
 
 # The units that the leaves are about: profiles, or single records where draws tell people of one profile apart.
 
@@ -193,6 +193,64 @@ def counts_at(tree: Tree, nodes: IndexArray, classes: Sequence[str]) -> FloatArr
     found = np.zeros((len(nodes), len(classes)))
     found[:, [classes.index(name) for name in tree.classes]] = counts
     return found
+
+
+# Leaves without counts, of trees that saw every record once: shares of known people are counts, a label is a bound.
+
+MOST_ROUNDED = 1e-6
+"""Shares of a leaf's people are off by no more of one than this: by rounding to 32 bits, or to so many digits."""
+CLEAR = 0.25
+"""A share of people that is nearer to a whole number than this can be no other."""
+TIES = "it is not known which label leaves have whose classes are equally frequent"
+NOTHING = (None, None, None)
+MORE_THAN_LABELS = (
+    "leaves name one of several classes, or inner nodes say something too: that is not used"
+)
+
+
+def uncounted_leaves(
+    model: Model, number: int, tree: Tree, people: FloatArray
+) -> tuple[ClassCountBounds, str] | Undetermined:
+    """Return what shares or labels say of the people (N,) in the leaves of a tree, and what is said beyond that.
+
+    A label alone is the most frequent class of its leaf, or one of those that are equally frequent. Nothing is known
+    where trees may have seen samples, where weights had a part, or where shares are of no whole numbers.
+    """
+    is_whole_table = isinstance(model, Ensemble) and model.sampling.resampled is False
+    is_plain = tree.quality in (Quality.ABSENT, Quality.NORMALISED) and not tree.label_reason
+    is_changed = tree.learner.weighs_classes or tree.learner.saw_noise or bool(tree.unused)
+    is_changed |= any(node.class_counts or node.bands for node in tree.nodes)
+    if not is_whole_table or not is_plain or is_changed or len(model.classes) < 2:
+        return NOT_COUNTED
+    nodes, missing = np.flatnonzero(people), ""
+    low, high = (np.zeros((len(nodes), len(model.classes))) for _ in range(2))
+    place = [model.classes.index(name) for name in tree.classes]
+    for row, index in enumerate(nodes.tolist()):
+        node, inside = tree.nodes[index], people[index]
+        if not node.is_leaf:
+            return STOPS_EARLY
+        if node.class_shares is not None:
+            counts = np.array(node.class_shares) * inside
+            whole, slack = np.rint(counts), MOST_ROUNDED * inside
+            if slack >= CLEAR or (np.abs(counts - whole) > slack).any() or whole.sum() != inside:
+                return NOT_COUNTED
+            low[row, place] = high[row, place] = whole
+        elif node.score in model.classes:
+            own = model.classes.index(str(node.score))
+            low[row, own], high[row] = np.ceil(inside / len(model.classes)), inside // 2
+            high[row, own] = inside
+            missing = MORE_THAN_LABELS if len(model.classes) > 2 else missing
+            if inside % 2 == 0 and not tree.learner.draws_tied_labels:
+                missing = missing or TIES
+        else:
+            return NOT_COUNTED
+    if any(tree.nodes[index].class_shares is None for index in nodes.tolist()):
+        others = (node for node in tree.nodes if node.children or node.impurity)
+        says_more = any(
+            (node.score, node.class_shares, node.impurity) != NOTHING for node in others
+        )
+        missing = MORE_THAN_LABELS if says_more else missing
+    return ends_of(number, nodes, low, high), missing
 
 
 def _total(tree: Tree) -> float:

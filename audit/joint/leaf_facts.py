@@ -40,6 +40,7 @@ from treewarden.audit.joint.draws import (
     ends_of,
     replays,
     sums_of,
+    uncounted_leaves,
 )
 from treewarden.audit.joint.known_facts import KnownRows
 from treewarden.audit.joint.sampling_weights import weigh_leaves, weight_units, weights_in_leaves
@@ -301,10 +302,19 @@ def counted_sums(forest: Forest, population: Population) -> LeafSums | Undetermi
     weights = weight_units(population)
     if weights is not None:
         return weigh_leaves(forest, population, weights)
+    missing = ""
     for number, (tree, stops) in enumerate(zip(forest.trees, forest.stops, strict=True)):
-        if not tree.has_people or not set(tree.classes) <= set(classes):
+        if not set(tree.classes) <= set(classes):
             return NOT_COUNTED
         here = stops >= 0
+        if not tree.has_people:
+            people = np.bincount(stops[here], population.counts[here], len(tree.nodes))
+            told = uncounted_leaves(forest.model, number, tree, people)
+            if isinstance(told, Undetermined):
+                return told
+            class_count_bounds.append(told[0])
+            missing = missing or told[1]
+            continue
         nodes = np.flatnonzero(np.bincount(stops[here], minlength=len(tree.nodes)))
         counts = counts_at(tree, nodes, classes)
         if not isinstance(counts, Undetermined):
@@ -323,6 +333,8 @@ def counted_sums(forest: Forest, population: Population) -> LeafSums | Undetermi
                 ends[:, row, output] = low, high
         class_count_bounds.append(ends_of(number, nodes, *ends))
     sums = sums_of(class_count_bounds)
+    if missing:
+        return replace(sums, is_complete=False, missing=missing)
     is_open = bool((sums.low < sums.high).any())
     if is_open and any(_tells(node) for tree in forest.trees for node in tree.nodes):
         return replace(sums, is_complete=False, missing=MORE_ABOVE)

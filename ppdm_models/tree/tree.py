@@ -156,7 +156,8 @@ class Learner:
     and of which no constraint speaks. ``stopping`` is when it stopped (None: not said): no part of a learner's value,
     as nothing that is written here gives it away. ``lists_columns`` says that the tree's features are all the columns
     that the learner saw; others may be those alone that some node tests. ``claim`` is what is promised where
-    ``claims_privacy``, as far as it is known (None: no more than that): no part of its value.
+    ``claims_privacy``, as far as it is known (None: no more than that): no part of its value. ``draws_tied_labels``
+    says that of classes which are equally frequent in a leaf one is drawn for its label: no part of its value either.
     """
 
     criterion: Criterion | None = None
@@ -170,6 +171,7 @@ class Learner:
     stopping: Stopping | None = field(default=None, compare=False)
     lists_columns: bool = False
     claim: PrivacyClaim | None = field(default=None, compare=False)
+    draws_tied_labels: bool = field(default=False, compare=False)
 
     @property
     def usually_lists_columns(self) -> bool:

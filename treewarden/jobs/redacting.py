@@ -10,6 +10,7 @@ from pathlib import Path
 from treewarden.ppdm_models.errors import OutputError
 from treewarden.ppdm_models.files.load import OpenedFile, open_model, read_bytes
 from treewarden.ppdm_models.formats import Strippable
+from treewarden.ppdm_models.formats.common.json_layout import PlainFile
 from treewarden.ppdm_models.tree.ensemble import Ensemble, Model, trees_of
 from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind
 from treewarden.ppdm_models.tree.tree import Missing, Node
@@ -62,7 +63,11 @@ def _without(file: OpenedFile, kinds: frozenset[LeakKind]) -> tuple[bytes, Opene
         raise OutputError(model.source, f"{problem}; {instead}")
     data = file.opened.without(kinds)
     bare = open_model(data, model.source)
-    if _trees(bare.model) != _trees(model) and _unnamed(bare.model) != _unnamed(model):
+    is_compared = isinstance(
+        file.opened, PlainFile
+    )  # with what it is written as, when it was opened
+    is_same = is_compared or _trees(bare.model) == _trees(model)
+    if not is_same and _unnamed(bare.model) != _unnamed(model):
         raise OutputError(
             model.source,
             "removing this would change the trees, so nothing was removed; export the model again without it",

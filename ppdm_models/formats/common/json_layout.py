@@ -12,11 +12,11 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from treewarden.ppdm_models.errors import TreeFormatError
-from treewarden.ppdm_models.formats import Strippable
+from treewarden.ppdm_models.errors import OutputError, TreeFormatError
+from treewarden.ppdm_models.formats import Opened, Strippable
 from treewarden.ppdm_models.formats.common.origin import DOUBLE_DIGITS, is_rounded_double
 from treewarden.ppdm_models.tree.ensemble import Model, Other
 from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind, unread_rest
@@ -188,7 +188,36 @@ class PlainFile(Strippable):
         return self._plain if kinds & {leak.kind for leak in self.leaks} else self._data
 
 
-def unplain_rest(problem: UnwritableError | TreeFormatError, form: str) -> Leak:
+MORE_THAN_TREES = "whatever else a file of the same trees need not hold"
+CHANGED = "something that changes what its trees say"
+
+
+def opened_plainly(
+    data: bytes,
+    model: Model,
+    leaks: Iterable[Leak],
+    *,
+    form: str,
+    write: Callable[[], bytes],
+    read: Callable[[bytes], Model],
+    is_same: Callable[[Model, Model], bool] | None = None,
+    difference: str = MORE_THAN_TREES,
+) -> Opened:
+    """Return a file compared with the one that ``write`` makes of its model, which ``read`` must read as the same.
+
+    Where it cannot be written, or is read as something else, the file may hold what nobody knows, and that is said.
+    """
+    found = tuple(leaks)
+    try:
+        plain = write()
+        if not (is_same or same_predictions)(read(plain), model):
+            raise UnwritableError(CHANGED)
+    except (UnwritableError, TreeFormatError, OutputError) as problem:
+        return Opened(model, (*found, unplain_rest(problem, form)))
+    return PlainFile(data, plain, model, found, difference)
+
+
+def unplain_rest(problem: UnwritableError | TreeFormatError | OutputError, form: str) -> Leak:
     """Return that a file may hold more than its reader looks at, and what in it is the reason.
 
     A number that the model takes, and that no plain file has in its place, is refused there as any reader does it.

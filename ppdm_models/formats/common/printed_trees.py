@@ -9,8 +9,10 @@ from dataclasses import dataclass, replace
 
 from treewarden.ppdm_models import limits
 from treewarden.ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models.formats.common.json_layout import UnwritableError
 from treewarden.ppdm_models.formats.common.node_order import belongs, compared
-from treewarden.ppdm_models.tree.predicate import Predicate
+from treewarden.ppdm_models.tree.column import number_text
+from treewarden.ppdm_models.tree.predicate import CategoryTest, NumericTest, Predicate
 
 LINES = 4 * limits.NODES
 LINE_LENGTH = 100_000
@@ -245,6 +247,24 @@ def _listed(branches: Sequence[Sequence[PrintedBranch]]) -> list[list[PrintedBra
         for branch in branches
     ]
     return found if all(found) else None
+
+
+def printed_test(test: Predicate) -> tuple[str, str, tuple[str, ...]]:
+    """Return the column, the operator and the values of a test as trees print it: the inverse of ``tests``.
+
+    A set of values has the operator ``in``, one that excludes its values ``!=``.
+
+    Raises:
+        UnwritableError: no printed tree has such a test.
+    """
+    if isinstance(test, NumericTest):
+        if math.isinf(test.low) and not math.isinf(test.high):
+            return test.feature, "<=" if test.high_closed else "<", (number_text(test.high),)
+        if math.isinf(test.high) and not math.isinf(test.low):
+            return test.feature, ">=" if test.low_closed else ">", (number_text(test.low),)
+    if isinstance(test, CategoryTest):
+        return test.feature, "!=" if test.negated else "in", test.values
+    raise UnwritableError("a test that is neither a threshold nor a set of values")
 
 
 # Which column of a class table is which label, by the label that stands where that column is largest.

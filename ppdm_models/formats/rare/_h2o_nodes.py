@@ -8,13 +8,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from treewarden.ppdm_models import limits
 from treewarden.ppdm_models.errors import TreeFormatError
 from treewarden.ppdm_models.formats.common.json import JsonPart
+from treewarden.ppdm_models.formats.common.json_layout import UnwritableError
 from treewarden.ppdm_models.formats.common.node_order import Branch, Draft, belongs, compared, grown
-from treewarden.ppdm_models.tree.predicate import MissingTest, Predicate
-from treewarden.ppdm_models.tree.tree import Node
+from treewarden.ppdm_models.tree.predicate import (
+    CategoryTest,
+    MissingTest,
+    NumericTest,
+    Predicate,
+)
+from treewarden.ppdm_models.tree.tree import Node, Tree
 
 SIDES = ("LEFT", "RIGHT")
+ARRAYS = ("left_children", "right_children", "features", "thresholds", "nas", "predictions")
+ORDER = (*ARRAYS[:4], "levels", *ARRAYS[4:])
+"""The arrays of a tree, and the order in which they are written with the levels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +105,52 @@ def nodes_of_arrays(document: JsonPart) -> tuple[Node, ...]:
         return Draft(name=str(index), branches=ways, score=score)
 
     return grown(0, draft_of, document.source)
+
+
+def plain_arrays(tree: Tree, document: JsonPart) -> dict[str, object]:
+    """Return the arrays of one tree with what it holds and nothing else: its nodes are numbered anew.
+
+    Categories stand at one child of a split only, as a value that is none of them goes to the other.
+
+    Raises:
+        UnwritableError: the file says for which class the tree is, in words that could be any.
+    """
+    if (label := document.get("tree_class")) is not None and label.value is not None:
+        raise UnwritableError("the name of a class")
+    arrays: dict[str, list[object]] = {name: [] for name in ARRAYS}
+    levels: list[object] = [None] * len(tree.nodes)
+    for node in tree.nodes:
+        split = _plain_split(tree, node, levels) if node.children else (None, None)
+        is_left = node.children and node.default_child == node.children[0]
+        sides = node.children or (-1, -1)
+        side = None if node.is_leaf else SIDES[0 if is_left else 1]
+        row = (*sides, *split, side, node.score)
+        for name, value in zip(ARRAYS, row, strict=True):
+            arrays[name].append(value)
+    number = document["tree_number"].whole(high=limits.TREES)
+    held = {**arrays, "levels": levels}
+    return {
+        "tree_number": number,
+        "tree_class": None,
+        "root_node_id": 0,
+        **{name: held[name] for name in ORDER},
+    }
+
+
+def _plain_split(tree: Tree, node: Node, levels: list[object]) -> tuple[str, float | None]:
+    """Return the column and the threshold of a split; its categories are put where they belong."""
+    left, right = (tree.nodes[child] for child in node.children)
+    for child in (left, right):
+        test = child.test
+        if isinstance(test, CategoryTest) and not test.negated:
+            levels[child.index] = list(test.values)
+            return test.feature, None
+    test = left.test
+    if isinstance(test, NumericTest):
+        return test.feature, test.high
+    if isinstance(test, MissingTest) and test.negated:
+        return test.feature, None
+    raise UnwritableError("a split without a threshold or categories")
 
 
 def _labels(child: JsonPart, column: H2oColumn) -> tuple[str, ...]:

@@ -26,7 +26,9 @@ OF_TREE_HEADER = "node), split, n, deviance, yval, (yprob)"
 NODE = re.compile(r" *(\d{1,18})\) (.*)")
 LINE_LENGTH = 20_000
 MOST_WAYS = 50
-FIELDS = re.compile(r"(?<! )(?= +(\d{1,15}) +([\d.eE+-]{1,40}) +(\S.*)$)")
+FIELDS = re.compile(r"(?<! )(?= +(\d{1,15}) +([\d.eE+-]{1,40}|NA) +(\S.*)$)")
+NOT_TOLD = "NA"
+"""What stands in place of a deviance that is not published."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +37,7 @@ class FieldSplit:
 
     test: str
     records: int
-    loss: float
+    loss: float | None
     value: str
 
 
@@ -116,7 +118,7 @@ def _ways(text: str, is_class: bool) -> list[FieldSplit]:
     for match in islice(FIELDS.finditer(text), MOST_WAYS + 1):
         loss = as_float(match[2])
         is_value = is_class or as_float(match[3]) is not None
-        if loss is not None and is_value:
+        if (loss is not None or (match[2] == NOT_TOLD and not is_class)) and is_value:
             field_splits.append(
                 FieldSplit(text[: match.start()].strip(), int(match[1]), loss, match[3].strip())
             )
@@ -159,7 +161,7 @@ REST = (
     "not hold"
 )
 METHODS = ("class", "anova", "poisson", "exp")
-NOT_TOLD = 0
+UNCOUNTED = 0
 """What stands where a number of records had a value for a split, if not all had one: nobody needs it."""
 WHOLE_SETTINGS = ("minsplit", "minbucket", "usesurrogate", "maxdepth")
 MOST = 10**9
@@ -261,7 +263,7 @@ def _splits(
         for part in (row.primary, *surrogates):
             name, ncat = part["var"].text(), part["ncat"].whole(low=-1, high=10_000)
             is_first = part is row.primary
-            count = row.part["n"].whole() if is_first and are_all else NOT_TOLD
+            count = row.part["n"].whole() if is_first and are_all else UNCOUNTED
             split: dict[str, object] = {"var": name, "count": count, "ncat": ncat}
             if ncat in (-1, 1):
                 split["index"] = part["index"].number() + 0.0

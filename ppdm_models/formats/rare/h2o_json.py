@@ -9,6 +9,7 @@ from treewarden.ppdm_models import limits
 from treewarden.ppdm_models.errors import TreeFormatError
 from treewarden.ppdm_models.formats import Format, Opened
 from treewarden.ppdm_models.formats.common.json import JsonPart, opens_json, read_part
+from treewarden.ppdm_models.formats.common.json_layout import opened_plainly, plain_json
 from treewarden.ppdm_models.formats.common.node_order import (
     bounded,
     features_named,
@@ -16,15 +17,24 @@ from treewarden.ppdm_models.formats.common.node_order import (
     unique,
 )
 from treewarden.ppdm_models.formats.rare._h2o_model import bare_tree, ensemble_of
-from treewarden.ppdm_models.formats.rare._h2o_nodes import H2oColumn, nodes_of_arrays, nodes_of_mojo
+from treewarden.ppdm_models.formats.rare._h2o_nodes import (
+    H2oColumn,
+    nodes_of_arrays,
+    nodes_of_mojo,
+    plain_arrays,
+)
 from treewarden.ppdm_models.semantics.support import with_support
 from treewarden.ppdm_models.tree.ensemble import Ensemble
-from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind
+from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind, unread_rest
 from treewarden.ppdm_models.tree.tree import Quality, Tree
+
+REST = "paths in words, the server's names, and whatever else a file of the same tree need not hold"
 
 
 class H2oJson(Format):
     """A whole model as PrintMojo prints it, or one tree as H2OTree holds it."""
+
+    accounts_for_all = True
 
     def sniff(self, data: bytes) -> bool:
         if opens_json(data) != b"{":
@@ -41,9 +51,18 @@ class H2oJson(Format):
                 "no tree in it: the details of an H2O model; give its MOJO, or what PrintMojo makes",
             )
         document = read_part(data, source)
-        is_one = document.get("left_children")
-        return Opened(
-            _one_tree(document) if is_one else simplest(_mojo(document)), _leaks(document)
+        leaks = tuple(_leaks(document))
+        if document.get("left_children") is None:
+            return Opened(simplest(_mojo(document)), (*leaks, unread_rest("h2o_json")))
+        tree = _one_tree(document)
+        return opened_plainly(
+            data,
+            tree,
+            leaks,
+            form="h2o_json",
+            write=lambda: plain_json(plain_arrays(tree, document)),
+            read=lambda plain: _one_tree(read_part(plain, source)),
+            difference=REST,
         )
 
 

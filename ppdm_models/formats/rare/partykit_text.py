@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from treewarden.ppdm_models import limits
 from treewarden.ppdm_models.errors import TreeFormatError
 from treewarden.ppdm_models.formats import Format, Opened
 from treewarden.ppdm_models.formats.common.json import is_json
+from treewarden.ppdm_models.formats.common.json_layout import UnwritableError, opened_plainly
 from treewarden.ppdm_models.formats.common.node_order import (
     Branch,
     Draft,
@@ -29,6 +30,7 @@ from treewarden.ppdm_models.formats.common.printed_trees import (
     check_class_numbers,
     lines_of,
     nested,
+    printed_test,
     readings,
     tests,
     with_rest,
@@ -36,6 +38,7 @@ from treewarden.ppdm_models.formats.common.printed_trees import (
 from treewarden.ppdm_models.formats.rare._rpart_printed import printed_set
 from treewarden.ppdm_models.semantics.consistency import is_whole
 from treewarden.ppdm_models.semantics.support import checked
+from treewarden.ppdm_models.tree.column import number_text
 from treewarden.ppdm_models.tree.predicate import Predicate, features_of
 from treewarden.ppdm_models.tree.tree import (
     Learner,
@@ -61,6 +64,10 @@ LEAF = re.compile(r"(.*) \(([nw]) = ([^\s,()]+)(?:, err = ([^\s%,()]+)(%?))?\)")
 MODEL = re.compile(r"(?m)^(?:\|   )*\[\d+\] .*: n = \d+\r?$")
 STATISTIC = re.compile(r"(?m); criterion = .*, statistic = ")
 TESTED = ("the test statistics of its splits",)
+REST = (
+    "test statistics, errors that are rounded too far to be counts, the columns that were offered, and whatever else a "
+    "print of the same tree need not hold"
+)
 RESPONSE = re.compile(r"(?:Response:  ?(.*?)|(\S+) ~ .*)\s*")
 
 
@@ -78,12 +85,24 @@ class PrintedLeaf:
 class Partykit(Format):
     """One printed tree; its thresholds are rounded."""
 
+    accounts_for_all = True
+
     def sniff(self, data: bytes) -> bool:
         marks = (b"Fitted party:", b"Conditional inference tree with")
         return not is_json(data) and any(mark in data for mark in marks)
 
     def open(self, data: bytes, source: str) -> Opened:
-        return Opened(_read(data, source))
+        tree = _read(data, source)
+        is_party = b")*  weights" in data
+        return opened_plainly(
+            data,
+            tree,
+            (),
+            form="partykit_text",
+            write=lambda: _plain_text(tree, is_party=is_party),
+            read=lambda plain: _read(plain, source),
+            difference=REST,
+        )
 
 
 def _read(data: bytes, source: str) -> Tree:
@@ -301,6 +320,75 @@ def _target(lines: Sequence[str]) -> str:
         if found and (found[1] or found[2]):
             return str(found[1] or found[2]).strip()
     return ""
+
+
+# A tree printed with what it holds and nothing else.
+
+
+def _plain_text(tree: Tree, *, is_party: bool) -> bytes:
+    """Return what R prints of a tree, without test statistics and errors that no tree holds.
+
+    Raises:
+        UnwritableError: its leaves hold what is not printed with all digits, or weights.
+    """
+    body = list(_party_lines(tree) if is_party else _partykit_lines(tree))
+    if is_party:
+        head = [f"\t Conditional inference tree with {tree.leaf_count} terminal nodes", ""]
+        head += [f"Response:  {tree.target} ", ""] if tree.target else []
+    else:
+        head = ["Model formula:", f"{tree.target} ~ .", ""] if tree.target else []
+        head.append("Fitted party:")
+    return "\n".join([*head, *body, ""]).encode("utf-8", "surrogatepass")
+
+
+def _party_lines(tree: Tree) -> Iterator[str]:
+    """Yield a line for each branch, behind the number of the node that it leaves, and one for each leaf."""
+    depths = _depths(tree)
+    for node in tree.nodes:
+        if node.parent is not None:
+            yield f"{'  ' * (depths[node.index] - 1)}{node.parent + 1}) {_printed(node, '==', braces=True)}"
+        if node.is_leaf:
+            records = number_text(node.records or 0.0)
+            yield f"{'  ' * depths[node.index]}{node.index + 1})*  weights = {records} "
+
+
+def _partykit_lines(tree: Tree) -> Iterator[str]:
+    depths = _depths(tree)
+    for node in tree.nodes:
+        test = "root" if node.parent is None else _printed(node, "in", braces=False)
+        end = f": {_printed_leaf(tree, node)}" if node.is_leaf else ""
+        yield f"{'|   ' * depths[node.index]}[{node.index + 1}] {test}{end}"
+
+
+def _depths(tree: Tree) -> list[int]:
+    depths = [0] * len(tree.nodes)
+    for node in tree.nodes:
+        if node.parent is not None:
+            depths[node.index] = depths[node.parent] + 1
+    return depths
+
+
+def _printed(node: Node, sign: str, *, braces: bool) -> str:
+    feature, operator, values = printed_test(node.test)
+    if operator != "in":
+        return f"{feature} {operator} {values[0]}"
+    listed = ", ".join(values)
+    return f"{feature} {sign} {{{listed}}}" if braces else f"{feature} {sign} {listed}"
+
+
+def _printed_leaf(tree: Tree, node: Node) -> str:
+    """Return the label and the records of a leaf, and the share of other classes where it is known."""
+    if node.score is None:
+        return "*"
+    if tree.quality is Quality.WEIGHTED:
+        raise UnwritableError("weights of records")
+    label = node.score if isinstance(node.score, str) else repr(node.score)
+    records, counts = node.records or 0.0, node.class_counts
+    error = ""
+    if counts is not None and records:
+        wrong = records - (counts[tree.classes.index(str(node.score))] or 0.0)
+        error = f", err = {number_text(100 * wrong / records)}%"
+    return f"{label} (n = {number_text(records)}{error})"
 
 
 FORMAT = Partykit()

@@ -70,7 +70,10 @@ OF_SPLITS = frozenset(
 
 
 class RForestJson(Format):
-    """One list per file, or an object of ``trees`` and ``levels``; both tools resample, and publish no counts."""
+    """One list per file, or an object of ``trees``, ``levels`` and whether they were ``sampled``; no tree has counts.
+
+    Both tools draw a sample for each tree unless they are told not to, so a file that does not say it is of samples.
+    """
 
     accounts_for_all = True
 
@@ -102,7 +105,20 @@ def _read(document: JsonPart, source: str) -> Ensemble:
             name: name not in names for name in levels
         }
     grown_trees = [_nodes(row, is_ranger, factors, levels, root.source) for row in rows]
-    return _ensemble(grown_trees, rows, is_ranger, levels, root)
+    said = document.get("sampled") if document.is_object else None
+    return _ensemble(
+        grown_trees,
+        rows,
+        is_ranger=is_ranger,
+        is_sampled=said is None or _single(said).flag(),
+        levels=levels,
+        root=root,
+    )
+
+
+def _single(part: JsonPart) -> JsonPart:
+    """Return what jsonlite writes as a list of one unless it is told otherwise."""
+    return part.at(0) if part.is_list else part
 
 
 def _trees(root: JsonPart) -> list[JsonPart]:
@@ -205,7 +221,9 @@ def _ranger_tests(
 def _ensemble(
     trees: Sequence[tuple[Node, ...]],
     rows: Sequence[Sequence[JsonPart]],
+    *,
     is_ranger: bool,
+    is_sampled: bool,
     levels: Levels,
     root: JsonPart,
 ) -> Ensemble:
@@ -214,13 +232,8 @@ def _ensemble(
         [json_parts[int(node.name) - offset] if node.is_leaf else None for node in nodes]
         for nodes, json_parts in zip(trees, rows, strict=True)
     ]
-    # jsonlite leaves out what is NA, so inner nodes need not have them
-    said_of = (
-        (name for json_parts in rows for row in json_parts for name, _ in row.entries())
-        if is_ranger
-        else ()
-    )
-    columns = list(dict.fromkeys(name for name in said_of if name.startswith(SHARE)))
+    cells = (name for json_parts in rows for row in json_parts for name, _ in row.entries())
+    columns = list(dict.fromkeys(name for name in cells if is_ranger and name.startswith(SHARE)))
     shares = [name.removeprefix(SHARE) for name in columns]
     said = (
         [
@@ -257,7 +270,7 @@ def _ensemble(
         target="",
         classes=classes,
         task=Task.CLASSIFICATION if is_class else Task.REGRESSION,
-        sampling=TreeSampling(True),
+        sampling=TreeSampling(is_sampled),
         source=root.source,
         notes=() if levels else _notes(root.source, features, is_ranger),
     )
@@ -300,7 +313,7 @@ def _tree(
         target="",
         classes=classes,
         task=Task.CLASSIFICATION if classes else Task.REGRESSION,
-        learner=Learner(all_features=False),
+        learner=Learner(all_features=False, draws_tied_labels=True),
         quality=Quality.NORMALISED if has_shares else Quality.ABSENT,
         source=source,
     )
@@ -355,6 +368,7 @@ def _shape(document: JsonPart, model: Ensemble) -> Shape:
             "trees": trees,
             "levels": NamedEntries(variables, levels),
             "ordered": Items(one_of(*variables)),
+            "sampled": Either((Items(is_flag, 1), is_flag)),
         }
     )
 

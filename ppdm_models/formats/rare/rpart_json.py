@@ -7,16 +7,9 @@ import re
 from dataclasses import replace
 
 from treewarden.ppdm_models import limits
-from treewarden.ppdm_models.errors import TreeFormatError
 from treewarden.ppdm_models.formats import Format, Opened
 from treewarden.ppdm_models.formats.common.json import JsonPart, opens_json, read_part
-from treewarden.ppdm_models.formats.common.json_layout import (
-    PlainFile,
-    UnwritableError,
-    plain_json,
-    same_predictions,
-    unplain_rest,
-)
+from treewarden.ppdm_models.formats.common.json_layout import opened_plainly, plain_json
 from treewarden.ppdm_models.formats.common.node_order import (
     Branch,
     Draft,
@@ -73,14 +66,15 @@ class RpartJson(Format):
     def open(self, data: bytes, source: str) -> Opened:
         root = named(read_part(data, source))
         tree, leaks = _RpartReader(root).tree(), tuple(leaks_of(root))
-        try:
-            plain = plain_json(plain_document(root))
-            again = _RpartReader(named(read_part(plain, source))).tree()
-            if not same_predictions(again, tree):
-                raise UnwritableError("something that changes what its tree says")
-        except (UnwritableError, TreeFormatError) as problem:
-            return Opened(tree, (*leaks, unplain_rest(problem, "rpart_json")))
-        return PlainFile(data, plain, tree, leaks, REST)
+        return opened_plainly(
+            data,
+            tree,
+            leaks,
+            form="rpart_json",
+            write=lambda: plain_json(plain_document(root)),
+            read=lambda plain: _RpartReader(named(read_part(plain, source))).tree(),
+            difference=REST,
+        )
 
 
 class _RpartReader:

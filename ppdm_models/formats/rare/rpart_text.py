@@ -9,6 +9,7 @@ from treewarden.ppdm_models import limits
 from treewarden.ppdm_models.errors import TreeFormatError
 from treewarden.ppdm_models.formats import Format, Opened
 from treewarden.ppdm_models.formats.common.json import is_json
+from treewarden.ppdm_models.formats.common.json_layout import UnwritableError, opened_plainly
 from treewarden.ppdm_models.formats.common.node_order import (
     Branch,
     Draft,
@@ -22,10 +23,14 @@ from treewarden.ppdm_models.formats.common.printed_trees import (
     as_float,
     lines_of,
     named_classes,
+    printed_test,
     readings,
     tests,
 )
 from treewarden.ppdm_models.formats.rare._rpart_printed import (
+    CLASS_HEADER,
+    NOT_TOLD,
+    NUMBER_HEADER,
     FieldSplit,
     RpartRow,
     printed_set,
@@ -33,12 +38,15 @@ from treewarden.ppdm_models.formats.rare._rpart_printed import (
 )
 from treewarden.ppdm_models.semantics.consistency import is_whole
 from treewarden.ppdm_models.semantics.support import checked
+from treewarden.ppdm_models.tree.column import number_text
 from treewarden.ppdm_models.tree.predicate import Always, Predicate, features_of
 from treewarden.ppdm_models.tree.tool import Tool
 from treewarden.ppdm_models.tree.tree import Learner, Missing, Node, Quality, Task, Tree
 
 OPERATORS = ("<", ">=", "=")
 
+REST = "deviances, digits and blanks, and whatever else a print of the same tree need not hold"
+SHARE_DECIMALS = 12
 PRIORS = "rpart chose them under weights, priors or losses"
 
 
@@ -53,11 +61,22 @@ class Settled:
 class RpartText(Format):
     """One printed tree; its thresholds are rounded, and its surrogate splits are not printed."""
 
+    accounts_for_all = True
+
     def sniff(self, data: bytes) -> bool:
         return not is_json(data) and b"node), split, n, " in data
 
     def open(self, data: bytes, source: str) -> Opened:
-        return Opened(_read(data, source))
+        tree = _read(data, source)
+        return opened_plainly(
+            data,
+            tree,
+            (),
+            form="rpart_text",
+            write=lambda: _plain_text(tree),
+            read=lambda plain: _read(plain, source),
+            difference=REST,
+        )
 
 
 def _read(data: bytes, source: str) -> Tree:
@@ -211,9 +230,52 @@ def _counts(node: Settled) -> tuple[float, ...] | None:
     products = [records * share for share in shares]
     rounded = tuple(float(round(product)) for product in products)
     near = all(abs(a - b) <= slack for a, b in zip(products, rounded, strict=True))
-    if slack >= 0.25 or not near or sum(rounded) != records or not is_whole(node.way.loss):
+    if slack >= 0.25 or not near or sum(rounded) != records:
+        return None
+    if node.way.loss is None or not is_whole(node.way.loss):
         return None
     return rounded
+
+
+def _plain_text(tree: Tree) -> bytes:
+    """Return what R prints of a tree, with what the tree holds and no deviances.
+
+    Raises:
+        UnwritableError: its class shares are not those of its counts, so that no tree holds what was printed.
+    """
+    is_class = bool(tree.classes)
+    if is_class and not tree.has_people:
+        raise UnwritableError("shares of classes under weights, priors or losses")
+    header = CLASS_HEADER if is_class else NUMBER_HEADER
+    lines = [header, "      * denotes terminal node", ""]
+    depths = [0] * len(tree.nodes)
+    for node in tree.nodes:
+        if node.parent is not None:
+            depths[node.index] = depths[node.parent] + 1
+        test = "root" if node.parent is None else _printed(node)
+        words = [f"{node.name})", test, number_text(node.records or 0.0), *_value(tree, node)]
+        lines.append("  " * depths[node.index] + " ".join(words) + (" *" if node.is_leaf else ""))
+    return "\n".join([*lines, ""]).encode("utf-8", "surrogatepass")
+
+
+def _printed(node: Node) -> str:
+    feature, operator, values = printed_test(node.test)
+    if operator == "in":
+        return f"{feature}={','.join(values)}"
+    return f"{feature}{operator} {values[0]}"
+
+
+def _value(tree: Tree, node: Node) -> list[str]:
+    """Return the errors of a node, its label and its class shares; of a tree of numbers no deviance."""
+    if not tree.classes:
+        return [NOT_TOLD, repr(node.score)]
+    counts = [count or 0.0 for count in node.class_counts or ()]
+    total = sum(counts)
+    if not total or not isinstance(node.score, str):
+        raise UnwritableError("a node without records")
+    wrong = total - counts[tree.classes.index(node.score)]
+    shares = " ".join(f"{count / total:.{SHARE_DECIMALS}f}" for count in counts)
+    return [number_text(wrong), node.score, f"({shares})"]
 
 
 FORMAT = RpartText()

@@ -8,16 +8,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from treewarden.ppdm_models import limits
-from treewarden.ppdm_models.errors import TreeFormatError
 from treewarden.ppdm_models.formats import Format, Opened
 from treewarden.ppdm_models.formats.common.json import JsonPart, opens_json, read_part
-from treewarden.ppdm_models.formats.common.json_layout import (
-    PlainFile,
-    UnwritableError,
-    plain_json,
-    same_predictions,
-    unplain_rest,
-)
+from treewarden.ppdm_models.formats.common.json_layout import opened_plainly, plain_json
 from treewarden.ppdm_models.formats.common.node_order import bounded, features_named, simplest
 from treewarden.ppdm_models.formats.rare._treelite import (
     REST,
@@ -55,13 +48,15 @@ class TreeliteJson(Format):
     def open(self, data: bytes, source: str) -> Opened:
         document = read_part(data, source)
         model = _read(document)
-        try:
-            plain = plain_json(plain_document(document))
-            if not same_predictions(_read(read_part(plain, source)), model):
-                raise UnwritableError("something that changes what its trees say")
-        except (UnwritableError, TreeFormatError) as problem:
-            return Opened(model, (unplain_rest(problem, "treelite_json"),))
-        return PlainFile(data, plain, model, (), REST)
+        return opened_plainly(
+            data,
+            model,
+            (),
+            form="treelite_json",
+            write=lambda: plain_json(plain_document(document)),
+            read=lambda plain: _read(read_part(plain, source)),
+            difference=REST,
+        )
 
 
 def _read(document: JsonPart) -> Model:

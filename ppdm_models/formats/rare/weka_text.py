@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from treewarden.ppdm_models import limits
 from treewarden.ppdm_models.errors import TreeFormatError
 from treewarden.ppdm_models.formats import Format, Opened
 from treewarden.ppdm_models.formats.common.json import is_json
+from treewarden.ppdm_models.formats.common.json_layout import (
+    UnwritableError,
+    opened_plainly,
+    same_predictions,
+)
 from treewarden.ppdm_models.formats.common.node_order import (
     Branch,
     Draft,
@@ -25,6 +31,7 @@ from treewarden.ppdm_models.formats.common.printed_trees import (
     check_class_numbers,
     lines_of,
     nested,
+    printed_test,
     readings,
     tests,
     with_rest,
@@ -41,9 +48,20 @@ from treewarden.ppdm_models.formats.rare._weka import (
 )
 from treewarden.ppdm_models.semantics.consistency import is_whole
 from treewarden.ppdm_models.semantics.support import checked
+from treewarden.ppdm_models.tree.column import number_text
+from treewarden.ppdm_models.tree.ensemble import Model
 from treewarden.ppdm_models.tree.tool import Tool
-from treewarden.ppdm_models.tree.tree import Learner, Missing, Node, Quality, Task, Tree
+from treewarden.ppdm_models.tree.tree import (
+    Learner,
+    Missing,
+    Node,
+    Quality,
+    Task,
+    Tree,
+    completed,
+)
 
+REST = "the evaluation, options and sizes around the tree, and whatever else a print of the same tree need not hold"
 OPERATORS = (" <= ", " > ", " < ", " >= ", " = ", " != ")
 RULE = re.compile(r"[-=]{3,}")
 KNOWN = [name.encode() for name in (*TREES, *OTHERS)]
@@ -54,6 +72,8 @@ FIRST_LINE, LATER_LINE = re.compile(rb"(?m)" + HEADER), re.compile(rb"(?m)\n" + 
 class Weka(Format):
     """One tree per file; what is printed around it may stay."""
 
+    accounts_for_all = True
+
     def sniff(self, data: bytes) -> bool:
         if is_json(data):
             return False
@@ -62,7 +82,22 @@ class Weka(Format):
     def open(self, data: bytes, source: str) -> Opened:
         lines = lines_of(data, source)
         kind, rows = _body(lines, source)
-        return Opened(_WekaReader(lines, kind, rows, source).tree(), header_leaks(lines))
+        tree = _WekaReader(lines, kind, rows, source).tree()
+        return opened_plainly(
+            data,
+            tree,
+            header_leaks(lines),
+            form="weka_text",
+            write=lambda: _plain_text(tree, kind),
+            read=lambda plain: _read(plain, source),
+            is_same=lambda one, two: same_predictions(_completed(one), _completed(two)),
+            difference=REST,
+        )
+
+
+def _read(data: bytes, source: str) -> Tree:
+    lines = lines_of(data, source)
+    return _WekaReader(lines, *_body(lines, source), source).tree()
 
 
 def _body(lines: Sequence[str], source: str) -> tuple[str, list[PrintedRow]]:
@@ -245,6 +280,63 @@ class _WekaReader:
 def _names(node: Node) -> list[str]:
     from_test = getattr(node.test, "feature", None)
     return [from_test] if isinstance(from_test, str) else []
+
+
+# A tree printed with what it holds and nothing else.
+
+
+def _completed(model: Model) -> Model:
+    """Return a tree with its classes in the order of the alphabet, and counts that follow from the others."""
+    assert isinstance(model, Tree)
+    classes = tuple(sorted(model.classes))
+    places = [model.classes.index(name) for name in classes]
+    nodes = []
+    for node in model.nodes:
+        counts = node.class_counts
+        if counts is not None:
+            full = completed(counts, node.records)
+            counts = tuple(full[place] for place in places)
+        nodes.append(replace(node, class_counts=counts))
+    return replace(model, nodes=tuple(nodes), classes=classes)
+
+
+def _plain_text(tree: Tree, kind: str) -> bytes:
+    """Return what Weka prints of a tree, and nothing around it.
+
+    Raises:
+        UnwritableError: it predicts numbers, which only the evaluation below it would say.
+    """
+    if tree.task is Task.REGRESSION:
+        raise UnwritableError(
+            "a tree of numbers, which its evaluation alone tells from one of classes"
+        )
+    separator = TREES[kind]
+    lines = [kind, "-" * len(kind), ""]
+    depths = [0] * len(tree.nodes)
+    for node in tree.nodes:
+        end = f"{separator}{_printed_leaf(tree, node, kind)}" if node.is_leaf else ""
+        if node.parent is None:
+            lines += [end] if end else []
+            continue
+        depths[node.index] = depths[node.parent] + 1
+        feature, operator, values = printed_test(node.test)
+        sign = "=" if operator == "in" else operator
+        if len(values) > 1:
+            raise UnwritableError("a set of values")
+        lines.append(f"{'|   ' * (depths[node.index] - 1)}{feature} {sign} {values[0]}{end}")
+    return "\n".join([*lines, ""]).encode("utf-8", "surrogatepass")
+
+
+def _printed_leaf(tree: Tree, node: Node, kind: str) -> str:
+    """Return the label of a leaf, how many records it holds, and how many of other classes."""
+    if kind == "Id3":
+        return "null" if node.score is None else str(node.score)
+    label, counts, records = str(node.score), node.class_counts, node.records
+    if node.score is None or counts is None or records is None:
+        raise UnwritableError("a leaf whose records are not counted")
+    wrong = records - (counts[tree.classes.index(label)] or 0.0)
+    errors = f"/{number_text(wrong)}" if wrong else ""
+    return f"{label} ({number_text(records)}{errors})"
 
 
 FORMAT = Weka()

@@ -1,5 +1,6 @@
 """Forests whose leaves count people: what their counts prove together."""
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -13,8 +14,9 @@ from treewarden.audit.population.forest import forest_of
 from treewarden.audit.population.population import build_population
 from treewarden.audit.reading import Interval, Undetermined
 from treewarden.ppdm_models.tables.read_table import table_of
+from treewarden.ppdm_models.tree.ensemble import TreeSampling
 from treewarden.ppdm_models.tree.predicate import CategoryTest
-from treewarden.ppdm_models.tree.tree import Node, Quality, Tree
+from treewarden.ppdm_models.tree.tree import CLASS_WEIGHT, Node, Quality, Tree
 
 AGES, SEX = [20, 20, 60, 60], list("FMFM")
 
@@ -114,3 +116,124 @@ def test_counts_above_withheld_ones_may_tell_more_than_is_used(above, is_complet
     found = counted_sums(forest_of(model, people), people)
     assert (found.low < found.high).any()
     assert found.is_complete is is_complete
+
+
+ANY_TREES = (split_by_age((2, 2), (2, 2)), split_by_sex((2, 2), (2, 2)))
+PEOPLE = [(age, sex) for age in (20, 60) for sex in "FM" for _ in range(2)]
+
+
+def uncounted(tree, flu, *, shares):
+    """Return a tree over two leaves with the shares or the label of each, as trees on all records have them."""
+    nodes = [replace(tree.nodes[0], score=None, records=None, class_counts=None)]
+    for node in tree.nodes[1:]:
+        is_here = [_holds(node.test, age, sex) for age, sex in PEOPLE]
+        yes = [one for one, here in zip(flu, is_here, strict=True) if here].count("yes")
+        size = sum(is_here)
+        said = (1 - yes / size, yes / size) if shares else None
+        label = "yes" if 2 * yes > size else "no"
+        nodes.append(replace(node, score=label, records=None, class_counts=None, class_shares=said))
+    quality = Quality.NORMALISED if shares else Quality.ABSENT
+    return replace(tree, nodes=tuple(nodes), quality=quality)
+
+
+def _holds(test, age, sex):
+    if isinstance(test, CategoryTest):
+        return sex in test.values
+    return test.low < age < test.high or age in (test.low, test.high)
+
+
+def whole(trees):
+    """Return a forest whose trees saw every record, and draw the label of a leaf whose classes are tied."""
+    drawing = [replace(one, learner=replace(one.learner, draws_tied_labels=True)) for one in trees]
+    return with_ties_unknown(drawing)
+
+
+def with_ties_unknown(trees):
+    return replace(forest(*trees), sampling=TreeSampling(False))
+
+
+def both_trees(flu, *, shares):
+    return [uncounted(tree, flu, shares=shares) for tree in ANY_TREES]
+
+
+def counts_in_leaves(flu, tree):
+    """Return how many people of each of the two leaves have the flu."""
+    return [
+        sum(one == "yes" and _holds(node.test, *who) for one, who in zip(flu, PEOPLE, strict=True))
+        for node in tree.nodes[1:]
+    ]
+
+
+@pytest.mark.parametrize("shares", [True, False])
+def test_shares_and_labels_of_trees_on_all_records_prove_what_every_table_says(shares):
+    """Every table of eight people that may give the same shares, or the same labels, by brute force."""
+    tables = list(itertools.product(("no", "yes"), repeat=8))
+    counts = {
+        flu: np.array([counts_in_leaves(flu, tree) for tree in ANY_TREES]).ravel() for flu in tables
+    }
+    for flu in tables[1:-1:9]:
+        if shares:
+            fits = [other for other in tables if (counts[other] == counts[flu]).all()]
+        else:
+            says_yes = counts[flu] > 2
+            fits = [
+                other
+                for other in tables
+                if (np.where(says_yes, counts[other], 4 - counts[other]) >= 2).all()
+            ]
+        table = table_of({"age": [a for a, _ in PEOPLE], "sex": [s for _, s in PEOPLE], "flu": flu})
+        model = whole(both_trees(flu, shares=shares))
+        options = AuditOptions(worlds_budget=5.0)
+        evidence = audit_model(model, table, "flu", options=options).full.evidence
+        assert not evidence.worlds.open_profiles.any()
+        certain = {PEOPLE[at] for at in range(len(PEOPLE)) if len({one[at] for one in fits}) == 1}
+        found = by_person(evidence, evidence.worlds.certain)
+        assert {
+            (int(age), sex) for (age, sex), is_certain in found.items() if is_certain
+        } == certain
+
+
+def test_shares_say_nothing_of_people_where_they_may_be_of_a_sample_of_weights_or_of_noise():
+    flu = ["yes", "no", "no", "no"] * 2
+    trees = both_trees(flu, shares=True)
+    table = table_of({"age": [a for a, _ in PEOPLE], "sex": [s for _, s in PEOPLE], "flu": flu})
+    model = whole(trees)
+    people = build_population(model, table, sensitive="flu")
+    assert not isinstance(counted_sums(forest_of(model, people), people), Undetermined)
+    weighed = replace(trees[0].learner, unmodelled=(CLASS_WEIGHT,))
+    for changed in (
+        replace(model, sampling=TreeSampling(None)),
+        whole([replace(trees[0], label_reason="priors"), trees[1]]),
+        whole([replace(trees[0], learner=weighed), trees[1]]),
+        whole([replace(trees[0], quality=Quality.WEIGHTED), trees[1]]),
+        whole([replace(trees[0], unused=("statistics",)), trees[1]]),
+        whole([with_shares(trees[0], (0.6, 0.4)), trees[1]]),
+    ):
+        found = counted_sums(forest_of(changed, people), people)
+        assert isinstance(found, Undetermined)
+
+
+def with_shares(tree, shares):
+    return replace(tree, nodes=(*tree.nodes[:-1], replace(tree.nodes[-1], class_shares=shares)))
+
+
+def test_labels_of_tied_classes_say_more_where_it_is_not_known_how_they_are_chosen():
+    flu = ["yes", "no", "no", "no"] * 2
+    table = table_of({"age": [a for a, _ in PEOPLE], "sex": [s for _, s in PEOPLE], "flu": flu})
+    model = with_ties_unknown(both_trees(flu, shares=False))
+    people = build_population(model, table, sensitive="flu")
+    found = counted_sums(forest_of(model, people), people)
+    assert not found.is_complete
+    assert "equally frequent" in found.missing
+
+
+def test_labels_at_splits_say_more_than_the_leaves_do():
+    flu = ["yes", "no", "no", "no"] * 2
+    trees = both_trees(flu, shares=False)
+    root = replace(trees[0].nodes[0], score="no")
+    model = whole([replace(trees[0], nodes=(root, *trees[0].nodes[1:])), trees[1]])
+    table = table_of({"age": [a for a, _ in PEOPLE], "sex": [s for _, s in PEOPLE], "flu": flu})
+    people = build_population(model, table, sensitive="flu")
+    found = counted_sums(forest_of(model, people), people)
+    assert not found.is_complete
+    assert "inner nodes" in found.missing

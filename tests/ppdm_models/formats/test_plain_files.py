@@ -1,5 +1,7 @@
 """Files that must equal what is written from their model alone: nothing can be hidden in one, wherever it stands."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -18,6 +20,8 @@ from treewarden.ppdm_models.formats.common.json_layout import plain_json, same_p
 
 GOOD = places.DATA / "formats"
 NOT_PLAIN = {
+    "h2o_json/good/h2otree.json": "the name of a class",
+    "h2o_json/good/printmojo.json": "whatever else",
     "rpart_json/good/forced_anova.json": "surrogate splits without names",
     "rpart_json/good/heavy.json": "weights of records",
     "rpart_json/good/prior.json": "priors of its classes",
@@ -35,7 +39,7 @@ def files(form):
     )
 
 
-JSON = [*files("rpart_json"), *files("treelite_json")]
+JSON = [*files("rpart_json"), *files("treelite_json"), *files("h2o_json")]
 
 
 @pytest.mark.in_both
@@ -60,6 +64,67 @@ def test_a_file_with_what_no_model_holds_is_never_called_clean(name):
         leak for leak in open_model((GOOD / name).read_bytes(), name).leaks if leak.is_possible
     ]
     assert rest.what.startswith(NOT_PLAIN[name])
+    assert not rest.removable
+
+
+# Printed trees: a line put in anywhere, a word behind each line, more digits of each number, other blanks.
+
+PRINTED = {
+    "rpart_text": ("costs", "gaps", "none", "plain", "stay", "tie"),
+    "partykit_text": ("party_ctree", "partykit_costs", "partykit_ctree", "partykit_plain"),
+    "weka_text": ("randomtree", "reptree"),
+}
+NOT_PRINTED = {
+    "rpart_text/good/heavy.txt": "shares of classes under weights",
+    "rpart_text/good/prior.txt": "shares of classes under weights",
+    "weka_text/good/j48.txt": "the split can be read in several ways",
+}
+PRINTS = [f"{form}/good/{name}.txt" for form, names in PRINTED.items() for name in names]
+
+
+def printed_hidings(text):
+    lines = text.split("\n")
+    for place, line in enumerate(lines):
+        for more in ("ann 44 hiv", "", "  ", "# ann"):
+            yield "\n".join([*lines[:place], more, *lines[place:]])
+        for changed in (
+            f"{line} ann",
+            f"{line} ",
+            f" {line}",
+            f"{line}\t",
+            line.replace(" ", "  ", 1),
+        ):
+            yield "\n".join([*lines[:place], changed, *lines[place + 1 :]])
+        for found in re.finditer(r"\d+\.\d+", line):
+            longer = f"{line[: found.end()]}0{line[found.end() :]}"
+            yield "\n".join([*lines[:place], longer, *lines[place + 1 :]])
+
+
+@pytest.mark.parametrize("name", PRINTS)
+def test_nothing_can_be_hidden_in_a_plain_print_of_a_tree(name):
+    data = (GOOD / name).read_bytes()
+    model = open_model(data, name).model
+    clean = cleaned(data)
+    assert leaks(data) != [] == leaks(clean)
+    assert cleaned(clean) == clean
+    again = open_model(clean, name).model
+    assert [(node.test, node.score, node.records) for node in again.nodes] == [
+        (node.test, node.score, node.records) for node in model.nodes
+    ]
+    plain, passed = content(again), []
+    for changed in map(str.encode, printed_hidings(clean.decode())):
+        if changed == clean or hidden_is_told(changed, name):
+            continue
+        if content(open_model(changed, name).model) == plain:
+            passed.append(changed)
+    assert passed == []
+
+
+@pytest.mark.parametrize("name", NOT_PRINTED)
+def test_a_print_with_what_no_tree_holds_is_never_called_clean(name):
+    found = open_model((GOOD / name).read_bytes(), name).leaks
+    (rest,) = [leak for leak in found if leak.is_possible]
+    assert NOT_PRINTED[name] in rest.what
     assert not rest.removable
 
 

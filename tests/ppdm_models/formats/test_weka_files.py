@@ -137,4 +137,5 @@ def test_what_stands_around_the_tree_is_a_leak():
         LeakKind.REPLAY,
         LeakKind.IDENTIFIER,
         LeakKind.DIFFERENCING,
+        LeakKind.UNKNOWN,
     ]
