@@ -20,6 +20,7 @@ import numpy as np
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray, IntArray
 from treewarden.ppdm_models.plugins import PluginIndex, discover
+from treewarden.ppdm_models.tree.column import Column
 from treewarden.ppdm_models.tree.ensemble import (
     Ensemble,
     EnsembleGrowth,
@@ -81,7 +82,8 @@ class GrownCase:
 
     Where trees saw samples that are known, each profile is one record, and ``draws`` (T, P) says how often each tree
     drew it; where they are not known, ``is_sampled`` says so. ``ends`` (R,) are between which whole numbers each sum of
-    the case lies, in the order in which they are told, where more is known of that than the values say.
+    the case lies, in the order in which they are told, where more is known of that than the values say. ``columns``
+    hold one value per profile, where they are known.
     """
 
     growth: EnsembleGrowth
@@ -92,6 +94,7 @@ class GrownCase:
     draws: IntArray | None = None
     is_sampled: bool = False
     ends: tuple[IntArray, IntArray] | None = None
+    columns: Mapping[str, Column] | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

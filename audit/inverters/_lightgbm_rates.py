@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -235,6 +235,45 @@ NO_START = (
     "no class counts give the first tree's leaf values: the model was trained on another "
     "table, on a sample, with weights, or with unpublished settings"
 )
+
+
+WITHHELD_COUNTS = "the file does not count the records of the first tree's leaves"
+
+
+def started_by_counts(
+    case: GrownCase, rates: LightgbmRates
+) -> tuple[NumberBounds, list[NumberBounds]] | Undetermined:
+    """Return what ``started`` does where nobody knows the people, by the numbers of records that leaves have.
+
+    Who the people of a leaf are has no part in it: all have the same score before the first tree.
+    """
+    values = leaf_values(case)
+    says = averaged(case, rates)
+    if isinstance(says, Undetermined):
+        return says
+    low, high = np.zeros(case.growth.outputs), np.zeros(case.growth.outputs)
+    for tree, has_start in zip(case.growth.rounds[0], says, strict=True):
+        if not has_start:
+            continue
+        counted = _by_leaves(case, tree)
+        found = counted if counted is None else _start(counted, tree, values[tree], rates)
+        if found is None or isinstance(found, Undetermined):
+            return found or Undetermined(WITHHELD_COUNTS)
+        output = case.growth.trees[tree].output
+        low[output], high[output] = found.low[0], found.high[0]
+        values[tree] = values[tree] - found
+    return NumberBounds(low, high), values
+
+
+def _by_leaves(case: GrownCase, tree: int) -> GrownCase | None:
+    """Return a case whose profiles are the leaves of one tree, with the records that the file counts there."""
+    grown = case.growth.trees[tree]
+    nodes = np.flatnonzero(grown.is_leaf)
+    if grown.counts is None or np.isnan(grown.counts[nodes]).any():
+        return None
+    nodes = nodes[grown.counts[nodes] > 0]
+    stops = np.tile(nodes, (len(case.trees), 1))
+    return replace(case, stops=stops, people=grown.counts[nodes])
 
 
 def started(

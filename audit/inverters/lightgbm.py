@@ -2,6 +2,18 @@
 
 The start stands in the leaves of the first trees, the rate beside each tree, and the other settings behind all trees:
 see ``_lightgbm_rates``.
+
+Training does not read columns but bundles of them (``enable_bundle``, on unless it is said otherwise; see
+``_lightgbm_bundles``). A record whose value a bundle hides counts in that column as having the most frequent value, so
+that it may take another branch than the file says.
+
+Labels are inverted all the same where the file says how many records each leaf has, and the table agrees. At a node
+such records only move towards the branch of the most frequent value, never away from it. So if the root holds the
+right records and both its branches have as many as the file's tests send there, nobody moved there, and so on down to
+the leaves. Which bundles there are follows from the columns alone, not from labels, so that this holds of every
+consistent table. Where counts are not published, or trees saw samples, and the columns may hide a value, whoever is not
+certain stays open (``UNSEEN_BUNDLES``). Of members other bundles may be consistent with the same file, so that leaf
+values are used only of files that say ``enable_bundle: 0``.
 """
 
 from __future__ import annotations
@@ -23,6 +35,7 @@ from treewarden.audit.inverters._draws import (
     is_bagged,
     is_from_sample,
 )
+from treewarden.audit.inverters._lightgbm_bundles import may_hide
 from treewarden.audit.inverters._lightgbm_rates import (
     LOGISTIC,
     NO_SETTINGS,
@@ -35,6 +48,7 @@ from treewarden.audit.inverters._lightgbm_rates import (
     printed,
     rates_of,
     started,
+    started_by_counts,
 )
 from treewarden.audit.inverters._lightgbm_truncated import cut_of, is_cut, with_ridge
 from treewarden.audit.inverters._rounds import (
@@ -43,11 +57,14 @@ from treewarden.audit.inverters._rounds import (
     ClassTotals,
     Gathered,
     Leafs,
+    MemberDerivatives,
     column,
+    counted_members,
     differing,
     leaves_in,
     narrow,
     not_turned_back,
+    record_sums,
     rounding,
     rounds,
     unreached,
@@ -64,8 +81,12 @@ NO_HESSIANS = (
 
 
 BUNDLED = (
-    "LightGBM trains on bundles of features, in which a few records may take another branch than the file says "
-    "(enable_bundle), so its counts and leaf values are not used for membership"
+    "LightGBM trains on bundles of features, in which records may take another branch than the file says, so its "
+    "counts and leaf values are not used for membership; with enable_bundle=false they are"
+)
+UNSEEN_BUNDLES = (
+    "LightGBM trains on bundles of features (enable_bundle), and the numbers in the file do not show whether all "
+    "records took the branches that it says"
 )
 SQUARED = ("regression", "regression_l2", "l2", "mean_squared_error", "mse")
 TRANSFORMED = "the model was trained on the square root of what it predicts (reg_sqrt)"
@@ -143,13 +164,38 @@ class Lightgbm(Inverter):
                 if problem is not None:
                     return problem
         sums = gathered.sums(rates.facts)
-        is_drawn = case.is_sampled or case.draws is not None
-        if isinstance(sums, Undetermined) or not (is_drawn or cut is not None):
+        if isinstance(sums, Undetermined):
             return sums
+        if _may_misread(case):
+            sums = replace(sums, is_complete=False, missing=UNSEEN_BUNDLES)
+        is_drawn = case.is_sampled or case.draws is not None
+        if not (is_drawn or cut is not None):
+            return sums
+        if sums.missing:
+            return replace(sums, totals=totals.whole(growth.outputs))
         return replace(sums, is_complete=not case.is_sampled, totals=totals.whole(growth.outputs))
 
     def members(self, case: GrownCase) -> tuple[MemberSums, ...] | Undetermined:
-        return Undetermined(BUNDLED)
+        growth = case.growth
+        if _has_bundles(case):
+            return Undetermined(BUNDLED)
+        if growth.objective not in (*LOGISTIC, *SOFTMAX):
+            return counted_members(case)
+        rates = rates_of(case)
+        if isinstance(rates, Undetermined) or growth.fact("lambda_l2").value is None:
+            return counted_members(case)
+        found = started_by_counts(case, rates)
+        if isinstance(found, Undetermined):
+            return counted_members(case)
+        start, values = found
+        sums: list[MemberSums] = []
+        for scores, leaves in rounds(case, start, values):
+            shares = rates.shares(scores)
+            for leaf in leaves:
+                of_class = np.zeros(case.classes)
+                of_class[1 if growth.outputs == 1 else leaf.output] = 1.0
+                sums += _member_sums(case, leaf, column(shares, leaf.output), of_class, rates)
+        return tuple(sums)
 
     def numbers(self, case: GrownCase, largest: float) -> ValueSums | Undetermined:
         growth = case.growth
@@ -223,6 +269,62 @@ class Lightgbm(Inverter):
         if problem is None and cut is not None:
             narrow(cut, leaves, rates.values(gathered.last - labels, hessians, ridges))
         return problem or totals.differing(leaves, sums)
+
+
+def _has_bundles(case: GrownCase) -> bool:
+    """Whether training may have read several columns as one."""
+    return len(case.trees[0].features) > 1 and case.growth.fact("enable_bundle").value != 0.0
+
+
+def _may_misread(case: GrownCase) -> bool:
+    """Whether a record may have taken another branch in training though all numbers of the file are the table's."""
+    if not _has_bundles(case):
+        return False
+    is_counted = all(
+        tree.counts is not None and not np.isnan(tree.counts[tree.is_leaf]).any()
+        for tree in case.growth.trees
+        if len(tree.values) > 1
+    )
+    if is_counted and not case.is_sampled and case.draws is None:
+        return False
+    names = [feature.name for feature in case.trees[0].features]
+    return case.columns is None or may_hide(case.columns, case.people, names, case.growth)
+
+
+def _member_sums(
+    case: GrownCase,
+    leaves: Leafs,
+    shares: NumberBounds,
+    of_class: FloatArray,
+    rates: LightgbmRates,
+) -> list[MemberSums]:
+    """Return what one tree's leaves say of those of their people who were there."""
+    counted = record_sums(case, leaves)
+    found = [] if counted is None else [counted]
+    tree = case.growth.trees[leaves.tree]
+    if len(tree.values) == 1:  # what stands in a tree without a split is no step
+        return found
+    known = MemberDerivatives(shares.wider(1.25 * SINGLE), rates.hessian(shares), of_class)
+    ridges = rates.ridges(case, leaves)
+    if tree.hessians is None or np.isnan(tree.hessians[leaves.nodes]).any():
+        if rates.clip or rates.lasso.high[0]:
+            return found
+        # In a leaf with the step w a member adds label - p - w h, and all of them together w lambda.
+        moved = leaves.values.over(rates.eta).over(rates.sigmoid)
+        total = _spanning(moved * ridge for ridge in ridges)
+        return [*found, known.step_sums(leaves, moved, total)]
+    told = tree.hessians[leaves.nodes]
+    hessians = exactly(told).wider(printed(told) + 4 * DOUBLE * told)
+    total = _spanning(rates.step(leaves.values, hessians, ridge) for ridge in ridges)
+    return [*found, known.curve_sums(leaves, hessians), known.gradient_sums(leaves, total)]
+
+
+def _spanning(several: Iterator[NumberBounds]) -> NumberBounds:
+    """Return the ends between which all of several numbers lie, whichever is the right one."""
+    ends = list(several)
+    return NumberBounds(
+        np.minimum.reduce([one.low for one in ends]), np.maximum.reduce([one.high for one in ends])
+    )
 
 
 def _totals(case: GrownCase, start: NumberBounds, rates: LightgbmRates) -> ClassTotals:

@@ -18,6 +18,7 @@ from treewarden.audit.population.forest import Forest
 from treewarden.audit.population.population import Population
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray, IntArray
+from treewarden.ppdm_models.tree.column import Column
 from treewarden.ppdm_models.tree.ensemble import Ensemble, EnsembleGrowth, Model, derived
 from treewarden.ppdm_models.tree.node_columns import class_counts_of, is_inner
 from treewarden.ppdm_models.tree.tree import Quality, Tree, count_of
@@ -374,7 +375,14 @@ def _of_boosted(
     nobody = np.zeros((len(forest.trees), int(population.records)), dtype=np.int64)
     records = by_record(forest.stops, population, nobody)
     classes = len(forest.model.classes)
-    case = GrownCase(growth, forest.trees, records.stops, records.people, classes)
+    case = GrownCase(
+        growth,
+        forest.trees,
+        records.stops,
+        records.people,
+        classes,
+        columns=None if population.order is None else _by_record(population),
+    )
     for seed in dict.fromkeys(tried):
         for draws in inverter.draws(case, seed):
             sums = leaf_sums(replace(case, draws=draws.often))
@@ -385,6 +393,13 @@ def _of_boosted(
             if isinstance(sums, LeafSums):
                 sums = replace(sums, facts={**sums.facts, **draws.facts})
             yield replace(records, draws=_counted(draws.often)), _saying(sums, said)
+
+
+def _by_record(population: Population) -> dict[str, Column]:
+    """Return the quasi-identifiers, one value for each record in order."""
+    assert population.order is not None
+    profiles = population.order.profiles
+    return {name: column.take(profiles) for name, column in population.columns.items()}
 
 
 def _can_be_checked(growth: EnsembleGrowth) -> bool:

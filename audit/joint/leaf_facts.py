@@ -155,7 +155,14 @@ def read_leaf_facts(
         return replayed or _fitting(counted_sums(forest, population), units, forest)
     classes = len(forest.model.classes)
     grown = knowing(growth, training)
-    case = GrownCase(grown, forest.trees, forest.stops, population.counts, classes)
+    case = GrownCase(
+        grown,
+        forest.trees,
+        forest.stops,
+        population.counts,
+        classes,
+        columns=population.columns,
+    )
     is_sampled = inverters()[growth.library].is_sampled(grown)
     found: EnsembleLeafFacts | Undetermined | None = None
     if is_sampled:

@@ -123,7 +123,10 @@ def lightgbm(given: Lesson, draw: np.random.Generator) -> Published:
         settings |= {"objective": objective, "num_class": given.classes}
     is_plain = _veiled(settings, veils, draw)
     weights = _weights(given, draw)
+    if not given.may_weigh:  # who is a member is told by leaf values only then
+        settings["enable_bundle"] = bool(draw.random() < 0.5)
     quiet = {"verbose": -1, "min_data_in_bin": 1, "linear_tree": "linear_tree" in settings}
+    quiet["enable_bundle"] = settings.get("enable_bundle", True)
     data = library.Dataset(given.table, label=given.labels, weight=weights, params=quiet)
     try:
         booster = library.train(settings, data, int(draw.integers(1, 10)))

@@ -34,8 +34,11 @@ NUMBERS = (
     "max_delta_step",
     "cat_l2",
     "boost_from_average",
+    "enable_bundle",
+    "max_bin",
+    "min_data_in_bin",
 )
-"""The settings that decide the numbers of leaves and can be inverted."""
+"""The settings that decide the numbers of leaves and can be inverted, and what bundles of features training saw."""
 FRACTIONS = ("bagging_fraction", "pos_bagging_fraction", "neg_bagging_fraction")
 SAMPLING = (*FRACTIONS, "bagging_freq", "bagging_seed")
 """Those that say which records each round saw, where it did not see all."""

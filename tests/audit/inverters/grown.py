@@ -13,7 +13,8 @@ def case_of(model, table):
     trees = tuple(model.trees)
     columns = columns_of(model, table)
     stops = np.stack([route(tree, columns) for tree in trees])
-    return GrownCase(model.growth, trees, stops, np.ones(len(table)), len(model.classes))
+    people, classes = np.ones(len(table)), len(model.classes)
+    return GrownCase(model.growth, trees, stops, people, classes, columns=columns)
 
 
 def found(model, table):
