@@ -51,7 +51,7 @@ def may_hide(
         return True
     total = float(people.sum())
     rare = list(_rare_values(columns, people, names, growth))
-    return any(_may_share(one, other, people, total) for one, other in combinations(rare, 2))
+    return any(_may_share(first, second, people, total) for first, second in combinations(rare, 2))
 
 
 def _rare_values(
@@ -80,13 +80,13 @@ def _rare_values(
             yield _RareValues(everybody, total - max(most, zeros), is_counted=False)
 
 
-def _may_share(one: _RareValues, other: _RareValues, people: FloatArray, total: float) -> bool:
+def _may_share(first: _RareValues, second: _RareValues, people: FloatArray, total: float) -> bool:
     """Whether two columns may be in one bundle, and a record have a rare value in both."""
     divisor = SHARED_BY if total <= MOST_COUNTED else SHARED_BY_SAMPLE
     allowed = total // divisor
-    if total <= MOST_COUNTED and one.least + other.least > total + allowed:
+    if total <= MOST_COUNTED and first.least + second.least > total + allowed:
         return False
-    both = float(people[one.records & other.records].sum())
-    if one.is_counted and other.is_counted:
+    both = float(people[first.records & second.records].sum())
+    if first.is_counted and second.is_counted:
         return 0 < both <= allowed
     return both > 0
