@@ -10,6 +10,7 @@ from treewarden.audit.claims.result import NO_CLAIM, NO_EPSILON, ClaimFindings, 
 from treewarden.audit.evidence import NOT_READ, Enough
 from treewarden.audit.exposures import exposure_of, exposure_without_estimate
 from treewarden.audit.knowledge.knowledge import Knowledge
+from treewarden.audit.knowledge.levels import LeafLevel
 from treewarden.audit.measures import MeasureCall
 from treewarden.audit.options import DEFAULT, AuditOptions
 from treewarden.audit.population.forest import Forest, forest_of
@@ -85,7 +86,7 @@ def run(
         fails=fails,
         grades=grades,
         register=register,
-        beside=_beside(beside, population, model),
+        beside=_beside(beside, population, model, knowledge),
         claim=claim,
         domain=domain,
     )
@@ -118,14 +119,20 @@ def _judged_claim(
 
 
 def _beside(
-    outputs: Sequence[PublishedOutput], population: Population, model: Model
+    outputs: Sequence[PublishedOutput], population: Population, model: Model, knowledge: Knowledge
 ) -> BesideRows | None:
     """Return what outputs that are published beside a model say of its people; None where there are none."""
     if not outputs:
         return None
     from treewarden.audit.outputs.beside_rows import beside_rows  # for outputs only
+    from treewarden.audit.outputs.conditions import predictions_of  # as above
 
-    return beside_rows(outputs, population, model.classes)
+    predictions = predictions_of(
+        model, population, has_shares=knowledge.leaf is not LeafLevel.LABELS
+    )
+    # With outputs beside it, the class totals of several trees' people are taken as known anyway.
+    has_totals = knowledge.marginal or isinstance(model, Ensemble)
+    return beside_rows(outputs, population, model.classes, predictions, has_totals=has_totals)
 
 
 def _prover_of(model: Model) -> Callable[[RunInputs], ProvedModel]:

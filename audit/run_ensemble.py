@@ -44,6 +44,7 @@ from treewarden.audit.run_inputs import (
 from treewarden.ppdm_models.tree.tree import Tree
 
 TOTALS_KNOWN = "with other outputs, the class totals are assumed to be known"
+UNUSED = "not used, though it may prove more"
 AGREE = "other published numbers were used only to check consistent tables"
 
 
@@ -107,7 +108,8 @@ def _agreeing(
         return worlds
     assert not isinstance(population.truth, Undetermined)
     true = np.rint(population.truth).astype(np.int64)
-    only_true = replace(worlds, reached_low=true, reached_high=true, left=(*worlds.left, AGREE))
+    left = (*worlds.left, AGREE, *(f"{UNUSED}: {words}" for words in beside.unused))
+    only_true = replace(worlds, reached_low=true, reached_high=true, left=left)
     if beside.open_entries:
         return with_what_is_open(only_true)
     background = _with_rows(inputs, facts, (*beside.rows, *beside.stronger))

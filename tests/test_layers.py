@@ -303,11 +303,13 @@ LATE_IMPORTS = {
     },
     "audit/reconstruction/of_table.py": {"treewarden.audit.reconstruction.of_model"},
     "audit/reconstruction/proved.py": {"scipy.sparse.csgraph"},
+    "audit/outputs/conditions.py": {"treewarden.ppdm_models.tables.predict"},
     "audit/run.py": {
         "treewarden.audit.claims.judge_claim",
         "treewarden.audit.claims.reliance",
         "treewarden.audit.knowledge_ablation",
         "treewarden.audit.outputs.beside_rows",
+        "treewarden.audit.outputs.conditions",
         "treewarden.audit.run_ensemble",
     },
     "audit/run_inputs.py": {
@@ -332,6 +334,10 @@ LATE_IMPORTS = {
         "treewarden.ppdm_models.formats.pmml._mining",
         "treewarden.ppdm_models.formats.pmml._rewrite",
         "treewarden.ppdm_models.formats.pmml._write",
+    },
+    "ppdm_models/outputs/sheets.py": {
+        "treewarden.ppdm_models.tables.readers",
+        "treewarden.ppdm_models.tables.readers.workbook",
     },
     "ppdm_models/tables/read_table.py": {"treewarden.ppdm_models.tables.memory"},
     "reports/building/build.py": {

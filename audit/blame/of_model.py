@@ -214,6 +214,7 @@ def blame_numbers(
         unexplained=_people(sizes, left),
         shares=shares_of_blame(reasons, sizes, len(numbers.names)),
         least=withhold_least(oracle),
+        unused=() if beside is None else beside.unused,
     )
 
 

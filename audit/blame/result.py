@@ -51,7 +51,7 @@ class Blame:
 
     ``names`` (N,) are the numbers, ``shares`` (N,) how many people each is to blame for. ``certain`` people are proved
     by all of them together, ``may_be_certain`` more were not decided; ``unexplained`` of them have no reason yet.
-    ``people`` are how many each of the ``reasons`` is about.
+    ``people`` are how many each of the ``reasons`` is about. ``unused`` are numbers that were not used, in words.
     """
 
     names: tuple[str, ...]
@@ -63,3 +63,4 @@ class Blame:
     unexplained: float
     shares: tuple[float, ...]
     least: LeastWithholding
+    unused: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""Numbers that are published beside the tree: tables of characteristics, cross tables, regressions."""
+"""Numbers that are published beside the tree: tables of characteristics, regressions, anonymised tables and others."""
 
 from __future__ import annotations
 
@@ -34,6 +34,8 @@ class PublishedBeside(Constraint):
         if beside.stronger or beside.open_entries:
             lines = tuple(as_linear(row, beside) for row in beside.stronger if row.weights.any())
             yield LeftOut(0, "", WHY, lines=lines, is_open=bool(beside.open_entries))
+        for words in beside.unused:
+            yield LeftOut(0, "", words, is_open=True)
 
 
 def as_linear(row: WholeRow, beside: BesideRows) -> Linear:

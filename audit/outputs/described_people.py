@@ -15,12 +15,24 @@ from fractions import Fraction
 
 import numpy as np
 
+from treewarden.audit.outputs.conditions import ModelPredictions, having
+from treewarden.audit.outputs.weighted_statistics import (
+    end_of,
+    has_deviation,
+    mean_of,
+    neighbours_of,
+    quantile_of,
+    square_of,
+)
 from treewarden.audit.outputs.whole_row import Ends, RowOwner, WholeRow, exact_numbers
 from treewarden.audit.population.population import Population
 from treewarden.ppdm_models.arrays import BoolArray, IntArray
 from treewarden.ppdm_models.outputs.published import (
+    Condition,
     DescriptiveEntry,
+    PredictedCondition,
     PrintedNumber,
+    ScoreCondition,
     Statistic,
     ValueCondition,
 )
@@ -37,11 +49,15 @@ BY_POPULATION, BY_SAMPLE = 0, 1
 
 @dataclass(frozen=True, slots=True)
 class EntryRows:
-    """The rows of one entry, and rows that say at least as much as its numbers do; ``is_open``: none are known."""
+    """The rows of one entry, and rows that say at least as much as its numbers do; ``is_open``: none are known.
+
+    ``why`` is why there are no rows at all, "" where that needs no words.
+    """
 
     rows: tuple[WholeRow, ...]
     stronger: tuple[WholeRow, ...] = ()
     is_open: bool = False
+    why: str = ""
 
 
 class ContradictedError(Exception):
@@ -60,6 +76,7 @@ class DescribedPeople:
     columns: Population
     owner: RowOwner
     true: IntArray
+    predictions: ModelPredictions
 
     def rows(self) -> EntryRows:
         """Return what the entry says of the group.
@@ -90,12 +107,14 @@ class DescribedPeople:
             return self._mean(printed)
         if statistic is Statistic.SD:
             return self._deviation(printed, self.entry.numbers.get(Statistic.MEAN))
+        if statistic in (Statistic.MINIMUM, Statistic.MAXIMUM):
+            return self._extreme(statistic, printed)
         return self._quartile(statistic, printed)
 
-    def _matching(self, conditions: Sequence[ValueCondition]) -> BoolArray:
+    def _matching(self, conditions: Sequence[Condition]) -> BoolArray:
         inside = np.ones(len(self.true), dtype=bool)
         for condition in conditions:
-            inside &= having(self.columns, condition)
+            inside &= having(self.columns, condition, self.predictions)
         return inside
 
     def _missing(self) -> BoolArray:
@@ -106,18 +125,21 @@ class DescribedPeople:
         return int(self.true[inside].sum())
 
     def _count(self, printed: PrintedNumber, inside: BoolArray, name: str = "count") -> EntryRows:
-        _hold(name, printed, Fraction(self._total(inside)))
+        hold(name, printed, Fraction(self._total(inside)))
         weights = inside.astype(np.int64).tolist()
         return EntryRows((self.owner.row(weights, Ends(printed.low, printed.high)),))
 
     def _share(self, printed: PrintedNumber) -> EntryRows:
         *others, last = self.entry.conditions
         inside = self._matching(self.entry.conditions)
-        base = self._matching([*others, ValueCondition(last.column, None)])
+        is_of_model = isinstance(last, PredictedCondition | ScoreCondition)
+        base = self._matching(
+            others if is_of_model else [*others, ValueCondition(last.column, None)]
+        )
         size = self._total(base)
         if not size:
             raise ContradictedError("share", printed.text, "nobody it could be a share of")
-        _hold("share of the class's people", printed, Fraction(self._total(inside), size))
+        hold("share of the class's people", printed, Fraction(self._total(inside), size))
         # Of nobody there is no share, so that it says too that somebody is there.
         ratio = self._ratio(inside.astype(np.int64).tolist(), base, printed)
         return EntryRows((*ratio, self._at_least(base, 1)))
@@ -127,7 +149,7 @@ class DescribedPeople:
         size = int(self.owner.people[inside].sum())
         if not size:
             raise ContradictedError("share", printed.text, "nobody it could be a share of")
-        _hold("share of the class", printed, Fraction(self._total(inside), size))
+        hold("share of the class", printed, Fraction(self._total(inside), size))
         people = printed.times(Fraction(size))
         weights = inside.astype(np.int64).tolist()
         return EntryRows((self.owner.row(weights, Ends(people.low, people.high)),))
@@ -158,7 +180,7 @@ class DescribedPeople:
 
     def _mean(self, printed: PrintedNumber) -> EntryRows:
         values, inside = self._values()
-        _hold("mean", printed, _mean_of(values, self._weights(inside)))
+        hold("mean", printed, mean_of(values, self._weights(inside)))
         return EntryRows((*self._ratio(values, inside, printed), self._at_least(inside, 1)))
 
     def _weights(self, inside: BoolArray) -> list[int]:
@@ -170,17 +192,17 @@ class DescribedPeople:
         fitting = [
             less
             for less in (BY_SAMPLE, BY_POPULATION)
-            if _has_deviation(values, weights, printed, less)
+            if has_deviation(values, weights, printed, less)
         ]
         if not fitting:
-            square = _square_of(values, weights, BY_SAMPLE)
+            square = square_of(values, weights, BY_SAMPLE)
             true = "none" if square is None else f"{float(square) ** 0.5:.6g}"
             raise ContradictedError("standard deviation", printed.text, true)
         if mean is None:
             return EntryRows((self._at_least(inside, 1),), is_open=True)
         less, center = fitting[0], mean.middle
-        off_mean = (_end(mean.high) - center) ** 2
-        low, high = (max(_end(end), Fraction(0)) ** 2 for end in (printed.low, printed.high))
+        off_mean = (end_of(mean.high) - center) ** 2
+        low, high = (max(end_of(end), Fraction(0)) ** 2 for end in (printed.low, printed.high))
         squares = [(value - center) ** 2 for value in values]
 
         def row(square_end: Fraction, ends: Ends, off: Fraction, *, is_outward: bool) -> WholeRow:
@@ -202,19 +224,42 @@ class DescribedPeople:
         )
         return EntryRows(rows, stronger)
 
+    def _extreme(self, statistic: Statistic, printed: PrintedNumber) -> EntryRows:
+        """Return that nobody is beyond what is printed, and somebody there; both rows say all that it does."""
+        values, inside = self._values()
+        is_least, weights = statistic is Statistic.MINIMUM, self._weights(inside)
+        chosen = [value for value, weight in zip(values, weights, strict=True) if weight]
+        true = (min if is_least else max)(chosen, default=None)
+        hold(str(statistic), printed, true)
+        low, high = end_of(printed.low), end_of(printed.high)
+        is_in = inside.tolist()
+        beyond = [
+            int(there and (value < low if is_least else value > high))
+            for value, there in zip(values, is_in, strict=True)
+        ]
+        there = [
+            int(there and low <= value <= high) for value, there in zip(values, is_in, strict=True)
+        ]
+        return EntryRows(
+            (
+                self.owner.row(beyond, Ends(high=Fraction(0))),
+                self.owner.row(there, Ends(low=Fraction(1))),
+            )
+        )
+
     def _quartile(self, statistic: Statistic, printed: PrintedNumber) -> EntryRows:
         values, inside = self._values()
         order = ORDERS[statistic]
-        true = _quantile_of(values, self._weights(inside), order)
+        true = quantile_of(values, self._weights(inside), order)
         people = self._at_least(inside, 1)
-        if not _is_within(printed, true):
+        if not is_within(printed, true):
             # Other definitions lie between the same neighbours or the next ones; which it is, nobody says.
-            near = _neighbours(values, self._weights(inside), order)
-            low, high = _end(printed.low), _end(printed.high)
+            near = neighbours_of(values, self._weights(inside), order)
+            low, high = end_of(printed.low), end_of(printed.high)
             if statistic is Statistic.MEDIAN or near is None or high < near[0] or low > near[1]:
-                raise ContradictedError(str(statistic), printed.text, _number_text(true))
+                raise ContradictedError(str(statistic), printed.text, number_text(true))
             return EntryRows((people,), is_open=True)
-        low, high = _end(printed.low), _end(printed.high)
+        low, high = end_of(printed.low), end_of(printed.high)
         step = Fraction(1, 2) if order == Fraction(1, 2) else Fraction(1, 4)
         is_in = inside.tolist()
 
@@ -239,24 +284,8 @@ class DescribedPeople:
         return EntryRows(rows, stronger)
 
 
-def having(population: Population, condition: ValueCondition) -> BoolArray:
-    """Return which profiles, (P,), meet a condition."""
-    column = population.columns[condition.column]
-    if condition.value is None:
-        return np.asarray(~column.missing)
-    if isinstance(column, NumericColumn):
-        return np.asarray(column.numbers == float(condition.value.replace(",", "")))
-    if condition.value not in column.categories:
-        return np.zeros(len(column), dtype=bool)
-    return np.asarray(column.codes == column.categories.index(condition.value))
-
-
-def _end(end: Fraction | None) -> Fraction:
-    assert end is not None, "a measured number has two ends"
-    return end
-
-
-def _is_within(printed: PrintedNumber, true: Fraction | None) -> bool:
+def is_within(printed: PrintedNumber, true: Fraction | None) -> bool:
+    """Whether a number may be printed so; none may not."""
     if true is None:
         return False
     return (printed.low is None or printed.low <= true) and (
@@ -264,11 +293,11 @@ def _is_within(printed: PrintedNumber, true: Fraction | None) -> bool:
     )
 
 
-def _hold(name: str, printed: PrintedNumber, true: Fraction | None) -> None:
+def hold(name: str, printed: PrintedNumber, true: Fraction | None) -> None:
     """Raise where the table has another number."""
-    if not _is_within(printed, true):
+    if not is_within(printed, true):
         unit = _percent_of(printed)
-        said = _number_text(true if true is None else true * unit)
+        said = number_text(true if true is None else true * unit)
         raise ContradictedError(name, printed.text, said)
 
 
@@ -278,78 +307,12 @@ def _percent_of(printed: PrintedNumber) -> int:
         value = Fraction(printed.text.strip().removesuffix("%").strip())
     except ValueError:
         return 1
-    is_inside = _is_within(printed, value)
-    return 1 if is_inside or not _is_within(printed, value / 100) else 100
+    is_inside = is_within(printed, value)
+    return 1 if is_inside or not is_within(printed, value / 100) else 100
 
 
-def _number_text(true: Fraction | None) -> str:
+def number_text(true: Fraction | None) -> str:
+    """Return a number as messages write it."""
     if true is None:
         return "none"
     return str(true.numerator) if true.denominator == 1 else f"{float(true):.6g}"
-
-
-def _mean_of(values: Sequence[Fraction], weights: Sequence[int]) -> Fraction | None:
-    size = sum(weights)
-    total = sum((v * w for v, w in zip(values, weights, strict=True) if w), Fraction(0))
-    return total / size if size else None
-
-
-def _square_of(values: Sequence[Fraction], weights: Sequence[int], less: int) -> Fraction | None:
-    """Return the variance, None where nobody has one."""
-    mean, size = _mean_of(values, weights), sum(weights)
-    if mean is None or size <= less:
-        return None
-    return sum(
-        ((v - mean) ** 2 * w for v, w in zip(values, weights, strict=True) if w), Fraction(0)
-    ) / (size - less)
-
-
-def _has_deviation(
-    values: Sequence[Fraction], weights: Sequence[int], printed: PrintedNumber, less: int
-) -> bool:
-    square = _square_of(values, weights, less)
-    if square is None:
-        return False
-    low, high = max(_end(printed.low), Fraction(0)), _end(printed.high)
-    return high >= 0 and low**2 <= square <= high**2
-
-
-def _sorted(values: Sequence[Fraction], weights: Sequence[int]) -> list[tuple[Fraction, int]]:
-    held: dict[Fraction, int] = {}
-    for value, weight in zip(values, weights, strict=True):
-        if weight:
-            held[value] = held.get(value, 0) + weight
-    return sorted(held.items())
-
-
-def _at(ordered: Sequence[tuple[Fraction, int]], place: int) -> Fraction:
-    """Return the value at a place, from 0, among all people in order."""
-    for value, people in ordered:
-        place -= people
-        if place < 0:
-            return value
-    return ordered[-1][0]
-
-
-def _quantile_of(
-    values: Sequence[Fraction], weights: Sequence[int], order: Fraction
-) -> Fraction | None:
-    """Return the linearly interpolated quantile (type 7 of Hyndman and Fan 1996)."""
-    ordered, size = _sorted(values, weights), sum(weights)
-    if not size:
-        return None
-    place = (size - 1) * order
-    first = place.numerator // place.denominator
-    low, high = _at(ordered, first), _at(ordered, min(first + 1, size - 1))
-    return low + (place - first) * (high - low)
-
-
-def _neighbours(
-    values: Sequence[Fraction], weights: Sequence[int], order: Fraction
-) -> tuple[Fraction, Fraction] | None:
-    """Return the values between which all nine definitions of a quantile lie (Hyndman and Fan 1996)."""
-    ordered, size = _sorted(values, weights), sum(weights)
-    if not size:
-        return None
-    place = int(size * order)
-    return _at(ordered, max(place - 2, 0)), _at(ordered, min(place + 1, size - 1))

@@ -1,23 +1,21 @@
 """A published output, entry by entry: counts, shares, means and the rest, of which people, and as it was printed.
 
-Printed numbers are intervals: ``43.3`` is anything from 43.25 to 43.35, never 43.3 alone. Output files are small tables
-of cells, read within limits, as anybody may have written them. A column is about one class, or about all.
+Printed numbers are intervals: ``43.3`` is anything from 43.25 to 43.35, never 43.3 alone. What cannot be made a row
+over people is an entry too (``OpenEntry``), so that it is never forgotten.
 """
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
 
-from treewarden.ppdm_models.errors import OutputsError
-
 MOST_DIGITS = 40
 """A longer number is refused: nobody prints one, and it would cost time."""
+SURE_DIGITS = 12
+"""Digits of a computed number that do not depend on the order of its sums."""
 WITHHELD = frozenset(
     {
         "",
@@ -79,7 +77,8 @@ def is_withheld(text: str) -> bool:
 def read_measured(text: str) -> PrintedNumber | None:
     """Return a number that was rounded to the digits that are printed, or None where it is no number.
 
-    A percent sign divides by 100. Both ends belong to the interval, as nobody says how halves were rounded.
+    A percent sign divides by 100. Both ends belong to the interval, as nobody says how halves were rounded. A number
+    with more digits was computed and never rounded: it is as sure as arithmetic leaves it.
     """
     text = text.strip()
     is_percent = text.endswith("%")
@@ -87,6 +86,7 @@ def read_measured(text: str) -> PrintedNumber | None:
     if found is None:
         return None
     value, unit = found
+    unit = max(unit, abs(value) / 10**SURE_DIGITS)
     number = PrintedNumber(text, value - unit / 2, value + unit / 2)
     return number.times(Fraction(1, 100)) if is_percent else number
 
@@ -143,6 +143,8 @@ class Statistic(StrEnum):
     MEDIAN = "median"
     LOWER_QUARTILE = "lower quartile"
     UPPER_QUARTILE = "upper quartile"
+    MINIMUM = "minimum"
+    MAXIMUM = "maximum"
     MISSING = "missing"
 
 
@@ -152,6 +154,47 @@ class ValueCondition:
 
     column: str
     value: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ValuesCondition:
+    """That somebody has one of several values in a column."""
+
+    column: str
+    values: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class RangeCondition:
+    """That somebody's number in a column is between two ends; None: no such end. ``has_low``: the end belongs to it."""
+
+    column: str
+    low: Fraction | None = None
+    high: Fraction | None = None
+    has_low: bool = True
+    has_high: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class PredictedCondition:
+    """That the model predicts one class for somebody."""
+
+    predicted: str
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreCondition:
+    """That the share of a class which the model gives somebody is between two ends, as of a ``RangeCondition``."""
+
+    scored: str
+    low: Fraction
+    high: Fraction
+    has_low: bool = True
+    has_high: bool = False
+
+
+ColumnCondition = ValueCondition | ValuesCondition | RangeCondition
+Condition = ColumnCondition | PredictedCondition | ScoreCondition
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +208,7 @@ class DescriptiveEntry:
     words: str
     group: str | None
     numbers: Mapping[Statistic, PrintedNumber]
-    conditions: tuple[ValueCondition, ...] = ()
+    conditions: tuple[Condition, ...] = ()
     column: str = ""
 
 
@@ -177,20 +220,112 @@ class Term:
     value: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class LogisticEntry:
-    """Coefficients of one logistic regression of the class, with what each is multiplied by.
+class Family(StrEnum):
+    """What a regression is: of the class's log odds, of its chance (least squares), or of how soon it comes (Cox)."""
 
-    ``inverse_penalty`` is the C of a ridge penalty on all but the constant, None where there is none.
+    LOGISTIC = "logistic regression"
+    LINEAR = "linear regression"
+    COX = "Cox regression"
+
+
+@dataclass(frozen=True, slots=True)
+class RegressionEntry:
+    """Coefficients of one regression of the class, with what each is multiplied by.
+
+    ``inverse_penalty`` is the C of a ridge penalty on all but the constant, None where there is none. Of a Cox
+    regression ``time`` is the column with the time of the event or of the last look, and ``has_breslow`` says that
+    events at one time are counted as Breslow does.
     """
 
     where: str
     words: str
     coefficients: tuple[tuple[Term, PrintedNumber], ...]
+    family: Family = Family.LOGISTIC
     inverse_penalty: Fraction | None = None
+    time: str = ""
+    has_breslow: bool = False
 
 
-Entry = DescriptiveEntry | LogisticEntry
+class Performance(StrEnum):
+    """What a number says of how well the model predicts the people that it was trained on."""
+
+    AUC = "area under the ROC curve"
+    ACCURACY = "accuracy"
+    BRIER = "Brier score"
+
+
+@dataclass(frozen=True, slots=True)
+class PerformanceEntry:
+    """How well the model's scores of a class, or its labels, tell who has it; ``group`` is that class."""
+
+    where: str
+    words: str
+    statistic: Performance
+    printed: PrintedNumber
+    group: str
+
+
+@dataclass(frozen=True, slots=True)
+class SurvivalPoint:
+    """What a table of survival says at one time: who is still there, events since the last, the share left."""
+
+    time: Fraction
+    at_risk: PrintedNumber | None = None
+    events: PrintedNumber | None = None
+    censored: PrintedNumber | None = None
+    survival: PrintedNumber | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SurvivalEntry:
+    """A Kaplan-Meier table of those who meet the conditions; times rise, and ``time`` is their column."""
+
+    where: str
+    words: str
+    time: str
+    points: tuple[SurvivalPoint, ...]
+    conditions: tuple[ColumnCondition, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RecordGroup:
+    """Records of an anonymised table that are alike: what their values may have been, and how many have each class.
+
+    Where ``is_vague``, some of their values are words of which nobody said what they hold, and may be anything.
+    """
+
+    where: str
+    conditions: tuple[ColumnCondition, ...]
+    counts: Mapping[str, int]
+    is_vague: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AnonymisedEntry:
+    """A table of the same people whose values were made coarser, record by record; some records may be left out."""
+
+    where: str
+    words: str
+    groups: tuple[RecordGroup, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OpenEntry:
+    """Numbers of which no rows are made, and why: they prove nothing here, and keep open who is certain."""
+
+    where: str
+    words: str
+    why: str
+
+
+Entry = (
+    DescriptiveEntry
+    | RegressionEntry
+    | PerformanceEntry
+    | SurvivalEntry
+    | AnonymisedEntry
+    | OpenEntry
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,133 +341,11 @@ class PublishedOutput:
 class TableColumns:
     """The columns of the table that outputs are of: the target and its classes, and the others' values.
 
-    ``categories`` says the values of each other column, None where it holds numbers.
+    ``categories`` says the values of each other column, None where it holds numbers. ``hierarchies`` say which values
+    each label of a column holds, as far as files say so.
     """
 
     target: str
     classes: tuple[str, ...]
     categories: Mapping[str, tuple[str, ...] | None]
-
-
-MOST_BYTES = 4_000_000
-MOST_CELLS = 200_000
-
-
-@dataclass(frozen=True, slots=True)
-class CellSheet:
-    """Rows of cells, without empty rows; ``lines`` says where in the file each stands, ``header`` is the first."""
-
-    source: str
-    rows: tuple[tuple[str, ...], ...]
-    lines: tuple[int, ...]
-
-    @property
-    def header(self) -> tuple[str, ...]:
-        """The cells of the first row."""
-        return self.rows[0]
-
-    def where(self, row: int, column: int | None = None) -> str:
-        """Return the place of a row or cell, as messages name it."""
-        place = f"{self.source}:{self.lines[row]}"
-        return place if column is None else f"{place}: column {self.header[column] or column + 1!r}"
-
-
-def read_sheet(data: bytes, source: str) -> CellSheet:
-    """Return the cells of a CSV file, parted by commas, semicolons or tabs.
-
-    Raises:
-        OutputsError: it is too large, not text, or has no cells.
-    """
-    if len(data) > MOST_BYTES:
-        raise OutputsError(
-            source, f"larger than {MOST_BYTES:,} bytes; give one output in each file"
-        )
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise OutputsError(source, "not UTF-8 text; save it as CSV in UTF-8") from error
-    if "\0" in text:
-        raise OutputsError(source, "not text; save it as CSV in UTF-8")
-    rows: list[tuple[str, ...]] = []
-    lines: list[int] = []
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=_delimiter(text))
-    cells = 0
-    try:
-        for row in reader:
-            cells += len(row)
-            if cells > MOST_CELLS:
-                raise OutputsError(
-                    source, f"more than {MOST_CELLS:,} cells; give one output in each file"
-                )
-            if any(cell.strip() for cell in row):
-                rows.append(tuple(cell.rstrip() for cell in row))
-                lines.append(reader.line_num)
-    except csv.Error as error:
-        raise OutputsError(source, f"not CSV: {error}; save it as CSV again") from error
-    if len(rows) < 2:
-        raise OutputsError(source, "has no rows below its header; give the output as CSV")
-    width = max(map(len, rows))
-    padded = tuple(row + ("",) * (width - len(row)) for row in rows)
-    return CellSheet(source, padded, tuple(lines))
-
-
-def _delimiter(text: str) -> str:
-    """Return what parts the cells of the first line that has any: the mark that stands there most often."""
-    first = next((line for line in text.splitlines() if line.strip()), "")
-    return max((",", ";", "\t"), key=first.count)
-
-
-ALL_PEOPLE = frozenset({"total", "all", "overall", "sum", "margin"})
-_SIZE = re.compile(r"(?P<name>.*?)[\s,:(]*\(?\s*[nN]\s*=\s*(?P<size>[\d,]+)\s*\)?\s*")
-
-
-@dataclass(frozen=True, slots=True)
-class HeadedGroup:
-    """Whom a column is about: a class, or all people where ``group`` is None; and how many they are, if told."""
-
-    group: str | None
-    size: PrintedNumber | None = None
-
-
-def bare(text: str) -> str:
-    """Return a cell without the marks of bold and slanted text."""
-    return text.replace("**", "").replace("__", "").strip()
-
-
-def is_all(text: str) -> bool:
-    """Whether a cell says that a number is about everybody."""
-    return not text.strip() or bare(text).casefold() in ALL_PEOPLE
-
-
-def group_of(header: str, columns: TableColumns) -> HeadedGroup | None:
-    """Return whom a column with this header is about; None where it names no class and not all people."""
-    text = " ".join(bare(header).split())
-    size = None
-    sized = _SIZE.fullmatch(text)
-    if sized:
-        text, size = sized["name"].strip(" ,:("), read_count(sized["size"])
-    prefix, mark, value = text.partition("=")
-    if mark and prefix.strip().casefold() == columns.target.casefold():
-        text = value.strip()
-    group = class_of(text, columns)
-    if group is not None:
-        return HeadedGroup(group, size)
-    return HeadedGroup(None, size) if text and is_all(text) else None
-
-
-def class_of(text: str, columns: TableColumns) -> str | None:
-    """Return the class that a text names, None where it names none."""
-    text = bare(text)
-    if text in columns.classes:
-        return text
-    alike = [name for name in columns.classes if name.casefold() == text.casefold()]
-    return alike[0] if len(alike) == 1 else None
-
-
-def column_of(text: str, columns: TableColumns) -> str | None:
-    """Return the column of the table that a text names, None where it names none."""
-    text = bare(text)
-    if text in columns.categories:
-        return text
-    alike = [name for name in columns.categories if name.casefold() == text.casefold()]
-    return alike[0] if len(alike) == 1 else None
+    hierarchies: Mapping[str, Mapping[str, frozenset[str]]] = field(default_factory=dict)

@@ -281,6 +281,10 @@ def blame_part(blame: Blame | Undetermined) -> BlamedNumbers:
             *map(_reason, reasons[:MOST_SAID]),
             *_least(blame),
             *((TOTALS_KNOWN,) if blame.sources else ()),
+            *(
+                f"Not used, though it may prove more: {words}."
+                for words in blame.unused[:MOST_SAID]
+            ),
             WITHOUT_SPLITS,
         ),
     )

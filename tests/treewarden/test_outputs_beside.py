@@ -142,3 +142,26 @@ def test_repair_offers_the_fewest_leaves_to_withhold():
     ]
     assert offered
     assert "no fewer suffice" in offered[0]
+
+
+def test_what_is_not_used_is_named_and_keeps_the_verdict_open(tree):
+    plain = pd.DataFrame({"": ["n"], "yes": ["3"]})
+    tested = plain.assign(**{"p-value": "0.7"})
+    alone, with_test = (audited(tree, beside=[each]) for each in (plain, tested))
+    assert alone.readings.loc["certain_disclosure"].high == 0
+    reading = with_test.readings.loc["certain_disclosure"]
+    assert (reading.low, reading.high) == (0, 6)
+    text = str(with_test.to_dict())
+    assert "p-values and test statistics are not linear constraints over people" in text
+    assert any("column 'p-value'" in said for said in with_test.to_dict()["blame"]["sentences"])
+
+
+def test_metrics_of_the_model_are_held_against_its_own_predictions(tree):
+    area = pd.DataFrame({"metric": ["AUC"], "value": ["0.667"]})
+    size = pd.DataFrame({"": ["n"], "yes": ["3"]})
+    assert proved(audited(tree, beside=[area, size])) == 0
+    with pytest.raises(OutputsError, match="but the table gives 0.666667"):
+        audited(tree, beside=[area.assign(value="0.70")])
+    matrix = pd.DataFrame({"ill": ["no", "yes"], "no": [2, 1], "yes": [1, 2]})
+    assert proved(audited(tree, beside=[matrix])) == 0
+    assert proved(audited(tree, beside=[matrix, MEAN])) == 6

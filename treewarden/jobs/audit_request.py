@@ -108,9 +108,9 @@ class AuditFiles:
         Concern.PUBLIC,
         FileForm.OUTPUTS,
         (
-            "A CSV file with another output that is published with the model: a table of "
-            "characteristics, a cross table or a logistic regression. The audit judges all of them "
-            "together. May be repeated."
+            "A CSV or Excel file with another output that is published with the model: a table of "
+            "characteristics, a cross table, a regression, a performance or survival table, or an "
+            "anonymised table. The audit judges all of them together. May be repeated."
         ),
         flag="with",
         argument="beside",

@@ -12,7 +12,7 @@ from treewarden.audit.population.population import Population
 from treewarden.ppdm_models.errors import OutputsError
 from treewarden.ppdm_models.files.load import read_bytes
 from treewarden.ppdm_models.outputs.published import PublishedOutput
-from treewarden.ppdm_models.outputs.readers import read_output
+from treewarden.ppdm_models.outputs.readers import read_together
 from treewarden.ppdm_models.tree.ensemble import Model
 from treewarden.ppdm_models.tree.tree import Task
 
@@ -69,7 +69,7 @@ def read_outputs(
     if len(outputs) > MOST_OUTPUTS:
         raise OutputsError(outputs[0].name, f"more than {MOST_OUTPUTS} outputs; give fewer")
     columns = table_columns(population, model.classes, population.sensitive or model.target)
-    return tuple(read_output(_bytes_of(output), output.name, columns) for output in outputs)
+    return read_together([(_bytes_of(output), output.name) for output in outputs], columns)
 
 
 def _bytes_of(output: OutputInput) -> bytes:

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import sys
 from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from treewarden.ppdm_models.errors import OutputsError
 from treewarden.ppdm_models.outputs.published import (
-    CellSheet,
     Entry,
     PublishedOutput,
     TableColumns,
+)
+from treewarden.ppdm_models.outputs.sheets import (
+    CellSheet,
+    hierarchy_column,
+    labels_of_hierarchy,
     read_sheet,
 )
 from treewarden.ppdm_models.plugins import PluginIndex, discover
@@ -38,15 +44,44 @@ def read_output(data: bytes, source: str, columns: TableColumns) -> PublishedOut
     Raises:
         OutputsError: no kind does, or part of it is not understood.
     """
-    sheet = read_sheet(data, source)
+    return _read(read_sheet(data, source), columns)
+
+
+def read_together(
+    files: Sequence[tuple[bytes, str]], columns: TableColumns
+) -> tuple[PublishedOutput, ...]:
+    """Return what several files, each with its name, publish; value hierarchies among them explain the others.
+
+    Raises:
+        OutputsError: no kind recognises one, part of it is not understood, or all are value hierarchies.
+    """
+    sheets = [read_sheet(data, source) for data, source in files]
+    hierarchies: dict[str, Mapping[str, frozenset[str]]] = {}
+    outputs = []
+    for sheet in sheets:
+        column = hierarchy_column(sheet, columns)
+        if column is None:
+            outputs.append(sheet)
+        elif column in hierarchies:
+            raise OutputsError(sheet.source, f"a second value hierarchy of {column!r}; give one")
+        else:
+            hierarchies[column] = labels_of_hierarchy(sheet)
+    if files and not outputs:
+        problem = "a value hierarchy publishes nothing by itself; add the anonymised table"
+        raise OutputsError(sheets[0].source, problem)
+    explained = replace(columns, hierarchies=hierarchies)
+    return tuple(_read(sheet, explained) for sheet in outputs)
+
+
+def _read(sheet: CellSheet, columns: TableColumns) -> PublishedOutput:
     for name, reader in output_readers().items():
         if reader.recognises(sheet, columns):
             entries = reader.entries(sheet, columns)
             if not entries:
-                raise OutputsError(source, "says nothing of the people; leave it out")
-            return PublishedOutput(source, name.replace("_", " "), entries)
+                raise OutputsError(sheet.source, "says nothing of the people; leave it out")
+            return PublishedOutput(sheet.source, name.replace("_", " "), entries)
     kinds = ", ".join(name.replace("_", " ") for name in output_readers())
-    raise OutputsError(source, f"not a supported output ({kinds}); see docs/paper.md")
+    raise OutputsError(sheet.source, f"not a supported output ({kinds}); see docs/paper.md")
 
 
 def output_readers() -> PluginIndex[OutputReader]:

@@ -1,9 +1,9 @@
 """Tables of characteristics ("Table 1"): counts, shares, means and medians of each column, by class.
 
 Read as tableone (R, Python), gtsummary and tableby write it to CSV: labels such as ``age, mean (SD)``, ``age (mean
-(SD))``, ``chol, median [Q1,Q3]``, ``sex = F (%)``, or ``sex, n (%)`` with a row or a second column for each value.
-Shares are of the class's people who have a value. What is not of the people by class, such as a p-value, is refused,
-as it says something of them that would not be judged.
+(SD))``, ``chol, median [Q1,Q3]``, ``age, range``, ``sex = F (%)``, or ``sex, n (%)`` with a row or a second column for
+each value; tableby's rows such as ``-  Mean (SD)`` stand below their column. Shares are of the class's people who have
+a value. Columns of p-values and of tests are named and left open.
 """
 
 from __future__ import annotations
@@ -15,22 +15,25 @@ from fractions import Fraction
 
 from treewarden.ppdm_models.errors import OutputsError
 from treewarden.ppdm_models.outputs.published import (
-    CellSheet,
     DescriptiveEntry,
     Entry,
-    HeadedGroup,
+    OpenEntry,
     PrintedNumber,
     Statistic,
     TableColumns,
     ValueCondition,
-    bare,
-    column_of,
-    group_of,
     is_withheld,
     read_count,
     read_measured,
 )
 from treewarden.ppdm_models.outputs.readers import OutputReader
+from treewarden.ppdm_models.outputs.sheets import (
+    CellSheet,
+    HeadedGroup,
+    bare,
+    column_of,
+    group_of,
+)
 
 LABEL_HEADERS = frozenset(
     {"", "characteristic", "variable", "characteristics", "label", "covariate"}
@@ -38,17 +41,31 @@ LABEL_HEADERS = frozenset(
 LEVEL_HEADERS = frozenset({"", "level", "levels", "value"})
 IGNORED_HEADERS = frozenset({"missing"})
 """Columns about all people, whatever their class: they say nothing of who has which."""
+TEST_HEADERS = re.compile(
+    r"p|p[.\- ]?values?\d*|p[.\- ]?value \(adjusted\)|tests?|smd.*|q[.\- ]?values?\d*|statistic",
+    re.IGNORECASE,
+)
+NOT_LINEAR = "p-values and test statistics are not linear constraints over people"
 COUNT_LABELS = frozenset({"n", "number", "number of people", "patients", "participants"})
-UNKNOWN_LABELS = frozenset({"unknown", "missing", "n missing", "(missing)"})
+UNKNOWN_LABELS = frozenset({"unknown", "missing", "n missing", "(missing)", "n-miss"})
 OF_VALUES = frozenset({"header", "value", "missing"})
 MOST_LABEL = 200
 
 _MEAN = r"mean\s*(?:\(\s*(?:sd|s\.d\.)\s*\)|±\s*sd)|mean"
 _MEDIAN = r"median\s*(?:[\[(][^\])]*[\])])?"
+_RANGE = r"range|\[?\(?min(?:imum)?\s*(?:,|-|–|to)\s*max(?:imum)?\)?\]?"
 _KINDS = {
     "mean": re.compile(rf"(?P<name>.+?)[\s,(]+(?:{_MEAN})\s*\)?", re.IGNORECASE),
     "median": re.compile(rf"(?P<name>.+?)[\s,(]+(?:{_MEDIAN})\s*\)?", re.IGNORECASE),
+    "range": re.compile(rf"(?P<name>.+?)[\s,(]+(?:{_RANGE})\s*\)?", re.IGNORECASE),
 }
+_BELOW = {
+    "mean": re.compile(_MEAN, re.IGNORECASE),
+    "median": re.compile(_MEDIAN, re.IGNORECASE),
+    "range": re.compile(_RANGE, re.IGNORECASE),
+}
+"""Statistics that stand below the name of their column."""
+_INDENT = re.compile(r"(?:-|•|&nbsp;|\xa0|\s)+")
 _SHARE = re.compile(r"(?P<name>.+?)(?:\s*,?\s*(?:n\s*)?\(\s*%\s*\)|\s*,\s*%)", re.IGNORECASE)
 _PAIR = re.compile(
     r"(?P<first>[^\s(\[±]+)\s*(?:[(\[]\s*(?P<rest>[^)\]]*)[)\]]|±\s*(?P<after>\S+))?"
@@ -85,9 +102,11 @@ def _entries(sheet: CellSheet, columns: TableColumns) -> Iterator[Entry]:
             words = f"count of {_group_words(headed, columns)}: {headed.size.text}"
             numbers = {Statistic.COUNT: headed.size}
             yield DescriptiveEntry(sheet.where(0, number), words, headed.group, numbers)
+    yield from _tests(sheet)
     current = _RowMeaning("none")
     for row, cells in enumerate(sheet.rows[1:], start=1):
         label = bare(cells[0])
+        label = label[_indent(label) :]
         value = "" if level is None else bare(cells[level])
         is_empty = all(is_withheld(cells[number]) for number in groups)
         meaning = _meaning(label, value, current, columns)
@@ -99,9 +118,9 @@ def _entries(sheet: CellSheet, columns: TableColumns) -> Iterator[Entry]:
             else:
                 raise OutputsError(sheet.where(row), _not_understood(label, value))
         # The values of one column stand below each other; what is of no value of a column ends them.
-        current = (
-            replace(meaning, kind="values") if meaning.kind in OF_VALUES else _RowMeaning("none")
-        )
+        is_below = meaning.column == current.column != "" and meaning.kind in _BELOW
+        is_of_values = meaning.kind in OF_VALUES or is_below
+        current = replace(meaning, kind="values") if is_of_values else _RowMeaning("none")
         for number, headed in groups.items():
             if meaning.kind == "header" or is_withheld(cells[number]):
                 continue
@@ -125,6 +144,8 @@ def _groups(sheet: CellSheet, columns: TableColumns) -> tuple[dict[int, HeadedGr
             groups[number] = headed
         elif level is None and number == 1 and bare(name).casefold() in LEVEL_HEADERS:
             level = number
+        elif TEST_HEADERS.fullmatch(bare(name)):
+            continue  # an entry of its own
         elif not is_empty and bare(name).casefold() not in IGNORED_HEADERS:
             problem = (
                 f"column {bare(name)!r} is not a class of the model ({', '.join(columns.classes)}); "
@@ -132,6 +153,21 @@ def _groups(sheet: CellSheet, columns: TableColumns) -> tuple[dict[int, HeadedGr
             )
             raise OutputsError(sheet.where(0), problem)
     return groups, level
+
+
+def _tests(sheet: CellSheet) -> Iterator[OpenEntry]:
+    """Yield what columns of p-values and tests say, which is left open."""
+    for number, name in enumerate(sheet.header[1:], start=1):
+        printed = sum(not is_withheld(cells[number]) for cells in sheet.rows[1:])
+        if printed and TEST_HEADERS.fullmatch(bare(name)):
+            words = f"column {bare(name)!r} with {printed} entries"
+            yield OpenEntry(sheet.where(0, number), words, NOT_LINEAR)
+
+
+def _indent(label: str) -> int:
+    """Return how many characters of a label set it below another."""
+    found = _INDENT.match(label)
+    return found.end() if found else 0
 
 
 def _meaning(
@@ -142,6 +178,10 @@ def _meaning(
         return None
     if label.casefold() in COUNT_LABELS and not value:
         return _RowMeaning("count")
+    if current.kind == "values" and columns.categories[current.column] is None:
+        below = next((kind for kind, name in _BELOW.items() if name.fullmatch(label)), None)
+        if below is not None:
+            return _RowMeaning(below, current.column)
     for kind, pattern in _KINDS.items():
         found = pattern.fullmatch(label)
         column = column_of(found["name"].strip(" ,("), columns) if found else None
@@ -207,6 +247,7 @@ _NAMES = {
     "count": "count",
     "mean": "mean (SD)",
     "median": "median [quartiles]",
+    "range": "range",
     "value": "count (%)",
     "missing": "missing values",
 }
@@ -214,6 +255,8 @@ _NAMES = {
 
 def _numbers(kind: str, text: str) -> dict[Statistic, PrintedNumber] | None:
     """Return the numbers of a cell; None where it is not understood."""
+    if kind == "range":
+        return _ends(text)
     found = _PAIR.fullmatch(text)
     if found is None:
         return None
@@ -243,6 +286,14 @@ def _numbers(kind: str, text: str) -> dict[Statistic, PrintedNumber] | None:
         Statistic.LOWER_QUARTILE: low,
         Statistic.UPPER_QUARTILE: high,
     }
+
+
+def _ends(text: str) -> dict[Statistic, PrintedNumber] | None:
+    two = _TWO.fullmatch(text.strip("[]() "))
+    low, high = (read_measured(two[name]) for name in ("low", "high")) if two else (None, None)
+    return (
+        None if low is None or high is None else {Statistic.MINIMUM: low, Statistic.MAXIMUM: high}
+    )
 
 
 def _count_and_share(first: str, second: str | None) -> dict[Statistic, PrintedNumber] | None:

@@ -13,23 +13,25 @@ from fractions import Fraction
 
 from treewarden.ppdm_models.errors import OutputsError
 from treewarden.ppdm_models.outputs.published import (
-    CellSheet,
     DescriptiveEntry,
     Entry,
     PrintedNumber,
     Statistic,
     TableColumns,
     ValueCondition,
-    bare,
-    class_of,
-    column_of,
-    group_of,
-    is_all,
     is_withheld,
     read_count,
     read_measured,
 )
 from treewarden.ppdm_models.outputs.readers import OutputReader
+from treewarden.ppdm_models.outputs.sheets import (
+    CellSheet,
+    bare,
+    class_of,
+    column_of,
+    group_of,
+    is_all,
+)
 
 COUNTS = frozenset({"count", "counts", "n", "freq", "frequency"})
 SHARES = frozenset({"share", "proportion", "prop"})

@@ -22,7 +22,9 @@ from treewarden.ppdm_models.tables.readers.workbook import (
     Row,
     Sheet,
     check_size,
+    header_of,
     open_sheet,
+    quietly,
     read_safely,
 )
 from treewarden.ppdm_models.unsupported_files import Foreign
@@ -67,6 +69,34 @@ def open_table(whole: Whole, name: str, sheet: str) -> Sheet:
         _check(archive, name)
         _check_sizes(archive, name)
     return open_sheet(name, partial(_opened, whole, name), sheet)
+
+
+def cells_of_only_sheet(data: bytes, name: str) -> Iterator[Row]:
+    """Yield the values of each row of the only sheet that has some, from its first row, whatever stands in them.
+
+    Raises:
+        TableError: openpyxl is not installed, or the workbook cannot be read, has several sheets with values, merged
+            cells, or a formula without a result.
+    """
+    library("openpyxl", Foreign.EXCEL, "excel", name)
+    with read_safely(name), stream(data) as file, zipfile.ZipFile(file) as archive:
+        _check(archive, name)
+        _check_sizes(archive, name)
+    with read_safely(name), quietly(), _opened(data, name) as book:
+        filled = [sheet for sheet in book.sheets() if header_of(book.rows(sheet))[1]]
+        if len(filled) != 1:
+            problem = f"{len(filled)} sheets have values; save the one that is published as CSV"
+            raise TableError(name, problem)
+        marks = book.marks(filled[0])
+        if marks.merged:
+            problem = f"the cells {marks.merged[0]} are merged; unmerge them and give each its text"
+            raise TableError(name, problem)
+        if marks.unsaved:
+            problem = f"the formula in cell {marks.unsaved} has no result saved with it"
+            raise TableError(name, f"{problem}; open the workbook in Excel and save it")
+        for number, row in enumerate(book.rows(filled[0]), 1):
+            check_size(name, number, len(row))
+            yield row
 
 
 def marks_of(part: IO[bytes], name: str) -> Marks:

@@ -1,5 +1,7 @@
 """Published outputs are read in full or refused, and a printed number is an interval."""
 
+import io
+import math
 from fractions import Fraction
 
 import pytest
@@ -7,16 +9,19 @@ import pytest
 from tests.kit.rows import rows
 from treewarden.ppdm_models.errors import OutputsError
 from treewarden.ppdm_models.outputs.published import (
-    MOST_BYTES,
-    MOST_CELLS,
+    Family,
+    OpenEntry,
+    RangeCondition,
     Statistic,
     TableColumns,
     Term,
     ValueCondition,
+    ValuesCondition,
     read_count,
     read_measured,
 )
-from treewarden.ppdm_models.outputs.readers import read_output
+from treewarden.ppdm_models.outputs.readers import read_output, read_together
+from treewarden.ppdm_models.outputs.sheets import MOST_BYTES, MOST_CELLS
 
 COLUMNS = TableColumns("ill", ("no", "yes"), {"age": None, "sex": ("F", "M")})
 
@@ -126,7 +131,7 @@ def test_coefficients_are_read_with_the_term_that_each_is_of():
     "text, said",
     [
         ("", "no rows below its header"),
-        (",no,yes,p\nn,3,4,0.03\n", "'p' is not a class of the model"),
+        (",no,yes,dose\nn,3,4,0.03\n", "'dose' is not a class of the model"),
         (
             ',no,yes\n"chol, mean (SD)",3 (1),4 (1)\n',
             "'chol, mean (SD)' is not a column with a statistic",
@@ -138,7 +143,27 @@ def test_coefficients_are_read_with_the_term_that_each_is_of():
         ("sex,ill,count\nF,yes,many\n", "'many' is not a count"),
         ("sex,ill,count,weight\nF,yes,2,1\n", "'weight' is not a column"),
         ("age,ill,count\n20-30,yes,2\n", "ranges of numbers are not supported"),
-        ("term,estimate,p.value\nage,0.03,0.1\n", "only terms and estimates"),
+        ("term,estimate,dose\nage,0.03,0.1\n", "only terms, estimates, ratios"),
+        ("term,estimate,coef\nage,0.03,0.1\n", "two columns of estimates"),
+        ("term,OR\nage,high\n", "'high' is no number"),
+        ("term,coef,exp(coef)\nage,0.1,2.0\n(time),age\n", "contradict each other"),
+        ("term,HR\nage,1.03\n", "needs the column with the times"),
+        ("term,HR\nage,1.03\n(time),sex\n", "needs the column with the times"),
+        ("term,estimate\nage,0.03\n(C),1\n(model),linear\n", "has no C"),
+        ("term,estimate\nage,0.03\n(model),probit\n", "(model) 'probit' is not one of"),
+        ("term,estimate\nage,0.03\n(time),age\n", "has no times"),
+        ("actual,no,yes\nno,3,1\nmaybe,1,2\n", "'maybe' is not a class"),
+        ("actual,no,yes\nno,3,some\n", "'some' is not a count"),
+        ("Prediction,Reference,Freq,share\nno,no,3,0.2\n", "share: not of a confusion matrix"),
+        ("metric,value\nAUC,good\n", "'good' is not a number"),
+        ("bin,n,events\nlow,3,1\n", "'low' is not a range of chances"),
+        ('bin,n,events,mean\n"[0,1]",3,1,0.4\n', "columns mean: only n, events"),
+        ("time,n.risk,n.event\n3,5,1\n", "'time' is not a numeric column"),
+        ("age,n.risk,n.event\n3,5,1\n2,4,1\n", "its times do not rise"),
+        ("age,n.risk,n.event,dose\n3,5,1,4\n", "'dose' is not of a Kaplan-Meier table"),
+        ("age,n.risk,n.event,strata\n3,5,1,sex=X\n", "names no value of a column"),
+        ("age,ill\n30,maybe\n", "'maybe' is not a class"),
+        ("age,chol,ill\n30,200,no\n", "'chol' is not one column of the table"),
         ("term,estimate\nchol,0.03\n", "'chol' is neither a numeric column"),
         ("term,estimate\nage,0.03\nage,0.04\n", "a term twice"),
         ("a,b\n1,2\n", "not a supported output"),
@@ -165,3 +190,108 @@ def test_a_hostile_file_is_refused_soon(data, said):
     with pytest.raises(OutputsError) as error:
         read_output(data, "table.csv", COLUMNS)
     assert said in str(error.value)
+
+
+def test_a_ratio_is_an_interval_of_its_logarithm():
+    (entry,) = read("term,OR\n(Intercept),1.0\nage,2.00\n")
+    (_, _), (_, number) = entry.coefficients
+    assert float(number.low) <= math.log(1.995) < math.log(2.005) <= float(number.high)
+    assert float(number.high - number.low) < 0.00502
+
+
+def test_a_ratio_that_may_be_0_leaves_its_regression_open():
+    (entry,) = read("term,OR\n(Intercept),0.0\nage,2.00\n")
+    assert isinstance(entry, OpenEntry)
+    assert "(Intercept)" in entry.words
+
+
+@rows(
+    "text, family",
+    [
+        ("term,estimate\nage,1\n", Family.LOGISTIC),
+        ("term,estimate\nage,1\n(model),linear\n", Family.LINEAR),
+        (",coef,std err,t,P>|t|\nage,1,1,1,1\n", Family.LINEAR),
+        ("term,OR\nage,1\n", Family.LOGISTIC),
+        ("term,HR\nsexM,1\n(time),age\n", Family.COX),
+        ("term,estimate\nsexM,1\n(time),age\n(model),cox\n(ties),breslow\n", Family.COX),
+    ],
+)
+def test_the_header_or_a_row_says_which_regression_it_is(text, family):
+    entry = read(text)[0]
+    assert entry.family is family
+    assert entry.has_breslow == ("breslow" in text)
+
+
+def test_rows_of_tableby_stand_below_their_column():
+    entries = read(
+        '"","no (N=164)","yes (N=139)","p value"\n"age","","","0.1"\n"-  Mean (SD)","52.6 (9.5)","56.6 (7.9)",""\n'
+        '"-  Median (Q1, Q3)","52 (45, 59)","58 (52, 62)",""\n"-  Range","29 - 76","35 - 77",""\n'
+        '"-  N-Miss","0","1",""\n'
+        '"sex","","",""\n"-  F","72 (43.9%)","25 (18.0%)",""\n'
+    )
+    assert isinstance(entries[2], OpenEntry)
+    found = [entry.numbers for entry in entries[3:]]
+    assert found[1][Statistic.SD].text == "7.9"
+    assert found[5][Statistic.MAXIMUM].text == "77"
+    assert found[7][Statistic.MISSING].text == "1"
+    assert entries[-1].conditions == (ValueCondition("sex", "F"),)
+
+
+@rows(
+    "text, condition",
+    [
+        ("[20, 40[", RangeCondition("age", 20, 40, has_low=True, has_high=False)),
+        ("[20, 40)", RangeCondition("age", 20, 40, has_low=True, has_high=False)),
+        ("(20,40]", RangeCondition("age", 20, 40, has_low=False, has_high=True)),
+        ("]20, 40]", RangeCondition("age", 20, 40, has_low=False, has_high=True)),
+        ("20-40", RangeCondition("age", 20, 40)),
+        ("≥ 60", RangeCondition("age", low=60)),
+        ("< 20", RangeCondition("age", high=20, has_high=False)),
+        ("30", ValueCondition("age", "30")),
+    ],
+)
+def test_coarser_numbers_are_ranges(text, condition):
+    (entry,) = read(f'age,ill\n"{text}",no\n')
+    assert entry.groups[0].conditions == (condition,)
+
+
+@rows(
+    "text, values",
+    [("{F, M}", {"F", "M"}), ("F", None), ("*", None), ("anyone", {"F", "M"}), ("someone", None)],
+)
+def test_coarser_values_are_sets_of_them(text, values):
+    files = [
+        (b"F;anyone\nM;anyone\n", "hierarchy_sex.csv"),
+        (f'sex,ill\n"{text}",no\n'.encode(), "t.csv"),
+    ]
+    (output,) = read_together(files, COLUMNS)
+    (group,) = output.entries[0].groups
+    conditions = [each for each in group.conditions if isinstance(each, ValuesCondition)]
+    assert [set(each.values) for each in conditions] == ([] if values is None else [values])
+    assert group.is_vague == (text == "someone")
+
+
+def test_a_hierarchy_is_no_output_by_itself():
+    with pytest.raises(OutputsError, match="add the anonymised table"):
+        read_together([(b"F;*\nM;*\n", "sex.csv")], COLUMNS)
+
+
+def test_a_workbook_is_read_like_csv_and_refused_where_it_is_not_one():
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    for row in ((None, "no", "yes"), ("n", 3, 4), ("age, mean", 52.5, 1 / 3)):
+        book.active.append(row)
+    file = io.BytesIO()
+    book.save(file)
+    entries = read_output(file.getvalue(), "table.xlsx", COLUMNS).entries
+    assert entries[1].numbers[Statistic.COUNT].low == 4
+    mean = entries[3].numbers[Statistic.MEAN]
+    assert mean.low < Fraction(1, 3) < mean.high
+    book.active.merge_cells("A1:B1")
+    book.save(file)
+    for data, said in (
+        (file.getvalue(), "merged"),
+        (b"PK\x03\x04broken", "not a readable workbook"),
+    ):
+        with pytest.raises(OutputsError, match=said):
+            read_output(data, "table.xlsx", COLUMNS)

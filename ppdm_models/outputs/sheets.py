@@ -1,0 +1,211 @@
+"""The cells of a file that publishes an output, of CSV or Excel, and whom its columns and labels are about.
+
+Output files are small, and anybody may have written them: they are read within limits.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import PurePath
+
+from treewarden.ppdm_models.errors import OutputsError, TableError
+from treewarden.ppdm_models.outputs.published import PrintedNumber, TableColumns, read_count
+
+MOST_BYTES = 4_000_000
+MOST_CELLS = 200_000
+WORKBOOK = b"PK\x03\x04"
+"""How a workbook of Excel begins, which is an archive."""
+GROUPED = "Grouped by "
+"""How tableone's row begins that stands above the names of groups."""
+
+
+@dataclass(frozen=True, slots=True)
+class CellSheet:
+    """Rows of cells, without empty rows; ``lines`` says where in the file each stands, ``header`` is the first."""
+
+    source: str
+    rows: tuple[tuple[str, ...], ...]
+    lines: tuple[int, ...]
+
+    @property
+    def header(self) -> tuple[str, ...]:
+        """The cells of the first row."""
+        return self.rows[0]
+
+    def where(self, row: int, column: int | None = None) -> str:
+        """Return the place of a row or cell, as messages name it."""
+        place = f"{self.source}:{self.lines[row]}"
+        return place if column is None else f"{place}: column {self.header[column] or column + 1!r}"
+
+
+def read_sheet(data: bytes, source: str) -> CellSheet:
+    """Return the cells of a CSV file, parted by commas, semicolons or tabs, or of the only sheet of a workbook.
+
+    Raises:
+        OutputsError: it is too large, not text, or has no cells.
+    """
+    if len(data) > MOST_BYTES:
+        raise OutputsError(
+            source, f"larger than {MOST_BYTES:,} bytes; give one output in each file"
+        )
+    read = _workbook_rows if data.startswith(WORKBOOK) else _csv_rows
+    rows: list[tuple[str, ...]] = []
+    lines: list[int] = []
+    cells = 0
+    for line, row in read(data, source):
+        cells += len(row)
+        if cells > MOST_CELLS:
+            problem = f"more than {MOST_CELLS:,} cells; give one output in each file"
+            raise OutputsError(source, problem)
+        if any(cell.strip() for cell in row):
+            rows.append(tuple(cell.rstrip() for cell in row))
+            lines.append(line)
+    if rows and all(not cell or cell.startswith(GROUPED) for cell in rows[0]):
+        del rows[0], lines[0]
+    if len(rows) < 2:
+        raise OutputsError(source, "has no rows below its header; give the output as CSV")
+    width = max(map(len, rows))
+    padded = tuple(row + ("",) * (width - len(row)) for row in rows)
+    return CellSheet(source, padded, tuple(lines))
+
+
+def _csv_rows(data: bytes, source: str) -> Iterator[tuple[int, Sequence[str]]]:
+    """Yield the cells of each row with its line.
+
+    Raises:
+        OutputsError: it is no CSV.
+    """
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise OutputsError(source, "not UTF-8 text; save it as CSV in UTF-8") from error
+    if "\0" in text:
+        raise OutputsError(source, "not text; save it as CSV in UTF-8")
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=_delimiter(text))
+    try:
+        for row in reader:
+            yield reader.line_num, row
+    except csv.Error as error:
+        raise OutputsError(source, f"not CSV: {error}; save it as CSV again") from error
+
+
+def _workbook_rows(data: bytes, source: str) -> Iterator[tuple[int, Sequence[str]]]:
+    """Yield the cells of each row of the only sheet with values, and its number.
+
+    Raises:
+        OutputsError: it cannot be read, has several sheets with values, or a formula without a result.
+    """
+    from treewarden.ppdm_models.tables.readers import xlsx  # heavy: of workbooks only
+    from treewarden.ppdm_models.tables.readers.workbook import text_of  # as above
+
+    try:
+        rows = xlsx.cells_of_only_sheet(data, source)
+        for number, row in enumerate(rows, 1):
+            yield number, tuple(map(text_of, row))
+    except TableError as error:
+        raise OutputsError(error.where, error.problem) from error
+
+
+def _delimiter(text: str) -> str:
+    """Return what parts the cells of the first line that has any: the mark that stands there most often."""
+    first = next((line for line in text.splitlines() if line.strip()), "")
+    return max((",", ";", "\t"), key=first.count)
+
+
+ALL_PEOPLE = frozenset({"total", "all", "overall", "sum", "margin"})
+_SIZE = re.compile(r"(?P<name>.*?)[\s,:(]*\(?\s*[nN]\s*=\s*(?P<size>[\d,]+)\s*\)?\s*")
+
+
+@dataclass(frozen=True, slots=True)
+class HeadedGroup:
+    """Whom a column is about: a class, or all people where ``group`` is None; and how many they are, if told."""
+
+    group: str | None
+    size: PrintedNumber | None = None
+
+
+def bare(text: str) -> str:
+    """Return a cell without the marks of bold and slanted text."""
+    return text.replace("**", "").replace("__", "").strip()
+
+
+def is_all(text: str) -> bool:
+    """Whether a cell says that a number is about everybody."""
+    return not text.strip() or bare(text).casefold() in ALL_PEOPLE
+
+
+def group_of(header: str, columns: TableColumns) -> HeadedGroup | None:
+    """Return whom a column with this header is about; None where it names no class and not all people."""
+    text = " ".join(bare(header).split())
+    size = None
+    sized = _SIZE.fullmatch(text)
+    if sized:
+        text, size = sized["name"].strip(" ,:("), read_count(sized["size"])
+    prefix, mark, value = text.partition("=")
+    if mark and prefix.strip().casefold() == columns.target.casefold():
+        text = value.strip()
+    group = class_of(text, columns)
+    if group is not None:
+        return HeadedGroup(group, size)
+    return HeadedGroup(None, size) if text and is_all(text) else None
+
+
+def class_of(text: str, columns: TableColumns) -> str | None:
+    """Return the class that a text names, None where it names none."""
+    text = bare(text)
+    if text in columns.classes:
+        return text
+    alike = [name for name in columns.classes if name.casefold() == text.casefold()]
+    return alike[0] if len(alike) == 1 else None
+
+
+def column_of(text: str, columns: TableColumns) -> str | None:
+    """Return the column of the table that a text names, None where it names none."""
+    text = bare(text)
+    if text in columns.categories:
+        return text
+    alike = [name for name in columns.categories if name.casefold() == text.casefold()]
+    return alike[0] if len(alike) == 1 else None
+
+
+MOST_LEVELS = 30
+
+
+def hierarchy_column(sheet: CellSheet, columns: TableColumns) -> str | None:
+    """Return the column of which a sheet is a value hierarchy, as ARX writes it; None: it is none.
+
+    Such a file has no header: each row is a value and what it falls under, and the file's name holds the column's.
+    """
+    stem = PurePath(sheet.source).stem.casefold()
+    for column, categories in columns.categories.items():
+        name = column.casefold()
+        is_named = any(stem == name or stem.endswith(f"{mark}{name}") for mark in "_-. ")
+        if not is_named or not 2 <= len(sheet.header) <= MOST_LEVELS:
+            continue
+        values = [cells[0].strip() for cells in sheet.rows]
+        is_all = all(map(_is_number, values)) if categories is None else {*values} >= {*categories}
+        if is_all and len(set(values)) == len(values):
+            return column
+    return None
+
+
+def _is_number(text: str) -> bool:
+    try:
+        Fraction(text)
+    except ValueError:
+        return False
+    return True
+
+
+def labels_of_hierarchy(sheet: CellSheet) -> dict[str, frozenset[str]]:
+    """Return which values each label of a value hierarchy holds; a label on several levels holds all of them."""
+    held: dict[str, set[str]] = {}
+    for cells in sheet.rows:
+        for label in cells[1:]:
+            held.setdefault(label.strip(), set()).add(cells[0].strip())
+    return {label: frozenset(values) for label, values in held.items() if label}
