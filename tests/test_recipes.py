@@ -139,21 +139,8 @@ def test_a_recipe_leaves_a_file_that_is_audited_as_the_page_says(page, title, te
         assert own_labels(model, Path(words[3])) == told
 
 
-PASSES = {
-    *("scikit-learn", "XGBoost", "LightGBM", "CatBoost", "ONNX"),
-    *("rpart", "rpart, as it prints", "partykit", "J48", "Decision tree"),
-    *("One tree", "party", "randomForest", "ranger"),
-}
-"""The recipes whose file passes the policy ``standard`` where the model tells of nobody: the others say why not."""
-
-
-SINGLE = "Publish a single tree, for which this can be decided"
-OPEN = {"gbm": SINGLE}
-"""What the output says where a model is open whatever people it is about, as its file does not tell enough of it."""
-
-
 @pytest.mark.parametrize(("page", "title", "text"), list(recipes()))
-def test_the_file_of_a_harmless_model_passes_or_says_what_to_do(page, title, text, tmp_path):
+def test_the_published_file_of_a_harmless_model_passes(page, title, text, tmp_path):
     (_, code), (_, typed) = [(found["kind"], found["code"]) for found in FENCE.finditer(text)]
     write_harmless_loans(tmp_path, DEBTS.get(title, (0, 500, 1500)))
     run, lacks = command(page, title, code, tmp_path)
@@ -162,11 +149,7 @@ def test_the_file_of_a_harmless_model_passes_or_says_what_to_do(page, title, tex
     done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     outcome = follow(typed, tmp_path)[1]
-    if title in PASSES:
-        assert outcome.exit_code == 0
-    else:
-        assert outcome.exit_code == 3
-        assert OPEN[title] in " ".join(outcome.output.split())
+    assert outcome.exit_code == 0, outcome.output
 
 
 @pytest.mark.tools

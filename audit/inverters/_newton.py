@@ -51,7 +51,8 @@ class NewtonSteps:
 
     ``factor`` is what the sums of second derivatives were multiplied by, and ``single`` says that gradients were
     rounded to 32 bits. ``is_average`` says that the start is the share of people with each class, and ``squares`` that
-    the second number of each node is the variance of its residuals.
+    the second number of each node is the variance of its residuals. Numbers were written with a relative error of
+    ``written``.
     """
 
     eta: float
@@ -61,16 +62,13 @@ class NewtonSteps:
     single: bool = False
     is_average: bool = True
     squares: bool = False
+    written: float = 0.0
 
 
 def newton_sums(case: GrownCase, steps: NewtonSteps) -> LeafSums | Undetermined:
     """Return the sums of all leaves, for the logistic loss of two classes or the softmax of several."""
-    begin = np.array(case.growth.start)
-    start = exactly(begin).wider(16 * DOUBLE * (1 + np.abs(begin)))
+    start, values = _start_of(case, steps), _added_values(case, steps)
     gathered, totals = Gathered(case, []), ClassTotals()
-    values = value_bounds(case)
-    if steps.unshrunk:
-        values = [number_bounds.times(steps.eta) for number_bounds in values]
     is_first = True
     for scores, leaves in rounds(case, start, values):
         shares = logistic(scores, ROOM) if case.growth.outputs == 1 else softmax(scores, ROOM)
@@ -88,16 +86,30 @@ def newton_sums(case: GrownCase, steps: NewtonSteps) -> LeafSums | Undetermined:
     return replace(sums, is_complete=False, totals=totals.whole(case.growth.outputs))
 
 
+def _start_of(case: GrownCase, steps: NewtonSteps) -> NumberBounds:
+    """Return the scores before the first tree, (K,)."""
+    begin = np.array(case.growth.start)
+    return exactly(begin).wider(16 * DOUBLE * (1 + np.abs(begin)) + steps.written * np.abs(begin))
+
+
+def _added_values(case: GrownCase, steps: NewtonSteps) -> list[NumberBounds]:
+    """Return what the leaves of each tree add to scores, by node."""
+    values = value_bounds(case)
+    if steps.written:
+        trees = case.growth.trees
+        values = [
+            bounds.wider(steps.written * np.abs(tree.values))
+            for bounds, tree in zip(values, trees, strict=True)
+        ]
+    return [bounds.times(steps.eta) for bounds in values] if steps.unshrunk else values
+
+
 def newton_members(case: GrownCase, steps: NewtonSteps) -> tuple[MemberSums, ...]:
     """Return what leaf values and the numbers of records say of members, for the losses of ``newton_sums``.
 
     With its leaf's value v a member adds label - p - v p (1 - p) / eta, and all of them together lambda v / eta.
     """
-    begin = np.array(case.growth.start)
-    start = exactly(begin).wider(16 * DOUBLE * (1 + np.abs(begin)))
-    values = value_bounds(case)
-    if steps.unshrunk:
-        values = [number_bounds.times(steps.eta) for number_bounds in values]
+    start, values = _start_of(case, steps), _added_values(case, steps)
     is_logistic, found = case.growth.outputs == 1, []
     for scores, leaves in rounds(case, start, values):
         shares = logistic(scores, ROOM) if is_logistic else softmax(scores, ROOM)

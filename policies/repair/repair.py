@@ -110,6 +110,7 @@ NAMES: Mapping[str, SettingNames] = {
     "catboost": SettingNames("iterations", "min_data_in_leaf", "depth", ""),
     "sklearn_boosting": SettingNames("n_estimators", "min_samples_leaf", "max_depth", "subsample"),
     "sklearn_hist": SettingNames("max_iter", "min_samples_leaf", "max_depth", ""),
+    "gbm": SettingNames("n.trees", "n.minobsinnode", "interaction.depth", "bag.fraction"),
     "spark": SettingNames("maxIter", "minInstancesPerNode", "maxDepth", ""),
 }
 """By the name of the library in its growth. CatBoost has larger leaves in other trees than symmetric ones only."""

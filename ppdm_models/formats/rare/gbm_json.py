@@ -34,6 +34,7 @@ from treewarden.ppdm_models.formats.common.shapes import (
     is_text,
     one_of,
 )
+from treewarden.ppdm_models.formats.rare._gbm_growth import growth_of, single
 from treewarden.ppdm_models.formats.rare._r_forest_levels import cut_between
 from treewarden.ppdm_models.semantics.support import with_support
 from treewarden.ppdm_models.tree.ensemble import (
@@ -249,14 +250,14 @@ def _tests(
 def _ensemble(root: JsonPart, trees: Sequence[Tree]) -> Ensemble:
     loss = _loss(root["distribution"])
     sizes = root.get("num.classes")
-    size = 1 if sizes is None else _single(sizes).whole(low=1, high=limits.CLASSES)
+    size = 1 if sizes is None else single(sizes).whole(low=1, high=limits.CLASSES)
     classes = ("0", "1") if loss in OF_TWO else _classes(root) if loss == "multinomial" else ()
     if (size != len(classes) if loss == "multinomial" else size != 1) or len(trees) % size:
         raise root.refused(f"{len(trees)} trees for {size} outputs and {len(classes)} classes")
-    start = _single(root["initF"]).number()
+    start = single(root["initF"]).number()
     doubled = 2.0 if loss == "adaboost" else 1.0  # its link is that of twice the score
     share = root.get("bag.fraction")
-    drawn = None if share is None else _single(share).number() != 1.0
+    drawn = None if share is None else single(share).number() != 1.0
     target = root.get("response.name")
     return Ensemble(
         members=tuple(
@@ -265,24 +266,20 @@ def _ensemble(root: JsonPart, trees: Sequence[Tree]) -> Ensemble:
         ),
         combination=Combination.WEIGHTED_SUM,
         features=trees[0].features,
-        target="" if target is None else _single(target).text(),
+        target="" if target is None else single(target).text(),
         classes=classes,
         task=Task.CLASSIFICATION if classes else Task.REGRESSION,
         base=(start * doubled,) if start else (),
         link=LINKS.get(loss, Link.UNKNOWN),
         sampling=TreeSampling(drawn),
+        growth=growth_of(root, loss, trees) if size == 1 else None,
         source=root.source,
     )
 
 
 def _loss(part: JsonPart) -> str:
     """Return the name of the distribution, which stands in an object, in a list of one, or alone."""
-    return _single(part["name"] if part.is_object else part).text()
-
-
-def _single(part: JsonPart) -> JsonPart:
-    """Return what jsonlite writes as a list of one unless it is told otherwise."""
-    return part.at(0) if part.is_list else part
+    return single(part["name"] if part.is_object else part).text()
 
 
 def _classes(root: JsonPart) -> tuple[str, ...]:
@@ -301,19 +298,20 @@ ROW = (
 
 def _shape(model: Ensemble) -> Shape:
     """Return which keys a file has, and what may stand there."""
-    single: Shape = Either((Items(is_number, 1), is_number))
+    one_number: Shape = Either((Items(is_number, 1), is_number))
     name: Shape = Either((Items(is_text, 1), is_text))
     is_loss = one_of(*LINKS, *OF_TWO)
     loss: Shape = Either((Items(is_loss, 1), is_loss))
     levels: Shape = Either((Entries({}), Items(is_text), Items(is_number)))
     return Entries(
         {
-            "initF": single,
+            "initF": one_number,
             "fit": JUDGED,
             "data": JUDGED,
             "bag.fraction": Either((Items(_is_share, 1), _is_share)),
+            "shrinkage": Either((Items(is_setting, 1), is_setting)),
             "distribution": Either((Entries({"name": loss}), loss)),
-            "num.classes": single,
+            "num.classes": one_number,
             "response.name": name,
             "var.names": Items(is_text),
             "var.type": Items(is_number),
