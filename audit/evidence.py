@@ -27,8 +27,8 @@ from treewarden.audit.reading import Spot, Undetermined
 from treewarden.audit.reconstruction.cells import NOT_REBUILT, RebuiltPeople
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 from treewarden.ppdm_models.tree.ensemble import Ensemble, Model
-from treewarden.ppdm_models.tree.node_columns import codes_of, is_inner, where_of
 from treewarden.ppdm_models.tree.nodes import parents_of
+from treewarden.ppdm_models.tree.plain_splits import codes_of, is_inner, where_of
 from treewarden.ppdm_models.tree.side_channels import Leak
 from treewarden.ppdm_models.tree.tree import Quality, Task, Tree
 

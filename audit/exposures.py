@@ -1,16 +1,20 @@
-"""Evidence with and without an estimate, and all readings of the measures from it, each taken once.
+"""Evidence with and without an estimate, all readings of the measures from it, and what each published element adds.
 
-It also checks whether what a file says of its leaves is true of the table, whatever the adversary makes of it.
+Each reading is taken once. Published elements are added one after the other: labels, then error rates, then counts,
+then split choices. It also checks whether what a file says of its leaves is true of the table, whatever the adversary
+makes of it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
+from treewarden.audit.entropy.estimate import estimate
 from treewarden.audit.entropy.posterior import Posterior, SolverReport, certain
-from treewarden.audit.evidence import Evidence, label_contradictions
+from treewarden.audit.evidence import ONE_TREE, Evidence, label_contradictions
 from treewarden.audit.facts.node_impurities import uses_impurities
 from treewarden.audit.facts.rows import Case, DroppedRow
 from treewarden.audit.knowledge.knowledge import Knowledge
@@ -23,16 +27,17 @@ from treewarden.audit.measures import (
     measures,
     of_models,
 )
+from treewarden.audit.options import AuditOptions, RowStatement
 from treewarden.audit.population.forest import Forest
 from treewarden.audit.population.population import Population
 from treewarden.audit.population.target import members
-from treewarden.audit.progress import Share, counted_by
+from treewarden.audit.progress import Share, Step, counted_by, silent
 from treewarden.audit.reading import Measurement, Undetermined
-from treewarden.audit.result import KNOWS_ALL, Exposure
-from treewarden.audit.system.system import build_system
+from treewarden.audit.result import KNOWS_ALL, Audit, Exposure, KnowledgeLevel
+from treewarden.audit.system.system import System, build_system
 from treewarden.ppdm_models.tree.ensemble import Ensemble
-from treewarden.ppdm_models.tree.node_columns import is_inner, where_of
 from treewarden.ppdm_models.tree.nodes import fits, impurity_of, parents_of
+from treewarden.ppdm_models.tree.plain_splits import is_inner, where_of
 from treewarden.ppdm_models.tree.side_channels import Leak
 from treewarden.ppdm_models.tree.tree import Tree, count_of
 
@@ -228,3 +233,95 @@ def _impurities(case: Case) -> Iterator[DroppedRow]:
             said = f"{node.impurity.criterion} {node.impurity.low:.4g} to {node.impurity.high:.4g}"
             problem = f"in the true table it is {found:.4g}"
             yield DroppedRow("node_impurity", f"{tree.where(node)}: {said}", problem, True)
+
+
+READ = ("guess_accuracy", "disclosure", "kl_overall")
+"""The measures that tell the levels apart; each reads the estimate alone."""
+
+
+def levels(
+    system: System, exposure: Exposure, options: AuditOptions, step: Step = silent
+) -> tuple[KnowledgeLevel, ...]:
+    """Return the readings of each level that does not exceed what the adversary is assumed to know.
+
+    ``system`` holds the rows of the highest, which ``exposure`` has solved and read: that level is
+    not solved again. Nothing is told where the truth is not known.
+    """
+    case = system.case
+    if isinstance(case.population.truth, Undetermined):
+        return ()
+    knowledge_levels = []
+    for name, knowledge in _below(case):
+        with step(f"level: {name}") as share:
+            lower = build_system(replace(case, knowledge=knowledge))
+            posterior, _ = estimate(lower, replace(options, rows=RowStatement.REAL), share)
+            knowledge_levels.append(_read(name, replace(exposure.evidence, posterior=posterior)))
+    last = _full(case)
+    if exposure.solver.split_rows == RowStatement.INTEGER:
+        with step(f"level: {last}") as share:
+            posterior, _ = estimate(system, replace(options, rows=RowStatement.REAL), share)
+            knowledge_levels.append(_read(last, replace(exposure.evidence, posterior=posterior)))
+        last = "+ whole records"
+    own = (exposure.measured(name).reading for name in READ)
+    return (*knowledge_levels, KnowledgeLevel(last, *own))
+
+
+def with_levels(audit: Audit, options: AuditOptions, step: Step = silent) -> Audit:
+    """Return an audit with the levels of its adversaries, where it was done without."""
+    return replace(
+        audit,
+        exposures=tuple(
+            exposure
+            if exposure.levels or exposure.under or exposure.is_of_adversary
+            else replace(exposure, levels=_measure_levels(exposure, options, step))
+            for exposure in audit.exposures
+        ),
+    )
+
+
+def _measure_levels(
+    exposure: Exposure, options: AuditOptions, step: Step
+) -> tuple[KnowledgeLevel, ...]:
+    evidence = exposure.evidence
+    tree, people = evidence.model, evidence.population
+    is_joined = evidence.together is not ONE_TREE
+    if not isinstance(tree, Tree) or isinstance(people.truth, Undetermined) or is_joined:
+        return ()
+    case = Case(tree, people, members(tree, people.leaf), evidence.knowledge)
+    return levels(build_system(case), exposure, options, step)
+
+
+def _below(case: Case) -> Iterator[tuple[str, Knowledge]]:
+    """Yield the levels below what the adversary knows, each with the knowledge that it is."""
+    full, knows_splits = case.knowledge, case.knowledge.split is not SplitLevel.NONE
+    bare = full.model_copy(update={"split": SplitLevel.NONE})
+    if full.leaf is not LeafLevel.LABELS or knows_splits:
+        yield "labels only", bare.model_copy(update={"leaf": LeafLevel.LABELS})
+    if full.leaf is LeafLevel.LABELS:
+        return
+    if full.leaf is LeafLevel.RATES:
+        if knows_splits:
+            yield "+ error rates", bare
+        return
+    if _publishes_rates(case.tree):
+        yield "+ error rates", bare.model_copy(update={"leaf": LeafLevel.RATES})
+    if knows_splits:
+        yield "+ class counts", bare
+
+
+def _full(case: Case) -> str:
+    """Return the name of the level that is all that the adversary knows."""
+    if case.knowledge.split is not SplitLevel.NONE:
+        return "+ split choices"
+    names = {LeafLevel.LABELS: "labels only", LeafLevel.RATES: "+ error rates"}
+    return names.get(case.knowledge.leaf, "+ class counts")
+
+
+def _publishes_rates(tree: Tree) -> bool:
+    return any(
+        leaf.class_counts is not None or leaf.class_shares is not None for leaf in tree.leaves
+    )
+
+
+def _read(name: str, evidence: Evidence) -> KnowledgeLevel:
+    return KnowledgeLevel(name, *(measured(call(each), evidence).reading for each in READ))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from treewarden.audit.claims.result import NO_CLAIM, NO_EPSILON, ClaimFindings, claim_warnings
 from treewarden.audit.evidence import NOT_READ, Enough
-from treewarden.audit.exposures import exposure_of, exposure_without_estimate
+from treewarden.audit.exposures import exposure_of, exposure_without_estimate, levels
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.knowledge.levels import LeafLevel
 from treewarden.audit.measures import MeasureCall
@@ -99,8 +99,6 @@ def run(
     with step("measuring") as share:
         exposure = exposure_of(proved.evidence, calls, proved.report, proved.dropped, share)
     if proved.system is not None and options.levels:
-        from treewarden.audit.knowledge_ablation import levels  # where a report shows them
-
         exposure = replace(exposure, levels=levels(proved.system, exposure, options, step))
     return Audit((exposure,), warnings, blame=blame_of(proved, inputs))
 

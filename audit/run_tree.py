@@ -10,7 +10,7 @@ import numpy as np
 from treewarden.audit.consistent_tables.engine import reason_in_doubt
 from treewarden.audit.consistent_tables.result import Consistency, ConsistentTables
 from treewarden.audit.engine.time_budget import grades_clock, proofs_clock, tables_clock
-from treewarden.audit.entropy.estimate import estimate
+from treewarden.audit.entropy.estimate import estimate, without_one
 from treewarden.audit.entropy.posterior import Posterior, SolverReport, certain
 from treewarden.audit.evidence import NOT_RUN, Evidence, why_not_judged
 from treewarden.audit.exposures import not_run
@@ -103,8 +103,6 @@ def _asked_again(inputs: RunInputs, evidence: Evidence, system: System) -> Evide
         return evidence
     if system.case.tree.learner.has_known_noise:
         return replace(evidence, without=NOT_WITHOUT_ONE)
-    from treewarden.audit.entropy.leave_one_out import without_one  # where a measure reads it
-
     with inputs.step("asking again without one person"):
         without = without_one(system, evidence.posterior, inputs.options)
         return replace(evidence, without=without)

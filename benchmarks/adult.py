@@ -13,7 +13,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from treewarden.audit.population.population import Population, build_population
 from treewarden.ppdm_models.formats.sklearn._fitted import from_sklearn
-from treewarden.ppdm_models.learn.id3 import grow_id3
+from treewarden.ppdm_models.learn.growers import grow_id3
 from treewarden.ppdm_models.tables.read_table import read_table, table_of
 from treewarden.ppdm_models.tables.table import Table
 from treewarden.ppdm_models.tree.column import CategoricalColumn

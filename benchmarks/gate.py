@@ -22,7 +22,7 @@ from benchmarks.commands import GOAL_START_SECONDS, took
 from benchmarks.machine import machine
 from treewarden.audit.workers.pool import default_jobs
 from treewarden.ppdm_models.files.load import writers
-from treewarden.ppdm_models.learn.best_first import BestFirst
+from treewarden.ppdm_models.learn.growers import BestFirst
 from treewarden.ppdm_models.learn.splits import of_classes
 from treewarden.ppdm_models.tree.column import CategoricalColumn
 

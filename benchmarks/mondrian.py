@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from treewarden.ppdm_models.learn.best_first import BestFirst
+from treewarden.ppdm_models.learn.growers import BestFirst
 from treewarden.ppdm_models.learn.splits import Response
 from treewarden.ppdm_models.methods.tpp.cells import rows_of
 from treewarden.ppdm_models.tree.column import CategoricalColumn, Column, Columns, NumericColumn

@@ -26,7 +26,7 @@ from treewarden.audit.reading import Undetermined
 from treewarden.audit.reconstruction.domain import DeclaredDomain
 from treewarden.audit.reconstruction.of_model import reconstruct
 from treewarden.audit.reconstruction.of_table import rebuild_people
-from treewarden.jobs.public_domain import load_public_domain
+from treewarden.jobs.further_files import load_public_domain
 from treewarden.ppdm_models.formats.sklearn._fitted import from_sklearn
 from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Member, TreeSampling

@@ -17,7 +17,7 @@ from treewarden.jobs.demo import SENSITIVE as AFFAIR
 from treewarden.jobs.demo import survey
 from treewarden.ppdm_models.formats.pmml._write import written
 from treewarden.ppdm_models.formats.sklearn._fitted import from_sklearn
-from treewarden.ppdm_models.learn.id3 import grow_id3
+from treewarden.ppdm_models.learn.growers import grow_id3
 from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tables.table import Table
 from treewarden.ppdm_models.tree.tree import Criterion, Tree

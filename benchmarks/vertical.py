@@ -23,7 +23,7 @@ from pathlib import Path
 from benchmarks.machine import machine
 from benchmarks.studies.vertical_2008 import Joined, msweb, nursery, session_of
 from benchmarks.tables import table
-from treewarden.jobs.vertical.checking import checked
+from treewarden.jobs.vertical.meeting import checked
 from treewarden.ppdm_models.methods.vertical.party_view import plain_id3
 from treewarden.ppdm_models.methods.vertical.session import Mode, Parties, Session, Stops
 from treewarden.ppdm_models.methods.vertical.taking_part import play

@@ -27,8 +27,13 @@ from treewarden.service.api._requests import Forwarded
 from treewarden.service.auth.oidc import check_oidc
 from treewarden.service.database.engine import check_level, level, upgrade
 from treewarden.service.errors import SetupError
-from treewarden.service.operations.logging import log_as_json, trace_where_asked
-from treewarden.service.operations.metrics import Metrics, Watching, check_key
+from treewarden.service.operations.observability import (
+    Metrics,
+    Watching,
+    check_key,
+    log_as_json,
+    trace_where_asked,
+)
 from treewarden.service.settings import Settings
 from treewarden.service.site import Site, open_site
 from treewarden.service.use_cases.tables import check_table_roots

@@ -80,7 +80,6 @@ audit/measures
 audit/measures/noise
 audit/result.py
 audit/leaf_only_audit.py
-audit/knowledge_ablation.py
 audit/exposures.py
 audit/run_inputs.py
 audit/run_tree.py
@@ -151,8 +150,7 @@ ORDER = [line for line in ROOMS.splitlines() if line]
 
 SOLVERS = {"casadi", "cyipopt"}
 TOUCHES_SOLVERS = {
-    "audit/ipopt/casadi_backend.py",
-    "audit/ipopt/cyipopt_backend.py",
+    "audit/ipopt/solver_backends.py",
     "audit/ipopt/model.py",
 }
 IMPORTS_PYOMO = "audit/ipopt/pyomo_modules.py"
@@ -281,7 +279,7 @@ LATE_IMPORTS = {
         "scipy.special",
         "treewarden.audit.consistent_tables.facts.exact",
     },
-    "audit/consistent_tables/retrain.py": {"treewarden.ppdm_models.learn.id3"},
+    "audit/consistent_tables/retrain.py": {"treewarden.ppdm_models.learn.growers"},
     "audit/constraints/policy_growth.py": {"treewarden.audit.facts.stopped_leaves"},
     "audit/constraints/split_choice.py": {"treewarden.audit.facts.node_candidates"},
     "audit/constraints/stopped_leaf.py": {"treewarden.audit.facts.stopped_leaves"},
@@ -293,8 +291,7 @@ LATE_IMPORTS = {
     "audit/facts/weighed_rows.py": {"treewarden.audit.outputs.whole_row"},
     "audit/inverters/__init__.py": {"treewarden.audit.inverters._bounds"},
     "audit/ipopt/backends.py": {
-        "treewarden.audit.ipopt.casadi_backend",
-        "treewarden.audit.ipopt.cyipopt_backend",
+        "treewarden.audit.ipopt.solver_backends",
     },
     "audit/measures/_shared.py": {"treewarden.audit.regression.leaf_totals"},
     "audit/population/forest.py": {
@@ -307,7 +304,6 @@ LATE_IMPORTS = {
     "audit/run.py": {
         "treewarden.audit.claims.judge_claim",
         "treewarden.audit.claims.reliance",
-        "treewarden.audit.knowledge_ablation",
         "treewarden.audit.outputs.beside_rows",
         "treewarden.audit.outputs.conditions",
         "treewarden.audit.run_ensemble",
@@ -320,13 +316,16 @@ LATE_IMPORTS = {
     "audit/run_tree.py": {
         "treewarden.audit.claims.reliance",
         "treewarden.audit.consistent_tables.retrain",
-        "treewarden.audit.entropy.leave_one_out",
         "treewarden.audit.system.conflict",
         "treewarden.audit.workers.pool",
     },
     "policies/judging/finding.py": {"treewarden.policies.judging.place_groups"},
     "policies/pack.py": {"treewarden.policies.comparing"},
-    "policies/remedies/withhold_least.py": {"treewarden.policies.remedies._fewest_leaves"},
+    "policies/remedies/withhold_least.py": {
+        "treewarden.audit.blame.certainty",
+        "treewarden.audit.blame.of_model",
+        "treewarden.audit.blame.withholding",
+    },
     "ppdm_models/files/load.py": {"treewarden.ppdm_models.unsupported_models"},
     "ppdm_models/formats/pmml/_nodes.py": {"treewarden.ppdm_models.formats.pmml._columns"},
     "ppdm_models/formats/pmml/_tree.py": {"treewarden.ppdm_models.formats.sklearn._arrays"},
@@ -352,11 +351,11 @@ LATE_IMPORTS = {
         "treewarden.terminal.gate_summary",
     },
     "treewarden/commands/audit.py": {
-        "treewarden.commands._planning",
+        "treewarden.jobs.planning",
         "treewarden.jobs.exceptions",
         "treewarden.jobs.posterior",
         "treewarden.policies.exceptions.baseline",
-        "treewarden.terminal.resuming",
+        "treewarden.terminal.progress",
     },
     "treewarden/jobs/audit_inputs.py": {
         "treewarden.audit.adversaries",
@@ -364,7 +363,7 @@ LATE_IMPORTS = {
         "treewarden.audit.releases",
     },
     "treewarden/jobs/auditing.py": {"treewarden.jobs.exceptions"},
-    "treewarden/commands/inspect.py": {"treewarden.jobs.public_domain"},
+    "treewarden/commands/inspect.py": {"treewarden.jobs.further_files"},
     "treewarden/jobs/inputs.py": {
         "treewarden.ppdm_models.files.convert",
         "treewarden.ppdm_models.tables.arrow_column",
@@ -373,7 +372,10 @@ LATE_IMPORTS = {
         "treewarden.ppdm_models.tables.read_table",
         "treewarden.reports.document.parts",
     },
-    "treewarden/jobs/inspecting.py": {"treewarden.jobs.rebuilding"},
+    "treewarden/jobs/inspecting.py": {
+        "treewarden.audit.reconstruction.domain",
+        "treewarden.audit.reconstruction.of_model",
+    },
     "treewarden/jobs/next_steps.py": {"treewarden.ppdm_models.files.convert"},
     "treewarden/jobs/population.py": {
         "treewarden.audit.knowledge.adversaries",
@@ -385,12 +387,10 @@ LATE_IMPORTS = {
         "treewarden.audit.population.linked_population",
         "treewarden.audit.releases",
         "treewarden.jobs.declared_adversaries",
-        "treewarden.jobs.outputs_beside",
-        "treewarden.jobs.public_domain",
-        "treewarden.jobs.register",
+        "treewarden.jobs.further_files",
         "treewarden.ppdm_models.tree.rename_columns",
     },
-    "treewarden/terminal/resuming.py": {"treewarden.audit.solver.checkpoint"},
+    "treewarden/terminal/progress.py": {"treewarden.audit.solver.checkpoint"},
 }
 """What is imported when it is first needed: rooms of models, adversaries and searches that most audits do without."""
 

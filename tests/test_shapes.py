@@ -26,7 +26,7 @@ LARGE_RECORDS = {
     "reports/document/methods.py:LeakageDocument": DOCUMENT,
     "service/schemas/releases.py:Release": SCHEMA,
     "service/schemas/audits.py:Audit": SCHEMA,
-    "service/schemas/policies.py:Waiver": SCHEMA,
+    "service/schemas/releases.py:Waiver": SCHEMA,
 }
 """Records whose fields are given from outside, one for each name: why they may have more."""
 

@@ -1,19 +1,19 @@
 """The names of the package as type checkers see them; ``__init__.py`` reads each when it is first asked for."""
 
+from treewarden.api.auditing import Inspection as Inspection
 from treewarden.api.auditing import audit as audit
-from treewarden.api.inspecting import Inspection as Inspection
-from treewarden.api.inspecting import inspect as inspect
-from treewarden.api.messages import ArgumentError as ArgumentError
-from treewarden.api.messages import FailedError as FailedError
-from treewarden.api.messages import UndeterminedError as UndeterminedError
-from treewarden.api.messages import VerdictError as VerdictError
+from treewarden.api.auditing import inspect as inspect
 from treewarden.api.repairing import Repair as Repair
 from treewarden.api.repairing import repair as repair
+from treewarden.api.requests import ArgumentError as ArgumentError
+from treewarden.api.requests import FailedError as FailedError
+from treewarden.api.requests import UndeterminedError as UndeterminedError
+from treewarden.api.requests import VerdictError as VerdictError
 from treewarden.api.result import Result as Result
+from treewarden.api.result import Verdict as Verdict
 from treewarden.api.searching import Search as Search
 from treewarden.api.searching import privacy_scorer as privacy_scorer
 from treewarden.api.searching import search as search
-from treewarden.api.verdict import Verdict as Verdict
 from treewarden.ppdm_models.errors import KnowledgeError as KnowledgeError
 from treewarden.ppdm_models.errors import OutputError as OutputError
 from treewarden.ppdm_models.errors import PolicyError as PolicyError

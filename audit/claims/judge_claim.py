@@ -35,7 +35,7 @@ from treewarden.audit.population.forest import Forest
 from treewarden.audit.population.population import Population
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.tree.ensemble import Ensemble, Model, claim_of, claims_privacy, trees_of
-from treewarden.ppdm_models.tree.node_columns import (
+from treewarden.ppdm_models.tree.plain_splits import (
     codes_of,
     is_inner,
     tells_classes,

@@ -23,7 +23,7 @@ from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray
 from treewarden.ppdm_models.tables.routing import route
 from treewarden.ppdm_models.tree.column import Column, NumericColumn
-from treewarden.ppdm_models.tree.node_columns import codes_of, is_inner
+from treewarden.ppdm_models.tree.plain_splits import codes_of, is_inner
 from treewarden.ppdm_models.tree.privacy_claim import LabelMechanism, PrivacyClaim, TreeRecords
 
 WEIGHED = Undetermined(

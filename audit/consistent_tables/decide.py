@@ -12,11 +12,11 @@ from functools import cached_property
 import numpy as np
 
 from treewarden.audit.consistent_tables.facts.facts import Facts, lowest_above
-from treewarden.audit.consistent_tables.fixed_state import FixedState, start_of
 from treewarden.audit.consistent_tables.portions import (
     Answers,
     Ask,
     Cell,
+    FixedState,
     Helpers,
     JoinedQuestions,
     News,
@@ -24,6 +24,7 @@ from treewarden.audit.consistent_tables.portions import (
     Portion,
     World,
     done_here,
+    start_of,
 )
 from treewarden.audit.consistent_tables.proofs import cpsat
 from treewarden.audit.consistent_tables.proofs.bounds import CellBounds, ContradictionError, draw_in

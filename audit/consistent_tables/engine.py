@@ -40,13 +40,11 @@ from treewarden.audit.consistent_tables.result import (
 from treewarden.audit.consistent_tables.witnesses.enumerate import (
     EnumerationLimits,
     ListedReasons,
+    TableNumbers,
+    counted_posterior,
     data_sets,
     enumerated,
     place_tables,
-)
-from treewarden.audit.consistent_tables.witnesses.exact_posterior import (
-    TableNumbers,
-    counted_posterior,
 )
 from treewarden.audit.consistent_tables.witnesses.one_swap_search import swap_worst
 from treewarden.audit.consistent_tables.witnesses.witness_pool import (

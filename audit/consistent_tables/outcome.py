@@ -19,8 +19,8 @@ from treewarden.audit.consistent_tables.result import (
     TableEnumeration,
     Witness,
 )
-from treewarden.audit.consistent_tables.witnesses.enumerate import EnumerationLimits
-from treewarden.audit.consistent_tables.witnesses.exact_posterior import (
+from treewarden.audit.consistent_tables.witnesses.enumerate import (
+    EnumerationLimits,
     ExactPosterior,
     TableNumbers,
 )

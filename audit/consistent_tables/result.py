@@ -8,7 +8,7 @@ from enum import StrEnum
 
 import numpy as np
 
-from treewarden.audit.consistent_tables.witnesses.exact_posterior import (
+from treewarden.audit.consistent_tables.witnesses.enumerate import (
     ExactPosterior,
     TableNumbers,
 )

@@ -126,7 +126,7 @@ def _id3_grows(case: Case, table: IntArray, criterion: Criterion, until: Clock) 
     tree, people = case.tree, case.population
     if people.weight is not None:
         return False
-    from treewarden.ppdm_models.learn.id3 import grows_id3  # where there are other tables
+    from treewarden.ppdm_models.learn.growers import grows_id3  # where there are other tables
 
     columns = {name: people.columns[name] for name in people.qi}
     masses = table.astype(np.float64)

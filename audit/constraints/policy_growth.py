@@ -4,7 +4,7 @@
 below 1 (``treewarden.ppdm_models.learn.drawn_cuts``). Which cuts were drawn nobody knows. In every table whose leaves
 hold the same people and as many of each class, every inner node has the same children, which meet the policy there too,
 and all better cuts may not have been drawn; at a leaf no cut may have been. Nothing is pruned where the folds of the
-cross-validation drew no cut (``treewarden.ppdm_models.learn.cost_complexity``). So neither the splits that were taken,
+cross-validation drew no cut (``treewarden.ppdm_models.learn.drawn_cuts``). So neither the splits that were taken,
 nor those that were refused, nor where it stopped prove anything beyond the counts of the leaves. Where the adversary
 does not know these counts, other tables may be refused: then only tables with the same counts show what is possible.
 """

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from treewarden.audit.facts.candidates import compared
 from treewarden.audit.facts.grower import Grower, grower, incomplete_records, lacking
 from treewarden.audit.facts.impurity_rows import excesses
 from treewarden.audit.facts.rows import (
@@ -23,7 +22,7 @@ from treewarden.audit.facts.rows import (
     Row,
     SplitFamily,
 )
-from treewarden.audit.facts.split_families import Levels, NodeAttribute, TableAttribute
+from treewarden.audit.facts.split_families import Levels, NodeAttribute, TableAttribute, compared
 from treewarden.audit.facts.weighed_rows import common_weight, whole_units
 from treewarden.audit.knowledge.knowledge import published_criterion
 from treewarden.audit.population.table_counts import UNNAMED_WEIGHTS

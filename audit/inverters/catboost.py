@@ -14,7 +14,7 @@ import numpy as np
 
 from treewarden.audit.inverters import GrownCase, Inverter, LeafSums, MemberSums, ValueSums
 from treewarden.audit.inverters._bounds import NumberBounds, exactly, logistic, softmax, variance
-from treewarden.audit.inverters._newton import gradient_step, newton_step
+from treewarden.audit.inverters._newton import Squares, gradient_step, newton_step, square_sums
 from treewarden.audit.inverters._rounds import (
     DOUBLE,
     SINGLE,
@@ -28,7 +28,6 @@ from treewarden.audit.inverters._rounds import (
     rounds,
     unreached,
 )
-from treewarden.audit.inverters._squares import Squares, square_sums
 from treewarden.audit.inverters._walks import (
     MOST_SCORE,
     LeafScores,

@@ -51,6 +51,7 @@ from treewarden.audit.inverters._lightgbm_rates import (
     started_by_counts,
 )
 from treewarden.audit.inverters._lightgbm_truncated import cut_of, is_cut, with_ridge
+from treewarden.audit.inverters._newton import Squares, square_sums
 from treewarden.audit.inverters._rounds import (
     DOUBLE,
     SINGLE,
@@ -69,7 +70,6 @@ from treewarden.audit.inverters._rounds import (
     rounds,
     unreached,
 )
-from treewarden.audit.inverters._squares import Squares, square_sums
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import FloatArray
 from treewarden.ppdm_models.tree.ensemble import EnsembleGrowth

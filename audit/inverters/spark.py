@@ -12,6 +12,7 @@ import numpy as np
 
 from treewarden.audit.inverters import GrownCase, Inverter, LeafSums, MemberSums, ValueSums
 from treewarden.audit.inverters._bounds import NumberBounds, exactly, logistic, rounded_by
+from treewarden.audit.inverters._newton import Squares, square_sums
 from treewarden.audit.inverters._rounds import (
     DOUBLE,
     ClassTotals,
@@ -23,7 +24,6 @@ from treewarden.audit.inverters._rounds import (
     rounds,
     unreached,
 )
-from treewarden.audit.inverters._squares import Squares, square_sums
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import FloatArray
 from treewarden.ppdm_models.tree.ensemble import GrownTree

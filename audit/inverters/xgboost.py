@@ -27,6 +27,7 @@ from treewarden.audit.inverters._bounds import (
     variance,
 )
 from treewarden.audit.inverters._draws import NO_COUNTS, NOT_FROM_HERE, drawn, drawn_first, extremes
+from treewarden.audit.inverters._newton import Squares, numbers_that_add, square_sums
 from treewarden.audit.inverters._rounds import (
     DOUBLE,
     SINGLE,
@@ -40,7 +41,6 @@ from treewarden.audit.inverters._rounds import (
     rounds,
     value_bounds,
 )
-from treewarden.audit.inverters._squares import Squares, numbers_that_add, square_sums
 from treewarden.audit.inverters._xgboost_rates import XgboostRates, may_be, rates_of
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import FloatArray

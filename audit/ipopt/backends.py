@@ -15,8 +15,10 @@ CASADI = "casadi"
 
 def doors() -> dict[str, Door]:
     """Return the doors by the name that users type."""
-    from treewarden.audit.ipopt.casadi_backend import CasadiDoor  # heavy: for a solve only
-    from treewarden.audit.ipopt.cyipopt_backend import CyipoptDoor  # heavy: for a solve only
+    from treewarden.audit.ipopt.solver_backends import (
+        CasadiDoor,  # heavy: for a solve only
+        CyipoptDoor,  # heavy: for a solve only
+    )
 
     return {CASADI: CasadiDoor(), "cyipopt": CyipoptDoor()}
 

@@ -20,7 +20,7 @@ from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray, IntArray
 from treewarden.ppdm_models.tree.column import Column
 from treewarden.ppdm_models.tree.ensemble import Ensemble, EnsembleGrowth, Model, derived
-from treewarden.ppdm_models.tree.node_columns import class_counts_of, is_inner
+from treewarden.ppdm_models.tree.plain_splits import class_counts_of, is_inner
 from treewarden.ppdm_models.tree.tree import Quality, Tree, count_of
 
 # The units that the leaves are about: profiles, or single records where draws tell people of one profile apart.

@@ -20,7 +20,7 @@ from treewarden.audit.evidence import Evidence
 from treewarden.audit.measures import EvidenceSource, Measure, Parameters
 from treewarden.audit.reading import Measurement, Undetermined, exactly
 from treewarden.ppdm_models.tree.ensemble import Ensemble
-from treewarden.ppdm_models.tree.node_columns import is_inner
+from treewarden.ppdm_models.tree.plain_splits import is_inner
 from treewarden.ppdm_models.tree.tree import Task, Tree
 
 NOT_TREES = Undetermined(

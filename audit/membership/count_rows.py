@@ -12,8 +12,8 @@ from treewarden.audit.engine.problem import Problem
 from treewarden.audit.membership.candidates import Candidates
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray, IntArray
-from treewarden.ppdm_models.tree.node_columns import class_counts_of, is_inner, totals_of
 from treewarden.ppdm_models.tree.nodes import NodeTable
+from treewarden.ppdm_models.tree.plain_splits import class_counts_of, is_inner, totals_of
 from treewarden.ppdm_models.tree.tree import Tree
 
 OUT = 0

@@ -45,7 +45,7 @@ from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
 from treewarden.ppdm_models.tables.routing import SEVERAL, route
 from treewarden.ppdm_models.tree.ensemble import Ensemble, EnsembleGrowth
-from treewarden.ppdm_models.tree.node_columns import is_inner
+from treewarden.ppdm_models.tree.plain_splits import is_inner
 from treewarden.ppdm_models.tree.tree import Task, Tree
 
 OF_NUMBERS = Undetermined("membership is not computed for models that predict a number")

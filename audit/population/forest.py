@@ -19,7 +19,7 @@ from treewarden.ppdm_models.errors import TableError
 from treewarden.ppdm_models.tables.routing import NOWHERE
 from treewarden.ppdm_models.tree.column import Columns
 from treewarden.ppdm_models.tree.ensemble import Ensemble, Model
-from treewarden.ppdm_models.tree.node_columns import is_inner, totals_of, where_of
+from treewarden.ppdm_models.tree.plain_splits import is_inner, totals_of, where_of
 from treewarden.ppdm_models.tree.tree import Quality, Task, Tree
 
 DRAWS = (

@@ -14,8 +14,8 @@ from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray
 from treewarden.ppdm_models.tables.routing import SEVERAL, Router
 from treewarden.ppdm_models.tree.column import Column
-from treewarden.ppdm_models.tree.node_columns import class_counts_of, labels_of, totals_of, where_of
 from treewarden.ppdm_models.tree.nodes import NodeTable
+from treewarden.ppdm_models.tree.plain_splits import class_counts_of, labels_of, totals_of, where_of
 from treewarden.ppdm_models.tree.tree import (
     Node,
     Task,

@@ -12,7 +12,7 @@ import numpy as np
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray
 from treewarden.ppdm_models.errors import ColumnNotCountedError, TableError
 from treewarden.ppdm_models.tables.table import Table
-from treewarden.ppdm_models.tree.node_columns import is_inner, totals_of
+from treewarden.ppdm_models.tree.plain_splits import is_inner, totals_of
 from treewarden.ppdm_models.tree.tree import Node, Quality, Tree
 
 # What a column of weights says: how many people each row stands for, or how much a survey counts each person.

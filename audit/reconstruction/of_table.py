@@ -34,7 +34,7 @@ from treewarden.audit.reconstruction.domain import (
 )
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray, alike
 from treewarden.ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn
-from treewarden.ppdm_models.tree.node_columns import class_counts_of, is_inner
+from treewarden.ppdm_models.tree.plain_splits import class_counts_of, is_inner
 from treewarden.ppdm_models.tree.tree import Quality, Task, Tree
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ from treewarden.audit.engine.problem import Problem
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.reconstruction.cells import NO_COUNTS, DomainCells, NodeRecords
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray, IntArray
-from treewarden.ppdm_models.tree.node_columns import class_counts_of, is_inner, totals_of
 from treewarden.ppdm_models.tree.nodes import parents_of
+from treewarden.ppdm_models.tree.plain_splits import class_counts_of, is_inner, totals_of
 from treewarden.ppdm_models.tree.tree import Tree
 
 EMPTY = 0

@@ -13,7 +13,7 @@ STAGES: dict[str, tuple[tuple[str, str], ...]] = {
     "model": (("treewarden.audit.ipopt.model", "build_model"),),
     ".nl": (("treewarden.audit.ipopt.model", "_through_nl"),),
     "load": (("treewarden.audit.ipopt.model", "load_model"),),
-    "IPOPT": (("treewarden.audit.ipopt.casadi_backend", "CasadiSolver.run"),),
+    "IPOPT": (("treewarden.audit.ipopt.solver_backends", "CasadiSolver.run"),),
 }
 """Each stage's functions by where they are looked up; "load" holds ".nl" too, which is taken off."""
 

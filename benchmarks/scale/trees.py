@@ -8,7 +8,7 @@ import numpy as np
 
 from benchmarks.scale.tables import CLASSES, SENSITIVE, People
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray, IntArray
-from treewarden.ppdm_models.learn.best_first import BestFirst
+from treewarden.ppdm_models.learn.growers import BestFirst
 from treewarden.ppdm_models.learn.splits import Response
 from treewarden.ppdm_models.tree.tree import Tree, rebuilt
 

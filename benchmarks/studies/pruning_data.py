@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from treewarden.ppdm_models.learn.id3 import grow_id3
+from treewarden.ppdm_models.learn.growers import grow_id3
 from treewarden.ppdm_models.tables.read_table import read_table
 from treewarden.ppdm_models.tables.taxonomy import Categories, Taxonomy
 from treewarden.ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn

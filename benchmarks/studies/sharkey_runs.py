@@ -14,7 +14,7 @@ from benchmarks.studies.sharkey_models import MODELS, DecisionTree, Model
 from treewarden.audit.population.population import Population
 from treewarden.policies.pack import Pack, read_pack
 from treewarden.policies.remedies._pruning import Merging, held_to, merging
-from treewarden.ppdm_models.learn.best_first import BestFirst
+from treewarden.ppdm_models.learn.growers import BestFirst
 from treewarden.ppdm_models.learn.splits import of_classes
 from treewarden.ppdm_models.methods.generalise.lattice import Lattice, Requirement, generalise
 from treewarden.ppdm_models.methods.synthesis.pgen import DrawPlan, basegen, pgen

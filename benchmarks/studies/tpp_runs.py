@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.mondrian import mondrian
-from treewarden.ppdm_models.learn.best_first import BestFirst
+from treewarden.ppdm_models.learn.growers import BestFirst
 from treewarden.ppdm_models.learn.splits import Response, of_classes, of_numbers
 from treewarden.ppdm_models.methods.tpp.cells import splits_of_trees
 from treewarden.ppdm_models.methods.tpp.checks import Scikit, differences

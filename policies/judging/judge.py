@@ -30,7 +30,7 @@ from treewarden.policies.pack import calls, load_pack
 from treewarden.policies.shipped import shipped_packs
 from treewarden.policies.verdict import FindingKind, Verdict, worst
 from treewarden.ppdm_models.semantics.consistency import label_misfit
-from treewarden.ppdm_models.tree.node_columns import tells_classes
+from treewarden.ppdm_models.tree.plain_splits import tells_classes
 from treewarden.ppdm_models.tree.tree import Quality
 
 

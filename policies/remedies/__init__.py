@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
 
 from treewarden.audit.population.forest import Forest
 from treewarden.audit.population.population import Population
@@ -15,6 +15,10 @@ from treewarden.ppdm_models.plugins import PluginIndex, discover
 from treewarden.ppdm_models.tables.taxonomy import Taxonomies
 from treewarden.ppdm_models.tree.ensemble import Model
 from treewarden.ppdm_models.tree.tree import Tree
+
+if TYPE_CHECKING:  # only a sanitised table needs its method
+    from treewarden.ppdm_models.methods.tpp.sanitise import SanitisedTable
+    from treewarden.ppdm_models.tables.table import Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +38,13 @@ class Proposal:
     node_map: tuple[int, ...]
     is_bare: bool = False
     kept: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TableProposal(Proposal):
+    """A changed tree with the table that may be published beside it: ``sanitised`` holds both and how they check."""
+
+    sanitised: SanitisedTable = field(kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +82,14 @@ class Remedy(ABC):
     ) -> Iterator[Proposal | NoProposal]:
         """Yield proposals for several trees at once; most remedies have none."""
         return iter(())
+
+
+@runtime_checkable
+class UsesTable(Protocol):
+    """A remedy that proposes something only where it is given the records."""
+
+    def using_table(self, table: Table) -> Remedy:
+        """Return this remedy with the table that the tree was grown on."""
 
 
 def remedies() -> PluginIndex[Remedy]:

@@ -13,10 +13,9 @@ from treewarden.audit.population.population import Population
 from treewarden.audit.population.table_counts import Weights
 from treewarden.policies.judging.clause_evaluation import Clauses
 from treewarden.policies.pack import Pack
-from treewarden.policies.remedies import NoProposal, Proposal, Remedy
-from treewarden.policies.remedies._records import TableProposal
+from treewarden.policies.remedies import NoProposal, Proposal, Remedy, TableProposal
 from treewarden.ppdm_models.errors import LearnerError
-from treewarden.ppdm_models.learn.best_first import BestFirst, GrowthOrder
+from treewarden.ppdm_models.learn.growers import BestFirst, GrowthOrder
 from treewarden.ppdm_models.learn.splits import of_classes
 from treewarden.ppdm_models.methods.tpp.sanitise import Job, SanitisedTable, sanitise
 from treewarden.ppdm_models.tables.table import Table

@@ -11,15 +11,22 @@ something (the minimality attack, Wong et al. 2007); where that matters, withhol
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
+from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.measures import measures
+from treewarden.audit.population.forest import forest_of
 from treewarden.audit.population.population import Population
+from treewarden.audit.progress import clock
 from treewarden.audit.reading import Undetermined
 from treewarden.policies.pack import Pack
 from treewarden.policies.remedies import NoProposal, Proposal, Remedy
 from treewarden.policies.remedies._withholding import CLASS_COUNTS, bare_inner, label_only
 from treewarden.ppdm_models.tree.tree import Tree
+
+if TYPE_CHECKING:  # solvers
+    from treewarden.audit.blame.result import LeastWithholding
 
 SECONDS = 15.0
 
@@ -34,8 +41,6 @@ class WithholdLeast(Remedy):
     ) -> Iterator[Proposal | NoProposal]:
         if not _limits_proofs(pack) or not any(leaf.class_counts for leaf in tree.leaves):
             return
-        from treewarden.policies.remedies._fewest_leaves import fewest_leaves  # heavy: solvers
-
         found = fewest_leaves(tree, population, SECONDS)
         if isinstance(found, Undetermined):
             return
@@ -72,6 +77,30 @@ class WithholdLeast(Remedy):
             (CLASS_COUNTS,),
             tuple(range(len(tree.nodes))),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class FewestLeaves:
+    """What is to be withheld, and the nodes of the leaves that it is."""
+
+    least: LeastWithholding
+    leaves: frozenset[int]
+
+
+def fewest_leaves(
+    tree: Tree, population: Population, seconds: float
+) -> FewestLeaves | Undetermined:
+    """Return the fewest leaves to withhold, or why the tree's counts are no rows over whole people."""
+    from treewarden.audit.blame.certainty import CertaintyOracle  # heavy: solvers
+    from treewarden.audit.blame.of_model import numbers_of_model
+    from treewarden.audit.blame.withholding import withhold_least
+
+    published = numbers_of_model(forest_of(tree, population), population, Knowledge())
+    if isinstance(published, Undetermined):
+        return published
+    least = withhold_least(CertaintyOracle(published.numbers, clock(seconds)))
+    leaves = frozenset(published.leaves[number][1] for number in least.withheld)
+    return FewestLeaves(least, leaves)
 
 
 def _limits_proofs(pack: Pack) -> bool:

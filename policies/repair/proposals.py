@@ -15,9 +15,8 @@ from treewarden.audit.reading import Undetermined
 from treewarden.policies.judging.applicability import applying
 from treewarden.policies.judging.decision import Decision, Finding
 from treewarden.policies.pack import Pack
-from treewarden.policies.remedies import NoProposal, Proposal, Remedy, remedies
+from treewarden.policies.remedies import NoProposal, Proposal, Remedy, UsesTable, remedies
 from treewarden.policies.remedies._pruning import Prospect, Pruning, prospect
-from treewarden.policies.remedies._records import UsesTable
 from treewarden.policies.repair.utility import Given
 from treewarden.policies.verdict import Verdict
 from treewarden.ppdm_models.files.convert import writable

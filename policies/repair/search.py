@@ -14,8 +14,7 @@ from treewarden.policies.judging.clause_evaluation import Clauses
 from treewarden.policies.judging.decision import Decision
 from treewarden.policies.judging.judge import judge
 from treewarden.policies.pack import Pack
-from treewarden.policies.remedies import NoProposal, Proposal, remedies
-from treewarden.policies.remedies._records import TableProposal
+from treewarden.policies.remedies import NoProposal, Proposal, TableProposal, remedies
 from treewarden.policies.repair.attempts import (
     INTERRUPTED,
     NOT_TRIED,

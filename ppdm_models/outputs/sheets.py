@@ -100,11 +100,11 @@ def _workbook_rows(data: bytes, source: str) -> Iterator[tuple[int, Sequence[str
     Raises:
         OutputsError: it cannot be read, has several sheets with values, or a formula without a result.
     """
-    from treewarden.ppdm_models.tables.readers import xlsx  # heavy: of workbooks only
+    from treewarden.ppdm_models.tables.readers import excel  # heavy: of workbooks only
     from treewarden.ppdm_models.tables.readers.workbook import text_of  # as above
 
     try:
-        rows = xlsx.cells_of_only_sheet(data, source)
+        rows = excel.cells_of_only_sheet(data, source)
         for number, row in enumerate(rows, 1):
             yield number, tuple(map(text_of, row))
     except TableError as error:

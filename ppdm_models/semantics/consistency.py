@@ -10,7 +10,7 @@ import numpy as np
 
 from treewarden.ppdm_models.semantics.partition import problems
 from treewarden.ppdm_models.tree.column import number_text
-from treewarden.ppdm_models.tree.node_columns import class_numbers_of, codes_of, where_of
+from treewarden.ppdm_models.tree.plain_splits import class_numbers_of, codes_of, where_of
 from treewarden.ppdm_models.tree.tree import (
     Missing,
     Node,

@@ -13,7 +13,7 @@ from treewarden.policies.verdict import Severity, capital
 from treewarden.reports.document.document import Attempt, Document, Repair
 from treewarden.reports.document.parts import Accepted, File, Finding, Value
 from treewarden.reports.document.words import listed, sentence
-from treewarden.reports.figures.column_meanings import meaning_sections, with_label
+from treewarden.reports.figures.finding_rows import meaning_sections, with_label
 from treewarden.reports.figures.officer import (
     named_clauses,
     questions,

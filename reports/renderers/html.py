@@ -11,10 +11,15 @@ from treewarden.reports.document.document import Document
 from treewarden.reports.document.gate import Gate
 from treewarden.reports.document.methods import RandomisedDocument
 from treewarden.reports.document.names import summary_of
-from treewarden.reports.figures.column_meanings import ORIGIN, values_text
 from treewarden.reports.figures.curve import tells_accuracy
 from treewarden.reports.figures.drawing import Drawing, draw, outline
-from treewarden.reports.figures.finding_rows import COLUMNS, adversary_notes, adversary_rows
+from treewarden.reports.figures.finding_rows import (
+    COLUMNS,
+    ORIGIN,
+    adversary_notes,
+    adversary_rows,
+    values_text,
+)
 from treewarden.reports.figures.gate_rows import (
     GateRow,
     basis_words,
@@ -22,10 +27,16 @@ from treewarden.reports.figures.gate_rows import (
     in_words,
     open_and_accepted,
 )
-from treewarden.reports.figures.histograms import histogram
 from treewarden.reports.figures.learned import learned_facts
 from treewarden.reports.figures.pages import environment
-from treewarden.reports.figures.plots import certainty, divergence, levels, over_trees, tradeoff
+from treewarden.reports.figures.plots import (
+    certainty,
+    divergence,
+    histogram,
+    levels,
+    over_trees,
+    tradeoff,
+)
 from treewarden.reports.renderers import GateRenderer, RandomisedRenderer
 
 MOST_PLACES = 5

@@ -11,10 +11,11 @@ from treewarden.reports.document.gate import Gate
 from treewarden.reports.document.methods import Column, RandomisedDocument
 from treewarden.reports.document.parts import Accepted, Finding, Release
 from treewarden.reports.document.words import WIDTH, count, is_command, printable, wrapped
-from treewarden.reports.figures.column_meanings import TITLE, meaning_lines
 from treewarden.reports.figures.curve import advice_lines, attempt_lines
 from treewarden.reports.figures.finding_rows import (
+    TITLE,
     adversary_lines,
+    meaning_lines,
     told_apart,
     told_once,
     untold_together,

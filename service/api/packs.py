@@ -11,7 +11,7 @@ from treewarden.service.api._answers import Once
 from treewarden.service.api._requests import Reading, Who, Writing, asks, reads
 from treewarden.service.auth.principal import Permission
 from treewarden.service.schemas.base import Page
-from treewarden.service.schemas.policies import NewPack, Pack, PackDifference
+from treewarden.service.schemas.releases import NewPack, Pack, PackDifference
 from treewarden.service.use_cases import policies
 
 ROUTER = APIRouter(tags=["policies"], route_class=Once)

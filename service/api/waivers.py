@@ -10,7 +10,7 @@ from treewarden.service.api._answers import Once
 from treewarden.service.api._requests import Reading, Who, Writing, asks, reads
 from treewarden.service.auth.principal import Permission
 from treewarden.service.schemas.base import Id, Page
-from treewarden.service.schemas.policies import (
+from treewarden.service.schemas.releases import (
     Deciding,
     Imported,
     NewWaiver,

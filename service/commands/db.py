@@ -10,8 +10,7 @@ from typing import TypeVar
 import click
 
 from treewarden.service.database import engine
-from treewarden.service.operations.backup import back_up, restore
-from treewarden.service.operations.checking import check
+from treewarden.service.operations.integrity import back_up, check, restore
 from treewarden.service.running import ready_site
 from treewarden.service.settings import settings_from
 from treewarden.service.site import Site, open_site

@@ -7,8 +7,7 @@ from pathlib import Path
 import click
 
 from treewarden.service.database.engine import check_level
-from treewarden.service.operations.logging import log_as_json
-from treewarden.service.operations.metrics import check_key
+from treewarden.service.operations.observability import check_key, log_as_json
 from treewarden.service.settings import settings_from
 from treewarden.service.site import open_site
 from treewarden.service.use_cases.tables import check_table_roots

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from treewarden.service.api._requests import AtSite, Who, address_of, asks
 from treewarden.service.auth.principal import Permission, Principal
 from treewarden.service.errors import ServiceError
-from treewarden.service.ledger.events import Event
+from treewarden.service.ledger.log import Event
 from treewarden.service.pages._forms import (
     NOTICES,
     PASSWORD,

@@ -9,7 +9,7 @@ from fastapi.responses import JSONResponse, PlainTextResponse, Response
 from prometheus_client import CONTENT_TYPE_LATEST
 
 from treewarden.service.api._requests import AtSite, is_open
-from treewarden.service.operations.metrics import GOOD, Metrics, readiness
+from treewarden.service.operations.observability import GOOD, Metrics, readiness
 
 ROUTER = APIRouter(tags=["operations"])
 REFUSED = "authorization: is not the token for metrics; see the setting metrics_token\n"

@@ -15,7 +15,7 @@ from treewarden.service.auth.principal import Permission, Principal
 from treewarden.service.errors import ServiceError
 from treewarden.service.pages._forms import PACK, Typed, refusal, see, status_of
 from treewarden.service.pages._rendering import page, paragraphs
-from treewarden.service.schemas.policies import NewPack, Pack
+from treewarden.service.schemas.releases import NewPack, Pack
 from treewarden.service.use_cases.policies import add_pack, diff_packs, get_pack, list_packs
 
 ROUTER = APIRouter(tags=["pages"])

@@ -23,8 +23,7 @@ from treewarden.service.pages._forms import (
 from treewarden.service.pages._rendering import page
 from treewarden.service.schemas.audits import Audit, Finding
 from treewarden.service.schemas.base import Body, Id, PageRequest
-from treewarden.service.schemas.policies import NewWaiver
-from treewarden.service.schemas.releases import NewRelease
+from treewarden.service.schemas.releases import NewRelease, NewWaiver
 from treewarden.service.site import Unit
 from treewarden.service.use_cases.audits import get_audit, list_findings
 from treewarden.service.use_cases.models import get_version

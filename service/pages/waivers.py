@@ -24,7 +24,7 @@ from treewarden.service.pages._forms import (
 )
 from treewarden.service.pages._rendering import page
 from treewarden.service.schemas.base import Body, Id, PageRequest
-from treewarden.service.schemas.policies import Deciding, NewWaiver, Sort
+from treewarden.service.schemas.releases import Deciding, NewWaiver, WaiverSort
 from treewarden.service.site import Site, Unit
 from treewarden.service.use_cases.waivers import (
     approve_waiver,
@@ -73,7 +73,7 @@ def get_waivers(
     unit: Reading,
     state: Literal["", "requested", "approved", "refused", "revoked"] = "",
     text: Words = "",
-    sort: Sort = "newest",
+    sort: WaiverSort = "newest",
     cursor: Annotated[str, Query(max_length=200)] = "",
 ) -> Response:
     """Show waivers, all or those that are like what was asked."""

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from treewarden.service.api._requests import AtSite, Reading, Who, asks, reads
 from treewarden.service.auth.principal import Permission, Principal
 from treewarden.service.errors import ServiceError
-from treewarden.service.ledger.events import Event
+from treewarden.service.ledger.log import Event
 from treewarden.service.pages._forms import WEBHOOK, Typed, refusal, see, status_of
 from treewarden.service.pages._rendering import page
 from treewarden.service.schemas.base import Id, PageRequest

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from treewarden.service.ledger.events import Event
+from treewarden.service.ledger.log import Event
 from treewarden.service.schemas.base import Body, Id, shown_as
 
 Sort = Literal["newest", "oldest"]

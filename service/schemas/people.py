@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field
 
 from treewarden.service.auth.principal import Permission, Role
-from treewarden.service.ledger.events import Event
+from treewarden.service.ledger.log import Event
 from treewarden.service.names import has_mixed_word, normalize_name
 from treewarden.service.schemas.base import Body, Id, Name, shown_as
 from treewarden.service.settings import is_address

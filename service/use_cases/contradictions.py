@@ -16,8 +16,15 @@ from sqlalchemy import Row, select
 from treewarden.service.database.run_tables import audit, finding, log_entry, report
 from treewarden.service.database.tables import blob, model_version, release, waiver
 from treewarden.service.database.tables import review as reviews
-from treewarden.service.ledger.events import Event, emit
-from treewarden.service.ledger.log import digest_of, head_problem, is_sealed, record, seal_of
+from treewarden.service.ledger.log import (
+    Event,
+    digest_of,
+    emit,
+    head_problem,
+    is_sealed,
+    record,
+    seal_of,
+)
 from treewarden.service.site import Site, Unit
 
 ADVICE = "let an administrator run: treewarden db check"

@@ -10,8 +10,7 @@ from sqlalchemy import Row, func, insert, or_, select, update
 
 from treewarden.service.database.run_tables import audit, job, job_event, worker
 from treewarden.service.errors import ConflictError, new_id
-from treewarden.service.ledger.events import Event, emit
-from treewarden.service.ledger.log import record
+from treewarden.service.ledger.log import Event, emit, record
 from treewarden.service.schemas.operations import Worker
 from treewarden.service.site import Unit
 from treewarden.service.use_cases.retention import LIVE, Erased, finish_with_tables

@@ -20,8 +20,7 @@ from treewarden.service.auth.principal import Permission, Principal
 from treewarden.service.database.run_tables import log_entry, log_head
 from treewarden.service.database.tables import organisation
 from treewarden.service.errors import InvalidError, SetupError, UnavailableError
-from treewarden.service.ledger.events import Event, emit
-from treewarden.service.ledger.log import FIRST, digest_of, head_problem
+from treewarden.service.ledger.log import FIRST, Event, digest_of, emit, head_problem
 from treewarden.service.names import shown_in_json
 from treewarden.service.schemas.base import Body, Digest, Id, Page, PageRequest
 from treewarden.service.schemas.operations import LogCheck, LogEntry, Sort

@@ -18,8 +18,7 @@ from treewarden.service.errors import (
     TooManyError,
     new_id,
 )
-from treewarden.service.ledger.events import Event, queue, queue_mail
-from treewarden.service.ledger.log import record
+from treewarden.service.ledger.log import Event, queue, queue_mail, record
 from treewarden.service.schemas.base import Page, PageRequest
 from treewarden.service.schemas.operations import Delivery, MadeWebhook, NewWebhook, Webhook
 from treewarden.service.schemas.people import NewNotices, Notices, SentMail

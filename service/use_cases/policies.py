@@ -21,7 +21,7 @@ from treewarden.service.auth.principal import Principal
 from treewarden.service.database.tables import account, pack, pack_version
 from treewarden.service.errors import ConflictError, InvalidError, NotFoundError, as_invalid, new_id
 from treewarden.service.ledger.log import record
-from treewarden.service.schemas.policies import NewPack, Pack, PackDifference
+from treewarden.service.schemas.releases import NewPack, Pack, PackDifference
 from treewarden.service.site import Unit
 from treewarden.service.use_cases.accounts.attempts import is_text, was_added
 

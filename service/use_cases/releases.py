@@ -20,8 +20,7 @@ from treewarden.service.errors import (
     StaleError,
     new_id,
 )
-from treewarden.service.ledger.events import Event, emit
-from treewarden.service.ledger.log import record, seal_of
+from treewarden.service.ledger.log import Event, emit, record, seal_of
 from treewarden.service.schemas.base import Page, PageRequest
 from treewarden.service.schemas.releases import (
     NewComment,

@@ -27,8 +27,7 @@ from treewarden.service.database.tables import (
     waiver,
 )
 from treewarden.service.database.tables import review as reviews
-from treewarden.service.schemas.policies import Waiver
-from treewarden.service.schemas.releases import Check, Comment, Party, Release, Review
+from treewarden.service.schemas.releases import Check, Comment, Party, Release, Review, Waiver
 from treewarden.service.site import Unit
 from treewarden.service.use_cases.contradictions import ADVICE, contradiction_of
 from treewarden.service.use_cases.gate import lapsed, waivers_by_id

@@ -24,10 +24,9 @@ from treewarden.service.errors import (
     as_invalid,
     new_id,
 )
-from treewarden.service.ledger.events import Event, emit
-from treewarden.service.ledger.log import is_sealed, record, seal_of
+from treewarden.service.ledger.log import Event, emit, is_sealed, record, seal_of
 from treewarden.service.schemas.base import Page, PageRequest
-from treewarden.service.schemas.policies import Deciding, Imported, NewWaiver, Sort, Waiver
+from treewarden.service.schemas.releases import Deciding, Imported, NewWaiver, Waiver, WaiverSort
 from treewarden.service.site import Unit
 from treewarden.service.use_cases.contradictions import tell
 from treewarden.service.use_cases.overview import is_own_model
@@ -113,7 +112,7 @@ SEARCHED = (
     ASKED.c.name,
 )
 """Where the words stand that waivers are looked for by."""
-ORDERS: Mapping[Sort, ListOrder] = {
+ORDERS: Mapping[WaiverSort, ListOrder] = {
     "newest": NEWEST,
     "oldest": OLDEST,
     "ends": ListOrder(waiver.c.expires),
@@ -177,7 +176,7 @@ def list_waivers(
     state: str = "",
     *,
     text: str = "",
-    sort: Sort = "newest",
+    sort: WaiverSort = "newest",
 ) -> Page[Waiver]:
     """Return waivers, of one state where it is named, and with all words of a text."""
     statement = narrowed(waivers_from(who.organisation_id), text, SEARCHED)

@@ -26,8 +26,7 @@ import treewarden
 from treewarden.service.database.run_tables import delivery, mail, webhook
 from treewarden.service.database.tables import account
 from treewarden.service.errors import InvalidError
-from treewarden.service.ledger.events import Event
-from treewarden.service.ledger.log import HEADER, signature
+from treewarden.service.ledger.log import HEADER, Event, signature
 from treewarden.service.settings import Settings
 from treewarden.service.site import Site
 from treewarden.service.vault.addresses import CallTarget, Resolve, resolved, target

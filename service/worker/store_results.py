@@ -19,8 +19,7 @@ from treewarden.service.database.tables import (
     organisation,
 )
 from treewarden.service.errors import UnavailableError, new_id
-from treewarden.service.ledger.events import Event, emit
-from treewarden.service.ledger.log import record
+from treewarden.service.ledger.log import Event, emit, record
 from treewarden.service.site import Site, Unit
 from treewarden.service.use_cases.blobs import add_contributors
 from treewarden.service.use_cases.contradictions import seal_audit

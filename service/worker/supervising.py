@@ -76,7 +76,7 @@ def fetched(vault: Vault, order: JobOrder, progress: Callable[[], None]) -> Iter
 LOG = structlog.get_logger(__name__)
 PRELOADED = (
     "treewarden.service.worker.child",
-    "treewarden.audit.ipopt.casadi_backend",
+    "treewarden.audit.ipopt.solver_backends",
     "ortools.sat.python.cp_model",
     "treewarden.reports.figures.plots",
     "treewarden.reports.renderers.html",

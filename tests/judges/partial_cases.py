@@ -17,7 +17,7 @@ from treewarden.audit.population.record_linkage import merged
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.system.system import max_violation
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IntArray
-from treewarden.ppdm_models.learn.id3 import grow_id3
+from treewarden.ppdm_models.learn.growers import grow_id3
 from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tables.routing import route
 from treewarden.ppdm_models.tree.column import CategoricalColumn

@@ -16,7 +16,7 @@ from treewarden.audit.population.target import members
 from treewarden.audit.solver.block_solver import solve_task
 from treewarden.audit.solver.task import SolverTask
 from treewarden.audit.system.system import build_system
-from treewarden.ppdm_models.learn.id3 import grow_id3
+from treewarden.ppdm_models.learn.growers import grow_id3
 from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tables.table import Table
 from treewarden.ppdm_models.tree.tree import Criterion, Feature, Tree

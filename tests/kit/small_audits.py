@@ -12,7 +12,7 @@ from treewarden.audit.consistent_tables.result import (
     ConsistentTables,
     TableEnumeration,
 )
-from treewarden.audit.consistent_tables.witnesses.exact_posterior import (
+from treewarden.audit.consistent_tables.witnesses.enumerate import (
     ExactPosterior,
     TableNumbers,
 )

@@ -19,7 +19,7 @@ EQUIVALENT = {
     "measures/estimate_gain.py:EstimateGain.read:other end: own.low -> own.high": (
         "how often a model is right on its own table is one number"
     ),
-    "noise/_columns.py:ColumnMeasure.of:other end: spot.high -> spot.low": (
+    "noise/__init__.py:ColumnMeasure.of:other end: spot.high -> spot.low": (
         "what is read of a column is one number"
     ),
     "judging/figures.py:_recorded:comparison: value > 0 -> value >= 0": (

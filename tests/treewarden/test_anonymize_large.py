@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.kit.run import run_command
-from treewarden.jobs.tables import sorted_lines
+from treewarden.jobs.tables import whole_table
 from treewarden.jobs.tables.anonymizing import (
     MISSING,
     GeneraliseRequest,
@@ -138,7 +138,7 @@ def test_the_same_bytes_are_written_as_of_a_table_that_is_held_whole(seed, kind,
 
 
 def test_lines_that_are_alike_are_written_as_often_as_there_are_records(tmp_path, monkeypatch):
-    monkeypatch.setattr(sorted_lines, "AT_ONCE", 3)
+    monkeypatch.setattr(whole_table, "AT_ONCE", 3)
     asked = wanted(tmp_path, "csv", 3, Requirement(2))
     assert counted(asked) == of_the_whole_table(asked)
 
@@ -170,7 +170,7 @@ def test_no_file_is_half_written(raised, code, said, tmp_path, monkeypatch):
     def fails(*_):
         raise raised
 
-    monkeypatch.setattr(sorted_lines, "_repeated", fails)
+    monkeypatch.setattr(whole_table, "_repeated", fails)
     outcome = asked_for(tmp_path, "t.csv")
     assert (outcome.exit_code, said in outcome.output) == (code, True), outcome.output
     assert sorted(path.name for path in Path(tmp_path).iterdir()) == [

@@ -12,11 +12,10 @@ from treewarden.audit.options import DEFAULT, KNOWLEDGE, OPTION_SPECS, AuditOpti
 from treewarden.commands.attest import COMMAND as ATTEST
 from treewarden.commands.audit import COMMAND as AUDIT
 from treewarden.commands.repair import COMMAND as REPAIR
-from treewarden.jobs.attesting.attesting import unstated_options
-from treewarden.jobs.attesting.statement import Assumed, plain_value
+from treewarden.jobs.attesting.attesting import Assumed, plain_value, unstated_options
 from treewarden.jobs.audit_request import FILE_SPECS, AuditFiles, Request, files_of
 from treewarden.jobs.gate.config import GateConfig, ModelSection, said_in
-from treewarden.jobs.shell_commands import audit_command
+from treewarden.jobs.next_steps import audit_command
 from treewarden.ppdm_models.tables.counting.addresses import address_of
 
 MODEL, TABLE = Path("tree.pmml"), Path("people.csv")

@@ -6,7 +6,7 @@ import pytest
 
 import treewarden as tw
 from tests.kit.schemas import validator_of
-from treewarden.api.messages import ArgumentError
+from treewarden.api.requests import ArgumentError
 from treewarden.reports.document.schema import SCHEMA_FILE
 
 HEAD = 'name = "ours"\nversion = "1"\ntitle = "Ours"\n'

@@ -16,8 +16,7 @@ import treewarden
 from tests.docs.test_commands import command_of
 from tests.kit.rows import rows
 from tests.kit.run import run_command as run
-from treewarden.cli import COMMANDS, SECTIONS
-from treewarden.terminal.command_help import CODES, DONE, EXAMPLES, USUAL
+from treewarden.cli import CODES, COMMANDS, DONE, EXAMPLES, SECTIONS, USUAL
 
 HEAVY = ("casadi", "pyomo", "matplotlib", "scipy", "pyarrow", "sklearn", "statsmodels")
 

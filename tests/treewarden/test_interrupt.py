@@ -15,7 +15,7 @@ import pytest
 
 from tests.kit import places
 from treewarden.ppdm_models.files.load import writers
-from treewarden.ppdm_models.learn.best_first import BestFirst
+from treewarden.ppdm_models.learn.growers import BestFirst
 from treewarden.ppdm_models.learn.splits import of_classes
 from treewarden.ppdm_models.tree.column import CategoricalColumn
 from treewarden.terminal.exits import INTERRUPTED

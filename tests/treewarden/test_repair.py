@@ -20,7 +20,7 @@ from treewarden.jobs.repairing import auditing, repair_file
 from treewarden.policies.pack import load_pack
 from treewarden.policies.remedies import Proposal
 from treewarden.ppdm_models.files.load import open_model, read_tree, writers
-from treewarden.ppdm_models.learn.best_first import BestFirst
+from treewarden.ppdm_models.learn.growers import BestFirst
 from treewarden.ppdm_models.learn.splits import of_classes
 from treewarden.ppdm_models.tables.read_table import read_table, table_of
 from treewarden.ppdm_models.tree.tree import Feature

@@ -10,7 +10,7 @@ from treewarden.audit.options import AuditOptions
 from treewarden.audit.progress import silent
 from treewarden.jobs.audit_request import Request
 from treewarden.jobs.read_inputs import read_subject
-from treewarden.learn.grown_file import grown_file
+from treewarden.learn.replacement_trees import grown_file
 from treewarden.ppdm_models.errors import RemedyError
 from treewarden.ppdm_models.files.convert import converted
 from treewarden.ppdm_models.files.fitted import open_fitted

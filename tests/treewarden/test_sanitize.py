@@ -8,7 +8,7 @@ import pytest
 
 from tests.kit.run import run_command
 from treewarden.ppdm_models.files.load import read_tree
-from treewarden.ppdm_models.learn.best_first import BestFirst
+from treewarden.ppdm_models.learn.growers import BestFirst
 from treewarden.ppdm_models.learn.splits import of_classes
 from treewarden.ppdm_models.tables.read_table import read_table
 from treewarden.ppdm_models.tree.tree import Feature
@@ -224,7 +224,7 @@ def test_as_published_says_when_the_tree_does_not_grow_again(folder):
 
 
 def test_a_table_that_is_too_large_for_memory_is_refused_before_it_is_read(folder, monkeypatch):
-    monkeypatch.setattr("treewarden.jobs.tables.memory_check.room_bytes", lambda: 60 * 5 * 64 - 1)
+    monkeypatch.setattr("treewarden.jobs.tables.whole_table.room_bytes", lambda: 60 * 5 * 64 - 1)
     outcome = sanitize(folder, *TREE, "--k", "5")
     assert outcome.exit_code == 4
     assert "too large for memory: 60 records of 5 columns need" in outcome.output
@@ -233,7 +233,7 @@ def test_a_table_that_is_too_large_for_memory_is_refused_before_it_is_read(folde
 
 
 def test_a_table_for_which_there_is_just_enough_memory_is_read(folder, monkeypatch):
-    monkeypatch.setattr("treewarden.jobs.tables.memory_check.room_bytes", lambda: 60 * 5 * 64)
+    monkeypatch.setattr("treewarden.jobs.tables.whole_table.room_bytes", lambda: 60 * 5 * 64)
     monkeypatch.setattr("treewarden.commands.sanitize.WORTH_SAYING", 0)
     outcome = sanitize(folder, *TREE, "--k", "5", "--qi", "age,place")
     assert outcome.exit_code == 0, outcome.output

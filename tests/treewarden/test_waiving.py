@@ -12,7 +12,7 @@ import pytest
 import treewarden as tw
 from tests.kit.forests import by_sex, forest, stump
 from tests.treewarden.conftest import CLAUSE
-from treewarden.api.messages import ArgumentError
+from treewarden.api.requests import ArgumentError
 from treewarden.audit.options import AuditOptions
 from treewarden.jobs.audit_request import Request
 from treewarden.jobs.auditing import audit_file

@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from treewarden.api.boosted_refits import boosted_candidates, boosting_library
-from treewarden.api.requests import model_input
-from treewarden.api.utility import (
+from treewarden.api.refits import (
     Training,
     Utility,
+    boosted_candidates,
+    boosting_library,
     cross_validated,
     final_of,
     innermost,
@@ -28,6 +28,7 @@ from treewarden.api.utility import (
     relabelled,
     training_of,
 )
+from treewarden.api.requests import model_input
 from treewarden.audit.progress import Step
 from treewarden.audit.result import Audit
 from treewarden.jobs.audit_inputs import AuditInputs

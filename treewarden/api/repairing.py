@@ -13,18 +13,21 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from treewarden.api.frames import Card, assumed_facts, attempts_frame, reasons
 from treewarden.api.leaf_views import draw_curve, grown_points
-from treewarden.api.messages import ArgumentError, Listener, say_of, step_of
+from treewarden.api.refits import Utility, checked_utility
 from treewarden.api.regrowing import Offer, offer
 from treewarden.api.requests import (
     AnyPath,
+    ArgumentError,
     KnowledgeLike,
+    Listener,
     Options,
     PolicyLike,
     holdout_table,
     request_of,
+    say_of,
+    step_of,
 )
 from treewarden.api.result import Result, naming_arguments, save_bytes, save_report
-from treewarden.api.utility import Utility, checked_utility
 from treewarden.audit.progress import Step
 from treewarden.audit.result import Audit
 from treewarden.audit.workers.clusters.cluster import on_cluster

@@ -1,25 +1,29 @@
-"""From the arguments of a call to the request that the command line would make of the same."""
+"""The arguments of a call in Python: the same request that the command line would make of them, errors, and who hears.
+
+What takes long is told to nobody, to standard error as on the command line, or to a function of the caller.
+"""
 
 from __future__ import annotations
 
 import operator
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal, TypedDict
 
-from treewarden.api.messages import ArgumentError
 from treewarden.audit.knowledge.knowledge import Knowledge, knowledge_of
 from treewarden.audit.option_spec import Content
 from treewarden.audit.options import KNOWLEDGE, OPTION_SPECS, AuditOptions, find_conflict
+from treewarden.audit.progress import Step, silent
 from treewarden.jobs.audit_request import FILE_SPECS, AuditFiles, Earlier, FileForm, Request
+from treewarden.jobs.further_files import OutputBytes, OutputInput
 from treewarden.jobs.inputs import ModelBytes, ModelInput, TableInput, read, table_input, table_name
-from treewarden.jobs.outputs_beside import OutputBytes, OutputInput
 from treewarden.policies.pack import Pack, pack_of
 from treewarden.policies.verdict import SEVERITIES, Severity
-from treewarden.ppdm_models.errors import TableError
+from treewarden.ppdm_models.errors import TableError, TreewardenError
 from treewarden.ppdm_models.files.fitted import open_fitted
 from treewarden.ppdm_models.tables.counting.addresses import TableAddress, has_no_records
 from treewarden.ppdm_models.tables.counting.databases import open_source
@@ -27,6 +31,70 @@ from treewarden.ppdm_models.tables.frames import column_names, table_of_frame, t
 from treewarden.ppdm_models.tables.matching import has_column
 from treewarden.ppdm_models.tables.read_table import read_table
 from treewarden.ppdm_models.tables.table import Table
+from treewarden.terminal.progress import ProgressPrinter
+
+# The errors that only Python meets, of the one family that the command line tells of.
+
+
+class ArgumentError(TreewardenError, ValueError):
+    """An argument is not what is needed, or does not go with another."""
+
+
+class VerdictError(TreewardenError):
+    """The policy does not pass: what ``raise_for_verdict`` raises."""
+
+
+class FailedError(VerdictError):
+    """A clause of the policy does not hold."""
+
+
+class UndeterminedError(VerdictError):
+    """Something could not be decided, which is never a pass."""
+
+
+Listener = bool | Callable[[str], object] | None
+
+
+def step_of(progress: Listener) -> Step:
+    """Return what tells each step to whoever listens; what a function raises ends the run.
+
+    Raises:
+        ArgumentError: it is no listener.
+    """
+    if progress is None or progress is False:
+        return silent
+    if progress is True:
+        return ProgressPrinter().step
+    if not callable(progress):
+        problem = f"give True or a function that takes one text, not {type(progress).__name__}"
+        raise ArgumentError("progress", problem)
+    tell = progress
+
+    @contextmanager
+    def step(doing: str) -> Iterator[None]:
+        tell(doing)
+        yield
+
+    return step
+
+
+def say_of(progress: Listener) -> Callable[[str], None]:
+    """Return what tells what is no step, such as what came of one of many changes."""
+    if progress is None or progress is False:
+        return _nothing
+    if progress is True:
+        return ProgressPrinter().say
+    tell = progress
+
+    def say(text: str) -> None:
+        tell(text)
+
+    return say
+
+
+def _nothing(text: str) -> None:
+    """Tell nobody."""
+
 
 AnyPath = str | os.PathLike[str]
 PolicyLike = AnyPath | Mapping[str, object] | Pack

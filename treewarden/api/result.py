@@ -1,8 +1,4 @@
-"""The result of an audit: the verdict first, then findings and readings as tables, and the report in any form.
-
-Reports and models are written in the form that the suffix says, whole or not at all, and never over what was read.
-Messages name an argument where the command line's name a flag.
-"""
+"""The result of an audit in Python: the verdict first, findings and readings as tables, and reports in any form."""
 
 from __future__ import annotations
 
@@ -10,6 +6,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterable
+from enum import StrEnum
 from functools import cached_property, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
@@ -23,9 +20,8 @@ from treewarden.api.frames import (
     reasons,
 )
 from treewarden.api.leaf_views import changes_frame, draw_leaves, leaves_frame
-from treewarden.api.messages import ArgumentError, FailedError, UndeterminedError
-from treewarden.api.verdict import Verdict
-from treewarden.audit.knowledge_ablation import with_levels
+from treewarden.api.requests import ArgumentError, FailedError, UndeterminedError
+from treewarden.audit.exposures import with_levels
 from treewarden.audit.options import AuditOptions
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.reconstruction.cells import RebuiltPeople
@@ -50,6 +46,14 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from treewarden.api.requests import AnyPath
+
+
+class Verdict(StrEnum):
+    """PASS, FAIL, or UNDETERMINED: nothing fails but something could not be decided, which is never a pass."""
+
+    PASS = "PASS"
+    FAIL = "FAIL"
+    UNDETERMINED = "UNDETERMINED"
 
 
 class Result:

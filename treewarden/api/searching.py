@@ -15,10 +15,16 @@ import pyarrow as pa
 
 from treewarden.api.auditing import audit
 from treewarden.api.frames import frame_of
-from treewarden.api.messages import ArgumentError, FailedError, Listener, say_of
-from treewarden.api.requests import Options, PolicyLike
+from treewarden.api.refits import final_of
+from treewarden.api.requests import (
+    ArgumentError,
+    FailedError,
+    Listener,
+    Options,
+    PolicyLike,
+    say_of,
+)
 from treewarden.api.result import Result
-from treewarden.api.utility import final_of
 from treewarden.ppdm_models.errors import KnowledgeError, PolicyError, TreewardenError
 
 if TYPE_CHECKING:

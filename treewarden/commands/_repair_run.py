@@ -166,9 +166,8 @@ class RepairRun:
     def _train(self, subject: AuditInputs) -> Any:  # noqa: ANN401  # a GrownFile of a room that may not be there
         """Return the file of a new tree: private, or grown under the policy."""
         option = "--grow" if self.growth.private is None else "--private"
-        room = "grown_file" if self.growth.private is None else "private_file"
         try:
-            learners = importlib.import_module(f"treewarden.learn.{room}")
+            learners = importlib.import_module("treewarden.learn.replacement_trees")
         except ImportError as error:
             problem = "needs scikit-learn 1.6 or newer; pip install scikit-learn"
             raise RemedyError(option, problem) from error

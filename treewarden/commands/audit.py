@@ -14,14 +14,21 @@ from treewarden.audit.progress import nobody_hears
 from treewarden.audit.result import Audit
 from treewarden.commands._common_options import FILE
 from treewarden.commands._options import PURPOSE, RESUME, request_of, request_options_alone
-from treewarden.commands._reporting import OutputRequest, report_options, reporting
+from treewarden.commands._reporting import (
+    ON_STDOUT,
+    OutputRequest,
+    Reporting,
+    report_options,
+    reporting,
+)
 from treewarden.jobs.audit_request import Request
 from treewarden.jobs.auditing import CommandClock, JudgedAudit, audit_file
 from treewarden.jobs.inputs import known_as
-from treewarden.jobs.next_steps import audit_steps
-from treewarden.jobs.shell_commands import repair_command
+from treewarden.jobs.next_steps import audit_steps, repair_command
 from treewarden.ppdm_models.errors import OutputError
 from treewarden.reports.building.build import audit_document
+from treewarden.reports.document.parts import as_json
+from treewarden.reports.document.words import printable
 from treewarden.terminal.exits import EXITS, NO_AUDIT, RESUMED
 from treewarden.terminal.outputs import (
     beside,
@@ -110,9 +117,7 @@ def audit_command(
         raise OutputError(str(wanted[-1]), "is two results at once; name two files")
 
     if plan:
-        from treewarden.commands._planning import show_plan  # for a plan only
-
-        show_plan(report.asking(request), report, progress)
+        _show_plan(report.asking(request), report, progress)
         context.exit(NO_AUDIT)
     with _resuming(context, resume, progress):
         done = audit_file(report.asking(request), progress.step)
@@ -145,7 +150,7 @@ def _resuming(
     if folder is None:
         context.meta[RESUMED] = ""
         return nullcontext()
-    from treewarden.terminal.resuming import resuming  # for a folder only
+    from treewarden.terminal.progress import resuming  # for a folder only
 
     return resuming(context, folder, progress)
 
@@ -174,6 +179,20 @@ def _posterior(
             yield {path: written}, ()
         else:
             yield {}, (f"--posterior: {path} is not written: {why.reason}",)
+
+
+def _show_plan(request: Request, report: Reporting, progress: ProgressPrinter) -> None:
+    """Print the plan of an audit whose reports are to have these forms: as JSON where that was to go to stdout."""
+    from treewarden.jobs.planning import plan_lines, plan_of  # for a plan only
+
+    forms = [form for form in report.forms if form != ON_STDOUT]
+    plan = plan_of(request, forms[0] if forms else ON_STDOUT, progress.step)
+    if report.on_stdout == "json":
+        click.echo(as_json(plan.document), nl=False)
+    else:
+        for line in plan_lines(plan):
+            click.echo(printable(line))
+    click.echo("no audit was performed: --plan only estimates its cost", err=True)
 
 
 COMMAND = audit_command

@@ -47,7 +47,7 @@ def inspect_command(
     failed = False
     public = DeclaredDomain()
     if domain is not None:
-        from treewarden.jobs.public_domain import load_public_domain  # heavy: pydantic
+        from treewarden.jobs.further_files import load_public_domain  # heavy: pydantic
 
         public = load_public_domain(domain)
     for path in files:

@@ -7,8 +7,7 @@ from pathlib import Path
 import click
 
 from treewarden.commands._common_options import CERTIFICATES, FORCE, QUIET, SESSION, output_option
-from treewarden.jobs.vertical.checking import files_of_miner, miner_files
-from treewarden.jobs.vertical.meeting import led
+from treewarden.jobs.vertical.meeting import files_of_miner, led, miner_files
 from treewarden.ppdm_models.methods.vertical.session import read_session
 from treewarden.reports.document.words import counted
 from treewarden.terminal.exits import PASS

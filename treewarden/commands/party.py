@@ -7,9 +7,8 @@ from pathlib import Path
 import click
 
 from treewarden.commands._common_options import CERTIFICATES, FILE, FORCE, QUIET, SESSION
-from treewarden.jobs.vertical.checking import PARTY_FILES, files_of_party
 from treewarden.jobs.vertical.columns import NumberHandling
-from treewarden.jobs.vertical.meeting import Own, part_of, taken_part
+from treewarden.jobs.vertical.meeting import PARTY_FILES, Own, files_of_party, part_of, taken_part
 from treewarden.ppdm_models.methods.vertical.session import MINER_NAME, read_session
 from treewarden.ppdm_models.methods.vertical.transport import make_certificates
 from treewarden.reports.document.words import counted, printable

@@ -1,26 +1,168 @@
-"""``treewarden repair``: what is the smallest change that lets a model pass?"""
+"""``treewarden repair``: what is the smallest change that lets a model pass?
+
+It writes the report and the changed files, and says what became of a change that was named.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import time
-from typing import Any
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NoReturn
 
 import click
 
 from treewarden.commands._common_options import FILE, FORCE, TAXONOMY
 from treewarden.commands._options import PURPOSE, RESUME, request_options_saying
-from treewarden.commands._repair_results import (
-    apply_change,
-    refusal_of,
-    show_interrupted,
-    write_results,
-)
-from treewarden.commands._repair_run import TERMINAL_SECONDS, prepare_run
+from treewarden.commands._repair_run import TERMINAL_SECONDS, RepairRun, prepare_run
 from treewarden.commands._reporting import report_options
+from treewarden.jobs.audit_inputs import AuditInputs
+from treewarden.jobs.inputs import known_as, model_name
+from treewarden.jobs.next_steps import repair_next_steps
+from treewarden.jobs.repairing import Repaired
+from treewarden.jobs.tables.sanitizing import table_beside
+from treewarden.policies.remedies import TableProposal
 from treewarden.policies.repair.attempts import SearchEnd
+from treewarden.policies.verdict import Verdict
 from treewarden.ppdm_models.files.convert import MODELS
-from treewarden.terminal.exits import EXITS, PASS
-from treewarden.terminal.resuming import resuming
+from treewarden.ppdm_models.tree.tree import Tree
+from treewarden.reports.building.repair_document import repair_document
+from treewarden.reports.document.document import Document
+from treewarden.reports.document.parts import File
+from treewarden.reports.document.words import wrapped
+from treewarden.reports.figures.curve import advice_lines, attempt_lines
+from treewarden.terminal.exits import EXITS, INTERRUPTED, PASS, USAGE, going_on
+from treewarden.terminal.outputs import write_files
+from treewarden.terminal.progress import resuming
+from treewarden.terminal.repair_summary import repair_lines
+
+
+@dataclass(frozen=True, slots=True)
+class RepairOutputs:
+    """What a repair left: its report, the files that were written, and what came of it in words."""
+
+    document: Document
+    files: Collection[Path]
+    message: str
+
+    def show(self, run: RepairRun, subject: AuditInputs) -> None:
+        """Print the report, or all changes, and say of each file whether it is written."""
+        request, output = run.request, run.options.output
+        shown = run.report.shown(self.document)
+        if run.options.only_list and run.report.is_text_on_stdout:
+            _list_changes(shown)
+        else:
+            model = output if output is not None and output in self.files else None
+            steps = repair_next_steps(request, subject, shown, model, run.report.paths)
+            lines = repair_lines(shown, model_name(request.model), steps)
+            run.report.show(shown, lines, known_as(request.model))
+        for path in run.options.outputs:
+            run.progress.say(
+                f"written: {path}"
+                if path in self.files
+                else f"{path} is not written: {self.message}"
+            )
+
+
+def show_interrupted(
+    context: click.Context,
+    run: RepairRun,
+    subject: AuditInputs,
+    repaired: Repaired,
+    seconds: float,
+) -> NoReturn:
+    """Show what was found in so many seconds, and end: nothing is written."""
+    if run.report.is_text_on_stdout:
+        document = repair_document(repaired.repair, run.provenance(subject), run.options.purpose)
+        _list_changes(run.report.shown(document))
+    click.echo("interrupted: nothing was written", err=True)
+    for line in going_on(context, seconds):
+        click.echo(line, err=True)
+    context.exit(INTERRUPTED)
+
+
+def refusal_of(repaired: Repaired, name: str) -> int | None:
+    """Return the exit code where the change of that name cannot be applied, having said why; None where it can."""
+    repair_search = repaired.repair
+    if not repair_search.is_needed:
+        click.echo(f"{name} is not applied: {repair_search.message}", err=True)
+        return None
+    repair_attempts = {attempt.name: attempt for attempt in repair_search.attempts}
+    if name not in repair_attempts:
+        have = ", ".join(repair_attempts) or "none, as nothing could be tried"
+        early = "" if repair_search.ended is SearchEnd.DONE else " so far; the time was up"
+        click.echo(f"--apply: no change is called {name!r}; use {have}{early}", err=True)
+        return USAGE
+    tried = repair_attempts[name]
+    if tried.verdict is Verdict.PASS:
+        return None
+    why = f"does not pass ({tried.verdict.name})"
+    if not tried.is_tried:
+        why = f"was not audited: {tried.not_audited}"
+    click.echo(f"nothing is written: {name} {why}; --list shows what passes", err=True)
+    return EXITS[tried.verdict]
+
+
+def apply_change(repaired: Repaired, name: str | None, subject: AuditInputs) -> Repaired:
+    """Return the repair with the change of that name applied, where one is needed and named."""
+    chosen = [attempt for attempt in repaired.repair.attempts if attempt.name == name]
+    return repaired.choosing(chosen[0], subject) if chosen else repaired
+
+
+def write_results(run: RepairRun, subject: AuditInputs, repaired: Repaired) -> RepairOutputs:
+    """Write the reports and, where a change passes and is not only listed, the model and the table beside it."""
+    options = run.options
+    with run.progress.step("reporting"):
+        provenance = run.provenance(subject)
+        if options.output is not None and repaired.file is not None and not options.only_list:
+            file = File(name=options.output.name, sha256=hashlib.sha256(repaired.file).hexdigest())
+            provenance = provenance.model_copy(update={"written": file})
+        document = repair_document(repaired.repair, provenance, options.purpose)
+        files = run.report.files(document, known_as(run.request.model))
+        if not options.only_list:
+            files |= dict(_result_files(run, subject, repaired))
+        write_files(files)
+    return RepairOutputs(document, files.keys(), repaired.repair.message)
+
+
+def _result_files(
+    run: RepairRun, subject: AuditInputs, repaired: Repaired
+) -> Iterator[tuple[Path, bytes]]:
+    """Yield the repaired model, and the table where it goes with it."""
+    applied, options = repaired.repair.applied, run.options
+    if repaired.file is None or options.output is None:
+        return
+    yield options.output, repaired.file
+    if applied is None:  # a tree that was grown
+        return
+    if options.table_output is not None and isinstance(applied.proposal, TableProposal):
+        assert isinstance(subject.tree, Tree)
+        target = subject.population.sensitive or subject.tree.target
+        tree = replace(subject.tree, target=target)
+        assert isinstance(run.request.data, Path)
+        table = table_beside(tree, run.request.data, subject.pack, applied.proposal)
+        yield options.table_output, table
+
+
+def _list_changes(document: Document) -> None:
+    assert document.repair is not None
+    lines = (
+        *wrapped(document.confidential),
+        "",
+        *wrapped(document.repair.message),
+        *attempt_lines(document.repair),
+        *(
+            line
+            for refusal in document.repair.refusals
+            for line in wrapped(f"- {refusal}", "  ", "    ")
+        ),
+        *advice_lines(document.repair),
+    )
+    for line in lines:
+        click.echo(line)
+
 
 NOTHING_USEFUL = (
     "no useful change was found; try --grow (a tree grown under the policy) or --private (one with noise), or train "

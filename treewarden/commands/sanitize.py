@@ -20,7 +20,6 @@ from treewarden.commands._common_options import (
     output_option,
     qi_option,
 )
-from treewarden.jobs.tables.memory_check import WORTH_SAYING, check_held, held_of
 from treewarden.jobs.tables.sanitizing import (
     SanitizeRequest,
     TableToSanitise,
@@ -30,6 +29,7 @@ from treewarden.jobs.tables.sanitizing import (
     sanitised,
     table_bytes,
 )
+from treewarden.jobs.tables.whole_table import WORTH_SAYING, check_held, held_of
 from treewarden.policies.pack import load_pack
 from treewarden.ppdm_models.errors import OutputError
 from treewarden.ppdm_models.files.load import writers

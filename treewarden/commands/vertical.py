@@ -11,8 +11,8 @@ import click
 
 from treewarden.commands._common_options import FILE, FORCE, QUIET, on_a_cluster, options_record
 from treewarden.jobs.auditing import JudgedAudit
-from treewarden.jobs.vertical.checking import NOTES, TREE, checked, joined_folders
 from treewarden.jobs.vertical.columns import NumberHandling
+from treewarden.jobs.vertical.meeting import NOTES, TREE, checked, joined_folders
 from treewarden.jobs.vertical.playing import (
     FULL_FILES,
     PlayRequest,

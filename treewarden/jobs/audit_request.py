@@ -15,8 +15,8 @@ from treewarden.ppdm_models.tables.counting.addresses import TableAddress, parte
 
 if TYPE_CHECKING:
     from treewarden.audit.knowledge.knowledge import Knowledge
+    from treewarden.jobs.further_files import OutputInput
     from treewarden.jobs.inputs import ModelInput, TableInput
-    from treewarden.jobs.outputs_beside import OutputInput
     from treewarden.policies.pack import Pack
     from treewarden.policies.verdict import Severity
 

@@ -11,21 +11,30 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from treewarden.audit.progress import clock
+from treewarden.audit.reading import Undetermined
 from treewarden.jobs.inputs import ModelBytes, ModelInput, opened
+from treewarden.ppdm_models.errors import KnowledgeError
 from treewarden.ppdm_models.files.load import read_bytes
 from treewarden.ppdm_models.semantics.consistency import producer
 from treewarden.ppdm_models.semantics.describe import describe, leaf_entries
 from treewarden.ppdm_models.tree.column import number_text
+from treewarden.ppdm_models.tree.ensemble import Model
 from treewarden.reports.document.words import count, counted, listed, printable
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # heavy: for proofs only
     from treewarden.audit.reconstruction.domain import DeclaredDomain
+    from treewarden.audit.reconstruction.of_model import Reconstruction
 
 
 WIDTH = 110
 LABEL = 15
 MOST_NAMES = 12
 MOST_SIGNS = 60
+SECONDS = 30.0
+"""How long an inspection looks for proofs where a public domain is declared."""
+UNASKED_SECONDS = 2.0
+"""How long it does where none is: nobody has asked, and most often little can be said."""
 
 Said = Mapping[str, Any]
 """A description as ``describe`` returns it: plain values, ready for JSON."""
@@ -56,12 +65,45 @@ def said_of(
         **describe(file.model, file.leaks),
     }
     if domain is not None:
-        from treewarden.jobs.rebuilding import rebuilt_of, rebuilt_values  # heavy: for proofs only
-
         said["rebuilt"] = rebuilt_values(rebuilt_of(file.model, domain))
     if leaves:
         said["leaf"] = list(leaf_entries(file.model, exact=exact))
     return said
+
+
+def rebuilt_of(
+    model: Model, declared: DeclaredDomain | None = None, *, where: str = "domain"
+) -> Reconstruction | Undetermined:
+    """Return which records every table has that fits a model's file; ``where`` is what declares the domain.
+
+    Raises:
+        KnowledgeError: what is declared does not fit the model.
+    """
+    from treewarden.audit.reconstruction.domain import PublicDomainError
+    from treewarden.audit.reconstruction.of_model import NOTHING_PUBLIC, reconstruct
+
+    try:
+        if declared is None:
+            return reconstruct(model, clock(UNASKED_SECONDS), NOTHING_PUBLIC)
+        return reconstruct(model, clock(SECONDS), declared)
+    except PublicDomainError as error:
+        raise KnowledgeError(where, f"{error}; use the names of its columns") from error
+
+
+def rebuilt_values(rebuilt: Reconstruction | Undetermined) -> dict[str, Any]:
+    """Return what is proved as plain values, ready for JSON; no record is among them."""
+    if isinstance(rebuilt, Undetermined):
+        return {"reason": rebuilt.reason}
+    tables = rebuilt.tables
+    is_infinite = tables is not None and math.isinf(tables)
+    return {
+        "records": rebuilt.records,
+        "records_proved": rebuilt.records_proved,
+        "whole_records": rebuilt.whole_records,
+        "columns": rebuilt.columns_proved,
+        "tables": "infinite" if is_infinite else tables,
+        "decided": rebuilt.is_decided,
+    }
 
 
 def lines(said: Said) -> Iterator[str]:

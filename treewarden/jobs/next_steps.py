@@ -1,26 +1,25 @@
-"""What to do after an audit or a repair: steps that name the user's own files, most of them commands to paste."""
+"""What to do after an audit or a repair: steps that name the user's own files, and the commands to paste.
+
+A command is a request as it is typed on the command line, with the user's own paths and options.
+"""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 from treewarden.audit.consistent_tables.result import ConsistentTables
 from treewarden.audit.evidence import NOT_RUN, Evidence
+from treewarden.audit.options import DEFAULT, KNOWLEDGE
 from treewarden.audit.population.population import NO_SENSITIVE
 from treewarden.audit.reading import Undetermined
 from treewarden.jobs.audit_inputs import AuditInputs
 from treewarden.jobs.audit_request import Request
 from treewarden.jobs.auditing import JudgedAudit
-from treewarden.jobs.shell_commands import (
-    audit_command,
-    convert_command,
-    redact_command,
-    repair_command,
-    shell_command,
-)
 from treewarden.policies.verdict import FindingKind, Verdict
+from treewarden.ppdm_models.tables.counting.addresses import TableAddress
 from treewarden.ppdm_models.tree.ensemble import claims_privacy
 from treewarden.ppdm_models.tree.side_channels import Leak, kinds_of
 from treewarden.reports.building.story import (
@@ -28,11 +27,130 @@ from treewarden.reports.building.story import (
     clearance_step,
     decision_steps,
     repair_steps,
+    repair_target,
 )
 from treewarden.reports.document.document import Document
 from treewarden.reports.document.names import is_about_waivers
 from treewarden.reports.document.words import listed
 from treewarden.terminal.outputs import NextStep
+
+REPAIRED = "-repaired"
+REDACTED = "-redacted"
+SUFFIXES = {"pmml": ".pmml", "treewarden_json": ".json"}
+OF_WHOLE_REPAIR = ("time_limit",)
+"""Options that a repair has too, where they mean another thing."""
+
+
+def shell_command(*words: str) -> str:
+    """Return words as one line for a shell."""
+    return " ".join(shlex.quote(word) for word in words)
+
+
+def repair_command(request: Request, subject: AuditInputs, *, is_list: bool = False) -> str:
+    """Return the command that repairs the model, or lists all changes.
+
+    It is "" where the files are not on disk, no format says the model, its columns have the names of a table, or it
+    claims differential privacy.
+    """
+    is_refused = request.options.columns or claims_privacy(subject.tree)
+    target = None if is_refused else repair_target(subject.tree)
+    if target is None or not _is_typed(request) or request.data is None:
+        return ""
+    assert isinstance(request.model, Path)
+    words = ["--data", str(request.data), *_options(request, OF_WHOLE_REPAIR), *_files(request)]
+    words += ["--to", target] if target else []
+    output = _free(request.model, REPAIRED, SUFFIXES.get(target, request.model.suffix))
+    words += ["--list"] if is_list else ["-o", typed_path(output)]
+    return shell_command("treewarden", "repair", typed_path(request.model), *words)
+
+
+def audit_command(request: Request, *more: str) -> str:
+    """Return the command of the audit itself, with further words; "" where the files are not on disk."""
+    models = [earlier.model for earlier in request.earlier] + [request.model]
+    tables = [earlier.data for earlier in request.earlier] + [request.data]
+    if not _is_typed(request) or not all(isinstance(model, Path) for model in models):
+        return ""
+    words = [typed_path(model) for model in models if isinstance(model, Path)]
+    for table in tables if len(set(map(str, tables))) > 1 else tables[-1:]:
+        words += [] if table is None else ["--data", str(table)]
+    words += ["--id", request.key] if request.key is not None else []
+    words += [*_options(request), *_files(request)]
+    for option, file in (("--waivers", request.waivers), ("--baseline", request.baseline)):
+        words += [option, str(file)] if file is not None else []
+    if request.data is None and "--data" not in more:
+        words.append("--no-table")
+    return shell_command("treewarden", "audit", *words, *more)
+
+
+def redact_command(model: Path) -> str:
+    """Return the command that takes out of a file what can go of all that stands outside its trees."""
+    output = typed_path(_free(model, REDACTED, model.suffix))
+    return shell_command("treewarden", "redact", typed_path(model), "-o", output)
+
+
+def convert_command(request: Request, target: str) -> str:
+    """Return the command that writes a model's trees alone, and audits them; "" where a file is not on disk."""
+    if not isinstance(request.model, Path):
+        return ""
+    output = _free(request.model, "", SUFFIXES[target])
+    again = audit_command(replace(request, model=output))
+    convert = shell_command("treewarden", "convert", typed_path(request.model), typed_path(output))
+    return f"{convert} && {again}" if again else ""
+
+
+def typed_path(path: Path) -> str:
+    """Return a path as an argument that no command takes for an option."""
+    return f"./{path}" if str(path).startswith("-") else str(path)
+
+
+def _is_typed(request: Request) -> bool:
+    """Return whether all files of a request are on disk, so that a command can name them."""
+    files = (request.model, request.data, *request.files.values)
+    are_files = all(file is None or isinstance(file, Path | TableAddress) for file in files)
+    return are_files and isinstance(request.policy, str) and isinstance(request.model, Path)
+
+
+def _files(request: Request) -> Iterator[str]:
+    for given in request.files.given_files():
+        for value in given.values:
+            yield from (f"--{given.spec.flag}", str(value))
+    yield from ("--policy", str(request.policy))
+    if request.fail_on is not None and request.fail_on != "error":
+        yield from ("--fail-on", request.fail_on)
+
+
+def _options(request: Request, left_out: tuple[str, ...] = ()) -> Iterator[str]:
+    """Yield what was said beside the files, where it is not what holds by itself."""
+    left_out = (*left_out, *(KNOWLEDGE if request.files.knowledge is not None else ()))
+    for option_field in fields(request.options):
+        name = option_field.name
+        value, flag = getattr(request.options, name), f"--{name.replace('_', '-')}"
+        if value == getattr(DEFAULT, name) or name in left_out:
+            continue
+        if isinstance(value, bool):
+            yield flag if value else f"--no-{flag[2:]}"
+        elif isinstance(value, tuple):
+            for column in value:
+                yield from (flag, _as_csv(column))
+        else:
+            yield from (flag, str(value))
+
+
+def _as_csv(name: str) -> str:
+    if not any(sign in name for sign in ',"\n\r') and name == name.strip():
+        return name
+    doubled = name.replace('"', '""')
+    return f'"{doubled}"'
+
+
+def _free(model: Path, suffix: str, ending: str) -> Path:
+    """Return a file that is not there yet, where the command is typed."""
+    number, end = 1, ""
+    while (free := Path(f"{model.stem}{suffix}{end}{ending}")).exists():
+        number += 1
+        end = f"-{number}"
+    return free
+
 
 PAGE = "audit.html"
 MOST_REASONS = 2

@@ -148,7 +148,7 @@ def _domain(request: Request, model: Model) -> DeclaredDomain | None:
             "domain: it applies to one model only; audit each model by itself, or remove the domain"
         )
         raise KnowledgeError(_said_in(request), problem)
-    from treewarden.jobs.public_domain import public_domain_of  # where one is declared
+    from treewarden.jobs.further_files import public_domain_of  # where one is declared
 
     return public_domain_of(request.files.domain, model)
 
@@ -159,7 +159,7 @@ def _outputs(
     """Return what outputs beside the model say, where there are some; errors as for ``read_outputs``."""
     if not request.files.beside:
         return ()
-    from treewarden.jobs.outputs_beside import OtherQuestions, read_outputs  # for outputs only
+    from treewarden.jobs.further_files import OtherQuestions, read_outputs  # for outputs only
 
     questions = OtherQuestions(bool(request.earlier), adversaries)
     return read_outputs(request.files.beside, model, population, questions)
@@ -208,7 +208,10 @@ def _register(
     """
     if request.files.population is None:
         return None
-    from treewarden.jobs.register import IdentifiedTable, register_of  # heavy: for a register only
+    from treewarden.jobs.further_files import (  # heavy: for a register only
+        IdentifiedTable,
+        register_of,
+    )
 
     with step(f"reading {table_name(request.files.population)}"):
         # Where there are earlier releases, the column says who is who in their tables.

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, replace
 
-from treewarden.audit.knowledge_ablation import with_levels
+from treewarden.audit.exposures import with_levels
 from treewarden.audit.options import AuditOptions
 from treewarden.audit.progress import Step, silent
 from treewarden.audit.result import Audit

@@ -2,7 +2,7 @@
 
 The grown tree is pruned as far as cross-validation says, audited under its own learner over the records that it was
 grown from, and cut back until it passes (``audit=True``). ``treewarden.ppdm_models.learn.drawn_cuts`` grows it, and
-``treewarden.ppdm_models.learn.cost_complexity`` prunes it. What an adversary who knows all of this can conclude from
+``treewarden.ppdm_models.learn.drawn_cuts`` prunes it. What an adversary who knows all of this can conclude from
 the choice of splits is in ``treewarden.audit.constraints.policy_growth``: nothing beyond the counts of the leaves, as
 long as the seed is not a fixed number.
 """
@@ -33,22 +33,20 @@ from treewarden.ppdm_models.errors import TreewardenError
 from treewarden.ppdm_models.files.fitted import open_fitted
 from treewarden.ppdm_models.files.load import OpenedFile
 from treewarden.ppdm_models.formats.sklearn._arrays import class_label
-from treewarden.ppdm_models.learn.cost_complexity import (
-    HeldOutLoss,
-    brier,
-    choose_penalty,
-    prune,
-    squared_distance,
-)
 from treewarden.ppdm_models.learn.drawn_cuts import (
     GrownNodes,
     GrowthRule,
+    HeldOutLoss,
     Impurity,
     Records,
+    brier,
+    choose_penalty,
     cut_back,
     entropy,
     gini,
     grow,
+    prune,
+    squared_distance,
     squared_error,
 )
 from treewarden.ppdm_models.tables.frames import IN_MEMORY

@@ -1,4 +1,7 @@
-"""Says on stderr what takes long: a step that is over within a second is not mentioned, a long one now and then."""
+"""Progress on stderr: a step that is over within a second is not mentioned, a long one now and then.
+
+A long command can keep what is solved in a folder (``--resume``), so that the same command goes on after an interrupt.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +11,12 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import click
 
 from treewarden.reports.document.words import printable
+from treewarden.terminal.exits import RESUMED
 
 PATIENCE_SECONDS = 1.0
 EVERY_SECONDS = 10.0
@@ -96,3 +101,28 @@ def lasting(seconds: float) -> str:
     if seconds < 90:
         return f"{max(seconds, 1):.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+@contextmanager
+def resuming(
+    context: click.Context, folder: Path | None, progress: ProgressPrinter
+) -> Iterator[None]:
+    """Keep what is solved in a folder meanwhile, if there is to be one; say in the end what was taken from there.
+
+    Raises:
+        OutputError: the folder cannot be made, or others can write into it.
+    """
+    context.meta[RESUMED] = "" if folder is None else str(folder)
+    if folder is None:
+        yield
+        return
+    from treewarden.audit.solver.checkpoint import keeping  # heavy: for a folder only
+
+    with keeping(folder) as checkpoint:
+        yield
+    if checkpoint is None:
+        return
+    if checkpoint.taken:
+        progress.say(f"{checkpoint.taken} solved before, and taken from {folder} after a check")
+    for note in checkpoint.notes:
+        progress.say(f"note: {note}")

@@ -1,4 +1,7 @@
-"""All consistent tables below a node, where they are few: leaves' tables are listed, combined and tested, bottom up."""
+"""All consistent tables below a node, where they are few, and the exact posterior of each record over them.
+
+The tables of leaves are listed, combined and tested, bottom up. In the posterior every data set is equally likely.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
@@ -14,7 +18,7 @@ from treewarden.audit.consistent_tables.facts.facts import Facts, joined, would_
 from treewarden.audit.consistent_tables.facts.places import StoppingPlace
 from treewarden.audit.consistent_tables.witnesses.witness_pool import node_holds
 from treewarden.audit.progress import FOREVER, Clock
-from treewarden.ppdm_models.arrays import BoolArray, IntArray
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IntArray
 
 CHUNK_CELLS = 2_000_000
 TOGETHER_CELLS = 250_000
@@ -329,3 +333,49 @@ class ListedReasons:
         if self.number == 1:
             return f"only one table fits below node {name}"
         return f"all {self.number} tables that fit below node {name} say so"
+
+
+@dataclass(frozen=True, slots=True)
+class ExactPosterior:
+    """P(class | profile) under a uniform prior over data sets, shape (P, m) each; low == high where it is exact.
+
+    ``draws`` is 0 where all worlds were counted; otherwise all intervals hold at once with probability 1 - ERROR.
+    """
+
+    values: FloatArray
+    low: FloatArray
+    high: FloatArray
+    draws: int = 0
+
+
+# The posterior of each record over all consistent tables, each equally likely: exact, or with intervals.
+
+
+@dataclass(frozen=True, slots=True)
+class TableNumbers:
+    """How many worlds and data sets obey the facts, and how many would without the split rows (None: not counted)."""
+
+    worlds: int
+    data_sets: int
+    worlds_without_splits: int | None = None
+    data_sets_without_splits: int | None = None
+
+
+def counted_posterior(
+    facts: Facts, tables: IntArray, clock: Clock = FOREVER
+) -> tuple[ExactPosterior, int]:
+    """Return the exact posterior from the list of all worlds (K, P, m) in position order, and their data sets.
+
+    Raises:
+        OutOfTimeError: the budget is used up.
+    """
+    ways = data_sets(facts, 0, tables, clock)
+    total = sum(ways)
+    means = np.zeros(tables.shape[1:])
+    for position, count in enumerate(facts.counts.tolist()):
+        clock.check()
+        for klass in range(facts.classes):
+            cells = tables[:, position, klass].tolist()
+            weight = sum(way * cell for way, cell in zip(ways, cells, strict=True))
+            means[position, klass] = float(Fraction(weight, total * count)) if count else 0.0
+    return ExactPosterior(means, means, means), total

@@ -20,7 +20,7 @@ from scipy.special import betainccinv, betaincinv
 from treewarden.audit.consistent_tables.facts.facts import Facts
 from treewarden.audit.consistent_tables.facts.places import StoppingPlace
 from treewarden.audit.consistent_tables.facts.splits import AttributeSplits
-from treewarden.audit.consistent_tables.witnesses.exact_posterior import ExactPosterior
+from treewarden.audit.consistent_tables.witnesses.enumerate import ExactPosterior
 from treewarden.audit.progress import Clock
 from treewarden.audit.reading import Interval, Reading, Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, IntArray

@@ -10,7 +10,7 @@ what, and is smaller where values are few or far apart.
 from __future__ import annotations
 
 from treewarden.audit.measures import Parameters
-from treewarden.audit.measures.noise._columns import ColumnMeasure
+from treewarden.audit.measures.noise import ColumnMeasure
 from treewarden.audit.randomised.result import HiddenColumn
 from treewarden.audit.reading import Undetermined
 

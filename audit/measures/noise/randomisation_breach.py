@@ -8,7 +8,7 @@ The reading is the share of people with such a noisy value; of the column where 
 from __future__ import annotations
 
 from treewarden.audit.measures import Parameter, Parameters
-from treewarden.audit.measures.noise._columns import ColumnMeasure
+from treewarden.audit.measures.noise import ColumnMeasure
 from treewarden.audit.randomised.result import HiddenColumn
 from treewarden.audit.reading import Undetermined
 

@@ -9,7 +9,7 @@ for a domain of n of them: 0 where they are known.
 from __future__ import annotations
 
 from treewarden.audit.measures import Parameters
-from treewarden.audit.measures.noise._columns import ColumnMeasure
+from treewarden.audit.measures.noise import ColumnMeasure
 from treewarden.audit.randomised.result import HiddenColumn
 
 

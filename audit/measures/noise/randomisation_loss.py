@@ -8,7 +8,7 @@ exceed 1 - 2^-H(X), half for two that are equally likely: of few values, hold a 
 from __future__ import annotations
 
 from treewarden.audit.measures import Parameters
-from treewarden.audit.measures.noise._columns import ColumnMeasure
+from treewarden.audit.measures.noise import ColumnMeasure
 from treewarden.audit.randomised.result import HiddenColumn
 
 

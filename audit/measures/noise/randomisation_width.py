@@ -9,7 +9,7 @@ numbers are points: of two, one that is known with 95 % leaves a width of 0. It 
 from __future__ import annotations
 
 from treewarden.audit.measures import Parameters
-from treewarden.audit.measures.noise._columns import ColumnMeasure
+from treewarden.audit.measures.noise import ColumnMeasure
 from treewarden.audit.randomised.result import HiddenColumn
 
 

@@ -8,7 +8,7 @@ value with 95 %, as a share of the domain's width; of the column where it is sma
 from __future__ import annotations
 
 from treewarden.audit.measures import Parameters
-from treewarden.audit.measures.noise._columns import ColumnMeasure
+from treewarden.audit.measures.noise import ColumnMeasure
 from treewarden.audit.randomised.result import HiddenColumn
 
 

@@ -20,7 +20,7 @@ from treewarden.audit.population.population import Population
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 from treewarden.ppdm_models.tables.routing import SEVERAL, NumericMatrix, branching, prepared
 from treewarden.ppdm_models.tree.column import Column, Columns, NumericColumn
-from treewarden.ppdm_models.tree.node_columns import totals_of
+from treewarden.ppdm_models.tree.plain_splits import totals_of
 from treewarden.ppdm_models.tree.predicate import answer
 from treewarden.ppdm_models.tree.tree import Missing, Tree
 

@@ -13,13 +13,6 @@ import numpy as np
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 
 from treewarden.ppdm_models.errors import PartyError
-from treewarden.ppdm_models.methods.vertical.by_ids import IdsView
-from treewarden.ppdm_models.methods.vertical.by_shares import (
-    KEY_BYTES,
-    Dealing,
-    SharedView,
-    new_key,
-)
 from treewarden.ppdm_models.methods.vertical.messages import (
     MINER,
     Channel,
@@ -28,6 +21,13 @@ from treewarden.ppdm_models.methods.vertical.messages import (
     MessageKind,
     ProtocolError,
     array,
+)
+from treewarden.ppdm_models.methods.vertical.modes import (
+    KEY_BYTES,
+    Dealing,
+    IdsView,
+    SharedView,
+    new_key,
 )
 from treewarden.ppdm_models.methods.vertical.party_view import (
     LEAF,

@@ -20,19 +20,19 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from treewarden.ppdm_models.errors import PartyError
-from treewarden.ppdm_models.methods.vertical.by_shares import (
-    KEY_BYTES,
-    MOST_WIDTH,
-    OVERHEAD,
-    PADDED,
-    ring_of,
-)
 from treewarden.ppdm_models.methods.vertical.messages import (
     MINER,
     Message,
     MessageKind,
     ProtocolError,
     Reason,
+)
+from treewarden.ppdm_models.methods.vertical.modes import (
+    KEY_BYTES,
+    MOST_WIDTH,
+    OVERHEAD,
+    PADDED,
+    ring_of,
 )
 from treewarden.ppdm_models.methods.vertical.roles import MOST_BRANCHES
 from treewarden.ppdm_models.methods.vertical.secure_minimum import ComputingPlan

@@ -91,9 +91,7 @@ def reader_of(
     kind = table_kind(start)
     if kind is None:
         return None
-    module = "statistics"
-    if kind is Foreign.EXCEL:
-        module = "xlsx" if start.startswith(ARCHIVE) else "xls"
+    module = "excel" if kind is Foreign.EXCEL else "statistics"
     family = importlib.import_module(f"treewarden.ppdm_models.tables.readers.{module}")
     data = whole if isinstance(whole, Path) else whole.to_pybytes()
     table_reader: TableReader = family.open_table(data, name, sheet)

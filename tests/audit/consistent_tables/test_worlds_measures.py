@@ -21,7 +21,7 @@ from treewarden.audit.reading import Interval, Undetermined
 from treewarden.audit.run import run
 from treewarden.audit.system.system import build_system
 from treewarden.ppdm_models.errors import TableError
-from treewarden.ppdm_models.learn.id3 import grow_id3
+from treewarden.ppdm_models.learn.growers import grow_id3
 from treewarden.ppdm_models.tree.column import CategoricalColumn
 from treewarden.ppdm_models.tree.tree import Criterion
 

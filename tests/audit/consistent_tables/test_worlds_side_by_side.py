@@ -20,8 +20,7 @@ from treewarden.audit.consistent_tables.decide import EFFORTS, QuestionQueue, de
 from treewarden.audit.consistent_tables.engine import reason
 from treewarden.audit.consistent_tables.facts.facts import facts_of
 from treewarden.audit.consistent_tables.facts.intervals import with_intervals
-from treewarden.audit.consistent_tables.fixed_state import start_of
-from treewarden.audit.consistent_tables.portions import Helpers, OneByOne, World
+from treewarden.audit.consistent_tables.portions import Helpers, OneByOne, World, start_of
 from treewarden.audit.consistent_tables.proofs.bounds import closed_form
 from treewarden.audit.consistent_tables.table_search import LOST
 from treewarden.audit.consistent_tables.witnesses.one_swap_search import swap_stuck, swaps_hold

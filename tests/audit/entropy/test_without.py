@@ -10,9 +10,8 @@ import pytest
 from tests.kit.cases import NAMES, case_of, multiway_tree
 from tests.kit.small_audits import evidence_of, flat_tree, people_of, read
 from tests.kit.tiers import seeds
-from treewarden.audit.entropy import leave_one_out
-from treewarden.audit.entropy.estimate import estimate
-from treewarden.audit.entropy.leave_one_out import Without, without_one
+from treewarden.audit.entropy import estimate as leave_one_out
+from treewarden.audit.entropy.estimate import Without, estimate, without_one
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.measures import call, measures
 from treewarden.audit.options import AuditOptions

@@ -11,7 +11,7 @@ from treewarden.audit.partial.tree_context import TreeContext
 from treewarden.audit.population.population import Population, build_population
 from treewarden.audit.progress import clock
 from treewarden.audit.reading import Undetermined
-from treewarden.ppdm_models.learn.id3 import grow_id3
+from treewarden.ppdm_models.learn.growers import grow_id3
 from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn
 from treewarden.ppdm_models.tree.tree import Feature

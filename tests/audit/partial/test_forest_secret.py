@@ -21,7 +21,7 @@ from treewarden.audit.population.forest import forest_of
 from treewarden.audit.population.population import build_population
 from treewarden.audit.progress import FOREVER
 from treewarden.audit.reading import Undetermined
-from treewarden.ppdm_models.learn.id3 import grow_id3
+from treewarden.ppdm_models.learn.growers import grow_id3
 from treewarden.ppdm_models.tables.routing import route
 from treewarden.ppdm_models.tree.column import CategoricalColumn
 from treewarden.ppdm_models.tree.ensemble import (

@@ -14,7 +14,7 @@ from treewarden.audit.knowledge.statement import KnownRecord, Statement
 from treewarden.audit.population.population import Population, build_population
 from treewarden.audit.population.target import members
 from treewarden.ppdm_models.formats.sklearn._fitted import from_sklearn
-from treewarden.ppdm_models.learn.id3 import grow_id3
+from treewarden.ppdm_models.learn.growers import grow_id3
 from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tables.table import Table
 from treewarden.ppdm_models.tree.column import NumericColumn, number_text

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from tests.judges.learners.learners import Case, best_first_case, id3_case, sklearn_case
-from treewarden.ppdm_models.learn.best_first import BestFirst
+from treewarden.ppdm_models.learn.growers import BestFirst
 from treewarden.ppdm_models.tree.tree import Quality
 
 KINDS = {

@@ -10,8 +10,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.ppdm_models.formats.sklearn._fitted import from_sklearn
-from treewarden.ppdm_models.learn.best_first import BestFirst
-from treewarden.ppdm_models.learn.id3 import grow_id3
+from treewarden.ppdm_models.learn.growers import BestFirst, grow_id3
 from treewarden.ppdm_models.learn.splits import of_classes
 from treewarden.ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn
 from treewarden.ppdm_models.tree.predicate import CategoryTest, NumericTest, Predicate

@@ -17,7 +17,7 @@ from treewarden.audit.population.population import build_population
 from treewarden.audit.population.target import members
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.system.system import System, build_system
-from treewarden.ppdm_models.learn.id3 import grow_id3
+from treewarden.ppdm_models.learn.growers import grow_id3
 from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tables.table import Table
 from treewarden.ppdm_models.tree.tree import Criterion, Feature

@@ -12,7 +12,7 @@ from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.population.population import build_population
 from treewarden.audit.population.target import members
 from treewarden.audit.system.system import build_system
-from treewarden.ppdm_models.learn.id3 import grow_id3
+from treewarden.ppdm_models.learn.growers import grow_id3
 from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tree.tree import Criterion, Feature
 

@@ -12,7 +12,7 @@ PROGRAM = """
 import socket, sys
 import uvicorn
 from treewarden.service.running import application
-from treewarden.service.operations.logging import log_as_json
+from treewarden.service.operations.observability import log_as_json
 from treewarden.service.settings import Settings
 from treewarden.service.site import open_site
 

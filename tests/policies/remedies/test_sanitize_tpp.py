@@ -10,9 +10,8 @@ from tests.kit.small_audits import pack_of
 from tests.ppdm_models.methods.tpp.tpp_strategies import categories, numbers
 from treewarden.audit.population.population import build_population
 from treewarden.policies.judging.clause_evaluation import Clauses, leaves_of
-from treewarden.policies.remedies import NoProposal, remedies
-from treewarden.policies.remedies._records import UsesTable
-from treewarden.ppdm_models.learn.best_first import BestFirst
+from treewarden.policies.remedies import NoProposal, UsesTable, remedies
+from treewarden.ppdm_models.learn.growers import BestFirst
 from treewarden.ppdm_models.learn.splits import of_classes
 from treewarden.ppdm_models.methods.tpp.sanitise import grouped
 from treewarden.ppdm_models.tables.read_table import table_of

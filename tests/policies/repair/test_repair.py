@@ -24,7 +24,7 @@ from treewarden.policies.repair.repair import Given, repair
 from treewarden.policies.repair.utility import holdout_of
 from treewarden.policies.verdict import Verdict
 from treewarden.ppdm_models.errors import KnowledgeError, RemedyError, TaxonomyError
-from treewarden.ppdm_models.learn.best_first import BestFirst
+from treewarden.ppdm_models.learn.growers import BestFirst
 from treewarden.ppdm_models.learn.splits import of_classes
 from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tables.taxonomy import Categories

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.ppdm_models.methods.tpp.tpp_strategies import categories, classes, numbers, tables
 from treewarden.ppdm_models.errors import LearnerError
-from treewarden.ppdm_models.learn.best_first import BestFirst
+from treewarden.ppdm_models.learn.growers import BestFirst
 from treewarden.ppdm_models.learn.splits import of_classes, of_numbers, threshold
 from treewarden.ppdm_models.methods.tpp.cells import rows_of
 from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn

@@ -6,19 +6,17 @@ from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from tests.kit.tiers import seeds
-from treewarden.ppdm_models.learn.cost_complexity import (
-    brier,
-    choose_penalty,
-    prune,
-    pruning_path,
-    squared_distance,
-)
 from treewarden.ppdm_models.learn.drawn_cuts import (
     GrownNodes,
     GrowthRule,
     Records,
+    brier,
+    choose_penalty,
     gini,
     grow,
+    prune,
+    pruning_path,
+    squared_distance,
     squared_error,
 )
 

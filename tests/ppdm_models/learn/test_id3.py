@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from treewarden.ppdm_models.learn.id3 import grow_id3, grows_id3
+from treewarden.ppdm_models.learn.growers import grow_id3, grows_id3
 from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn
 from treewarden.ppdm_models.tree.tree import Criterion, rebuilt
 

@@ -7,7 +7,7 @@ import pytest
 
 from tests.ppdm_models.methods.tpp.tpp_strategies import categories, classes, numbers
 from treewarden.ppdm_models.errors import LearnerError
-from treewarden.ppdm_models.learn.best_first import BestFirst
+from treewarden.ppdm_models.learn.growers import BestFirst
 from treewarden.ppdm_models.learn.splits import attributes_of, of_numbers
 from treewarden.ppdm_models.methods.tpp.checks import MatrixColumn, Scikit, places_of
 from treewarden.ppdm_models.methods.tpp.sanitise import Job, sanitise

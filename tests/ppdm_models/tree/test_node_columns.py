@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from tests.ppdm_models.tree.test_node_table import table
-from treewarden.ppdm_models.tree.node_columns import (
+from treewarden.ppdm_models.tree.nodes import NodeTable
+from treewarden.ppdm_models.tree.plain_splits import (
     class_counts_of,
     is_inner,
     labels_of,
@@ -16,7 +17,6 @@ from treewarden.ppdm_models.tree.node_columns import (
     totals_of,
     where_of,
 )
-from treewarden.ppdm_models.tree.nodes import NodeTable
 from treewarden.ppdm_models.tree.tree import Feature, Tree
 
 AGE = Feature("age", numeric=True)

@@ -5,7 +5,6 @@ import asyncio
 import pytest
 
 from tests.reports.leakages import MIXED, PURE, all_sides, dealt_tennis, decision, one_side
-from treewarden.ppdm_models.methods.vertical.by_shares import new_key
 from treewarden.ppdm_models.methods.vertical.messages import (
     MINER,
     LocalNetwork,
@@ -13,6 +12,7 @@ from treewarden.ppdm_models.methods.vertical.messages import (
     Message,
     MessageKind,
 )
+from treewarden.ppdm_models.methods.vertical.modes import new_key
 from treewarden.ppdm_models.methods.vertical.roles import IdealBox, Miner, Party
 from treewarden.ppdm_models.methods.vertical.session import Mode, Stops
 from treewarden.ppdm_models.methods.vertical.taking_part import helper_of, view_of

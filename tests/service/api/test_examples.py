@@ -6,7 +6,6 @@ from treewarden.service.schemas import (
     models,
     operations,
     people,
-    policies,
     releases,
 )
 from treewarden.service.settings import Settings
@@ -59,5 +58,5 @@ def test_examples_can_be_sent(described):
 
 
 def _classes():
-    for each in (audits, models, people, policies, releases, operations):
+    for each in (audits, models, people, releases, releases, operations):
         yield from vars(each).items()

@@ -10,8 +10,7 @@ from treewarden.service.database.run_tables import audit, report
 from treewarden.service.database.tables import organisation
 from treewarden.service.errors import new_id
 from treewarden.service.running import PREFIX
-from treewarden.service.schemas.policies import NewPack
-from treewarden.service.schemas.releases import NewComment, NewRelease
+from treewarden.service.schemas.releases import NewComment, NewPack, NewRelease
 from treewarden.service.use_cases.policies import add_pack
 from treewarden.service.use_cases.releases import add_comment, open_release
 

@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import func, select, update
 
 from tests.kit.service.sites import add_account, add_organisation, add_token, open_client
-from treewarden.service.api._idempotency import GIVEN_UP, StoredAnswer, claim, keep
+from treewarden.service.api._answers import GIVEN_UP, StoredAnswer, claim, keep
 from treewarden.service.database.run_tables import idempotency
 from treewarden.service.database.tables import model
 from treewarden.service.errors import ConflictError

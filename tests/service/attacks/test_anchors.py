@@ -13,8 +13,7 @@ from treewarden.cli import cli
 from treewarden.ppdm_models.errors import TreewardenError
 from treewarden.service.database.run_tables import delivery, log_entry, log_head, webhook
 from treewarden.service.errors import SetupError, new_id
-from treewarden.service.ledger.events import Event
-from treewarden.service.ledger.log import record
+from treewarden.service.ledger.log import Event, record
 from treewarden.service.use_cases.log import anchor, anchor_problems, read_anchors
 
 TRIGGERS = {

@@ -22,12 +22,10 @@ from treewarden.service.database.run_tables import (
 from treewarden.service.database.tables import release, waiver
 from treewarden.service.database.tables import review as reviews
 from treewarden.service.errors import ConflictError, new_id
-from treewarden.service.ledger.events import Event
-from treewarden.service.ledger.log import FIRST, digest_of
-from treewarden.service.operations.checking import check
+from treewarden.service.ledger.log import FIRST, Event, digest_of
+from treewarden.service.operations.integrity import check
 from treewarden.service.running import PREFIX
-from treewarden.service.schemas.policies import Deciding, NewWaiver
-from treewarden.service.schemas.releases import NewRelease, NewReview
+from treewarden.service.schemas.releases import Deciding, NewRelease, NewReview, NewWaiver
 from treewarden.service.use_cases import releases
 from treewarden.service.use_cases.gate import gate_answer
 from treewarden.service.use_cases.waivers import (

@@ -16,8 +16,7 @@ from treewarden.service.database.tables import review
 from treewarden.service.errors import ForbiddenError, new_id
 from treewarden.service.schemas.audits import NewAudit, Taking
 from treewarden.service.schemas.models import NewModel, NewVersion
-from treewarden.service.schemas.policies import Deciding, NewPack, NewWaiver
-from treewarden.service.schemas.releases import NewRelease, NewReview
+from treewarden.service.schemas.releases import Deciding, NewPack, NewRelease, NewReview, NewWaiver
 from treewarden.service.use_cases import releases
 from treewarden.service.use_cases.audits import submit
 from treewarden.service.use_cases.gate import gate_answer

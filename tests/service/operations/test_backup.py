@@ -13,8 +13,13 @@ from treewarden.service.database.run_tables import SCHEMA, audit, log_entry
 from treewarden.service.database.tables import account, blob, data_table, review, session, waiver
 from treewarden.service.errors import GoneError, SetupError, new_id
 from treewarden.service.ledger.log import record
-from treewarden.service.operations.backup import MOMENTARY, _without_triggers, back_up, restore
-from treewarden.service.operations.checking import check
+from treewarden.service.operations.integrity import (
+    MOMENTARY,
+    _without_triggers,
+    back_up,
+    check,
+    restore,
+)
 from treewarden.service.schemas.releases import NewRelease
 from treewarden.service.use_cases.releases import open_release
 

@@ -5,7 +5,7 @@ from tests.kit.service import sites
 from tests.kit.service.tables import add, files, rows
 from treewarden.service.database.tables import blob
 from treewarden.service.ledger.log import record
-from treewarden.service.operations.checking import check
+from treewarden.service.operations.integrity import check
 
 
 @pytest.fixture

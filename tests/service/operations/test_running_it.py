@@ -13,7 +13,7 @@ from tests.kit.service import serving, sites
 from treewarden.cli import cli
 from treewarden.service.errors import SetupError, UnavailableError
 from treewarden.service.operations.demo import load
-from treewarden.service.operations.logging import log_as_json, trace_where_asked
+from treewarden.service.operations.observability import log_as_json, trace_where_asked
 from treewarden.service.running import application
 from treewarden.service.settings import Settings
 

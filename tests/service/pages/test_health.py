@@ -15,7 +15,7 @@ from tests.kit.service.tables import DATA, add, an_audit
 from treewarden.service.database.run_tables import job
 from treewarden.service.database.tables import data_table
 from treewarden.service.errors import NotFoundError
-from treewarden.service.operations.logging import log_as_json, tell_errors
+from treewarden.service.operations.observability import log_as_json, tell_errors
 
 OPEN = {"Authorization": "Bearer for-metrics"}
 

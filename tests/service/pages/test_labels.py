@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from treewarden.service import pages
 from treewarden.service.errors import ConflictError, InvalidError
 from treewarden.service.pages._forms import AUDIT, FORMS, WAIVER, labels_of, refusal
-from treewarden.service.schemas.policies import NewWaiver
+from treewarden.service.schemas.releases import NewWaiver
 
 TEMPLATES = Path(pages.__file__).parent / "templates"
 WITHOUT_FIELDS = {"tables.html.j2", "webhook.html.j2"}

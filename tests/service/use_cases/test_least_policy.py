@@ -10,8 +10,7 @@ from treewarden.service.database.run_tables import audit
 from treewarden.service.errors import ConflictError, NotFoundError
 from treewarden.service.schemas.audits import NewAudit
 from treewarden.service.schemas.people import LeastPack
-from treewarden.service.schemas.policies import NewPack
-from treewarden.service.schemas.releases import NewRelease, NewReview
+from treewarden.service.schemas.releases import NewPack, NewRelease, NewReview
 from treewarden.service.use_cases import releases
 from treewarden.service.use_cases.accounts.people import get_organisation, set_least_pack
 from treewarden.service.use_cases.audits import submit

@@ -4,7 +4,7 @@ from tests.kit.service import sites
 from treewarden.policies.pack import load_pack, read_pack
 from treewarden.policies.shipped import shipped_packs
 from treewarden.service.errors import ConflictError, InvalidError, NotFoundError
-from treewarden.service.schemas.policies import NewPack
+from treewarden.service.schemas.releases import NewPack
 from treewarden.service.use_cases.policies import (
     add_pack,
     chosen_pack,

@@ -6,8 +6,7 @@ from sqlalchemy import select
 from tests.kit.service import sites
 from tests.service.attacks.test_four_eyes import a_release, a_waiver
 from treewarden.service.database.run_tables import log_entry
-from treewarden.service.schemas.policies import Deciding
-from treewarden.service.schemas.releases import NewReview
+from treewarden.service.schemas.releases import Deciding, NewReview
 from treewarden.service.use_cases import releases
 from treewarden.service.use_cases.policies import chosen_pack
 from treewarden.service.use_cases.show_release import release_record

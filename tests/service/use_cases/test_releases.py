@@ -21,8 +21,13 @@ from treewarden.service.errors import (
     new_id,
 )
 from treewarden.service.schemas.base import PageRequest
-from treewarden.service.schemas.policies import Deciding, NewWaiver
-from treewarden.service.schemas.releases import NewComment, NewRelease, NewReview
+from treewarden.service.schemas.releases import (
+    Deciding,
+    NewComment,
+    NewRelease,
+    NewReview,
+    NewWaiver,
+)
 from treewarden.service.use_cases import releases
 from treewarden.service.use_cases.gate import gate_answer
 from treewarden.service.use_cases.waivers import approve_waiver, request_waiver, revoke_waiver

@@ -6,7 +6,7 @@ from tests.kit.service import sites
 from treewarden.policies.exceptions.waivers import read_waivers
 from treewarden.service.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
 from treewarden.service.schemas.base import PageRequest
-from treewarden.service.schemas.policies import Deciding, NewWaiver
+from treewarden.service.schemas.releases import Deciding, NewWaiver
 from treewarden.service.use_cases.waivers import (
     approve_waiver,
     export_waivers,

@@ -9,8 +9,7 @@ from sqlalchemy import select, update
 
 from tests.kit.service import sites
 from treewarden.service.database.run_tables import delivery, webhook
-from treewarden.service.ledger.events import Event, emit, queue
-from treewarden.service.ledger.log import HEADER, verify_signature
+from treewarden.service.ledger.log import HEADER, Event, emit, queue, verify_signature
 from treewarden.service.schemas.base import PageRequest
 from treewarden.service.schemas.operations import NewWebhook
 from treewarden.service.use_cases.notices import (

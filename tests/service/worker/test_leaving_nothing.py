@@ -9,7 +9,7 @@ from tests.service.worker.test_fencing import goes_in_time
 from treewarden.service.database.run_tables import audit
 from treewarden.service.database.tables import blob, data_table, model_version
 from treewarden.service.errors import GoneError
-from treewarden.service.operations.backup import back_up
+from treewarden.service.operations.integrity import back_up
 from treewarden.service.schemas.audits import NewAudit
 from treewarden.service.schemas.models import NewModel, NewTable, NewVersion
 from treewarden.service.use_cases.audits import submit

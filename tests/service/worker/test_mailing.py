@@ -15,7 +15,7 @@ from tests.kit.service.receivers import SECONDS, open_dripping_receiver, write_c
 from treewarden.service.database.run_tables import mail
 from treewarden.service.database.tables import account
 from treewarden.service.errors import ConflictError, InvalidError, SetupError, TooManyError
-from treewarden.service.ledger.events import Event
+from treewarden.service.ledger.log import Event
 from treewarden.service.schemas.people import NewNotices
 from treewarden.service.settings import Settings, settings_from
 from treewarden.service.use_cases.notices import get_notices, send_test, set_notices

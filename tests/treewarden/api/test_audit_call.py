@@ -12,7 +12,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import treewarden as tw
 from tests.treewarden.api.conftest import pack
-from treewarden.api.verdict import Verdict
+from treewarden.api.result import Verdict
 
 FORMS = {
     "path": lambda path: path,

@@ -10,8 +10,14 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 import treewarden as tw
-from treewarden.api.boosted_refits import boosted_candidates, boosting_library
-from treewarden.api.utility import UTILITIES, Training, cross_validated, relabelled
+from treewarden.api.refits import (
+    UTILITIES,
+    Training,
+    boosted_candidates,
+    boosting_library,
+    cross_validated,
+    relabelled,
+)
 from treewarden.ppdm_models.tables.read_table import table_of
 
 ONE = table_of({"x": [1.0]})

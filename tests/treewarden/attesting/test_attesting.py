@@ -10,10 +10,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from treewarden.audit.options import AuditOptions
-from treewarden.jobs.attesting.attesting import attestation
+from treewarden.jobs.attesting.attesting import Sha256, attestation
 from treewarden.jobs.attesting.checking import attested_entry, checked
 from treewarden.jobs.attesting.keys import AttestationError, ExpiredError, private_key
-from treewarden.jobs.attesting.statement import Sha256
 from treewarden.jobs.audit_request import Request
 from treewarden.jobs.auditing import audit_file
 from treewarden.jobs.inputs import ModelBytes, file_of_source

@@ -11,6 +11,7 @@ import pytest
 from tests.kit.run import run_command
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.knowledge.statement import Statement
+from treewarden.jobs.attesting.attesting import PREDICATE, sealed
 from treewarden.jobs.attesting.checking import CheckRequest, any_of, attested_entry, checked
 from treewarden.jobs.attesting.keys import (
     ExpiredError,
@@ -22,7 +23,6 @@ from treewarden.jobs.attesting.keys import (
     make_pair,
     private_key,
 )
-from treewarden.jobs.attesting.statement import PREDICATE, sealed
 from treewarden.policies.pack import load_pack
 
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from treewarden.jobs.attesting.attesting import MOST_BYTES, PAYLOAD_TYPE, opened, sealed
 from treewarden.jobs.attesting.keys import (
     AttestationError,
     MalformedError,
@@ -17,7 +18,6 @@ from treewarden.jobs.attesting.keys import (
     private_key,
     public_key,
 )
-from treewarden.jobs.attesting.statement import MOST_BYTES, PAYLOAD_TYPE, opened, sealed
 
 PAYLOAD = b'{"what":"was said"}'
 

@@ -271,6 +271,6 @@ def test_a_backslash_in_a_name_stays_where_there_is_such_a_file(repository):
 
 def test_the_gate_loads_without_modules_that_only_posix_has():
     code = "import sys\nfor name in ('fcntl', 'pwd', 'grp', 'termios'): sys.modules[name] = None\n"
-    code += "import treewarden.commands.gate, treewarden.commands.attest, treewarden.jobs.gate.uncovered"
+    code += "import treewarden.commands.gate, treewarden.commands.attest, treewarden.jobs.gate.extra_entries"
     env = {**os.environ, "PYTHONPATH": str(places.ROOT)}
     subprocess.run([sys.executable, "-c", code], check=True, env=env)

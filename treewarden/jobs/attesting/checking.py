@@ -14,6 +14,15 @@ from pathlib import Path
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.measures import measures
 from treewarden.audit.options import KNOWLEDGE, OPTION_SPECS
+from treewarden.jobs.attesting.attesting import (
+    MOST_BYTES,
+    Attestation,
+    AttestedClause,
+    Predicate,
+    opened,
+    plain_value,
+    read,
+)
 from treewarden.jobs.attesting.keys import (
     AttestationError,
     ExpiredError,
@@ -23,15 +32,6 @@ from treewarden.jobs.attesting.keys import (
     OtherQuestionError,
     key_id,
     public_key,
-)
-from treewarden.jobs.attesting.statement import (
-    MOST_BYTES,
-    Attestation,
-    AttestedClause,
-    Predicate,
-    opened,
-    plain_value,
-    read,
 )
 from treewarden.jobs.inputs import ModelInput, file_of_source, model_name
 from treewarden.policies.judging.figures import figure

@@ -19,8 +19,8 @@ from typing import Any
 from urllib.parse import quote
 
 import treewarden
+from treewarden.jobs.attesting.attesting import STATEMENT, sealed
 from treewarden.jobs.attesting.keys import AttestationError
-from treewarden.jobs.attesting.statement import STATEMENT, sealed
 from treewarden.jobs.audit_inputs import AuditInputs
 from treewarden.policies.judging.decision import Decision
 from treewarden.policies.verdict import Verdict

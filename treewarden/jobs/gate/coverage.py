@@ -21,7 +21,7 @@ from treewarden.jobs.gate.model_files import (
 from treewarden.jobs.gate.models import GateModel
 from treewarden.reports.document.gate import Entry
 
-PLACE = "treewarden.jobs.gate.uncovered"
+PLACE = "treewarden.jobs.gate.extra_entries"
 """Loaded where there is something to ask the formats about."""
 
 

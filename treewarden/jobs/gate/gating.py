@@ -280,7 +280,7 @@ def _remaining_time(seconds: float, done: int, of: int) -> str:
     return f" (about {lasting(rest)} left)" if rest >= WORTH_SECONDS else ""
 
 
-UNNEEDED = "treewarden.jobs.gate.unused_waivers"
+UNNEEDED = "treewarden.jobs.gate.extra_entries"
 BASELINES = "treewarden.policies.exceptions.baseline"
 """Loaded when they are needed, as all libraries come with them."""
 

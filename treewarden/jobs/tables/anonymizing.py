@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from treewarden.jobs.tables.sorted_lines import TextColumn, groups, sorted_lines, sums
+from treewarden.jobs.tables.whole_table import TextColumn, groups, sorted_lines, sums
 from treewarden.ppdm_models import limits
 from treewarden.ppdm_models.arrays import BoolArray, IntArray
 from treewarden.ppdm_models.errors import TableError, TaxonomyError

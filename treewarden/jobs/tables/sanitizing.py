@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 import treewarden
-from treewarden.jobs.tables.sorted_lines import TextColumn, sorted_lines
+from treewarden.jobs.tables.whole_table import TextColumn, sorted_lines
 from treewarden.policies.judging.clause_evaluation import Clauses
 from treewarden.policies.pack import Pack
-from treewarden.policies.remedies._records import TableProposal
+from treewarden.policies.remedies import TableProposal
 from treewarden.ppdm_models.errors import LearnerError, PolicyError, RemedyError, TableError
-from treewarden.ppdm_models.learn.best_first import BestFirst
+from treewarden.ppdm_models.learn.growers import BestFirst
 from treewarden.ppdm_models.learn.splits import ANY, Response, of_classes, of_numbers
 from treewarden.ppdm_models.methods.tpp.checks import (
     CONDITIONS,

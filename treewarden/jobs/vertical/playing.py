@@ -14,7 +14,8 @@ from treewarden.audit.progress import Step, silent
 from treewarden.jobs.audit_request import Request
 from treewarden.jobs.auditing import JudgedAudit, audit_file
 from treewarden.jobs.inputs import ModelBytes
-from treewarden.jobs.vertical.checking import (
+from treewarden.jobs.vertical.columns import NumberHandling, classes_of, holding_of
+from treewarden.jobs.vertical.meeting import (
     FLOW,
     FORMAT,
     LEAKAGE,
@@ -23,7 +24,6 @@ from treewarden.jobs.vertical.checking import (
     TREE,
     session_files,
 )
-from treewarden.jobs.vertical.columns import NumberHandling, classes_of, holding_of
 from treewarden.policies.pack import Pack
 from treewarden.ppdm_models.errors import PartyError
 from treewarden.ppdm_models.files.convert import converted

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.kit import places
 from tests.kit.tiers import examples, seeds
 from tests.ppdm_models.methods.tpp.tpp_strategies import categories, classes, numbers, tables
-from treewarden.ppdm_models.learn.best_first import BestFirst
+from treewarden.ppdm_models.learn.growers import BestFirst
 from treewarden.ppdm_models.learn.splits import MOST_SET_VALUES, of_classes, of_numbers
 from treewarden.ppdm_models.methods.tpp.cells import (
     CategorySplit,

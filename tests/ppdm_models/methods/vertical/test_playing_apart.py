@@ -7,9 +7,8 @@ import pytest
 
 from tests.ppdm_models.methods.vertical.cases import TENNIS, dealt, table
 from tests.ppdm_models.methods.vertical.meetings import all_told, meeting_of
-from treewarden.ppdm_models.methods.vertical.by_ids import IdsView
-from treewarden.ppdm_models.methods.vertical.by_shares import Dealing, SharedView
 from treewarden.ppdm_models.methods.vertical.messages import MINER, MessageKind
+from treewarden.ppdm_models.methods.vertical.modes import Dealing, IdsView, SharedView
 from treewarden.ppdm_models.methods.vertical.party_view import Holding
 from treewarden.ppdm_models.methods.vertical.roles import KeyComparison, Miner, Party, Relaying
 from treewarden.ppdm_models.methods.vertical.session import Mode

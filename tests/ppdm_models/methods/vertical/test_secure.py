@@ -9,7 +9,7 @@ import pytest
 
 from tests.ppdm_models.methods.vertical.meetings import SESSION, all_told, meeting_of
 from tests.ppdm_models.methods.vertical.randomness import elements, looks_random
-from treewarden.ppdm_models.methods.vertical import sharing
+from treewarden.ppdm_models.methods.vertical import secure_minimum
 from treewarden.ppdm_models.methods.vertical.messages import (
     MINER,
     LocalNetwork,
@@ -96,7 +96,9 @@ def test_three_parties_or_more_need_no_miner_and_tell_it_one_index_in_shares():
         _, said = compared(session, [keys_at(0, session)])
         told = [each for each in said if each.receiver == MINER]
         assert sorted(each.sender for each in told) == list(range(threshold(parties) + 1))
-        assert {len(each.body) for each in told} == {sharing.size_of(plan.sharing.bits, parties)}
+        assert {len(each.body) for each in told} == {
+            secure_minimum.size_of(plan.sharing.bits, parties)
+        }
 
 
 def test_there_are_never_enough_together_for_a_majority():
@@ -120,7 +122,7 @@ def test_all_that_a_curious_side_sees_is_random(parties):
     seen = {}
     for (receiver, sender, turn), bodies in heard.items():
         lanes = lanes_said(session, sender, receiver)[turn]
-        shares = [sharing.of_bytes(body, BITS, lanes) for body in bodies]
+        shares = [secure_minimum.of_bytes(body, BITS, lanes) for body in bodies]
         step = turn + (sender == MINER)
         seen[receiver, sender, step] = [e for each in shares for e in elements(each, lanes)]
     for place, found in seen.items():

@@ -5,8 +5,8 @@ import itertools
 import pytest
 
 from tests.ppdm_models.methods.vertical.randomness import elements, looks_random
-from treewarden.ppdm_models.methods.vertical import sharing as planes
-from treewarden.ppdm_models.methods.vertical.sharing import Sharing
+from treewarden.ppdm_models.methods.vertical import secure_minimum as planes
+from treewarden.ppdm_models.methods.vertical.secure_minimum import Sharing
 
 BITS = sorted(planes.POLYNOMIALS)
 

@@ -5,9 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.kit.tiers import examples
-from treewarden.ppdm_models.methods.vertical import sharing as planes
-from treewarden.ppdm_models.methods.vertical.secure_minimum import Smallest, threshold
-from treewarden.ppdm_models.methods.vertical.sharing import Sharing
+from treewarden.ppdm_models.methods.vertical import secure_minimum as planes
+from treewarden.ppdm_models.methods.vertical.secure_minimum import Sharing, Smallest, threshold
 
 
 def found_by(keys, bits):

@@ -11,8 +11,8 @@ from tests.kit.office_tables import write_book, write_old_book
 from treewarden.ppdm_models.errors import TableError
 from treewarden.ppdm_models.tables.dialect import sheet_of
 from treewarden.ppdm_models.tables.read_table import read_table, read_table_bytes
+from treewarden.ppdm_models.tables.readers.excel import marks_of
 from treewarden.ppdm_models.tables.readers.workbook import letters, text_of
-from treewarden.ppdm_models.tables.readers.xlsx import marks_of
 
 HEADER = ["age", "sex"]
 ROWS = [HEADER, [17, "F"], [40, "M"]]

@@ -1,9 +1,10 @@
-"""A copy of the database in one file that any database takes back, without what opens a table.
+"""The database and its vault kept whole: a check of all they hold, and a copy that any database takes back.
 
-Each line is a piece of JSON: what the file is, then one row after the other in the order in which they refer to each
-other, then how many there were and the digest of all lines before. Keys of tables never reach the file, so a copy that
-outlives a table cannot read it; sessions and the like, which hold for a moment, are left out. The files of the vault
-are sealed and copied beside it; the key file is kept elsewhere.
+The check asks for the level, the logs, what refers to what, and every file. In a copy each line is a piece of JSON:
+what the file is, then one row after the other in the order in which they refer to each other, then how many there were
+and the digest of all lines before. Keys of tables never reach the copy, so one that outlives a table cannot read it;
+sessions and the like, which hold for a moment, are left out. The files of the vault are sealed and copied beside it;
+the key file is kept elsewhere.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ import json
 import os
 import secrets
 from base64 import b64decode, b64encode
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby, islice
 from pathlib import Path
@@ -26,7 +28,10 @@ from sqlalchemy import (
     LargeBinary,
     Row,
     Table,
+    and_,
     case,
+    exists,
+    func,
     insert,
     null,
     select,
@@ -38,23 +43,161 @@ from sqlalchemy.types import TypeEngine
 
 import treewarden
 from treewarden.service.database.engine import check_level, head, level, upgrade
-from treewarden.service.database.run_tables import SCHEMA, Utc, idempotency, mail, worker
+from treewarden.service.database.run_tables import SCHEMA, Utc, audit, idempotency, mail, worker
 from treewarden.service.database.tables import (
     blob,
     data_table,
     organisation,
+    release,
     session,
     sign_in_failure,
 )
-from treewarden.service.errors import SetupError
+from treewarden.service.errors import GoneError, SetupError, UnavailableError
 from treewarden.service.ledger.log import record
 from treewarden.service.site import Site, Unit
+from treewarden.service.use_cases.contradictions import (
+    contradicted_audits,
+    contradicted_releases,
+    contradicted_waivers,
+)
+from treewarden.service.use_cases.log import Anchor, anchor_problems, check_log
+
+AT_ONCE = 200
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedItem:
+    """One thing that was looked at, and what is wrong with it, if anything."""
+
+    what: str
+    problem: str = ""
+
+
+def check(site: Site, anchors: Sequence[Anchor] = ()) -> Iterator[CheckedItem]:
+    """Look at everything, and yield what was found as it is found; nothing is changed.
+
+    ``anchors`` are what was said elsewhere of the logs before.
+
+    Raises:
+        SetupError: the database is of another level, so that nothing in it can be told.
+        UnavailableError: the database cannot be reached.
+    """
+    check_level(site.engine)
+    yield CheckedItem(f"level {head()}")
+    with site.reading() as unit:
+        yield from _file(unit)
+        yield from _logs(unit)
+        yield from (CheckedItem("anchor", problem) for problem in anchor_problems(unit, anchors))
+        if anchors:
+            yield CheckedItem(f"{len(anchors)} anchors of logs")
+        yield from _decisions(unit)
+        yield from _references(unit)
+    yield _store(site)
+    yield from _blobs(site)
+
+
+def _store(site: Site) -> CheckedItem:
+    """Write, read and remove a small file where files are kept."""
+    try:
+        site.vault.store.check()
+    except SetupError as error:
+        return CheckedItem("where files are kept", str(error))
+    return CheckedItem("where files are kept")
+
+
+def _file(unit: Unit) -> Iterator[CheckedItem]:
+    if unit.connection.dialect.name == "sqlite":
+        found = unit.connection.execute(text("PRAGMA integrity_check")).scalars().all()
+        yield CheckedItem("file of the database", "" if found == ["ok"] else "; ".join(found)[:500])
+
+
+def _logs(unit: Unit) -> Iterator[CheckedItem]:
+    for row in unit.connection.execute(select(organisation).order_by(organisation.c.id)).all():
+        log_check = check_log(unit, row.id)
+        yield CheckedItem(f"log of {row.name!r}, {log_check.rows} rows", log_check.problem)
+
+
+def _decisions(unit: Unit) -> Iterator[CheckedItem]:
+    """Compare verdicts, releases and waivers with their seals, with each other and with the log."""
+    number = 0
+    for table, compare in ((audit, contradicted_audits), (release, contradicted_releases)):
+        ids = unit.connection.execute(select(table.c.id).order_by(table.c.id)).scalars().all()
+        for start in range(0, len(ids), AT_ONCE):
+            found = compare(unit, ids[start : start + AT_ONCE])
+            yield from (CheckedItem(table.name, problem) for problem in found.values())
+        number += len(ids)
+    for each in unit.connection.execute(select(organisation.c.id)).scalars().all():
+        for problem in contradicted_waivers(unit, each).values():
+            yield CheckedItem("waiver", problem)
+    yield CheckedItem(f"{number} audits and releases, and all waivers")
+
+
+def _references(unit: Unit) -> Iterator[CheckedItem]:
+    """Look for rows that refer to none; PostgreSQL refuses them, SQLite may have been written by somebody else."""
+    number = 0
+    for table in SCHEMA.sorted_tables:
+        for key in table.foreign_key_constraints:
+            other = key.referred_table.alias()
+            pairs = [(element.parent, other.c[element.column.name]) for element in key.elements]
+            leads = exists().where(and_(*(ours == theirs for ours, theirs in pairs)))
+            is_said = and_(*(ours.is_not(None) for ours, _ in pairs))
+            lost = unit.connection.execute(
+                select(func.count()).select_from(table).where(is_said, ~leads)
+            ).scalar_one()
+            number += 1
+            if lost:
+                problem = f"{lost} rows refer to a row of {key.referred_table.name} that is missing"
+                yield CheckedItem(f"table {table.name}", problem)
+    yield CheckedItem(f"{number} kinds of references")
+
+
+def _blobs(site: Site) -> Iterator[CheckedItem]:
+    """Unseal every file, a few rows at a time, so that nobody who writes has to wait."""
+    number, after = 0, ""
+    while True:
+        with site.reading() as unit:
+            rows = unit.connection.execute(
+                select(blob)
+                .where(blob.c.sealed_key.is_not(None), blob.c.id > after)
+                .order_by(blob.c.id)
+                .limit(AT_ONCE)
+            ).all()
+        if not rows:
+            break
+        for row in rows:
+            problem = _problem(site, row)
+            if problem and _is_kept(site, row.id):  # it may have been erased meanwhile
+                yield CheckedItem(f"{row.kind} {row.id}", problem)
+            number, after = number + 1, row.id
+    yield CheckedItem(f"{number} files of the vault")
+
+
+def _problem(site: Site, row: Row[tuple[object, ...]]) -> str:
+    digest, size = hashlib.sha256(), 0
+    try:
+        for chunk in site.vault.chunks(row.id, row.digest, row.sealed_key):
+            digest.update(chunk)
+            size += len(chunk)
+    except GoneError:
+        return "its file is missing from the vault"
+    except UnavailableError as error:
+        return str(error)
+    if digest.hexdigest() != row.digest or size != row.size:
+        return "its file holds other bytes than its row says"
+    return ""
+
+
+def _is_kept(site: Site, blob_id: str) -> bool:
+    kept = select(blob.c.id).where(blob.c.id == blob_id, blob.c.sealed_key.is_not(None))
+    with site.reading() as unit:
+        return unit.connection.execute(kept).first() is not None
+
 
 FORM = "treewarden backup 1"
 MOMENTARY = (session, sign_in_failure, idempotency, mail, worker)
 KEEPING_KEYS = ("model", "report", "file")
 """The kinds of blobs whose keys are copied; what else there is holds records of people."""
-AT_ONCE = 500
+ROWS_AT_ONCE = 500
 
 
 def back_up(site: Site, path: Path) -> int:
@@ -137,7 +280,7 @@ def _lines(unit: Unit) -> Iterator[bytes]:
             continue
         columns = [_copied(table, column) for column in table.c]
         statement = select(*columns).order_by(*table.primary_key)
-        for row in unit.connection.execute(statement.execution_options(yield_per=AT_ONCE)):
+        for row in unit.connection.execute(statement.execution_options(yield_per=ROWS_AT_ONCE)):
             yield _line({"table": table.name, "row": _written(row)})
 
 
@@ -186,7 +329,7 @@ def _restored(unit: Unit, file: BinaryIO, path: Path) -> int:
             lines, key=lambda said: (said["table"], [*said["row"]])
         ):
             types = {column: tables[name].c[column].type for column in columns}
-            while part := list(islice(rows, AT_ONCE)):
+            while part := list(islice(rows, ROWS_AT_ONCE)):
                 values = [_read(said["row"], types) for said in part]
                 unit.connection.execute(insert(tables[name]), values)
                 number += len(values)

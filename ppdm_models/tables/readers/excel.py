@@ -1,20 +1,26 @@
-"""Workbooks as Excel has written them since 2007 (.xlsx, .xlsm), read by openpyxl; no macro or formula is run."""
+"""Workbooks of Excel: those since 2007 (.xlsx, .xlsm) are read by openpyxl, those until 2003 (.xls) by xlrd.
+
+No macro or formula is run. What else is in a container of the older kind, such as a protected workbook, is refused.
+"""
 
 from __future__ import annotations
 
+import io
 import re
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
+from types import ModuleType
 from typing import IO, Any
 
 from lxml import etree
 
 from treewarden.ppdm_models.errors import TableError
 from treewarden.ppdm_models.tables.memory import MORE_ROOM, room_bytes
-from treewarden.ppdm_models.tables.readers import Whole, library, stream
+from treewarden.ppdm_models.tables.readers import ARCHIVE, Whole, library, stream
 from treewarden.ppdm_models.tables.readers.workbook import (
     Book,
     CellRange,
@@ -59,6 +65,17 @@ class Xlsx(Book):
 
 
 def open_table(whole: Whole, name: str, sheet: str) -> Sheet:
+    """Return a sheet of a workbook of either kind, as its first bytes say.
+
+    Raises:
+        TableError: the library for it is not installed, or the workbook or its sheet cannot be read.
+    """
+    with stream(whole) as file:
+        is_packed = file.read(len(ARCHIVE)) == ARCHIVE
+    return (open_packed if is_packed else open_binary)(whole, name, sheet)
+
+
+def open_packed(whole: Whole, name: str, sheet: str) -> Sheet:
     """Return a sheet of a workbook.
 
     Raises:
@@ -68,7 +85,7 @@ def open_table(whole: Whole, name: str, sheet: str) -> Sheet:
     with read_safely(name), stream(whole) as file, zipfile.ZipFile(file) as archive:
         _check(archive, name)
         _check_sizes(archive, name)
-    return open_sheet(name, partial(_opened, whole, name), sheet)
+    return open_sheet(name, partial(_open_packed, whole, name), sheet)
 
 
 def cells_of_only_sheet(data: bytes, name: str) -> Iterator[Row]:
@@ -82,7 +99,7 @@ def cells_of_only_sheet(data: bytes, name: str) -> Iterator[Row]:
     with read_safely(name), stream(data) as file, zipfile.ZipFile(file) as archive:
         _check(archive, name)
         _check_sizes(archive, name)
-    with read_safely(name), quietly(), _opened(data, name) as book:
+    with read_safely(name), quietly(), _open_packed(data, name) as book:
         filled = [sheet for sheet in book.sheets() if header_of(book.rows(sheet))[1]]
         if len(filled) != 1:
             problem = f"{len(filled)} sheets have values; save the one that is published as CSV"
@@ -153,7 +170,7 @@ def _cell(ref: str) -> tuple[int, int]:
 
 
 @contextmanager
-def _opened(whole: Whole, name: str) -> Iterator[Book]:
+def _open_packed(whole: Whole, name: str) -> Iterator[Book]:
     openpyxl = library("openpyxl", Foreign.EXCEL, "excel", name)
     with stream(whole) as file, zipfile.ZipFile(file) as archive:
         book = openpyxl.load_workbook(file, read_only=True, data_only=True, keep_links=False)
@@ -210,3 +227,75 @@ def _check(archive: zipfile.ZipFile, name: str) -> None:
     if size > room:
         problem = f"the workbook unpacks to {size:,} bytes, and there is room for {room:,}"
         raise TableError(name, f"{problem}; save the table as CSV or Parquet, or {MORE_ROOM}")
+
+
+SEALED = "EncryptedPackage".encode("utf-16-le")
+"""What is in the container that Excel puts a workbook in which a password protects."""
+PROTECTED = "protected by a password; save it without one"
+
+
+@dataclass(frozen=True, slots=True)
+class Xls(Book):
+    """A workbook that is open."""
+
+    xlrd: ModuleType
+    book: Any
+
+    def sheets(self) -> tuple[str, ...]:
+        return tuple(self.book.sheet_names())
+
+    def rows(self, sheet: str) -> Iterator[Row]:
+        found = self.book.sheet_by_name(sheet)
+        for row in range(found.nrows):
+            kinds, values = found.row_types(row), found.row_values(row)
+            yield [self._value(kind, value) for kind, value in zip(kinds, values, strict=True)]
+
+    def marks(self, sheet: str) -> Marks:
+        found = self.book.sheet_by_name(sheet).merged_cells  # ends are not included, and from 0
+        return Marks(
+            tuple(CellRange(top + 1, low, left + 1, right) for top, low, left, right in found)
+        )
+
+    def _value(self, kind: int, value: Any) -> object:  # noqa: ANN401  # as xlrd types it
+        if kind == self.xlrd.XL_CELL_BOOLEAN:
+            return bool(value)
+        if kind == self.xlrd.XL_CELL_ERROR:
+            return self.xlrd.error_text_from_code.get(value, "#VALUE!")
+        if kind == self.xlrd.XL_CELL_DATE:
+            found = self.xlrd.xldate_as_datetime(value, self.book.datemode)
+            return found.time() if 0 <= value < 1 else found
+        return value
+
+
+def open_binary(whole: Whole, name: str, sheet: str) -> Sheet:
+    """Return a sheet of a workbook.
+
+    Raises:
+        TableError: xlrd is not installed, or the workbook or its sheet cannot be read.
+    """
+    data = whole.read_bytes() if isinstance(whole, Path) else whole
+    if SEALED in data:
+        raise TableError(name, PROTECTED)
+    library("xlrd", Foreign.EXCEL, "excel", name)
+    return open_sheet(name, partial(_open_binary, data, name), sheet)
+
+
+@contextmanager
+def _open_binary(data: bytes, name: str) -> Iterator[Book]:
+    xlrd = library("xlrd", Foreign.EXCEL, "excel", name)
+    try:
+        book = xlrd.open_workbook(
+            file_contents=data,
+            formatting_info=True,
+            on_demand=True,
+            ragged_rows=True,
+            logfile=io.StringIO(),
+        )
+    except xlrd.XLRDError as error:
+        if "encrypted" in str(error):
+            raise TableError(name, PROTECTED) from error
+        raise
+    try:
+        yield Xls(xlrd, book)
+    finally:
+        book.release_resources()

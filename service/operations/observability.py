@@ -1,16 +1,25 @@
-"""Figures for Prometheus: of the service from the database, of requests from this process; counts and times alone.
+"""What operators see of a process: logs (one line of JSON for each event, to stderr), Prometheus metrics, and traces.
 
-The health check says whether this process can work now. Anybody may read it, so it names no place.
+Of an error, its kind and where it came from are logged, but not what it says, unless it is one of our own: the message
+of any other may repeat what somebody sent or what stands in a table. Metrics are counts and times alone, of the
+service from the database and of requests from this process. The health check says whether this process can work now.
+Anybody may read it, so it names no place. Traces for OpenTelemetry are an extra.
 """
 
 from __future__ import annotations
 
+import importlib
+import logging
+import sys
 import time
+import traceback
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
-from typing import Any
+from types import TracebackType
+from typing import Any, Protocol, TextIO
 
 import structlog
+from fastapi import FastAPI
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.core import (
     CounterMetricFamily,
@@ -20,6 +29,7 @@ from prometheus_client.core import (
 )
 from sqlalchemy import ColumnElement, Select, case, extract, func, select
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from structlog.types import EventDict, Processor
 
 import treewarden
 from treewarden.ppdm_models.errors import TreewardenError
@@ -27,8 +37,103 @@ from treewarden.service.database.engine import check_level
 from treewarden.service.database.run_tables import audit, delivery, job, worker
 from treewarden.service.database.tables import blob, data_table
 from treewarden.service.errors import ServiceError, SetupError, UnavailableError
+from treewarden.service.settings import Settings
 from treewarden.service.site import Site, Unit
 from treewarden.service.vault.folder_store import folder_problem
+
+LEVELS = ("debug", "info", "warning", "error", "critical")
+MOST_FRAMES = 30
+Caught = tuple[type[BaseException], BaseException, TracebackType | None]
+
+
+def log_as_json(level: str, to: TextIO | None = None) -> None:
+    """Have this process log, its libraries too, from a level on; to stderr where nothing else is said.
+
+    Raises:
+        SetupError: there is no such level.
+    """
+    if level.lower() not in LEVELS:
+        problem = f"is no level; give one of {', '.join(LEVELS)}"
+        raise SetupError("TREEWARDEN_LOG_LEVEL", problem)
+    known: list[Processor] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.add_logger_name,
+        structlog.stdlib.add_log_level,
+        structlog.processors.TimeStamper("iso", utc=True, key="at"),
+        tell_errors,
+    ]
+    structlog.configure(
+        [
+            structlog.stdlib.filter_by_level,
+            *known,
+            structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
+        ],
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        wrapper_class=structlog.stdlib.BoundLogger,
+        cache_logger_on_first_use=False,
+    )
+    handler = logging.StreamHandler(to or sys.stderr)
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            processors=[
+                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                structlog.processors.JSONRenderer(),
+            ],
+            foreign_pre_chain=known,
+        )
+    )
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(level.upper())
+    logging.getLogger("alembic").setLevel(logging.WARNING)
+    logging.getLogger("uvicorn.access").setLevel(logging.CRITICAL)  # it repeats whole addresses
+
+
+def tell_errors(_logger: object, _method: str, event: EventDict) -> EventDict:
+    """Replace an error by what may be said of it."""
+    caught = _caught(event.pop("exc_info", None))
+    if caught is not None:
+        _, error, trace = caught
+        event["error"] = type(error).__name__
+        if isinstance(error, TreewardenError):
+            event["why"] = str(error)
+        frames = traceback.extract_tb(trace)[-MOST_FRAMES:]
+        event["where"] = [f"{frame.filename}:{frame.lineno} {frame.name}" for frame in frames]
+    return event
+
+
+def _caught(given: Any) -> Caught | None:  # noqa: ANN401  # as logging takes it: true, an error, or what is caught
+    if isinstance(given, BaseException):
+        return type(given), given, given.__traceback__
+    if isinstance(given, tuple):
+        return given if given[0] is not None else None
+    kind, error, trace = sys.exc_info() if given else (None, None, None)
+    return None if kind is None or error is None else (kind, error, trace)
+
+
+class Tracing(Protocol):
+    """What sends traces; it does so at the end of the process too."""
+
+    def shutdown(self) -> None:
+        """Send what is left."""
+
+
+def trace_where_asked(app: FastAPI, settings: Settings) -> Tracing | None:
+    """Have requests traced, where the settings say to whom, and return what sends the traces.
+
+    Raises:
+        SetupError: the packages for it are not installed.
+    """
+    if not settings.otlp_endpoint:
+        return None
+    try:
+        tracing = importlib.import_module("treewarden.service.operations.tracing")
+    except ModuleNotFoundError as error:
+        problem = f"the package {error.name} is not installed; pip install 'treewarden[telemetry]'"
+        raise SetupError("TREEWARDEN_OTLP_ENDPOINT", problem) from error
+    sender: Tracing = tracing.trace(app, settings.otlp_endpoint)
+    return sender
+
 
 BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 60.0)
 NOWHERE = "none"
