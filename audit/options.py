@@ -269,6 +269,15 @@ class AuditOptions:
         "Report which published numbers prove people's values, and the smallest set to withhold.",
         doors=OptionDoor.NONE,
     )
+    attack: str | None = option(
+        Concern.REPORT,
+        None,
+        "Also try attacks on membership (LiRA, RMIA, worst case), with this estimator trained anew on parts of the "
+        "register, for example sklearn.tree.DecisionTreeClassifier(max_depth=5). No part of the verdict.",
+        str,
+        metavar="ESTIMATOR",
+        doors=OptionDoor.NONE,
+    )
 
     def __post_init__(self) -> None:
         for name, spec in OPTION_SPECS.items():

@@ -23,6 +23,7 @@ from treewarden.ppdm_models.tree.tree import Tree
 if TYPE_CHECKING:  # where it is asked
     from treewarden.audit.blame.result import Blame
     from treewarden.audit.knowledge.adversaries import Adversary
+    from treewarden.audit.membership.attacks import AttackResult
 
 
 NOT_BLAMED = Undetermined("not computed; add --blame to see which numbers prove it")
@@ -96,7 +97,8 @@ class Audit:
 
     ``stopped`` is why it ended before everything was read, if it did; what was not read never passes. ``secret`` is the
     column that is to stay secret, where that is not the target. ``meanings`` are what columns are called for people.
-    ``blame`` is which published numbers prove people's values.
+    ``blame`` is which published numbers prove people's values. ``attacks`` are what attacks by trial found of members,
+    where they were asked for: no part of any reading.
     """
 
     exposures: tuple[Exposure, ...]
@@ -105,6 +107,7 @@ class Audit:
     secret: str = ""
     meanings: tuple[ColumnMeaning, ...] = ()
     blame: Blame | Undetermined = NOT_BLAMED
+    attacks: tuple[AttackResult, ...] = ()
 
     @property
     def dropped(self) -> tuple[DroppedRow, ...]:

@@ -362,7 +362,7 @@ LATE_IMPORTS = {
         "treewarden.audit.leaf_only_audit",
         "treewarden.audit.releases",
     },
-    "treewarden/jobs/auditing.py": {"treewarden.jobs.exceptions"},
+    "treewarden/jobs/auditing.py": {"treewarden.jobs.attacking", "treewarden.jobs.exceptions"},
     "treewarden/commands/inspect.py": {"treewarden.jobs.further_files"},
     "treewarden/jobs/inputs.py": {
         "treewarden.ppdm_models.files.convert",

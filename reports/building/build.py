@@ -46,6 +46,7 @@ from treewarden.reports.document.names import finding_id, is_about_waivers
 from treewarden.reports.document.parts import (
     Accepted,
     AssumedKnown,
+    AttacksTried,
     BlamedNumbers,
     Ensemble,
     Finding,
@@ -53,6 +54,7 @@ from treewarden.reports.document.parts import (
     Piece,
     Place,
     Row,
+    TriedAttack,
     Values,
     number,
 )
@@ -169,6 +171,7 @@ def document_of(
         ensemble=ensemble,
         values=values,
         blame=_blame(audit),
+        attacks=_attacks(audit, provenance),
         adversaries=adversaries(audit, decision),
         columns=column_parts(audit),
         provenance=provenance,
@@ -183,6 +186,32 @@ def _of_several(evidence: Evidence) -> tuple[Ensemble | None, Values | None]:
     from treewarden.reports.building.ensembles import ensemble_part, values_part  # as it says
 
     return ensemble_part(evidence) if asks[0] else None, values_part(evidence) if asks[1] else None
+
+
+def _attacks(audit: Audit, provenance: Provenance) -> AttacksTried | None:
+    """Return what attacks by trial found; None where none was asked for."""
+    if not audit.attacks:
+        return None
+    asked = None if provenance.asked is None else provenance.asked.options.get("attack")
+    return AttacksTried(
+        estimator=str(asked or ""),
+        results=tuple(
+            TriedAttack(
+                name=result.name,
+                metrics={name: number(round(each, 6)) for name, each in result.metrics.items()},
+            )
+            for result in audit.attacks
+        ),
+        sentences=(
+            "Attacks are lower bounds and no part of the verdict: what they miss is not safe. Compare them with the "
+            "proofs (membership_proved) and the exact posterior (membership_advantage).",
+            *(
+                f"{result.name}: "
+                + ", ".join(f"{n} {each:.3f}" for n, each in result.metrics.items())
+                for result in audit.attacks
+            ),
+        ),
+    )
 
 
 def _blame(audit: Audit) -> BlamedNumbers | None:

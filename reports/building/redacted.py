@@ -99,6 +99,7 @@ def redacted(document: Document) -> Document:
         "worlds": None,
         "ensemble": None,
         "blame": None,
+        "attacks": None,
         "values": None,
         "adversaries": tuple(
             adversary.model_copy(update={"readings": {}, "worst": (), "shown": (), "lacking": ()})

@@ -11,6 +11,7 @@ from treewarden.policies.verdict import Severity, counts
 from treewarden.reports.document.parts import (
     Adversary,
     AssumedKnown,
+    AttacksTried,
     BlamedNumbers,
     Break,
     ColumnMeaning,
@@ -311,6 +312,7 @@ class Document(Part):
     ensemble: Ensemble | None = None
     values: Values | None = None
     blame: BlamedNumbers | None = None
+    attacks: AttacksTried | None = None
     adversaries: tuple[Adversary, ...] = ()
     columns: tuple[ColumnMeaning, ...] = ()
     provenance: Provenance

@@ -460,6 +460,21 @@ class BlamedNumbers(Part):
     reason: Text = ""
 
 
+class TriedAttack(Part):
+    """How well one attack by trial named members of the table; ``metrics`` have the names that SACRO-ML uses."""
+
+    name: Text
+    metrics: dict[Text, Number]
+
+
+class AttacksTried(Part):
+    """Attacks by trial on membership, beside the exact ``proved``: lower bounds, and no part of the verdict."""
+
+    estimator: Text
+    results: tuple[TriedAttack, ...]
+    sentences: tuple[Text, ...]
+
+
 class KnownNumber(Part):
     """People of one profile, of whom much is known: between ``low`` and ``high`` in the target's unit, as is proved."""
 

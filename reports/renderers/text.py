@@ -61,6 +61,7 @@ class TextRenderer(GateRenderer, RandomisedRenderer):
             *_list("What an adversary can infer", _lessons(document)),
             *_list("Proved values", _certain(document)),
             *_list("Numbers that prove values", document.blame.sentences if document.blame else ()),
+            *_list("Attacks tried", document.attacks.sentences if document.attacks else ()),
             *adversary_lines(document),
             *_readings(document),
             *_list("Warnings", (*document.model.notes, *document.warnings)),

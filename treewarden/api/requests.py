@@ -132,6 +132,7 @@ class Options(TypedDict, total=False):
     strict_ties: bool
     levels: bool
     blame: bool
+    attack: object
 
 
 def request_of(
@@ -159,6 +160,9 @@ def request_of(
     arguments = {spec.argument for spec in FILE_SPECS.values()}
     files = {name: more.pop(name) for name in arguments & set(more)}
     more |= _lists(more)
+    estimator = more.get("attack")
+    if estimator is not None and not isinstance(estimator, str):
+        more["attack"] = _estimator_words(estimator)
     options = _options({"sensitive": target, "qi": _names(qi), **more})
     said = [name for name in KNOWLEDGE if name in more]
     if knowledge is not None and said:
@@ -179,7 +183,21 @@ def request_of(
         _files({**files, "knowledge": knowledge}, model),
         _policy(policy),
         fail_on=fail_on,
+        estimator=None if isinstance(estimator, str) else estimator,
     )
+
+
+def _estimator_words(estimator: object) -> str:
+    """Return what reports call an estimator that attacks train anew.
+
+    Raises:
+        ArgumentError: it is none.
+    """
+    if not all(hasattr(estimator, name) for name in ("fit", "predict_proba", "get_params")):
+        raise ArgumentError(
+            "attack", "give a classifier of scikit-learn's kind, or its name as text"
+        )
+    return " ".join(repr(estimator).split())[:200]
 
 
 def earlier_of(

@@ -190,7 +190,7 @@ class Request:
     graver one have to be met; None: what the pack itself has, errors if it is read from a file. ``earlier`` are the
     models that were published before, in that order; records of different tables are one person where the column
     ``key`` holds the same; without one that is not known, and nothing passes. ``key_setting`` is what messages call the
-    naming of that column.
+    naming of that column. ``estimator`` is what attacks train anew, where it is in memory.
     """
 
     model: ModelInput
@@ -206,6 +206,7 @@ class Request:
     earlier: tuple[Earlier, ...] = ()
     key: str | None = None
     key_setting: KeySetting = KEY_OPTION
+    estimator: Any = None
 
     @property
     def paths(self) -> tuple[Path, ...]:

@@ -46,10 +46,18 @@ def audit_file(request: Request, step: Step = silent) -> JudgedAudit:
         TreewardenError: a file cannot be read, the files do not fit each other, or no audit is possible.
     """
     accepting = _exceptions(request)
+    if request.options.attack is not None:
+        from treewarden.jobs.attacking import check_attack  # heavy: for attacks only
+
+        check_attack(request)
     subject = read_subject(request, step)
     if accepting is not None:
         accepting.check(subject.pack)
     audit = subject.audit(subject.file, step)
+    if request.options.attack is not None:
+        from treewarden.jobs.attacking import with_attacks  # heavy: for attacks only
+
+        audit = with_attacks(audit, subject, request, step)
     with step("judging") as share:
         decision = advised(audit, judge(audit, subject.pack, share))
         waived = Waived(decision) if accepting is None else accepting.accept(audit, decision)

@@ -282,6 +282,8 @@ def _first_problem(error: ValidationError, said: Mapping[str, Any]) -> tuple[str
         place, section = _section(said, int(parts[1])), ModelSection
         parts = parts[2:]
     key = ".".join(str(part) for part in parts) or "model"
+    if key in OPTION_SPECS and OptionDoor.GATE not in OPTION_SPECS[key].doors:
+        return place, f"{key!r} is not offered in a gate; remove it, and use treewarden audit"
     if first["type"] == "extra_forbidden":
         keys = ", ".join(_keys(section))
         return place, f"unknown key {key!r}; use {keys}"

@@ -1,0 +1,128 @@
+"""Attacks on membership on demand: beside the exact answer, never a verdict, at the doors that offer them."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import treewarden as tw
+from tests.kit.run import run_command
+from treewarden.jobs.attacking import read_estimator
+from treewarden.ppdm_models.errors import TreewardenError
+
+sklearn_tree = pytest.importorskip("sklearn.tree")
+TEXT = "sklearn.tree.DecisionTreeClassifier(max_depth=3)"
+
+
+def people(size=80, seed=3):
+    random = np.random.default_rng(seed)
+    frame = pd.DataFrame(
+        {"age": random.integers(20, 70, size), "income": random.integers(10, 90, size)}
+    )
+    return frame.assign(
+        ill=np.where(random.random(size) < 0.2 + 0.5 * (frame.age > 50), "yes", "no")
+    )
+
+
+REGISTER = people()
+TABLE = REGISTER.iloc[:40].reset_index(drop=True)
+
+
+@pytest.fixture(scope="module")
+def tree():
+    return sklearn_tree.DecisionTreeClassifier(max_depth=3).fit(TABLE[["age", "income"]], TABLE.ill)
+
+
+def audited(model, register=REGISTER, **more):
+    return tw.audit(
+        model,
+        TABLE,
+        sensitive="ill",
+        policy="standard",
+        population=register,
+        worlds_budget=3.0,
+        **more,
+    )
+
+
+def attacks(result):
+    return {each["name"]: each["metrics"] for each in result.to_dict()["attacks"]["results"]}
+
+
+@pytest.fixture(scope="module")
+def tried(tree):
+    return audited(tree, attack=TEXT)
+
+
+def test_attacks_stand_beside_the_exact_answer_and_change_no_verdict(tree, tried):
+    plain = audited(tree)
+    assert plain.to_dict()["attacks"] is None
+    assert plain.verdict == tried.verdict
+    assert plain.to_dict()["findings"] == tried.to_dict()["findings"]
+    found = attacks(tried)
+    assert list(found) == ["LiRA", "RMIA", "worst case"]
+    assert set(found["LiRA"]) == {"AUC", "TPR@0.001", "TPR@0.01", "Advantage"}
+
+
+def test_an_estimator_in_memory_finds_the_same_and_every_time(tree, tried):
+    assert attacks(
+        audited(tree, attack=sklearn_tree.DecisionTreeClassifier(max_depth=3))
+    ) == attacks(tried)
+
+
+def test_every_report_shows_them_but_the_redacted_one(tried, tmp_path):
+    for name in ("report.html", "report.txt", "report.md"):
+        tried.save(tmp_path / name)
+        assert ("TPR@0.001" in (tmp_path / name).read_text("utf-8")) == (name != "report.md")
+
+
+def test_the_command_line_tries_them_too(tree, tried, tmp_path):
+    tried.save_model(tmp_path / "tree.json")
+    TABLE.to_csv(tmp_path / "table.csv", index=False)
+    REGISTER.to_csv(tmp_path / "register.csv", index=False)
+    files = [str(tmp_path / name) for name in ("tree.json", "table.csv", "register.csv")]
+    done = run_command(
+        "audit",
+        files[0],
+        "--data",
+        files[1],
+        "--population",
+        files[2],
+        "--attack",
+        TEXT,
+        "--format",
+        "text",
+    )
+    assert "TPR@0.001" in done.output
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("__import__('os').system('true')", "names no estimator"),
+        ("sklearn.tree.DecisionTreeClassifier(max_depth=int('3'))", "names no estimator"),
+        ("os.system()", "no known library"),
+        ("sklearn.tree.NoTree()", "not found"),
+        ("sklearn.tree.DecisionTreeClassifier(depth=3)", "check its settings"),
+        ("sklearn.tree.DecisionTreeClassifier(3)", "names no estimator"),
+        ("", "names no estimator"),
+        ("(" * 4000, "names no estimator"),
+    ],
+)
+def test_what_is_no_estimator_is_refused(text, problem):
+    with pytest.raises(TreewardenError, match=problem):
+        read_estimator(text).make()
+
+
+@pytest.mark.parametrize(
+    ("register", "attack", "problem"),
+    [
+        (None, TEXT, "register"),
+        (REGISTER.drop(columns="ill"), TEXT, "class of each person"),
+        (TABLE, TEXT, "not in the table"),
+        (REGISTER, "sklearn.linear_model.LinearRegression()", "could not be trained"),
+        (REGISTER, 3, "classifier"),
+    ],
+)
+def test_what_cannot_be_attacked_is_refused(tree, register, attack, problem):
+    with pytest.raises(TreewardenError, match=problem):
+        audited(tree, register, attack=attack)
