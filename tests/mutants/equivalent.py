@@ -56,6 +56,9 @@ EQUIVALENT = {
     "proofs/bounds.py:CellBounds._checked:constant: 1 -> 2": (
         "moves are numbered to be told apart and put in order"
     ),
+    "proofs/cpsat.py:_table:other end: math.floor -> math.ceil": (
+        "one less than a number rounded up is below it too, and a table that is found is checked exactly"
+    ),
     "proofs/linear.py:IntegerRows.add:other end: self.low -> self.high (3)": (
         "there are as many of one as of the other"
     ),

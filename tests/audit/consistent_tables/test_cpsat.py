@@ -11,11 +11,12 @@ import pytest
 from tests.audit.consistent_tables.test_worlds_against_brute_force import hidden, judged, small_case
 from tests.judges.worlds_by_hand import brute_force, system_of
 from tests.kit.tiers import few, seeds
-from treewarden.audit.consistent_tables.facts.facts import facts_of
+from treewarden.audit.consistent_tables.facts.facts import SPLIT, facts_of
 from treewarden.audit.consistent_tables.facts.intervals import with_intervals
 from treewarden.audit.consistent_tables.proofs import cpsat
 from treewarden.audit.consistent_tables.proofs.bounds import closed_form
 from treewarden.audit.consistent_tables.proofs.relax import Scope
+from treewarden.audit.consistent_tables.proofs.rows import CellRow
 from treewarden.audit.consistent_tables.queries import Asker, CellQuestion, QuestionEffort
 from treewarden.audit.consistent_tables.witnesses.witness_pool import WitnessPool, first_broken
 from treewarden.audit.progress import clock
@@ -192,3 +193,13 @@ def test_what_the_solver_cannot_tell_in_time_stays_open():
         assert not asker.settle(CellQuestion(cell, sign, target), QuestionEffort(10, 10, 10, 0.0))
     assert (bounds.low == before[0]).all()
     assert (bounds.high == before[1]).all()
+
+
+def test_cuts_that_come_near_the_splits_of_three_classes_are_not_asked_again():
+    facts, worlds = by_hand(THREE_CLASSES, classes=3)
+    for question in questions_of(worlds):
+        scope = scope_of(facts)
+        scope.rows.add([CellRow(np.array([0]), np.array([1]), 9, None, f"{SPLIT} x0")])
+        answer = cpsat.ask(scope, [question], clock(60), AMPLE)
+        assert (answer.point is None) == is_true(worlds, question)
+        assert not any("x0" in each for each in answer.says)

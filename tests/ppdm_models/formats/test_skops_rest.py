@@ -4,10 +4,12 @@ import io
 import json
 import zipfile
 import zlib
+from functools import cache
 
 import numpy as np
 import pytest
 
+from tests.kit.tiers import cases
 from treewarden.ppdm_models.errors import TreeFormatError
 from treewarden.ppdm_models.files.load import open_model
 from treewarden.ppdm_models.formats.skops.skops_file import FORMAT
@@ -33,6 +35,7 @@ MODELS = {
 }
 
 
+@cache
 def save(name):
     """Return a fitted model and its file."""
     target = X[:, 1] if name.startswith("regression") else Y
@@ -240,7 +243,7 @@ def test_whatever_nobody_reads_is_named(what):
     assert LeakKind.UNKNOWN in {leak.kind for leak in found}
 
 
-@pytest.mark.parametrize("what", ["an attribute", "a text in a setting", "a depth"])
+@pytest.mark.parametrize("what", cases(["an attribute", "a text in a setting", "a depth"], quick=1))
 def test_it_is_named_in_the_trees_of_a_forest_too(what):
     clean = cleaned(save("forest")[1])
 

@@ -12,6 +12,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 import treewarden as tw
+from tests.kit.tiers import cases
 from treewarden.learn import PolicyTreeClassifier, PolicyTreeRegressor
 from treewarden.ppdm_models.files.convert import converted
 from treewarden.ppdm_models.files.fitted import open_fitted
@@ -32,9 +33,9 @@ def fitted(frame, target="target", **settings):
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_scikit_learns_own_checks_hold_for_both_learners():
-    check_estimator(PolicyTreeClassifier(audit=False), expected_failed_checks=ROWS_ARE_PEOPLE)
-    check_estimator(PolicyTreeRegressor(audit=False), expected_failed_checks=ROWS_ARE_PEOPLE)
+@pytest.mark.parametrize("learner", cases([PolicyTreeClassifier, PolicyTreeRegressor], quick=1))
+def test_scikit_learns_own_checks_hold_for_both_learners(learner):
+    check_estimator(learner(audit=False), expected_failed_checks=ROWS_ARE_PEOPLE)
 
 
 def test_a_tree_has_splits_and_passes_as_an_estimator_and_as_the_file_that_is_published(cancer):

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.kit.tiers import examples
+from tests.kit.tiers import cases, examples
 from treewarden.ppdm_models.methods.vertical import secure_minimum as planes
 from treewarden.ppdm_models.methods.vertical.secure_minimum import Sharing, Smallest, threshold
 
@@ -49,7 +49,9 @@ def test_a_one_stands_at_the_first_of_the_smallest_and_zeros_elsewhere(case):
     assert not any(rest)
 
 
-@pytest.mark.parametrize(("keys", "rounds"), [(2, 4), (3, 5), (4, 6), (10, 8), (33, 9)])
+@pytest.mark.parametrize(
+    ("keys", "rounds"), cases([(2, 4), (3, 5), (4, 6), (10, 8), (33, 9)], quick=4)
+)
 def test_steps_grow_with_the_logarithm_of_parties_alone(keys, rounds):
     for bits in (9, 60):
         (ones, *rest), steps = found_by([*range(3, keys + 1), 2, 2], bits)
