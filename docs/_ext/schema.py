@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from docs._ext.words import escaped, paragraphs, table
-from treewarden.reports.document.document import json_schema
+from treewarden.reports.document.packing import json_schema
 
 Part = Mapping[str, Any]
 

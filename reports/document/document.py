@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Literal
 
 from pydantic import Field
@@ -321,13 +320,3 @@ class Document(Part):
     def counts(self, found: Finding | Break) -> bool:
         """Return whether a finding, or what it is in a leaf, is grave enough to make up the verdict."""
         return counts(found.severity, self.fail_on)
-
-
-def json_schema() -> bytes:
-    """Return the JSON Schema of documents, as it is kept in ``audit.schema.json``."""
-    said = {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "$id": f"urn:{SCHEMA.replace('/', ':')}",
-        **Document.model_json_schema(mode="serialization", by_alias=True),
-    }
-    return (json.dumps(said, indent=1, sort_keys=True) + "\n").encode()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from pathlib import PurePath
 from typing import Annotated, Literal, Self
 
@@ -50,24 +51,35 @@ class Part(BaseModel):
 
 
 def as_json(part: Part) -> bytes:
-    """Return a part, or a whole document, as JSON for other programs: every value in the order of its fields; ASCII.
+    """Return a part as JSON for other programs: every value in the order of its fields; ASCII."""
+    return in_lines(part.model_dump(mode="json", by_alias=True)).encode("ascii")
 
-    A field has a line, and so has each item where it is a list: lines can be compared and searched, and no bytes are
-    spent on the depth of what is in them, which would be a third of a large report.
+
+def in_lines(values: Mapping[str, object]) -> str:
+    """Return values as JSON in which each field has a line, and so has each item of a list and each row of a table.
+
+    Lines can be compared and searched, and no bytes are spent on the depth of what is in them, which would be a third
+    of a large report.
     """
-    values = part.model_dump(mode="json", by_alias=True)
-    fields = ",\n".join(f"  {_compact(name)}: {_in_lines(value)}" for name, value in values.items())
-    return f"{{\n{fields}\n}}\n".encode("ascii")
+    fields = ",\n".join(f"  {compact(name)}: {_field(value)}" for name, value in values.items())
+    return f"{{\n{fields}\n}}\n"
 
 
-def _in_lines(value: object) -> str:
+def _field(value: object) -> str:
+    if isinstance(value, dict) and isinstance(value.get("rows"), list):
+        rows = ",\n".join(map(compact, value["rows"]))
+        others = ",".join(
+            f"{compact(name)}:{compact(part)}" for name, part in value.items() if name != "rows"
+        )
+        return f'{{{others},"rows":[\n{rows}\n]}}'
     if not isinstance(value, list) or not value:
-        return _compact(value)
-    items = ",\n".join(f"    {_compact(item)}" for item in value)
+        return compact(value)
+    items = ",\n".join(f"    {compact(item)}" for item in value)
     return f"[\n{items}\n  ]"
 
 
-def _compact(value: object) -> str:
+def compact(value: object) -> str:
+    """Return a value as JSON in as few bytes as it takes."""
     return json.dumps(value, separators=(",", ":"), allow_nan=False)
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from treewarden.reports.document.document import json_schema
 from treewarden.reports.document.gate import gate_schema, plan_schema
 from treewarden.reports.document.methods import leakage_schema, randomised_schema
+from treewarden.reports.document.packing import json_schema
 
 SCHEMA_FILE = Path(__file__).with_name("audit.schema.json")
 GATE_SCHEMA_FILE = Path(__file__).with_name("gate.schema.json")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from treewarden.reports.document.packing import document_bytes
 from treewarden.reports.document.parts import as_json
 from treewarden.reports.renderers import GateRenderer, RandomisedRenderer
 
@@ -21,7 +22,7 @@ class JsonRenderer(GateRenderer, RandomisedRenderer):
     has_reports = True
 
     def render(self, document: Document) -> bytes:
-        return as_json(document)
+        return document_bytes(document)
 
     def render_gate(self, gate: Gate) -> bytes:
         return as_json(gate)

@@ -15,7 +15,7 @@ from treewarden.commands.list import FOLDERS
 from treewarden.policies.pack import load_pack
 from treewarden.policies.shipped import shipped_packs
 from treewarden.ppdm_models.plugins import summaries
-from treewarden.reports.document.document import json_schema
+from treewarden.reports.document.packing import json_schema
 
 
 @pytest.mark.parametrize("kind", FOLDERS)

@@ -8,6 +8,7 @@ import pytest
 
 from tests.kit.run import run_command
 from treewarden.audit.partial.leaf_table import leaf_table
+from treewarden.reports.document.packing import unpack
 
 
 def test_each_adversary_has_readings_of_his_own_by_hand(files, told):
@@ -61,7 +62,7 @@ def test_a_policy_passes_only_where_each_adversary_passes(files, told):
         'measure = "confidence"\nrule = "at_most"\nlimit = 0.7\n'
     )
     done = files.run("audit", "--policy", pack, "--knowledge", told, "--format", "json")
-    said = json.loads(done.stdout)
+    said = unpack(json.loads(done.stdout))
     assert done.exit_code == 1
     assert {each["of"] for each in said["findings"]} == {"", "the adversary “register”"}
     verdicts = {each["name"]: each["verdict"] for each in said["adversaries"]}

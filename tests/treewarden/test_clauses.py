@@ -7,6 +7,7 @@ import pytest
 import treewarden as tw
 from tests.kit.schemas import validator_of
 from treewarden.api.requests import ArgumentError
+from treewarden.reports.document.packing import unpack
 from treewarden.reports.document.schema import SCHEMA_FILE
 
 HEAD = 'name = "ours"\nversion = "1"\ntitle = "Ours"\n'
@@ -33,7 +34,7 @@ def audited(files):
         policy.write_text(head + "".join(clauses), encoding="utf-8")
         outcome = files.run(command, "--policy", policy, "--format", "json", *more)
         assert outcome.exit_code in (0, 1, 3), outcome.stderr
-        document = json.loads(outcome.stdout)
+        document = unpack(json.loads(outcome.stdout))
         validator_of(SCHEMA_FILE.read_bytes()).validate(document)
         return outcome.exit_code, document
 
@@ -228,7 +229,7 @@ def test_a_clause_whose_assumption_no_table_fits_is_undetermined_and_a_warning_s
     policy = files.folder / "ours.toml"
     policy.write_text(HEAD + SMALL + CERTAIN + 'under = { split = "gini" }\n', encoding="utf-8")
     outcome = files.run("audit", "--policy", policy, "--format", "json", sensitive=False)
-    document = json.loads(outcome.stdout)
+    document = unpack(json.loads(outcome.stdout))
     assert outcome.exit_code == 3
     assert (
         "not decided, because no audit was made under split = gini"

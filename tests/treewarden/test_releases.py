@@ -10,6 +10,7 @@ import treewarden
 from tests.kit.grown_models import FOLDER
 from tests.kit.releases import CERTAIN, LEAVES, a_table, a_tree
 from tests.kit.run import audit_files, run_command
+from treewarden.reports.document.packing import unpack
 
 NUMBERS = (
     '<?xml version="1.0" encoding="UTF-8"?><PMML xmlns="http://www.dmg.org/PMML-4_4" version="4.4"><Header/>'
@@ -54,7 +55,7 @@ def test_each_by_itself_passes_and_both_together_fail(folder):
         assert audited(folder, models=[name], data=[name]).exit_code == 0
     outcome = audited(folder, "--id", "id", "--format", "json")
     assert outcome.exit_code == 1
-    document = json.loads(outcome.stdout)
+    document = unpack(json.loads(outcome.stdout))
     found = document["ensemble"]
     assert [each["name"] for each in found["releases"]] == ["before.pmml", "after.pmml"]
     assert [each["joined"] for each in found["releases"]] == [0, 1]

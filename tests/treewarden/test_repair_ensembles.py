@@ -20,6 +20,7 @@ from treewarden.ppdm_models.formats.xgboost._ubjson import read_ubjson
 from treewarden.ppdm_models.tables.predict import predict
 from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn
 from treewarden.ppdm_models.tree.ensemble import Combination
+from treewarden.reports.document.packing import unpack
 
 NAMES = ["age", "hours", "town"]
 LEAST = 12
@@ -278,7 +279,7 @@ def test_an_ensemble_whose_leaves_are_sound_stays_undetermined(voting):
 
 def test_the_reports_show_the_same_tree_before_and_after_and_count_all_leaves(voting):
     asked = ["--policy", voting.policy("harsh"), "--list"]
-    said = json.loads(voting.run("repair", *asked, "--format", "json").stdout)["repair"]
+    said = unpack(json.loads(voting.run("repair", *asked, "--format", "json").stdout))["repair"]
     before, after = said["before"], said["after"]
     assert (before["leaves"], after["leaves"]) == (6, 5)
     assert before["title"] == "Before: as given; the picture shows tree 2 of 3"

@@ -19,6 +19,7 @@ from treewarden.jobs.auditing import audit_file
 from treewarden.ppdm_models.errors import TreewardenError, WaiverError
 from treewarden.ppdm_models.files.convert import converted
 from treewarden.ppdm_models.files.load import read_tree
+from treewarden.reports.document.packing import unpack
 
 TODAY = datetime.now(UTC).date()
 PACK = """name = "groups"
@@ -44,7 +45,7 @@ def audit(files, *more, limit=10):
 
 def broken(files, limit=10):
     """Return the fingerprints of the leaves that break the policy."""
-    said = json.loads(audit(files, "--format", "json", limit=limit).stdout)
+    said = unpack(json.loads(audit(files, "--format", "json", limit=limit).stdout))
     return [place["leaf"] for finding in said["findings"] for place in finding["where"]]
 
 

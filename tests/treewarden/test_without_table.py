@@ -11,7 +11,7 @@ import treewarden as tw
 from tests.kit.run import run_command
 from tests.treewarden.conftest import CLAUSE
 from treewarden.reports.building.entry import entry_of
-from treewarden.reports.document.document import Document
+from treewarden.reports.document.packing import read_document
 
 
 def audit_without_table(files, *arguments):
@@ -49,7 +49,7 @@ def test_every_form_says_first_what_it_rests_on(files, form, redacted):
 
 
 def test_the_document_has_no_table_and_a_gate_is_told(files):
-    document = Document.model_validate_json(audit_without_table(files, "--format", "json").stdout)
+    document = read_document(audit_without_table(files, "--format", "json").stdout.encode())
     assert (document.basis, document.provenance.table) == ("file", None)
     assert entry_of(document).basis == "file"
 

@@ -11,6 +11,7 @@ from tests.kit.run import run_command
 from treewarden.audit.options import AuditOptions
 from treewarden.jobs.audit_request import Request
 from treewarden.jobs.auditing import audit_file
+from treewarden.reports.document.packing import unpack
 
 CERTAIN = """name = "certain"
 version = "1"
@@ -58,7 +59,7 @@ def test_a_tree_that_proves_nothing_passes(files, certain):
 
 def test_a_value_that_is_proved_fails_with_its_profile_and_line(files, certain):
     make_pure(files)
-    said = json.loads(files.run("audit", *certain, "--format", "json").stdout)
+    said = unpack(json.loads(files.run("audit", *certain, "--format", "json").stdout))
     place = said["findings"][0]["where"][0]
     assert (said["verdict"], said["findings"][0]["value"]["low"]) == ("FAIL", 8)
     assert (place["profile"], place["line"]) == ("age = 60, sex = M", 33)

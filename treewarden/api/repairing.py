@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -182,9 +181,8 @@ class Repair:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON report of the repair as plain values."""
-        said: dict[str, Any] = json.loads(self.to_json())
-        return said
+        """Return the JSON report of the repair as plain values, every list written out (``treewarden-report/1``)."""
+        return self._document.model_dump(mode="json", by_alias=True)
 
     def to_json(self) -> str:
         """Return the JSON report of the repair as text."""

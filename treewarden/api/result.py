@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Callable, Iterable
@@ -154,9 +153,8 @@ class Result:
         return found.to_pandas()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON report as plain values."""
-        said: dict[str, Any] = json.loads(self.to_json())
-        return said
+        """Return the JSON report as plain values, every list written out (``treewarden-report/1``)."""
+        return self._document.model_dump(mode="json", by_alias=True)
 
     def to_json(self) -> str:
         """Return the JSON report as text."""

@@ -4,16 +4,25 @@ import json
 import math
 
 import pytest
+from pydantic import ValidationError
 
 from tests.kit.schemas import validator_of
-from treewarden.reports.document.document import Document, json_schema
-from treewarden.reports.document.parts import File, Value, as_json, number
+from treewarden.reports.document.document import Document
+from treewarden.reports.document.packing import (
+    json_schema,
+    pack,
+    pack_tree,
+    read_document,
+    unpack,
+    unpack_tree,
+)
+from treewarden.reports.document.parts import File, Value, as_json, compact, number
 from treewarden.reports.document.schema import SCHEMA_FILE
 from treewarden.reports.renderers import renderer
 
 
 def said(document):
-    return json.loads(renderer("json").render(document))
+    return unpack(json.loads(renderer("json").render(document)))
 
 
 def test_the_schema_file_is_current():
@@ -22,13 +31,19 @@ def test_the_schema_file_is_current():
     )
 
 
-def test_every_document_is_valid_by_the_schema(any_document):
+def test_every_document_is_valid_by_the_schema_as_it_is_printed_and_written_out(any_document):
     validator = validator_of(SCHEMA_FILE.read_bytes())
-    assert list(validator.iter_errors(said(any_document))) == []
+    printed = json.loads(renderer("json").render(any_document))
+    assert list(validator.iter_errors(printed)) == []
+    assert list(validator.iter_errors(any_document.model_dump(mode="json", by_alias=True))) == []
 
 
 def test_the_json_reads_back_as_the_same_document(any_document):
-    assert Document.model_validate(said(any_document)) == any_document
+    assert read_document(renderer("json").render(any_document)) == any_document
+
+
+def test_reports_of_the_first_version_are_read(any_document):
+    assert read_document(as_json(any_document)) == any_document
 
 
 def test_the_keys_that_others_build_on_are_there(document):
@@ -96,20 +111,95 @@ def test_unknown_keys_are_refused(document):
         Document.model_validate({**said(document), "more": 1})
 
 
-def test_each_field_and_each_item_of_a_list_has_one_line(document):
-    text = as_json(document).decode("ascii")
+def test_each_field_each_item_of_a_list_and_each_row_of_a_table_has_one_line(document):
+    text = renderer("json").render(document).decode("ascii")
     values = json.loads(text)
-    assert values == document.model_dump(mode="json", by_alias=True)
-    items = sum(len(value) + 1 for value in values.values() if isinstance(value, list) and value)
-    assert text.count("\n") == 2 + len(values) + items
-    lines = iter(text.splitlines())
-    assert next(lines) == "{"
-    for name, value in values.items():
-        start = next(lines).removeprefix(f'  "{name}": ')
-        if start == "[":
-            told = [json.loads(next(lines).strip().removesuffix(",")) for _ in value]
-            assert next(lines) in ("  ]", "  ],")
-        else:
-            told = json.loads(start.removesuffix(","))
-        assert told == value
-    assert list(lines) == ["}"]
+    assert values == pack(document.model_dump(mode="json", by_alias=True))
+    lines = text.splitlines()
+    for items in (values["findings"], values["places"]["rows"], values["tree"]["rows"]):
+        at = [
+            lines.index(line)
+            for line in lines
+            if line.strip().removesuffix(",") == compact(items[0])
+        ]
+        assert [
+            json.loads(line.strip().removesuffix(",")) for line in lines[at[0] :][: len(items)]
+        ] == items
+
+
+# Tables: what follows from the rest is not written.
+
+
+def node(index, parent, test, path, **other):
+    told = {"name": str(index), "line": None, "label": "yes", "records": 1200, "rank": None}
+    told |= {"records_text": "1,200", "label_share_text": "", "risk": "none", "clauses": []}
+    return {
+        "index": index,
+        "parent": parent,
+        "test": test,
+        "path": path,
+        "exact": test,
+        **told,
+        **other,
+    }
+
+
+ODD = [
+    node(0, None, "", ""),
+    node(1, 0, "age <= 40", "age <= 40"),
+    node(2, 1, "age > 20", "20 < age <= 40", exact="age > 20.000001", clauses=["k", "l"]),
+    node(3, 2, "sex = f", "20 < age <= 40 and sex = f", name="left", clauses=["k", "l"], rank=0),
+    node(4, 2, "age > 30", "30 < age <= 40", records=2.5, records_text="2.5"),
+    {**node(5, 9, "sex = f", "elsewhere", records_text="few"), "index": 7},
+]
+
+
+def test_a_tree_is_read_as_it_was_where_names_paths_and_numbers_are_odd():
+    assert unpack_tree(json.loads(compact(pack_tree(ODD)))) == ODD
+    assert unpack_tree(pack_tree([])) == []
+    assert unpack_tree(ODD) == ODD
+
+
+def test_what_follows_from_the_test_and_the_node_above_is_not_written():
+    table = pack_tree(
+        [node(0, None, "", ""), node(1, 0, "a = 1", "a = 1"), node(2, 1, "b", "a = 1 and b")]
+    )
+    assert (
+        table["same"].items()
+        >= {"index": None, "name": None, "exact": None, "clauses": None}.items()
+    )
+    assert [row[table["fields"].index("path")] for row in table["rows"]] == ["", None, None]
+
+
+def test_a_place_of_several_findings_is_told_once(document):
+    values = json.loads(renderer("json").render(document))
+    places = [place for found in said(document)["findings"] for place in found["where"]]
+    keys = ("kind", "tree", "index", "path", "node", "line", "profile", "leaf")
+    assert len(values["places"]["rows"]) == len(
+        {tuple(place[key] for key in keys) for place in places}
+    )
+    assert len(values["places"]["rows"]) < len(places)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda values: values.pop("places"),
+        lambda values: values["places"]["rows"].clear(),
+        lambda values: values["tree"]["rows"][1].append(1),
+        lambda values: values["tree"].update(fields=7),
+        lambda values: values.update(tree=None),
+    ],
+)
+def test_tables_that_do_not_fit_together_are_refused(document, change):
+    values = json.loads(renderer("json").render(document))
+    change(values)
+    with pytest.raises(ValidationError):
+        read_document(compact(values).encode())
+
+
+def test_a_few_bytes_that_stand_for_endless_paths_are_refused():
+    chain = [node(0, None, "", "")]
+    chain += [node(at + 1, at, "a", " and ".join("a" * (at + 1))) for at in range(40)]
+    with pytest.raises(ValueError, match="too long"):
+        unpack_tree(pack_tree(chain), 1000)

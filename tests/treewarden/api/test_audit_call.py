@@ -13,6 +13,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 import treewarden as tw
 from tests.treewarden.api.conftest import pack
 from treewarden.api.result import Verdict
+from treewarden.reports.document.packing import unpack
 
 FORMS = {
     "path": lambda path: path,
@@ -58,7 +59,7 @@ def test_the_bytes_of_a_model_are_that_model(files, told):
     data = pd.read_csv(files.table)
     for model in (files.model.read_bytes(), bytearray(files.model.read_bytes())):
         result = tw.audit(model, data, sensitive="flu", policy=files.policy("harsh"), jobs=1)
-        assert result.to_dict()["findings"] == told["findings"]
+        assert result.to_dict()["findings"] == unpack(told)["findings"]
         assert result.to_dict()["provenance"]["model"]["name"] == "model"
 
 

@@ -21,6 +21,7 @@ from treewarden.ppdm_models.files.load import load_tree
 from treewarden.ppdm_models.formats.sklearn._arrays import class_label
 from treewarden.ppdm_models.tables.frames import table_of_frame
 from treewarden.ppdm_models.tables.predict import labels, predict
+from treewarden.reports.document.packing import unpack
 
 INPUTS = ["age", "sex"]
 
@@ -42,7 +43,7 @@ def test_the_attempts_are_those_of_the_command_line(files):
         every=True,
     )
     said = fixed.to_dict()
-    assert said["repair"] == told["repair"]
+    assert said["repair"] == unpack(told)["repair"]
     assert list(fixed.attempts["name"]) == [each["name"] for each in told["repair"]["attempts"]]
     assert fixed.estimator is None
 

@@ -10,6 +10,7 @@ from tests.treewarden.conftest import written
 from treewarden.jobs.attesting.alike import ComparisonOutcome, overall
 from treewarden.jobs.attesting.comparing import compared
 from treewarden.reports.document.document import Document
+from treewarden.reports.document.packing import read_document, unpack
 
 KNOWN = """
 [[adversary]]
@@ -44,10 +45,10 @@ def said(tmp_path_factory):
 
 
 def outcome(said, change):
-    forged = json.loads(said)
+    forged = unpack(json.loads(said))
     change(forged)
     forged = Document.model_validate(forged)
-    return overall(list(compared(forged, Document.model_validate_json(said))))
+    return overall(list(compared(forged, read_document(said.encode()))))
 
 
 def friend(said):

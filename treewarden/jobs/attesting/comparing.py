@@ -38,6 +38,7 @@ from treewarden.policies.shipped import shipped_packs
 from treewarden.reports.building.build import audit_document
 from treewarden.reports.building.facts import column_parts, told_meanings
 from treewarden.reports.document.document import Document
+from treewarden.reports.document.packing import read_document
 from treewarden.reports.document.parts import (
     Adversary,
     Ensemble,
@@ -300,7 +301,7 @@ def read_report(path: Path) -> Document:
     if size > MOST_BYTES:
         raise MalformedError(str(path), f"more than {MOST_BYTES:,} bytes; give a report in JSON")
     try:
-        document = Document.model_validate_json(data)
+        document = read_document(data)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         place = ".".join(map(str, first["loc"])) or "file"
