@@ -12,7 +12,7 @@ import numpy as np
 
 from treewarden.audit.evidence import Evidence
 from treewarden.audit.measures import EvidenceSource, Measure, Parameter, Parameters
-from treewarden.audit.reading import Measurement, Undetermined, exactly
+from treewarden.audit.reading import Interval, Measurement, Undetermined, exactly
 from treewarden.ppdm_models.arrays import FloatArray, IntArray
 
 NOBODY_ELSE = Undetermined("everybody in the register is in the table, so membership is no secret")
@@ -38,18 +38,41 @@ class MembershipAdvantage(Measure):
         found = evidence.membership
         if isinstance(found, Undetermined):
             return Measurement(found)
-        if isinstance(found.probability, Undetermined):
+        if isinstance(found.probability, Undetermined) and found.bounds is None:
             return Measurement(found.probability)
         members = found.candidates.members.sum(axis=1)
         others = found.candidates.sizes - members
         if not others.any() or not members.any():
             return Measurement(NOBODY_ELSE)
         alarms = float(parameters["false_alarms"])
-        return Measurement(exactly(found_at(found.probability, members, others, alarms)))
+        if not isinstance(found.probability, Undetermined):
+            return Measurement(exactly(found_at(found.probability, members, others, alarms)))
+        assert found.bounds is not None
+        low, high = found.bounds.low, found.bounds.high
+        return Measurement(
+            Interval(
+                found_at(low, members, others, alarms, of_others=high),
+                found_at(high, members, others, alarms, of_others=low),
+            )
+        )
 
 
-def found_at(probability: FloatArray, members: IntArray, others: IntArray, alarms: float) -> float:
-    """Return the share of members who are named, likeliest first, until a share of others is: all by group, (G,)."""
+def found_at(
+    probability: FloatArray,
+    members: IntArray,
+    others: IntArray,
+    alarms: float,
+    *,
+    of_others: FloatArray | None = None,
+) -> float:
+    """Return the share of members who are named, likeliest first, until a share of others is: all by group, (G,).
+
+    ``of_others`` are the probabilities of those who are no members, where they differ from those of members.
+    """
+    if of_others is not None:
+        nobody = np.zeros_like(members)
+        members, others = np.r_[members, nobody], np.r_[nobody, others]
+        probability = np.r_[probability, of_others]
     levels, of = np.unique(-np.round(probability, 12), return_inverse=True)
     inside = np.bincount(of.reshape(-1), members, len(levels)).cumsum() / members.sum()
     outside = np.bincount(of.reshape(-1), others, len(levels)).cumsum() / others.sum()

@@ -1,7 +1,8 @@
 """How much more likely somebody was in the training table than before the file: posterior odds over prior odds.
 
 The greatest of all candidates of the register. Before the file each is as likely as any other; after it the estimate
-is the one of maximum entropy that fits all that the file says. Infinite where somebody is proved to be a member.
+is the one of maximum entropy that fits all that the file says; of boosted models it is bounded. Infinite where somebody
+is proved to be a member.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import numpy as np
 
 from treewarden.audit.evidence import Evidence
 from treewarden.audit.measures import EvidenceSource, Measure, Parameters
-from treewarden.audit.reading import Measurement, Undetermined, exactly
+from treewarden.audit.reading import Interval, Measurement, Undetermined, exactly
 
 EVERYBODY = Undetermined("everybody in the register is in the table, so membership is no secret")
 
@@ -34,12 +35,21 @@ class MembershipOdds(Measure):
             return Measurement(EVERYBODY)
         if found.proved_in.any():
             return Measurement(exactly(np.inf))
-        if isinstance(found.probability, Undetermined):
+        if not isinstance(found.probability, Undetermined):
+            return Measurement(exactly(_odds(float(found.probability.max()), share)))
+        if found.bounds is None:
             return Measurement(found.probability)
-        highest = float(found.probability.max())
-        if highest >= 1:
-            return Measurement(exactly(np.inf))
-        return Measurement(exactly(highest / (1 - highest) * (1 - share) / share))
+        # The mean of all probabilities is the share, so that the greatest is no less.
+        least, most = float(found.bounds.low.max()), float(found.bounds.high.max())
+        lowest = _odds(max(least, share), share)
+        return Measurement(Interval(lowest, max(lowest, _odds(most, share))))
+
+
+def _odds(probability: float, share: float) -> float:
+    """Return the odds relative to those before the file."""
+    if probability >= 1:
+        return float(np.inf)
+    return probability / (1 - probability) * (1 - share) / share
 
 
 MEASURE = MembershipOdds()

@@ -222,12 +222,26 @@ def with_people(register: Population, table: Population, rows: IndexArray) -> Po
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class ProbabilityBounds:
+    """Between which ends one person of each group is a member, (G,) each."""
+
+    low: FloatArray
+    high: FloatArray
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether both ends are the same everywhere."""
+        return bool((self.low == self.high).all())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class MembershipInference:
     """What a file proves of who of a register is in the table. Arrays are by group of candidates, (G,).
 
     In every table that fits the file between ``low`` and ``high`` people of a group are members. Tables that were
     checked row by row have as few as ``shown_low`` and as many as ``shown_high``; the owner's own is among them.
-    ``probability`` is the adversary's estimate for one person of the group, or why there is none. ``left`` says what
+    ``probability`` is the adversary's estimate for one person of the group, or why there is none; then ``bounds``
+    are those that rows leave, where they are known. ``left`` says what
     was not decided, and why; empty where all was. ``said`` is what the reader should know of the register.
     """
 
@@ -239,6 +253,7 @@ class MembershipInference:
     probability: FloatArray | Undetermined
     left: tuple[str, ...] = ()
     said: tuple[str, ...] = ()
+    bounds: ProbabilityBounds | None = None
 
     @property
     def proved_in(self) -> IntArray:

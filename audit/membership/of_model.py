@@ -37,12 +37,13 @@ from treewarden.audit.membership.cuts import (
 )
 from treewarden.audit.membership.inference import infer_members
 from treewarden.audit.membership.learners import LearnerCuts, cuts_of_library
+from treewarden.audit.membership.posterior_bounds import bound_probabilities
 from treewarden.audit.options import AuditOptions
 from treewarden.audit.population.forest import Forest
 from treewarden.audit.population.population import Population
 from treewarden.audit.progress import Clock, clock
 from treewarden.audit.reading import Undetermined
-from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
+from treewarden.ppdm_models.arrays import BoolArray, IndexArray, IntArray
 from treewarden.ppdm_models.tables.routing import SEVERAL, route
 from treewarden.ppdm_models.tree.ensemble import Ensemble, EnsembleGrowth
 from treewarden.ppdm_models.tree.plain_splits import is_inner
@@ -131,8 +132,7 @@ def _why_not(forest: Forest) -> Undetermined | None:
 
 
 NOT_ESTIMATED = Undetermined(
-    "for people whose membership is not proved or excluded by leaf values, no probability "
-    "is computed"
+    "the leaf values leave several probabilities possible, so they are bounded and not estimated"
 )
 OTHER_PEOPLE = (
     "the people in the table do not have the sums of its leaves: the model was trained on "
@@ -163,7 +163,8 @@ def infer_boosted_members(
     if isinstance(rows, Undetermined) and cuts is None:
         return rows
     try:
-        low, high = _tighten(rows, cuts, candidates, until)
+        told, low, high = _tighten(rows, cuts, candidates, until)
+        bounds = bound_probabilities(told, (low, high), candidates, until)
     except ContradictionError as error:
         return Undetermined(str(error))
     inside = candidates.members.sum(axis=1)
@@ -175,7 +176,8 @@ def infer_boosted_members(
         high=high,
         shown_low=inside,
         shown_high=inside,
-        probability=_certain_probability(low, high, sizes),
+        probability=bounds.low if bounds.is_exact else NOT_ESTIMATED,
+        bounds=bounds,
         left=() if is_decided else _left_open(rows, cuts),
     )
 
@@ -204,8 +206,8 @@ def _tighten(
     cuts: BoostedCuts | None,
     candidates: Candidates,
     until: Clock,
-) -> tuple[IntArray, IntArray]:
-    """Return between which ends the unknowns lie, by all rows and cuts until neither adds anything to the other.
+) -> tuple[RealRows, IntArray, IntArray]:
+    """Return all rows, and between which ends the unknowns lie, by rows and cuts until neither adds to the other.
 
     Raises:
         ContradictionError: no part of the register fits.
@@ -226,7 +228,7 @@ def _tighten(
         low, high = tighten(rows, low, high, until)
         if cuts is None or (int((high - low).sum()) == before and not present):
             break
-    return low, high
+    return rows, low, high
 
 
 def _with_presence(rows: RealRows, present: Sequence[IndexArray]) -> RealRows:
@@ -253,13 +255,6 @@ def _true_rows(case: GrownCase, candidates: Candidates) -> RealRows | Undetermin
     rows = _rows(sums, candidates)
     is_true = rows.holds(_true_unknowns(candidates)).all()
     return rows if is_true else Undetermined(OTHER_PEOPLE)
-
-
-def _certain_probability(
-    low: IntArray, high: IntArray, sizes: IntArray
-) -> FloatArray | Undetermined:
-    """Return the share of each group that is in, where it is proved of all of them."""
-    return low / sizes if (low == high).all() else NOT_ESTIMATED
 
 
 def _start(candidates: Candidates) -> tuple[IntArray, IntArray]:

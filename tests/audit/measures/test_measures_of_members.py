@@ -8,7 +8,11 @@ import pytest
 from tests.kit.small_audits import evidence_of, flat_tree, read
 from treewarden.audit.evidence import RecordEvidence
 from treewarden.audit.measures.membership_advantage import NOBODY_ELSE, found_at
-from treewarden.audit.membership.candidates import Candidates, MembershipInference
+from treewarden.audit.membership.candidates import (
+    Candidates,
+    MembershipInference,
+    ProbabilityBounds,
+)
 from treewarden.audit.reading import Undetermined, exactly
 
 SIZES, MEMBERS, LIKELY = (2, 2, 9), (2, 1, 0), (0.9, 0.5, 0.1)
@@ -39,6 +43,37 @@ def test_members_are_named_likeliest_first_and_a_tie_is_shared_out():
 def test_where_all_are_equally_likely_as_many_members_as_others_are_named():
     alike, members, others = np.full(2, 0.5), np.array([3, 1]), np.array([10, 90])
     assert found_at(alike, members, others, 0.25) == pytest.approx(0.25)
+
+
+def bounded(measure, low, high):
+    members = np.array([[count, 0] for count in MEMBERS])
+    candidates = Candidates({}, np.array(SIZES), None, members, ("c0", "c1"))
+    nobody = np.zeros(3, dtype=int)
+    found = MembershipInference(
+        candidates,
+        nobody,
+        candidates.sizes,
+        nobody,
+        candidates.sizes,
+        Undetermined("not estimated"),
+        bounds=ProbabilityBounds(np.array(low), np.array(high)),
+    )
+    evidence = replace(
+        evidence_of(flat_tree([[3, 1], [2, 2]])), records=RecordEvidence(membership=found)
+    )
+    return read(measure, evidence).reading
+
+
+def test_bounds_of_probabilities_bound_both_metrics():
+    # 3 of 13 are members: odds of 3/10 before. Somebody is at least as likely as the share.
+    odds = bounded("membership_odds", (0, 0, 0), (0.5, 0.6, 0.4))
+    assert (odds.low, odds.high) == pytest.approx((1.0, 1.5 * 10 / 3))
+    odds = bounded("membership_odds", (0.5, 0, 0), (1.0, 1.0, 0.4))
+    assert (odds.low, odds.high) == (pytest.approx(10 / 3), np.inf)
+    low, high = LIKELY, LIKELY
+    assert bounded("membership_advantage", low, high) == exactly(advantage(0.001).low)
+    wide = bounded("membership_advantage", (0, 0, 0), (1.0, 1.0, 1.0))
+    assert (wide.low, wide.high) == (0.0, 1.0)
 
 
 def test_nothing_is_said_where_there_is_nobody_else_or_no_estimate():
