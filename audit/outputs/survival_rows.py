@@ -67,6 +67,7 @@ class _Curve:
         """
         rows: list[WholeRow] = []
         stronger: list[WholeRow] = []
+        listing: list[WholeRow] = []
         before, has_all_events, has_survival = -np.inf, True, False
         for point in self.entry.points:
             time = float(point.time)
@@ -75,22 +76,26 @@ class _Curve:
             events = self._events(point.events, point.censored, since, time, true)
             rows += events
             has_all_events &= bool(events)
-            # Of times that are not listed a reader may take it that nothing happened then.
-            between = since & (self.times < time)
-            if between.any():
-                stronger.append(
-                    self.owner.row(between.astype(np.int64).tolist(), Ends(high=Fraction(0)))
-                )
+            listing += self._none_at(since & (self.times < time))
             if point.survival is not None:
                 has_survival = True
                 found = self._survival(point.survival, time, true)
                 rows += found.rows
                 stronger += found.stronger
             before = time
-        is_listed = not any(self._is_broken(row, true) for row in stronger)
+        # Of times that are not listed a reader may take it that nothing happened then.
+        listing += self._none_at(self.inside & (self.times > before))
+        is_listed = not any(self._is_broken(row, true) for row in listing)
         is_single = bool((self.stopping == 1).all())
         is_open = has_survival and not is_single and not (is_listed and has_all_events)
-        return EntryRows(tuple(rows), tuple(stronger) if is_listed else (), is_open=is_open)
+        stronger += listing if is_listed else []
+        return EntryRows(tuple(rows), tuple(stronger), is_open=is_open)
+
+    def _none_at(self, here: BoolArray) -> list[WholeRow]:
+        """Return that nothing happened to some people, where there are any."""
+        if not here.any():
+            return []
+        return [self.owner.row(here.astype(np.int64).tolist(), Ends(high=Fraction(0)))]
 
     def _is_broken(self, row: WholeRow, true: IntArray) -> bool:
         total = sum(w * n for w, n in zip(row.weights.tolist(), true.tolist(), strict=True))

@@ -19,12 +19,14 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from tests.judges import outputs_by_hand as by_hand
+from tests.judges.more_outputs_by_hand import more_outputs
 from tests.kit.small_audits import flat_tree
 from treewarden.audit.consistent_tables.result import ConsistentTables
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.knowledge.levels import SplitLevel
 from treewarden.audit.options import AuditOptions
 from treewarden.audit.outputs.beside_rows import beside_rows, table_columns
+from treewarden.audit.outputs.conditions import predictions_of
 from treewarden.audit.population.population import Population
 from treewarden.audit.run import run
 from treewarden.ppdm_models.arrays import IntArray
@@ -95,8 +97,10 @@ def drawn_case(seed: int) -> OutputsCase:
         members = (Member(model), Member(other))
         model = Ensemble(members, Combination.AVERAGE, features, "ill", table.classes)
         counted = by_hand.PrintedOutput("second tree", "", (_same_counts(table),))
-        return _case(table, outputs, model, counted)
-    return _case(table, outputs, model, None)
+        more = more_outputs(np.random.default_rng([seed, 1]), table, is_tree=False)
+        return _case(table, [*outputs, *more], model, counted)
+    more = more_outputs(np.random.default_rng([seed, 1]), table, is_tree=True)
+    return _case(table, [*outputs, *more], model, None)
 
 
 def _same_counts(table: by_hand.SmallTable) -> by_hand.Agrees:
@@ -182,7 +186,11 @@ def _rows_missed(
     case: OutputsCase, published: Sequence[PublishedOutput], tables: IntArray
 ) -> list[str]:
     """Return rows that a table which agrees breaks, and tables that fulfil the stronger rows and do not agree."""
-    rows = beside_rows(published, case.population, case.table.classes)
+    predictions = predictions_of(case.model, case.population)
+    has_totals = isinstance(case.model, Ensemble)
+    rows = beside_rows(
+        published, case.population, case.table.classes, predictions, has_totals=has_totals
+    )
     said = []
     for row in rows.rows:
         values = tables[:, :, row.klass] @ row.weights
@@ -193,7 +201,9 @@ def _rows_missed(
     if rows.open_entries:
         return said
     everybody = itertools.product(range(len(case.table.classes)), repeat=len(case.table.labels))
-    for labels in itertools.islice(everybody, MOST_TRIED):
+    totals = sorted(case.table.labels)  # which some rows take as known
+    alike = (labels for labels in everybody if sorted(labels) == totals)
+    for labels in itertools.islice(alike, MOST_TRIED):
         table = case.by_profile(labels)
         is_held = all(row.holds(table) for row in (*rows.rows, *rows.stronger))
         if is_held and not all(each.agrees(labels) for each in case.outputs):
