@@ -132,10 +132,10 @@ class DescribedPeople:
     def _share(self, printed: PrintedNumber) -> EntryRows:
         *others, last = self.entry.conditions
         inside = self._matching(self.entry.conditions)
-        is_of_model = isinstance(last, PredictedCondition | ScoreCondition)
-        base = self._matching(
-            others if is_of_model else [*others, ValueCondition(last.column, None)]
-        )
+        all_there: list[Condition] = []
+        if not isinstance(last, PredictedCondition | ScoreCondition):
+            all_there = [ValueCondition(last.column, None)]
+        base = self._matching([*others, *all_there])
         size = self._total(base)
         if not size:
             raise ContradictedError("share", printed.text, "nobody it could be a share of")
