@@ -1,10 +1,16 @@
 """Outputs beside a model through every door: Python, command line; and what cannot be judged together."""
 
+from pathlib import Path
+
+import numpy as np
 import pandas as pd
 import pytest
 
 import treewarden as tw
 from tests.kit.run import run_command
+from treewarden.audit.option_spec import OptionDoor
+from treewarden.jobs.attesting.attesting import unstated_options
+from treewarden.jobs.audit_request import AuditFiles, Request, files_of
 from treewarden.ppdm_models.errors import OutputsError, TreewardenError
 
 sklearn_tree = pytest.importorskip("sklearn.tree")
@@ -165,3 +171,83 @@ def test_metrics_of_the_model_are_held_against_its_own_predictions(tree):
     matrix = pd.DataFrame({"ill": ["no", "yes"], "no": [2, 1], "yes": [1, 2]})
     assert proved(audited(tree, beside=[matrix])) == 0
     assert proved(audited(tree, beside=[matrix, MEAN])) == 6
+
+
+def test_rows_that_stand_for_several_people_count_as_so_many():
+    table = TABLE.assign(people=[2, 1, 1, 1, 1, 1])
+    model = sklearn_tree.DecisionTreeClassifier(max_depth=1)
+    model.fit(table[["side"]], table.ill, sample_weight=table.people)
+    options = {"sensitive": "ill", "qi": ["age", "side"], "policy": "standard", "weights": "people"}
+    count = pd.DataFrame({"": ["n"], "yes": ["4"]})
+    assert tw.audit(model, table, beside=[count], **options).readings.loc["k_anonymity"].low
+    with pytest.raises(OutputsError, match="is 3, but the table gives 4"):
+        tw.audit(model, table, beside=[count.assign(yes="3")], **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"secret": "age", "knows": ["side"]}, "adversary who knows all quasi-identifiers"),
+        ({"knows": ["side"]}, "adversary who knows all quasi-identifiers"),
+    ],
+)
+def test_questions_that_outputs_do_not_join_are_refused(tree, options, said):
+    with pytest.raises(OutputsError, match=said):
+        audited(tree, beside=[MEAN], **options)
+
+
+def test_sampling_weights_and_models_of_numbers_are_refused():
+    weighted = sklearn_tree.DecisionTreeClassifier(max_depth=1)
+    table = TABLE.assign(weight=[1.5, 1.0, 1.0, 1.0, 2.5, 1.0])
+    weighted.fit(table[["side"]], table.ill, sample_weight=table.weight)
+    options = {"qi": ["age", "side"], "policy": "standard", "beside": [MEAN]}
+    with pytest.raises(OutputsError, match="only for unweighted people"):
+        tw.audit(weighted, table, sensitive="ill", sampling_weights="weight", **options)
+    numbers = sklearn_tree.DecisionTreeRegressor(max_depth=1).fit(table[["side"]], table.age)
+    with pytest.raises(OutputsError, match="only with a model that predicts a class"):
+        tw.audit(numbers, table, sensitive="age", **{**options, "qi": ["side"]})
+
+
+def test_what_needs_other_tables_is_not_determined(tree):
+    readings = audited(tree, beside=[MEAN], population=TABLE).readings
+    assert "other outputs" in readings.loc["records_rebuilt"].reason
+    assert not readings.loc["membership_proved"].reason
+
+
+def test_scores_are_not_known_to_who_knows_labels_only(tree):
+    area, size = (
+        pd.DataFrame({"metric": ["AUC"], "value": ["0.67"]}),
+        pd.DataFrame({"": ["n"], "yes": ["3"]}),
+    )
+    said = audited(tree, beside=[area, size], leaf="labels").to_dict()
+    assert "knows the labels of leaves only" in str(said)
+
+
+def test_a_proposal_whose_predictions_contradict_a_metric_is_not_determined():
+    random = np.random.default_rng(0)
+    people = pd.DataFrame({"age": random.integers(30, 70, 60), "side": random.integers(0, 4, 60)})
+    people["ill"] = np.where(random.random(60) < 0.2 + 0.2 * people.side, "yes", "no")
+    columns = ["age", "side"]
+    model = sklearn_tree.DecisionTreeClassifier(max_depth=3, random_state=0)
+    model.fit(people[columns], people.ill)
+    matrix = pd.crosstab(people.ill, model.predict(people[columns])).reset_index()
+    found = tw.repair(
+        model, people, sensitive="ill", qi=columns, policy="standard", beside=[matrix]
+    )
+    attempts = found.to_dict()["repair"]["attempts"]
+    assert {attempt["verdict"] for attempt in attempts} == {"UNDETERMINED"}
+    assert all("but the table gives" in attempt["problem"] for attempt in attempts)
+
+
+def test_the_service_takes_no_outputs():
+    assert "beside" in files_of(OptionDoor.GATE)
+    assert "beside" not in {**files_of(OptionDoor.SERVICE), **files_of(OptionDoor.PAGE)}
+
+
+def test_an_attestation_states_no_outputs():
+    request = Request(
+        Path("tree.pmml"), Path("people.csv"), files=AuditFiles(beside=(Path("mean.csv"),))
+    )
+    (unstated,) = unstated_options(request)
+    assert unstated.flag == "with"
+    assert "remove the outputs" in unstated.instead
