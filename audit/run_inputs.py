@@ -124,7 +124,13 @@ def with_rebuilt(proved: ProvedModel, inputs: RunInputs) -> ProvedModel:
     seconds = min(inputs.options.worlds_budget, REBUILD_SECONDS)
     step = inputs.step if inputs.forest.is_ensemble else silent
     with step(f"proving whole records from the file alone, at most {seconds:.3g} s"):
-        found = rebuild_people(inputs.forest, inputs.population, clock(seconds), inputs.domain)
+        found = rebuild_people(
+            inputs.forest,
+            inputs.population,
+            clock(seconds),
+            inputs.domain,
+            inputs.knowledge.training,
+        )
     return _with_records(proved, replace(proved.evidence.records, rebuilt=found))
 
 

@@ -298,9 +298,13 @@ LATE_IMPORTS = {
         "treewarden.audit.population.routing",
         "treewarden.ppdm_models.tables.predict",
     },
-    "audit/reconstruction/of_table.py": {"treewarden.audit.reconstruction.of_model"},
-    "audit/reconstruction/proved.py": {"scipy.sparse.csgraph"},
     "audit/outputs/conditions.py": {"treewarden.ppdm_models.tables.predict"},
+    "audit/reconstruction/of_model.py": {"treewarden.audit.reconstruction.boosted"},
+    "audit/reconstruction/of_table.py": {
+        "treewarden.audit.reconstruction.boosted",
+        "treewarden.audit.reconstruction.of_model",
+    },
+    "audit/reconstruction/proved.py": {"scipy.sparse.csgraph"},
     "audit/run.py": {
         "treewarden.audit.claims.judge_claim",
         "treewarden.audit.claims.reliance",

@@ -21,6 +21,7 @@ from treewarden.audit.inverters._rounds import (
     ClassTotals,
     Gathered,
     Leafs,
+    MemberDerivatives,
     column,
     counted_members,
     differing,
@@ -141,7 +142,10 @@ class CatBoost(Inverter):
         return gathered.add(leaves, 1, sums) or totals.differing(leaves, sums)
 
     def members(self, case: GrownCase) -> tuple[MemberSums, ...] | Undetermined:
-        return counted_members(case)
+        counted = counted_members(case)
+        if isinstance(counted, Undetermined):
+            return counted
+        return counted + _step_members(case)
 
     def numbers(self, case: GrownCase, largest: float) -> ValueSums | Undetermined:
         growth = case.growth
@@ -176,6 +180,34 @@ class CatBoost(Inverter):
             said=(),
             largest=largest,
         )
+
+
+def _step_members(case: GrownCase) -> tuple[MemberSums, ...]:
+    """Return what leaf values say of members where they are one step; nothing where they are several.
+
+    With its leaf's step w a member adds label - p - w h, and all of them together w l2; h is p (1 - p), or 1.
+    """
+    growth = case.growth
+    steps = _steps(growth.facts)
+    is_one = not isinstance(steps, Undetermined) and steps.count == 1
+    if growth.objective != "Logloss" or case.classes != 2 or not is_one or growth.start is None:
+        return ()
+    assert isinstance(steps, CatboostSteps)
+    begin, found = np.array(growth.start), []
+    start = exactly(begin).wider(16 * DOUBLE * (1 + np.abs(begin)))
+    for before, (scores, (leaves,)) in enumerate(rounds(case, start)):
+        if not _are_small(scores):
+            break
+        if len(growth.trees[leaves.tree].values) == 1:
+            continue
+        shares = logistic(column(scores, 0), ROOM * (before + 1)).wider(8 * DOUBLE)
+        curves = exactly(np.ones(len(case.people)))
+        if steps.rule.is_newton:
+            curves = variance(shares).wider(8 * DOUBLE)
+        known = MemberDerivatives(shares, curves, np.array([0.0, 1.0]))
+        moved = leaves.values.times(1 / steps.eta)
+        found.append(known.step_sums(leaves, moved, moved.times(steps.rule.ridge)))
+    return tuple(found)
 
 
 def _are_small(scores: NumberBounds) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,7 +19,10 @@ from treewarden.audit.reconstruction.proved import ProvedCounts, prove_counts
 from treewarden.ppdm_models.arrays import BoolArray, IntArray
 from treewarden.ppdm_models.semantics.support import REASONS
 from treewarden.ppdm_models.tree.ensemble import Ensemble, Model, trees_of
-from treewarden.ppdm_models.tree.tree import Quality, Tree
+from treewarden.ppdm_models.tree.tree import Quality, Task, Tree
+
+if TYPE_CHECKING:
+    from treewarden.audit.reconstruction.boosted import KnownTraining, SumRows
 
 NOTHING_PUBLIC = DeclaredDomain()
 SAMPLED = Undetermined(
@@ -26,14 +30,23 @@ SAMPLED = Undetermined(
     "not numbers of records"
 )
 NOISY = Undetermined("its numbers are random, so they prove nothing about any record")
+NO_TABLE = (
+    "no table within the public domain has the sums of its leaves, so the model was trained on a "
+    "sample, with weights or with unpublished settings"
+)
 OTHER_ORDER = Undetermined("its trees name their classes in different orders")
-OF_SUMS = Undetermined("for boosted models, proofs of records from leaf values are not computed")
+OF_NUMBERS = Undetermined("proofs of records are not computed for models that predict a number")
 
 
 def reconstruct(
-    model: Model, until: Clock, declared: DeclaredDomain = NOTHING_PUBLIC
+    model: Model,
+    until: Clock,
+    declared: DeclaredDomain = NOTHING_PUBLIC,
+    training: KnownTraining | None = None,
 ) -> Reconstruction | Undetermined:
     """Return which records every table has that fits the file of a model, or why that cannot be told.
+
+    ``training`` is what an adversary knows of how a boosted model was trained, beside the file.
 
     Raises:
         PublicDomainError: what is declared does not fit the model.
@@ -42,6 +55,8 @@ def reconstruct(
     reason = _why_not(model, trees)
     if reason is not None:
         return reason
+    if isinstance(model, Ensemble) and model.growth is not None:
+        return _of_boosted(model, trees, until, declared, training)
     leaves = read_counts(trees)
     if isinstance(leaves, Undetermined):
         return leaves
@@ -71,6 +86,48 @@ def reconstruct(
     )
 
 
+def _of_boosted(
+    model: Ensemble,
+    trees: Sequence[Tree],
+    until: Clock,
+    declared: DeclaredDomain,
+    training: KnownTraining | None,
+) -> Reconstruction | Undetermined:
+    """Return what the leaf values of a boosted model prove, or why they prove nothing."""
+    from treewarden.audit.reconstruction.boosted import (  # for leaves that publish sums
+        KnownTraining,
+        leaves_of_growth,
+        prove_sums,
+    )
+
+    assert model.growth is not None
+    domain = find_domain(trees, declared)
+    if isinstance(domain, Undetermined):
+        return domain
+    leaves = leaves_of_growth(model.growth, max(len(model.classes), 2))
+    cells = find_cells(trees, leaves, domain, until)
+    if isinstance(cells, Undetermined):
+        return cells
+    try:
+        known = KnownTraining() if training is None else training
+        proved = prove_sums(model, trees, cells, until, known)
+    except ContradictionError:
+        return Undetermined(NO_TABLE)
+    if isinstance(proved, Undetermined):
+        return proved
+    low, high = proved.counts.low, proved.counts.high
+    return Reconstruction(
+        cells=cells,
+        rows=proved.rows,
+        counts=proved.counts,
+        classes=model.classes if low.shape[1] > 1 else (),
+        columns=_columns(model, domain),
+        target=model.target,
+        records=int(low.sum()) if (low == high).all() else proved.records,
+        assumed=proved.assumed,
+    )
+
+
 def _columns(model: Model, domain: Domain) -> tuple[str, ...]:
     """Return the names of all columns, those without any test too."""
     tested = [name for factor in domain.factors for name in factor.columns]
@@ -92,7 +149,7 @@ def _why_not(model: Model, trees: Sequence[Tree]) -> Undetermined | None:
         return Undetermined("the model holds no tree")
     if isinstance(model, Ensemble):
         if model.growth is not None:
-            return OF_SUMS
+            return OF_NUMBERS if model.task is Task.REGRESSION else None
         if next(iter(model.others), None) is not None:
             return Undetermined("parts of the model are no trees")
         if model.sampling.resampled is not False:
@@ -124,17 +181,19 @@ class Reconstruction:
     ``counts`` is what these prove of how many records each cell has. ``classes`` are the names of the classes, none
     where only numbers of records are published. ``columns`` are all columns of the model, and ``records`` is how many
     records it counts, if it says so. ``may_weigh`` says that a count may be a sum of whole weights: where there is a
-    count, one record is proved, and no number of them.
+    count, one record is proved, and no number of them. ``assumed`` is, in words, what the proofs of a boosted model
+    rest on beside the file.
     """
 
     cells: DomainCells
-    rows: CellRows
+    rows: CellRows | SumRows
     counts: ProvedCounts
     classes: tuple[str, ...]
     columns: tuple[str, ...]
     target: str
     records: int | None
     may_weigh: bool = False
+    assumed: tuple[str, ...] = ()
 
     @property
     def proved(self) -> IntArray:

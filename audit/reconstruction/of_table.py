@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -57,7 +58,7 @@ NO_LEAF = Undetermined(
 OTHER_DOMAIN = Undetermined("the table has values that are not in the public domain (--domain)")
 OTHER_TABLE = Undetermined("the counts in the file differ from those of the table")
 BEYOND_COUNTS = (
-    "only counts are used: proofs of records from thresholds and the choice of splits are "
+    "only counts and sums of leaves are used: proofs of records from thresholds and the choice of splits are "
     "not computed"
 )
 
@@ -67,11 +68,16 @@ class WrongProofError(ArithmeticError):
 
 
 def rebuild_people(
-    forest: Forest, population: Population, until: Clock, declared: DeclaredDomain | None = None
+    forest: Forest,
+    population: Population,
+    until: Clock,
+    declared: DeclaredDomain | None = None,
+    training: Mapping[str, float] = MappingProxyType({}),
 ) -> RebuiltPeople | Undetermined:
     """Return whose whole rows a file proves, to an adversary who knows the public domain.
 
-    Where none is declared, that are the values which the table has in each column.
+    Where none is declared, that are the values which the table has in each column. ``training`` are settings of a
+    boosted model that its file may withhold and the adversary knows.
 
     Raises:
         PublicDomainError: what is declared does not fit the model.
@@ -105,9 +111,10 @@ def rebuild_people(
     first = np.unique(cell, return_index=True)[1]
     if isinstance(forest.model, Tree) and counts_each_leaf(forest.model):
         return _of_leaves(forest.model, forest.stops[0, first], cells)
-    from treewarden.audit.reconstruction.of_model import reconstruct  # loads solvers
+    from treewarden.audit.reconstruction.boosted import KnownTraining  # both load solvers
+    from treewarden.audit.reconstruction.of_model import reconstruct
 
-    found = reconstruct(forest.model, until, public)
+    found = reconstruct(forest.model, until, public, KnownTraining(training, is_checked=True))
     return _match_proofs(found, forest.stops[:, first], cells)
 
 

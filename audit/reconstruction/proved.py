@@ -79,20 +79,35 @@ def prove_counts(rows: CellRows, sizes: FloatArray, until: Clock) -> ProvedCount
     return _joined(rows, low, high, parts, sizes, until)
 
 
+def decide_part(part: OpenPart, until: Clock) -> tuple[IntArray, IntArray]:
+    """Return boxes, (N,) each, that hold all numbers which fulfil the rows of a part, as narrow as time allows.
+
+    Raises:
+        ContradictionError: none do.
+    """
+    state = _PartState(part)
+    for step, units in enumerate(UNITS):
+        if not state.is_decided:
+            state.decide(units, until, is_last=step > 0)
+    return state.low, state.high
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class OpenPart:
-    """Open numbers that rows join: ``places`` (N,) of the flat (C m,), ``matrix`` (R, N) @ x == ``count``, boxes."""
+    """Open numbers that rows join: ``places`` (N,) of the flat (C m,), ``matrix`` (R, N) whole, ends of rows, boxes."""
 
     places: IndexArray
     matrix: sparse.csr_array
-    count: IntArray
+    least: IntArray
+    most: IntArray
     low: IntArray
     high: IntArray
 
     def fits(self, numbers: IntArray) -> bool:
         """Whether numbers (N,) fulfil all rows, in whole numbers."""
         is_inside = ((numbers >= self.low) & (numbers <= self.high)).all()
-        return bool(is_inside and (self.matrix @ numbers == self.count).all())
+        sums = self.matrix @ numbers
+        return bool(is_inside and ((sums >= self.least) & (sums <= self.most)).all())
 
 
 def _parts(rows: CellRows, low: IntArray, high: IntArray) -> Iterator[OpenPart]:
@@ -120,7 +135,8 @@ def _parts(rows: CellRows, low: IntArray, high: IntArray) -> Iterator[OpenPart]:
         yield OpenPart(
             places=places[columns],
             matrix=sparse.csr_array(part[alone]),
-            count=count[here][alone],
+            least=count[here][alone],
+            most=count[here][alone],
             low=low[places[columns]],
             high=high[places[columns]],
         )
@@ -203,8 +219,14 @@ class _PartState:
         ends = zip(self.low.tolist(), self.high.tolist(), strict=True)
         numbers = [model.new_int_var(low, high, "") for low, high in ends]
         indptr, indices = part.matrix.indptr.tolist(), part.matrix.indices.tolist()
-        for row, count in enumerate(part.count.tolist()):
-            model.add(sum(numbers[i] for i in indices[indptr[row] : indptr[row + 1]]) == count)
+        weights = part.matrix.data.tolist()
+        module = solver_module()
+        for row, (least, most) in enumerate(
+            zip(part.least.tolist(), part.most.tolist(), strict=True)
+        ):
+            at = slice(indptr[row], indptr[row + 1])
+            total = module.LinearExpr.weighted_sum([numbers[i] for i in indices[at]], weights[at])
+            model.add_linear_constraint(total, least, most)
         return model, numbers
 
     def _move(self, chosen: IndexArray, units: float, until: Clock, is_fall: bool) -> bool:
@@ -346,18 +368,18 @@ def _number_of_tables(
     n records of a class in a cell of z values are any multiset of them: C(z + n - 1, n).
     """
     is_fixed = np.ones(len(low), dtype=bool)
-    tables, filled = 1, _fillings(low[:0], sizes[:0])
+    tables, filled = 1, fillings(low[:0], sizes[:0])
     for part in parts:
         is_fixed[part.part.places] = False
         listed = part.list_tables(until)
         if listed is None:
             return None, None
         tables *= len(listed)
-        filled *= sum(_fillings(table, sizes[part.part.places]) for table in listed)
-    return tables, filled * _fillings(low[is_fixed], sizes[is_fixed])
+        filled *= sum(fillings(table, sizes[part.part.places]) for table in listed)
+    return tables, filled * fillings(low[is_fixed], sizes[is_fixed])
 
 
-def _fillings(numbers: IntArray, sizes: FloatArray) -> int | float:
+def fillings(numbers: IntArray, sizes: FloatArray) -> int | float:
     """Return in how many ways records of cells can have values of these."""
     ways = 1
     for number, size in zip(numbers.tolist(), sizes.tolist(), strict=True):

@@ -103,6 +103,7 @@ def rebuilt_values(rebuilt: Reconstruction | Undetermined) -> dict[str, Any]:
         "columns": rebuilt.columns_proved,
         "tables": "infinite" if is_infinite else tables,
         "decided": rebuilt.is_decided,
+        "assumes": list(rebuilt.assumed),
     }
 
 
@@ -307,6 +308,8 @@ def rebuilt_lines(rebuilt: Mapping[str, Any]) -> Iterator[str]:
     whole = counted(rebuilt["whole_records"], "whole record", "whole records")
     yield f"without any table, values of {records}{values}; {whole}"
     yield _tables(rebuilt["tables"])
+    if rebuilt["assumes"]:
+        yield f"provided that {', and that '.join(rebuilt['assumes'])}"
     if not rebuilt["decided"]:
         yield (
             "more may be proved: the time was used up; the public domain of the columns (--domain) "
