@@ -13,6 +13,7 @@ import lzma
 import os
 import zipfile
 import zlib
+from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
 from treewarden.ppdm_models.errors import TreeFormatError, TreewardenError
@@ -130,20 +131,24 @@ def archived(folder: Path) -> bytes:
         TreeFormatError: it holds too many files or bytes.
         OSError: a file cannot be read.
     """
-    out = io.BytesIO()
-    total = 0
+    total, held = 0, {}
     files = sorted(path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
     if len(files) > ARCHIVE_ENTRIES:
         raise TreeFormatError(folder.name, f"holds more than {ARCHIVE_ENTRIES:,} files")
+    for path in files:
+        total += path.stat().st_size
+        if total > BYTES:
+            raise TreeFormatError(folder.name, f"holds more than the {BYTES:,} bytes that are read")
+        held[path.relative_to(folder).as_posix()] = path.read_bytes()
+    return archive_of(held)
+
+
+def archive_of(files: Mapping[str, bytes]) -> bytes:
+    """Return files as an uncompressed zip archive, in the order of their folders and names and without dates."""
+    out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as archive:
-        for path in files:
-            total += path.stat().st_size
-            if total > BYTES:
-                raise TreeFormatError(
-                    folder.name, f"holds more than the {BYTES:,} bytes that are read"
-                )
-            name = path.relative_to(folder).as_posix()
-            archive.writestr(zipfile.ZipInfo(name, FIRST_MOMENT), path.read_bytes())
+        for name in sorted(files, key=PurePosixPath):
+            archive.writestr(zipfile.ZipInfo(name, FIRST_MOMENT), files[name])
     return out.getvalue()
 
 

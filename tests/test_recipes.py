@@ -47,6 +47,7 @@ SAID = {
     ("python", "XGBoost"): "model.predict(features)",
     ("python", "LightGBM"): "model.predict(features)",
     ("python", "CatBoost"): "model.predict(features)",
+    ("python", "CatBoost with categories"): "model.predict(features)",
     ("python", "ONNX"): "model.predict(features)",
 }
 """What the tool predicts for the table, in its own language; it is appended to the block."""
@@ -55,6 +56,7 @@ NEEDS = {
     "XGBoost": ("xgboost",),
     "LightGBM": ("lightgbm",),
     "CatBoost": ("catboost",),
+    "CatBoost with categories": ("catboost",),
     "ONNX": ("sklearn", "skl2onnx"),
     "Decision tree": ("pyspark",),
     "One tree": ("h2o",),

@@ -13,6 +13,7 @@ ROW = re.compile(
 FORMATS = {
     "PMML, XGBoost": ("pmml", "xgboost_model", "lightgbm_text"),
     "CatBoost's JSON": ("catboost_json",),
+    "Spark's folder": ("spark_ml",),
     "`.skops` file": ("skops_file",),
     "scikit-learn's tree as JSON": ("sklearn_json",),
     "partykit's JSON": ("partykit_json",),

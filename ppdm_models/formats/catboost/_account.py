@@ -9,6 +9,13 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from treewarden.ppdm_models import limits
+from treewarden.ppdm_models.formats.catboost._categories import (
+    is_symmetric,
+    nodes_of,
+    splits_of,
+    strange_categories,
+    unasked_texts,
+)
 from treewarden.ppdm_models.formats.catboost._growth import (
     ALONE,
     INFO,
@@ -73,17 +80,17 @@ def account_of(document: JsonPart) -> Account:
         LeakKind.PATH: ((*INFO, "output_options"),),
         LeakKind.AVERAGES: ((*INFO, "training"),),
         LeakKind.REPLAY: tuple(unneeded_settings(document)),
+        LeakKind.CATEGORIES: tuple(
+            ("features_info", "cat_features_hash", place) for place in unasked_texts(document)
+        ),
     }
     return Account(_shape(document), tuple(_strange(document)), removable)
 
 
-def has_categories(document: JsonPart) -> bool:
-    """Return whether a model tests categories: by hashes and statistics, of which nobody can say what they hold."""
-    features = document["features_info"]
-    keys = ("categorical_features", "cat_features_hash", "ctrs")
-    return (
-        any(features.get(key) is not None for key in keys) or document.get("ctr_data") is not None
-    )
+def has_statistics(document: JsonPart) -> bool:
+    """Return whether a model tests statistics of the target: nobody can say what they hold."""
+    has_ctrs = document["features_info"].get("ctrs") is not None
+    return has_ctrs or document.get("ctr_data") is not None
 
 
 def _shape(document: JsonPart) -> Shape:
@@ -111,7 +118,7 @@ def _shape(document: JsonPart) -> Shape:
         "train_finish_time": lambda value: isinstance(value, str) and is_moment(value),
         "training": _is_training,
     }
-    split = Entries(
+    cut = Entries(
         {
             "border": is_number,
             "float_feature_index": is_number,
@@ -119,13 +126,22 @@ def _shape(document: JsonPart) -> Shape:
             "split_type": one_of("FloatFeature"),
         }
     )
+    one_hot = Entries(
+        {
+            "cat_feature_index": is_number,
+            "split_index": is_number,
+            "split_type": one_of("OneHotFeature"),
+            "value": is_number,
+        }
+    )
+    split = Either((cut, one_hot))
     tree: dict[str, Shape] = {
         "leaf_values": Items(is_number),
         "leaf_weights": Items(is_number),
         "splits": Items(split),
     }
     whole: dict[str, Shape] = {
-        "features_info": Entries({"float_features": Items(Entries(feature))}),
+        "features_info": Entries(_features_shape(feature)),
         "model_info": Entries(info, frozenset(info) - {"class_params"}),
         "oblivious_trees": Items(Entries(tree)),
         "scale_and_bias": Items(Either((is_number, Items(is_number))), 2),
@@ -135,12 +151,19 @@ def _shape(document: JsonPart) -> Shape:
     return Entries(whole)
 
 
-def is_symmetric(document: JsonPart) -> bool:
-    """Return whether the trees that count are the symmetric ones."""
-    return document.get("oblivious_trees") is not None
+def _features_shape(feature: dict[str, Shape]) -> dict[str, Shape]:
+    """Return the shape of the features: numbers, categories, and which text each hash of one stands for."""
+    names = ("feature_id", "feature_index", "feature_name", "flat_feature_index")
+    category: dict[str, Shape] = {name: feature[name] for name in names}
+    hashed: dict[str, Shape] = {"hash": is_number, "value": is_label}
+    return {
+        "cat_features_hash": Items(Entries(hashed)),
+        "categorical_features": Items(Entries({**category, "values": Items(is_number)})),
+        "float_features": Items(Entries(feature)),
+    }
 
 
-def _nested(split: Entries) -> Entries:
+def _nested(split: Shape) -> Entries:
     node: dict[str, Shape] = {
         "split": split,
         "value": Either((is_number, Items(is_number))),
@@ -254,7 +277,7 @@ def _strange(document: JsonPart) -> Iterator[StrangePart]:
     for index, listed in borders.items():
         starts[index], total = total, total + len(listed)
     asked: dict[int, set[float]] = {index: set() for index in borders}
-    for split in _splits(document):
+    for split in splits_of(document):
         if split["split_type"].value != "FloatFeature":
             continue
         index, border = split["float_feature_index"].whole(), split["border"].number()
@@ -271,6 +294,7 @@ def _strange(document: JsonPart) -> Iterator[StrangePart]:
             yield StrangePart(
                 steps, "borders at which no tree splits, which are quantiles of the records"
             )
+    yield from strange_categories(document, total)
     yield from _strange_leaves(document)
 
 
@@ -333,13 +357,19 @@ def _class_names(document: JsonPart) -> object:
 
 
 def _strange_features(document: JsonPart) -> Iterator[StrangePart]:
-    parts = list(document["features_info"].get("float_features") or ())
-    for place, part in enumerate(parts):
-        for key in ("feature_index", "flat_feature_index"):
-            if part[key].value != place:
-                yield StrangePart(part[key].steps, "not the place of the feature among all")
-        names = {part[key].value for key in ("feature_id", "feature_name") if part.get(key)}
-        if len(names - {"", str(place)}) > 1:
+    info = document["features_info"]
+    kinds = [list(info.get(name) or ()) for name in ("float_features", "categorical_features")]
+    flat = [part["flat_feature_index"].value for parts in kinds for part in parts]
+    is_whole = sorted(map(str, flat)) == sorted(map(str, range(len(flat))))
+    for place, part in ((place, part) for parts in kinds for place, part in enumerate(parts)):
+        if part["feature_index"].value != place:
+            yield StrangePart(part["feature_index"].steps, "not the place of the feature")
+        if not is_whole:
+            steps = part["flat_feature_index"].steps
+            yield StrangePart(steps, "not the place of the feature among all")
+        names = {str(part[key].value) for key in ("feature_id", "feature_name") if part.get(key)}
+        number = part["flat_feature_index"].value
+        if len(names - {"", str(number)}) > 1:
             yield StrangePart((*part.steps, "feature_id"), "a second name")
         has_gaps, treatment = part.get("has_nans"), part.get("nan_value_treatment")
         says = treatment is not None and treatment.value != "AsIs"
@@ -363,20 +393,6 @@ def _strange_classes(document: JsonPart) -> Iterator[StrangePart]:
         yield StrangePart(count.steps, "not the number of the classes")
 
 
-def _splits(document: JsonPart) -> Iterator[JsonPart]:
-    for tree in document.get("oblivious_trees") or ():
-        yield from tree.get("splits") or ()
-    yield from (split for node in _nodes(document) if (split := node.get("split")) is not None)
-
-
-def _nodes(document: JsonPart) -> Iterator[JsonPart]:
-    pending = [] if is_symmetric(document) else list(document.get("trees") or ())
-    while pending:
-        node = pending.pop()
-        yield node
-        pending += [side for key in ("left", "right") if (side := node.get(key)) is not None]
-
-
 def _strange_leaves(document: JsonPart) -> Iterator[StrangePart]:
     """Yield leaves that no record of the training reached, where they hold a number all the same."""
     what = "a number in a leaf that no record reached"
@@ -389,7 +405,7 @@ def _strange_leaves(document: JsonPart) -> Iterator[StrangePart]:
         for leaf, weight in enumerate(weights):
             if weight.value == 0 and any(values[leaf * width : (leaf + 1) * width]):
                 yield StrangePart((*tree.steps, "leaf_values"), what)
-    for node in _nodes(document):
+    for node in nodes_of(document):
         records, value = node.get("weight"), node.get("value")
         is_empty = records is not None and records.value == 0
         if is_empty and value is not None and any(value.numbers()):

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
+from treewarden.ppdm_models.formats.catboost._categories import unasked_texts
 from treewarden.ppdm_models.formats.common.json import JsonPart, Steps
 from treewarden.ppdm_models.tree.ensemble import EnsembleGrowth, Fact, GrownTree, stated_fact
 from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind
@@ -208,12 +209,11 @@ def _kind(key: str, rows: list[list[JsonPart]]) -> LeakKind:
 
 
 def _categories(document: JsonPart) -> Iterator[Leak]:
-    listed = document["features_info"].get("cat_features_hash")
-    if listed is not None and len(listed):
+    places = unasked_texts(document)
+    if places:
+        what = f"{len(places)} category values that no tree asks for, rare ones too"
         yield Leak(
-            LeakKind.CATEGORIES,
-            listed.pointer,
-            f"{len(listed)} category values of the training data, rare ones too",
+            LeakKind.CATEGORIES, document["features_info"]["cat_features_hash"].pointer, what
         )
 
 

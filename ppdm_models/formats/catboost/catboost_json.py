@@ -9,7 +9,7 @@ from treewarden.ppdm_models import limits
 from treewarden.ppdm_models.formats import Format, Opened
 from treewarden.ppdm_models.formats.catboost._account import (
     account_of,
-    has_categories,
+    has_statistics,
     is_symmetric,
 )
 from treewarden.ppdm_models.formats.catboost._growth import growth_of, leaks_of
@@ -77,7 +77,7 @@ class CatBoostJson(Format):
         document = read_part(data, source)
         leaks = leaks_of(document)
         model = _read(document)
-        if has_categories(document):
+        if has_statistics(document):
             return Opened(model, (*leaks, unread_rest("catboost_json")))
         return AccountedJson(data, document.value, model, leaks, account_of(document))
 

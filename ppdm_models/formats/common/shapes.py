@@ -209,14 +209,21 @@ def put_in_order(document: object, shape: Shape) -> None:
 
 
 def without_places(document: object, places: Iterable[Steps]) -> object:
-    """Return the document without the keys at some places; the document is used up."""
-    for steps in sorted(set(map(tuple, places)), key=len, reverse=True):
-        holder = document
+    """Return the document without the keys and the items of lists at some places; the document is used up."""
+    for steps in sorted(set(map(tuple, places)), key=_from_the_end, reverse=True):
+        holder, last = document, steps[-1]
         for step in steps[:-1]:
             holder = _inside(holder, step)
         if isinstance(holder, dict):
-            holder.pop(steps[-1], None)
+            holder.pop(last, None)
+        elif isinstance(holder, list) and isinstance(last, int) and last < len(holder):
+            del holder[last]
     return document
+
+
+def _from_the_end(steps: tuple[str | int, ...]) -> tuple[int, int]:
+    """Return what sorts places so that none moves another that is still to go."""
+    return len(steps), steps[-1] if isinstance(steps[-1], int) else -1
 
 
 def _inside(holder: object, step: str | int) -> object:

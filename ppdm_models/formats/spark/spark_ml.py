@@ -7,6 +7,7 @@ from dataclasses import replace
 from treewarden.ppdm_models.errors import TreeFormatError
 from treewarden.ppdm_models.formats import Format, Opened
 from treewarden.ppdm_models.formats.common.json import JsonPart
+from treewarden.ppdm_models.formats.common.json_layout import opened_plainly, same_predictions
 from treewarden.ppdm_models.formats.common.node_order import bounded, features_named
 from treewarden.ppdm_models.formats.spark._folders import (
     PipelineStage,
@@ -18,6 +19,7 @@ from treewarden.ppdm_models.formats.spark._folders import (
     read_saved,
 )
 from treewarden.ppdm_models.formats.spark._nodes import groups_of, nodes_of, tree_of, used_features
+from treewarden.ppdm_models.formats.spark._plain import plain_archive
 from treewarden.ppdm_models.limits import is_archive
 from treewarden.ppdm_models.tree.ensemble import (
     Combination,
@@ -26,15 +28,19 @@ from treewarden.ppdm_models.tree.ensemble import (
     Member,
     Model,
     TreeSampling,
+    trees_of,
 )
 from treewarden.ppdm_models.tree.tool import Tool
 from treewarden.ppdm_models.tree.tree import MOST, Criterion, Feature, Learner, Stopping, Task, Tree
 
+REST = "seeds, times, names of the server, impurities and gains, and whatever else the same trees need not hold"
 CRITERIA = {"gini": Criterion.GINI, "entropy": Criterion.ENTROPY}
 
 
 class SparkMl(Format):
     """A decision tree, random forest or boosted trees, alone or as the stage of a pipeline."""
+
+    accounts_for_all = True
 
     def sniff(self, data: bytes) -> bool:
         return is_archive(data) and b"metadata/part-" in data and b".parquet" in data
@@ -42,7 +48,35 @@ class SparkMl(Format):
     def open(self, data: bytes, source: str) -> Opened:
         saved_model = read_saved(data, source)
         leaks = leaks_of(saved_model)
-        return Opened(_read(saved_model), leaks)
+        model = _read(saved_model)
+        return opened_plainly(
+            data,
+            model,
+            leaks,
+            form="spark_ml",
+            write=lambda: plain_archive(saved_model, model),
+            read=lambda plain: _read(read_saved(plain, source)),
+            is_same=_is_same,
+            difference=REST,
+        )
+
+
+def _is_same(one: Model, two: Model) -> bool:
+    """Return whether two models say the same of records, by the same features and classes, grown in the same way."""
+    return (
+        same_predictions(one, two)
+        and (one.features, one.target) == (two.features, two.target)
+        and _grown(one) == _grown(two)
+    )
+
+
+def _grown(model: Model) -> object:
+    growth = model.growth if isinstance(model, Ensemble) else None
+    learners = [(tree.learner, tree.learner.stopping) for tree in trees_of(model)]
+    spreads = [[node.figures for node in tree.nodes] for tree in trees_of(model)]
+    sampling = model.sampling if isinstance(model, Ensemble) else None
+    settings = None if growth is None else (growth.objective, dict(growth.facts), growth.refused)
+    return learners, spreads, sampling, settings
 
 
 def _read(saved: SavedModel) -> Model:

@@ -5,9 +5,11 @@ import json
 import pytest
 
 from tests.kit import places
+from tests.kit.rows import rows
 from tests.kit.tiers import cases
 from tests.ppdm_models.formats.accounting import cleaned, content, leaks, unnoticed, unremoved
 from treewarden.ppdm_models.files.load import open_model
+from treewarden.ppdm_models.formats.catboost._categories import city_hash
 
 GOOD = places.ROOT / "tests" / "data" / "formats" / "catboost_json" / "good"
 FILES = ("numbers.json", "classes.json")
@@ -141,3 +143,52 @@ def test_a_setting_in_words_says_only_what_the_library_says():
 
         _, told = altered(hide)
         assert ("unknown", f"/model_info/params/{group}/{key}") in told
+
+
+CATEGORIES = (GOOD / "categories.json").read_bytes()
+"""A model of CatBoost 1.2.10 that asks for categories themselves (``one_hot_max_size``), saved with its pool."""
+
+
+def test_categories_that_no_tree_asks_for_go_and_those_of_the_trees_stay():
+    file = open_model(CATEGORIES, "m.json")
+    assert ("categories", "/features_info/cat_features_hash") in {
+        (str(leak.kind), leak.where) for leak in file.leaks
+    }
+    clean = cleaned(CATEGORIES)
+    assert leaks(clean) == []
+    assert content(open_model(clean, "m.json").model) == content(file.model)
+    texts, bare = (
+        {entry["value"] for entry in json.loads(data)["features_info"]["cat_features_hash"]}
+        for data in (CATEGORIES, clean)
+    )
+    assert bare < texts == {"clerk", "cook", "nurse"}
+
+
+def test_nothing_can_be_hidden_among_categories():
+    clean = cleaned(CATEGORIES)
+    assert unnoticed(clean) == []
+    assert unremoved(clean) == []
+
+
+def test_a_text_whose_hash_is_another_is_told():
+    document = json.loads(cleaned(CATEGORIES))
+    entry = document["features_info"]["cat_features_hash"][0]
+    entry["value"] = "someone else"
+    ((_, _, what),) = leaks(json.dumps(document).encode())
+    assert "not that of its text" in what
+
+
+@rows(
+    ("text", "expected"),
+    [
+        *(("n", 239748506), ("no", 3193519379), ("30-39", 422930370), ("right_up", 60195654)),
+        *(("aa iag dg", 3704732369), ("bc é,ebéfééi", 853149510), (",ahdéügg cfiéü", 967002498)),
+        ("dbéabcccideüfji,efffbed,jüéh", 3607302471),
+    ],
+)
+def test_the_hash_of_a_text_is_the_one_that_catboost_writes(text, expected):
+    assert city_hash(text) == expected
+
+
+def test_a_text_that_is_too_long_to_be_hashed_here_leaves_the_file_unknown():
+    assert city_hash("x" * 33) is None
