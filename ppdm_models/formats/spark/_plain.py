@@ -86,12 +86,12 @@ def plain_archive(saved: SavedModel, model: Model) -> bytes:
         raise UnwritableError("features that went through other stages")
     if has_indexer and (not model.classes or "does not name its classes" in notes):
         raise UnwritableError("names of classes that are not those of its target")
-    writer = _Writer(saved, stage, model)
+    writer = _SparkWriter(saved, stage, model)
     return archive_of(writer.files(has_indexer=has_indexer, has_assembler=has_assembler))
 
 
 @dataclass(frozen=True, slots=True)
-class _Writer:
+class _SparkWriter:
     """Writes the files of one model."""
 
     saved: SavedModel
