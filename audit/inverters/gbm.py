@@ -10,9 +10,14 @@ import numpy as np
 
 from treewarden.audit.inverters import GrownCase, Inverter, LeafSums, MemberSums, ValueSums
 from treewarden.audit.inverters._bounds import NumberBounds, exactly
-from treewarden.audit.inverters._newton import NewtonSteps, newton_members, newton_sums
+from treewarden.audit.inverters._newton import (
+    NewtonSteps,
+    Squares,
+    newton_members,
+    newton_sums,
+    square_sums,
+)
 from treewarden.audit.inverters._rounds import DOUBLE, Leafs, not_turned_back, value_bounds
-from treewarden.audit.inverters._squares import Squares, square_sums
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.tree.ensemble import EnsembleGrowth
 

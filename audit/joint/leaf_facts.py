@@ -315,8 +315,8 @@ def counted_sums(forest: Forest, population: Population) -> LeafSums | Undetermi
             return NOT_COUNTED
         here = stops >= 0
         if not tree.has_people:
-            people = np.bincount(stops[here], population.counts[here], len(tree.nodes))
-            told = uncounted_leaves(forest.model, number, tree, people)
+            inside = np.bincount(stops[here], population.counts[here], len(tree.nodes))
+            told = uncounted_leaves(forest.model, number, tree, inside.astype(np.float64))
             if isinstance(told, Undetermined):
                 return told
             class_count_bounds.append(told[0])

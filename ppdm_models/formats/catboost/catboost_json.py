@@ -10,8 +10,8 @@ from treewarden.ppdm_models.formats import Format, Opened
 from treewarden.ppdm_models.formats.catboost._account import (
     account_of,
     has_statistics,
-    is_symmetric,
 )
+from treewarden.ppdm_models.formats.catboost._categories import is_symmetric
 from treewarden.ppdm_models.formats.catboost._growth import growth_of, leaks_of
 from treewarden.ppdm_models.formats.catboost._trees import (
     CatboostSplits,

@@ -267,8 +267,8 @@ def _node_table(rows: Sequence[JsonPart], model: Model, is_single: bool) -> pa.T
     """Return the nodes of all trees, those of one tree numbered in preorder."""
     groups: dict[int, list[JsonPart]] = {}
     for row in rows:
-        number, node = (0, row) if is_single else (row["treeID"].whole(), row["nodeData"])
-        groups.setdefault(number, []).append(node)
+        number, part = (0, row) if is_single else (row["treeID"].whole(), row["nodeData"])
+        groups.setdefault(number, []).append(part)
     boosted = isinstance(model, Ensemble) and model.growth is not None
     classes = () if boosted else model.classes
     if any(are_weighed(group, classes) for group in groups.values()):
