@@ -349,7 +349,10 @@ LATE_IMPORTS = {
     },
     "reports/building/story.py": {"treewarden.ppdm_models.files.convert"},
     "reports/renderers/__init__.py": {"treewarden.reports.building.entry"},
-    "treewarden/commands/_common_options.py": {"treewarden.audit.workers.clusters.cluster"},
+    "treewarden/commands/_common_options.py": {
+        "treewarden.audit.workers.clusters.cluster",
+        "treewarden.jobs.audit_request",
+    },
     "treewarden/commands/_reporting.py": {
         "treewarden.reports.building.redacted",
         "treewarden.terminal.gate_summary",

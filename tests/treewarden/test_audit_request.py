@@ -2,21 +2,42 @@
 
 from __future__ import annotations
 
+import inspect
+from datetime import date
 from pathlib import Path
 
 import pytest
 
+import treewarden
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.option_spec import OptionDoor
 from treewarden.audit.options import DEFAULT, KNOWLEDGE, OPTION_SPECS, AuditOptions
 from treewarden.commands.attest import COMMAND as ATTEST
 from treewarden.commands.audit import COMMAND as AUDIT
 from treewarden.commands.repair import COMMAND as REPAIR
-from treewarden.jobs.attesting.attesting import Assumed, plain_value, unstated_options
-from treewarden.jobs.audit_request import FILE_SPECS, AuditFiles, Request, files_of
-from treewarden.jobs.gate.config import GateConfig, ModelSection, said_in
+from treewarden.jobs.attesting.attesting import (
+    Assumed,
+    AttestedClause,
+    Predicate,
+    plain_value,
+    unstated_options,
+)
+from treewarden.jobs.audit_request import (
+    EXCEPTIONS,
+    FILE_SPECS,
+    JUDGMENT_SPECS,
+    AuditFiles,
+    JudgmentForm,
+    Request,
+    files_of,
+)
+from treewarden.jobs.gate.auditing import request_of
+from treewarden.jobs.gate.config import GateConfig, ModelSection, read_configuration, said_in
+from treewarden.jobs.gate.gate_job import GateJob
+from treewarden.jobs.gate.models import models_of
 from treewarden.jobs.next_steps import audit_command
 from treewarden.ppdm_models.tables.counting.addresses import address_of
+from treewarden.service.schemas.audits import NewAudit
 
 MODEL, TABLE = Path("tree.pmml"), Path("people.csv")
 ONE_OF_EACH = AuditFiles(
@@ -48,6 +69,61 @@ def test_a_key_of_a_gate_takes_one_path_and_a_list_where_several_can_be_given():
     for name, spec in files_of(OptionDoor.GATE).items():
         said = said_in(f'{section}{spec.flag} = "c"\n'.encode(), "x").models[0]
         assert getattr(said, name) == (("c",) if spec.is_several else "c")
+
+
+def test_what_judges_an_audit_is_a_flag_a_keyword_and_a_key_of_a_gate_by_one_name():
+    keywords = inspect.signature(treewarden.audit).parameters
+    for name, spec in JUDGMENT_SPECS.items():
+        flags = {flag: each for each in AUDIT.params for flag in each.opts}
+        flag = flags[f"--{name.replace('_', '-')}"]
+        assert (flag.default, flag.help) == (spec.default, spec.help)
+        assert keywords[name].default == spec.default
+        for section in (GateConfig, ModelSection):
+            assert (name in section.model_fields) is (OptionDoor.GATE in spec.doors)
+        assert bool(spec.body) is (OptionDoor.SERVICE in spec.doors)
+        assert spec.body in ("", *NewAudit.model_fields)
+        assert spec.attested in (*Predicate.model_fields, *AttestedClause.model_fields)
+
+
+def test_only_an_audit_takes_exceptions():
+    assert EXCEPTIONS == ("waivers", "baseline")
+    for command, is_shown in ((AUDIT, {False}), (REPAIR, {True}), (ATTEST, set())):
+        assert {each.hidden for each in command.params if each.name in EXCEPTIONS} == is_shown
+
+
+def test_a_printed_command_names_what_judges_an_audit_where_it_is_not_usual():
+    files = {name: Path(f"{name}.x") for name in EXCEPTIONS}
+    command = audit_command(Request(MODEL, TABLE, policy="strict", fail_on="warning", **files))
+    for words in (
+        "--policy strict",
+        "--fail-on warning",
+        "--waivers waivers.x",
+        "--baseline baseline.x",
+    ):
+        assert words in command
+    assert "--fail-on" not in audit_command(Request(MODEL, TABLE, fail_on="error"))
+
+
+def test_each_file_that_judges_a_model_of_a_gate_is_one_of_its_inputs_and_reaches_the_request(
+    tmp_path,
+):
+    named = {
+        name: ("error" if spec.form is JudgmentForm.SEVERITY else f"{name}.x")
+        for name, spec in JUDGMENT_SPECS.items()
+    }
+    keys = "".join(f'{name} = "{value}"\n' for name, value in named.items())
+    for name in ("a.pmml", "b.csv", *named.values()):
+        (tmp_path / name).write_text("x")
+    (tmp_path / "treewarden.toml").write_text(
+        f'[[model]]\npath = "a.pmml"\ntable = "b.csv"\n{keys}'
+    )
+    (model,) = models_of(read_configuration(tmp_path / "treewarden.toml"))
+    request = request_of(GateJob(model, "", today=date(2026, 1, 1)))
+    for name, value in named.items():
+        judging = getattr(request, name)
+        assert Path(judging).name == value
+        if JUDGMENT_SPECS[name].form is not JudgmentForm.SEVERITY:
+            assert tmp_path / value in model.inputs
 
 
 def test_all_files_of_a_request_are_protected_from_being_overwritten():

@@ -5,7 +5,6 @@ An audit needs the training table; an inspection needs the model alone.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -102,20 +101,15 @@ def audit(
     """
     clock, step = CommandClock(), step_of(progress)
     more = {"worlds_budget": worlds_budget, "jobs": jobs, "solver": solver, **options}
-    request = replace(
-        request_of(
-            model,
-            data,
-            sensitive=sensitive,
-            qi=qi,
-            policy=policy,
-            knowledge=knowledge,
-            more=more,
-            fail_on=fail_on,
-            alone=True,
-        ),
-        waivers=_path("waivers", waivers),
-        baseline=_path("baseline", baseline),
+    request = request_of(
+        model,
+        data,
+        sensitive=sensitive,
+        qi=qi,
+        judgment={"policy": policy, "fail_on": fail_on, "waivers": waivers, "baseline": baseline},
+        knowledge=knowledge,
+        more=more,
+        alone=True,
     )
     if not (id is None or isinstance(id, str)):
         raise ArgumentError("id", f"give the name of a column, not {type(id).__name__}")
@@ -131,12 +125,6 @@ def audit(
         request, done.subject.pack, done.subject.knowledge, done.subject.table
     )
     return Result(done.audit, done.decision, provenance, request.options, request.paths)
-
-
-def _path(name: str, given: object) -> Path | None:
-    if given is None or isinstance(given, str | os.PathLike):
-        return None if given is None else Path(given)
-    raise ArgumentError(name, f"give the path of a file, not {type(given).__name__}")
 
 
 _TREE = {

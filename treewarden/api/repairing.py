@@ -314,10 +314,9 @@ def repair(
         data,
         sensitive=sensitive,
         qi=qi,
-        policy=policy,
+        judgment={"policy": policy, "fail_on": fail_on},
         knowledge=knowledge,
         more=more,
-        fail_on=fail_on,
     )
     table = None if holdout is None else holdout_table(holdout, request, model)
     hierarchies = load_taxonomies(tuple(Path(path) for path in _all_paths(taxonomies)))

@@ -18,7 +18,15 @@ from treewarden.audit.knowledge.knowledge import Knowledge, knowledge_of
 from treewarden.audit.option_spec import Content
 from treewarden.audit.options import KNOWLEDGE, OPTION_SPECS, AuditOptions, find_conflict
 from treewarden.audit.progress import Step, silent
-from treewarden.jobs.audit_request import FILE_SPECS, AuditFiles, Earlier, FileForm, Request
+from treewarden.jobs.audit_request import (
+    FILE_SPECS,
+    JUDGMENT_SPECS,
+    AuditFiles,
+    Earlier,
+    FileForm,
+    JudgmentForm,
+    Request,
+)
 from treewarden.jobs.further_files import OutputBytes, OutputInput
 from treewarden.jobs.inputs import ModelBytes, ModelInput, TableInput, read, table_input, table_name
 from treewarden.policies.pack import Pack, pack_of
@@ -141,15 +149,14 @@ def request_of(
     *,
     sensitive: str | None,
     qi: str | Iterable[str] | None,
-    policy: PolicyLike,
+    judgment: Mapping[str, Any],
     knowledge: KnowledgeLike | None,
     more: Mapping[str, Any],
-    fail_on: Severity = "error",
     alone: bool = False,
 ) -> Request:
     """Return what the job functions are asked; ``more`` are options by name. Only ``alone`` does without data.
 
-    Clauses of the severity ``fail_on`` or a graver one have to be met.
+    ``judgment`` is what judges it, and what is accepted: ``policy``, ``fail_on`` and so on, by name.
 
     Raises:
         ArgumentError: an argument cannot be, is not known, or says again what the knowledge says.
@@ -173,18 +180,29 @@ def request_of(
     if conflict is not None:
         raise ArgumentError(conflict.name, conflict.problem)
     file = model_input(model, table, options)
-    if fail_on not in SEVERITIES:
-        problem = f"unknown severity {fail_on!r}; use one of {', '.join(reversed(SEVERITIES))}"
-        raise ArgumentError("fail_on", problem)
     return Request(
         file,
         table,
         options,
         _files({**files, "knowledge": knowledge}, model),
-        _policy(policy),
-        fail_on=fail_on,
+        **{name: _judged_by(name, value) for name, value in judgment.items()},
         estimator=None if isinstance(estimator, str) else estimator,
     )
+
+
+def _judged_by(name: str, given: Any) -> Any:  # noqa: ANN401  # as it is given, and as its field has it
+    """Return what judges a request, or is accepted, as a request holds it."""
+    form = JUDGMENT_SPECS[name].form
+    if form is JudgmentForm.POLICY:
+        return _policy(given)
+    if form is JudgmentForm.SEVERITY:
+        if given not in SEVERITIES:
+            problem = f"unknown severity {given!r}; use one of {', '.join(reversed(SEVERITIES))}"
+            raise ArgumentError(name, problem)
+        return given
+    if given is None or isinstance(given, str | os.PathLike):
+        return None if given is None else Path(given)
+    raise ArgumentError(name, f"give the path of a file, not {type(given).__name__}")
 
 
 def _estimator_words(estimator: object) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from treewarden.policies.verdict import SEVERITIES
 from treewarden.terminal.exits import QUIETLY
 from treewarden.terminal.progress import ProgressPrinter
 
@@ -134,3 +135,44 @@ SESSION = click.option(
     required=True,
     help="The TOML file of the session, the same for all sides.",
 )
+
+
+def judgment_flag(
+    name: str,
+    *,
+    unset: str | None = None,
+    help: str = "",
+    hidden: bool = False,  # noqa: A002
+) -> Option:
+    """Return the flag of what judges an audit, or is accepted: with another ``help``, or no default but ``unset``."""
+    from treewarden.jobs.audit_request import JUDGMENT_SPECS, JudgmentForm  # pydantic
+
+    spec = JUDGMENT_SPECS[name]
+    kinds: dict[JudgmentForm, Any] = {
+        JudgmentForm.POLICY: str,
+        JudgmentForm.SEVERITY: click.Choice(tuple(reversed(SEVERITIES))),
+        JudgmentForm.EXCEPTIONS: FILE,
+    }
+    text = help or spec.help
+    default = spec.default if unset is None else None
+    return click.option(
+        f"--{name.replace('_', '-')}",
+        type=kinds[spec.form],
+        metavar="NAME|FILE" if spec.form is JudgmentForm.POLICY else None,
+        default=default,
+        show_default=default is not None,
+        help=f"{text}  [default: {unset}]" if unset else text,
+        hidden=hidden,
+    )
+
+
+def exception_options(*, hidden: bool = False) -> Option:
+    """Return what adds the files of what is accepted to a command; a command that refuses them hides them."""
+    from treewarden.jobs.audit_request import EXCEPTIONS  # pydantic
+
+    def add(command: Command) -> Command:
+        for name in reversed(EXCEPTIONS):
+            command = judgment_flag(name, hidden=hidden)(command)
+        return command
+
+    return add

@@ -18,9 +18,19 @@ from treewarden.audit.options import (
     find_bad_number,
     find_conflict,
 )
-from treewarden.commands._common_options import FILE, QUIET, Command, Option, names_of, on_a_cluster
+from treewarden.commands._common_options import (
+    FILE,
+    QUIET,
+    Command,
+    Option,
+    judgment_flag,
+    names_of,
+    on_a_cluster,
+)
 from treewarden.jobs.audit_request import (
+    EXCEPTIONS,
     FILE_SPECS,
+    JUDGMENT_SPECS,
     AuditFiles,
     Earlier,
     FileForm,
@@ -28,7 +38,6 @@ from treewarden.jobs.audit_request import (
     Request,
 )
 from treewarden.jobs.inputs import table_input
-from treewarden.policies.verdict import SEVERITIES
 from treewarden.ppdm_models.tables.counting.addresses import TableAddress
 
 PURPOSE = click.option(
@@ -92,22 +101,6 @@ _MAYBE_ALONE: tuple[Option, ...] = (
         help="Audit the file alone. Checks that need the table are not decided, so the verdict is often UNDETERMINED.",
     ),
 )
-_JUDGED_BY: tuple[Option, ...] = (
-    click.option(
-        "--policy",
-        metavar="NAME|FILE",
-        default="standard",
-        show_default=True,
-        help="A built-in policy ('treewarden policy list'), or a TOML file.",
-    ),
-    click.option(
-        "--fail-on",
-        type=click.Choice(tuple(reversed(SEVERITIES))),
-        default="error",
-        show_default=True,
-        help="Checks of this severity or higher are required; the others are advisory.",
-    ),
-)
 
 
 def request_options(command: Command) -> Command:
@@ -169,8 +162,7 @@ def request_of(context: click.Context) -> Request:
         given["data"],
         options,
         files,
-        given["policy"],
-        fail_on=given["fail_on"],
+        **{name: given[name] for name in JUDGMENT_SPECS if name in given},
         earlier=earlier,
         key=given.get("key"),
     )
@@ -218,7 +210,7 @@ def _flags(other: Mapping[str, str]) -> Iterator[Option]:
         yield _flag(name, replace(spec, help=other.get(name, spec.help)))
         if name == KNOWLEDGE[-1]:
             yield from (_file_flag(file, file_spec) for file, file_spec in FILE_SPECS.items())
-            yield from _JUDGED_BY
+            yield from (judgment_flag(name) for name in JUDGMENT_SPECS if name not in EXCEPTIONS)
 
 
 def _file_flag(name: str, spec: FileSpec) -> Option:

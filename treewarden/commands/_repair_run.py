@@ -15,7 +15,7 @@ from treewarden.commands._common_options import options_record
 from treewarden.commands._options import request_of
 from treewarden.commands._reporting import OutputRequest, Reporting, reporting
 from treewarden.jobs.audit_inputs import AuditInputs
-from treewarden.jobs.audit_request import Request
+from treewarden.jobs.audit_request import EXCEPTIONS, Request
 from treewarden.jobs.auditing import CommandClock
 from treewarden.jobs.inputs import model_name, read
 from treewarden.jobs.read_inputs import read_subject
@@ -222,7 +222,7 @@ def prepare_run(context: click.Context) -> RepairRun:
 
 def _refuse_exceptions(context: click.Context) -> None:
     """Refuse the files of what is accepted, which an audit takes."""
-    for name in ("waivers", "baseline"):
+    for name in EXCEPTIONS:
         if context.params[name] is not None:
             raise click.UsageError(
                 f"--{name}: a repair looks for a change after which nothing has to be accepted; leave it out"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ import click
 
 from treewarden.audit.progress import nobody_hears
 from treewarden.audit.result import Audit
-from treewarden.commands._common_options import FILE
+from treewarden.commands._common_options import FILE, exception_options
 from treewarden.commands._options import PURPOSE, RESUME, request_of, request_options_alone
 from treewarden.commands._reporting import (
     ON_STDOUT,
@@ -52,16 +51,7 @@ from treewarden.terminal.summary import summary_lines
     type=FILE,
     help="Also write the inferred probabilities (confidential): CSV or Parquet by suffix, one row per group and class.",
 )
-@click.option(
-    "--waivers",
-    type=FILE,
-    help="A TOML file with accepted exceptions: by whom, and until when.",
-)
-@click.option(
-    "--baseline",
-    type=FILE,
-    help="A file from --write-baseline. Findings that are already in it do not count, unless they got worse.",
-)
+@exception_options()
 @click.option(
     "--write-baseline",
     "new_baseline",
@@ -84,8 +74,6 @@ def audit_command(
     verbose: bool,
     purpose: str,
     posterior_path: Path | None,
-    waivers: Path | None,
-    baseline: Path | None,
     new_baseline: Path | None,
     resume: Path | None,
     plan: bool,
@@ -101,7 +89,7 @@ def audit_command(
     the last one is the one that you want to publish.
     """
     clock, progress = CommandClock(), ProgressPrinter(quiet)
-    request = replace(request_of(context), waivers=waivers, baseline=baseline)
+    request = request_of(context)
     report = reporting("audit", formats, folder, is_redacted=redacted, is_verbose=verbose)
     if posterior_path is not None:
         from treewarden.jobs.posterior import check_suffix  # for a file of the estimate only

@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 
 import click
 
-from treewarden.commands._common_options import QUIET, on_a_cluster, options_record
+from treewarden.commands._common_options import QUIET, judgment_flag, on_a_cluster, options_record
 from treewarden.commands._reporting import (
     ON_STDOUT,
     VERBOSE,
@@ -153,14 +153,13 @@ NOTHING = "Nothing was audited: no model changed, nor anything that its audit re
 )
 @form_option
 @VERBOSE
-@click.option(
-    "--fail-on",
-    type=click.Choice(["error", "warning", "note"]),
-    help="Checks of this severity or higher are required, for all models.  [default: as configured]",
+@judgment_flag(
+    "fail_on",
+    unset="as configured",
+    help="Checks of this severity or higher are required, for all models.",
 )
-@click.option(
-    "--baseline",
-    type=FILE,
+@judgment_flag(
+    "baseline",
     help="A file from --write-baseline, for all models. Findings that are already in it do not count, "
     "unless they got worse.",
 )

@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 import click
 
-from treewarden.commands._common_options import FILE, FORCE, TAXONOMY
+from treewarden.commands._common_options import FILE, FORCE, TAXONOMY, exception_options
 from treewarden.commands._options import PURPOSE, RESUME, request_options_saying
 from treewarden.commands._repair_run import TERMINAL_SECONDS, RepairRun, prepare_run
 from treewarden.commands._reporting import report_options
@@ -238,8 +238,7 @@ SAYS = {
     help="The measure, by cross-validation, that ranks the changes and the tree of --grow.",
 )
 @report_options("--report")
-@click.option("--waivers", type=FILE, hidden=True)
-@click.option("--baseline", type=FILE, hidden=True)
+@exception_options(hidden=True)
 @PURPOSE
 @RESUME
 @click.pass_context

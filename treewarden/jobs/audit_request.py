@@ -1,4 +1,4 @@
-"""The request for an audit: model, table, options and further files, each declared once for every interface."""
+"""The request for an audit: model, table, options, files and what judges it, each declared once for every interface."""
 
 from __future__ import annotations
 
@@ -171,6 +171,42 @@ def files_of(door: OptionDoor) -> dict[str, FileSpec]:
     return {name: spec for name, spec in FILE_SPECS.items() if door in spec.doors}
 
 
+class JudgmentForm(StrEnum):
+    """What is given: a policy (the name of a built-in one, or a file), a severity, or a file of exceptions."""
+
+    POLICY = "policy"
+    SEVERITY = "severity"
+    EXCEPTIONS = "exceptions"
+
+
+@dataclass(frozen=True, slots=True)
+class JudgmentSpec:
+    """What decides the verdict, or what is accepted in spite of it, to the person who sets it.
+
+    The name of the field is the name of the flag, of the keyword in Python and of the key in ``treewarden.toml``, where
+    it can stand for all models or for one. ``body`` is its field in the body of a request to the service, "" where the
+    service has none; ``attested`` is the field of an attestation that states it: of the whole, or of a check.
+    """
+
+    help: str
+    form: JudgmentForm
+    default: str | None = None
+    body: str = ""
+    attested: str = ""
+
+    @property
+    def doors(self) -> OptionDoor:
+        """Where it can be set beside the command line and Python."""
+        return OptionDoor.ALL if self.body else OptionDoor.GATE
+
+
+def judged_by(help: str, form: JudgmentForm, **more: Any) -> Any:  # noqa: A002, ANN401  # as dataclasses.field; the field is typed
+    """Return a field of a request with its specification; a severity is left to the policy unless one is given."""
+    spec = JudgmentSpec(help, form, **more)
+    default = None if form is JudgmentForm.SEVERITY else spec.default
+    return field(default=default, metadata={"spec": spec})
+
+
 @dataclass(frozen=True, slots=True)
 class Earlier:
     """A model that was published before, of the same people or of some of them, with its own table."""
@@ -197,12 +233,32 @@ class Request:
     data: TableInput | None
     options: AuditOptions = DEFAULT
     files: AuditFiles = NO_FILES
-    policy: str | Pack = "standard"
-    waivers: Path | None = None
-    baseline: Path | None = None
+    policy: str | Pack = judged_by(
+        "A built-in policy ('treewarden policy list'), or a TOML file.",
+        JudgmentForm.POLICY,
+        default="standard",
+        body="pack",
+        attested="policy",
+    )
+    fail_on: Severity | None = judged_by(
+        "Checks of this severity or higher are required; the others are advisory.",
+        JudgmentForm.SEVERITY,
+        default="error",
+        attested="fail_on",
+    )
+    waivers: Path | None = judged_by(
+        "A TOML file with accepted exceptions: by whom, and until when.",
+        JudgmentForm.EXCEPTIONS,
+        body="waivers",
+        attested="accepted",
+    )
+    baseline: Path | None = judged_by(
+        "A file from --write-baseline. Findings that are already in it do not count, unless they got worse.",
+        JudgmentForm.EXCEPTIONS,
+        attested="accepted",
+    )
     name: str = ""
     today: date | None = None
-    fail_on: Severity | None = None
     earlier: tuple[Earlier, ...] = ()
     key: str | None = None
     key_setting: KeySetting = KEY_OPTION
@@ -211,8 +267,26 @@ class Request:
     @property
     def paths(self) -> tuple[Path, ...]:
         """The files that are read, which nothing may overwrite."""
-        policy = (Path(self.policy),) if isinstance(self.policy, str) else ()
-        given = (self.model, self.data, *policy, self.waivers, self.baseline)
+        given = (self.model, self.data, *map(self._path_of, JUDGMENT_SPECS))
         given += tuple(each for earlier in self.earlier for each in (earlier.model, earlier.data))
         paths = tuple(parted(each)[0] for each in given if isinstance(each, Path))
         return paths + self.files.paths
+
+    def _path_of(self, name: str) -> Path | None:
+        """Return the file of what judges it, by the name of the field; a built-in policy is taken for one too."""
+        value = getattr(self, name)
+        if isinstance(value, str) and JUDGMENT_SPECS[name].form is JudgmentForm.POLICY:
+            return Path(value)
+        return value if isinstance(value, Path) else None
+
+
+JUDGMENT_SPECS: dict[str, JudgmentSpec] = {
+    request_field.name: request_field.metadata["spec"]
+    for request_field in fields(Request)
+    if "spec" in request_field.metadata
+}
+"""What decides the verdict of a request, and what is accepted, by the names of its fields."""
+EXCEPTIONS = tuple(
+    name for name, spec in JUDGMENT_SPECS.items() if spec.form is JudgmentForm.EXCEPTIONS
+)
+"""Those that name what is accepted although a check fails: an audit takes them, a repair and an attestation do not."""

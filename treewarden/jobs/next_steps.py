@@ -6,7 +6,7 @@ A command is a request as it is typed on the command line, with the user's own p
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from treewarden.audit.options import DEFAULT, KNOWLEDGE
 from treewarden.audit.population.population import NO_SENSITIVE
 from treewarden.audit.reading import Undetermined
 from treewarden.jobs.audit_inputs import AuditInputs
-from treewarden.jobs.audit_request import Request
+from treewarden.jobs.audit_request import EXCEPTIONS, JUDGMENT_SPECS, JudgmentForm, Request
 from treewarden.jobs.auditing import JudgedAudit
 from treewarden.policies.verdict import FindingKind, Verdict
 from treewarden.ppdm_models.tables.counting.addresses import TableAddress
@@ -75,8 +75,7 @@ def audit_command(request: Request, *more: str) -> str:
         words += [] if table is None else ["--data", str(table)]
     words += ["--id", request.key] if request.key is not None else []
     words += [*_options(request), *_files(request)]
-    for option, file in (("--waivers", request.waivers), ("--baseline", request.baseline)):
-        words += [option, str(file)] if file is not None else []
+    words += _judgment(request, EXCEPTIONS)
     if request.data is None and "--data" not in more:
         words.append("--no-table")
     return shell_command("treewarden", "audit", *words, *more)
@@ -114,9 +113,16 @@ def _files(request: Request) -> Iterator[str]:
     for given in request.files.given_files():
         for value in given.values:
             yield from (f"--{given.spec.flag}", str(value))
-    yield from ("--policy", str(request.policy))
-    if request.fail_on is not None and request.fail_on != "error":
-        yield from ("--fail-on", request.fail_on)
+    yield from _judgment(request, [name for name in JUDGMENT_SPECS if name not in EXCEPTIONS])
+
+
+def _judgment(request: Request, names: Iterable[str]) -> Iterator[str]:
+    """Yield what judges a request, or is accepted; the policy always, so that a command says by what it judges."""
+    for name in names:
+        spec, value = JUDGMENT_SPECS[name], getattr(request, name)
+        is_usual = value == spec.default and spec.form is not JudgmentForm.POLICY
+        if value is not None and not is_usual:
+            yield from (f"--{name.replace('_', '-')}", str(value))
 
 
 def _options(request: Request, left_out: tuple[str, ...] = ()) -> Iterator[str]:

@@ -27,7 +27,7 @@ from treewarden.audit.knowledge.levels import End
 from treewarden.audit.knowledge.toml_words import in_words
 from treewarden.audit.option_spec import Concern, Content, OptionDoor, OptionSpec
 from treewarden.audit.options import OPTION_SPECS, AuditOptions, options_of
-from treewarden.jobs.audit_request import FileSpec, files_of
+from treewarden.jobs.audit_request import JUDGMENT_SPECS, FileSpec, JudgmentForm, files_of
 from treewarden.policies.verdict import Severity
 from treewarden.ppdm_models.errors import TreewardenError
 from treewarden.terminal.outputs import real
@@ -92,13 +92,30 @@ else:
     )
 
 
-class SharedSettings(_SharedFiles):
-    """What can be said for all models, and for one of them otherwise."""
+if TYPE_CHECKING:
 
-    policy: Text | None = None
-    waivers: Text | None = None
-    baseline: Text | None = None
-    fail_on: Severity | None = None
+    class SharedSettings(_SharedFiles):
+        """What can be said for all models, and for one of them otherwise: what judges it, and what is accepted."""
+
+        policy: Text | None = None
+        fail_on: Severity | None = None
+        waivers: Text | None = None
+        baseline: Text | None = None
+
+else:
+    SharedSettings = create_model(
+        "SharedSettings",
+        __base__=_SharedFiles,
+        __module__=__name__,
+        **{
+            name: (
+                (Severity if spec.form is JudgmentForm.SEVERITY else Text) | None,
+                None,
+            )
+            for name, spec in JUDGMENT_SPECS.items()
+            if OptionDoor.GATE in spec.doors
+        },
+    )
 
 
 def _setting_of(spec: OptionSpec) -> Any:  # noqa: ANN401  # a type, as pydantic reads it

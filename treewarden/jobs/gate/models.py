@@ -9,7 +9,13 @@ from pathlib import Path, PureWindowsPath
 from typing import Any
 
 from treewarden.audit.options import KNOWLEDGE, find_conflict
-from treewarden.jobs.audit_request import NO_FILES, AuditFiles, FileForm
+from treewarden.jobs.audit_request import (
+    JUDGMENT_SPECS,
+    NO_FILES,
+    AuditFiles,
+    FileForm,
+    JudgmentForm,
+)
 from treewarden.jobs.gate.config import (
     ABSENT,
     GATE_FILES,
@@ -82,6 +88,11 @@ class GateModel:
         )
 
     @property
+    def judgment(self) -> dict[str, Any]:
+        """What judges it, and what is accepted, by the names of the fields of a request."""
+        return {name: getattr(self, name) for name in JUDGMENT_SPECS}
+
+    @property
     def earlier(self) -> tuple[tuple[Path, Path | TableAddress], ...]:
         """The releases before it, each with its table."""
         return self.releases.files
@@ -101,7 +112,8 @@ class GateModel:
     def inputs(self) -> tuple[Path, ...]:
         """The files that were named for it, itself first."""
         given = (self.path, self.table, *self.files.values)
-        given += (self.waivers, self.baseline, self.policy, *self.attestations, *self.trust)
+        given += tuple(self.judgment.values())
+        given += (*self.attestations, *self.trust)
         given += tuple(each for release in self.earlier for each in release)
         return tuple(each for each in given if isinstance(each, Path))
 
@@ -260,7 +272,11 @@ def _supporting_files(configuration: Configuration) -> frozenset[Path]:
     config = configuration.said
     names: list[str | None] = [WAIVERS]
     for section in (config, *config.models):
-        names += [section.policy, section.waivers, section.baseline]
+        names += [
+            getattr(section, name)
+            for name, spec in JUDGMENT_SPECS.items()
+            if spec.form is not JudgmentForm.SEVERITY
+        ]
         for name, spec in GATE_FILES.items():
             if spec.form is not FileForm.TABLE:
                 names += _values_of(section, name)
