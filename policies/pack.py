@@ -37,7 +37,7 @@ from treewarden.policies.validation import (
     dropped,
     merged,
 )
-from treewarden.ppdm_models.errors import PolicyError, near_text
+from treewarden.ppdm_models.errors import PolicyError, near_text, os_reason
 
 # The JSON Schema of packs, made from their grammar and from the measures and rules there are.
 
@@ -196,9 +196,11 @@ def _loaded(name_or_path: str, folder: Path, trail: tuple[str, ...]) -> Pack:
         data = path.read_bytes()
     except (OSError, ValueError) as error:
         choices = ", ".join(shipped)
-        reason = getattr(error, "strerror", None)
-        if reason and not isinstance(error, FileNotFoundError | IsADirectoryError):
-            raise PolicyError(name_or_path, f"{reason}; give the path of a TOML file") from error
+        is_there = isinstance(error, OSError) and error.strerror is not None
+        if is_there and not isinstance(error, FileNotFoundError | IsADirectoryError):
+            raise PolicyError(
+                name_or_path, f"{os_reason(error)}; give the path of a TOML file"
+            ) from error
         near = near_text(name_or_path, shipped)
         problem = f"unknown policy{near}; built-in: {choices}; for your own policy, give the path of its TOML file"
         raise PolicyError(name_or_path, problem) from error

@@ -5,6 +5,7 @@ For a name that does not exist, messages suggest the closest one that does.
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterable
 from difflib import get_close_matches
 from itertools import islice
@@ -29,6 +30,51 @@ class TreewardenError(Exception):
 
     def __str__(self) -> str:
         return f"{self.line} (note {'; '.join(self.notes)})" if self.notes else self.line
+
+
+REASONS = {
+    errno.ENOENT: "there is no such file",
+    errno.ENOTDIR: "there is no such file",
+    errno.EISDIR: "it is a folder, not a file",
+    errno.EACCES: "this user has no permission for it",
+    errno.EPERM: "this user has no permission for it",
+    errno.EROFS: "its disk is read-only",
+    errno.ENOSPC: "the disk is full",
+    errno.EDQUOT: "this user's quota on the disk is used up",
+    errno.ENAMETOOLONG: "its name is too long",
+    errno.ELOOP: "its links lead in a circle",
+    errno.EEXIST: "there is a file of this name already",
+    errno.EMFILE: "too many files are open",
+    errno.EADDRINUSE: "another process uses this address",
+    errno.EADDRNOTAVAIL: "this machine does not have this address",
+}
+"""What the operating system refuses, by its number, in the words of all other messages."""
+ADVICE = {
+    errno.ENOENT: "check the path",
+    errno.ENOTDIR: "check the path",
+    errno.EISDIR: "name a file",
+    errno.EACCES: "change its permissions, or name another path",
+    errno.EPERM: "change its permissions, or name another path",
+    errno.EROFS: "name another path",
+    errno.ENOSPC: "free some space, or name a path on another disk",
+    errno.EDQUOT: "free some space, or name a path on another disk",
+}
+
+
+def os_reason(error: OSError | ValueError) -> str:
+    """Return why the operating system refuses a file; a ``ValueError`` is for a name that no file can have."""
+    if not isinstance(error, OSError):
+        return "no file can have this name"
+    if error.errno in REASONS:
+        return REASONS[error.errno]
+    return (
+        error.strerror[:1].lower() + error.strerror[1:] if error.strerror else "it cannot be read"
+    )
+
+
+def os_problem(error: OSError) -> str:
+    """Return the same with what to do, for errors that nobody closer to the file explains."""
+    return f"{os_reason(error)}; {ADVICE.get(error.errno or 0, 'check the path and its disk')}"
 
 
 class TreeFormatError(TreewardenError):

@@ -20,6 +20,7 @@ import uvicorn
 from fastapi import APIRouter, FastAPI
 
 import treewarden
+from treewarden.ppdm_models.errors import os_reason
 from treewarden.service import api, pages
 from treewarden.service.api._answers import GiveBack, Unchanged, tell_problems
 from treewarden.service.api._guarding import Guard, SignInQueue
@@ -152,7 +153,7 @@ def _listening(settings: Settings) -> Iterator[socket.socket]:
         family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
         listener = socket.create_server((settings.host, settings.port), family=family)
     except OSError as error:
-        problem = f"{where} cannot be listened on ({error.strerror}); choose another --port"
+        problem = f"{where} cannot be listened on ({os_reason(error)}); choose another --port"
         raise SetupError("--port", problem) from error
     with listener:
         yield listener

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from sqlalchemy import Connection, Engine
 
+from treewarden.ppdm_models.errors import os_reason
 from treewarden.service.auth.passwords import HashingQueue
 from treewarden.service.database.engine import now, open_engine, reading, writing
 from treewarden.service.errors import SetupError
@@ -86,5 +87,5 @@ def _make_private(name: str | None) -> None:
     try:
         Path(name).touch(mode=0o600, exist_ok=True)
     except OSError as error:
-        problem = f"{name} cannot be written ({error.strerror}); name another file"
+        problem = f"{name} cannot be written ({os_reason(error)}); name another file"
         raise SetupError("--database", problem) from error

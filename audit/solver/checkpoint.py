@@ -39,7 +39,7 @@ from treewarden.audit.solver.task import (
 )
 from treewarden.audit.workers.pool import WORKERS, Pool
 from treewarden.audit.workers.processes import Call
-from treewarden.ppdm_models.errors import TreewardenError
+from treewarden.ppdm_models.errors import TreewardenError, os_reason
 from treewarden.ppdm_models.files.private import own_bytes, own_folder, write_own
 
 Result = TypeVar("Result")
@@ -100,7 +100,7 @@ class Checkpoint:
             self.put += 1
         except OSError as error:
             self.notes[
-                f"{self.folder}: intermediate results cannot be stored ({error.strerror})"
+                f"{self.folder}: intermediate results cannot be stored ({os_reason(error)})"
             ] = None
 
 

@@ -11,7 +11,7 @@ from treewarden.audit.measures import EvidenceSource, measures
 from treewarden.policies.clause import Clause, Part, Waivers, When, said_of
 from treewarden.policies.comparing import ClauseDifference
 from treewarden.policies.judging.applicability import KINDS
-from treewarden.policies.judging.figures import figure
+from treewarden.policies.judging.figures import figure, limit_text
 from treewarden.policies.pack import Pack
 from treewarden.policies.rules import rules
 
@@ -98,7 +98,7 @@ def demand(part: Part) -> str:
 
 def asks(part: Part) -> str:
     """Return what an atom asks of its measure, in words."""
-    return f"{rules()[part.rule].words} {_limit(part)}"
+    return limit_text(rules()[part.rule].words, part.atom.limit, measures()[part.measure].unit)
 
 
 def breaks(part: Part) -> str:

@@ -14,7 +14,7 @@ from treewarden.audit.measures import LeafMeasure, MeasureCall, PerPlace, measur
 from treewarden.audit.population.leaves import Leaves
 from treewarden.audit.reading import Interval, Measurement, Reading, Undetermined, exactly
 from treewarden.policies.clause import Atom, Clause, Pack, Part, Scope, is_same_anywhere
-from treewarden.policies.judging.figures import figure
+from treewarden.policies.judging.figures import limit_text
 from treewarden.policies.rules import rules
 from treewarden.policies.verdict import Verdict
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
@@ -72,7 +72,7 @@ def atom_words(atom: Atom) -> str:
     """Return what an atom asks for, in plain words."""
     measure = measures()[atom.call.measure]
     plain = measure.words(dict(atom.call.parameters))
-    return f"{plain}: {rules()[atom.rule].words} {figure(atom.limit, measure.unit)}"
+    return f"{plain}: {limit_text(rules()[atom.rule].words, atom.limit, measure.unit)}"
 
 
 def words(part: Part) -> str:

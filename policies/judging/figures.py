@@ -20,6 +20,13 @@ def figure(value: float, unit: str, beside: float | None = None) -> str:
     return _distinct(value, unit, beside, _number_words)
 
 
+def limit_text(rule_words: str, limit: float, unit: str) -> str:
+    """Return a limit as people write it: ``at most 5 records``, but ``no records`` where none is allowed."""
+    if rule_words == "at most" and not limit:
+        return figure(limit, unit) if unit == "share" else f"no {unit}"
+    return f"{rule_words} {figure(limit, unit)}"
+
+
 def span(reading: Interval, unit: str, beside: float | None = None) -> str:
     """Return a reading as people write it; both ends where they differ."""
     return range_text(figure(reading.low, unit, beside), figure(reading.high, unit, beside))

@@ -35,7 +35,7 @@ from treewarden.policies.judging.decision import (
     Location,
     PlaceGroup,
 )
-from treewarden.policies.judging.figures import figure, recorded_span, span
+from treewarden.policies.judging.figures import limit_text, recorded_span, span
 from treewarden.policies.rules import rules
 from treewarden.policies.verdict import FindingKind, Verdict, capital, worst
 from treewarden.ppdm_models.tree.tree import Tree
@@ -372,7 +372,8 @@ def _message(
     said = f"{measure_words[:1].upper()}{measure_words[1:]}: "
     if isinstance(reading, Undetermined):
         return f"{said}not decided, because {reason_text(reading)}{_how(reading)}."
-    said += f"{span(reading, measure.unit, limit)}; the policy requires {rule.words} {figure(limit, measure.unit)}"
+    required = limit_text(rule.words, limit, measure.unit)
+    said += f"{span(reading, measure.unit, limit)}; the policy requires {required}"
     if verdict is Verdict.UNDETERMINED:
         more = LARGER if is_late else ""
         return f"{said}, which is not decided{more}."

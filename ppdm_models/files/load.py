@@ -11,7 +11,7 @@ from pathlib import Path, PurePath, PurePosixPath
 
 from treewarden.ppdm_models import formats as formats_package
 from treewarden.ppdm_models import gc_control, limits
-from treewarden.ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models.errors import TreeFormatError, os_reason
 from treewarden.ppdm_models.formats import Format, Opened, Strippable, Writer
 from treewarden.ppdm_models.formats.common.json import DEPTH, nesting
 from treewarden.ppdm_models.formats.common.origin import packing_leaks, unpacked
@@ -92,8 +92,7 @@ def read_bytes(path: Path) -> bytes:
         size = path.stat().st_size
         data = path.read_bytes() if size <= limits.BYTES else b""
     except (OSError, ValueError) as error:
-        problem = error.strerror if isinstance(error, OSError) else str(error)
-        raise TreeFormatError(path.name, f"{problem or error}; give the model file") from error
+        raise TreeFormatError(path.name, f"{os_reason(error)}; give the model file") from error
     if size > limits.BYTES:
         raise TreeFormatError(path.name, _too_large(size))
     return data

@@ -7,7 +7,7 @@ import secrets
 import stat
 from pathlib import Path
 
-from treewarden.ppdm_models.errors import OutputError
+from treewarden.ppdm_models.errors import OutputError, os_reason
 
 OTHERS_WRITE = 0o022
 
@@ -43,7 +43,7 @@ def own_folder(folder: Path) -> None:
         folder.mkdir(mode=0o700, exist_ok=True)
     except OSError as error:
         raise OutputError(
-            str(folder), f"cannot be created ({error.strerror}); name a folder"
+            str(folder), f"cannot be created ({os_reason(error)}); name a folder"
         ) from error
     if not is_own_folder(folder):
         problem = "is not a folder that only you can write into; name a new one"

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
 
-from treewarden.ppdm_models.errors import OutputError, TableError
+from treewarden.ppdm_models.errors import OutputError, TableError, os_reason
 from treewarden.ppdm_models.tables.arrow_column import flat
 from treewarden.ppdm_models.tables.dialect import (
     GIVE_A_TABLE,
@@ -251,7 +251,7 @@ def _failed(source: str, error: OSError) -> TableError:
     """Return that a file cannot be opened, or, where the system says no reason, that what is in it cannot be read."""
     if not error.errno:
         return unreadable(source, error)
-    return TableError(source, f"{error.strerror}; {GIVE_A_TABLE}")
+    return TableError(source, f"{os_reason(error)}; {GIVE_A_TABLE}")
 
 
 # Writes a table a piece at a time, as CSV or Parquet: cells keep their text, and only what needs it is quoted.

@@ -16,7 +16,7 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
 
 from treewarden.ppdm_models.arrays import FloatArray
-from treewarden.ppdm_models.errors import TableError
+from treewarden.ppdm_models.errors import TableError, os_reason
 from treewarden.ppdm_models.tables.arrow_column import ArrowColumn, flat, table_of_arrays
 from treewarden.ppdm_models.tables.dialect import (
     GIVE_A_TABLE,
@@ -141,8 +141,7 @@ def read_table(path: Path) -> Table:
         with place.open("rb") as file:
             return _read(file, place, path.name, dialect, sheet)
     except (OSError, ValueError) as error:  # the second where no file can be called so
-        why = error.strerror if isinstance(error, OSError) else ""
-        raise TableError(path.name, f"{why or 'cannot be read'}; {GIVE_A_TABLE}") from error
+        raise TableError(path.name, f"{os_reason(error)}; {GIVE_A_TABLE}") from error
 
 
 def read_table_bytes(data: bytes, name: str) -> Table:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from treewarden.ppdm_models.arrays import FloatArray, IntArray
-from treewarden.ppdm_models.errors import DictionaryError, TableError, near_text
+from treewarden.ppdm_models.errors import DictionaryError, TableError, near_text, os_reason
 from treewarden.ppdm_models.tables.dialect import COMMA, NO_HEADER, SAY_DECIMAL, seem_cells
 from treewarden.ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn
 from treewarden.ppdm_models.tree.tree import Feature
@@ -163,8 +163,7 @@ def _text(path: Path) -> str:
     except UnicodeError as error:
         raise DictionaryError(path.name, f"is not in UTF-8; {SAVE_AS}") from error
     except (OSError, ValueError) as error:  # the second where no file can be called so
-        why = (error.strerror if isinstance(error, OSError) else "") or "cannot be read"
-        raise DictionaryError(path.name, f"{why}; {SAVE_AS}") from error
+        raise DictionaryError(path.name, f"{os_reason(error)}; {SAVE_AS}") from error
 
 
 # Where in a table a row stands, as messages name it, whether it is one record or stands for several.

@@ -17,7 +17,7 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 from treewarden.ppdm_models import limits
-from treewarden.ppdm_models.errors import TaxonomyError
+from treewarden.ppdm_models.errors import TaxonomyError, os_reason
 from treewarden.ppdm_models.tree.column import number_text
 from treewarden.ppdm_models.tree.tree import Feature
 
@@ -133,7 +133,7 @@ def load_taxonomies(paths: Iterable[Path]) -> dict[str, Taxonomy]:
             with path.open("rb") as file:
                 data = file.read(limits.BYTES + 1)
         except OSError as error:
-            problem = f"{error.strerror or error}; give a TOML or CSV file"
+            problem = f"{os_reason(error)}; give a TOML or CSV file"
             raise TaxonomyError(path.name, problem) from error
         if len(data) > limits.BYTES:
             raise TaxonomyError(path.name, f"larger than {limits.BYTES:,} bytes")

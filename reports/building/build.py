@@ -10,7 +10,7 @@ from treewarden.audit.reading import Undetermined
 from treewarden.audit.result import NOT_BLAMED, Audit
 from treewarden.policies.judging import decision as decisions
 from treewarden.policies.judging.decision import Decision
-from treewarden.policies.judging.figures import figure
+from treewarden.policies.judging.figures import limit_text
 from treewarden.policies.pack import Pack
 from treewarden.policies.rules import rules
 from treewarden.policies.verdict import FindingKind
@@ -341,7 +341,7 @@ def _asks(found: decisions.Finding) -> str:
 
 
 def _limit_text(rule: str, limit: float, unit: str) -> str:
-    return f"{rules()[rule].words} {figure(limit, unit)}"
+    return limit_text(rules()[rule].words, limit, unit)
 
 
 def _accepted(found: decisions.Accepted | None) -> Accepted | None:

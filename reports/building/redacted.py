@@ -16,6 +16,7 @@ from treewarden.ppdm_models.errors import (
     OutputsError,
     TableError,
     TreewardenError,
+    os_problem,
 )
 from treewarden.reports.document.document import (
     Attempt,
@@ -305,5 +306,5 @@ def problem_of(error: BaseException) -> str:
     if isinstance(error, TreewardenError):
         return str(error)
     if isinstance(error, OSError):
-        return f"{error.filename or 'a file'}: {error.strerror or 'cannot be read'}"
+        return f"{error.filename or 'a file'}: {os_problem(error)}"
     return f"a bug in treewarden ({type(error).__name__}); please report it. {WHERE_IT_IS_TOLD}"

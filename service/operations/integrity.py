@@ -42,6 +42,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.types import TypeEngine
 
 import treewarden
+from treewarden.ppdm_models.errors import os_reason
 from treewarden.service.database.engine import check_level, head, level, upgrade
 from treewarden.service.database.run_tables import SCHEMA, Utc, audit, idempotency, mail, worker
 from treewarden.service.database.tables import (
@@ -224,7 +225,7 @@ def back_up(site: Site, path: Path) -> int:
     except FileExistsError as error:
         raise SetupError(str(path), "is there already; name a new file") from error
     except OSError as error:
-        problem = f"cannot be written ({error.strerror}); name another file"
+        problem = f"cannot be written ({os_reason(error)}); name another file"
         raise SetupError(str(path), problem) from error
     finally:
         with contextlib.suppress(OSError):
@@ -250,7 +251,7 @@ def restore(site: Site, path: Path) -> int:
             with _without_triggers(unit, "review"):
                 return _restored(unit, file, path)
     except OSError as error:
-        raise SetupError(str(path), f"cannot be read ({error.strerror})") from error
+        raise SetupError(str(path), f"cannot be read ({os_reason(error)})") from error
 
 
 @contextlib.contextmanager

@@ -15,6 +15,7 @@ import structlog
 from pydantic import Field, ValidationError
 from sqlalchemy import Row, Text, cast, select
 
+from treewarden.ppdm_models.errors import os_reason
 from treewarden.reports.document.words import printable
 from treewarden.service.auth.principal import Permission, Principal
 from treewarden.service.database.run_tables import log_entry, log_head
@@ -247,7 +248,7 @@ def read_anchors(path: Path) -> tuple[Anchor, ...]:
     try:
         lines = path.read_bytes().splitlines()
     except OSError as error:
-        raise SetupError(str(path), f"cannot be read ({error.strerror})") from error
+        raise SetupError(str(path), f"cannot be read ({os_reason(error)})") from error
     anchors = tuple(
         _read(line, f"{path}: line {number}")
         for number, line in enumerate(lines, start=1)
@@ -275,7 +276,7 @@ def _append(path: Path, found: tuple[Anchor, ...]) -> None:
         finally:
             os.close(file)
     except OSError as error:
-        problem = f"cannot be written ({error.strerror}); see TREEWARDEN_ANCHOR_FILE"
+        problem = f"cannot be written ({os_reason(error)}); see TREEWARDEN_ANCHOR_FILE"
         raise UnavailableError(str(path), problem) from error
 
 

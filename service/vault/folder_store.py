@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, ClassVar
 
+from treewarden.ppdm_models.errors import os_reason
 from treewarden.service.errors import SetupError, UnavailableError
 
 # Where the vault keeps sealed bytes: a folder, or a bucket of an object store. Nothing unsealed gets here.
@@ -139,7 +140,7 @@ class FolderStore(Store):
         except FileNotFoundError:
             raise
         except OSError as error:
-            raise UnavailableError("vault", f"{error.strerror}; see the data folder") from error
+            raise UnavailableError("vault", f"{os_reason(error)}; see the data folder") from error
 
     def holds(self, blob_id: str, digest: str) -> bool:
         return place_of(self.folder, blob_id, digest).exists()
@@ -148,7 +149,7 @@ class FolderStore(Store):
         try:
             place_of(self.folder, blob_id, digest).unlink(missing_ok=True)
         except OSError as error:
-            raise UnavailableError("vault", f"{error.strerror}; see the data folder") from error
+            raise UnavailableError("vault", f"{os_reason(error)}; see the data folder") from error
 
     def files(self) -> Iterator[tuple[StoredFile, ...]]:
         try:
@@ -156,7 +157,7 @@ class FolderStore(Store):
                 if folder.name != INCOMING and folder.is_dir():
                     yield tuple(filter(None, map(_stored, folder.iterdir())))
         except OSError as error:
-            raise UnavailableError("vault", f"{error.strerror}; see the data folder") from error
+            raise UnavailableError("vault", f"{os_reason(error)}; see the data folder") from error
 
     def problem(self) -> str:
         return folder_problem(self.folder)
@@ -251,7 +252,7 @@ def folder_problem(folder: Path) -> str:
 
 def full(error: OSError) -> UnavailableError:
     """Return how it is told that a disk takes no more."""
-    problem = f"nothing more can be kept ({error.strerror}); the administrator has to look at the data folder"
+    problem = f"nothing more can be kept ({os_reason(error)}); the administrator has to look at the data folder"
     return UnavailableError("vault", problem)
 
 

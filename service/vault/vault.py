@@ -16,6 +16,7 @@ from typing import BinaryIO
 from anyio import CancelScope
 from anyio.to_thread import run_sync
 
+from treewarden.ppdm_models.errors import os_reason
 from treewarden.service.errors import GoneError, SetupError, UnavailableError
 from treewarden.service.settings import Settings
 from treewarden.service.vault.folder_store import (
@@ -102,7 +103,7 @@ class Vault:
         except FileNotFoundError as error:
             raise _erased() from error
         except OSError as error:
-            raise UnavailableError("vault", f"{error.strerror}; see the data folder") from error
+            raise UnavailableError("vault", f"{os_reason(error)}; see the data folder") from error
 
     def read(self, blob_id: str, digest: str, sealed_key: bytes | None) -> bytes:
         """Return the bytes of a blob, whole."""
@@ -189,7 +190,7 @@ def open_vault(settings: Settings) -> Vault:
             each.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise SetupError(
-            str(folder), f"cannot be made ({error.strerror}); name another --data-dir"
+            str(folder), f"cannot be made ({os_reason(error)}); name another --data-dir"
         ) from error
     if not settings.bucket:
         _make_key(settings.key_file or settings.data_dir / KEY_FILE)

@@ -6,7 +6,7 @@ import pytest
 
 from tests.docs import pages
 from treewarden.audit.measures import measures
-from treewarden.policies.judging.figures import figure
+from treewarden.policies.judging.figures import limit_text
 from treewarden.policies.pack import load_pack
 from treewarden.policies.rules import rules
 from treewarden.policies.shipped import shipped_packs
@@ -31,9 +31,9 @@ def shown(clause):
 @pytest.mark.parametrize("name", shipped_packs())
 def test_every_clause_stands_there_with_its_limit(name):
     limits = {
-        shown(
-            clause
-        ): f"{rules()[clause.rule].words} {figure(clause.limit, measures()[clause.measure].unit)}"
+        shown(clause): limit_text(
+            rules()[clause.rule].words, clause.limit, measures()[clause.measure].unit
+        )
         for clause in load_pack(name).clauses
     }
     assert {clause: row[0] for clause, row in rows(name).items()} == limits

@@ -105,7 +105,7 @@ def test_nothing_is_written_where_the_whole_table_fails(folder):
         (["--k", "2", "--qi", "none"], "no column 'none'"),
         (["--k", "2", "--taxonomy", "{}/shoes.toml"], "people.csv:2: column 'shoe' holds '40'"),
         (["--k", "2", "--taxonomy", "{}/name.csv"], "name.csv: 'name': not a quasi-identifier"),
-        (["--k", "2", "--taxonomy", "{}/none.toml"], "none.toml: No such file"),
+        (["--k", "2", "--taxonomy", "{}/none.toml"], "none.toml: there is no such file"),
         (["--k", "2", "--taxonomy", "{}/shoe.csv"], "shoe.csv: a cycle: '4"),
     ],
 )

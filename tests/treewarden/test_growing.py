@@ -221,7 +221,7 @@ def test_a_manifest_of_another_file_or_none_at_all_is_refused(files):
     files.manifest.unlink()
     outcome = files.run()
     assert outcome.exit_code == 4
-    assert "m.json: No such file" in outcome.stderr
+    assert "m.json: there is no such file" in outcome.stderr
 
 
 def test_a_manifest_that_speaks_of_a_column_that_is_not_there_is_refused(files):

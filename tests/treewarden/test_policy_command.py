@@ -173,7 +173,7 @@ def test_cases_that_are_not_understood_are_refused(files, pack, text, said):
 def test_a_policy_without_cases_says_where_they_belong(pack):
     outcome = run("test", pack())
     assert outcome.exit_code == 4
-    assert "ours.cases.toml: No such file" in outcome.stderr
+    assert "ours.cases.toml: there is no such file" in outcome.stderr
 
 
 def test_two_policies_are_compared_clause_by_clause(files, pack):

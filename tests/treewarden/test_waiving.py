@@ -139,7 +139,7 @@ def test_a_waiver_beyond_the_longest_length_is_no_audit(files):
 def test_a_file_that_is_not_there_is_no_audit(files, option):
     outcome = audit(files, option, files.folder / "none")
     assert outcome.exit_code == 4
-    assert "none: No such file or directory; give a file" in outcome.stderr
+    assert "none: there is no such file; give a file" in outcome.stderr
 
 
 @pytest.mark.parametrize("option", ["--waivers", "--baseline"])

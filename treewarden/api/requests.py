@@ -30,7 +30,7 @@ from treewarden.jobs.audit_request import (
 from treewarden.jobs.further_files import OutputBytes, OutputInput
 from treewarden.jobs.inputs import ModelBytes, ModelInput, TableInput, read, table_input, table_name
 from treewarden.policies.pack import Pack, pack_of
-from treewarden.policies.verdict import SEVERITIES, Severity
+from treewarden.policies.verdict import SEVERITIES
 from treewarden.ppdm_models.errors import TableError, TreewardenError
 from treewarden.ppdm_models.files.fitted import open_fitted
 from treewarden.ppdm_models.tables.counting.addresses import TableAddress, has_no_records

@@ -41,7 +41,7 @@ from treewarden.audit.reconstruction.domain import (
     find_domain,
 )
 from treewarden.jobs.inputs import TableInput, read
-from treewarden.ppdm_models.errors import KnowledgeError, OutputsError, TableError
+from treewarden.ppdm_models.errors import KnowledgeError, OutputsError, TableError, os_reason
 from treewarden.ppdm_models.files.load import read_bytes
 from treewarden.ppdm_models.outputs.published import PublishedOutput
 from treewarden.ppdm_models.outputs.readers import read_together
@@ -263,9 +263,8 @@ def load_public_domain(path: Path) -> DeclaredDomain:
         with path.open("rb") as file:
             return read_public_domain(file.read(MOST_BYTES + 1), path.name)
     except OSError as error:
-        problem = error.strerror or "cannot be read"
         raise KnowledgeError(
-            path.name, f"{problem}; give a TOML file of the public domain"
+            path.name, f"{os_reason(error)}; give a TOML file of the public domain"
         ) from error
 
 

@@ -19,7 +19,7 @@ from treewarden.audit.population.population import Population
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.regression.result import ValueBounds
 from treewarden.audit.result import Audit
-from treewarden.ppdm_models.errors import OutputError
+from treewarden.ppdm_models.errors import OutputError, os_reason
 from treewarden.ppdm_models.tables.number_formats import array_of, text_array
 from treewarden.ppdm_models.tree.column import Column, NumericColumn
 from treewarden.ppdm_models.tree.tree import Task
@@ -249,7 +249,7 @@ def write_posterior(audit: Audit, path: Path, output: Path) -> Undetermined | No
             for table in grouped(rows, schema):
                 writer.write_table(table)
     except OSError as error:
-        raise OutputError(str(path), f"cannot be written ({error.strerror or error})") from error
+        raise OutputError(str(path), f"cannot be written ({os_reason(error)})") from error
     return None
 
 

@@ -45,6 +45,7 @@ from treewarden.ppdm_models.errors import (
     KnowledgeError,
     OutputsError,
     TreeFormatError,
+    os_reason,
 )
 from treewarden.ppdm_models.files.load import OpenedFile
 from treewarden.ppdm_models.tables.table import Table
@@ -387,7 +388,7 @@ def _read(path: Path, read_as: Callable[[bytes, str], Knowledge]) -> Knowledge:
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise KnowledgeError(str(path), f"{error.strerror}; give a TOML file") from error
+        raise KnowledgeError(str(path), f"{os_reason(error)}; give a TOML file") from error
     return read_as(data, path.name)
 
 

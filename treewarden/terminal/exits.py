@@ -13,7 +13,7 @@ from contextlib import contextmanager
 import click
 
 from treewarden.policies.verdict import Verdict
-from treewarden.ppdm_models.errors import TooManyProfilesError, TreewardenError
+from treewarden.ppdm_models.errors import TooManyProfilesError, TreewardenError, os_problem
 from treewarden.reports.document.words import printable
 from treewarden.terminal.outputs import has_written
 
@@ -77,7 +77,7 @@ def boundary(context: click.Context) -> Iterator[None]:
     except BrokenPipeError:
         raise click.exceptions.Exit(PIPE_CLOSED) from None
     except OSError as error:
-        _stop(context, f"{error.filename or 'the output'}: {error.strerror or error}")
+        _stop(context, f"{error.filename or 'the output'}: {os_problem(error)}")
     except ModuleNotFoundError as error:
         extra, what = "serve", "the service"
         if str(error.name).partition(".")[0] in OF_THE_DEMO:

@@ -16,7 +16,7 @@ from types import MappingProxyType
 
 import click
 
-from treewarden.ppdm_models.errors import OutputError
+from treewarden.ppdm_models.errors import OutputError, os_reason
 from treewarden.reports.document.words import WIDTH, printable, wrapped
 
 WRITTEN = "treewarden.written"
@@ -48,7 +48,7 @@ def check_folder(folder: Path) -> None:
             pass
     except OSError as error:
         raise OutputError(
-            str(folder), f"cannot be written into ({error.strerror}); choose another folder"
+            str(folder), f"cannot be written into ({os_reason(error)}); choose another folder"
         ) from error
 
 
@@ -77,7 +77,7 @@ def write_into(folder: Path, files: Mapping[str, bytes]) -> None:
         folder.mkdir(exist_ok=True)
     except OSError as error:
         raise OutputError(
-            str(folder), f"cannot be created ({error.strerror}); name another folder"
+            str(folder), f"cannot be created ({os_reason(error)}); name another folder"
         ) from error
     write_files({folder / name: data for name, data in files.items()})
 
@@ -162,7 +162,7 @@ def write_pieces(path: Path, pieces: Iterable[bytes]) -> None:
             with temporary.open("xb") as file:
                 file.writelines(pieces)
         except OSError as error:
-            raise OutputError(str(path), f"cannot be written ({error.strerror})") from error
+            raise OutputError(str(path), f"cannot be written ({os_reason(error)})") from error
         write_files({}, {path: temporary})
 
 
@@ -184,7 +184,7 @@ def write_files(
             _remember()
             temporary.replace(path)
     except OSError as error:
-        raise OutputError(str(error.filename), f"cannot be written ({error.strerror})") from error
+        raise OutputError(str(error.filename), f"cannot be written ({os_reason(error)})") from error
     finally:
         for temporary in staged.values():
             temporary.unlink(missing_ok=True)

@@ -38,7 +38,7 @@ from pydantic import (
     model_validator,
 )
 
-from treewarden.ppdm_models.errors import DomainError, TableError
+from treewarden.ppdm_models.errors import DomainError, TableError, os_reason
 from treewarden.ppdm_models.tables.arrow_column import MISSING, flat
 from treewarden.ppdm_models.tables.batches import Batches
 
@@ -136,8 +136,7 @@ def load_domains(path: Path) -> dict[str, ColumnDomain]:
         with path.open("rb") as file:
             return read_domains(file.read(MOST_BYTES + 1), path.name)
     except OSError as error:
-        problem = error.strerror or "cannot be read"
-        raise DomainError(path.name, f"{problem}; give a TOML file of domains") from error
+        raise DomainError(path.name, f"{os_reason(error)}; give a TOML file of domains") from error
 
 
 def impossible(low: float, high: float) -> str:

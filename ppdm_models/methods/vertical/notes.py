@@ -13,7 +13,7 @@ from typing import Annotated, Literal, Self
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, StrictInt, ValidationError, model_validator
 
-from treewarden.ppdm_models.errors import PartyError
+from treewarden.ppdm_models.errors import PartyError, os_reason
 from treewarden.ppdm_models.methods.vertical.messages import role
 from treewarden.ppdm_models.methods.vertical.party_view import PartyAttribute, Skeleton, WholeTree
 from treewarden.ppdm_models.methods.vertical.session import Name, Text
@@ -98,7 +98,7 @@ def read_notes(path: Path) -> Notes:
         with path.open("rb") as file:
             body = file.read(MOST_BYTES + 1)
     except OSError as error:
-        problem = f"cannot be read ({error.strerror}); give the folder that a party wrote"
+        problem = f"cannot be read ({os_reason(error)}); give the folder that a party wrote"
         raise PartyError(where, problem) from error
     if len(body) > MOST_BYTES:
         raise PartyError(where, f"is longer than {MOST_BYTES:,} bytes; give a party's notes")

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, StrictInt, ValidationError, model_validator
 
-from treewarden.ppdm_models.errors import PartyError
+from treewarden.ppdm_models.errors import PartyError, os_reason
 from treewarden.ppdm_models.methods.vertical.messages import MINER
 
 # How good a split is for ID3, in whole numbers: the same on every machine and for every order of records.
@@ -252,7 +252,7 @@ def file_bytes(path: Path) -> bytes:
             body = file.read(MOST_BYTES + 1)
     except OSError as error:
         raise PartyError(
-            path.name, f"cannot be read ({error.strerror}); give a TOML file"
+            path.name, f"cannot be read ({os_reason(error)}); give a TOML file"
         ) from error
     if len(body) > MOST_BYTES:
         raise PartyError(path.name, f"is longer than {MOST_BYTES:,} bytes; shorten it")

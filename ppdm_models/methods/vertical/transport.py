@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from treewarden.ppdm_models.errors import PartyError
+from treewarden.ppdm_models.errors import PartyError, os_reason
 from treewarden.ppdm_models.methods.vertical.messages import (
     MINER,
     Message,
@@ -151,7 +151,7 @@ def _write(folder: Path, files: Mapping[str, bytes], *, force: bool) -> None:
             with os.fdopen(made, "wb") as file:
                 file.write(body)
     except OSError as error:
-        raise PartyError(folder.name, f"cannot be written: {error.strerror}") from error
+        raise PartyError(folder.name, f"cannot be written: {os_reason(error)}") from error
 
 
 # Messages as bytes on a stream: each with its length and number, measured before it is read.
@@ -252,7 +252,7 @@ async def bound(host: str, port: int) -> list[socket.socket]:
     except OSError as error:
         for each in made:
             each.close()
-        problem = f"cannot be listened on ({error.strerror}); correct the session file, or stop what uses it"
+        problem = f"cannot be listened on ({os_reason(error)}); correct the session file, or stop what uses it"
         raise PartyError(f"{host}:{port}", problem) from error
     return made
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
 
-from treewarden.ppdm_models.errors import TableError
+from treewarden.ppdm_models.errors import TableError, os_reason
 from treewarden.ppdm_models.tables.dialect import dialect_of, sheet_of
 
 SCHEME = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]+)://?")
@@ -115,7 +115,7 @@ class TableFile:
         try:
             found = self.path.stat()
         except OSError as error:
-            raise TableError(self.name, f"{error.strerror}; the table must not change") from error
+            raise TableError(self.name, f"{os_reason(error)}; the table must not change") from error
         return found.st_size, found.st_mtime_ns, found.st_ino
 
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pa_parquet
 
-from treewarden.ppdm_models.errors import TableError
+from treewarden.ppdm_models.errors import TableError, os_reason
 from treewarden.ppdm_models.tables.arrow_column import flat
 from treewarden.ppdm_models.tables.batches import (
     BATCH_RECORDS,
@@ -267,7 +267,7 @@ class Files(TableSource):
                 told = digest.result()
             except OSError as error:
                 raise TableError(
-                    self.name, f"{error.strerror}; the table must not change"
+                    self.name, f"{os_reason(error)}; the table must not change"
                 ) from error
         check_unchanged(self.name, self.parts, before)
         kinds = [(name, self._kind(name) if name in own else pa.string()) for name in columns]

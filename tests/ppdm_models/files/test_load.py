@@ -39,7 +39,7 @@ def test_an_absolute_path_does_not_get_into_the_message():
 
 def test_a_file_that_is_not_there_is_named(tmp_path):
     with pytest.raises(
-        TreeFormatError, match=r"^none\.pmml: No such file or directory; give the model file"
+        TreeFormatError, match=r"^none\.pmml: there is no such file; give the model file"
     ):
         read_tree(tmp_path / "none.pmml")
 

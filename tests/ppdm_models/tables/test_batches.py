@@ -77,5 +77,5 @@ def test_a_broken_parquet_file_is_refused(tmp_path, data):
 def test_what_is_no_file_is_refused(tmp_path):
     with pytest.raises(TableError, match="no file that can be read twice"):
         open_batches(tmp_path)
-    with pytest.raises(TableError, match="No such file"):
+    with pytest.raises(TableError, match="there is no such file"):
         open_batches(tmp_path / "nowhere.csv")

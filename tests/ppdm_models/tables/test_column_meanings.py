@@ -67,7 +67,7 @@ def test_a_dictionary_that_is_not_understood_is_refused_with_what_to_do(tmp_path
 
 
 def test_a_dictionary_that_is_not_there_is_refused(tmp_path):
-    with pytest.raises(DictionaryError, match=r"none\.csv: No such file"):
+    with pytest.raises(DictionaryError, match=r"none\.csv: there is no such file"):
         read_dictionary(tmp_path / "none.csv")
 
 

@@ -76,7 +76,7 @@ def test_what_is_no_table_is_refused(tmp_path, text, message):
 
 
 def test_a_file_that_is_not_there_is_refused(tmp_path):
-    with pytest.raises(TableError, match="nowhere.csv: No such file"):
+    with pytest.raises(TableError, match="nowhere.csv: there is no such file"):
         read_table(tmp_path / "nowhere.csv")
 
 

@@ -156,7 +156,7 @@ def test_two_hierarchies_of_one_attribute_are_refused(tmp_path):
 
 
 def test_a_file_that_is_not_there_is_said_plainly(tmp_path):
-    with pytest.raises(TaxonomyError, match="none.csv: No such file"):
+    with pytest.raises(TaxonomyError, match="none.csv: there is no such file"):
         load_taxonomies([tmp_path / "none.csv"])
 
 

@@ -27,7 +27,7 @@ def test_what_is_wrong_with_a_model_or_a_policy_is_told(kind):
 def test_a_table_that_is_not_there_is_said_not_to_be_there(tmp_path):
     with pytest.raises(TableError) as refused:
         read_table(tmp_path / "gone.csv")
-    assert "No such file" in problem_of(refused.value)
+    assert "there is no such file" in problem_of(refused.value)
 
 
 def test_a_mistake_is_told_by_its_kind_alone_as_its_words_may_be_anybodys():
@@ -36,4 +36,6 @@ def test_a_mistake_is_told_by_its_kind_alone_as_its_words_may_be_anybodys():
 
 
 def test_a_file_that_cannot_be_read_is_named():
-    assert problem_of(OSError(13, "Permission denied", "a.csv")) == "a.csv: Permission denied"
+    assert problem_of(OSError(13, "Permission denied", "a.csv")) == (
+        "a.csv: this user has no permission for it; change its permissions, or name another path"
+    )

@@ -216,7 +216,7 @@ def test_what_is_wrong_is_named_with_its_key_and_nothing_is_audited(repository, 
 def test_a_configuration_that_is_not_there_is_named(repository):
     outcome = repository.run("--config", repository.folder / "other.toml")
     assert outcome.exit_code == 4
-    assert "other.toml: No such file" in outcome.stderr
+    assert "other.toml: there is no such file" in outcome.stderr
 
 
 @pytest.mark.parametrize("key", ["policy", "path"])

@@ -207,7 +207,7 @@ def test_folders_that_do_not_belong_together_are_refused(folder):
     refusals = {
         "nobody's notes say what node 'bobby 1' tests": (miner, alice),
         "out/tree.json: not a skeleton": (folder / "out", alice, bobby),
-        "tree.json: No such file": (alice, bobby, miner),
+        "tree.json: there is no such file": (alice, bobby, miner),
         "miner/notes.json: cannot be read": (miner, alice, bobby, miner),
         "alice: has notes in two folders": (miner, alice, alice, bobby),
     }

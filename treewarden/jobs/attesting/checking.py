@@ -38,7 +38,7 @@ from treewarden.policies.judging.figures import figure
 from treewarden.policies.pack import Pack, measure_call
 from treewarden.policies.rules import rules
 from treewarden.policies.verdict import Severity
-from treewarden.ppdm_models.errors import TreewardenError
+from treewarden.ppdm_models.errors import TreewardenError, os_reason
 from treewarden.reports.document.gate import ClauseOutcome, Entry, Result, Rule
 from treewarden.reports.document.names import finding_id
 from treewarden.reports.document.parts import Accepted
@@ -186,7 +186,7 @@ def read_attestation(path: Path) -> bytes:
         with path.open("rb") as file:
             return file.read(MOST_BYTES + 1)
     except OSError as error:
-        raise MalformedError(str(path), f"{error.strerror}; give an attestation") from error
+        raise MalformedError(str(path), f"{os_reason(error)}; give an attestation") from error
 
 
 def _telling(problems: Sequence[AttestationError], where: str) -> str:
@@ -222,7 +222,7 @@ def _check_model(found: Attested, model: ModelInput) -> None:
         here = file_of_source(model).sha256
     except OSError as error:
         raise TreewardenError(
-            model_name(model), f"{error.strerror}; give the model file"
+            model_name(model), f"{os_reason(error)}; give the model file"
         ) from error
     if subject.digest.sha256 != here:
         problem = f"attests the file {subject.name!r}, whose bytes differ from those of {model_name(model)}"

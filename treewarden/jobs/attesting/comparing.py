@@ -35,6 +35,7 @@ from treewarden.jobs.auditing import CommandClock, audit_file
 from treewarden.jobs.inputs import file_of_source, told_table
 from treewarden.policies.pack import load_pack
 from treewarden.policies.shipped import shipped_packs
+from treewarden.ppdm_models.errors import os_reason
 from treewarden.reports.building.build import audit_document
 from treewarden.reports.building.facts import column_parts, told_meanings
 from treewarden.reports.document.document import Document
@@ -297,7 +298,7 @@ def read_report(path: Path) -> Document:
         size = path.stat().st_size
         data = path.read_bytes() if size <= MOST_BYTES else b""
     except OSError as error:
-        raise MalformedError(str(path), f"{error.strerror}; give a report in JSON") from error
+        raise MalformedError(str(path), f"{os_reason(error)}; give a report in JSON") from error
     if size > MOST_BYTES:
         raise MalformedError(str(path), f"more than {MOST_BYTES:,} bytes; give a report in JSON")
     try:

@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from treewarden.ppdm_models.errors import TreewardenError
+from treewarden.ppdm_models.errors import TreewardenError, os_reason
 
 # What is wrong with an attestation or with a key: one class for each, so that whoever asks can tell them apart.
 
@@ -147,7 +147,7 @@ def read_key_file(path: Path) -> bytes:
         problem = "there is no such file; make a pair of keys: treewarden attest --make-key FILE"
         raise KeyFileError(str(path), problem) from error
     except OSError as error:
-        raise KeyFileError(str(path), f"{error.strerror}; give the file of a key") from error
+        raise KeyFileError(str(path), f"{os_reason(error)}; give the file of a key") from error
     if len(data) > MOST_BYTES:
         raise KeyFileError(str(path), "is too large to be a key; give a PEM file")
     return data
@@ -159,14 +159,14 @@ def _write_new(path: Path, data: bytes, mode: int) -> None:
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
     except OSError as error:
         raise KeyFileError(
-            str(path), f"cannot be written ({error.strerror}); choose another"
+            str(path), f"cannot be written ({os_reason(error)}); choose another"
         ) from error
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
     except OSError as error:
         path.unlink(missing_ok=True)
-        raise KeyFileError(str(path), f"cannot be written ({error.strerror})") from error
+        raise KeyFileError(str(path), f"cannot be written ({os_reason(error)})") from error
 
 
 def _library() -> tuple[Any, Any]:

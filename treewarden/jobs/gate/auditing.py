@@ -32,7 +32,7 @@ from treewarden.jobs.gate.gate_job import GateAnswer, GateJob
 from treewarden.jobs.gate.models import GateModel
 from treewarden.jobs.inputs import ModelBytes, file_of_source, opened, told_table
 from treewarden.jobs.read_inputs import knowledge_of, pack_of
-from treewarden.ppdm_models.errors import TooManyProfilesError, TreewardenError
+from treewarden.ppdm_models.errors import TooManyProfilesError, TreewardenError, os_reason
 from treewarden.ppdm_models.files.load import read_bytes
 from treewarden.ppdm_models.tree.ensemble import trees_of
 from treewarden.reports.building.build import audit_document
@@ -111,7 +111,7 @@ def _check_files(order: GateJob) -> None:
     except OSError as error:
         raise TreewardenError(
             Path(error.filename or order.model.file).name,
-            f"{error.strerror} where it was to be audited; {SAME_PATHS}",
+            f"{os_reason(error)} where it was to be audited; {SAME_PATHS}",
         ) from error
     if found != order.rests_on:
         problem = f"the worker has another version of this file; {SAME_PATHS}"

@@ -29,7 +29,7 @@ from treewarden.audit.option_spec import Concern, Content, OptionDoor, OptionSpe
 from treewarden.audit.options import OPTION_SPECS, AuditOptions, options_of
 from treewarden.jobs.audit_request import JUDGMENT_SPECS, FileSpec, JudgmentForm, files_of
 from treewarden.policies.verdict import Severity
-from treewarden.ppdm_models.errors import TreewardenError
+from treewarden.ppdm_models.errors import TreewardenError, os_reason
 from treewarden.terminal.outputs import real
 
 NAME = "treewarden.toml"
@@ -245,8 +245,7 @@ def read_configuration(path: Path) -> Configuration:
     try:
         data = path.read_bytes()
     except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
-        problem = f"{reason}; give the configuration, or write a first one: treewarden gate --init"
+        problem = f"{os_reason(error)}; give the configuration, or write a first one: treewarden gate --init"
         raise ConfigurationError(str(path), problem) from error
     path = Path(os.path.abspath(path))
     return Configuration(path, list(_upwards(path.parent))[-1], said_in(data, path.name))

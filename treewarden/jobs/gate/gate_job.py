@@ -23,6 +23,7 @@ from pydantic import ValidationError
 from treewarden.audit.progress import Step, silent
 from treewarden.jobs.gate.models import GateModel
 from treewarden.policies.verdict import Severity
+from treewarden.ppdm_models.errors import os_reason
 from treewarden.ppdm_models.files.private import is_own_folder, own_bytes, write_own
 from treewarden.reports.document.gate import Entry
 from treewarden.reports.document.parts import Part, Text
@@ -191,7 +192,7 @@ class Cache:
                         self._path(key), cached_entry.model_dump_json(by_alias=True).encode("utf-8")
                     )
         except OSError as error:
-            return str(error.strerror or error)
+            return os_reason(error)
         return ""
 
     def forget_old(self) -> None:

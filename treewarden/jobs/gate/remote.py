@@ -17,7 +17,7 @@ from typing import IO, Any
 from urllib.parse import quote, urlsplit
 
 from treewarden.audit.progress import Step, silent
-from treewarden.ppdm_models.errors import TreewardenError
+from treewarden.ppdm_models.errors import TreewardenError, os_reason
 
 EXITS = {"PASS": 0, "FAIL": 1, "UNDETERMINED": 3, "NO AUDIT": 4}
 MOST_BYTES = 64 * 2**20
@@ -268,7 +268,7 @@ def _digest(file: Path) -> str:
             return hashlib.file_digest(data, "sha256").hexdigest()
     except OSError as error:
         raise RemoteError(
-            str(file), f"{error.strerror}; give the file that is published"
+            str(file), f"{os_reason(error)}; give the file that is published"
         ) from error
 
 

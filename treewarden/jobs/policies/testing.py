@@ -35,7 +35,7 @@ from treewarden.jobs.auditing import audit_file
 from treewarden.policies.judging.decision import Decision
 from treewarden.policies.pack import Pack
 from treewarden.policies.verdict import Verdict, worst
-from treewarden.ppdm_models.errors import PolicyError, TreewardenError
+from treewarden.ppdm_models.errors import PolicyError, TreewardenError, os_reason
 
 SUFFIX = ".cases.toml"
 Word = Literal["pass", "undetermined", "fail"]
@@ -107,7 +107,7 @@ def read_cases(path: Path, pack: Pack) -> tuple[PolicyCase, ...]:
     try:
         said = tomllib.loads(path.read_text("utf-8-sig"))
     except OSError as error:
-        problem = f"{error.strerror}; write test cases (docs/policy-review.md), or name a file with --cases"
+        problem = f"{os_reason(error)}; write test cases (docs/policy-review.md), or name a file with --cases"
         raise PolicyError(str(path), problem) from error
     except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
         raise PolicyError(path.name, f"not a TOML file ({error})") from error

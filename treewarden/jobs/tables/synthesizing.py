@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
 
-from treewarden.ppdm_models.errors import OutputError, SynthesisError
+from treewarden.ppdm_models.errors import OutputError, SynthesisError, os_reason
 from treewarden.ppdm_models.methods.synthesis.pgen import Chunk
 from treewarden.ppdm_models.methods.synthesis.regions import Domain, NumericRange
 from treewarden.ppdm_models.tree.column import Column, NumericColumn
@@ -62,7 +62,7 @@ def write_chunks(path: Path, chunks: Iterable[Chunk]) -> int:
         writer.close()
         temporary.replace(path)
     except OSError as error:
-        raise OutputError(str(path), f"cannot be written ({error.strerror or error})") from error
+        raise OutputError(str(path), f"cannot be written ({os_reason(error)})") from error
     finally:
         temporary.unlink(missing_ok=True)
     return rows

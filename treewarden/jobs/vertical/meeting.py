@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 import treewarden
 from treewarden.audit.progress import Step, silent
 from treewarden.jobs.vertical.columns import NumberHandling, coded_like, holding_of, ids_of
-from treewarden.ppdm_models.errors import PartyError
+from treewarden.ppdm_models.errors import PartyError, os_reason
 from treewarden.ppdm_models.files.load import load_model, read_bytes
 from treewarden.ppdm_models.formats.own import treewarden_json
 from treewarden.ppdm_models.methods.vertical.messages import MINER, Log, ProtocolError, role
@@ -213,7 +213,7 @@ def agreed_in(path: Path) -> Agreed:
         return Agreed.model_validate(json.loads(path.read_bytes())["session"])
     except OSError as error:
         raise PartyError(
-            path.name, f"cannot be read ({error.strerror}); give the folder of a session"
+            path.name, f"cannot be read ({os_reason(error)}); give the folder of a session"
         ) from error
     except (ValueError, TypeError, KeyError) as error:
         raise PartyError(
