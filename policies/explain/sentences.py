@@ -54,7 +54,7 @@ def _lines(pack: Pack) -> Iterator[str]:
     for each in pack.dropped:
         yield from _wrapped(f"It leaves out {each.id!r}: {each.reason}")
     yield from _wrapped(
-        "A check that cannot be decided never passes. Severity “error” is required by default; others are advisory."
+        "A check that cannot be decided never passes. By default, severity “error” is required, others are advisory."
     )
     for clause in pack.clauses:
         yield ""
