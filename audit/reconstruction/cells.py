@@ -273,6 +273,39 @@ NO_COUNTS = Undetermined("the file contains no class counts of leaves")
 NOT_REBUILT = Undetermined("proofs of whole records from the file alone were not searched for")
 
 
+MOST_PAIRS = 50_000_000
+"""So many pairs of groups of people and cells are compared."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CellProofs:
+    """Of C cells of a domain the ``options`` that each has, (C, K), and at most how many records by class, (C, m)."""
+
+    domain: Domain
+    options: BoolArray
+    high: IntArray
+
+    def most_others(self, columns: Mapping[str, Column], groups: int) -> IntArray | None:
+        """Return how many records of other classes may share the known values of groups of people, (G, m).
+
+        ``columns`` hold a value of each known column for each group. Of a value at the edge of two options both count.
+        None where there are too many groups and cells to compare.
+        """
+        if groups * max(len(self.options), 1) > MOST_PAIRS:
+            return None
+        is_alike = np.ones((groups, len(self.options)), dtype=bool)
+        parts = np.split(self.options, self.domain.starts[1:], axis=1)
+        for factor, part in zip(self.domain.factors, parts, strict=True):
+            known = np.ones((groups, factor.options), dtype=bool)
+            for name, options in factor.columns.items():
+                if name in columns:
+                    known &= options.options_of(columns[name])
+            is_alike &= (known.astype(np.float32) @ part.T.astype(np.float32)) > 0
+        by_class = is_alike @ self.high.astype(np.float64)
+        others = by_class.sum(axis=1, keepdims=True) - by_class
+        return np.asarray(np.rint(others), dtype=np.int64)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class RebuiltPeople:
     """People of the table whose whole row a file proves without any table. Arrays are by cell, (Z,).
@@ -282,7 +315,7 @@ class RebuiltPeople:
     how many people share the smallest leaf of theirs: what thresholds and the choice of splits tell of them beside
     counts is not worked out. It is 0 where a threshold alone may tell. ``records_proved`` counts records up to the
     values that their cells hold, and ``tables`` how many tables fit (None: not known). ``left`` is why something is
-    open, "" where all was decided.
+    open, "" where all was decided. ``proofs`` is what is proved of all cells of the domain, None where none was sought.
     """
 
     people: IntArray
@@ -292,6 +325,7 @@ class RebuiltPeople:
     records_proved: int | None = None
     tables: int | float | None = None
     left: str = ""
+    proofs: CellProofs | None = None
 
     def rows_in_groups(self, smaller_than: float) -> tuple[int, int]:
         """Return how many rows are proved, at least and at most, that fewer people than this have in common.

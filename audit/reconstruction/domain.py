@@ -17,7 +17,7 @@ from itertools import accumulate
 import numpy as np
 
 from treewarden.audit.reading import Undetermined
-from treewarden.ppdm_models.arrays import FloatArray, IndexArray
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 from treewarden.ppdm_models.tree.column import (
     MISSING_CODE,
     CategoricalColumn,
@@ -111,6 +111,22 @@ class ColumnOptions:
     low: FloatArray
     high: FloatArray
     names: tuple[tuple[str, ...], ...] = ()
+
+    def options_of(self, column: Column) -> BoolArray:
+        """Return which options each value of a column may be, (N, K); of numbers at an edge both count."""
+        is_missing = np.asarray(column.missing)[:, None] & np.asarray(self.samples.missing)[None, :]
+        if isinstance(column, CategoricalColumn):
+            held = [
+                [name in names or OTHER_VALUE in names for names in self.names]
+                for name in column.categories
+            ]
+            table = np.array([*held, [False] * len(self.names)], dtype=bool)
+            return np.asarray(table.reshape(-1, len(self.sizes))[column.codes] | is_missing)
+        numbers = column.numbers[:, None]
+        room = 2.0**-22 * np.abs(numbers)
+        return np.asarray(
+            ((self.low <= numbers + room) & (numbers - room <= self.high)) | is_missing
+        )
 
     def words(self, chosen: Iterable[int]) -> str:
         """Return which values some options stand for, in words."""

@@ -23,6 +23,7 @@ from treewarden.audit.progress import Clock
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.reconstruction.cells import (
     NO_COUNTS,
+    CellProofs,
     RebuiltPeople,
     join_by_group,
     leaf_options,
@@ -106,11 +107,12 @@ def rebuild_people(
     if isinstance(regions, Undetermined):
         return regions
     cells = _OwnCells(by_class, regions.sizes == 1, regions.tied)
-    if not cells.is_one.any():
-        return cells.rebuilt(np.zeros_like(by_class), by_class)
     first = np.unique(cell, return_index=True)[1]
-    if isinstance(forest.model, Tree) and counts_each_leaf(forest.model):
-        return _of_leaves(forest.model, forest.stops[0, first], cells)
+    is_counted = isinstance(forest.model, Tree) and counts_each_leaf(forest.model)
+    if not cells.is_one.any() and not is_counted:
+        return cells.rebuilt(np.zeros_like(by_class), by_class)
+    if isinstance(forest.model, Tree) and is_counted:
+        return _of_leaves(forest.model, forest.stops[0, first], cells, domain)
     from treewarden.audit.reconstruction.boosted import KnownTraining  # both load solvers
     from treewarden.audit.reconstruction.of_model import reconstruct
 
@@ -246,6 +248,7 @@ class _OwnCells:
         most: IntArray,
         reconstruction: Reconstruction | None = None,
         left: str = "",
+        proofs: CellProofs | None = None,
     ) -> RebuiltPeople:
         """Return what is known of people where so many rows are proved, at least and at most, (Z, m)."""
         people = self.by_class.sum(axis=1)
@@ -259,6 +262,7 @@ class _OwnCells:
             records_proved=None if reconstruction is None else reconstruction.records_proved,
             tables=None if reconstruction is None else reconstruction.tables,
             left="; ".join(reasons),
+            proofs=proofs,
         )
 
 
@@ -269,14 +273,18 @@ def counts_each_leaf(tree: Tree) -> bool:
     return bool(is_whole and tree.has_people and not tree.learner.saw_noise)
 
 
-def _of_leaves(tree: Tree, stops: IndexArray, cells: _OwnCells) -> RebuiltPeople | Undetermined:
+def _of_leaves(
+    tree: Tree, stops: IndexArray, cells: _OwnCells, domain: Domain
+) -> RebuiltPeople | Undetermined:
     """Return what the counts of one tree's leaves prove: each record of a leaf, where its count is of records."""
     counts = np.rint(class_counts_of(tree, stops)).astype(np.int64)
     if (counts != cells.by_class).any():
         return OTHER_TABLE
     counts_rows = tree.quality is Quality.EXACT and tree.format in ROWS_BESIDE_WEIGHTS
     low = counts if counts_rows else np.minimum(counts, 1)
-    return cells.rebuilt(low, low)
+    options = leaf_options(tree, domain)
+    proofs = None if options is None else CellProofs(domain, options[stops], counts)
+    return cells.rebuilt(low, low, proofs=proofs)
 
 
 def _match_proofs(
@@ -305,7 +313,10 @@ def _match_proofs(
         raise WrongProofError("a record is proved that the table does not have")
     low = np.minimum(low, 1) if reconstruction.may_weigh else low
     most = np.maximum(np.minimum(reconstruction.counts.shown_low[places], by_class), low)
-    return cells.rebuilt(low, most, reconstruction, "; ".join(reconstruction.counts.left))
+    found, proofs = reconstruction.cells, None
+    if not reconstruction.may_weigh:
+        proofs = CellProofs(found.domain, found.options, reconstruction.counts.high)
+    return cells.rebuilt(low, most, reconstruction, "; ".join(reconstruction.counts.left), proofs)
 
 
 def _fits(reconstruction: Reconstruction, places: IntArray, by_class: IntArray) -> bool:

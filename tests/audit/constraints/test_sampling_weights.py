@@ -90,7 +90,7 @@ def test_what_is_known_over_all_is_known_of_people_and_of_weights(known):
     assert [row.slack is None for row in rows] == [True, False]
 
 
-OF_WHOLE_ROWS = {"records_rebuilt", "rebuilt_linkable"}
+OF_WHOLE_ROWS = {"records_rebuilt", "rebuilt_linkable", "columns_rebuilt"}
 """What these read is not told of a table with sampling weights, whatever they are."""
 
 

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from tests.audit.reconstruction.test_proved import BOTH, HAND, forest, stump
+from tests.kit.small_audits import evidence_of, read
 from treewarden.audit.population.forest import forest_of
 from treewarden.audit.population.population import build_population
+from treewarden.audit.population.record_linkage import merged
 from treewarden.audit.progress import FOREVER
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.reconstruction import of_model
@@ -43,6 +45,26 @@ def test_the_hand_case_proves_two_people():
     assert found.tables == 2
     # Counts prove two rows; of the two other people a leaf of two may tell more by its threshold and its split.
     assert (found.rows_in_groups(2), found.rows_in_groups(3)) == ((0, 0), (2, 4))
+
+
+@pytest.mark.parametrize(
+    ("knows", "others", "ends"),
+    [
+        (("a", "b"), 0, (2, 2)),
+        (("a", "b"), 1, (4, 4)),
+        (("b",), 0, (2, 2)),
+        (("b",), 1, (3, 4)),  # ends of cells are added up, which is more than any table has
+        ((), 0, (0, 0)),
+        ((), 1, (3, 3)),
+    ],
+)
+def test_values_follow_from_the_file_and_known_columns(knows, others, ends):
+    people = people_of(HAND)
+    nothing = Undetermined("not estimated")
+    evidence = evidence_of(HAND, people, nothing, nothing)
+    less = merged(people, list(knows))[0]
+    reading = read("columns_rebuilt", replace(evidence, population=less), others=others)
+    assert (reading.reading.low, reading.reading.high) == ends
 
 
 def test_a_declared_domain_stands_for_the_values_of_the_table():
