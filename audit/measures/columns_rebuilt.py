@@ -47,13 +47,13 @@ class ColumnsRebuilt(Measure):
 
     def read(self, evidence: Evidence, parameters: Parameters) -> Measurement:
         rebuilt, population = evidence.rebuilt, evidence.population
-        if isinstance(rebuilt, Undetermined):
-            return Measurement(NO_RECORDS)
-        if evidence.secret is not None:
-            return Measurement(NOT_OF_TARGET)
         truth = population.truth
         if isinstance(truth, Undetermined):
             return Measurement(truth)
+        if evidence.secret is not None:
+            return Measurement(NOT_OF_TARGET)
+        if isinstance(rebuilt, Undetermined):
+            return Measurement(NO_RECORDS)
         if population.weight is not None or not population.records:
             return Measurement(Undetermined("the table has no people, or people with weights"))
         most = float(parameters["others"])
