@@ -29,25 +29,24 @@ BOOSTED = ("GradientBoosting",)
 BINNED = ("HistGradientBoosting",)
 BAGGED = ("Bagging",)
 REWEIGHTED = ("AdaBoost",)
+VOTED = ("Voting",)
 KINDS = tuple(
     f"{name}{task}"
-    for name in (*TREES, *FORESTS, *BOOSTED, *BINNED, *BAGGED, *REWEIGHTED)
+    for name in (*TREES, *FORESTS, *BOOSTED, *BINNED, *BAGGED, *REWEIGHTED, *VOTED)
     for task in ("Classifier", "Regressor")
 )
 PRIVATE = "diffprivlib"
 """The library whose estimators claim differential privacy; their classes are called as those of scikit-learn."""
 READ = (
     "DecisionTree, ExtraTree, RandomForest, ExtraTrees, Bagging, AdaBoost, GradientBoosting and "
-    "HistGradientBoosting are read"
+    "HistGradientBoosting are read, and VotingClassifier and VotingRegressor of trees and forests"
 )
-EVERY = "audit each estimator in estimators_, as all are published, and give the others as earlier=[...]"
 STACKED = (
     "its last estimator is fitted on what the others predict; publish one of estimators_ alone"
 )
 ONE_BY_ONE = "give its estimator alone: trees tell several classes apart by themselves"
 BY_TARGET = "audit each of estimators_ with its own target"
 ADVICE = {
-    **dict.fromkeys(("VotingClassifier", "VotingRegressor"), EVERY),
     **dict.fromkeys(("StackingClassifier", "StackingRegressor"), STACKED),
     **dict.fromkeys(("OneVsRestClassifier", "OneVsOneClassifier"), ONE_BY_ONE),
     **dict.fromkeys(("MultiOutputClassifier", "MultiOutputRegressor"), BY_TARGET),
@@ -69,7 +68,8 @@ class Fitted:
     """A fitted estimator, with what the pipeline before it does.
 
     ``names`` are those of the columns that go into the pipeline, and ``columns`` what the estimator sees of them; None
-    where nobody can say, so that names and thresholds are the estimator's own.
+    where nobody can say, so that names and thresholds are the estimator's own. ``is_voter`` says that it is one of the
+    estimators of another, which numbered the classes for it.
     """
 
     part: SkopsPart
@@ -78,6 +78,7 @@ class Fitted:
     classes: tuple[str, ...]
     columns: Sequence[Derived] | None = None
     notes: tuple[str, ...] = field(default=())
+    is_voter: bool = False
 
     @property
     def width(self) -> int:
@@ -109,6 +110,8 @@ def fitted_of(root: SkopsPart, names: Sequence[str] = (), *, strict: bool = Fals
             raise part.refused(f"{part.kind} is not read; {advice}")
         raise part.refused(f"{part.kind[:60]} is not read here; {READ}{_alone(part.kind)}")
     skops_parts = part.attributes()
+    if part.kind.startswith(VOTED):
+        skops_parts = _with_size(skops_parts)
     features = _feature_count(part, skops_parts)
     working = [(name, step) for name, step in steps if not is_identity(step)]
     columns, said, width, places = None, tuple[str, ...](), features, [skops_parts]
@@ -125,6 +128,15 @@ def fitted_of(root: SkopsPart, names: Sequence[str] = (), *, strict: bool = Fals
     return Fitted(
         part, skops_parts, found, classes, columns, (*said, *noted, *_private(part, skops_parts))
     )
+
+
+def _with_size(known: Mapping[str, SkopsPart]) -> dict[str, SkopsPart]:
+    """Return the attributes of estimators that vote with the number of columns, which the first of them tells."""
+    listed = known.get("estimators_")
+    voters = [] if listed is None else listed.items()
+    inner = voters[0].attributes() if voters and voters[0].loader == "ObjectNode" else {}
+    size = {name: inner[name] for name in ("n_features_in_",) if name in inner}
+    return {**size, **known}
 
 
 def grew_under_policy(part: SkopsPart) -> bool:

@@ -29,6 +29,7 @@ from treewarden.ppdm_models.formats.skops._estimator import (
     FORESTS,
     REWEIGHTED,
     TREES,
+    VOTED,
     Fitted,
     claims_privacy,
     grew_under_policy,
@@ -38,6 +39,7 @@ from treewarden.ppdm_models.formats.skops._parts import Array, LivePart, SkopsPa
 from treewarden.ppdm_models.formats.skops._pipeline_columns import is_identity
 from treewarden.ppdm_models.formats.skops._privacy_claims import claiming, residuals_left
 from treewarden.ppdm_models.formats.skops._table_tests import tree_of_table
+from treewarden.ppdm_models.formats.skops._votes import voters_of, weights_of
 from treewarden.ppdm_models.tree.ensemble import (
     Combination,
     Ensemble,
@@ -79,6 +81,8 @@ def _model_of(fitted: Fitted) -> Model:
         return _reweighted(fitted)
     if kind.startswith(BOOSTED):
         return _boosted(fitted)
+    if kind.startswith(VOTED):
+        return _voted(fitted)
     tree = _tree(fitted, fitted.part, fitted.classes)
     return replace(tree, notes=(*fitted.notes, *tree.notes))
 
@@ -254,6 +258,28 @@ def _reweighted(fitted: Fitted) -> Ensemble:
     members = tuple(Member(tree, weight=weight) for (tree, _), weight in pairs)
     votes = Combination.WEIGHTED_MAJORITY_VOTE if fitted.classes else Combination.WEIGHTED_MEDIAN
     return _ensemble(fitted, members, votes, TreeSampling(not fitted.classes))
+
+
+def _voted(fitted: Fitted) -> Ensemble:
+    """Return the ensemble of estimators that vote, or whose probabilities or numbers are averaged.
+
+    Raises:
+        TreeFormatError: one of them is no tree or forest, or the weights are none.
+    """
+    voters = voters_of(fitted)
+    weights = weights_of(fitted, len(voters))
+    parts: list[Tree | Ensemble] = []
+    for voter in voters:
+        is_forest = voter.part.kind.startswith(FORESTS)
+        parts.append(_forest(voter) if is_forest else _tree(voter, voter.part, voter.classes))
+    is_hard = bool(fitted.classes) and str(fitted.plain("voting", "hard")) != "soft"
+    drawn = [part.sampling.resampled for part in parts if isinstance(part, Ensemble)]
+    members = tuple(
+        Member(part, weight=weight) for part, weight in zip(parts, weights, strict=True)
+    )
+    combination = Combination.WEIGHTED_MAJORITY_VOTE if is_hard else Combination.WEIGHTED_AVERAGE
+    ensemble = _ensemble(fitted, members, combination, TreeSampling(any(drawn)))
+    return replace(ensemble, notes=(*ensemble.notes, *(n for part in parts for n in part.notes)))
 
 
 def _seeds(fitted: Fitted) -> tuple[int, ...]:

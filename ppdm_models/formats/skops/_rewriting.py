@@ -172,6 +172,7 @@ LEFT_BY_TRAINING = (
     "n_bins_non_missing_",
     *("y_true_int", "y_true_one_hot", "class_indexing_offsets"),
     *("_rng", "oob_improvement_", "oob_scores_"),
+    "named_estimators_",  # of votes: the same estimators once more
     *("n_samples_seen_", "var_"),  # of scalers; the variance is the square of the scale
 )
 """What goes whenever unknown content goes: random generators, losses, sizes, and the targets that a loss may keep."""

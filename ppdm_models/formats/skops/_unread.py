@@ -225,7 +225,7 @@ def strange_of_trees(part: FilePart, fitted: Fitted, *, is_root: bool = True) ->
     """Yield attributes of a tree or forest that scikit-learn does not give it, or that hold something else."""
     for name, value in part.attributes().items():
         if name in INNER:
-            yield from _of_settings(value, fitted)
+            yield from strange_of_settings(value, fitted)
         elif name == "estimators_" and is_root:
             for tree in value.items():
                 yield from strange_of_trees(tree, fitted, is_root=False)
@@ -239,10 +239,12 @@ def strange_of_trees(part: FilePart, fitted: Fitted, *, is_root: bool = True) ->
     yield from _of_class(part)
 
 
-def _of_settings(part: FilePart, fitted: Fitted) -> Iterator[Strange]:
-    """Yield what a tree that was never fitted has beside its settings."""
+def strange_of_settings(part: FilePart, fitted: Fitted) -> Iterator[Strange]:
+    """Yield what a tree or forest that was never fitted has beside its settings."""
     for name, value in part.attributes().items():
-        if not _is_known(name, value, fitted, is_root=False):
+        if name in INNER:
+            yield from strange_of_settings(value, fitted)
+        elif not _is_known(name, value, fitted, is_root=False):
             yield Strange(value.steps, f"{name!r:.40}, which is not read")
     yield from _of_class(part)
 
@@ -262,8 +264,10 @@ def _is_known(name: str, value: FilePart, fitted: Fitted, *, is_root: bool) -> b
     if name == "estimator_params":
         known = SETTINGS | {"random_state"}
         return all(isinstance(n, str) and n in known for n in (i.plain() for i in value.items()))
-    if name == "classes_" and not is_root:
+    if name == "classes_" and (not is_root or fitted.is_voter):
         return bool(value.array().tolist() == list(range(len(fitted.classes))))
+    if name == "feature_names_in_" and fitted.is_voter:
+        return is_of_model(name, value, fitted)
     if is_root and name in NAMES:
         return is_of_model(name, value, fitted)
     if is_root and name in OF_RECORDS:  # a leak of its own

@@ -47,6 +47,7 @@ from treewarden.ppdm_models.formats.skops._unread_binned import (
     strange_of_boosting,
 )
 from treewarden.ppdm_models.formats.skops._unread_steps import StepContext, strange_of_steps
+from treewarden.ppdm_models.formats.skops._votes import is_of_votes, strange_of_votes
 from treewarden.ppdm_models.limits import is_archive
 from treewarden.ppdm_models.tree.ensemble import Model, trees_of
 from treewarden.ppdm_models.tree.predicate import CategoryTest, atoms
@@ -172,7 +173,7 @@ def is_accounted(root: FilePart, fitted: Fitted) -> bool:
     if fitted.columns is None and not all(is_identity(step) for _, step in steps):
         return False
     is_of_trees = part.module in MODULES and part.kind in KINDS
-    return is_of_trees or is_of_bins(part, fitted) or is_of_boosting(part)
+    return is_of_trees or is_of_bins(part, fitted) or is_of_boosting(part) or is_of_votes(part)
 
 
 def strange_parts(root: FilePart, fitted: Fitted, model: Model) -> Iterator[Strange]:
@@ -189,6 +190,8 @@ def strange_parts(root: FilePart, fitted: Fitted, model: Model) -> Iterator[Stra
         yield from strange_of_bins(part, fitted)
     elif is_of_boosting(part):
         yield from strange_of_boosting(part, fitted)
+    elif is_of_votes(part):
+        yield from strange_of_votes(part, fitted)
     else:
         yield from strange_of_trees(part, fitted)
 

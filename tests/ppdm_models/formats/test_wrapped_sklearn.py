@@ -58,6 +58,40 @@ def test_bagging_of_numbers_predicts_as_it_does():
     np.testing.assert_allclose(said[:, 0], estimator.predict(FRAME), rtol=1e-9)
 
 
+VOTERS = [
+    ("one", tree.DecisionTreeClassifier(max_depth=2)),
+    ("few", ensemble.RandomForestClassifier(5, max_depth=3, random_state=1)),
+    ("other", tree.ExtraTreeClassifier(max_depth=4, random_state=2)),
+]
+
+
+@pytest.mark.parametrize("weights", [None, [2, 1, 0.5]], ids=["equal", "weighted"])
+@pytest.mark.parametrize("voting", ["hard", "soft"])
+@pytest.mark.parametrize("target", [CLASSES, CLASSES == "top"], ids=["three", "two"])
+def test_votes_are_those_of_its_trees_and_forests(target, voting, weights):
+    estimator = ensemble.VotingClassifier(VOTERS, voting=voting, weights=weights)
+    model = open_fitted(estimator.fit(FRAME, target), target="worth").model
+    said = predict(model, columns(FRAME))
+    if voting == "soft":
+        np.testing.assert_allclose(said, estimator.predict_proba(FRAME), rtol=1e-9, atol=1e-12)
+    assert labels(model, said) == [str(label).lower() for label in estimator.predict(FRAME)]
+    assert model.sampling.resampled
+    assert sum(1 for _ in model.trees) == 7
+
+
+def test_votes_on_all_records_are_of_no_sample():
+    forest = ensemble.RandomForestClassifier(3, max_depth=2, bootstrap=False, max_features=1)
+    estimator = ensemble.VotingClassifier([VOTERS[0], ("few", forest)])
+    assert open_fitted(estimator.fit(FRAME, CLASSES)).model.sampling.resampled is False
+
+
+def test_numbers_of_several_are_averaged_as_they_are():
+    voters = [("one", SMALL_REGRESSOR), ("few", ensemble.RandomForestRegressor(4, max_depth=3))]
+    estimator = ensemble.VotingRegressor(voters, weights=[1, 3]).fit(FRAME, WORTH)
+    said = predict(open_fitted(estimator).model, columns(FRAME))
+    np.testing.assert_allclose(said[:, 0], estimator.predict(FRAME), rtol=1e-9)
+
+
 @pytest.mark.parametrize("depth", [1, 4])
 @pytest.mark.parametrize("target", [CLASSES, CLASSES == "top"], ids=["three", "two"])
 def test_boosting_by_weights_votes_as_it_does(target, depth):
@@ -115,11 +149,11 @@ def test_a_seed_says_how_to_withhold_it_in_one_line():
         assert not [leak for leak in open_fitted(model).leaks if leak.kind is LeakKind.REPLAY]
 
 
+LINEAR = linear_model.LogisticRegression()
 CALIBRATED = calibration.CalibratedClassifierCV(SMALL, cv=2)
-VOTING = ensemble.VotingClassifier([("tree", SMALL)])
+VOTING = ensemble.VotingClassifier([("tree", SMALL), ("line", LINEAR)])
 FOLDED = make_pipeline(preprocessing.TargetEncoder(cv=2), SMALL)
 BINS = preprocessing.KBinsDiscretizer(3, encode="onehot-dense", subsample=None)
-LINEAR = linear_model.LogisticRegression()
 
 
 @pytest.mark.parametrize(
@@ -129,7 +163,10 @@ LINEAR = linear_model.LogisticRegression()
             CALIBRATED,
             "CalibratedClassifierCV is not read; its calibrators are fitted on the target",
         ),
-        (VOTING, "VotingClassifier is not read; audit each estimator in estimators_"),
+        (
+            VOTING,
+            "a LogisticRegression among its estimators; DecisionTree, ExtraTree, RandomForest",
+        ),
         (FOLDED, "step 'targetencoder': a TargetEncoder is fitted on the target and in folds"),
         (make_pipeline(decomposition.PCA(2), SMALL), "a PCA makes columns of several columns"),
         (make_pipeline(BINS, SMALL), "encode='onehot-dense' is not followed; set encode='ordinal'"),
