@@ -50,8 +50,8 @@ def voters_of(fitted: Fitted) -> list[Fitted]:
     return found
 
 
-def _are_numbered(known: Mapping[str, SkopsPart], size: int) -> bool:
-    classes = known.get("classes_")
+def _are_numbered(attributes: Mapping[str, SkopsPart], size: int) -> bool:
+    classes = attributes.get("classes_")
     return classes is not None and classes.array().tolist() == list(range(size))
 
 
