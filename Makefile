@@ -88,11 +88,12 @@ mutants: $(VENV)/.dev
 	$(BIN)/python -m tests.mutants run --chunk $(or $(CHUNK),1/1)
 
 # Lines and branches of the product that each tier reaches, in the processes that it starts too: twice as long as test-all.
+# Of some files of tests only: make coverage PATHS="tests/policies tests/audit/engine".
 COVERAGE := build/coverage
 coverage: $(VENV)/.dev
 	rm -rf $(COVERAGE) && mkdir -p $(COVERAGE)
 	for tier in quick rest; do COVERAGE_FILE=$(COVERAGE)/.coverage.$$tier OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 \
-		$(BIN)/python -m coverage run -m pytest -n auto --dist worksteal --tier $$tier; done
+		$(BIN)/python -m coverage run -m pytest -n auto --dist worksteal --tier $$tier $(PATHS); done
 	$(BIN)/python -m tests.kit.coverage_by_tier $(COVERAGE)
 
 check: $(VENV)/.dev

@@ -32,7 +32,7 @@ OUTCOMES = {
     "quick": "Killed by the quick tier",
     "rest": "By the rest only",
     "survived": "Survived both",
-    "not evaluated": "Evaluated by no test",
+    "not evaluated": "Evaluated by no recorded test",
     "quick only": "Survived the quick tier, rest not tried",
     "open": "Open",
     "not tried": "Not tried",
@@ -182,8 +182,15 @@ def _report(mutants: list[Mutant]) -> None:
     for area, counted in {**counts, "all": every}.items():
         row = [str(counted[outcome]) for outcome in OUTCOMES]
         print(f"| {area} | {counted.total()} | {' | '.join(row)} |")
-    if killed := every["quick"] + every["rest"]:
-        share = 100 * every["quick"] / killed
+    unknown = sum(
+        every[outcome] for outcome in ("not evaluated", "quick only", "open", "not tried")
+    )
+    if unknown:
+        print(
+            f"what share the quick tier alone kills is not known: {unknown} faults are not finished"
+        )
+    else:
+        share = 100 * every["quick"] / max(every["quick"] + every["rest"], 1)
         print(f"the quick tier alone kills {share:.1f} % of what the whole kills")
 
 
@@ -198,9 +205,9 @@ def _outcome(key: str, of_tier: dict[str, dict]) -> str:
         return "not tried"
     if any(line["left"] for line in of_tier.values()):
         return "open"
-    if "rest" not in of_tier:
-        return "quick only"
-    return "survived" if any(line["tried"] for line in of_tier.values()) else "not evaluated"
+    if not any(line["tried"] for line in of_tier.values()):
+        return "not evaluated"
+    return "survived" if "rest" in of_tier else "quick only"
 
 
 def _chunk(mutants: list[Mutant], chunk: str) -> list[Mutant]:

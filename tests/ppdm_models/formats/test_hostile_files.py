@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pytest
+
 from tests.kit import places
 
 BAD = places.DATA / "formats" / "pmml" / "bad"
@@ -40,28 +42,31 @@ PROLOGS = [
 INCLUDE = '<xi:include xmlns:xi="http://www.w3.org/2001/XInclude" href="file:///etc/hostname" parse="text"/>'
 
 
-def readings(paths):
-    """Return, of each file, whether it was read and what else was opened meanwhile, all in a process of their own."""
+@pytest.fixture(scope="module")
+def readings(tmp_path_factory):
+    """By name of each file, whether it was read and what else was opened meanwhile, in a process of their own."""
+    folder = tmp_path_factory.mktemp("hostile")
+    good = (BAD.parent / "good" / "golf.pmml").read_text(encoding="utf-8")
+    texts = {prolog: good.replace("<PMML", f"{prolog}<PMML", 1) for prolog in PROLOGS}
+    texts[INCLUDE] = good.replace("<Header/>", f"<Header>{INCLUDE}</Header>")
+    files = {name: BAD / name for name in HOSTILE}
+    for number, (name, text) in enumerate(texts.items()):
+        files[name] = folder / f"{number}.pmml"
+        files[name].write_text(text, encoding="utf-8")
     run = subprocess.run(
-        [sys.executable, "-c", WATCHED, *map(str, paths)],
+        [sys.executable, "-c", WATCHED, *map(str, files.values())],
         capture_output=True,
         text=True,
         check=True,
         timeout=60,
     )
-    return dict(zip(paths, run.stdout.splitlines(), strict=True))
+    return dict(zip(files, run.stdout.splitlines(), strict=True))
 
 
-def test_entities_are_refused_and_nothing_else_is_opened():
-    paths = [BAD / name for name in HOSTILE]
-    assert readings(paths) == dict.fromkeys(paths, "refused []")
+def test_entities_are_refused_and_nothing_else_is_opened(readings):
+    assert {name: readings[name] for name in HOSTILE} == dict.fromkeys(HOSTILE, "refused []")
 
 
-def test_a_document_type_is_never_fetched_and_an_inclusion_not_followed(tmp_path):
-    good = (BAD.parent / "good" / "golf.pmml").read_text(encoding="utf-8")
-    texts = [good.replace("<PMML", f"{prolog}<PMML", 1) for prolog in PROLOGS]
-    texts.append(good.replace("<Header/>", f"<Header>{INCLUDE}</Header>"))
-    paths = [tmp_path / f"{number}.pmml" for number in range(len(texts))]
-    for path, text in zip(paths, texts, strict=True):
-        path.write_text(text, encoding="utf-8")
-    assert readings(paths) == dict.fromkeys(paths, "read []")
+def test_a_document_type_is_never_fetched_and_an_inclusion_not_followed(readings):
+    names = [*PROLOGS, INCLUDE]
+    assert {name: readings[name] for name in names} == dict.fromkeys(names, "read []")

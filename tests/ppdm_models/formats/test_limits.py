@@ -1,13 +1,14 @@
 """Limits on the size of a file, and how they are set."""
 
 import os
+import runpy
 import subprocess
 import sys
 
 import pytest
 
 from treewarden.ppdm_models import limits
-from treewarden.ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models.errors import TreeFormatError, TreewardenError
 from treewarden.ppdm_models.formats.common.xml import parse
 
 READ = """
@@ -39,11 +40,19 @@ def test_a_limit_is_set_in_the_environment():
     )
 
 
-@pytest.mark.parametrize("said", ["many", "-1", "0", "1.5", ""])
-def test_a_limit_that_is_no_number_is_an_error_that_names_it(said):
-    assert reading(TREEWARDEN_LIMIT_NODES=said) == (
-        f"TREEWARDEN_LIMIT_NODES: is {said!r}; set a whole number of at most 15 digits, more than 0, or unset it\n"
-    )
+WRONG = "TREEWARDEN_LIMIT_NODES: is {!r}; set a whole number of at most 15 digits, more than 0, or unset it"
+
+
+def test_no_file_is_read_under_a_limit_that_is_no_number():
+    assert reading(TREEWARDEN_LIMIT_NODES="many") == f"{WRONG.format('many')}\n"
+
+
+def test_a_limit_that_is_no_number_is_an_error_that_names_it(monkeypatch):
+    for said in ("many", "-1", "0", "1.5", "", "9" * 16):
+        monkeypatch.setenv("TREEWARDEN_LIMIT_NODES", said)
+        with pytest.raises(TreewardenError) as refused:
+            runpy.run_path(limits.__file__)["check_settings"]()
+        assert str(refused.value) == WRONG.format(said)
 
 
 def whole(data):
