@@ -59,8 +59,14 @@ EQUIVALENT = {
     "proofs/cpsat.py:_table:other end: math.floor -> math.ceil": (
         "one less than a number rounded up is below it too, and a table that is found is checked exactly"
     ),
+    "proofs/linear.py:IntegerProgram.__init__:constant: 1 -> 2 (2)": (
+        "a cell that is not free has a column below 0, whichever"
+    ),
     "proofs/linear.py:IntegerRows.add:other end: self.low -> self.high (3)": (
         "there are as many of one as of the other"
+    ),
+    "lightgbm/_arrays.py:_prune:dropped condition: len(entries) > 1 or entries[0] -> len(entries) > 1": (
+        "a tree with one split that is pruned has none left"
     ),
     "pmml/_columns.py:_Columns.table:dropped condition: "
     "is_own or self.task is Task.REGRESSION or bool((has_score | inner).all()) -> "

@@ -14,7 +14,8 @@ from treewarden.audit.engine.bounds import How
 from treewarden.audit.engine.counts import by_class, by_leaves, counts_of, propagate
 from treewarden.audit.engine.driver import DECIDED, reason
 from treewarden.audit.engine.newton_steps import tightened
-from treewarden.audit.engine.time_budget import TimeBudget
+from treewarden.audit.engine.time_budget import TimeBudget, adversary_seconds
+from treewarden.audit.options import AuditOptions
 from treewarden.audit.progress import FOREVER, Clock, clock
 
 FOUR = ("ab cd", "ac bd")
@@ -174,3 +175,9 @@ def test_once_enough_is_certain_no_solver_is_asked():
     found = reason(rows_of(FIVE, [1, 2] * 3), budget=TimeBudget(FOREVER), is_settled=lambda _: True)
     assert found.how == ("",) * 5
     assert found.left == (DECIDED,)
+
+
+def test_adversaries_share_less_time_than_there_is_for_tables():
+    one, two = (adversary_seconds(AuditOptions(worlds_budget=60), number) for number in (1, 2))
+    assert 0 < one == 2 * two < 60
+    assert adversary_seconds(AuditOptions(worlds_budget=120), 1) == 2 * one

@@ -216,8 +216,19 @@ def test_a_custom_objective_is_not_guessed_from_a_dump():
         dump["objective"] = objective
         link = DUMP.open(json.dumps(dump).encode(), "m").model.link
         assert link is (Link.UNKNOWN if objective == "mine" else Link.LOGISTIC)
+    assert noted_of(dump) == [
+        "m: the objective is 'mine', so what becomes of the scores is not known"
+    ]
     del dump["objective"]
     assert DUMP.open(json.dumps(dump).encode(), "m").model.link is Link.UNKNOWN
+    assert noted_of(dump) == [
+        "m: the objective is not said, so what becomes of the scores is not known"
+    ]
+
+
+def noted_of(dump):
+    notes = DUMP.open(json.dumps(dump).encode(), "m").model.notes
+    return [note for note in notes if "the objective is" in note]
 
 
 def test_old_dumps_without_infos_on_features_are_read():

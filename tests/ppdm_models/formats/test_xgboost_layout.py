@@ -1,12 +1,15 @@
 """The way an XGBoost file is written holds no message: blanks, digits, orders of keys are found and go."""
 
 import json
+from dataclasses import replace
 
 from tests.kit.grown_models import FOLDER
 from tests.ppdm_models.formats.accounting import ALL
 from treewarden.ppdm_models.files.load import open_model
+from treewarden.ppdm_models.formats.xgboost._ubjson import read_ubjson
 from treewarden.ppdm_models.formats.xgboost.xgboost_model import FORMAT
 from treewarden.ppdm_models.tree.ensemble import trees_of
+from treewarden.ppdm_models.tree.predicate import MissingTest
 from treewarden.ppdm_models.tree.side_channels import LeakKind
 
 NAMES = ("plain", "three", "numbers_xgboost", "numbers_scored", "dart")
@@ -84,3 +87,32 @@ def test_nodes_that_were_pruned_are_found_and_go():
     for old, new in zip(trees_of(file.model), trees_of(clean.model), strict=True):
         assert [leaf.score for leaf in old.leaves] == [leaf.score for leaf in new.leaves]
         assert [node.test for node in old.nodes] == [node.test for node in new.nodes]
+
+
+def test_a_leaf_with_another_score_is_written_and_the_others_stay():
+    file = FORMAT.open(RAW, "m.json")
+    first, *others = file.model.members
+    leaf = first.model.leaves[0]
+    nodes = list(first.model.nodes)
+    nodes[leaf.index] = replace(leaf, score=0.25)
+    changed = replace(first, model=replace(first.model, nodes=tuple(nodes)))
+    written = file.rewrite(replace(file.model, members=(changed, *others)))
+    (read, *rest) = (tree.leaves for tree in trees_of(open_model(written, "m.json").model))
+    (old, *old_rest) = (tree.leaves for tree in trees_of(file.model))
+    assert [leaf.score for leaf in read] == [0.25, *(leaf.score for leaf in old[1:])]
+    assert [[leaf.score for leaf in tree] for tree in rest] == [
+        [leaf.score for leaf in tree] for tree in old_rest
+    ]
+
+
+def test_an_indicator_of_a_dump_sends_those_who_have_the_value_to_yes():
+    leaves = [{"nodeid": 1, "leaf": 1.0}, {"nodeid": 2, "leaf": 2.0}]
+    node = {"nodeid": 0, "depth": 0, "split": "a", "yes": 1, "no": 2, "children": leaves}
+    (tree,) = trees_of(open_model(json.dumps([node]).encode(), "d.json").model)
+    yes, no = (tree.nodes[child].test for child in tree.root.children)
+    assert (yes, no) == (MissingTest("a", negated=True), MissingTest("a"))
+
+
+def test_constants_of_ubjson_are_values():
+    data = b"{i\x01aZi\x01bTi\x01cF}"
+    assert read_ubjson(data, "m.ubj") == {"a": None, "b": True, "c": False}

@@ -11,6 +11,7 @@ from tests.judges.pmml_derived import compare, draw, ends_as_read
 from tests.kit.rows import rows
 from treewarden.ppdm_models.errors import TreeFormatError
 from treewarden.ppdm_models.files.load import load_model, load_tree
+from treewarden.ppdm_models.formats.pmml._comparisons import FALSE, TRUE, sides
 from treewarden.ppdm_models.tables.routing import NOWHERE, routed
 from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn
 from treewarden.ppdm_models.tree.predicate import (
@@ -457,3 +458,10 @@ def test_records_end_where_jpmml_sends_them(seed):
         misses += missed
     assert misses == []
     assert counts["records x fields"] > 5_000
+
+
+def test_nothing_lies_beyond_an_end_that_is_infinite():
+    for end in (math.inf, -math.inf):
+        found = sides(end, FALSE, TRUE, FALSE)
+        assert [segment.low == segment.high for segment in found].count(True) == 1
+        assert len(found) == 2

@@ -151,6 +151,18 @@ def test_a_chain_of_a_sum_and_a_logit_is_one_ensemble():
     assert scores(model, 0.0) == [pytest.approx([1 - chance, chance])]
 
 
+@pytest.mark.parametrize(
+    ("inside", "is_one"),
+    [("<Extension/>", True), ('<Apply function="exp"><FieldRef field="x"/></Apply>', False)],
+)
+def test_a_result_that_is_worked_out_of_others_is_no_sum(inside, is_one):
+    output = f'<Output><OutputField name="f">{inside}</OutputField></Output>'
+    total = mining("sum", tree(1, 2), tree(3, 4), inside=output)
+    model = boosted("logit", table("yes", "f") + table("no"), total)
+    assert (model.link is Link.LOGISTIC) is is_one
+    assert (model.combination is Combination.MODEL_CHAIN) is not is_one
+
+
 def test_a_chain_of_sums_and_a_softmax_keeps_the_declared_order_of_the_classes():
     sums = [
         mining("sum", tree(score, 0), tree(score, 0), inside=result(name))
