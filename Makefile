@@ -12,7 +12,7 @@ PINS   := pyproject.toml constraints.txt
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help words demo test coverage test-all test-rest test-tools mutants check docs docs-shown docs-pictures soundness soundness-worlds soundness-ensembles soundness-partial soundness-doors studies bench bench-worlds \
-	bench-ensembles bench-forests bench-partial bench-formats bench-commands bench-planning bench-scale bench-streams conformance fuzz ipopt clean serve chaos load sign-ins
+	bench-ensembles bench-forests bench-membership bench-partial bench-formats bench-commands bench-planning bench-scale bench-streams conformance fuzz ipopt clean serve chaos load sign-ins
 
 help:
 	@echo "make demo    audit, repair and report on a tree grown on real data (installs what it needs into $(VENV))"
@@ -38,6 +38,7 @@ help:
 	@echo "make fuzz       damage model files at random, SECONDS=60 in all, and look for a reader that fails"
 	@echo "make bench-ensembles  time and memory of what all trees of large models prove together (DATA=...)"
 	@echo "make bench-forests  time whole audits of forests of up to 5,000 trees (DATA=...)"
+	@echo "make bench-membership  time and memory of proofs of who was in the table"
 	@echo "make bench-partial  time what is said of who knows some columns only, on Adult (DATA=...)"
 	@echo "make bench-planning  hold what --plan says against the audits themselves"
 	@echo "make bench-commands  time whole commands: text, JSON and HTML of the same audit, and how long it takes to start"
@@ -159,6 +160,7 @@ studies: $(VENV)/.dev $(TOOLS)/.tools
 	$(BIN)/python -m benchmarks.studies.vertical_2008 --data $(DATA)
 	$(BIN)/python -m benchmarks.studies.partial --data $(DATA)
 	$(TOOLS)/bin/python -m benchmarks.studies.ensembles --data $(DATA)
+	$(TOOLS)/bin/python -m benchmarks.studies.membership --data $(DATA)
 
 bench: bench-worlds
 	$(BIN)/python -m benchmarks.maxent --data $(DATA)
@@ -169,6 +171,9 @@ bench-ensembles: $(TOOLS)/.tools
 
 bench-forests: $(TOOLS)/.tools
 	$(TOOLS)/bin/python -m benchmarks.forests --data $(DATA) --out docs/engineering/benchmarks-forests.md
+
+bench-membership: $(TOOLS)/.tools
+	$(TOOLS)/bin/python -m benchmarks.membership --out docs/engineering/benchmarks-membership.md
 
 bench-partial: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.partial --data $(DATA) --out docs/engineering/benchmarks-partial.md

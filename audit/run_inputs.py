@@ -103,6 +103,9 @@ def with_membership(proved: ProvedModel, inputs: RunInputs) -> ProvedModel:
     with inputs.step(f"proving who was in the table, at most {options.worlds_budget:.3g} s"):
         known = inputs.knowledge.training
         found = infer_membership(inputs.forest, inputs.population, register, options, known)
+    if not isinstance(found, Undetermined) and found.may_be_in.sum() > found.proved_in.sum():
+        told = tuple(f"membership: {reason}" for reason in found.left)
+        proved = replace(proved, warnings=(*proved.warnings, *told))
     return _with_records(proved, replace(proved.evidence.records, membership=found))
 
 

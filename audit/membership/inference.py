@@ -15,12 +15,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import sparse
 
 from treewarden.audit.engine.counts import by_class, by_leaves, counts_of, propagate
 from treewarden.audit.engine.driver import reason
 from treewarden.audit.engine.problem import Problem, breaking
+from treewarden.audit.engine.real_rows import RealRows
 from treewarden.audit.engine.time_budget import TimeBudget
-from treewarden.audit.membership.candidates import Candidates, MembershipInference
+from treewarden.audit.membership.candidates import (
+    Candidates,
+    MembershipInference,
+    ProbabilityBounds,
+)
 from treewarden.audit.membership.count_rows import (
     OTHER_TABLE,
     OUT,
@@ -33,6 +39,7 @@ from treewarden.audit.membership.cuts import (
     Buckets,
     CutFact,
     MemberBounds,
+    MemberCut,
     NodeGroups,
     find_rule,
     numeric_cuts,
@@ -40,6 +47,7 @@ from treewarden.audit.membership.cuts import (
 )
 from treewarden.audit.membership.learners import cuts_of
 from treewarden.audit.membership.local_parts import NodeParts, RegisterTree, shared_by_parts
+from treewarden.audit.membership.posterior_bounds import bound_probabilities
 from treewarden.audit.membership.split_choice import (
     NodeChoice,
     OwnCut,
@@ -92,6 +100,7 @@ def infer_members(
     low, high = candidates.sizes - bounds.high[:, OUT], candidates.sizes - bounds.low[:, OUT]
     shown = _show_others(trees, grown_trees, candidates, low < high, until)
     estimate = bounds.estimate
+    is_bounded = isinstance(estimate, Undetermined) and candidates.is_labelled
     return MembershipInference(
         candidates=candidates,
         low=low,
@@ -102,7 +111,17 @@ def infer_members(
         if isinstance(estimate, Undetermined)
         else 1.0 - estimate.values[:, OUT],
         left=left,
+        bounds=bound_members(problem, (low, high), candidates, until) if is_bounded else None,
     )
+
+
+def bound_members(
+    problem: Problem, boxes: tuple[IntArray, IntArray], candidates: Candidates, until: Clock
+) -> ProbabilityBounds:
+    """Return the ends of probabilities where there are too many rows for an estimate; all rows are of members."""
+    matrix = sparse.csr_array(problem.matrix.astype(np.float64))
+    low, high = problem.low.astype(np.float64), problem.high.astype(np.float64)
+    return bound_probabilities(RealRows(matrix, 0.0 * matrix, low, high), boxes, candidates, until)
 
 
 def _known_cuts(
@@ -176,12 +195,15 @@ def _with_cuts(
     """Return all rows, with those that cuts add until neither proves anything new to the other."""
     problem = rows.problem(candidates)
     seen_rows: set[tuple[int, int, bytes]] = set()
+    is_moved = np.ones(len(candidates.sizes), dtype=bool)
+    bounds = _member_bounds(problem, candidates, until)
     while not until.is_over:
-        bounds = _member_bounds(problem, candidates, until)
         is_new = False
         for tree in grown_trees:
             room = tree.buckets.room(bounds)
-            for cut in (*tree.cuts.values(), *tree.table_cuts):
+            for cut in _moved_cuts(tree, is_moved):
+                if until.is_over:
+                    break
                 fact = read_cut(cut, bounds, tree.buckets, room, tree.rule)
                 if fact is not None:
                     is_new |= _take(rows, fact, candidates, seen_rows)
@@ -192,7 +214,19 @@ def _with_cuts(
         if not is_new:
             break
         problem = rows.problem(candidates)
+        before, bounds = bounds, _member_bounds(problem, candidates, until)
+        is_moved = (bounds.low != before.low) | (bounds.high != before.high)
     return problem
+
+
+def _moved_cuts(tree: RegisterTree, is_moved: BoolArray) -> Iterator[MemberCut]:
+    """Yield the cuts over leaves of which more is known by now, (G,) by group: of others they say what they said."""
+    of = tree.buckets.of
+    is_moved_leaf = np.bincount(of, is_moved, len(tree.buckets.needed)) > 0
+    is_beside = is_moved_leaf[of]
+    for cut in (*tree.cuts.values(), *tree.table_cuts):
+        if is_beside[cut.left].any() or is_beside[cut.right].any():
+            yield cut
 
 
 def _member_bounds(problem: Problem, candidates: Candidates, until: Clock) -> MemberBounds:

@@ -14,7 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from treewarden.audit.consistent_tables.proofs.bounds import ContradictionError
-from treewarden.audit.engine.real_rows import RealRows, tighten
+from treewarden.audit.engine.real_rows import MOST_UNKNOWNS, RealRows, tighten
 from treewarden.audit.inverters import (
     GrownCase,
     MemberSums,
@@ -139,6 +139,10 @@ OTHER_PEOPLE = (
     "other people, on a sample, or with weights"
 )
 OTHER_CUTS = "how its thresholds were made is not known, so what they say of members is left open"
+TOO_MANY = (
+    "{:,} people in the register are open by single leaf values, and combinations of leaf "
+    "values are tried for at most {:,}"
+)
 OPEN_MEMBERS = (
     "no other set of members with the same sums was found, so people without a proof are "
     "not decided"
@@ -178,12 +182,16 @@ def infer_boosted_members(
         shown_high=inside,
         probability=bounds.low if bounds.is_exact else NOT_ESTIMATED,
         bounds=bounds,
-        left=() if is_decided else _left_open(rows, cuts),
+        left=() if is_decided else _left_open(rows, cuts, int((low < high).sum())),
     )
 
 
-def _left_open(rows: RealRows | Undetermined, cuts: BoostedCuts | None) -> tuple[str, ...]:
+def _left_open(
+    rows: RealRows | Undetermined, cuts: BoostedCuts | None, still_open: int
+) -> tuple[str, ...]:
     left = [OPEN_MEMBERS]
+    if still_open > MOST_UNKNOWNS:
+        left.append(TOO_MANY.format(still_open, MOST_UNKNOWNS))
     if isinstance(rows, Undetermined):
         left.append(rows.reason)
     if cuts is None:

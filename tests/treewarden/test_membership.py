@@ -79,6 +79,15 @@ def test_histogram_boosting_that_proves_members_fails_too():
     assert reading(result, "membership_proved").low > 0
 
 
+def test_what_is_not_decided_of_members_is_said_with_its_reason():
+    library = pytest.importorskip("sklearn.ensemble")
+    model = library.HistGradientBoostingClassifier(max_iter=1, max_depth=1, early_stopping=False)
+    result = audited(model.fit(TABLE[["age", "income"]], TABLE.ill), population=REGISTER)
+    proved = reading(result, "membership_proved")
+    assert proved.low < proved.high
+    assert any(warning.startswith("membership: ") for warning in result.warnings)
+
+
 def test_without_a_register_it_is_said_that_membership_was_not_judged(full_tree):
     result = audited(full_tree, policy="health")
     assert "membership" not in findings(result)

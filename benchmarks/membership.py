@@ -1,0 +1,166 @@
+"""Time and memory of membership proofs: boosted models over large registers, and large single trees.
+
+    python -m benchmarks.membership --out docs/engineering/benchmarks-membership.md
+
+Registers are drawn: eight columns of whole numbers, and classes that depend on them. Half of each is the training
+table. Each row is a process of its own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import resource
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from sklearn.tree import DecisionTreeClassifier
+
+from benchmarks.machine import machine
+from treewarden.audit.membership.candidates import Candidates, MembershipInference
+from treewarden.audit.membership.inference import infer_members
+from treewarden.audit.membership.of_model import infer_boosted_members
+from treewarden.audit.progress import clock
+from treewarden.ppdm_models.arrays import FloatArray, IntArray
+from treewarden.ppdm_models.files.load import open_model
+from treewarden.ppdm_models.formats.sklearn._fitted import from_sklearn
+from treewarden.ppdm_models.tables.routing import route
+from treewarden.ppdm_models.tree.column import NumericColumn
+from treewarden.ppdm_models.tree.ensemble import Ensemble, trees_of
+
+BUDGET = 20.0
+"""Seconds for proofs, as an audit has by itself."""
+KINDS = ((17, 90), (0, 16), (0, 100), (0, 5000), (0, 7), (0, 15), (0, 2), (0, 42))
+
+
+@dataclass(frozen=True)
+class BenchCase:
+    """A model: ``boosted`` with so many rounds, or a ``tree`` with so many leaves, and the people of its table."""
+
+    kind: str
+    people: int
+    depth: int = 0
+    rounds: int = 0
+    leaf: int = 1
+
+
+CASES = (
+    BenchCase("tree", 15_000, leaf=10),
+    BenchCase("tree", 150_000, leaf=22),
+    BenchCase("boosted", 1_000, depth=6, rounds=100),
+    BenchCase("boosted", 3_000, depth=6, rounds=100),
+    BenchCase("boosted", 6_000, depth=6, rounds=100),
+    BenchCase("boosted", 30_000, depth=3, rounds=100),
+    BenchCase("boosted", 30_000, depth=6, rounds=100),
+)
+
+
+def drawn(people: int) -> tuple[FloatArray, IntArray, IntArray]:
+    """Return values, classes and who is in the table, of a register of twice as many people."""
+    draw, size = np.random.default_rng(0), 2 * people
+    columns = [draw.integers(low, high, size).astype(float) for low, high in KINDS]
+    columns[3] *= draw.random(size) < 0.1
+    score = columns[0] / 70 + columns[1] / 16 + columns[2] / 200 + draw.normal(0, 0.6, size)
+    inside = (draw.permutation(size) < people).astype(np.int64)
+    return np.stack(columns, axis=1), (score > 1.4).astype(np.int64), inside
+
+
+def measure(case: BenchCase) -> dict[str, float | str]:
+    """Return what proofs of one case came to and cost: processor seconds, and the most memory of the process in MB."""
+    values, classes, inside = drawn(case.people)
+    columns = {f"f{n}": NumericColumn(column) for n, column in enumerate(values.T)}
+    members = np.zeros((len(inside), 2), dtype=np.int64)
+    members[np.arange(len(inside)), classes] = inside
+    sizes = np.ones(len(inside), dtype=np.int64)
+    candidates = Candidates(columns, sizes, classes.astype(np.intp), members, ("0", "1"))
+    rows = np.flatnonzero(inside)
+    if case.kind == "tree":
+        learner = DecisionTreeClassifier(min_samples_leaf=case.leaf, random_state=0)
+        tree = from_sklearn(learner.fit(values[rows], classes[rows]), feature_names=[*columns])
+        leaves = int(learner.get_n_leaves())
+        begun = time.process_time(), time.monotonic()
+        stops = route(tree, columns)[None]
+        found = infer_members((tree,), stops, candidates, clock(BUDGET))
+    else:
+        library = importlib.import_module("xgboost")
+        data = library.DMatrix(values[rows], classes[rows])
+        settings = {"objective": "binary:logistic", "eta": 0.3, "max_depth": case.depth}
+        booster = library.train({**settings, "nthread": 1}, data, case.rounds)
+        model = open_model(bytes(booster.save_raw("json")), "model.json").model
+        assert isinstance(model, Ensemble)
+        assert model.growth is not None
+        trees = tuple(trees_of(model))
+        leaves = sum(len(tree.leaves) for tree in trees)
+        begun = time.process_time(), time.monotonic()
+        stops = np.stack([route(tree, columns) for tree in trees])
+        found = infer_boosted_members(model.growth, trees, stops, candidates, clock(BUDGET))
+    seconds = time.process_time() - begun[0], time.monotonic() - begun[1]
+    assert isinstance(found, MembershipInference), found
+    assert (found.low <= inside).all()
+    assert (inside <= found.high).all()
+    return {
+        "leaves": leaves,
+        "in": float(found.proved_in.sum()),
+        "out": float(found.proved_out.sum()),
+        "cpu": seconds[0],
+        "wall": seconds[1],
+        "memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+    }
+
+
+def line_of(number: int, case: BenchCase) -> str:
+    """Return the line of one case, measured in a process of its own."""
+    command = [sys.executable, "-m", "benchmarks.membership", "--case", str(number)]
+    found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    model = (
+        "one tree" if case.kind == "tree" else f"XGBoost, depth {case.depth}, {case.rounds} rounds"
+    )
+    return (
+        f"| {model} | {found['leaves']:,} | {case.people:,} of {2 * case.people:,} | {found['in']:,.0f} | "
+        f"{found['out']:,.0f} | {found['cpu']:.1f} s | {found['wall']:.1f} s | {found['memory']:,.0f} MB |"
+    )
+
+
+HEAD = """# Time and memory of membership proofs
+
+Written by `make bench-membership` (see `benchmarks/membership.py`). Machine: {}.
+
+Registers are drawn: eight columns of whole numbers, of which half are in the table. The budget is 20 s of wall time, as
+in an audit; *Processor* and *Wall* are of routing and proofs, *Memory* is the most that the process held, with its
+learner (XGBoost or scikit-learn).
+
+| Model | Leaves | In the table | Proved in | Proved out | Processor | Wall | Memory |
+|---|---|---|---|---|---|---|---|
+"""
+TAIL = """
+Linear combinations of leaf sums are tried for at most 4,000 people who are open at once, as they need a dense matrix of
+that size. Beyond, single sums and thresholds alone prove, and whoever is left is not decided: no such model passes.
+"""
+
+
+def main() -> None:
+    """Measure all cases and write the page, or one case and print it."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--case", type=int)
+    parser.add_argument(
+        "--out", type=Path, default=Path("docs/engineering/benchmarks-membership.md")
+    )
+    given = parser.parse_args()
+    if given.case is not None:
+        print(json.dumps(measure(CASES[given.case])))
+        return
+    lines = []
+    for number, case in enumerate(CASES):
+        lines.append(line_of(number, case))
+        print(lines[-1], flush=True)
+    page = HEAD.format(machine()) + "\n".join(lines) + "\n" + TAIL
+    given.out.write_text(page, "utf-8")
+
+
+if __name__ == "__main__":
+    main()
