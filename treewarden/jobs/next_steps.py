@@ -334,7 +334,10 @@ def repair_next_steps(
         listing = repair_command(request, subject, is_list=True)
         steps = [
             NextStep("See what each change still fails:", listing),
-            NextStep("Train a new model with larger leaves or fewer columns, and audit it."),
+            NextStep(
+                "Train a new model with larger leaves or fewer columns, and audit it. In Python, treewarden.search "
+                "tries settings and audits each (docs/search.md)."
+            ),
         ]
     if written:
         steps.append(NextStep(f"Read the full report: {', '.join(map(str, written))}"))

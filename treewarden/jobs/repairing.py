@@ -185,11 +185,17 @@ def _apart(file: OpenedFile) -> OpenedFile:
     return replace(file, opened=Opened(file.model))
 
 
+TRAIN_AGAIN = (
+    "train it again with larger leaves: in Python, treewarden.search(estimator, {'min_samples_leaf': [10, 20, 40], "
+    "'n_estimators': [5, 10]}, X, y, policy='standard') audits each setting (docs/search.md)"
+)
+
+
 def _instead(own: Model) -> str:
     """Return what to do about a format that is only read."""
     targets = [f"--to {target}" for target in reversed(writable(own))]
     if not targets:
-        return "no other format can hold this model either; train it again with larger leaves"
+        return f"no other format can hold this model either; {TRAIN_AGAIN}"
     what = "tree" if isinstance(own, Tree) else "trees"
     return f"add {' or '.join(targets)} to write only the {what}"
 
