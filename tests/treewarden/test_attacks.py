@@ -69,6 +69,10 @@ def test_an_estimator_in_memory_finds_the_same_and_every_time(tree, tried):
     ) == attacks(tried)
 
 
+def test_the_model_itself_can_be_given_as_it_is(tree, tried):
+    assert attacks(audited(tree, attack=tree)) == attacks(tried)
+
+
 def test_every_report_shows_them_but_the_redacted_one(tried, tmp_path):
     for name in ("report.html", "report.txt", "report.md"):
         tried.save(tmp_path / name)
@@ -119,7 +123,9 @@ def test_what_is_no_estimator_is_refused(text, problem):
         (None, TEXT, "register"),
         (REGISTER.drop(columns="ill"), TEXT, "class of each person"),
         (TABLE, TEXT, "not in the table"),
-        (REGISTER, "sklearn.linear_model.LinearRegression()", "could not be trained"),
+        (REGISTER, "sklearn.linear_model.LinearRegression()", "no classifier"),
+        (REGISTER, "sklearn.datasets.load_iris()", "no classifier"),
+        (REGISTER, "sklearn.tree.DecisionTreeClassifier(max_depth='a')", "could not be trained"),
         (REGISTER, 3, "classifier"),
     ],
 )

@@ -31,6 +31,7 @@ from treewarden.ppdm_models.tree.tree import Task
 LIBRARIES = ("sklearn", "xgboost", "lightgbm", "catboost")
 EXAMPLE = "sklearn.tree.DecisionTreeClassifier(max_depth=5)"
 WRITTEN = f"write it as in Python, with its settings: {EXAMPLE}"
+ESTIMATOR_METHODS = ("fit", "predict_proba", "get_params")
 MOST_PEOPLE = 100_000
 OF_PROBABILITIES = "attacks need a model that predicts probabilities of classes"
 NO_CLASSES = "the register does not say the class of each person; add the column, or remove attack"
@@ -99,8 +100,13 @@ def check_attack(request: Request) -> None:
         raise TreewardenError("attack", problem)
     if request.earlier:
         raise TreewardenError("attack", "it tries one model; audit each model by itself")
-    if request.estimator is None:
-        read_estimator(request.options.attack).make()
+    estimator = request.estimator
+    if estimator is None:
+        estimator = read_estimator(request.options.attack).make()
+    if not all(hasattr(estimator, name) for name in ESTIMATOR_METHODS):
+        raise TreewardenError(
+            "attack", f"{request.options.attack[:80]!r} is no classifier; {WRITTEN}"
+        )
 
 
 def with_attacks(audit: Audit, subject: AuditInputs, request: Request, step: Step) -> Audit:
@@ -162,7 +168,7 @@ def refit_of(estimator: Any, model: Model, candidates: Candidates, group: IndexA
     """Return what trains copies of an estimator on some people of a register, (N,) by their groups."""
     clone = importlib.import_module("sklearn.base").clone
     frame = importlib.import_module("pandas").DataFrame
-    names = list(getattr(estimator, "feature_names_in_", None) or _features(model))
+    names = [str(name) for name in getattr(estimator, "feature_names_in_", _features(model))]
     if any(name not in candidates.columns for name in names):
         names = _features(model)
     inputs = frame({name: _plain(candidates.columns[name]) for name in names})
