@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from treewarden.audit.progress import Clock
+from treewarden.audit.progress import Clock, clock
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.reconstruction.domain import Domain, Factor
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray, alike
@@ -26,6 +26,8 @@ MOST_POINTS = 2**20
 """A domain of so many points is listed; of a larger one boxes are parted, if they stay few enough."""
 MOST_BOXES = 30_000
 """So many boxes are kept at most; cells of very many trees are more than anybody can list."""
+BOX_SECONDS = 1.5
+"""Boxes that are not listed by then, or in a tenth of the time, are mostly too many: nobody waits for that."""
 SEEN_SHARE = 0.7
 """Points that dropped out are forgotten once no more than this share is left."""
 TOO_MANY = Undetermined(
@@ -85,7 +87,9 @@ def find_cells(
 ) -> DomainCells | Undetermined:
     """Return the cells of a domain in which some record may be, or why they cannot be listed."""
     if domain.points > MOST_POINTS:
-        return find_boxes(trees, leaves, domain, until)
+        seconds = max(BOX_SECONDS, until.left / 10)
+        found = find_boxes(trees, leaves, domain, clock(min(seconds, until.left)))
+        return TOO_MANY if found is NO_TIME else found
     points = np.arange(domain.points, dtype=np.int64)
     alive = np.ones((len(points), leaves[0].counts.shape[1]), dtype=bool)
     router = Router(_columns(domain, points))
@@ -175,14 +179,14 @@ def leaf_options(tree: Tree, domain: Domain) -> BoolArray | None:
     if branches is None:
         return None
     found = np.zeros((len(branches), sum(domain.shape)), dtype=bool)
-    pending = [(0, np.ones(sum(domain.shape), dtype=bool))]
+    pending, starts = [(0, np.ones(sum(domain.shape), dtype=bool))], domain.starts
     while pending:
         node, here = pending.pop()
         if not branches[node]:
             found[node] = here
         for child, place, options in branches[node]:
             part = here.copy()
-            part[domain.starts[place] : domain.starts[place] + len(options)] &= options
+            part[starts[place] : starts[place] + len(options)] &= options
             pending.append((child, part))
     return found
 
@@ -241,7 +245,7 @@ def _parted(
 ) -> PartedBoxes | Undetermined:
     """Return boxes parted by the leaves of one tree, without those in which no record can be."""
     done: list[PartedBoxes] = []
-    pending = [(0, boxes, np.arange(len(boxes)))]
+    pending, starts = [(0, boxes, np.arange(len(boxes)))], domain.starts
     size = 0
     while pending:
         node, here, origin = pending.pop()
@@ -256,7 +260,7 @@ def _parted(
         if until.is_over:
             return NO_TIME
         for child, place, options in branches[node]:
-            at = slice(domain.starts[place], domain.starts[place] + len(options))
+            at = slice(starts[place], starts[place] + len(options))
             is_there = (here[:, at] & options).any(axis=1)
             part = here[is_there].copy()
             part[:, at] &= options

@@ -364,7 +364,9 @@ def _declared_numbers(
 ) -> ColumnOptions:
     """Return an option for the declared numbers of each interval."""
     seen = values.astype(np.float32).astype(np.float64) if is_single else values
-    interval = np.array([sum(not _is_before(v, cut) for cut in cuts) for v in seen.tolist()])
+    # How many places a number is not before: those just before numbers up to it, those just after smaller ones.
+    ends = [np.array(sorted(place for place, kind in cuts if kind == after)) for after in (0, 1)]
+    interval = np.searchsorted(ends[0], seen, "right") + np.searchsorted(ends[1], seen, "left")
     _, first, kind, sizes = np.unique(
         interval, return_index=True, return_inverse=True, return_counts=True
     )

@@ -44,6 +44,8 @@ if TYPE_CHECKING:
 
 MOST_PLACES = 2**27
 """So many options of people are held at once."""
+MOST_OPTIONS = 2**29
+"""So many nodes times options of all columns are held, a byte each."""
 FEWEST_INDICATORS = 3
 """Of fewer columns, exactly one may be 1 by chance."""
 OF_NUMBERS = Undetermined("proofs of records are not computed for models that predict a number")
@@ -55,6 +57,10 @@ NO_BOXES = Undetermined(
 )
 NO_LEAF = Undetermined(
     "some people reach no leaf of a tree, so its counts do not include everybody"
+)
+TOO_LARGE = Undetermined(
+    "its trees have too many nodes for the number of different values in the table; with fewer "
+    "values (rounded numbers) or a smaller model this may be decided"
 )
 OTHER_DOMAIN = Undetermined("the table has values that are not in the public domain (--domain)")
 OTHER_TABLE = Undetermined("the counts in the file differ from those of the table")
@@ -181,6 +187,8 @@ def _regions(
     """Return what of the domain cells of people hold; why not, where leaves are no boxes of it."""
     first = np.unique(cell, return_index=True)[1]
     tables: list[BoolArray] = []
+    if sum(len(tree.nodes) for tree in forest.trees) * sum(domain.shape) > MOST_OPTIONS:
+        return TOO_LARGE
     tied = by_class.sum()[None].repeat(len(first))
     for tree, stops in zip(forest.trees, forest.stops[:, first], strict=True):
         options = leaf_options(tree, domain)

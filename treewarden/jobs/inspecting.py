@@ -83,7 +83,7 @@ def rebuilt_of(
     from treewarden.audit.reconstruction.of_model import NOTHING_PUBLIC, reconstruct
 
     try:
-        if declared is None:
+        if declared is None or declared == NOTHING_PUBLIC:
             return reconstruct(model, clock(UNASKED_SECONDS), NOTHING_PUBLIC)
         return reconstruct(model, clock(SECONDS), declared)
     except PublicDomainError as error:

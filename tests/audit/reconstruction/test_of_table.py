@@ -12,7 +12,7 @@ from treewarden.audit.population.population import build_population
 from treewarden.audit.population.record_linkage import merged
 from treewarden.audit.progress import FOREVER
 from treewarden.audit.reading import Undetermined
-from treewarden.audit.reconstruction import of_model
+from treewarden.audit.reconstruction import of_model, of_table
 from treewarden.audit.reconstruction.domain import DeclaredColumn, DeclaredDomain
 from treewarden.audit.reconstruction.of_table import WrongProofError, domain_of, rebuild_people
 from treewarden.ppdm_models.tables.read_table import table_of
@@ -144,3 +144,8 @@ def test_indicators_of_one_attribute_go_together():
     assert domain_of(people, trees).one_of == (("a", "b", "c"),)
     found = rebuild_people(forest_of(model, people), people, FOREVER)
     assert (found.tables, int(found.proved.sum())) == (1, 3)
+
+
+def test_a_model_too_large_to_compare_with_the_domain_is_not_decided(monkeypatch):
+    monkeypatch.setattr(of_table, "MOST_OPTIONS", 10)
+    assert rebuilt(HAND) == of_table.TOO_LARGE

@@ -9,6 +9,7 @@ from tests.judges.run_reconstruction import judge
 from tests.kit.tiers import seeds
 from treewarden.audit.progress import FOREVER, clock
 from treewarden.audit.reading import Undetermined
+from treewarden.audit.reconstruction import cells
 from treewarden.audit.reconstruction.domain import (
     NO_COLUMNS,
     DeclaredColumn,
@@ -194,3 +195,10 @@ def test_a_declared_value_that_a_rounded_threshold_may_part_is_not_decided():
     assert "too near" in found.reason
     assert not isinstance(reconstruct(forest(*trees), FOREVER, BOTH), Undetermined)
     assert not isinstance(reconstruct(HAND, FOREVER, near), Undetermined)
+
+
+def test_boxes_that_are_not_listed_soon_are_too_many(monkeypatch):
+    monkeypatch.setattr(cells, "MOST_POINTS", 1)
+    assert reconstruct(HAND, FOREVER, BOTH).records_proved == 2
+    monkeypatch.setattr(cells, "BOX_SECONDS", 0.0)
+    assert reconstruct(HAND, clock(0.0), BOTH) == cells.TOO_MANY
