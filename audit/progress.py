@@ -1,6 +1,7 @@
-"""Progress of an audit and its time: a callback for each stage, and a budget of wall-clock seconds.
+"""Progress of an audit and its time: a callback for each stage, and a budget of seconds, by the clock or of work.
 
-The callback may end the run by raising. Parts of the engine share the budget.
+The callback may end the run by raising. Parts of the engine share the budget. A budget of work ends at the same place
+on any machine: what is done is counted, in seconds that a usual machine takes for it, and no clock is asked.
 """
 
 from __future__ import annotations
@@ -41,26 +42,64 @@ class OutOfTimeError(Exception):
     """The budget is used up in the midst of what is of no use by halves."""
 
 
+class WorkMeter:
+    """Work that was done, in seconds; clocks of one budget share it."""
+
+    __slots__ = ("spent",)
+
+    def __init__(self) -> None:
+        self.spent = 0.0
+
+    def read(self) -> float:
+        """Return the work so far."""
+        return self.spent
+
+
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """A moment at which to stop; ``now`` tells the time in seconds."""
+    """A moment at which to stop; ``now`` tells the time in seconds.
+
+    With a ``meter`` they are seconds of work, which whoever works has to ``spend``; ``outer`` then is the moment at
+    which time is over by the wall clock, if any.
+    """
 
     end: float
     now: Callable[[], float] = time.monotonic
+    meter: WorkMeter | None = None
+    outer: Clock | None = None
 
-    def __reduce__(self) -> tuple[Callable[[float], Clock], tuple[float]]:
+    def __reduce__(self) -> tuple[Callable[..., Clock], tuple[float | None, ...]]:
         """Return what travels: the seconds left, as each machine has a clock of its own."""
-        return clock, (self.left,)
+        if self.meter is None:
+            return clock, (self.left,)
+        return work_clock, (self.left, None if self.outer is None else self.outer.left)
 
     @property
     def left(self) -> float:
         """Seconds that are left."""
-        return max(self.end - self.now(), 0.0)
+        return 0.0 if self.is_struck else max(self.end - self.now(), 0.0)
+
+    @property
+    def wall_left(self) -> float:
+        """Seconds by the wall clock that are left to a solver which counts its own work; infinite without a limit."""
+        if self.meter is None:
+            return self.left
+        return float("inf") if self.outer is None else self.outer.left
 
     @property
     def is_over(self) -> bool:
         """Whether the budget is used up."""
-        return self.now() >= self.end
+        return self.now() >= self.end or self.is_struck
+
+    @property
+    def is_struck(self) -> bool:
+        """Whether the wall clock ended a budget of work, so that another machine may come further."""
+        return self.outer is not None and self.outer.is_over
+
+    def spend(self, seconds: float) -> None:
+        """Count work, in seconds that a usual machine takes for it; a clock that tells the time needs none of that."""
+        if self.meter is not None:
+            self.meter.spent += seconds
 
     def part(self, seconds: float) -> Clock:
         """Return a clock that ends after so many seconds, or with this one."""
@@ -83,6 +122,12 @@ class Clock:
 def clock(seconds: float) -> Clock:
     """Return a clock that ends after so many seconds."""
     return Clock(time.monotonic() + seconds)
+
+
+def work_clock(seconds: float, limit: float | None = None) -> Clock:
+    """Return a clock that ends after so many seconds of work, or after ``limit`` seconds by the wall clock."""
+    meter = WorkMeter()
+    return Clock(seconds, meter.read, meter, None if limit is None else clock(limit))
 
 
 FOREVER = Clock(float("inf"))

@@ -25,6 +25,7 @@ from scipy import linalg, optimize, sparse
 
 from treewarden.audit.engine.counts import Counts, Propagated, counts_of, look_once, propagate
 from treewarden.audit.engine.problem import Amounts, Problem
+from treewarden.audit.engine.time_budget import SECONDS_A_PROGRAM_ENTRY
 from treewarden.audit.progress import Clock
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
 
@@ -220,10 +221,12 @@ AIMS = 40
 MOST_MISSED = 3
 """So often in a row no table is found before nothing more is tried."""
 SECONDS = 2.0
-"""What one search may take."""
+"""What one search may take by the clock."""
+MOST_SEARCHED = 100
+"""So many nodes it may look at where work is counted."""
 OUT_OF_TIME = "the time was used up before other tables were searched for in every direction"
 NONE_FOUND = (
-    f"{MOST_MISSED} searches of at most {SECONDS:g} seconds in a row found no other table, so the search was stopped. "
+    f"{MOST_MISSED} short searches in a row found no other table, so the search was stopped. "
     "More time would not change that"
 )
 ENOUGH = 0.3
@@ -304,6 +307,7 @@ def by_programs(
     random = np.random.default_rng(0)
     missed, first = 0, clock.share(0.5)
     for _ in range(AIMS):
+        clock.spend(SECONDS_A_PROGRAM_ENTRY * program.matrix.nnz)
         short = program.short()
         if first.is_over or missed >= MOST_MISSED or not short.any():
             break
@@ -317,6 +321,7 @@ def by_programs(
         for sign in (1.0, -1.0):
             if clock.is_over:
                 return proofs, OUT_OF_TIME
+            clock.spend(SECONDS_A_PROGRAM_ENTRY * program.matrix.nnz)
             program.prove(at, sign, low, high)
     if missed >= MOST_MISSED:
         return proofs, OUT_OF_TIME if is_late else NONE_FOUND
@@ -327,10 +332,18 @@ def by_programs(
             if clock.is_over:
                 return proofs, OUT_OF_TIME
             if end >= program.step and program.short()[at]:
+                clock.spend(SECONDS_A_PROGRAM_ENTRY * program.matrix.nnz)
                 aim = np.zeros(len(solution.cells))
                 aim[at] = sign
                 program.move(aim, clock)
     return proofs, ""
+
+
+def _limits(clock: Clock) -> dict[str, float]:
+    """Return how far a program is searched: by the clock, or where work is counted by nodes."""
+    if clock.meter is None:
+        return {"time_limit": min(SECONDS, max(clock.left, 0.01))}
+    return {"time_limit": max(min(clock.wall_left, 1e6), 0.01), "node_limit": MOST_SEARCHED}
 
 
 class _SumProgram:
@@ -357,7 +370,7 @@ class _SumProgram:
             constraints=optimize.LinearConstraint(self.matrix, 0.0, 0.0),
             integrality=np.ones(len(aim)),
             bounds=optimize.Bounds(-(self.down // self.step), self.up // self.step),
-            options={"time_limit": min(SECONDS, max(clock.left, 0.01)), "mip_rel_gap": GAP},
+            options={**_limits(clock), "mip_rel_gap": GAP},
         )
         if answer.x is None:
             return False

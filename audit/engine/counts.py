@@ -12,6 +12,7 @@ from scipy import sparse
 
 from treewarden.audit.consistent_tables.proofs.bounds import ContradictionError
 from treewarden.audit.engine.problem import Amounts, IntegerCellRows, Problem
+from treewarden.audit.engine.time_budget import SECONDS_A_LOOK
 from treewarden.audit.progress import FOREVER, Clock
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
 
@@ -275,7 +276,9 @@ def propagate(counts: Counts, start: Propagated, clock: Clock = FOREVER) -> Prop
     state.add_up()
     dirty = np.arange(len(counts.low))
     looks = 0
+    width = np.diff(counts.matrix.indptr)
     while len(dirty) and not clock.is_over and looks < state.most_looks:
+        clock.spend(SECONDS_A_LOOK * float(width[dirty].sum() + len(state.low)))
         state.look_at(dirty)
         state.add_up()
         dirty = state.touched()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -63,7 +64,7 @@ def reason(
     ``is_settled`` says so of who is certain, no solver is asked. Of a problem that is incomplete no other tables are
     looked for, as whoever knows the rest may rule them out, and there is no estimate, which amounts never have.
     """
-    began = budget.until.now()
+    began = time.monotonic()
     budget = budget.without_search() if problem.incomplete else budget
     run = _BoundState(problem)
     try:
@@ -74,7 +75,7 @@ def reason(
             run.bound_amounts(truth, budget)
     except ContradictionError as contradiction:
         run.problem = "; ".join(contradiction.says)
-    bounds = run.result(budget.until.now() - began)
+    bounds = run.result(time.monotonic() - began)
     if problem.amounts is None and problem.incomplete:
         return of_part(bounds, problem.incomplete)
     return bounds

@@ -17,6 +17,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.special import entr, expit, xlogy
 
 from treewarden.audit.engine.counts import Counts, OpenNumbers
+from treewarden.audit.engine.time_budget import SECONDS_A_FLOP, SECONDS_A_PRODUCT
 from treewarden.audit.progress import Clock, OutOfTimeError
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray
 
@@ -235,9 +236,12 @@ def square(matrix: sparse.csr_array, clock: Clock) -> FloatArray:
     """
     rows = matrix.shape[0]
     total = np.zeros((rows, rows))
+    often = matrix.nnz / max(matrix.shape[1], 1)
     for start in range(0, rows, SLAB):
         clock.check()
         end = min(start + SLAB, rows)
+        entries = float(matrix.indptr[end] - matrix.indptr[start])
+        clock.spend(SECONDS_A_PRODUCT * (entries * often + (end - start) * (rows - start)))
         total[start:end, start:] = (matrix[start:end] @ matrix[start:].T).toarray()
     return total
 
@@ -253,6 +257,8 @@ SMALLER, CLOSE = 0.1, 0.5
 STEEP = 1e-4
 """A step must gain so much of what its slope promises (Armijo)."""
 SMALLEST_STEP = 2.0**-30
+TRIES = 10
+"""So often a step looks at all rows, for gradients and lengths that are tried; counted alike for each."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -282,6 +288,9 @@ def steps(dual: EntropyDual, theta: FloatArray, clock: Clock) -> Iterator[DualSt
             curvature = dual.curvature(theta, x, rounding, clock)
         except OutOfTimeError:
             return
+        clock.spend(
+            SECONDS_A_FLOP * len(gradient) ** 3 + SECONDS_A_PRODUCT * dual.matrix.nnz * TRIES
+        )
         direction = _direction(curvature, gradient)
         moved = _line_search(dual, theta, direction, gradient, rounding)
         if moved is None and rounding <= LAST_ROUNDING:

@@ -39,6 +39,7 @@ from treewarden.audit.engine.dual import (
     square,
     steps,
 )
+from treewarden.audit.engine.time_budget import SECONDS_A_FLOP
 from treewarden.audit.progress import Clock, OutOfTimeError
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import FloatArray, IntArray
@@ -139,7 +140,11 @@ class _NewtonWalk:
                 for weights in keeping_still(dual, last.x, last.theta - good.theta, clock):
                     self._prove(weights)
         if good is None:
-            reason = "the budget was used up" if clock.is_over else "the steps did not converge"
+            reason = "the steps did not converge"
+            if clock.is_over:
+                reason = (
+                    "the time limit was reached" if clock.is_struck else "the budget was used up"
+                )
             return Undetermined(f"no inference: {reason}")
         best = last if last.residual <= GOOD_ENOUGH else good
         return _estimate_of(self.counts, low, self.left, dual, best)
@@ -279,6 +284,7 @@ def keeping_still(
     for edge in EDGES:
         total = square(scaled(dual.matrix, (share * (1 - share) > edge).astype(np.float64)), clock)
         total[np.diag_indices(len(direction))] += SOFT
+        clock.spend(SECONDS_A_FLOP * len(direction) ** 3)
         factor = cho_factor(total, check_finite=False)
         kept = direction
         for _ in range(ROUNDS):

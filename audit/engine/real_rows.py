@@ -18,6 +18,7 @@ from scipy import sparse
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from treewarden.audit.consistent_tables.proofs.bounds import ContradictionError
+from treewarden.audit.engine.time_budget import SECONDS_A_FLOP, SECONDS_A_LOOK
 from treewarden.audit.progress import Clock
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
 
@@ -87,6 +88,7 @@ def tighten(
         ContradictionError: none do.
     """
     while not until.is_over:
+        until.spend(SECONDS_A_LOOK * rows.matrix.nnz)
         before = int((high - low).sum())
         low, high = _by_rows(rows, low, high, until)
         low, high = _by_fillings(rows, low, high, until)
@@ -121,6 +123,7 @@ def _by_rows(
     column, size = rows.matrix.indices, len(rows.low)
     least_each, most_each = rows.matrix.data - rows.spread.data, rows.matrix.data + rows.spread.data
     while not until.is_over:
+        until.spend(SECONDS_A_LOOK * rows.matrix.nnz)
         begin, end = low[column], high[column]
         smallest = np.minimum(least_each * begin, least_each * end)
         largest = np.maximum(most_each * begin, most_each * end)
@@ -223,6 +226,7 @@ def _by_combinations(
         part, places = rows.open_part(low, high)
         if not len(places) or len(places) > MOST_UNKNOWNS or not len(part.low) or until.is_over:
             return low, high
+        until.spend(SECONDS_A_FLOP * float(len(places) + len(part.low)) ** 3)
         system = _DenseSystem.from_rows(part, low[places], high[places])
         weights = system.weights(softness)
         if weights is None:

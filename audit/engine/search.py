@@ -15,10 +15,13 @@ from treewarden.audit.consistent_tables.proofs.cpsat_solver import (
 )
 from treewarden.audit.consistent_tables.result import OUT_OF_TIME
 from treewarden.audit.engine.counts import Counts, OpenNumbers, Propagated, opened, propagate
+from treewarden.audit.engine.time_budget import SECONDS_A_MODEL_ENTRY
 from treewarden.audit.progress import Clock, OutOfTimeError
 from treewarden.ppdm_models.arrays import BoolArray, IndexArray, IntArray
 
 # The rows as a model for OR-Tools' CP-SAT, which reasons in whole numbers: what it calls infeasible is so.
+
+LEAST_UNITS = 1e-3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,6 +53,8 @@ class MilpModel:
             OutOfTimeError: the budget is used up.
         """
         self.model = solver_module().CpModel()
+        self.entries = int(left.matrix.nnz) + len(left.places)
+        clock.spend(SECONDS_A_MODEL_ENTRY * self.entries)
         self.least, self.most = left.least, left.most
         self.numbers = [
             self.model.new_int_var(low, high, "")
@@ -113,12 +118,14 @@ class MilpModel:
                 model.add_hint(model.get_int_var_from_proto_index(number.index), value)
         module = solver_module()
         solver = module.CpSolver()
-        solver.parameters.max_time_in_seconds = max(min(clock.left, 1e6), 0.01)
-        solver.parameters.max_deterministic_time = units
+        solver.parameters.max_time_in_seconds = max(min(clock.wall_left, 1e6), 0.01)
+        work = units if clock.meter is None else min(units, clock.left)
+        solver.parameters.max_deterministic_time = max(work, LEAST_UNITS)
         solver.parameters.num_workers = 1
         solver.parameters.random_seed = 0
         solver.parameters.catch_sigint_signal = False
         status = solve_in_background(solver, model)
+        clock.spend(float(solver.deterministic_time) + SECONDS_A_MODEL_ENTRY * self.entries)
         if status == module.INFEASIBLE:
             return SearchAnswer(None, is_impossible=True)
         if status not in (module.OPTIMAL, module.FEASIBLE):

@@ -10,12 +10,15 @@ who know some columns have a part of their own (``ADVERSARIES_SHARE``).
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-from treewarden.audit.options import AuditOptions
-from treewarden.audit.progress import Clock, clock
+from treewarden.audit.progress import Clock, clock, work_clock
+
+if TYPE_CHECKING:  # who counts work needs no options
+    from treewarden.audit.options import AuditOptions
 
 ESTIMATE_SECONDS = 120.0
-"""What the estimate over many trees may take where no limit is set: it then is undetermined, never half done."""
+"""Work of the estimate over many trees where no limit is set: beyond, it is undetermined, never half done."""
 OVER_TREES_SECONDS = 20.0
 """What the first trees tell is a picture for readers, and worked out as far as that suffices."""
 PREFIX_SECONDS = 4.0
@@ -30,6 +33,19 @@ ADVERSARIES_SHARE = 0.25
 """Of the budget for whole records: what all adversaries who know some columns have together."""
 ADDS_SHARE = 0.3
 """Of the time for each of both parts, so much is for what each release adds; the rest is for all of them together."""
+
+# What work takes on a usual machine, in seconds: by these rates what is done is counted, the same on every machine.
+
+SECONDS_A_LOOK = 5e-9
+"""To look at one entry of a row."""
+SECONDS_A_PRODUCT = 1e-8
+"""To multiply two entries and add that up."""
+SECONDS_A_FLOP = 3e-11
+"""For a dense factorisation, by the cube of its rows."""
+SECONDS_A_MODEL_ENTRY = 5e-6
+"""To make a model for a solver, to copy it or to hand it over, by entry of its rows."""
+SECONDS_A_PROGRAM_ENTRY = 2e-5
+"""To solve a linear program, by entry of its rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +100,12 @@ def release_options(options: AuditOptions, releases: int) -> AuditOptions:
 
 
 def budget_of(options: AuditOptions) -> TimeBudget:
-    """Return the time that an audit with these options has for what all leaves prove together."""
+    """Return the work that an audit with these options may do for what all leaves prove together.
+
+    It is counted and not timed, so that a report is the same on slow and fast machines. The limit of
+    wall time holds too.
+    """
     return TimeBudget(
-        clock(options.time_limit or ESTIMATE_SECONDS),
+        work_clock(options.time_limit or ESTIMATE_SECONDS, options.time_limit),
         options.worlds_budget if options.worlds else 0.0,
     )

@@ -38,7 +38,7 @@ from treewarden.audit.joint.leaf_facts import (
 from treewarden.audit.joint.result import EnsembleInference, Prefix, only_certain
 from treewarden.audit.population.forest import Forest
 from treewarden.audit.population.population import Population
-from treewarden.audit.progress import Clock, Step, clock, silent
+from treewarden.audit.progress import Clock, Step, silent, work_clock
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
 from treewarden.ppdm_models.tree.ensemble import Ensemble, EnsembleGrowth, claims_privacy
@@ -89,7 +89,7 @@ def sums_of(
     found = read_leaf_facts(forest, population, growth, training, None)
     if isinstance(found, Undetermined):
         return doubting(found, growth, training)
-    return refine_cut_values(found, forest, clock(OVER_TREES_SECONDS)).sums
+    return refine_cut_values(found, forest, work_clock(OVER_TREES_SECONDS)).sums
 
 
 def join_trees(
@@ -149,7 +149,8 @@ def join_trees(
     if not over_trees:
         return joined
     with step("measuring what the first trees tell"):
-        disclosed = _disclosed_by_first_trees(joined, forest, population, published.sums)
+        until = work_clock(OVER_TREES_SECONDS, budget.until.outer and budget.until.outer.left)
+        disclosed = _disclosed_by_first_trees(joined, forest, population, published.sums, until)
         return replace(joined, inference=replace(inference, over_trees=disclosed))
 
 
@@ -193,7 +194,7 @@ def _prove_trees(
 
 
 def _disclosed_by_first_trees(
-    joined: JoinedTrees, forest: Forest, population: Population, sums: LeafSums
+    joined: JoinedTrees, forest: Forest, population: Population, sums: LeafSums, until: Clock
 ) -> tuple[Prefix, ...]:
     """Return what the first trees prove and predict by themselves, and what all of them do; ``sums`` are published."""
     growth = forest.model.growth if isinstance(forest.model, Ensemble) else None
@@ -201,7 +202,6 @@ def _disclosed_by_first_trees(
     draws = None if units.draws is None else units.draws[:used]
     told = first_trees(sums, used)
     cells = ReleaseCells(units.stops[:used], told, draws=draws, weights=units.weights)
-    until = clock(OVER_TREES_SECONDS)
     early = prefixes(cells, units, population, growth, joined.problem.classes, until)
     last = replace(
         count_certain(joined.bounds, joined.cells, units, population, joined.inference.by_leaf),
