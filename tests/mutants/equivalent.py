@@ -68,6 +68,10 @@ EQUIVALENT = {
     "lightgbm/_arrays.py:_prune:dropped condition: len(entries) > 1 or entries[0] -> len(entries) > 1": (
         "a tree with one split that is pruned has none left"
     ),
+    "lightgbm/_model.py:_named:constant: 0 -> 1": "no feature has an empty list of codes",
+    "lightgbm/lightgbm_text.py:_header:comparison: len(outputs) < 8 -> len(outputs) <= 8": (
+        "a file of ten million classes or more is refused either way"
+    ),
     "pmml/_columns.py:_Columns.table:dropped condition: "
     "is_own or self.task is Task.REGRESSION or bool((has_score | inner).all()) -> "
     "is_own or self.task is Task.REGRESSION": "the reader of elements reads the same, more slowly",

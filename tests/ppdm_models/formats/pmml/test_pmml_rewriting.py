@@ -9,8 +9,11 @@ from hypothesis import strategies as st
 from tests.kit import places
 from tests.kit.tiers import examples
 from tests.ppdm_models.tree_strategies import trees
-from treewarden.ppdm_models.errors import OutputError
+from treewarden.ppdm_models import limits
+from treewarden.ppdm_models.errors import OutputError, TreeFormatError
 from treewarden.ppdm_models.files.load import formats, load_model
+from treewarden.ppdm_models.formats.common.xml_edit import XmlDocument
+from treewarden.ppdm_models.formats.pmml._rewrite import rewritten as written_anew
 from treewarden.ppdm_models.tree.ensemble import trees_of
 from treewarden.ppdm_models.tree.predicate import AllOf, CategoryTest, NumericTest, OneOf, Surrogate
 from treewarden.ppdm_models.tree.tree import Quality, rebuilt
@@ -62,6 +65,28 @@ def test_a_withheld_count_that_others_tell_is_written_as_withheld_in_our_own_wor
     ]
     changed = replace(tree, nodes=tuple(nodes))
     assert load_model(rewritten(GOLF, changed), "x") == changed
+
+
+def test_where_all_numbers_are_written_anew_those_of_other_nodes_are_too():
+    data = GOLF.replace(b"<ScoreDistribution ", b'<ScoreDistribution confidence="0.5" ')
+    tree = load_model(data, "x")
+    nodes = [replace(node, records=None) if node.name == "4" else node for node in tree.nodes]
+    changed = replace(tree, nodes=tuple(nodes))
+    document = XmlDocument(data, "x", whole=True)
+    for with_quality in (False, True):
+        new = written_anew(document, tree, changed, with_quality)
+        assert (b"confidence" in new) is not with_quality
+
+
+def test_as_many_class_numbers_are_read_as_the_limit_says(monkeypatch):
+    data = GOLF.replace(b"<ScoreDistribution ", b'<ScoreDistribution confidence="0.5" ')
+    tree = load_model(data, "x")
+    numbers = sum(node.class_counts is not None for node in tree.nodes) * len(tree.classes)
+    monkeypatch.setattr(limits, "CLASS_NUMBERS", numbers)
+    assert load_model(data, "x") == tree
+    monkeypatch.setattr(limits, "CLASS_NUMBERS", numbers - 1)
+    with pytest.raises(TreeFormatError, match="are too many"):
+        load_model(data, "x")
 
 
 @pytest.mark.parametrize(
