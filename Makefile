@@ -83,7 +83,7 @@ TOOL_TESTS := tests/ppdm_models/formats \
 test-tools: $(TOOLS)/.tools
 	$(TOOLS)/bin/python -m pytest -n auto -rs $(TOOL_TESTS)
 
-# Which tests reach which fault is recorded once, in one process, and again after a file has changed: tests/mutants.
+# Which tests reach which fault is recorded once, in one process, and again of files that have changed: tests/mutants.
 mutants: $(VENV)/.dev
 	$(BIN)/python -m tests.mutants record
 	$(BIN)/python -m tests.mutants run --chunk $(or $(CHUNK),1/1)

@@ -62,6 +62,15 @@ EQUIVALENT = {
     "proofs/linear.py:IntegerProgram.__init__:constant: 1 -> 2 (2)": (
         "a cell that is not free has a column below 0, whichever"
     ),
+    "proofs/linear.py:IntegerProgram.named:comparison: abs(duals[i]) > 1e-07 -> abs(duals[i]) >= 1e-07": (
+        "a multiplier that the solver gives is never just that"
+    ),
+    "engine/counts.py:_BoxState.look_at:comparison: above[rows] < widest -> above[rows] <= widest": (
+        "a row that leaves as much as the widest box moves no end of any"
+    ),
+    "engine/newton_steps.py:tightened:comparison: z < 0 -> z <= 0": (
+        "where z is 0 the step is as wide as the box"
+    ),
     "proofs/linear.py:IntegerRows.add:other end: self.low -> self.high (3)": (
         "there are as many of one as of the other"
     ),
