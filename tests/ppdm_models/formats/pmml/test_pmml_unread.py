@@ -5,6 +5,7 @@ import pytest
 from tests.kit.rows import rows
 from treewarden.ppdm_models.errors import TreeFormatError
 from treewarden.ppdm_models.files.load import formats, load_model, open_model
+from treewarden.ppdm_models.formats.common.origin import MOST_SIGNS
 from treewarden.ppdm_models.tree.side_channels import LeakGroup, LeakKind
 
 SECRET = "30,m,Anna Schmidt,1961-03-04,HIV"
@@ -391,3 +392,24 @@ def test_ends_of_a_field_of_the_schema_are_extremes(outliers, removable):
     text = HARMLESS.replace('<MiningField name="age"/>', ends)
     (leak,) = open_model(text.encode(), "m.pmml").leaks
     assert (leak.kind, leak.removable) == (LeakKind.EXTREMES, removable)
+
+
+def test_what_a_model_has_may_be_named_again_and_nothing_else():
+    result = '<Output><OutputField name="p" feature="predictedValue" targetField="{}"/></Output>'
+    for name, is_told in (("flu", False), (SECRET, True)):
+        text = PLAIN.replace("</MiningSchema>", f"</MiningSchema>{result.format(name)}")
+        leaks = open_model(text.encode(), "x").leaks
+        assert ["'targetField'" in leak.what for leak in leaks] == [True] * is_told
+
+
+def test_a_class_that_nodes_predict_may_be_called_anything():
+    assert open_model(PLAIN.replace('"no"', f'"{SECRET}"').encode(), "x").leaks == ()
+
+
+def test_a_field_that_nobody_asks_for_declares_few_numbers_or_is_told():
+    for number, is_told in ((MOST_SIGNS, False), (MOST_SIGNS + 1, True)):
+        values = "".join(f'<Value value="{value}"/>' for value in range(number))
+        field = f'<DataField name="z" optype="categorical" dataType="integer">{values}</DataField>'
+        text = PLAIN.replace("</DataDictionary>", f"{field}</DataDictionary>")
+        told = [leak.what for leak in open_model(text.encode(), "x").leaks]
+        assert any("that no model asks for" in what for what in told) is is_told, number
