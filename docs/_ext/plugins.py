@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import inspect
 import math
+import re
 import sys
 from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
 
 from docs._ext.words import escaped, paragraphs, table
 from treewarden.audit import constraints
@@ -37,6 +41,28 @@ READS = {
     "contributions": "what each record adds to the totals of leaves",
 }
 ENDS = {"low": "smaller", "high": "larger"}
+LINK = re.compile(r"\[([^\]]+)\]\([^)]+\)")
+TERMS = Path(__file__).parents[1] / "terms.md"
+TERM_ROW = re.compile(r"^\| (`[a-z_`, ]+`) \| .+ \| (.+) \| (.+) \|$", re.MULTILINE)
+"""A row of the table of metrics in ``docs/terms.md``: ids, meaning, the field's term, the regulators' question."""
+
+
+class Terms(NamedTuple):
+    """The field's term for a metric, and which question of the regulators it informs."""
+
+    field: str
+    question: str
+
+
+@cache
+def terms() -> dict[str, Terms]:
+    """Return the terms of each metric by its id, from the one table that states them."""
+    rows = TERM_ROW.findall(TERMS.read_text("utf-8"))
+    return {
+        name: Terms(LINK.sub(r"\1", field), question)
+        for names, field, question in rows
+        for name in re.findall(r"[a-z_]+", names)
+    }
 
 
 def measures_page() -> str:
@@ -118,6 +144,8 @@ def _about(plugin: object) -> str:
 def _measure(name: str, measure: Measure) -> str:
     facts = {
         "In words": escaped(measure.plain),
+        "The field's term": terms()[name].field,
+        "Regulators' question": terms()[name].question,
         "Unit": measure.unit,
         "Riskier when": ENDS[measure.risk],
         "Sensible limits": _limits(*measure.limits),

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from functools import partial
 
 import pytest
 
+from docs._ext.plugins import terms
 from docs._ext.reference import FOLDER, PAGES, write_pages
 from docs._ext.words import escaped, paragraphs, table
 from tests.docs import pages
@@ -37,6 +39,40 @@ def test_every_parameter_of_a_measure_is_described():
     page = pages.generated("measures")
     told = [f"| `{name}` |" for each in measures().values() for name in each.parameters]
     assert [row for row in told if row not in page] == []
+
+
+QUESTIONS = {"singling out", "linkability", "inference"}
+
+
+def test_every_metric_has_the_fields_term_and_the_regulators_question():
+    stated = terms()
+    assert set(stated) == set(measures())
+    for name, each in stated.items():
+        assert re.search(r"[A-Za-zδ]{3}", each.field), name
+        assert each.question.startswith("none: ") or set(each.question.split(", ")) <= QUESTIONS, (
+            name
+        )
+
+
+def test_the_page_of_metrics_names_both_for_each():
+    sections = pages.generated("measures").split("\n## `")[1:]
+    assert [section.split("`", 1)[0] for section in sections] == list(measures())
+    for section in sections:
+        name = section.split("`", 1)[0]
+        assert f":The field's term: {terms()[name].field}\n" in section
+        assert f":Regulators' question: {terms()[name].question}\n" in section
+
+
+def test_the_terms_name_the_regulators_words_for_adversaries_and_questions():
+    text = (pages.DOCS / "terms.md").read_text("utf-8").lower()
+    for words in (
+        *QUESTIONS,
+        "motivated intruder",
+        "means reasonably likely",
+        "wp216",
+        "recital 26",
+    ):
+        assert words in text
 
 
 def test_every_part_of_the_schema_has_a_section_with_its_keys():
