@@ -120,8 +120,8 @@ class AuditOptions:
     learner: Tool | None = option(
         Concern.KNOWLEDGE,
         None,
-        "The program that trained the tree, if the file does not name it. It rules out tables on which it would have "
-        "chosen other splits.",
+        "The program that trained the tree, if the file does not name it. The audit then excludes tables on which "
+        "that program would have chosen other splits.",
         enum=Tool,
         choices=tuple(tool.value for tool in Tool if tool not in (Tool.UNKNOWN, Tool.POLICY_TREE)),
         attested=AttestedAs("the learner"),
@@ -191,8 +191,8 @@ class AuditOptions:
     min_leaf: int | None = option(
         Concern.KNOWLEDGE,
         None,
-        "The smallest leaf that the training allowed, if the file does not contain it. It rules out tables with "
-        "better splits.",
+        "The smallest leaf that the training allowed, if the file does not contain it. The audit then excludes "
+        "tables with a better split that the training allowed.",
         int,
         low=1,
         metavar="RECORDS",
@@ -218,7 +218,7 @@ class AuditOptions:
     time_limit: float | None = option(
         Concern.METHOD,
         None,
-        "Time for each calculation of what can be inferred. What is not solved by then is not decided.",
+        "Time limit for each inference. A check whose inference is not finished by then is not decided.",
         int,
         float,
         low=0,
@@ -260,7 +260,7 @@ class AuditOptions:
     levels: bool = option(
         Concern.REPORT,
         True,
-        "Report how much each kind of published number adds to what an adversary can infer (in all forms but text).",
+        "Report how much each kind of published number adds to what an adversary can infer (not in text reports).",
         doors=OptionDoor.NONE,
     )
     blame: bool = option(
@@ -273,7 +273,7 @@ class AuditOptions:
         Concern.REPORT,
         None,
         "Also try attacks on membership (LiRA, RMIA, worst case), with this estimator trained anew on parts of the "
-        "register, for example sklearn.tree.DecisionTreeClassifier(max_depth=5). No part of the verdict.",
+        "register, for example sklearn.tree.DecisionTreeClassifier(max_depth=5). The verdict does not depend on it.",
         str,
         metavar="ESTIMATOR",
         doors=OptionDoor.NONE,

@@ -24,8 +24,8 @@ class RecursiveDiversity(LeafMeasure):
     """The infimum of the c that hold. The inequality is strict, so the tree is not diverse at the reading itself."""
 
     unit = "times"
-    plain = "dominance of the most common value over the rarer ones, worst leaf"
-    short = "most common : rarer values"
+    plain = "ratio of the most common value to the rarer values, worst leaf"
+    short = "most common to rarer values"
     risk = "high"
     limits = (0.0, math.inf)
     is_open = True

@@ -326,7 +326,7 @@ def _quasi_identifiers(
         raise TableError(
             table.source,
             (
-                f"{tree.source} tests {listed(missing)}, not among the quasi-identifiers; add: --qi "
+                f"{tree.source} tests {listed(missing)}, which --qi does not name; add: --qi "
                 f"{','.join(missing)}"
             ),
         )

@@ -94,7 +94,9 @@ def read_waivers(data: bytes, where: str) -> WaiverFile:
     try:
         said = tomllib.loads(data.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
-        raise WaiverError(where, f"not a TOML file ({error}); docs/waivers.md has one") from error
+        raise WaiverError(
+            where, f"not a TOML file ({error}); see the example in docs/waivers.md"
+        ) from error
     for key in said:
         if key != "waiver":
             raise WaiverError(where, f"unknown key {key!r}; each waiver begins with [[waiver]]")

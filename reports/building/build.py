@@ -60,8 +60,8 @@ from treewarden.reports.document.parts import (
 )
 
 CONFIDENTIAL = (
-    "Confidential: this report names groups, counts and true values of people in the table. Keep it with the table; "
-    "--redacted writes one without them."
+    "Confidential: this report names groups, counts and true values of people in the table. Keep it with the table. "
+    "To share results, write a redacted report: --redacted."
 )
 COMBINED = "several requirements combined"
 JUDGED = {

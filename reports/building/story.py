@@ -422,13 +422,13 @@ def _after_fail(evidence: Evidence, decision: Decision, command: str) -> Iterato
         yield from repair_steps(evidence, command)
     if about_leaves:
         yield (
-            f"{listed(about_leaves)}: to fix this, merge leaves or train larger ones. Removing numbers from the file "
-            "does not help."
+            f"To fix {listed(about_leaves)}, merge leaves, or train a model with larger leaves. Removing numbers from "
+            "the file does not help."
         )
     if others:
         yield (
-            f"{listed(others)}: merging leaves or removing numbers from the file may fix this. Removing numbers lowers "
-            "the confidence of an adversary, not the share of correct inferences."
+            f"To fix {listed(others)}, merge leaves, or remove numbers from the file. Removing numbers lowers the "
+            "confidence of an adversary, not the share of correct inferences."
         )
     yield from decision_steps(decision)
     if evidence.is_of_several:

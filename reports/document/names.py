@@ -46,8 +46,8 @@ LONGEST_NAME = 60
 
 def one_line(names: Sequence[str], proved: Sequence[str] = ()) -> str:
     """Return in one line which columns were assumed known, and of which sizes prove something; the first of many."""
-    said = f"assumed known, not judged: {_first_names(names) if names else NONE_TESTED}"
-    return f"{said}; disclosed by the sizes of leaves: {_first_names(proved)}" if proved else said
+    said = f"assumed known and not judged: {_first_names(names) if names else NONE_TESTED}"
+    return f"{said}. The sizes of leaves disclose: {_first_names(proved)}" if proved else said
 
 
 def without_counts(found: AssumedKnown | None) -> str:

@@ -279,7 +279,9 @@ SETTINGS = {
     "min-leaf": "the smallest leaf that the training allowed",
 }
 """What stands for a flag in a sentence."""
-SENTENCES = {"--redacted writes one without them": "a redacted report leaves them out"}
+SENTENCES = {
+    "To share results, write a redacted report: --redacted": "To share results, use a redacted report"
+}
 ASIDE = re.compile(r"\s*\((?:say |see |give )?--[a-z][a-z-]*(?: [A-Z][A-Z|,\[\].]*)?\)")
 FLAG = re.compile(r"(?<![\w-])--([a-z][a-z-]*)(?:[ =][A-Z][A-Z_|,\[\].]*\b)?")
 QUOTED = re.compile(r"['‘`]([\w-]+)['’`]")

@@ -104,7 +104,7 @@ class Filing:
 
 MOST_PROVED = 10
 """So many columns that sizes prove are told in text; the other forms have all."""
-LABEL = "Assumed known, not judged"
+LABEL = "Assumed known and not judged"
 
 
 def assumed_words(entry: Entry) -> str:
@@ -119,7 +119,7 @@ def assumed_items(document: Document) -> Iterator[str]:
         return
     yield f"{LABEL}: {', '.join(assumed_known.columns) or 'nothing, as the model tests no column'}."
     for proved_by_sizes in assumed_known.proved:
-        yield f"Disclosed by the sizes of leaves: {proved_by_sizes.text}."
+        yield f"The sizes of leaves disclose: {proved_by_sizes.text}."
     for why in assumed_known.incomplete:
         yield f"The sizes of leaves may disclose more, which was not computed: {why}."
 

@@ -13,7 +13,7 @@ from tests.kit.run import run_command
 MODEL = DATA / "forests" / "column-proved-by-a-leaf.pmml"
 TABLE = MODEL.with_suffix(".csv")
 LINE = (
-    "assumed known, not judged: over70, region, hiv; disclosed by the sizes of leaves: over70, hiv"
+    "assumed known and not judged: over70, region, hiv. The sizes of leaves disclose: over70, hiv"
 )
 GATE = """policy = "standard"
 
@@ -45,8 +45,8 @@ def test_a_pass_names_what_it_did_not_judge_and_what_sizes_of_leaves_prove():
     assert "hiv of 24 people" in said
     assert "--secret over70" in said
     full = " ".join(audit("--verbose").stdout.split())
-    assert "Assumed known, not judged: over70, region, hiv." in full
-    assert "Disclosed by the sizes of leaves: hiv of 24 people" in full
+    assert "Assumed known and not judged: over70, region, hiv." in full
+    assert "The sizes of leaves disclose: hiv of 24 people" in full
     assert "(hiv > 0.5 and over70 > 0.5)" in full
     assert "audit again with --secret" in full
 
@@ -81,7 +81,7 @@ def test_a_notebook_shows_it():
     result = tw.audit(MODEL, TABLE, sensitive="outcome")
     assert result.passed
     for said in (repr(result), result._repr_html_()):
-        assert "ssumed known, not judged: over70, region, hiv" in said
+        assert "ssumed known and not judged: over70, region, hiv" in said
 
 
 def test_a_secret_that_a_leaf_proves_fails_on_the_command_line_in_a_gate_and_in_python(tmp_path):

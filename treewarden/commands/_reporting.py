@@ -164,8 +164,8 @@ def form_option(command: Command, more: str = "") -> Command:
         callback=_each_wanted,
         metavar="KIND[=FILE]",
         multiple=True,
-        help=f"Also write a report: {', '.join(names())}. FILE is where to write it, - the terminal. May be repeated.  "
-        f"[default: a summary on stdout{more}]",
+        help=f"Also write a report: {', '.join(names())}. FILE names the file, or - for the terminal. May be "
+        f"repeated.  [default: a summary on stdout{more}]",
     )
     return option(command)
 

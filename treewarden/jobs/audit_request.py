@@ -80,7 +80,10 @@ class AuditFiles:
     knowledge: Path | Knowledge | None = file_option(
         Concern.KNOWLEDGE,
         FileForm.FILE,
-        "A TOML file with all that the adversary knows, as these options say it, and facts about people.",
+        (
+            "A TOML file that states what the adversary knows. It replaces the options above, and can add facts "
+            "about people."
+        ),
     )
     adversaries: tuple[Path, ...] = file_option(
         Concern.ADVERSARY,
