@@ -159,12 +159,16 @@ def _check_parameter(measure: Measure, name: str, value: float | str, place: str
 
 
 def _fits(parameter: Parameter, value: float | str) -> bool:
+    if parameter.problem_of is not None:
+        return isinstance(value, str) and not parameter.problem_of(value)
     if isinstance(parameter.default, str) or isinstance(value, str):
         return isinstance(parameter.default, str) and value in parameter.choices
     return value >= parameter.low and (not parameter.whole or value == int(value))
 
 
 def _parameter_words(parameter: Parameter) -> str:
+    if parameter.problem_of is not None:
+        return parameter.meaning
     if parameter.choices:
         return " or ".join(repr(choice) for choice in parameter.choices)
     return f"a {'whole ' if parameter.whole else ''}number of {parameter.low:g} or more"

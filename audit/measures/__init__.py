@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
@@ -44,13 +44,17 @@ class MeasureCall:
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One setting of a measure: its default, what it means, and what it may be (a whole number, where ``whole``)."""
+    """One setting of a measure: its default, what it means, and what it may be (a whole number, where ``whole``).
+
+    ``problem_of`` says what is wrong with a text that is not one of a few ``choices``, "" where nothing is.
+    """
 
     default: float | str
     meaning: str
     choices: tuple[str, ...] = ()
     low: float = 0.0
     whole: bool = False
+    problem_of: Callable[[str], str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
