@@ -5,6 +5,7 @@ From them follows what the model and its outputs prove of people, and which numb
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from treewarden.audit.blame.certainty import ALWAYS_KNOWN, CertaintyOracle, PublishedNumbers
+from treewarden.audit.blame.information import InformationBound, bits_of_leaves, bits_of_rows
 from treewarden.audit.blame.result import Blame, SourceProof
 from treewarden.audit.blame.withholding import reasons_of_all, shares_of_blame, withhold_least
 from treewarden.audit.engine.problem import ALL_PEOPLE, KNOWN_FACT, Problem
@@ -215,6 +217,7 @@ def blame_numbers(
         shares=shares_of_blame(reasons, sizes, len(numbers.names)),
         least=withhold_least(oracle),
         unused=() if beside is None else beside.unused,
+        information=_information(published, population, beside),
     )
 
 
@@ -237,6 +240,18 @@ def _sources(
         certain, is_open = _people(sizes, groups.is_certain), _people(sizes, groups.is_open)
         found.append(SourceProof(name, len(chosen), certain, is_open))
     return tuple(found)
+
+
+def _information(
+    published: ModelNumbers, population: Population, beside: BesideRows | None
+) -> InformationBound:
+    """Return how many bits the model's numbers and outputs hold at most, and how many everybody's values are."""
+    problem = published.numbers.problem
+    total = bits_of_leaves(problem, np.flatnonzero(problem.trees >= 0))
+    if beside is not None:
+        people = np.rint(population.counts).astype(np.int64)
+        total += bits_of_rows(beside.rows, people)
+    return InformationBound(total, float(population.counts.sum()) * math.log2(problem.classes))
 
 
 def _people(sizes: np.ndarray, is_so: BoolArray) -> float:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from treewarden.audit.blame.information import InformationBound
+
 
 @dataclass(frozen=True, slots=True)
 class ProofReason:
@@ -52,6 +54,7 @@ class Blame:
     ``names`` (N,) are the numbers, ``shares`` (N,) how many people each is to blame for. ``certain`` people are proved
     by all of them together, ``may_be_certain`` more were not decided; ``unexplained`` of them have no reason yet.
     ``people`` are how many each of the ``reasons`` is about. ``unused`` are numbers that were not used, in words.
+    ``information`` is how many bits all numbers hold at most, where that is known.
     """
 
     names: tuple[str, ...]
@@ -64,3 +67,4 @@ class Blame:
     shares: tuple[float, ...]
     least: LeastWithholding
     unused: tuple[str, ...] = ()
+    information: InformationBound | None = None

@@ -276,10 +276,13 @@ def blame_part(blame: Blame | Undetermined) -> BlamedNumbers:
         withhold_at_least=least.lower_bound,
         withhold_safe=least.is_safe,
         withhold_least=least.is_optimal,
+        bits=None if blame.information is None else number(blame.information.published),
+        bits_of_values=None if blame.information is None else number(blame.information.values),
         sentences=(
             *_of_files(blame),
             *map(_reason, reasons[:MOST_SAID]),
             *_least(blame),
+            *_information(blame),
             *((TOTALS_KNOWN,) if blame.sources else ()),
             *(
                 f"Not used, though it may prove more: {words}."
@@ -324,6 +327,15 @@ def _reason(reason: BlameReason) -> str:
     least = "together" if reason.minimal else "together (one of them may not be needed)"
     *others, last = reason.numbers
     return f"{'; '.join(others)} and {last}: {least} prove {people}."
+
+
+def _information(blame: Blame) -> tuple[str, ...]:
+    """Return how much the numbers can tell at most, beside how much there is to tell."""
+    found = blame.information
+    if found is None:
+        return ()
+    said = f"The published numbers hold at most {found.published:,.0f} bits"
+    return (f"{said}. Everybody's values are {found.values:,.0f} bits.",)
 
 
 def _least(blame: Blame) -> tuple[str, ...]:

@@ -454,7 +454,8 @@ class BlamedNumbers(Part):
     ``files`` are what the model and each output prove alone. ``records_unexplained`` are certain, and no reason was
     found in time. ``withhold`` are the fewest numbers to withhold so that nobody is proved: at least
     ``withhold_at_least`` have to go, and it is ``withhold_least`` where so many do. Empty with ``withhold_safe`` false
-    where none was found. With ``reason`` nothing could be told.
+    where none was found. The numbers hold at most ``bits``, and everybody's values are ``bits_of_values``. With
+    ``reason`` nothing could be told.
     """
 
     numbers: int = 0
@@ -468,6 +469,8 @@ class BlamedNumbers(Part):
     withhold_at_least: int = 0
     withhold_safe: bool = False
     withhold_least: bool = False
+    bits: Number | None = None
+    bits_of_values: Number | None = None
     sentences: tuple[Text, ...]
     reason: Text = ""
 
