@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import groupby
 
 import numpy as np
@@ -19,14 +18,6 @@ from treewarden.ppdm_models.arrays import IndexArray, IntArray
 
 STATEMENT_BITS = 1.0
 """A row with one end says one thing or its opposite."""
-
-
-@dataclass(frozen=True, slots=True)
-class InformationBound:
-    """Bits: what the published numbers hold at most, and how many everybody's values are."""
-
-    published: float
-    values: float
 
 
 def bits_of_leaves(problem: Problem, rows: IndexArray) -> float:

@@ -13,8 +13,8 @@ import numpy as np
 from scipy import sparse
 
 from treewarden.audit.blame.certainty import ALWAYS_KNOWN, CertaintyOracle, PublishedNumbers
-from treewarden.audit.blame.information import InformationBound, bits_of_leaves, bits_of_rows
-from treewarden.audit.blame.result import Blame, SourceProof
+from treewarden.audit.blame.information import bits_of_leaves, bits_of_rows
+from treewarden.audit.blame.result import Blame, InformationBound, SourceProof
 from treewarden.audit.blame.withholding import reasons_of_all, shares_of_blame, withhold_least
 from treewarden.audit.engine.problem import ALL_PEOPLE, KNOWN_FACT, Problem
 from treewarden.audit.joint.cells import PeopleCells

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from treewarden.audit.blame.information import InformationBound
-
 
 @dataclass(frozen=True, slots=True)
 class ProofReason:
@@ -45,6 +43,14 @@ class SourceProof:
     numbers: int
     certain: float
     may_be_certain: float
+
+
+@dataclass(frozen=True, slots=True)
+class InformationBound:
+    """Bits: what the published numbers hold at most, and how many everybody's values are."""
+
+    published: float
+    values: float
 
 
 @dataclass(frozen=True, slots=True)
