@@ -166,8 +166,9 @@ def test_the_action_keeps_the_results_of_the_gate_between_runs():
 
 
 @needs_bash
-def test_the_action_asks_a_service_about_one_file_where_one_is_named(tmp_path):
-    program = tmp_path / "treewarden" / "bin" / "treewarden"
+@pytest.mark.parametrize("folder", ["bin", "Scripts"])
+def test_the_action_asks_a_service_about_one_file_where_one_is_named(folder, tmp_path):
+    program = tmp_path / "treewarden" / folder / "treewarden"  # on Windows in Scripts
     program.parent.mkdir(parents=True)
     program.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\nexit 3\n', "utf-8")
     program.chmod(0o700)

@@ -59,11 +59,19 @@ def test_an_own_name_for_it_is_part_of_what_to_do_next(fresh):
 
 def test_it_guesses_table_and_sensitive_column(fresh):
     fresh.write("other.csv", "age,flu\n1,2\n")
-    fresh.write("wide.csv", "age,sex,flu,more\n1,2,3,4\n")
+    fresh.write("wide.csv", "age,sex,flu,more\n1,F,yes,4\n")
     text = begun(fresh.folder).text
     (section,) = tomllib.loads(text)["model"]
     assert section == {"path": "models/*.pmml", "table": "people.csv", "sensitive": "flu"}
     assert 'or "wide.csv"' in text
+
+
+def test_of_tables_with_the_same_columns_it_takes_one_that_has_the_model_s_classes(fresh):
+    rows = (fresh.folder / "people.csv").read_text("utf-8").splitlines()
+    coded = [rows[0], *(row.replace("yes", "1").replace("no", "0") for row in rows[1:])]
+    fresh.write("a_coded.csv", "\n".join([*coded, ""]))
+    (section,) = tomllib.loads(begun(fresh.folder).text)["model"]
+    assert section["table"] == "people.csv"
 
 
 def test_a_model_without_table_is_left_open_and_the_others_run(fresh):

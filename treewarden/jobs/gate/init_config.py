@@ -6,7 +6,7 @@ import glob
 import json
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from treewarden.audit.progress import Step, silent
@@ -38,10 +38,11 @@ MOST_FILES = 20_000
 
 @dataclass(frozen=True, slots=True)
 class FoundTable:
-    """A table, and what its columns are called."""
+    """A table, where it lies, and what its columns are called."""
 
     file: str
     columns: tuple[str, ...]
+    path: Path | None = field(default=None, compare=False)
 
     def column(self, name: str) -> str | None:
         """Return what a column of a model is called in this table."""
@@ -52,13 +53,14 @@ class FoundTable:
 
 @dataclass(frozen=True, slots=True)
 class FoundModel:
-    """A model: its target, "" where its file names none, and the features that it tests and knows."""
+    """A model: its target, "" where its file names none, its classes, and the features that it tests and knows."""
 
     file: str
     format: str
     target: str
     tested: tuple[str, ...]
     features: tuple[str, ...]
+    classes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +86,7 @@ def survey(root: Path) -> tuple[tuple[FoundModel, ...], tuple[FoundTable, ...], 
         if path.name.lower().endswith(TABLES) and path.is_file():
             columns = _columns(path)
             if columns:
-                tables.append(FoundTable(file, columns))
+                tables.append(FoundTable(file, columns, path))
             continue
         if suffix in NO_MODELS:
             continue
@@ -98,17 +100,42 @@ def survey(root: Path) -> tuple[tuple[FoundModel, ...], tuple[FoundTable, ...], 
 
 def guess(model: FoundModel, tables: Sequence[FoundTable]) -> TableGuess | None:
     """Return the table that has a model's target and features and little else; None where none has them."""
-    found: list[tuple[int, str, str]] = []
+    fitting: list[tuple[FoundTable, str]] = []
     for table in tables:
         sensitive = _sensitive(model, table)
         has_all = all(table.column(name) is not None for name in model.tested)
         if sensitive is not None and has_all:
-            found.append((len(table.columns), table.file, sensitive))
-    if not found:
+            fitting.append((table, sensitive))
+    if not fitting:
         return None
-    found.sort()
+    if len(fitting) > 1 and model.classes:  # then what their columns hold tells more
+        told = [(table, name) for table, name in fitting if _holds_classes(table, name, model)]
+        fitting = told or fitting
+    found = sorted((len(table.columns), table.file, name) for table, name in fitting)
     (_, file, sensitive), *others = found
     return TableGuess(file, sensitive, tuple(other for _, other, _ in others))
+
+
+FIRST_RECORDS = 1_000
+"""So many records show which values a column has, as far as a guess needs it."""
+
+
+def _holds_classes(table: FoundTable, column: str, model: FoundModel) -> bool:
+    """Return whether the first values of a column are classes of a model; no value is kept or shown."""
+    if table.path is None:
+        return True
+    try:
+        batch = next(open_batches(table.path).read((column,)), None)
+    except TableError:
+        return False
+    if batch is None:
+        return False
+    seen = {
+        str(value)
+        for value in batch.column(0).slice(0, FIRST_RECORDS).to_pylist()
+        if value is not None
+    }
+    return bool(seen) and seen <= set(model.classes)
 
 
 def _sensitive(model: FoundModel, table: FoundTable) -> str | None:
@@ -154,6 +181,7 @@ def _model(path: Path, file: str) -> FoundModel | None:
         str(said["target"] or ""),
         tuple(str(feature["name"]) for feature in features if feature["tested"]),
         tuple(str(feature["name"]) for feature in features),
+        tuple(map(str, said.get("classes") or ())),
     )
 
 
