@@ -25,7 +25,7 @@ from benchmarks.machine import machine
 from treewarden.audit.membership.candidates import Candidates, MembershipInference
 from treewarden.audit.membership.inference import infer_members
 from treewarden.audit.membership.of_model import infer_boosted_members
-from treewarden.audit.progress import clock
+from treewarden.audit.progress import Clock
 from treewarden.ppdm_models.arrays import FloatArray, IntArray
 from treewarden.ppdm_models.files.load import open_model
 from treewarden.ppdm_models.formats.sklearn._fitted import from_sklearn
@@ -34,7 +34,7 @@ from treewarden.ppdm_models.tree.column import NumericColumn
 from treewarden.ppdm_models.tree.ensemble import Ensemble, trees_of
 
 BUDGET = 20.0
-"""Seconds for proofs, as an audit has by itself."""
+"""Seconds of processor time for proofs, which a busy machine gives too; an audit has as many of wall time."""
 KINDS = ((17, 90), (0, 16), (0, 100), (0, 5000), (0, 7), (0, 15), (0, 2), (0, 42))
 
 
@@ -55,7 +55,6 @@ CASES = (
     BenchCase("boosted", 1_000, depth=6, rounds=100),
     BenchCase("boosted", 3_000, depth=6, rounds=100),
     BenchCase("boosted", 6_000, depth=6, rounds=100),
-    BenchCase("boosted", 30_000, depth=3, rounds=100),
     BenchCase("boosted", 30_000, depth=6, rounds=100),
 )
 
@@ -70,7 +69,7 @@ def drawn(people: int) -> tuple[FloatArray, IntArray, IntArray]:
     return np.stack(columns, axis=1), (score > 1.4).astype(np.int64), inside
 
 
-def measure(case: BenchCase) -> dict[str, float | str]:
+def measure(case: BenchCase, seconds: float) -> dict[str, float | str]:
     """Return what proofs of one case came to and cost: processor seconds, and the most memory of the process in MB."""
     values, classes, inside = drawn(case.people)
     columns = {f"f{n}": NumericColumn(column) for n, column in enumerate(values.T)}
@@ -85,7 +84,9 @@ def measure(case: BenchCase) -> dict[str, float | str]:
         leaves = int(learner.get_n_leaves())
         begun = time.process_time(), time.monotonic()
         stops = route(tree, columns)[None]
-        found = infer_members((tree,), stops, candidates, clock(BUDGET))
+        found = infer_members(
+            (tree,), stops, candidates, Clock(time.process_time() + seconds, time.process_time)
+        )
     else:
         library = importlib.import_module("xgboost")
         data = library.DMatrix(values[rows], classes[rows])
@@ -98,8 +99,14 @@ def measure(case: BenchCase) -> dict[str, float | str]:
         leaves = sum(len(tree.leaves) for tree in trees)
         begun = time.process_time(), time.monotonic()
         stops = np.stack([route(tree, columns) for tree in trees])
-        found = infer_boosted_members(model.growth, trees, stops, candidates, clock(BUDGET))
-    seconds = time.process_time() - begun[0], time.monotonic() - begun[1]
+        found = infer_boosted_members(
+            model.growth,
+            trees,
+            stops,
+            candidates,
+            Clock(time.process_time() + seconds, time.process_time),
+        )
+    cost = time.process_time() - begun[0], time.monotonic() - begun[1]
     assert isinstance(found, MembershipInference), found
     assert (found.low <= inside).all()
     assert (inside <= found.high).all()
@@ -107,15 +114,16 @@ def measure(case: BenchCase) -> dict[str, float | str]:
         "leaves": leaves,
         "in": float(found.proved_in.sum()),
         "out": float(found.proved_out.sum()),
-        "cpu": seconds[0],
-        "wall": seconds[1],
+        "cpu": cost[0],
+        "wall": cost[1],
         "memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
     }
 
 
-def line_of(number: int, case: BenchCase) -> str:
+def line_of(number: int, case: BenchCase, seconds: float) -> str:
     """Return the line of one case, measured in a process of its own."""
     command = [sys.executable, "-m", "benchmarks.membership", "--case", str(number)]
+    command += ["--seconds", str(seconds)]
     found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     model = (
         "one tree" if case.kind == "tree" else f"XGBoost, depth {case.depth}, {case.rounds} rounds"
@@ -130,8 +138,8 @@ HEAD = """# Time and memory of membership proofs
 
 Written by `make bench-membership` (see `benchmarks/membership.py`). Machine: {}.
 
-Registers are drawn: eight columns of whole numbers, of which half are in the table. The budget is 20 s of wall time, as
-in an audit; *Processor* and *Wall* are of routing and proofs, *Memory* is the most that the process held, with its
+Registers are drawn: eight columns of whole numbers, of which half are in the table. The budget is {:g} s of
+processor time; *Processor* and *Wall* are of routing and proofs, *Memory* is the most that the process held, with its
 learner (XGBoost or scikit-learn).
 
 | Model | Leaves | In the table | Proved in | Proved out | Processor | Wall | Memory |
@@ -150,15 +158,16 @@ def main() -> None:
     parser.add_argument(
         "--out", type=Path, default=Path("docs/engineering/benchmarks-membership.md")
     )
+    parser.add_argument("--seconds", type=float, default=BUDGET)
     given = parser.parse_args()
     if given.case is not None:
-        print(json.dumps(measure(CASES[given.case])))
+        print(json.dumps(measure(CASES[given.case], given.seconds)))
         return
     lines = []
     for number, case in enumerate(CASES):
-        lines.append(line_of(number, case))
+        lines.append(line_of(number, case, given.seconds))
         print(lines[-1], flush=True)
-    page = HEAD.format(machine()) + "\n".join(lines) + "\n" + TAIL
+    page = HEAD.format(machine(), given.seconds) + "\n".join(lines) + "\n" + TAIL
     given.out.write_text(page, "utf-8")
 
 

@@ -8,6 +8,7 @@ import pytest
 
 import treewarden as tw
 from tests.kit.run import run_command
+from treewarden import learn
 from treewarden.ppdm_models.errors import TableError, TreewardenError
 
 sklearn_tree = pytest.importorskip("sklearn.tree")
@@ -230,3 +231,37 @@ def without_ways(said):
         kept = {name: without_ways(part) for name, part in said.items() if name != "default_child"}
         return kept | ({"missing": "null-prediction"} if "missing" in kept else {})
     return [without_ways(part) for part in said] if isinstance(said, list) else said
+
+
+def test_duplicates_in_the_register_are_people_who_may_stand_for_each_other(full_tree, judged):
+    twice = audited(full_tree, population=pd.concat([REGISTER, REGISTER]))
+    assert reading(twice, "membership_proved").low < reading(judged, "membership_proved").low
+
+
+def test_people_whose_class_the_register_has_wrong_are_added_with_a_warning(full_tree):
+    wrong = REGISTER.assign(ill=REGISTER.ill.where(REGISTER.index >= 5, "unheard of"))
+    with pytest.raises(TreewardenError, match="a value that the model does not have"):
+        audited(full_tree, population=wrong)
+    other = REGISTER.ill.map({"yes": "no", "no": "yes"})
+    wrong = REGISTER.assign(ill=REGISTER.ill.where(REGISTER.index >= 5, other))
+    assert any(
+        "were added to the register" in told
+        for told in audited(full_tree, population=wrong).warnings
+    )
+
+
+def test_models_that_drew_samples_are_undecided():
+    ensemble = pytest.importorskip("sklearn.ensemble")
+    forest = ensemble.RandomForestClassifier(n_estimators=3, max_depth=2)
+    result = audited(forest.fit(TABLE[["age", "income"]], TABLE.ill), population=REGISTER)
+    assert "sample" in reading(result, "membership_proved").reason
+    assert findings(result)["membership"] == "UNDETERMINED"
+
+
+def test_private_trees_are_undecided():
+    model = learn.PrivateTreeClassifier(
+        1.0, bounds={"age": (20, 70), "income": (10, 90)}, classes=["no", "yes"]
+    )
+    result = audited(model.fit(TABLE[["age", "income"]], TABLE.ill), population=REGISTER)
+    assert reading(result, "membership_proved").reason
+    assert findings(result)["membership"] != "PASS"

@@ -2,11 +2,23 @@
 
 import re
 
+import numpy as np
+import pandas as pd
+import pytest
+
+import treewarden as tw
 from tests.kit import places
 from tests.kit.grown_models import FOLDER
 from tests.kit.run import run_command
 from treewarden.audit.inverters import inverters
-from treewarden.policies.repair.repair import DEPTH, LEAVES, NAMES, SAMPLED, WHOLE
+from treewarden.policies.repair.repair import (
+    DEPTH,
+    LEAVES,
+    MEMBER_LEVERS,
+    NAMES,
+    SAMPLED,
+    WHOLE,
+)
 
 POLICY = (
     'name = "certain"\nversion = "1"\ntitle = "certain"\n[[clause]]\nid = "certain"\n'
@@ -29,6 +41,31 @@ def test_every_figure_of_the_study_stands_in_the_study():
     rows = study_rows()
     for name, known, unknown in SAMPLED:
         assert any(row[0] == name and (row[1], row[3]) == (known, unknown) for row in rows)
+
+
+def test_every_figure_of_members_stands_in_their_study():
+    page = places.ROOT / "docs" / "engineering" / "studies" / "membership.md"
+    lines = page.read_text(encoding="utf-8").split("\n")
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    proved = {tuple(row[:3]): row[4] for row in rows if row[0] == "heart"}
+    for model, published, members in MEMBER_LEVERS:
+        assert proved["heart", model, published].split(" / ")[0] == f"{members}.0"
+
+
+def test_what_protects_members_is_said_where_they_are_proved():
+    sklearn_tree = pytest.importorskip("sklearn.tree")
+    random = np.random.default_rng(0)
+    register = pd.DataFrame({"age": random.integers(20, 70, 40), "pay": random.integers(0, 90, 40)})
+    register["ill"] = np.where(random.random(40) < 0.5, "yes", "no")
+    table = register.iloc[:20]
+    model = sklearn_tree.DecisionTreeClassifier().fit(table[["age", "pay"]], table.ill)
+    check = {"id": "m", "measure": "membership_proved", "rule": "at_most", "limit": 0}
+    pack = {"name": "m", "version": "1", "title": "m", "check": [check]}
+    repair = tw.repair(
+        model, table, sensitive="ill", policy=pack, population=register, worlds_budget=1.0
+    )
+    said = repair.to_dict()["repair"]["advice"]
+    assert [each.partition(":")[0] for each in said] == ["Membership"]
 
 
 def test_every_library_that_is_turned_back_has_advice():
