@@ -14,7 +14,18 @@ import numpy as np
 
 from treewarden.audit.evidence import Evidence
 from treewarden.audit.measures import EvidenceSource, Measure, Parameter, Parameters
-from treewarden.audit.reading import Interval, Measurement, Undetermined
+from treewarden.audit.reading import (
+    Interval,
+    Measurement,
+    Spot,
+    Undetermined,
+    people,
+    worst_spots,
+)
+from treewarden.audit.reconstruction.cells import RebuiltPeople
+
+MOST_SAID = 10**9
+"""More tables than this are not told by number."""
 
 
 class RecordsRebuilt(Measure):
@@ -44,14 +55,35 @@ class RecordsRebuilt(Measure):
         found = evidence.rebuilt
         if isinstance(found, Undetermined):
             return Measurement(found)
-        low, high = found.rows_in_groups(float(parameters["group"]) or np.inf)
+        group = float(parameters["group"]) or np.inf
+        low, high = found.rows_in_groups(group)
         if low == 0 < high and found.left:
             return Measurement(
                 Undetermined(
                     f"it was not decided whether the file proves whole records: {found.left}"
                 )
             )
-        return Measurement(Interval(float(low), float(high)))
+        return Measurement(Interval(float(low), float(high)), _spots(found, group))
+
+
+def _spots(rebuilt: RebuiltPeople, group: float) -> tuple[Spot, ...]:
+    """Return the proved records that so few people share, and in how many tables they stand."""
+    if rebuilt.profile is None:
+        return ()
+    chosen = np.flatnonzero((rebuilt.people < group) & (rebuilt.proved > 0))
+    tables = rebuilt.tables
+    if tables == 1:
+        which = "the only table that is consistent with the file"
+    elif tables is None or tables > MOST_SAID:
+        which = "every table that is consistent with the file"
+    else:
+        which = f"each of the {tables:,} tables that are consistent with the file"
+
+    def note(position: int) -> str:
+        return f"{people(float(rebuilt.proved[chosen[position]]))} in {which}"
+
+    proved = rebuilt.proved[chosen].astype(np.float64)
+    return worst_spots("profile", rebuilt.profile[chosen], (proved, proved), "high", note)
 
 
 MEASURE = RecordsRebuilt()

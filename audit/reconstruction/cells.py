@@ -319,7 +319,8 @@ class RebuiltPeople:
     how many people share the smallest leaf of theirs: what thresholds and the choice of splits tell of them beside
     counts is not worked out. It is 0 where a threshold alone may tell. ``records_proved`` counts records up to the
     values that their cells hold, and ``tables`` how many tables fit (None: not known). ``left`` is why something is
-    open, "" where all was decided. ``proofs`` is what is proved of all cells of the domain, None where none was sought.
+    open, "" where all was decided. ``proofs`` is what is proved of all cells of
+    the domain, None where none was sought, and ``profile`` (Z,) the first profile of people in each cell.
     """
 
     people: IntArray
@@ -330,6 +331,7 @@ class RebuiltPeople:
     tables: int | float | None = None
     left: str = ""
     proofs: CellProofs | None = None
+    profile: IndexArray | None = None
 
     def rows_in_groups(self, smaller_than: float) -> tuple[int, int]:
         """Return how many rows are proved, at least and at most, that fewer people than this have in common.

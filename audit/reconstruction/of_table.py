@@ -112,8 +112,8 @@ def rebuild_people(
     regions = _regions(forest, cell, by_class, domain)
     if isinstance(regions, Undetermined):
         return regions
-    cells = _OwnCells(by_class, regions.sizes == 1, regions.tied)
     first = np.unique(cell, return_index=True)[1]
+    cells = _OwnCells(by_class, regions.sizes == 1, regions.tied, first)
     is_counted = isinstance(forest.model, Tree) and counts_each_leaf(forest.model)
     if not cells.is_one.any() and not is_counted:
         return cells.rebuilt(np.zeros_like(by_class), by_class)
@@ -244,11 +244,15 @@ def _are_cut(options: BoolArray, domain: Domain) -> BoolArray:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _OwnCells:
-    """Cells of the table's people: by class (Z, m), whether each holds one value, and ``tied`` of their leaves (Z,)."""
+    """Cells of the table's people: by class (Z, m), whether each holds one value, and ``tied`` of their leaves (Z,).
+
+    ``first`` (Z,) is the first profile of each.
+    """
 
     by_class: IntArray
     is_one: BoolArray
     tied: IntArray
+    first: IndexArray
 
     def rebuilt(
         self,
@@ -271,6 +275,7 @@ class _OwnCells:
             tables=None if reconstruction is None else reconstruction.tables,
             left="; ".join(reasons),
             proofs=proofs,
+            profile=self.first,
         )
 
 

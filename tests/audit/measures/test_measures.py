@@ -109,7 +109,8 @@ def test_spots_stand_riskiest_first_and_the_first_has_the_reading(name):
     taken = read(name, evidence_of(TREE))
     worst = [spot.low if MEASURES[name].risk == "low" else -spot.high for spot in taken.spots]
     assert worst == sorted(worst)
-    assert not worst or worst[0] in (taken.reading.low, -taken.reading.high)
+    is_sum = name == "records_rebuilt"  # people of all places are added up
+    assert not worst or is_sum or worst[0] in (taken.reading.low, -taken.reading.high)
 
 
 @rows("name", MEASURES)

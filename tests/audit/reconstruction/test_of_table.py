@@ -67,6 +67,13 @@ def test_values_follow_from_the_file_and_known_columns(knows, others, ends):
     assert (reading.reading.low, reading.reading.high) == ends
 
 
+def test_proved_records_are_told_by_profile_with_the_number_of_tables():
+    nothing = Undetermined("not estimated")
+    measured = read("records_rebuilt", evidence_of(HAND, people_of(HAND), nothing, nothing))
+    notes = [spot.note for spot in measured.spots]
+    assert notes == ["1 record in each of the 2 tables that are consistent with the file"] * 2
+
+
 def test_a_declared_domain_stands_for_the_values_of_the_table():
     assert int(rebuilt(HAND, declared=BOTH).proved.sum()) == 2
 
