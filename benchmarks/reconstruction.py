@@ -49,8 +49,13 @@ def grow_forest(frame: pd.DataFrame, size: SampleSize) -> Ensemble:
     learner = RandomForestClassifier(
         size.trees, bootstrap=False, random_state=0, min_samples_leaf=size.min_leaf
     )
-    names = [str(name) for name in frame.columns[:-1]]
     learner.fit(frame.iloc[:, :-1].to_numpy(), frame.iloc[:, -1].astype(str))
+    return model_of_forest(learner, frame)
+
+
+def model_of_forest(learner: RandomForestClassifier, frame: pd.DataFrame) -> Ensemble:
+    """Return what a fitted forest publishes, with the names of a table's columns."""
+    names = [str(name) for name in frame.columns[:-1]]
     classes = [str(name) for name in learner.classes_]
     trees = [
         from_sklearn(tree, names, classes, target=str(frame.columns[-1]))
@@ -62,8 +67,23 @@ def grow_forest(frame: pd.DataFrame, size: SampleSize) -> Ensemble:
         features=trees[0].features,
         target=str(frame.columns[-1]),
         classes=tuple(classes),
-        sampling=TreeSampling(False),
+        sampling=TreeSampling(bool(learner.bootstrap)),
     )
+
+
+def hold_against(
+    model: Ensemble, sample: pd.DataFrame, domain: DeclaredDomain, seconds: float
+) -> None:
+    """Hold what a model proves against the sample that it was trained on.
+
+    Raises:
+        WrongProofError: a proof is wrong.
+    """
+    texts = {str(name): sample[name].astype(str) for name in sample.columns}
+    target = str(sample.columns[-1])
+    table = table_of(texts)
+    people = build_population(model, table, sensitive=target)
+    rebuild_people(forest_of(model, people), people, clock(seconds), domain)
 
 
 def measure(
@@ -79,9 +99,7 @@ def measure(
         if isinstance(found, Undetermined):
             yield (size.records, size.trees, seed, f"{taken:.1f}", found.reason, "", "", "")
             continue
-        table = table_of({str(name): sample[name].astype(str) for name in sample.columns})
-        people = build_population(model, table, sensitive=model.target)
-        rebuild_people(forest_of(model, people), people, clock(size.seconds), domain)
+        hold_against(model, sample, domain, size.seconds)
         tables = "unknown" if found.tables is None else f"{found.tables:.4g}"
         counts = (found.records_proved, found.whole_records, tables)
         yield (size.records, size.trees, seed, f"{taken:.1f}", *counts, found.is_decided)
