@@ -84,19 +84,13 @@ def test_the_command_line_tries_them_too(tree, tried, tmp_path):
     TABLE.to_csv(tmp_path / "table.csv", index=False)
     REGISTER.to_csv(tmp_path / "register.csv", index=False)
     files = [str(tmp_path / name) for name in ("tree.json", "table.csv", "register.csv")]
-    done = run_command(
-        "audit",
-        files[0],
-        "--data",
-        files[1],
-        "--population",
-        files[2],
-        "--attack",
-        TEXT,
-        "--format",
-        "text",
-    )
+    words = [files[0], "--data", files[1], "--population", files[2], "--worlds-budget", "2"]
+    done = run_command("audit", *words, "--attack", TEXT, "--format", "text")
     assert "TPR@0.001" in done.output
+    assert "treewarden repair" in done.output
+    assert "--attack" not in done.output
+    refused = run_command("repair", *words, "--attack", TEXT, "--list")
+    assert "a repair runs no attacks" in refused.output
 
 
 @pytest.mark.parametrize(

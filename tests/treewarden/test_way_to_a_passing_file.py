@@ -11,7 +11,7 @@ from tests.kit.run import run_command
 from treewarden.ppdm_models.files.load import read_model
 
 GOOD = places.ROOT / "tests" / "data" / "formats"
-CONVERTED = ("h2o_json/good/regression_arrays.json",)
+CONVERTED = ("weka_stump/good/stump_numeric.weka",)
 
 
 def write_table(model, path):

@@ -37,8 +37,8 @@ from treewarden.terminal.outputs import NextStep
 REPAIRED = "-repaired"
 REDACTED = "-redacted"
 SUFFIXES = {"pmml": ".pmml", "treewarden_json": ".json"}
-OF_WHOLE_REPAIR = ("time_limit",)
-"""Options that a repair has too, where they mean another thing."""
+OF_AUDIT_ALONE = ("time_limit", "attack")
+"""Options that mean another thing to a repair, or nothing."""
 
 
 def shell_command(*words: str) -> str:
@@ -57,7 +57,7 @@ def repair_command(request: Request, subject: AuditInputs, *, is_list: bool = Fa
     if target is None or not _is_typed(request) or request.data is None:
         return ""
     assert isinstance(request.model, Path)
-    words = ["--data", str(request.data), *_options(request, OF_WHOLE_REPAIR), *_files(request)]
+    words = ["--data", str(request.data), *_options(request, OF_AUDIT_ALONE), *_files(request)]
     words += ["--to", target] if target else []
     output = _free(request.model, REPAIRED, SUFFIXES.get(target, request.model.suffix))
     words += ["--list"] if is_list else ["-o", typed_path(output)]

@@ -42,6 +42,7 @@ CLAIMED_HERE = (
     "it claims differential privacy, and a repair that uses the table would break the "
     "claim; train a new private tree: treewarden.learn.PrivateTreeClassifier"
 )
+NOT_ATTACKED = "a repair runs no attacks; leave the option out, and audit the repaired file with it"
 LARGE_CELLS = 20_000
 """Profiles times classes from which on an estimate takes so long that it is not made of what fails without it."""
 LEAST_SHARE_SECONDS = 0.75
@@ -245,6 +246,20 @@ class Repaired:
         return replace(self, repair=self.repair.exchanging(best, replace(best, audit=audit)))
 
 
+def _check_repairable(subject: AuditInputs) -> None:
+    """Check that a model may be changed with these options.
+
+    Raises:
+        RemedyError: it may not.
+    """
+    if subject.options.attack is not None:
+        raise RemedyError("attack", NOT_ATTACKED)
+    if subject.options.columns:
+        raise RemedyError(subject.tree.source, NAMED_HERE)
+    if claims_privacy(subject.tree):
+        raise RemedyError(subject.tree.source, CLAIMED_HERE)
+
+
 def repair_file(
     subject: AuditInputs,
     name: str,
@@ -273,10 +288,7 @@ def repair_file(
         TreewardenError: the original cannot be audited.
     """
     own = subject.tree
-    if subject.options.columns:
-        raise RemedyError(own.source, NAMED_HERE)
-    if claims_privacy(own):
-        raise RemedyError(own.source, CLAIMED_HERE)
+    _check_repairable(subject)
     subject = replace(subject, options=replace(subject.options, levels=False))
     written(subject, own, target)
     begun = time.monotonic()
