@@ -294,9 +294,10 @@ def _leaf_paths(tree: Tree, tests: Sequence[Predicate]) -> Iterator[tuple[int, _
     while stack:
         index, way = stack.pop()
         children = [tree.nodes[child] for child in tree.nodes[index].children]
+        are_apart = _are_all_apart([child.test for child in children])
         for place, child in enumerate(children):
             below = way
-            for earlier in children[:place]:
+            for earlier in children[: 0 if are_apart else place]:
                 if not apart(earlier.test, child.test):
                     below = below.and_(_negated(earlier.test))
             stack.append((child.index, below.and_(child.test)))
@@ -304,6 +305,18 @@ def _leaf_paths(tree: Tree, tests: Sequence[Predicate]) -> Iterator[tuple[int, _
             for child in children:
                 way = way.and_(_negated(child.test))
             yield index, way
+
+
+def _are_all_apart(tests: Sequence[Predicate]) -> bool:
+    """Return whether tests plainly exclude each other: each takes categories of one feature that no other takes.
+
+    Most nodes of wide trees are so, and to compare each two of their children takes the square of these.
+    """
+    if not all(isinstance(test, CategoryTest) and not test.negated for test in tests):
+        return False
+    categories = [test for test in tests if isinstance(test, CategoryTest)]
+    values = [value for test in categories for value in set(test.values)]
+    return len({test.feature for test in categories}) == 1 and len(values) == len(set(values))
 
 
 def _stops_inside(tree: Tree) -> bool:

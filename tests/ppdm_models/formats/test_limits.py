@@ -9,7 +9,9 @@ import pytest
 
 from treewarden.ppdm_models import limits
 from treewarden.ppdm_models.errors import TreeFormatError, TreewardenError
+from treewarden.ppdm_models.files.load import load_model
 from treewarden.ppdm_models.formats.common.xml import parse
+from treewarden.ppdm_models.tree.ensemble import trees_of
 
 READ = """
 from treewarden.ppdm_models.errors import TreewardenError
@@ -87,3 +89,41 @@ def test_a_piece_of_xml_that_is_too_long_is_refused(data, monkeypatch):
     monkeypatch.setattr(limits, "XML_TOKEN", 1000)
     with pytest.raises(TreeFormatError, match="1,000"):
         whole(data)
+
+
+def a_full_tree(leaves):
+    """Return LightGBM's text of one tree whose levels are full, on one feature."""
+    inner = leaves - 1
+    child = [number if number < inner else inner - number - 1 for number in range(1, 2 * inner + 1)]
+    numbers = {
+        "split_feature": [0] * inner,
+        "threshold": [number + 0.5 for number in in_order(inner)],
+        "decision_type": [2] * inner,
+        "left_child": child[::2],
+        "right_child": child[1::2],
+        "leaf_value": [0.5] * leaves,
+    }
+    rows = [f"{name}={' '.join(map(str, values))}" for name, values in numbers.items()]
+    head = "tree\nversion=v4\nnum_class=1\nnum_tree_per_iteration=1\nmax_feature_idx=0\nobjective=regression\n"
+    head += (
+        f"feature_names=x\nfeature_infos=[0:{leaves}]\n\nTree=0\nnum_leaves={leaves}\nnum_cat=0\n"
+    )
+    return (head + "\n".join(rows) + "\nis_linear=0\nshrinkage=1\n\n\nend of trees\n").encode()
+
+
+def in_order(size):
+    """Return the place of each node of a full tree, level by level, in the order of its thresholds."""
+    place, stack, at = [0] * size, [], 0
+    for number in range(size):
+        while at < size:
+            stack.append(at)
+            at = 2 * at + 1
+        at = stack.pop()
+        place[at] = number
+        at = 2 * at + 2
+    return place
+
+
+def test_a_tree_of_more_than_a_hundred_thousand_nodes_is_read():
+    model = load_model(a_full_tree(2**16), "large.txt")
+    assert len(next(trees_of(model)).nodes) == 2**17 - 1

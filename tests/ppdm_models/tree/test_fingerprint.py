@@ -15,6 +15,7 @@ from tests.kit.rows import rows
 from treewarden.ppdm_models.errors import OutputError, TreewardenError
 from treewarden.ppdm_models.files.convert import MODELS, converted
 from treewarden.ppdm_models.files.load import load_model, read_bytes
+from treewarden.ppdm_models.tree import fingerprint
 from treewarden.ppdm_models.tree.ensemble import trees_of
 from treewarden.ppdm_models.tree.fingerprint import fingerprints
 from treewarden.ppdm_models.tree.nodes import Node
@@ -219,3 +220,19 @@ def test_a_tree_alone_and_in_an_ensemble_has_the_same():
 
 def test_a_node_where_nobody_can_stop_has_none():
     assert fingerprints(stump(40.0, "no", "yes"), "t")[0][0] == ""
+
+
+def test_children_that_split_categories_are_not_compared_with_each_other(monkeypatch):
+    compared = Counter()
+    real = fingerprint.apart
+    monkeypatch.setattr(
+        fingerprint, "apart", lambda one, other: compared.update(["pairs"]) or real(one, other)
+    )
+    tests = [CategoryTest("s", (f"v{number}",)) for number in range(300)]
+    wide = fingerprints(chain(*tests), "ill")[0]
+    assert compared["pairs"] == 0
+    assert wide[1:] == tuple(last(nested(test)) for test in tests)
+    # One that takes a category twice is compared, and those after it exclude what it takes.
+    shared = CategoryTest("s", ("v0", "v7"))
+    assert fingerprints(chain(*tests[:8], shared), "ill")[0][-1] != last(nested(shared))
+    assert compared["pairs"] > 0
