@@ -124,22 +124,31 @@ class CertaintyOracle:
     clock: Clock
     _witnesses: list[_Witness] = field(default_factory=list)
     _boxes: dict[frozenset[int], Propagated] = field(default_factory=dict)
+    _settled: dict[frozenset[int], IntArray] = field(default_factory=dict)
 
     def ask(self, retained: frozenset[int], group: int) -> Answer:
         """Return whether a group is certain by the numbers that are retained."""
         if self.is_seen(retained)[group]:
             return Answer.SHOWN_OTHERWISE
+        if self.is_proved_at_once(retained, group):
+            return Answer.PROVED
         counts = self.numbers.counts(retained)
         boxes = self._propagated(retained, counts)
-        if settled(counts, boxes)[group] >= 0:
-            return Answer.PROVED
         answers = _Question(self, retained, counts, boxes)
         return answers.of_any(np.array([group]))
 
     def is_proved_at_once(self, retained: frozenset[int], group: int) -> bool:
         """Whether single rows, one after the other, prove that a group is certain."""
-        counts = self.numbers.counts(retained)
-        return bool(settled(counts, self._propagated(retained, counts))[group] >= 0)
+        return bool(self.proved_at_once(retained)[group])
+
+    def proved_at_once(self, retained: frozenset[int]) -> BoolArray:
+        """Return which groups, (C,), single rows prove to be certain, one row after the other."""
+        found = self._settled.get(retained)
+        if found is None:
+            counts = self.numbers.counts(retained)
+            found = settled(counts, self._propagated(retained, counts))
+            self._settled[retained] = found
+        return np.asarray(found >= 0)
 
     def certain_groups(self, retained: frozenset[int]) -> CertainGroups:
         """Return who is certain by the numbers that are retained."""

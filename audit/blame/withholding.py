@@ -176,14 +176,12 @@ def reasons_of_all(
 ) -> tuple[list[ProofReason], BoolArray]:
     """Return reasons of groups that are certain, each with those it is a minimal one of; and who has none yet, (C,)."""
     left, found = is_certain.copy(), list[ProofReason]()
+    # Tables that show who is open without any number answer for all of them at once.
+    oracle.certain_groups(frozenset())
     for number in sorted(retained):
         if not left.any() or oracle.clock.is_over:
             break
-        alone = [
-            group
-            for group in groups_of(left)
-            if oracle.is_proved_at_once(frozenset({number}), group)
-        ]
+        alone = groups_of(left & oracle.proved_at_once(frozenset({number})))
         groups = tuple(group for group in alone if _is_minimal(oracle, frozenset({number}), group))
         if groups:
             found.append(ProofReason(frozenset({number}), groups, is_minimal=True))
@@ -208,12 +206,12 @@ def _sharing(
     """Return other groups whose values the same numbers prove, and none of them can be missed of either."""
     if not reason.is_minimal:
         return []
-    others = [
+    proved = left & oracle.proved_at_once(reason.numbers)
+    return [
         other
-        for other in groups_of(left)
-        if other != group and oracle.is_proved_at_once(reason.numbers, other)
+        for other in groups_of(proved)
+        if other != group and _is_minimal(oracle, reason.numbers, other)
     ]
-    return [other for other in others if _is_minimal(oracle, reason.numbers, other)]
 
 
 def shares_of_blame(
