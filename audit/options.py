@@ -269,6 +269,12 @@ class AuditOptions:
         "Report which published numbers prove people's values, and the smallest set to withhold.",
         doors=OptionDoor.NONE,
     )
+    same_everywhere: bool = option(
+        Concern.REPORT,
+        False,
+        "The smallest set to withhold has all numbers of a tree or output, or none, so that the choice tells nothing.",
+        doors=OptionDoor.NONE,
+    )
     attack: str | None = option(
         Concern.REPORT,
         None,

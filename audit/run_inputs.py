@@ -150,7 +150,12 @@ def blame_of(proved: ProvedModel, inputs: RunInputs) -> Blame | Undetermined:
     until, evidence = clock(inputs.options.worlds_budget), proved.evidence
     with inputs.step(f"finding which numbers prove values, at most {until.left:.3g} s"):
         return blame_numbers(
-            evidence.forest, evidence.population, evidence.knowledge, inputs.beside, until
+            evidence.forest,
+            evidence.population,
+            evidence.knowledge,
+            inputs.beside,
+            until,
+            same_everywhere=inputs.options.same_everywhere,
         )
 
 

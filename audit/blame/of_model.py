@@ -193,8 +193,14 @@ def blame_numbers(
     knowledge: Knowledge,
     beside: BesideRows | None,
     until: Clock,
+    *,
+    same_everywhere: bool = False,
 ) -> Blame | Undetermined:
-    """Return which numbers of a model, and of outputs beside it, prove people's values, as far as the time goes."""
+    """Return which numbers of a model, and of outputs beside it, prove people's values, as far as the time goes.
+
+    With ``same_everywhere`` all numbers of a tree or an output are withheld together: which of them would prove
+    something cannot be told from that (the minimality attack, Wong et al. 2007).
+    """
     published = numbers_of_model(forest, population, knowledge, beside)
     if isinstance(published, Undetermined):
         return published
@@ -215,7 +221,7 @@ def blame_numbers(
         people=tuple(float(sizes[list(reason.groups)].sum()) for reason in reasons),
         unexplained=_people(sizes, left),
         shares=shares_of_blame(reasons, sizes, len(numbers.names)),
-        least=withhold_least(oracle),
+        least=withhold_least(oracle, _ties(published, beside) if same_everywhere else ()),
         unused=() if beside is None else beside.unused,
         information=_information(published, population, beside),
     )
@@ -240,6 +246,15 @@ def _sources(
         certain, is_open = _people(sizes, groups.is_certain), _people(sizes, groups.is_open)
         found.append(SourceProof(name, len(chosen), certain, is_open))
     return tuple(found)
+
+
+def _ties(published: ModelNumbers, beside: BesideRows | None) -> tuple[frozenset[int], ...]:
+    """Return the numbers of each tree and of each output, where it has several."""
+    ties: dict[tuple[int, str], set[int]] = {}
+    for number, (leaf, entry) in enumerate(zip(published.leaves, published.entries, strict=True)):
+        source = "" if beside is None or entry < 0 else beside.source(entry)
+        ties.setdefault((leaf[0], source), set()).add(number)
+    return tuple(frozenset(tie) for tie in ties.values() if len(tie) > 1)
 
 
 def _information(

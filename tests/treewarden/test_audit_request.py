@@ -161,6 +161,6 @@ def test_an_attestation_states_every_option_of_knowledge():
 @pytest.mark.parametrize("door", [OptionDoor.GATE, OptionDoor.SERVICE])
 def test_what_is_written_and_how_many_processes_there_are_is_for_the_machine_alone(door):
     closed = {name for name, spec in OPTION_SPECS.items() if door not in spec.doors}
-    assert closed == {"jobs", "levels", "blame", "attack"} | (
+    assert closed == {"jobs", "levels", "blame", "same_everywhere", "attack"} | (
         {"solver"} if door is OptionDoor.SERVICE else set()
     )

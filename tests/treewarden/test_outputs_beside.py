@@ -115,6 +115,18 @@ def test_the_report_says_what_each_output_proves_and_all_together(tree):
     assert len(blame["withhold"]) == blame["withhold_at_least"] == 1
 
 
+def test_numbers_of_one_source_are_withheld_together_where_that_is_asked(tree):
+    two = pd.DataFrame({"": ["age, mean", "n"], "yes": ["43.3", "3"]})
+    alone, same = (
+        audited(tree, beside=[two], same_everywhere=is_same).to_dict()["blame"]
+        for is_same in (False, True)
+    )
+    sources = {name.partition(":")[0] for name in same["withhold"]}
+    assert len(alone["withhold"]) == 1
+    assert len(same["withhold"]) == 2
+    assert len(sources) == 1 or all(name.startswith("leaf") for name in same["withhold"])
+
+
 def test_which_numbers_prove_values_is_told_when_it_is_asked(tree):
     assert audited(tree).to_dict()["blame"] is None
     blame = audited(tree, blame=True).to_dict()["blame"]

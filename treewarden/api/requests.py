@@ -140,6 +140,7 @@ class Options(TypedDict, total=False):
     strict_ties: bool
     levels: bool
     blame: bool
+    same_everywhere: bool
     attack: object
 
 

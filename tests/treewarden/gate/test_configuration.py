@@ -24,7 +24,7 @@ from treewarden.jobs.gate.config import (
 from treewarden.jobs.gate.models import matches, models_of
 
 ENTRY = '[[model]]\npath = "models/flu.pmml"\ntable = "people.csv"\nsensitive = "flu"\n'
-NOT_OF_A_GATE = {"attack", "blame", "jobs", "levels"}
+NOT_OF_A_GATE = {"attack", "blame", "jobs", "levels", "same_everywhere"}
 
 
 def test_every_setting_of_an_audit_can_be_configured():
