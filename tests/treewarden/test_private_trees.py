@@ -91,7 +91,7 @@ def test_a_file_of_the_library_tells_labels_alone_and_its_claim_is_named(name, k
         assert node.records is None
         assert node.class_counts is None
         assert (node.score in ("no", "yes")) == node.is_leaf
-    said = f"{name}.skops: diffprivlib {kind}, epsilon = 1: counts are not told; the claim of"
+    said = f"{name}.skops: diffprivlib {kind}, epsilon = 1: the file has no counts; the claim of"
     assert any(note.startswith(said) for note in model.notes)
     assert "records in all" not in json.dumps(describe(model))
 

@@ -48,7 +48,7 @@ UNEQUAL = (
     "its trees were shrunk by different rates: trees were dropped while it grew (dart), or the learning rate changed, "
     "which is not inverted"
 )
-SEVERAL = "it has more rounds than num_iterations: training went on from a model whose settings the file does not say"
+SEVERAL = "it has more rounds than num_iterations: training continued from a model whose settings are not in the file"
 OTHERWISE: Mapping[str, tuple[tuple[str, ...], str]] = {
     "boosting": (("gbdt", "gbrt"), "it was grown by another way of boosting than gbdt"),
     "data_sample_strategy": (("bagging",), "each round saw a sample of the records (goss)"),
@@ -57,7 +57,7 @@ OTHERWISE: Mapping[str, tuple[tuple[str, ...], str]] = {
     "use_quantized_grad": (("0",), "its gradients were rounded coarsely (use_quantized_grad)"),
     "is_unbalance": (("0",), "one class weighed more than the other (is_unbalance)"),
     "scale_pos_weight": (("1",), "one class weighed more than the other (scale_pos_weight)"),
-    "num_machines": (("1",), "it was trained on several machines, each of which rounds its sums"),
+    "num_machines": (("1",), "it was trained on several machines, and each one rounds its sums"),
     "device_type": (("cpu",), "it was trained on a GPU, which keeps its sums in 32 bits"),
 }
 """What each setting says where leaf values are Newton steps over all records, and why they are not where it differs."""

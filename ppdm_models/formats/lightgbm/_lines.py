@@ -183,7 +183,7 @@ def _keys(lines: list[str], start: int, end: int, source: str) -> dict[str, int]
         key, equals, _ = lines[number].partition("=")
         if equals:
             if key in found:
-                raise TreeFormatError(f"{source}:{number + 1}", f"{key[:40]!r} stands twice")
+                raise TreeFormatError(f"{source}:{number + 1}", f"{key[:40]!r} occurs twice")
             found[key] = number
     return found
 

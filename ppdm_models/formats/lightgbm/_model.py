@@ -175,11 +175,11 @@ def _notes(
         )
     elif _objective(header)[1] is Link.UNKNOWN:
         said = "not said" if header.objective is None else f"{header.objective[:60]!r}"
-        yield f"{header.source}: the objective is {said}, so what becomes of the scores is not known"
+        yield f"{header.source}: the objective is {said}, so it is not known how scores become predictions"
     unnamed = [repr(feature.name) for feature in trees[0].features if feature.naming]
     if unnamed:
         which = ", ".join(unnamed[:MOST_NAMED]) + (" ..." if unnamed[MOST_NAMED:] else "")
-        yield f"{header.source}: which list of category names belongs to which of {which} is not sure"
+        yield f"{header.source}: it is not certain which list of category names belongs to which of {which}"
 
 
 def category_names(values: object) -> tuple[str, ...] | None:

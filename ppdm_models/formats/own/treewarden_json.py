@@ -162,7 +162,7 @@ def _nodes(document: TreeDocument, features: dict[str, Feature], source: str) ->
         if (entry.parent is None) != (index == 0):
             raise TreeFormatError(
                 where,
-                "has no parent" if index else "stands first, so it can have no parent",
+                "has no parent" if index else "comes first, so it can have no parent",
             )
         if entry.parent is None:
             continue
@@ -171,7 +171,7 @@ def _nodes(document: TreeDocument, features: dict[str, Feature], source: str) ->
             problem = (
                 "is no node"
                 if parent is None
-                else "stands below it; a parent comes before its children"
+                else "is below it; a parent comes before its children"
             )
             raise TreeFormatError(where, f"its parent {entry.parent!r} {problem}")
         below[parent].append(index)
@@ -274,7 +274,7 @@ def _bands(
     if entry.bands is None:
         return None
     if children or entry.class_counts is not None or entry.class_shares is not None:
-        raise TreeFormatError(where, "bands stand only in a leaf, in place of its class numbers")
+        raise TreeFormatError(where, "only a leaf can have bands, and then it has no class numbers")
     for label, band in entry.bands.items():
         if band is not None and band[0] > band[1]:
             raise TreeFormatError(where, f"the band of {label!r} is empty: {band[0]} to {band[1]}")
@@ -309,7 +309,7 @@ def surplus_texts(tree: Tree) -> Iterator[Leak]:
         listed = _listed_numbers(feature) if feature.numeric else 0
         if listed:
             what = (
-                f"{listed} values declared for a number: a list of values says what is in the table, and no test "
+                f"{listed} values declared for a number: the list shows what is in the table, and no test "
                 "needs it; leave it out"
             )
             yield Leak(LeakKind.UNKNOWN, "/features", what)

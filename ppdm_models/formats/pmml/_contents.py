@@ -302,7 +302,7 @@ class Contents(Markup):
             self.tested = None
         elif local == "Apply" and self.constants.applied and self.constants.is_constant():
             at, line = self.parser.CurrentByteIndex, self.parser.CurrentLineNumber
-            self.note("an expression of nothing but constants", at, line, None)
+            self.note("an expression that has only constants", at, line, None)
 
     def speak(self, text: str) -> None:
         """Note a piece of text that belongs to the model; comments and characters part texts into pieces."""

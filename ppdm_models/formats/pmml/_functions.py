@@ -275,7 +275,7 @@ def truth_of(argument: Outcome) -> bool:
         NotFollowedError: it is a moving number or the category itself.
     """
     if not isinstance(argument, Constant):
-        raise NotFollowedError("a number or a category stands where true or false is expected")
+        raise NotFollowedError("a number or a category is given, but true or false is expected")
     return convert(argument, DataType.BOOLEAN, is_continuous=False).value is True
 
 
@@ -311,7 +311,7 @@ def _substring(name: str, arguments: Arguments) -> Outcome:
 
 def _whole_number(argument: Outcome) -> int:
     if not isinstance(argument, Constant):
-        raise NotFollowedError("a number that changes says where a text is cut")
+        raise NotFollowedError("the place where a text is cut depends on a number that changes")
     return int(convert(argument, DataType.INTEGER, is_continuous=True).number)
 
 

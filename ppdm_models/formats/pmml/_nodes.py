@@ -383,7 +383,7 @@ class _NodeReader:
             bands[position] = (low, high)
         if item.below or item.distribution:
             raise self.fail(
-                item.element, "bands stand only in a leaf, in place of its class numbers"
+                item.element, "only a leaf can have bands, and then it has no class numbers"
             )
         return tuple(bands)
 

@@ -104,9 +104,7 @@ def _several(
             list(targets.values())[1],
             f"contradictory: the tree predicts {names}; keep the MiningField of the one that its scores are of",
         )
-    return (
-        f"{fail.source}:{model.line}: predicts {names}; what is said of a target is of {target!r}"
-    )
+    return f"{fail.source}:{model.line}: predicts {names}; the file describes another target, {target!r}"
 
 
 # How the tests of one tree use its fields: which must be read with all digits, and for which records are refused.

@@ -156,9 +156,7 @@ def of_quality(document: XmlDocument, quality: ElementSpan) -> Iterator[FoundLea
         what = f"how many records the model was {quality.attributes.get('dataUsage') or 'made'} with{said}"
         yield without_attributes(document, LeakKind.TARGET_STATISTICS, quality, names, what)
     for item in quality.within(*QUALITY):
-        what = (
-            f"how well records are predicted, as a {item.name}: it tells how many have each value"
-        )
+        what = f"how well records are predicted, as a {item.name}: it shows how many records have each value"
         yield removed(document, LeakKind.TARGET_STATISTICS, item, what)
 
 

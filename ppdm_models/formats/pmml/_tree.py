@@ -280,8 +280,8 @@ def _task(models: Sequence[Element], fields: Fields) -> Task:
     if task is None or any(model.get("functionName") is not None for model in models):
         return task_of(models, fields.fail)
     fields.notes.append(
-        f"{fields.fail.source}:{models[-1].line}: does not say what it predicts (functionName); its target "
-        f"is {fields.target_type}, so this is a {task}"
+        f"{fields.fail.source}:{models[-1].line}: functionName is missing, which says what the model predicts; its "
+        f"target is {fields.target_type}, so this is a {task}"
     )
     return task
 

@@ -142,7 +142,7 @@ class _UnreadFinder(Contents):
         elif local == "Extension":
             self.extension(attributes, parent, at, line)
         elif not self.stands(parent, local):
-            what = f"an element {local[:40]!r} in {parent}, where nothing reads it"
+            what = f"an element {local[:40]!r} in {parent}, which no reader of PMML expects there"
             self.hide(what, at, line, parent not in EXPRESSIONS)
         elif self.is_misplaced(local):
             what = "an element 'ScoreDistribution' in a tree that predicts a number"

@@ -238,7 +238,7 @@ def add_predicate(parent: etree._Element, test: Predicate) -> None:
             raise OutputError(
                 "PMML",
                 "a test that a computed field makes is unknown or refuses a record for some values of the raw field, "
-                "which no test of PMML says; keep the file that computes the field",
+                "for which PMML has no test; keep the file that computes the field",
             )
         if not isinstance(part, AllOf | AnyOf | OneOf | Surrogate) or _is_not_equal(part):
             _simple(above, part)
@@ -305,9 +305,7 @@ def _interval(parent: etree._Element, test: NumericTest) -> None:
     if test.high < math.inf:
         ends.append(("lessOrEqual" if test.high_closed else "lessThan", test.high))
     if not ends:
-        raise OutputError(
-            "PMML", f"a test that takes any number of {test.feature!r} cannot be said in PMML"
-        )
+        raise OutputError("PMML", f"PMML has no test that accepts any number of {test.feature!r}")
     if test.low == test.high:
         ends = [("equal", test.low)]
     holder = parent
@@ -343,7 +341,7 @@ def written_ensemble(ensemble: Ensemble) -> bytes:
     problem = _unsayable(ensemble)
     if problem:
         notes = ensemble.notes if ensemble.link is Link.UNKNOWN else ()
-        raise OutputError(ensemble.source, f"{problem} cannot be said in PMML here", notes)
+        raise OutputError(ensemble.source, f"{problem} cannot be written as PMML here", notes)
     root, schema = _frame(ensemble)
     model = _add_members(root, "MiningModel", functionName=str(ensemble.task))
     model.append(schema)

@@ -220,7 +220,7 @@ class _ModelReader:
         late = root.first("DataDictionary")
         is_told = late is not None and late.first("DataField") is not None
         if late is not None and is_told and self.dictionary and not self.dictionary.fields:
-            problem = "the DataDictionary stands behind a model whose fields it declares"
+            problem = "the DataDictionary comes after a model whose fields it declares"
             raise TreeFormatError(f"{self.source}:{late.line}", f"{problem}; export the file again")
         whole = [self.parts[part] for part in (root, *root.children) if part in self.parts]
         found = [part for part in whole if not isinstance(part, Other)]
@@ -393,7 +393,7 @@ def _loose_tables(root: ElementSpan) -> Iterator[tuple[ElementSpan, bool]]:
 def _table(document: XmlDocument, table: ElementSpan, is_aside: bool) -> FoundLeak:
     rows = sum(1 for _ in table.within("row"))
     size = f" of {rows} rows" if rows else ""
-    what = f"a table{size} in which nothing is looked up"
+    what = f"a table{size} that the model does not use"
     if not is_aside:
         return FoundLeak(Leak(LeakKind.RAW_RECORDS, where_of(table), what, rows or None))
     return removed(document, LeakKind.RAW_RECORDS, table, what, rows or None)

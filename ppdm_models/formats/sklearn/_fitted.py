@@ -175,7 +175,8 @@ def seed_leak(seed: object, where: str) -> Iterator[Leak]:
         yield Leak(
             LeakKind.REPLAY,
             where,
-            f"random_state {seed} stands with all settings: training can be repeated on guessed records",
+            f"random_state {seed} is in the file with all settings: an adversary can repeat the training on "
+            "guessed records",
         )
 
 
@@ -224,7 +225,7 @@ def odd_digits(
     value, weighted = arrays.value, arrays.weighted[:, None]
     if not weighted.any():
         if not ((value == 0) | (value == 1)).all():
-            yield "values", "class shares of nodes that count nobody"
+            yield "values", "class shares of nodes without records"
         return
     if (arrays.samples > arrays.weighted).any() or not weighted.all():
         yield "nodes", "more records in a node than were drawn for it, or a node of none"

@@ -204,7 +204,7 @@ def _notes(leaves: Sequence[PrintedSklearnLeaf], is_class: bool) -> list[str]:
     notes = ["thresholds are printed rounded, so the regions are only near to those of the model"]
     hidden = sum(leaf.is_hidden for leaf in leaves)
     if hidden:
-        notes.append(f"{hidden} branches are truncated: what stands below them is not in the text")
+        notes.append(f"{hidden} branches are truncated: the nodes below them are not in the text")
     if any(leaf.weights for leaf in leaves):
         notes.append("weights are counts of people only where every record weighed 1")
     elif is_class:

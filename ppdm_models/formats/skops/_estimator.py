@@ -200,7 +200,7 @@ def _private(part: SkopsPart, known: Mapping[str, SkopsPart]) -> tuple[str, ...]
     is_number = isinstance(epsilon, int | float) and not isinstance(epsilon, bool)
     said = f", epsilon = {epsilon:g}" if is_number else ""
     note = (
-        f"{part.source}: {part.module.partition('.')[0]} {part.kind[:60]}{said}: counts are not told; the claim of "
+        f"{part.source}: {part.module.partition('.')[0]} {part.kind[:60]}{said}: the file has no counts; the claim of "
         "differential privacy is judged by the check 'epsilon' of a policy"
     )
     return (note,)
@@ -294,6 +294,6 @@ def _classes(
         return labels, ()
     count = known["n_classes_"].plain() if "n_classes_" in known else None
     if not isinstance(count, int) or not 0 < count <= limits.CLASSES:
-        raise part.refused("says neither its classes nor how many there are")
+        raise part.refused("has neither its classes nor their number")
     note = f"{part.source}: the labels of the classes are not in the file; they are numbered"
     return tuple(map(str, range(count))), (note,)

@@ -435,9 +435,7 @@ def of_steps(root: SkopsPart, last: SkopsPart) -> Iterator[Leak]:
                 yield Leak(leak, part.place_of(name), what)
         is_working = part.loader == "ObjectNode" and part.place != last.place
         if is_working and part.kind not in UNDERSTOOD and not is_identity(part):
-            what = (
-                f"a fitted {part.kind[:60]}: nobody looked at what it keeps of the training records"
-            )
+            what = f"a fitted {part.kind[:60]}: treewarden does not inspect what it keeps of the training records"
             yield Leak(LeakKind.UNKNOWN, pointer(part.place), what)
 
 

@@ -91,7 +91,7 @@ def _check_header(data: bytes, where: str) -> None:
     if len(shape) > MOST_AXES or min(shape, default=0) < 0:
         raise TreeFormatError(where, "a NumPy array that is not read (its shape is no shape)")
     if math.prod(shape) * dtype.itemsize != rest:
-        raise TreeFormatError(where, "a NumPy array of another size than its header says")
+        raise TreeFormatError(where, "a NumPy array whose size differs from its header")
 
 
 def _is_plain(dtype: np.dtype[np.generic]) -> bool:
@@ -249,7 +249,7 @@ class FilePart(SkopsPart):
 
     def array(self) -> Array:
         if self.loader != "NdArrayNode":
-            raise self.refused(f"a {self.kind}, where an array should be")
+            raise self.refused(f"a {self.kind}, but an array is expected")
         name = self.raw.get("file")
         if isinstance(name, str):
             if name not in self.archive.files:
@@ -344,7 +344,7 @@ class LivePart(SkopsPart):
         if isinstance(self.value, np.ndarray):
             return [self._child(item, place) for place, item in enumerate(self.value.flat)]
         if not isinstance(self.value, list | tuple):
-            raise self.refused(f"a {self.kind}, where a list should be")
+            raise self.refused(f"a {self.kind}, but a list is expected")
         return [self._child(item, place) for place, item in enumerate(self.value)]
 
     def plain(self) -> object:
@@ -354,7 +354,7 @@ class LivePart(SkopsPart):
 
     def array(self) -> Array:
         if not isinstance(self.value, np.ndarray | np.generic):
-            raise self.refused(f"a {self.kind}, where an array should be")
+            raise self.refused(f"a {self.kind}, but an array is expected")
         return np.asarray(self.value)
 
     def _child(self, value: object, step: str | int) -> LivePart:

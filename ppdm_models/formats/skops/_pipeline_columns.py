@@ -20,7 +20,7 @@ FOLLOWED = (
     "StandardScaler, MinMaxScaler, MaxAbsScaler, RobustScaler, SimpleImputer, KBinsDiscretizer, OrdinalEncoder, "
     "OneHotEncoder, ColumnTransformer, Pipeline and 'passthrough' are followed back to the columns of the table"
 )
-MIXES = "makes columns of several columns of the table, so that no test of a tree is about one of them; leave it out"
+MIXES = "combines several columns of the table, so that no test of a tree is about one of them; remove it"
 CROSS_FITTED = (
     "is fitted on the target and in folds: the trees were trained on other numbers than it gives afterwards, and its "
     "encodings publish the mean target of each category; use an OrdinalEncoder or OneHotEncoder"
@@ -29,15 +29,15 @@ NEIGHBOURS = (
     "fills gaps from other columns, so that a test of a tree is about several; use a SimpleImputer"
 )
 BENDS = (
-    "keeps the order of values, which is all that trees use; leave it out, the trees lose nothing"
+    "keeps the order of values, and trees use only that order; remove the step, and nothing is lost"
 )
 JOINS = "puts columns of several steps side by side; use a ColumnTransformer"
 SELECTS = "chooses columns by their records; fit the trees without it, on the columns that it kept"
 COMPUTES = "may compute anything; add its columns to the table and leave it out"
 CUTS = "cuts columns at one number, which trees do by themselves; leave it out"
 WORDS = (
-    "makes many columns of one, so that no test of a tree is about a column of the table; fit and publish the trees "
-    "without it, and audit them with the table of these columns"
+    "makes many columns out of one, so that no test of a tree is about a column of the table; fit and publish the "
+    "trees without it, and audit them with the table of these columns"
 )
 NOT_FOLLOWED = {
     **dict.fromkeys(
@@ -358,7 +358,7 @@ def _setting(known: Mapping[str, SkopsPart], name: str, default: object) -> obje
 def _number(value: object) -> float:
     if isinstance(value, int | float | np.number) and not isinstance(value, bool):
         return float(value)
-    raise ValueError(f"{str(value)[:60]!r}, where a number should be")
+    raise ValueError(f"{str(value)[:60]!r}, but a number is expected")
 
 
 def _is_on(known: Mapping[str, SkopsPart], name: str, default: bool = True) -> bool:

@@ -112,7 +112,7 @@ class Derived:
         if self.codes is None:
             return self if self.filled is not None else replace(self, filled=value)
         if isinstance(value, str):
-            raise ValueError("text cannot stand among the numbers that an encoder made")
+            raise ValueError("an encoder makes numbers, but there is text among them")
         number = partial(_filled, value=value)
         codes = tuple((label, number(code)) for label, code in self.codes)
         filled = value if self.filled is None else self.filled

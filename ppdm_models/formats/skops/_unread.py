@@ -143,7 +143,7 @@ def strange_forms(part: FilePart, extra_keys: frozenset[str] = frozenset()) -> I
             yield Strange((*node.steps, key), "a key that skops does not write")
         classes = CLASSES_OF_LOADER.get(node.loader)
         if classes is not None and (node.module, node.kind) not in classes:
-            yield Strange(node.steps, "the name of a class that does not stand in such a place")
+            yield Strange(node.steps, "the name of a class that is not expected here")
         if not _is_in_form(node):
             yield Strange(node.steps, "not the form that skops gives such an object")
         pending += [(child, frozenset()) for child in _children(node)]
@@ -251,7 +251,7 @@ def strange_of_settings(part: FilePart, fitted: Fitted) -> Iterator[Strange]:
 
 def _of_class(part: FilePart) -> Iterator[Strange]:
     if part.module not in MODULES or part.kind not in KINDS:
-        yield Strange(part.steps, "an estimator of a kind that does not stand here")
+        yield Strange(part.steps, "a kind of estimator that is not expected here")
 
 
 def _is_known(name: str, value: FilePart, fitted: Fitted, *, is_root: bool) -> bool:
@@ -332,7 +332,7 @@ def _of_tree(tree: FilePart, fitted: Fitted) -> Iterator[Strange]:
             yield Strange(state[name].steps, f"{name!r}, which is not that of the tree")
     made = tree.raw.get("__reduce__")
     if not isinstance(made, dict) or made.keys() != {"args"}:
-        yield Strange((*tree.steps, "__reduce__"), "not how skops says a tree is made")
+        yield Strange((*tree.steps, "__reduce__"), "not how skops stores a tree")
         return
     arguments = tree.child(made["args"], "__reduce__", "args").items()
     told = [np.atleast_1d(np.asarray(argument.plain())).tolist() for argument in arguments]

@@ -122,7 +122,7 @@ def strange_of_loss(loss: FilePart) -> Iterator[Strange]:
         reduced = part.raw.get("__reduce__")
         if isinstance(reduced, dict):
             if reduced.keys() != {"args"}:
-                yield Strange((*part.steps, "__reduce__"), "not how skops says a loss is made")
+                yield Strange((*part.steps, "__reduce__"), "not how skops stores a loss")
             else:
                 pending += part.child(reduced["args"], "__reduce__", "args").items()
         content = part.child(part.raw["content"], "content")

@@ -146,13 +146,13 @@ def _items(part: FilePart, size: int) -> list[FilePart]:
     """
     items = part.items()
     if len(items) != size:
-        raise part.refused(f"{len(items)} things, where {size} belong")
+        raise part.refused(f"{len(items)} items, but {size} are expected")
     return items
 
 
 def _of_class(part: FilePart) -> Iterator[Strange]:
     if part.loader != "ObjectNode" or MODULES.get(part.kind) != part.module:
-        yield Strange(part.steps, "a step of a kind that does not stand here")
+        yield Strange(part.steps, "a kind of step that is not expected here")
 
 
 def _of_label(label: FilePart, step: FilePart) -> Iterator[Strange]:

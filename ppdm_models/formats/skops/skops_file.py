@@ -114,7 +114,9 @@ def _beside_model(data: bytes, root: FilePart, fitted: Fitted, model: Model) -> 
     """Yield what no reader of the file knows; what its writer left between numbers, objects and files goes with it."""
     yield from training_left(root, fitted_part(root, fitted))
     for strange in strange_parts(root, fitted, model):
-        yield Leak(LeakKind.UNKNOWN, strange.where, f"{strange.what}: nobody looked into it")
+        yield Leak(
+            LeakKind.UNKNOWN, strange.where, f"{strange.what}: treewarden does not inspect it"
+        )
     archive = root.archive
     arrays = [name for name in archive.files if name.endswith(".npy")]
     dirty = [name for name in arrays if not _is_clean(archive, name)]
@@ -126,7 +128,7 @@ def _beside_model(data: bytes, root: FilePart, fitted: Fitted, model: Model) -> 
         where = dirty[0] if len(dirty) == 1 else f"{len(dirty)} arrays, the first {dirty[0]}"
         yield Leak(LeakKind.UNKNOWN, where, what, removable=True)
     if not is_printed_plainly(archive.files[SCHEMA], root.raw):
-        what = "blanks or escapes that skops does not write: nobody looked into them"
+        what = "blanks or escapes that skops does not write: treewarden does not inspect them"
         yield Leak(LeakKind.UNKNOWN, SCHEMA, what, removable=True)
     if has_room(data):
         what = "bytes of the archive that belong to no file in it"

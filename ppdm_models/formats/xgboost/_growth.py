@@ -220,7 +220,7 @@ def _softmax_share(scores: Sequence[float], output: int, outputs: int) -> float:
 
 
 PARALLEL = "several trees of each round were grown side by side, which is not inverted"
-DART = "trees were dropped while it grew (dart), and the file does not say which in which round"
+DART = "training dropped trees (dart), and the file does not contain which tree in which round"
 VECTORS = "leaves hold the numbers of several outputs"
 
 

@@ -149,7 +149,7 @@ def ensemble_of(document: object, source: str) -> Ensemble:
     raw = as_list(booster.model.get("trees"), source, at)
     info = wholes(booster.model.get("tree_info"), source, [*booster.steps, "tree_info"]).tolist()
     if not 0 < len(raw) <= limits.TREES:
-        raise refused(source, at, f"{len(raw):,} trees, where 1 to {limits.TREES:,} should be")
+        raise refused(source, at, f"{len(raw):,} trees, but 1 to {limits.TREES:,} are expected")
     if len(info) != len(raw) or not all(0 <= output < objective.outputs for output in info):
         raise refused(source, [*booster.steps, "tree_info"], "does not give each tree its output")
     if booster.weights is not None and len(booster.weights) != len(raw):
@@ -287,7 +287,7 @@ def _whole(value: object, source: str, steps: Steps) -> int:
     """Return a number that the file writes as text."""
     text = str(value) if isinstance(value, int) else as_text(value, source, steps)
     if not (text.isascii() and text.isdecimal() and len(text) < 6 and int(text) <= limits.CLASSES):
-        raise refused(source, steps, f"{text[:40]!r}, where 0 to {limits.CLASSES} should be")
+        raise refused(source, steps, f"{text[:40]!r}, but 0 to {limits.CLASSES} is expected")
     return int(text)
 
 
@@ -320,7 +320,7 @@ def _features(
         raise refused(source, at, f"{len(names):,} names, but a test on feature {size - 1:,}")
     texts = [as_text(name, source, at) for name in names] or [f"f{index}" for index in range(size)]
     if len(set(texts)) < len(texts):
-        raise refused(source, at, "a name stands twice")
+        raise refused(source, at, "a name occurs twice")
     known = category_names(booster.model.get("cats"), source, [*booster.steps, "cats"])
     return tuple(
         _feature(name, index in sets or kinds[index : index + 1] == ["c"], known.get(index))

@@ -292,7 +292,7 @@ def ensemble_of(raw: Sequence[object], source: str) -> Ensemble:
         TreeFormatError: they are none, too many, or malformed.
     """
     if not 0 < len(raw) <= limits.TREES:
-        raise TreeFormatError(source, f"{len(raw):,} trees, where 1 to {limits.TREES:,} should be")
+        raise TreeFormatError(source, f"{len(raw):,} trees, but 1 to {limits.TREES:,} are expected")
     dump = Dump(raw, source)
     features = _features(dump)
     forest = dump.forest([feature.name for feature in features])
@@ -335,7 +335,7 @@ def _features(dump: Dump) -> tuple[Feature, ...]:
 
 
 def _notes(dump: Dump) -> Iterable[str]:
-    yield f"{dump.source}: a dump says neither the objective nor the base score; save the model to have both"
+    yield f"{dump.source}: a dump has neither the objective nor the base score; save the model instead"
     if dump.indicators:
         yield (
             f"{dump.source}: {dump.indicators} tests on indicators say only whether the value is there; a 0 that is "

@@ -100,7 +100,7 @@ class _UbjsonReader:
                 if top is not None and isinstance(top.value, dict):
                     top.key = self._text()
                     if top.key in top.value:
-                        raise ValueError(f"the key {top.key[:80]!r} stands twice in one object")
+                        raise ValueError(f"the key {top.key[:80]!r} occurs twice in one object")
                 done, value = self._begins(stack)
             if not done:
                 continue

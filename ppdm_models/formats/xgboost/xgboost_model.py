@@ -347,7 +347,7 @@ def _trees(trees: object, features: int, steps: Steps) -> Iterator[Leak]:
         if tree.get("id", index) != index:
             yield _unknown([*at, "id"])
         if _unreached(tree):
-            what = "nodes that were cut off the tree still stand in its arrays, with their numbers"
+            what = "nodes that were pruned are still in the arrays of the tree, with their numbers"
             yield Leak(LeakKind.UNKNOWN, pointer(at), what, removable=True)
 
 

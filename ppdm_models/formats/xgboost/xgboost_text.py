@@ -55,7 +55,7 @@ def _trees(lines: list[str], source: str) -> Iterator[Raw]:
         opened = TREE.fullmatch(line)
         if opened is not None:
             if int(opened[1]) != trees:
-                raise TreeFormatError(where, f"tree {opened[1]}, where tree {trees} should begin")
+                raise TreeFormatError(where, f"tree {opened[1]}, but tree {trees} is expected")
             if trees:
                 yield _nested(nodes, where)
             nodes, trees = {}, trees + 1
@@ -66,7 +66,7 @@ def _trees(lines: list[str], source: str) -> Iterator[Raw]:
             name = node["nodeid"]
             assert isinstance(name, int)
             if name in nodes:
-                raise TreeFormatError(where, f"node {name} stands twice")
+                raise TreeFormatError(where, f"node {name} occurs twice")
             if len(nodes) >= limits.NODES:
                 raise TreeFormatError(where, f"a tree of more than {limits.NODES:,} nodes")
             nodes[name] = node, depth
@@ -130,7 +130,7 @@ def _nested(nodes: dict[int, tuple[Raw, int]], where: str) -> Raw:
             held.add(child)
         node["children"] = [nodes[child][0] for child in children]
     if 0 not in nodes or 0 in held or len(held) != len(nodes) - 1:
-        raise TreeFormatError(where, "the tree above has no root, or nodes that nothing leads to")
+        raise TreeFormatError(where, "the tree above has no root, or nodes that no branch leads to")
     return nodes[0][0]
 
 

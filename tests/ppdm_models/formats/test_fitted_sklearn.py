@@ -214,7 +214,7 @@ def test_the_best_estimator_of_a_search_is_taken():
 @pytest.mark.parametrize(
     ("estimator", "said"),
     [
-        (make_pipeline(PCA(2), TREE), "step 'pca': a PCA makes columns of several columns"),
+        (make_pipeline(PCA(2), TREE), "step 'pca': a PCA combines several columns"),
         (
             make_pipeline(preprocessing.FunctionTransformer(np.log1p), TREE),
             "step 'functiontransformer': a FunctionTransformer may compute anything",

@@ -217,12 +217,12 @@ def test_a_custom_objective_is_not_guessed_from_a_dump():
         link = DUMP.open(json.dumps(dump).encode(), "m").model.link
         assert link is (Link.UNKNOWN if objective == "mine" else Link.LOGISTIC)
     assert noted_of(dump) == [
-        "m: the objective is 'mine', so what becomes of the scores is not known"
+        "m: the objective is 'mine', so it is not known how scores become predictions"
     ]
     del dump["objective"]
     assert DUMP.open(json.dumps(dump).encode(), "m").model.link is Link.UNKNOWN
     assert noted_of(dump) == [
-        "m: the objective is not said, so what becomes of the scores is not known"
+        "m: the objective is not said, so it is not known how scores become predictions"
     ]
 
 

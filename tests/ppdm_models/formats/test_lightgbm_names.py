@@ -48,6 +48,6 @@ def test_categories_that_several_may_own_are_asked_for():
     lists = b'pandas_categorical:[["A11", "A12", "A13", "A14", "A15"]]'
     start = data.index(b"pandas_categorical:")
     model = load_model(data[:start] + lists + b"\n", "model.txt")
-    assert any("'checking_status'" in note and "is not sure" in note for note in model.notes)
+    assert any("'checking_status'" in note and "it is not certain" in note for note in model.notes)
     with pytest.raises(TableError, match="has categories that model.txt does not name; .*train ag"):
         matched(model, read_table(HALF_NAMED / "people.csv"))

@@ -156,7 +156,7 @@ def test_the_exponential_that_a_converter_writes_is_its_link(tmp_path):
     assert found.base != ()
     outcome = run_command("convert", path, tmp_path / "out.pmml")
     assert outcome.exit_code == 4
-    assert "a link of the kind exp cannot be said in PMML" in outcome.stderr
+    assert "a link of the kind exp cannot be written as PMML" in outcome.stderr
 
 
 UNKNOWN = {

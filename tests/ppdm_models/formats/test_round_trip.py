@@ -90,7 +90,7 @@ def test_pmml_holds_children_that_overlap():
 
 
 def test_any_number_cannot_be_said_in_pmml():
-    with pytest.raises(OutputError, match="takes any number of 'age'"):
+    with pytest.raises(OutputError, match="accepts any number of 'age'"):
         writers()["pmml"].write(pair(NumericTest("age"), CategoryTest("sex", ("f",))))
 
 

@@ -168,11 +168,11 @@ BINS = preprocessing.KBinsDiscretizer(3, encode="onehot-dense", subsample=None)
             "a LogisticRegression among its estimators; DecisionTree, ExtraTree, RandomForest",
         ),
         (FOLDED, "step 'targetencoder': a TargetEncoder is fitted on the target and in folds"),
-        (make_pipeline(decomposition.PCA(2), SMALL), "a PCA makes columns of several columns"),
+        (make_pipeline(decomposition.PCA(2), SMALL), "a PCA combines several columns"),
         (make_pipeline(BINS, SMALL), "encode='onehot-dense' is not followed; set encode='ordinal'"),
         (
             make_pipeline(preprocessing.QuantileTransformer(n_quantiles=10), SMALL),
-            "leave it out, the trees",
+            "remove the step, and nothing",
         ),
         (
             make_pipeline(feature_selection.SelectKBest(k=1), SMALL),

@@ -318,7 +318,7 @@ def test_a_snapshot_with_its_configuration_lets_training_be_replayed():
         (b"{L" + b"\xff" * 8 + b"learner" * 4, "a length of"),
         (b"{" + (b"L" + bytes(7) + b"\x01a{") * 5000, "nests too deep"),
         (b"{L" + bytes(7) + b"\x01a[$d#L\x00\x00\x00\x00\xff\xff\xff\xff", "a length of"),
-        (b"{L" + bytes(7) + b"\x01aZL" + bytes(7) + b"\x01aZ}", "stands twice"),
+        (b"{L" + bytes(7) + b"\x01aZL" + bytes(7) + b"\x01aZ}", "occurs twice"),
         (b"{L" + bytes(7) + b"\x01aH", "the unknown type 'H'"),
         (b"{L" + bytes(7) + b"\x01aZ}Z", "bytes follow the end"),
     ],

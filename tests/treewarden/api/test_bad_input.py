@@ -30,7 +30,7 @@ LEVELS = FRAME.set_axis(pd.MultiIndex.from_product([["a"], FRAME.columns]), axis
             make_pipeline(PolynomialFeatures(), DecisionTreeClassifier()).fit(INPUTS, FRAME["ill"]),
             FRAME,
             {},
-            "step 'polynomialfeatures': a PolynomialFeatures makes columns of several columns",
+            "step 'polynomialfeatures': a PolynomialFeatures combines several columns",
         ),
         (
             DecisionTreeClassifier().fit(INPUTS, FRAME[["ill", "sex"]].astype(str)),
@@ -133,5 +133,5 @@ def test_columns_of_every_kind_are_the_same_numbers():
 
 def test_a_repair_that_no_file_can_say_is_refused_with_what_can_be_done():
     grown = GradientBoostingClassifier(n_estimators=2, random_state=0).fit(INPUTS, FRAME["ill"])
-    with pytest.raises(tw.OutputError, match="cannot be said in PMML here; audit can judge it"):
+    with pytest.raises(tw.OutputError, match="cannot be written as PMML here; audit can judge it"):
         tw.repair(grown, FRAME, sensitive="ill", policy=pack(k_anonymity=20), jobs=1)

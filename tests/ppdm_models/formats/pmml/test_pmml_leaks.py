@@ -146,7 +146,7 @@ CASES = [
         LeakKind.RAW_RECORDS,
         "<True/>",
         "<Extension><InlineTable><row><x>1</x></row></InlineTable></Extension><True/>",
-        "a table in which nothing is looked up",
+        "a table that the model does not use",
         None,
     ),
     (

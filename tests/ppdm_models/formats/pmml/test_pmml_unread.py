@@ -333,7 +333,7 @@ def test_a_model_that_stands_before_the_model_changes_nothing_of_how_that_is_rea
 def test_fields_that_are_declared_behind_the_model_are_an_error_and_not_guessed():
     start, end = PLAIN.index("  <DataDictionary>"), PLAIN.index("  <TreeModel")
     late = PLAIN[:start] + PLAIN[end:].replace("</PMML>", f"{PLAIN[start:end]}</PMML>")
-    with pytest.raises(TreeFormatError, match="stands behind a model"):
+    with pytest.raises(TreeFormatError, match="comes after a model"):
         load_model(late.encode(), "model.pmml")
 
 
