@@ -14,7 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from treewarden.audit.membership.attacks import AttackedPeople, AttackResult, Refit, run_attacks
+from treewarden.audit.membership.attacks import (
+    SHADOW_MODELS,
+    AttackedPeople,
+    AttackResult,
+    Refit,
+    run_attacks,
+)
 from treewarden.audit.membership.candidates import Candidates, find_candidates
 from treewarden.audit.progress import Step
 from treewarden.audit.reading import Undetermined
@@ -138,7 +144,11 @@ def with_attacks(audit: Audit, subject: AuditInputs, request: Request, step: Ste
     refit = refit_of(estimator, model, candidates, group)
     with step("attacking with shadow models") as share, warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        tell = (lambda done: None) if share is None else (lambda done: share(done, 60, "models"))
+
+        def tell(done: int) -> None:
+            if share is not None:
+                share(done, SHADOW_MODELS, "models")
+
         found: list[AttackResult] = []
         try:
             found.extend(run_attacks(people, refit, tell))
