@@ -149,7 +149,8 @@ def join_trees(
     if not over_trees:
         return joined
     with step("measuring what the first trees tell"):
-        until = work_clock(OVER_TREES_SECONDS, budget.until.outer and budget.until.outer.left)
+        outer = budget.until.outer
+        until = work_clock(OVER_TREES_SECONDS, None if outer is None else outer.left)
         disclosed = _disclosed_by_first_trees(joined, forest, population, published.sums, until)
         return replace(joined, inference=replace(inference, over_trees=disclosed))
 
