@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import gzip
 import json
+import ntpath
 import os
 import pickle
+import posixpath
 import shutil
+from pathlib import PureWindowsPath
 
 import pytest
 
 from tests.kit import places
 from tests.treewarden.conftest import PMML
 from tests.treewarden.gate.conftest import PASSING
-from treewarden.jobs.gate.model_files import is_named_as_model, is_suspect, matches_pattern
+from treewarden.jobs.gate.model_files import (
+    is_like,
+    is_named_as_model,
+    is_suspect,
+    matches_pattern,
+)
 from treewarden.ppdm_models.files.load import formats
 
 GOOD = places.DATA / "formats"
@@ -174,6 +182,16 @@ def test_a_pattern_takes_no_policy_waivers_or_baseline_for_a_model(repository):
     shutil.copy(repository.model(), repository.folder / "only.pmml")
     code, found = entries(repository)
     assert (code, list(found)) == (0, ["one"])
+
+
+def test_names_in_another_case_are_one_name_where_the_system_says_so():
+    r"""``ignore = ["Models\\old\\*.PKL"]`` on Windows: case and separators as that system takes them."""
+    pattern = PureWindowsPath("Models\\old\\*.PKL").parts
+    file = ("models", "Old", "tree.pkl")
+    assert is_like(file, pattern, ntpath.normcase)
+    assert not is_like(file, pattern, posixpath.normcase)
+    assert is_like(file, ("**", "*.PKL"), ntpath.normcase)
+    assert not is_like((*file[:2], "tree.json"), pattern, ntpath.normcase)
 
 
 def test_more_files_than_are_looked_at_are_no_pass(repository, monkeypatch):

@@ -165,16 +165,24 @@ def matches_pattern(file: str, pattern_text: str) -> bool:
     return any(is_like(parts[:end], pattern) for end in range(1, len(parts) + 1))
 
 
-def is_like(parts: Sequence[str], pattern: Sequence[str]) -> bool:
-    """Return whether a path is one that a pattern matches, both in their parts; "**" is any number of folders."""
+def is_like(
+    parts: Sequence[str],
+    pattern: Sequence[str],
+    as_named: Callable[[str], str] = os.path.normcase,
+) -> bool:
+    """Return whether a path is one that a pattern matches, both in their parts; "**" is any number of folders.
+
+    ``as_named`` makes names equal that are one to the system: on Windows those in another case.
+    """
     if not pattern:
         return not parts
     if pattern[0] == "**":
-        return any(is_like(parts[start:], pattern[1:]) for start in range(len(parts) + 1))
+        rests = (parts[start:] for start in range(len(parts) + 1))
+        return any(is_like(rest, pattern[1:], as_named) for rest in rests)
     return (
         bool(parts)
-        and fnmatch.fnmatchcase(parts[0], pattern[0])
-        and is_like(parts[1:], pattern[1:])
+        and fnmatch.fnmatchcase(as_named(parts[0]), as_named(pattern[0]))
+        and is_like(parts[1:], pattern[1:], as_named)
     )
 
 
