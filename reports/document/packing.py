@@ -23,6 +23,10 @@ Values = dict[str, Any]
 """A record as JSON has it."""
 MOST_PATHS = 500_000_000
 """So many characters of paths are read of one tree: a few bytes of a hostile file can stand for many."""
+MOST_VALUES = 20_000_000
+"""So many values are read in all, counting those that rows share for each row: more than reports of version 1 hold."""
+PER_VALUE = 64
+"""So many characters of a text count as one value."""
 SHORTEST_SHARED = 8
 """So many characters a path must share with the path above it for this to be said in place of them."""
 PLACE = ("kind", "tree", "index", "path", "node", "line", "profile", "leaf")
@@ -69,18 +73,51 @@ def unpack(values: Values) -> Values:
     """Return the values of a document from those that ``pack`` made of them.
 
     Raises:
-        KeyError, IndexError, TypeError, AttributeError, ValueError: they were not made by it.
+        KeyError, IndexError, TypeError, AttributeError, ValueError: they were not made by it, or hold too much.
     """
-    tree = unpack_tree(values["tree"])
-    places = records_of(values["places"])
+    room = _Room(MOST_VALUES)
+    tree = unpack_tree(values["tree"], room=room)
+    places = records_of(values["places"], room)
+    sizes = [_size_of(place) for place in places]
     unpacked = {name: value for name, value in values.items() if name != "places"}
     unpacked["schema"], unpacked["tree"] = SCHEMA, tree
     unpacked["findings"] = [
-        {**finding, "where": _where_of(finding, places, tree)} for finding in values["findings"]
+        {**finding, "where": _where_of(finding, places, tree, (sizes, room))}
+        for finding in values["findings"]
     ]
     if unpacked.get("repair") is not None:
-        unpacked["repair"] = {**values["repair"], **_in_sides(values["repair"], unpack_tree)}
+        sides = _in_sides(values["repair"], lambda nodes: unpack_tree(nodes, room=room))
+        unpacked["repair"] = {**values["repair"], **sides}
     return unpacked
+
+
+class _Room:
+    """How many values may still be written out: a short table of a hostile file can stand for any number."""
+
+    def __init__(self, values: int) -> None:
+        self.values = values
+
+    def take(self, values: int) -> None:
+        """Take room for some values.
+
+        Raises:
+            ValueError: there is none left.
+        """
+        self.values -= values
+        if self.values < 0:
+            raise ValueError(f"it stands for more than {MOST_VALUES:,} values")
+
+
+def _size_of(value: object) -> int:
+    """Return how many values are in a value of JSON, at any depth; a long text is several."""
+    if isinstance(value, str):
+        return 1 + len(value) // PER_VALUE
+    parts: list[Any] = []
+    if isinstance(value, dict):
+        parts = [*value, *value.values()]
+    elif isinstance(value, list):
+        parts = value
+    return 1 + sum(map(_size_of, parts))
 
 
 # Tables: any list of records with the same keys.
@@ -101,12 +138,18 @@ def table_of(records: Sequence[Values], **more: object) -> Values | list[Values]
     return {"same": same, "fields": fields, **more, "rows": rows}
 
 
-def records_of(table: Values | list[Values]) -> list[Values]:
-    """Return the records of a table, or of a list that is written out."""
+def records_of(table: Values | list[Values], room: _Room | None = None) -> list[Values]:
+    """Return the records of a table, or of a list that is written out.
+
+    Raises:
+        ValueError: there is no ``room`` for them.
+    """
     if isinstance(table, list):
         return table
-    same, fields = table["same"], table["fields"]
-    return [{**same, **dict(zip(fields, row, strict=True))} for row in table["rows"]]
+    same, fields, rows = table["same"], table["fields"], table["rows"]
+    if room is not None:
+        room.take((_size_of(same) + _size_of(fields)) * len(rows))
+    return [{**same, **dict(zip(fields, row, strict=True))} for row in rows]
 
 
 # Trees: what follows from the node's number, from its test or from the node above it is null.
@@ -131,18 +174,23 @@ def pack_tree(nodes: Sequence[Values]) -> Values | list[Values]:
     return table_of(records, clauses=list(map(list, sets)))
 
 
-def unpack_tree(table: Values | list[Values], most: int = MOST_PATHS) -> list[Values]:
+def unpack_tree(
+    table: Values | list[Values], most: int = MOST_PATHS, room: _Room | None = None
+) -> list[Values]:
     """Return the nodes of a tree from what ``pack_tree`` made of them.
 
     Raises:
-        ValueError: their paths have more than ``most`` characters.
+        ValueError: their paths have more than ``most`` characters, or there is no ``room`` for what they hold.
     """
     if isinstance(table, list):
         return table
     nodes: list[Values] = []
     characters = 0
-    for number, node in enumerate(records_of(table)):
+    sizes = [_size_of(clauses) for clauses in table["clauses"]]
+    for number, node in enumerate(records_of(table, room)):
         path, clauses = _path_of(_path_above(node, nodes), node), node["clauses"]
+        if room is not None and clauses is not None:
+            room.take(sizes[clauses])
         characters += len(path)
         if characters > most:
             raise ValueError("its paths are too long")
@@ -270,12 +318,19 @@ def _key_of(finding: Values) -> str:
     return f"{finding['clause']}, {finding['of']}" if finding["of"] else str(finding["clause"])
 
 
-def _where_of(finding: Values, places: Sequence[Values], tree: Sequence[Values]) -> list[Values]:
-    """Return the places of a finding in full."""
+def _where_of(
+    finding: Values,
+    places: Sequence[Values],
+    tree: Sequence[Values],
+    bound: tuple[Sequence[int], _Room],
+) -> list[Values]:
+    """Return the places of a finding in full; ``bound`` is the size of each place, and how much room there is."""
     if isinstance(finding["where"], list):
         return finding["where"]
     where = []
-    for row in records_of(finding["where"]):
+    sizes, room = bound
+    for row in records_of(finding["where"], room):
+        room.take(sizes[row["place"]])
         place = {**places[row["place"]]}
         at, elsewhere = place.pop("at"), place.pop("elsewhere")
         told = elsewhere if at is None else _told_of(tree[at])

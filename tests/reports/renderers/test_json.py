@@ -7,6 +7,7 @@ import pytest
 from pydantic import ValidationError
 
 from tests.kit.schemas import validator_of
+from treewarden.reports.document import packing
 from treewarden.reports.document.document import Document
 from treewarden.reports.document.packing import (
     json_schema,
@@ -203,3 +204,33 @@ def test_a_few_bytes_that_stand_for_endless_paths_are_refused():
     chain += [node(at + 1, at, "a", " and ".join("a" * (at + 1))) for at in range(40)]
     with pytest.raises(ValueError, match="too long"):
         unpack_tree(pack_tree(chain), 1000)
+
+
+SHARED = {str(number): 0 for number in range(3000)}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda values: values.update(places={"same": SHARED, "fields": [], "rows": [[]] * 90}),
+        lambda values: values["tree"].update(
+            clauses=[["k"] * 2000], rows=values["tree"]["rows"] * 5
+        ),
+        lambda values: values["places"]["same"].update(SHARED),
+    ],
+)
+def test_a_few_bytes_that_stand_for_endless_values_are_refused(document, change, monkeypatch):
+    values = json.loads(renderer("json").render(document))
+    change(values)
+    named = values["tree"]["fields"].index("clauses")
+    for row in values["tree"]["rows"]:
+        row[named] = 0
+    monkeypatch.setattr(packing, "MOST_VALUES", 5000)
+    with pytest.raises(ValueError, match="more than 5,000 values"):
+        unpack(values)
+
+
+def test_reports_are_read_within_the_room_that_they_have(document, monkeypatch):
+    values = json.loads(renderer("json").render(document))
+    monkeypatch.setattr(packing, "MOST_VALUES", 5000)
+    assert unpack(values)["tree"]
