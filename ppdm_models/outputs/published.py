@@ -38,7 +38,7 @@ WITHHELD = frozenset(
 )
 """How publishers write that a number is not told."""
 _NUMBER = re.compile(
-    r"(?P<sign>[-+−]?)(?P<whole>\d{1,3}(?:,\d{3})+|\d+)(?:\.(?P<part>\d*))?(?:[eE](?P<power>[-+]?\d{1,3}))?"
+    r"(?P<sign>[-+−]?)(?P<whole>\d{1,3}(?:,\d{3})+|\d+|(?=\.\d))(?:\.(?P<part>\d*))?(?:[eE](?P<power>[-+]?\d{1,3}))?"
 )
 _RANGE = re.compile(r"(?P<low>\d+)\s*(?:-|–|to)\s*(?P<high>\d+)")
 _BOUND = re.compile(r"(?P<sign><=|>=|≤|≥|<|>)\s*(?P<number>.+)")

@@ -38,6 +38,13 @@ from treewarden.ppdm_models.unsupported_files import Foreign
 BINARY = "xl/workbook.bin"
 SHEETS = "xl/worksheets/"
 CELLS = re.compile(r"[A-Z]{1,7}[0-9]{1,15}(:[A-Z]{1,7}[0-9]{1,15})?", re.ASCII)
+PLAIN_PART = re.compile(
+    r"\[Content_Types\]\.xml|(xl/|xl/worksheets/)?_rels/[^/]*\.rels|docProps/(app|core)\.xml|docMetadata/LabelInfo\.xml"
+    r"|xl/(workbook|styles|sharedStrings|calcChain|metadata)\.xml|xl/worksheets/[^/]+\.xml|xl/theme/[^/]+\.xml"
+    r"|xl/tables/[^/]+\.xml|xl/printerSettings/[^/]+\.bin|[^.]*/",
+    re.IGNORECASE,
+)
+"""Parts of a workbook that hold cells, and how they look: no others say anything of their own."""
 IS_SEALED = 1
 """The flag of a file in an archive that a password protects."""
 
@@ -93,11 +100,16 @@ def cells_of_only_sheet(data: bytes, name: str) -> Iterator[Row]:
 
     Raises:
         TableError: openpyxl is not installed, or the workbook cannot be read, has several sheets with values, merged
-            cells, or a formula without a result.
+            cells, a formula without a result, or more than cells, such as comments or the records of a pivot table.
     """
     library("openpyxl", Foreign.EXCEL, "excel", name)
     with read_safely(name), stream(data) as file, zipfile.ZipFile(file) as archive:
         _check(archive, name)
+        more = next((part for part in archive.namelist() if not PLAIN_PART.fullmatch(part)), "")
+        if more:
+            problem = f"it holds more than cells ({more[:60]}), which is not judged"
+            problem = f"{problem}; publish the sheet as CSV, and give that"
+            raise TableError(name, problem)
         _check_sizes(archive, name)
     with read_safely(name), quietly(), _open_packed(data, name) as book:
         filled = [sheet for sheet in book.sheets() if header_of(book.rows(sheet))[1]]

@@ -2,6 +2,7 @@
 
 import io
 import math
+import zipfile
 from fractions import Fraction
 
 import pytest
@@ -295,3 +296,35 @@ def test_a_workbook_is_read_like_csv_and_refused_where_it_is_not_one():
     ):
         with pytest.raises(OutputsError, match=said):
             read_output(data, "table.xlsx", COLUMNS)
+
+
+@rows(
+    "part",
+    [
+        "xl/pivotCache/pivotCacheRecords1.xml",
+        "xl/comments1.xml",
+        "xl/model/item.data",
+        "xl/media/a.png",
+    ],
+)
+def test_a_workbook_that_holds_more_than_cells_is_refused(part):
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    for row in ((None, "no", "yes"), ("n", 3, 4)):
+        book.active.append(row)
+    file = io.BytesIO()
+    book.save(file)
+    with zipfile.ZipFile(file, "a") as archive:
+        archive.writestr(part, "Ann, ill")
+    with pytest.raises(OutputsError, match="holds more than cells .*publish the sheet as CSV"):
+        read_output(file.getvalue(), "table.xlsx", COLUMNS)
+
+
+@rows(
+    "text, low, high",
+    [(".600", "0.5995", "0.6005"), ("-.5", "-0.55", "-0.45"), (".6%", ".0055", ".0065")],
+)
+def test_numbers_without_a_nought_are_read_as_spss_prints_them(text, low, high):
+    number = read_measured(text)
+    assert (number.low, number.high) == (Fraction(low), Fraction(high))
+    assert read_measured(".") is None
