@@ -102,6 +102,7 @@ def test_the_command_line_tries_them_too(tree, tried, tmp_path):
         ("sklearn.tree.NoTree()", "not found"),
         ("sklearn.tree.DecisionTreeClassifier(depth=3)", "check its settings"),
         ("sklearn.tree.DecisionTreeClassifier(3)", "names no estimator"),
+        ("sklearn.datasets.load_iris()", "no class of estimators"),
         ("", "names no estimator"),
         ("(" * 4000, "names no estimator"),
     ],

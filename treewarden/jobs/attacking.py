@@ -59,6 +59,9 @@ class EstimatorText:
         module, _, name = self.path.rpartition(".")
         try:
             kind = getattr(importlib.import_module(module), name)
+            # A function would do what it does: only what can be made anew on each part is an estimator.
+            if not isinstance(kind, type) or not hasattr(kind, "get_params"):
+                raise TypeError("no class of estimators")
             return kind(**self.settings)
         except (ImportError, AttributeError) as error:
             raise TreewardenError("attack", f"{self.path} was not found ({error})") from error
