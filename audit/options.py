@@ -283,6 +283,7 @@ class AuditOptions:
         str,
         metavar="ESTIMATOR",
         doors=OptionDoor.NONE,
+        attested=AttestedAs(instead="remove it, and run the attacks with treewarden audit"),
     )
 
     def __post_init__(self) -> None:

@@ -69,7 +69,8 @@ def audit_options(said: Mapping[str, Any]) -> AuditOptions:
     """
     for name, value in said.items():
         if name not in NAMES:
-            raise InvalidError(f"options: {name[:80]!a}", f"unknown; have {', '.join(NAMES)}")
+            more = "; the service does not offer it, treewarden audit does" * (name in OPTION_SPECS)
+            raise InvalidError(f"options: {name[:80]!a}", f"unknown; have {', '.join(NAMES)}{more}")
         _check(name, value)
     budget = said.get("worlds_budget")
     if isinstance(budget, int | float) and budget > MOST_BUDGET:

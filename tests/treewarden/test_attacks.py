@@ -6,7 +6,11 @@ import pytest
 
 import treewarden as tw
 from tests.kit.run import run_command
+from treewarden.audit.options import AuditOptions
 from treewarden.jobs.attacking import read_estimator
+from treewarden.jobs.attesting.attesting import unstated_options
+from treewarden.jobs.audit_request import Request
+from treewarden.jobs.gate.config import read_configuration
 from treewarden.ppdm_models.errors import TreewardenError
 
 sklearn_tree = pytest.importorskip("sklearn.tree")
@@ -91,6 +95,15 @@ def test_the_command_line_tries_them_too(tree, tried, tmp_path):
     assert "--attack" not in done.output
     refused = run_command("repair", *words, "--attack", TEXT, "--list")
     assert "a repair runs no attacks" in refused.output
+
+
+def test_an_attestation_and_a_gate_say_that_they_try_no_attacks(tmp_path):
+    request = Request(tmp_path / "m.json", None, options=AuditOptions(attack=TEXT))
+    assert [option.flag for option in unstated_options(request)] == ["attack"]
+    path = tmp_path / "treewarden.toml"
+    path.write_text(f'[[model]]\npath = "m.json"\ntable = "none"\nattack = "{TEXT}"\n')
+    with pytest.raises(TreewardenError, match="not offered in a gate"):
+        read_configuration(path)
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,14 @@ def test_options_that_no_database_keeps_are_refused(said):
         audit_options(said)
 
 
+def test_what_only_the_command_line_offers_is_said_to_be_so():
+    with pytest.raises(InvalidError, match="treewarden audit does"):
+        audit_options({"attack": "sklearn.tree.DecisionTreeClassifier()"})
+    with pytest.raises(InvalidError) as error:
+        audit_options({"attacks": "x"})
+    assert "treewarden audit" not in str(error.value)
+
+
 def test_a_pack_is_asked_for_by_any_text(site):
     ann = sites.add_account(site, sites.add_organisation(site), "ann")
     with site.reading() as unit, pytest.raises(NotFoundError):
