@@ -413,3 +413,10 @@ def test_a_field_that_nobody_asks_for_declares_few_numbers_or_is_told():
         text = PLAIN.replace("</DataDictionary>", f"{field}</DataDictionary>")
         told = [leak.what for leak in open_model(text.encode(), "x").leaks]
         assert any("that no model asks for" in what for what in told) is is_told, number
+
+
+def test_an_attribute_that_no_node_has_goes_and_is_not_only_called_otherwise():
+    data = PLAIN.replace('<Node id="1"', f'<Node note="{SECRET}" id="1"').encode()
+    (leak,) = open_model(data, "x").leaks
+    assert "'note' of Node" in leak.what
+    assert b"note=" not in open_model(data, "x").opened.without(frozenset({leak.kind}))
