@@ -189,6 +189,7 @@ def hierarchy_column(sheet: CellSheet, columns: TableColumns) -> str | None:
             continue
         values = [cells[0].strip() for cells in sheet.rows]
         is_all = all(map(_is_number, values)) if categories is None else {*values} >= {*categories}
+        is_all = is_all and (categories is None or values[0] in categories)  # no header
         if is_all and len(set(values)) == len(values):
             return column
     return None

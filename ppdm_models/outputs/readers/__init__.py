@@ -59,7 +59,9 @@ def read_together(
     hierarchies: dict[str, Mapping[str, frozenset[str]]] = {}
     outputs = []
     for sheet in sheets:
-        column = hierarchy_column(sheet, columns)
+        # What any kind recognises is an output, whatever its file is called: it is never taken for an explanation.
+        is_output = any(reader.recognises(sheet, columns) for reader in output_readers().values())
+        column = None if is_output else hierarchy_column(sheet, columns)
         if column is None:
             outputs.append(sheet)
         elif column in hierarchies:

@@ -272,6 +272,12 @@ def test_coarser_values_are_sets_of_them(text, values):
     assert group.is_vague == (text == "someone")
 
 
+@rows("name", ["sex.csv", "by_sex.csv", "table-sex.csv"])
+def test_an_output_that_is_called_like_a_column_is_no_hierarchy(name):
+    (output,) = read_together([(b"sex,no,yes\nF,72,25\nM,92,114\n", name)], COLUMNS)
+    assert len(output.entries) == 4
+
+
 def test_a_hierarchy_is_no_output_by_itself():
     with pytest.raises(OutputsError, match="add the anonymised table"):
         read_together([(b"F;*\nM;*\n", "sex.csv")], COLUMNS)
