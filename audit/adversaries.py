@@ -352,11 +352,11 @@ def _columns(evidence: Evidence, adversary: Adversary) -> tuple[str, ...]:
     return tuple(name for name in qi if not adversary.target or name != evidence.target)
 
 
-def _of_base(base: Exposure, asked: MeasureCall, secret: Secret | None) -> Measurement:
+def _of_base(base: Exposure, measure_call: MeasureCall, secret: Secret | None) -> Measurement:
     """Return what a measure reads of everybody; nothing, where it is about the target and another column is secret."""
-    if secret is not None and measures()[asked.measure].reads & OF_TARGET:
+    if secret is not None and measures()[measure_call.measure].reads & OF_TARGET:
         return Measurement(Undetermined(NOT_THE_SECRET.format(secret.name)))
-    return base.readings[asked]
+    return base.readings[measure_call]
 
 
 def _shown_by_all(

@@ -136,20 +136,24 @@ def glance_at_file(
     )
 
 
-def _from_file(asked: MeasureCall, said: FileOnlyPopulation, evidence: Evidence) -> Measurement:
-    measure = measures()[asked.measure]
+def _from_file(
+    measure_call: MeasureCall, file_only_population: FileOnlyPopulation, evidence: Evidence
+) -> Measurement:
+    measure = measures()[measure_call.measure]
     if measure.is_of_file or measure.is_of_claim:
-        return measured(asked, evidence)
+        return measured(measure_call, evidence)
     if not isinstance(measure, LeafMeasure):
         return Measurement(Undetermined(NO_TABLE))
-    leaves = said.leaves(
+    leaves = file_only_population.leaves(
         of_classes=EvidenceSource.TRUTH in measure.reads, of_shares=measure.of_shares
     )
-    measurement = measured(asked, replace(evidence, forest=replace(said.forest, leaves=leaves)))
-    if not said.doubt or isinstance(measurement.reading, Undetermined):
+    measurement = measured(
+        measure_call, replace(evidence, forest=replace(file_only_population.forest, leaves=leaves))
+    )
+    if not file_only_population.doubt or isinstance(measurement.reading, Undetermined):
         return measurement
     worst = measure.limits[0] if measure.risk == "low" else measure.limits[1]
     reading = measurement.reading
     ends = (worst, reading.high) if measure.risk == "low" else (reading.low, worst)
-    elsewhere = Spot("leaf", 0, *measure.limits, said.doubt)
+    elsewhere = Spot("leaf", 0, *measure.limits, file_only_population.doubt)
     return Measurement(Interval(*ends), (*measurement.spots[: MOST_SPOTS - 1], elsewhere))

@@ -86,9 +86,9 @@ class Exposure:
         """Whether it is about somebody who knows other columns than all that the tree tests."""
         return self.who is not None
 
-    def measured(self, name: str, given: Parameters | None = None) -> Measurement:
+    def measured(self, name: str, parameters: Parameters | None = None) -> Measurement:
         """Return what a measure read, with its defaults but for what is given."""
-        return self.readings.get(call(name, given or {}), NOT_MEASURED)
+        return self.readings.get(call(name, parameters or {}), NOT_MEASURED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,27 +139,31 @@ class Audit:
         """What the adversary can infer who knows all quasi-identifiers: the first."""
         return self.exposures[0]
 
-    def judged(self, asked: Iterable[MeasureCall], under: str = "") -> tuple[Exposure, ...]:
+    def judged(self, measure_calls: Iterable[MeasureCall], under: str = "") -> tuple[Exposure, ...]:
         """Return the exposures that these measures are judged of, all at once.
 
         What no knowledge of columns changes is the same of everybody; where the secret is not the target, what the
         model says of the target is not asked.
         """
         exposures = [exposure for exposure in self.exposures if exposure.under == under]
-        if not any(measures()[measure_call.measure].is_of_knowledge for measure_call in asked):
+        if not any(
+            measures()[measure_call.measure].is_of_knowledge for measure_call in measure_calls
+        ):
             return tuple(exposure for exposure in exposures if not exposure.is_of_adversary)
         return tuple(
             exposure for exposure in exposures if exposure.is_of_adversary or not self.secret
         )
 
-    def worst(self, asked: MeasureCall) -> Reading:
+    def worst(self, measure_call: MeasureCall) -> Reading:
         """Return what a measure reads of the adversary of whom it is worst; not told where it is not told of one."""
         exposures = [
             exposure
-            for exposure in self.judged([asked])
+            for exposure in self.judged([measure_call])
             if not exposure.of or exposure.is_of_adversary
         ]
-        readings = [exposure.readings.get(asked, NOT_MEASURED).reading for exposure in exposures]
+        readings = [
+            exposure.readings.get(measure_call, NOT_MEASURED).reading for exposure in exposures
+        ]
         intervals = [each for each in readings if not isinstance(each, Undetermined)]
         if len(intervals) < len(readings) or not intervals:
             pairs = zip(exposures, readings, strict=True)
@@ -168,7 +172,7 @@ class Audit:
                 return NOT_MEASURED.reading
             by, reading = first
             return Undetermined(f"{by.of}: {reading.reason}") if by.of else reading
-        pick = min if measures()[asked.measure].risk == "low" else max
+        pick = min if measures()[measure_call.measure].risk == "low" else max
         return Interval(
             pick(interval.low for interval in intervals),
             pick(interval.high for interval in intervals),
@@ -243,9 +247,9 @@ def _releases(audit: Audit) -> Iterator[Exposure]:
             yield exposure
 
 
-def _in_words(exposure: Exposure, found: SizeInference) -> Iterator[ProvedColumn]:
+def _in_words(exposure: Exposure, size_inference: SizeInference) -> Iterator[ProvedColumn]:
     evidence = exposure.evidence
-    for proof in found.proofs:
+    for proof in size_inference.proofs:
         tree = evidence.trees[proof.tree]
         yield ProvedColumn(
             column=proof.column,

@@ -285,8 +285,8 @@ def reason_in_doubt(
     narrow = _narrowed(system)
     if narrow is not None:
 
-        def with_tables(found: ConsistentTables) -> bool:
-            return should_stop(_joined(system, proved, found))
+        def with_tables(consistent_tables: ConsistentTables) -> bool:
+            return should_stop(_joined(system, proved, consistent_tables))
 
         # No row says what sums of weights allow; whole tables can still be held against them.
         is_weighed = any(family.weights is not None for family in narrow.families)
@@ -324,12 +324,12 @@ def _pinned(truth: FloatArray, inside: IndexArray) -> list[Linear]:
 
 
 def _joined(
-    system: System, proved: ConsistentTables, found: ConsistentTables | None
+    system: System, proved: ConsistentTables, consistent_tables: ConsistentTables | None
 ) -> ConsistentTables:
     """Return what was proved, with the tables that are possible in any case."""
     truth = system.case.population.truth
-    if found is not None and found.consistency is Consistency.CONSISTENT:
-        reached = found.reached_low, found.reached_high
+    if consistent_tables is not None and consistent_tables.consistency is Consistency.CONSISTENT:
+        reached = consistent_tables.reached_low, consistent_tables.reached_high
     elif not isinstance(truth, Undetermined):
         reached = np.rint(truth).astype(np.int64), np.rint(truth).astype(np.int64)
     else:
@@ -339,9 +339,14 @@ def _joined(
         proved,
         reached_low=reached[0],
         reached_high=reached[1],
-        witnesses=() if found is None else found.witnesses,
+        witnesses=() if consistent_tables is None else consistent_tables.witnesses,
         enumeration=TableEnumeration(NOT_COUNTED, NOT_COUNTED),
-        left=(IN_DOUBT, *dict.fromkeys([*proved.left, *(() if found is None else found.left)])),
-        seconds=proved.seconds + (0.0 if found is None else found.seconds),
+        left=(
+            IN_DOUBT,
+            *dict.fromkeys(
+                [*proved.left, *(() if consistent_tables is None else consistent_tables.left)]
+            ),
+        ),
+        seconds=proved.seconds + (0.0 if consistent_tables is None else consistent_tables.seconds),
     )
     return with_what_is_open(joined)

@@ -67,13 +67,15 @@ def _row(case: Case, facts: InnerFacts, other: OtherSplit) -> Linear | None:
     )
 
 
-def _left(case: Case, inside: IndexArray, other: OtherSplit) -> BoolArray | None:
+def _left(case: Case, inside: IndexArray, other_split: OtherSplit) -> BoolArray | None:
     """Return which profiles go left; None where the adversary does not know it of all."""
     columns, size = case.population.columns, len(case.population.counts)
-    asked = set(features_of(other.left)) | set(features_of(other.right))
+    asked = set(features_of(other_split.left)) | set(features_of(other_split.right))
     if not asked <= set(case.population.qi):
         return None
-    left, right = (answer(test, columns, size).true[inside] for test in (other.left, other.right))
+    left, right = (
+        answer(test, columns, size).true[inside] for test in (other_split.left, other_split.right)
+    )
     return left if (left ^ right).all() else None
 
 
@@ -82,8 +84,8 @@ def _gini(count: FloatArray | float, records: float) -> FloatArray | float:
     return 2 * count * (records - count) / records
 
 
-def _name(other: OtherSplit) -> str:
-    return ", ".join(repr(name) for name in sorted(set(features_of(other.left))))
+def _name(other_split: OtherSplit) -> str:
+    return ", ".join(repr(name) for name in sorted(set(features_of(other_split.left))))
 
 
 CONSTRAINT = OtherSplitRows()

@@ -212,10 +212,13 @@ class EntropySearch(EntropyProblem):
         return Round({**last.solved, **again}, last.found, beside)
 
     def _many(
-        self, program: BlockProgram, tries: tuple[Steps, ...], held: tuple[FloatArray, ...] = ()
+        self,
+        program: BlockProgram,
+        tries: tuple[Steps, ...],
+        float_arrays: tuple[FloatArray, ...] = (),
     ) -> SolverTask:
         """Return the task of solving a program from what is held, from its start and from many around that."""
-        starts = (*held, program.start, program.start)
+        starts = (*float_arrays, program.start, program.start)
         return SolverTask(program, starts, tries, self.door, self.deadline, perturbed=MANY_STARTS)
 
     def improved(self, last: Round) -> Round:

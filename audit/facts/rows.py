@@ -238,11 +238,11 @@ def kind_of(kinds: Kinds, row: Row) -> RowKind[Any]:
     return kinds[type(row)]
 
 
-def as_lines(case: Case, said: RowContent) -> tuple[Linear, ...]:
+def as_lines(case: Case, row_content: RowContent) -> tuple[Linear, ...]:
     """Return all that a row says but its splits, as linear rows over the profiles' masses."""
-    ends = (_end_line(case, end) for end in said.ends)
-    leads = (line for lead in said.leads for line in _lead_lines(case, lead))
-    return (*ends, *leads, *said.across)
+    ends = (_end_line(case, end) for end in row_content.ends)
+    leads = (line for lead in row_content.leads for line in _lead_lines(case, lead))
+    return (*ends, *leads, *row_content.across)
 
 
 def _end_line(case: Case, end: LeafMass) -> Linear:

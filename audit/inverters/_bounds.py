@@ -46,9 +46,11 @@ class NumberBounds:
         """Return the ends moved apart."""
         return NumberBounds(self.low - by, self.high + by)
 
-    def both(self, other: NumberBounds) -> NumberBounds:
+    def both(self, number_bounds: NumberBounds) -> NumberBounds:
         """Return what lies between the ends of both; the ends are crossed where nothing does."""
-        return NumberBounds(np.maximum(self.low, other.low), np.minimum(self.high, other.high))
+        return NumberBounds(
+            np.maximum(self.low, number_bounds.low), np.minimum(self.high, number_bounds.high)
+        )
 
     def at(self, places: IndexArray) -> NumberBounds:
         """Return the numbers at some places."""

@@ -255,12 +255,12 @@ def _ends(
     case: GrownCase,
     rates: LightgbmRates,
     start: NumberBounds,
-    own: list[NumberBounds],
+    number_boundses: list[NumberBounds],
     counts: FloatArray,
 ) -> Interval | None:
     """Return between which ends lambda lies, if so many people have each class; None where nothing fits."""
     low, high = 0.0, np.inf
-    for scores, leaves in rounds(case, start, own):
+    for scores, leaves in rounds(case, start, number_boundses):
         shares = rates.shares(scores)
         for leaf in leaves:
             column = NumberBounds(shares.low[:, leaf.output], shares.high[:, leaf.output])
@@ -302,7 +302,7 @@ def _most_penalty(
     rates: LightgbmRates,
     ridge: NumberBounds,
     start: NumberBounds,
-    own: list[NumberBounds],
+    number_boundses: list[NumberBounds],
 ) -> float | None:
     """Return the largest L1 penalty that the nodes above two leaves allow, infinite where they say too little.
 
@@ -321,12 +321,19 @@ def _most_penalty(
             number_bounds = number_bounds - start.at(np.array([grown.output]))
         room = printed(grown.hessians)
         hessians = exactly(grown.hessians).wider(room + 4 * SINGLE * np.abs(grown.hessians))
-        below = [own[index].at(child) * (hessians.at(child) + ridge) for child in (left, right)]
+        below = [
+            number_boundses[index].at(child) * (hessians.at(child) + ridge)
+            for child in (left, right)
+        ]
         whole = number_bounds * (hessians.at(left) + hessians.at(right) + ridge)
         gap = below[0] + below[1] - whole
         if not ((gap.low <= 0) & (gap.high >= 0)).all():
             return None
-        signs = [_sign(own[index].at(left)), _sign(own[index].at(right)), _sign(number_bounds)]
+        signs = [
+            _sign(number_boundses[index].at(left)),
+            _sign(number_boundses[index].at(right)),
+            _sign(number_bounds),
+        ]
         apart = np.abs(signs[0] + signs[1] - signs[2])
         tells = (np.abs(signs[0] * signs[1] * signs[2]) == 1) & (apart > 0)
         size = np.maximum(-gap.low, gap.high)[tells] / apart[tells] / float(rates.eta.low[0])
@@ -345,9 +352,9 @@ def _pairs(nodes: Sequence[Node]) -> IndexArray:
     return np.array(found, dtype=np.intp)
 
 
-def _sign(each: NumberBounds) -> FloatArray:
+def _sign(number_bounds: NumberBounds) -> FloatArray:
     """Return whether numbers are above or below 0; 0 where that is not sure."""
-    return np.where(each.low > 0, 1.0, np.where(each.high < 0, -1.0, 0.0))
+    return np.where(number_bounds.low > 0, 1.0, np.where(number_bounds.high < 0, -1.0, 0.0))
 
 
 def _shortest_ridge(low: float, high: float) -> float:
@@ -356,11 +363,11 @@ def _shortest_ridge(low: float, high: float) -> float:
     return 0.0 if low <= 0 else next((one for one in tried if low <= one <= high), low)
 
 
-def _total(each: NumberBounds) -> NumberBounds:
+def _total(number_bounds: NumberBounds) -> NumberBounds:
     """Return the sum, shape (1,)."""
-    size = len(each.low)
-    return each.summed(np.zeros(size, dtype=np.intp), np.ones(size), 1)
+    size = len(number_bounds.low)
+    return number_bounds.summed(np.zeros(size, dtype=np.intp), np.ones(size), 1)
 
 
-def _negative(each: NumberBounds) -> NumberBounds:
-    return NumberBounds(-each.high, -each.low)
+def _negative(number_bounds: NumberBounds) -> NumberBounds:
+    return NumberBounds(-number_bounds.high, -number_bounds.low)

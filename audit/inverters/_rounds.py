@@ -237,18 +237,18 @@ def whole_between(sums: NumberBounds, people: FloatArray) -> tuple[FloatArray, F
 
 
 def differing(
-    case: GrownCase, leaves: Leafs, said: FloatArray | None, found: NumberBounds, what: str
+    case: GrownCase, leaves: Leafs, said: FloatArray | None, number_bounds: NumberBounds, what: str
 ) -> Undetermined | None:
     """Return why a table cannot be the one of the training, where a number of the file is not what its people give."""
     if said is None:
         return None
     there = said[leaves.nodes]
-    odd: BoolArray = ~np.isnan(there) & ((there < found.low) | (there > found.high))
+    odd: BoolArray = ~np.isnan(there) & ((there < number_bounds.low) | (there > number_bounds.high))
     places = np.flatnonzero(odd)
     if not len(places):
         return None
     first = int(places[0])
-    middle = (found.low[first] + found.high[first]) / 2
+    middle = (number_bounds.low[first] + number_bounds.high[first]) / 2
     return Undetermined(
         f"{_named(case, leaves, first)} has {what} {there[first]:.7g}, where this table gives {middle:.7g}: the model "
         "was trained on another table, on a sample of it, with weights or with settings that are not published"

@@ -319,12 +319,14 @@ def _tells_digits(growth: EnsembleGrowth) -> bool:
     return False
 
 
-def _published(said: FloatArray, found: NumberBounds, *, is_weighed: bool) -> NumberBounds:
+def _published(said: FloatArray, number_bounds: NumberBounds, *, is_weighed: bool) -> NumberBounds:
     """Return the sums of second derivatives as the file has them, in 32 bits; where it has none, as they were found."""
     there = exactly(said).wider(2 * SINGLE * np.abs(said))
     told = ~np.isnan(said)
-    both = there if is_weighed else there.both(found)
-    return NumberBounds(np.where(told, both.low, found.low), np.where(told, both.high, found.high))
+    both = there if is_weighed else there.both(number_bounds)
+    return NumberBounds(
+        np.where(told, both.low, number_bounds.low), np.where(told, both.high, number_bounds.high)
+    )
 
 
 def _gradient(values: NumberBounds, hessians: NumberBounds, rates: XgboostRates) -> NumberBounds:

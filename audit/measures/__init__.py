@@ -259,30 +259,30 @@ class NoiseMeasure(Measure):
         return Measurement(NOT_RANDOMISED)
 
 
-def call(name: str, given: Parameters = MappingProxyType({})) -> MeasureCall:
+def call(name: str, parameters: Parameters = MappingProxyType({})) -> MeasureCall:
     """Return a measure with the parameters that are given, and the defaults of all others.
 
     Raises:
         KeyError: there is no such measure.
     """
     declared = measures()[name].parameters
-    filled = ((each, given.get(each, declared[each].default)) for each in sorted(declared))
+    filled = ((each, parameters.get(each, declared[each].default)) for each in sorted(declared))
     return MeasureCall(
         name, tuple((each, said if isinstance(said, str) else float(said)) for each, said in filled)
     )
 
 
-def measured(asked: MeasureCall, evidence: Evidence) -> Measurement:
+def measured(measure_call: MeasureCall, evidence: Evidence) -> Measurement:
     """Return what a measure reads off the evidence."""
-    return measures()[asked.measure].read(evidence, dict(asked.parameters))
+    return measures()[measure_call.measure].read(evidence, dict(measure_call.parameters))
 
 
-def measured_of_noise(asked: MeasureCall, randomised: Randomisation) -> Measurement:
+def measured_of_noise(measure_call: MeasureCall, randomised: Randomisation) -> Measurement:
     """Return what a measure reads off a table of noisy records; one that is of models reads nothing."""
-    measure = measures()[asked.measure]
+    measure = measures()[measure_call.measure]
     if not isinstance(measure, NoiseMeasure):
         return Measurement(NO_MODEL)
-    return measure.of(randomised, dict(asked.parameters))
+    return measure.of(randomised, dict(measure_call.parameters))
 
 
 def of_models() -> dict[str, Measure]:

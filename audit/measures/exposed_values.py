@@ -56,17 +56,17 @@ class ExposedValues(Measure):
         return Measurement(Interval(low, high), tuple(riskiest))
 
 
-def _spots(found: Alone) -> list[Spot]:
+def _spots(alone: Alone) -> list[Spot]:
     """Return the worst places of one tree; more than a report holds are never needed."""
-    order = (~found.told).argsort(kind="stable")[:MOST_SPOTS]
+    order = (~alone.told).argsort(kind="stable")[:MOST_SPOTS]
     return [
         Spot(
             "leaf",
-            int(found.nodes[place]),
-            float(found.told[place]),
+            int(alone.nodes[place]),
+            float(alone.told[place]),
             1.0,
-            TOLD if found.told[place] else OPEN,
-            found.tree,
+            TOLD if alone.told[place] else OPEN,
+            alone.tree,
         )
         for place in order
     ]

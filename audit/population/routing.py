@@ -94,10 +94,10 @@ def sent(
     standing: dict[int, NodeCounts] = {}
     together = max(1, BATCH_STOPS // max(profiles, 1))
 
-    def take(number: int, found: Stopped) -> None:
+    def take(number: int, stopped: Stopped) -> None:
         first = number * together
-        stops[first : first + len(found.stops)] = found.stops
-        standing.update(enumerate(found.standing, first))
+        stops[first : first + len(stopped.stops)] = stopped.stops
+        standing.update(enumerate(stopped.standing, first))
         if share is not None:
             share(len(standing), size, "trees")
 

@@ -41,12 +41,12 @@ class ValueShape:
     parts: int = 0
     numbers: int = 0
 
-    def covers(self, other: ValueShape) -> bool:
+    def covers(self, value_shape: ValueShape) -> bool:
         """Return whether another shape goes beyond this one in nothing."""
         return (
-            other.length <= self.length
-            and other.parts <= self.parts
-            and other.numbers <= self.numbers
+            value_shape.length <= self.length
+            and value_shape.parts <= self.parts
+            and value_shape.numbers <= self.numbers
         )
 
 

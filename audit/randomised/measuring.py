@@ -84,9 +84,9 @@ def randomisation_of(
     )
 
 
-def deviation(said: Hidden) -> float:
+def deviation(hidden: Hidden) -> float:
     """Return the standard deviation of a column's noise, as a share of its domain; 0 of classes, which have none."""
-    hiding, width = said.hiding, said.high - said.low
+    hiding, width = hidden.hiding, hidden.high - hidden.low
     if isinstance(hiding, ClassNoise):
         return 0.0
     if isinstance(hiding, Gaussian):

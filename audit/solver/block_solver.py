@@ -330,11 +330,13 @@ def _from_start(task: SolverTask, solver: RecordedProgram, start: FloatArray) ->
     return replace(best, iterations=iterations)
 
 
-def _judged(program: BlockProgram, said: Solution, eps: float) -> SolverAnswer:
+def _judged(program: BlockProgram, solution: Solution, eps: float) -> SolverAnswer:
     """Re-check a solver's answer against every row and for stationarity; held variables are no part of it."""
-    z, bounds = said.z[: program.size], said.bounds[: program.size]
+    z, bounds = solution.z[: program.size], solution.bounds[: program.size]
     if not holds(program, z):
-        return SolverAnswer(TaskOutcome.INFEASIBLE, z, said.split, linear=said.linear)
-    kkt = program.kkt_error(z, said.linear, said.split, bounds, eps)
+        return SolverAnswer(TaskOutcome.INFEASIBLE, z, solution.split, linear=solution.linear)
+    kkt = program.kkt_error(z, solution.linear, solution.split, bounds, eps)
     outcome = TaskOutcome.SOLVED if kkt <= KKT_ERROR else TaskOutcome.NOT_CONVERGED
-    return SolverAnswer(outcome, z, said.split, program.objective(z), kkt, linear=said.linear)
+    return SolverAnswer(
+        outcome, z, solution.split, program.objective(z), kkt, linear=solution.linear
+    )

@@ -103,41 +103,44 @@ class RecordedProgram:
         return self._solver.solve(z, eps, held=held, **options)
 
 
-def _is_good(program: BlockProgram, said: Solution, eps: float, held: int) -> bool:
+def _is_good(program: BlockProgram, solution: Solution, eps: float, held: int) -> bool:
     """Return whether a solution is one of the program, and an optimum where it says that it is solved."""
-    if not _fits(program, said):
+    if not _fits(program, solution):
         return False
-    return not _is_success(said) or _is_optimal(program, said, eps, held)
+    return not _is_success(solution) or _is_optimal(program, solution, eps, held)
 
 
-def _is_success(said: Solution) -> bool:
-    return said.status in (Status.SOLVED, Status.ACCEPTABLE)
+def _is_success(solution: Solution) -> bool:
+    return solution.status in (Status.SOLVED, Status.ACCEPTABLE)
 
 
-def _fits(program: BlockProgram, said: Solution) -> bool:
-    sizes = (len(said.z), len(said.linear), len(said.split), len(said.bounds))
+def _fits(program: BlockProgram, solution: Solution) -> bool:
+    sizes = (len(solution.z), len(solution.linear), len(solution.split), len(solution.bounds))
     rows = (program.rows.shape[0], len(program.splits))
-    if sizes != (program.size, *rows, program.size) or said.iterations < 0:
+    if sizes != (program.size, *rows, program.size) or solution.iterations < 0:
         return False
-    every = (said.z, said.linear, said.split, said.bounds)
-    return not _is_success(said) or all(bool(np.isfinite(part).all()) for part in every)
+    every = (solution.z, solution.linear, solution.split, solution.bounds)
+    return not _is_success(solution) or all(bool(np.isfinite(part).all()) for part in every)
 
 
-def _is_optimal(program: BlockProgram, said: Solution, eps: float, held: int) -> bool:
+def _is_optimal(program: BlockProgram, solution: Solution, eps: float, held: int) -> bool:
     """Return whether all rows hold, and multipliers prove an optimum.
 
     They balance the objective, have the signs of one, and are nothing where a row or a bound has room. The last
     ``held`` variables have to stay where they are, so nothing is asked of what holds them.
     """
-    if not holds(program, said.z):
+    if not holds(program, solution.z):
         return False
-    if program.kkt_error(said.z, said.linear, said.split, said.bounds, eps) > KKT_ERROR:
+    if (
+        program.kkt_error(solution.z, solution.linear, solution.split, solution.bounds, eps)
+        > KKT_ERROR
+    ):
         return False
     free = slice(0, program.size - held)
-    gap = _gap(said.linear, program.rows @ said.z, program.low, program.high)
-    gap += _gap(said.bounds[free], said.z[free], program.lower[free], program.upper[free])
-    ends = np.zeros(len(said.split))
-    gap += _gap(said.split, program.split_values(said.z), np.full(len(ends), -np.inf), ends)
+    gap = _gap(solution.linear, program.rows @ solution.z, program.low, program.high)
+    gap += _gap(solution.bounds[free], solution.z[free], program.lower[free], program.upper[free])
+    ends = np.zeros(len(solution.split))
+    gap += _gap(solution.split, program.split_values(solution.z), np.full(len(ends), -np.inf), ends)
     return bool(gap <= GAP_SHARE * float(program.scale.sum()))
 
 

@@ -222,17 +222,17 @@ def unused(waivers: WaiverFile, uses: Iterable[WaiverUses], today: date) -> tupl
 
 
 def findings_about(
-    source: str, told: Iterable[WaiverFault], settings: Settings
+    source: str, waiver_faults: Iterable[WaiverFault], settings: Settings
 ) -> tuple[Finding, ...]:
     """Return one finding for each kind of thing that is wrong with waivers."""
     kinds: dict[FindingKind, list[WaiverFault]] = {}
-    for waiver_fault in told:
+    for waiver_fault in waiver_faults:
         kinds.setdefault(waiver_fault.finding, []).append(waiver_fault)
     return tuple(_finding(source, kind, kinds[kind], settings) for kind in sorted(kinds))
 
 
 def _finding(
-    source: str, kind: FindingKind, told: list[WaiverFault], settings: Settings
+    source: str, kind: FindingKind, waiver_faults: list[WaiverFault], settings: Settings
 ) -> Finding:
     severity: Severity = "error"
     if kind in (
@@ -243,9 +243,9 @@ def _finding(
         severity = "warning" if kind == FindingKind.WAIVER_UNDETERMINED else settings.unused
     message = " ".join(
         f"{source}: waiver {waiver_fault.waiver.number}: {waiver_fault.problem}."
-        for waiver_fault in told
+        for waiver_fault in waiver_faults
     )
-    count = exactly(len({waiver_fault.waiver.number for waiver_fault in told}))
+    count = exactly(len({waiver_fault.waiver.number for waiver_fault in waiver_faults}))
     return Finding(
         clause=kind.value,
         requirement=ClauseRequirement(unit="waivers"),
@@ -440,9 +440,9 @@ class _Applying:
         self._tell(WaiverFault(FindingKind.WAIVER_UNDETERMINED, waiver, problem))
         return False
 
-    def _tell(self, told: WaiverFault) -> None:
-        if told not in self.told:
-            self.told.append(told)
+    def _tell(self, waiver_fault: WaiverFault) -> None:
+        if waiver_fault not in self.told:
+            self.told.append(waiver_fault)
 
     def _said(self, waiver: Waiver) -> Accepted:
         open_words = "not decided, and accepted as such: " if waiver.undecided else ""

@@ -430,23 +430,25 @@ def _hidden(finding: Finding, old: ModelBaseline) -> Finding:
     )
 
 
-def _is_as_before(finding: Finding, group: PlaceGroup, known: BaselineReading) -> bool:
+def _is_as_before(finding: Finding, group: PlaceGroup, baseline_reading: BaselineReading) -> bool:
     return (
-        group.notes == known.notes
-        and group.places <= known.places
-        and not _is_worse(finding, group.verdict, _reading_of(group), known)
+        group.notes == baseline_reading.notes
+        and group.places <= baseline_reading.places
+        and not _is_worse(finding, group.verdict, _reading_of(group), baseline_reading)
     )
 
 
-def _is_worse(finding: Finding, verdict: Verdict, reading: Reading, known: BaselineReading) -> bool:
+def _is_worse(
+    finding: Finding, verdict: Verdict, reading: Reading, baseline_reading: BaselineReading
+) -> bool:
     """Return whether a verdict or either end of a reading moved toward danger, or what is open was not open before."""
-    if verdict.word != known.verdict:
+    if verdict.word != baseline_reading.verdict:
         return True
-    before = known.reading
+    before = baseline_reading.reading
     if not isinstance(reading, Interval) or before is None:
         return isinstance(reading, Interval) or before is not None
     if finding.requirement.rule not in rules():
-        return not known.leaf or reading != before
+        return not baseline_reading.leaf or reading != before
     if rules()[finding.requirement.rule].risk == "low":
         return reading.low < before.low or reading.high < before.high
     return reading.low > before.low or reading.high > before.high

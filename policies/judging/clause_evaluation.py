@@ -136,10 +136,10 @@ def _first_trees(stops: IndexArray, profiles: IndexArray) -> IndexArray:
     return found
 
 
-def ends_at(asked: MeasureCall, evidence: Evidence, places: Locations) -> OpenEnds:
+def ends_at(measure_call: MeasureCall, evidence: Evidence, places: Locations) -> OpenEnds:
     """Return what a measure reads at each place; anything is possible where it has no value."""
-    measure = measures()[asked.measure]
-    found = measure.per_place(evidence, dict(asked.parameters))
+    measure = measures()[measure_call.measure]
+    found = measure.per_place(evidence, dict(measure_call.parameters))
     if isinstance(found, Undetermined):
         return found
     worst = _Worst(len(places.indices), measure.risk == "low")
@@ -178,14 +178,18 @@ class _Worst:
         return np.where(self._seen, self._low, -np.inf), np.where(self._seen, self._high, np.inf)
 
 
-def _from_leaves(found: PerPlace, evidence: Evidence, places: Locations, worst: _Worst) -> None:
-    trees = np.zeros(len(found.indices), dtype=np.intp) if found.trees is None else found.trees
+def _from_leaves(per_place: PerPlace, evidence: Evidence, places: Locations, worst: _Worst) -> None:
+    trees = (
+        np.zeros(len(per_place.indices), dtype=np.intp)
+        if per_place.trees is None
+        else per_place.trees
+    )
     if places.kind == "tree":
-        worst.add(_position(places.indices, trees), found.low, found.high)
+        worst.add(_position(places.indices, trees), per_place.low, per_place.high)
         return
     for tree in np.unique(trees):
         own = trees == tree
-        nodes, low, high = found.indices[own], found.low[own], found.high[own]
+        nodes, low, high = per_place.indices[own], per_place.low[own], per_place.high[own]
         if places.kind == "leaf":
             here = np.flatnonzero(places.trees == tree)
             at = _position(places.indices[here], nodes)
@@ -196,10 +200,12 @@ def _from_leaves(found: PerPlace, evidence: Evidence, places: Locations, worst: 
         worst.add(np.where(at >= 0, everyone, -1), low[at], high[at])
 
 
-def _from_profiles(found: PerPlace, evidence: Evidence, places: Locations, worst: _Worst) -> bool:
+def _from_profiles(
+    per_place: PerPlace, evidence: Evidence, places: Locations, worst: _Worst
+) -> bool:
     """Gather what is read of profiles; False where some of them stop in no leaf, and leaves are asked for."""
     if places.kind == "profile":
-        worst.add(_position(places.indices, found.indices), found.low, found.high)
+        worst.add(_position(places.indices, per_place.indices), per_place.low, per_place.high)
         return True
     counted = evidence.population.counts > 0
     for tree in np.unique(places.trees):
@@ -208,11 +214,11 @@ def _from_profiles(found: PerPlace, evidence: Evidence, places: Locations, worst
             return False
         here = np.flatnonzero(places.trees == tree)
         if places.kind == "tree":
-            at = np.full(len(found.indices), here[0], dtype=np.intp)
+            at = np.full(len(per_place.indices), here[0], dtype=np.intp)
         else:
-            among = _position(places.indices[here], stops[found.indices])
+            among = _position(places.indices[here], stops[per_place.indices])
             at = np.where(among >= 0, here[among], -1)
-        worst.add(at, found.low, found.high)
+        worst.add(at, per_place.low, per_place.high)
     return True
 
 
@@ -257,11 +263,15 @@ def evaluate_clause(
     Measures that are ``unknown`` are taken to be undetermined everywhere.
     """
 
-    def whole(asked: MeasureCall) -> Reading:
-        return NOT_BELIEVED if asked.measure in unknown else read(asked).reading
+    def whole(measure_call: MeasureCall) -> Reading:
+        return NOT_BELIEVED if measure_call.measure in unknown else read(measure_call).reading
 
-    def at(asked: MeasureCall, places: Locations) -> OpenEnds:
-        return NOT_BELIEVED if asked.measure in unknown else ends_at(asked, evidence, places)
+    def at(measure_call: MeasureCall, places: Locations) -> OpenEnds:
+        return (
+            NOT_BELIEVED
+            if measure_call.measure in unknown
+            else ends_at(measure_call, evidence, places)
+        )
 
     is_of_worst = _tells_the_worst_alone(clause, evidence)
     if is_plain(clause) or (is_of_worst and not clause.is_combined):

@@ -102,19 +102,19 @@ def _groups(
 def _atomic(
     exposure: Exposure,
     clause: Clause,
-    found: ClauseEvaluation,
+    clause_evaluation: ClauseEvaluation,
     names: LeafNames | None,
     *,
     is_late: bool,
 ) -> Finding:
     places: tuple[Location, ...] = ()
-    if names is not None and found.verdict is not Verdict.PASS:
+    if names is not None and clause_evaluation.verdict is not Verdict.PASS:
         if is_plain(clause):
             spots = breaking(clause, exposure.readings.get(clause.atom.call, NOT_MEASURED))
             places = tuple(_place(exposure.evidence, spot, names) for spot in spots)
         else:
-            places = tuple(_broken_places(exposure.evidence, clause, found, names))
-    return of_atom(clause, found, places, is_late=is_late)
+            places = tuple(_broken_places(exposure.evidence, clause, clause_evaluation, names))
+    return of_atom(clause, clause_evaluation, places, is_late=is_late)
 
 
 def breaking(clause: Clause, taken: Measurement) -> Iterator[Spot]:
@@ -127,7 +127,11 @@ def breaking(clause: Clause, taken: Measurement) -> Iterator[Spot]:
 
 
 def of_atom(
-    clause: Clause, found: ClauseEvaluation, places: tuple[Location, ...], *, is_late: bool = False
+    clause: Clause,
+    clause_evaluation: ClauseEvaluation,
+    places: tuple[Location, ...],
+    *,
+    is_late: bool = False,
 ) -> Finding:
     """Return what came of an atomic clause, in words; ``is_late`` where whole records ran out of time."""
     atom = clause.atom
@@ -145,9 +149,9 @@ def of_atom(
         clause=clause.id,
         requirement=requirement,
         severity=clause.severity,
-        reading=found.reading,
-        verdict=found.verdict,
-        message=_message(atom, found, places, is_late=is_late and of_worlds(clause)),
+        reading=clause_evaluation.reading,
+        verdict=clause_evaluation.verdict,
+        message=_message(atom, clause_evaluation, places, is_late=is_late and of_worlds(clause)),
         why=clause.why,
         source=clause.source,
         places=places,
@@ -157,21 +161,21 @@ def of_atom(
 def _combined(
     exposure: Exposure,
     clause: Clause,
-    found: ClauseEvaluation,
+    clause_evaluation: ClauseEvaluation,
     names: LeafNames | None,
     *,
     is_late: bool,
 ) -> Finding:
     places: tuple[Location, ...] = ()
-    if names is not None and found.verdict is not Verdict.PASS:
-        places = tuple(_broken_places(exposure.evidence, clause, found, names))
+    if names is not None and clause_evaluation.verdict is not Verdict.PASS:
+        places = tuple(_broken_places(exposure.evidence, clause, clause_evaluation, names))
     readings = [exposure.readings.get(atom.call, NOT_MEASURED).reading for atom in clause.atoms]
-    return of_parts(clause, found, readings, places, is_late=is_late)
+    return of_parts(clause, clause_evaluation, readings, places, is_late=is_late)
 
 
 def of_parts(
     clause: Clause,
-    found: ClauseEvaluation,
+    clause_evaluation: ClauseEvaluation,
     readings: Sequence[Reading],
     places: tuple[Location, ...],
     *,
@@ -192,9 +196,9 @@ def of_parts(
         clause=clause.id,
         requirement=requirement,
         severity=clause.severity,
-        reading=found.reading,
-        verdict=found.verdict,
-        message=_combined_message(clause, found, is_late=is_late and of_worlds(clause)),
+        reading=clause_evaluation.reading,
+        verdict=clause_evaluation.verdict,
+        message=_combined_message(clause, clause_evaluation, is_late=is_late and of_worlds(clause)),
         why=clause.why,
         source=clause.source,
         places=places,
@@ -246,24 +250,24 @@ def loosened(clause: Clause) -> Iterator[str]:
 
 
 def _broken_places(
-    evidence: Evidence, clause: Clause, found: ClauseEvaluation, names: LeafNames
+    evidence: Evidence, clause: Clause, clause_evaluation: ClauseEvaluation, names: LeafNames
 ) -> Iterator[Location]:
     """Yield the places that do not pass, those that fail first, at most as many as a report holds."""
-    if found.places is None or found.each is None:
+    if clause_evaluation.places is None or clause_evaluation.each is None:
         return
-    places, each = found.places, found.each
+    places, each = clause_evaluation.places, clause_evaluation.each
     broken = np.flatnonzero(each != Verdict.PASS)
     order = broken[np.argsort(-each[broken], kind="stable")]
-    if not clause.is_combined and not isinstance(found.ends[0], Undetermined):
-        low, high = found.ends[0]
+    if not clause.is_combined and not isinstance(clause_evaluation.ends[0], Undetermined):
+        low, high = clause_evaluation.ends[0]
         danger = low if measures()[clause.measure].risk == "low" else -high
         order = broken[np.argsort(danger[broken], kind="stable")]
     for at in order[:MOST_SPOTS].tolist():
         fails = each[at] == Verdict.FAIL
         ends = (1.0 if fails else 0.0, 1.0)
-        if not clause.is_combined and not isinstance(found.ends[0], Undetermined):
-            ends = float(found.ends[0][0][at]), float(found.ends[0][1][at])
-        note = _read_at(clause, found, at) if clause.is_combined else ""
+        if not clause.is_combined and not isinstance(clause_evaluation.ends[0], Undetermined):
+            ends = float(clause_evaluation.ends[0][0][at]), float(clause_evaluation.ends[0][1][at])
+        note = _read_at(clause, clause_evaluation, at) if clause.is_combined else ""
         index, tree = int(places.indices[at]), int(places.trees[at])
         if places.kind == "tree":
             yield _tree_place(evidence, tree, *ends, note)
@@ -271,10 +275,10 @@ def _broken_places(
             yield _place(evidence, Spot(places.kind, index, *ends, note, tree), names)
 
 
-def _read_at(clause: Clause, found: ClauseEvaluation, at: int) -> str:
+def _read_at(clause: Clause, clause_evaluation: ClauseEvaluation, at: int) -> str:
     """Return what each atom of a combination reads at a place, in words."""
     said = []
-    for atom, ends in zip(clause.atoms, found.ends, strict=True):
+    for atom, ends in zip(clause.atoms, clause_evaluation.ends, strict=True):
         unit = measures()[atom.call.measure].unit
         if isinstance(ends, Undetermined):
             told = "not available"
@@ -364,10 +368,10 @@ def _tree_place(evidence: Evidence, tree: int, low: float, high: float, note: st
 
 
 def _message(
-    atom: Atom, found: ClauseEvaluation, places: tuple[Location, ...], *, is_late: bool
+    atom: Atom, clause_evaluation: ClauseEvaluation, places: tuple[Location, ...], *, is_late: bool
 ) -> str:
     measure, rule, limit = measures()[atom.call.measure], rules()[atom.rule], atom.limit
-    reading, verdict = found.reading, found.verdict
+    reading, verdict = clause_evaluation.reading, clause_evaluation.verdict
     measure_words = measure.words(dict(atom.call.parameters))
     said = f"{measure_words[:1].upper()}{measure_words[1:]}: "
     if isinstance(reading, Undetermined):

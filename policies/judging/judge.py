@@ -52,7 +52,7 @@ def verdict_of(audit: Audit, pack: Pack) -> Verdict:
 
 
 def _decision(
-    audit: Audit, pack: Pack, known: NamesByModel | None, share: Share | None = None
+    audit: Audit, pack: Pack, names_by_model: NamesByModel | None, share: Share | None = None
 ) -> Decision:
     model, has_register = audit.full.evidence.model, audit.full.evidence.has_register
     reasons = {
@@ -63,7 +63,7 @@ def _decision(
     judged = []
     for number, clause in enumerate(clauses, start=1):
         for exposure in _exposures(audit, clause):
-            names = None if known is None else LeafNames(exposure.evidence, known)
+            names = None if names_by_model is None else LeafNames(exposure.evidence, names_by_model)
             found = finding_of(exposure, clause, audit.full, names)
             judged.append((clause, exposure, _of_release(exposure, found)))
         if share is not None:

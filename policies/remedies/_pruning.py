@@ -117,7 +117,7 @@ class Pruning(Remedy):
         return replace(self, taxonomies=taxonomies)
 
     @abstractmethod
-    def best(self, found: Prospect) -> Pruned | None:
+    def best(self, prospect: Prospect) -> Pruned | None:
         """Return what is left of the tree, every leaf of which meets the clauses; None where nothing is."""
 
 
@@ -184,14 +184,16 @@ def merging(tree: Tree, population: Population, taxonomies: Taxonomies) -> Mergi
     )
 
 
-def held_to(found: Merging, pack: Pack) -> Prospect | str:
+def held_to(merging: Merging, pack: Pack) -> Prospect | str:
     """Return what pruning can make of a tree under a pack, or why it cannot tell."""
-    stays = _satisfied(len(found.tree.nodes), found.own, pack)
-    satisfied = _satisfied(len(found.leaves), found.merged, pack)
+    stays = _satisfied(len(merging.tree.nodes), merging.own, pack)
+    satisfied = _satisfied(len(merging.leaves), merging.merged, pack)
     if isinstance(stays, str) or isinstance(satisfied, str):
         return stays if isinstance(stays, str) else str(satisfied)
-    prunable = Prunable(found.tree, found.candidates, stays, satisfied, found.records, found.leaves)
-    return Prospect(prunable, found.right, found.unchanged)
+    prunable = Prunable(
+        merging.tree, merging.candidates, stays, satisfied, merging.records, merging.leaves
+    )
+    return Prospect(prunable, merging.right, merging.unchanged)
 
 
 def proposal(name: str, tree: Tree, pruned: Pruned | None, why_none: str) -> Proposal | NoProposal:
@@ -231,7 +233,7 @@ def _picked(classes: FloatArray, codes: Sequence[int]) -> FloatArray:
 
 
 def _unchanged(
-    tree: Tree, found: MergedLeaves, leaves: Sequence[Node], stopping: FloatArray
+    tree: Tree, merged_leaves: MergedLeaves, leaves: Sequence[Node], stopping: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Return how many records each candidate, and each node's own stop, predicts as the tree did."""
     said = [_node_label(tree, node) for node in tree.nodes]
@@ -240,7 +242,7 @@ def _unchanged(
     by_prediction = np.zeros((len(said), max(len(column), 1)))
     for i in held:
         by_prediction[i, column[said[i]]] = stopping[i]
-    together = found.totals(summed(tree, by_prediction))
+    together = merged_leaves.totals(summed(tree, by_prediction))
     codes = [column.get(_node_label(tree, leaf), -1) for leaf in leaves]
     return _picked(together, codes), stopping
 
@@ -250,14 +252,14 @@ def _node_label(tree: Tree, node: Node) -> str | float | int | None:
 
 
 def _by_class(
-    tree: Tree, found: MergedLeaves, leaf: IndexArray, truth: FloatArray | Undetermined
+    tree: Tree, merged_leaves: MergedLeaves, leaf: IndexArray, truth: FloatArray | Undetermined
 ) -> tuple[FloatArray | Undetermined, FloatArray | Undetermined]:
     """Return the class sums of those who stop at each node, and of each candidate as a leaf."""
     if isinstance(truth, Undetermined):
         return truth, truth
     own = np.zeros((len(tree.nodes), truth.shape[1]))
     np.add.at(own, leaf, truth)
-    return own, found.totals(summed(tree, own))
+    return own, merged_leaves.totals(summed(tree, own))
 
 
 def _peopled(

@@ -197,7 +197,11 @@ def demands(pack: Pack) -> tuple[LeafRequirement, ...]:
 
 
 def passes(
-    tree: Tree, node: Node, rows: IndexArray, people: Population, asked: Sequence[LeafRequirement]
+    tree: Tree,
+    node: Node,
+    rows: IndexArray,
+    people: Population,
+    leaf_requirements: Sequence[LeafRequirement],
 ) -> bool:
     """Return whether a leaf with what it publishes meets the clauses on its own, as far as its own numbers tell.
 
@@ -215,7 +219,7 @@ def passes(
         certain(np.full((len(rows), m), 1 / m)),
         certain(np.tile(shares, (len(rows), 1))),
     )
-    return all(demand.is_met(evidence) for demand in asked)
+    return all(demand.is_met(evidence) for demand in leaf_requirements)
 
 
 def _leaf_knowledge(tree: Tree, node: Node, records: float) -> LeafKnowledge:

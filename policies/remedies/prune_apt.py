@@ -28,8 +28,8 @@ class PruneApt(Pruning):
         "pruning leaves no tree: only a single leaf would pass the checks on leaves"
     )
 
-    def best(self, found: Prospect) -> Pruned | None:
-        return prune(found.prunable)
+    def best(self, prospect: Prospect) -> Pruned | None:
+        return prune(prospect.prunable)
 
     def propose(
         self, tree: Tree, population: Population, pack: Pack

@@ -26,8 +26,8 @@ class PruneOptimal(Pruning):
 
     no_tree: ClassVar[str] = "no pruning passes the checks on leaves, except a single leaf"
 
-    def best(self, found: Prospect) -> Pruned | None:
-        return prune_optimally(found.prunable, *(found.right or found.unchanged))
+    def best(self, prospect: Prospect) -> Pruned | None:
+        return prune_optimally(prospect.prunable, *(prospect.right or prospect.unchanged))
 
     def propose(
         self, tree: Tree, population: Population, pack: Pack

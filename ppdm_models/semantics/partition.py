@@ -324,14 +324,14 @@ def _region(tree: Tree, node: Node) -> list[Condition] | None:
 
 
 def _connected(
-    names: Sequence[str], known: Sequence[Condition]
+    names: Sequence[str], conditions: Sequence[Condition]
 ) -> tuple[list[str], list[Condition], list[Condition]]:
     """Split conditions into those that bear on some features, directly or through others, and the rest.
 
     Returned with all features that they name.
     """
     reached = dict.fromkeys(names)
-    rest, chosen = list(known), list[Condition]()
+    rest, chosen = list(conditions), list[Condition]()
     while True:
         touching = [not reached.keys().isdisjoint(features_of(test)) for test, _ in rest]
         if not any(touching):

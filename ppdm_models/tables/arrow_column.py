@@ -232,13 +232,14 @@ class ArrowColumn(RawColumn):
             self._check_letters(categorical_column, known)
         return categorical_column
 
-    def _check_letters(self, found: CategoricalColumn, known: tuple[str, ...]) -> None:
+    def _check_letters(self, categorical_column: CategoricalColumn, known: tuple[str, ...]) -> None:
         """Check that letters which depend on a guessed encoding are those of the model."""
         strange = [
-            not category.isascii() and category not in known for category in found.categories
+            not category.isascii() and category not in known
+            for category in categorical_column.categories
         ]
         if any(strange):
-            row = int(np.flatnonzero(np.array([*strange, False])[found.codes])[0])
+            row = int(np.flatnonzero(np.array([*strange, False])[categorical_column.codes])[0])
             problem = (
                 "a non-ASCII letter in a value that the model does not have, and the file is not in "
                 "UTF-8"

@@ -98,8 +98,8 @@ def _names(clauses: tuple[str, ...]) -> Cell:
     return Cell(listed(list(clauses)) or "none")
 
 
-def _value(said: Value) -> Cell:
-    return Cell(_paragraphs(said.text), note=said.reason)
+def _value(value: Value) -> Cell:
+    return Cell(_paragraphs(value.text), note=value.reason)
 
 
 def _paragraphs(text: str) -> str:
@@ -136,8 +136,8 @@ DECISION = (
 SIGN_OFF = ("Name", "Role", "Date", "Signature")
 
 
-def filing(document: Document, more: tuple[ReportSection, ...] = ()) -> Filing:
-    """Return the report in sections, in the order in which it is filed; ``more`` stand before the signature."""
+def filing(document: Document, report_sections: tuple[ReportSection, ...] = ()) -> Filing:
+    """Return the report in sections, in its order; ``report_sections`` stand before the signature."""
     is_public = document.redacted_below is not None
     document = named_clauses(document)
     repaired = () if document.repair is None else (repair_section(document.repair),)
@@ -152,7 +152,7 @@ def filing(document: Document, more: tuple[ReportSection, ...] = ()) -> Filing:
         created=document.provenance.created or "",
         sections=(
             *map(signed_section, (*_sections(document), *repaired)),
-            *more,
+            *report_sections,
             ReportSection("sign-off", "Decision and signature", _sign_off()),
             terms(),
         ),
@@ -276,15 +276,15 @@ def _clauses(document: Document) -> Block:
     return ReportTable("Every check of the policy", headings, rows, (40, 24, 18, 18))
 
 
-def _clause(found: Finding, fail_on: Severity) -> tuple[Cell, ...]:
-    is_named = found.clause.startswith(capital(found.plain))
-    plain = "" if is_named else sentence(found.plain)
-    said = " ".join(part for part in (plain, found.why, *_judged(found)) if part)
+def _clause(finding: Finding, fail_on: Severity) -> tuple[Cell, ...]:
+    is_named = finding.clause.startswith(capital(finding.plain))
+    plain = "" if is_named else sentence(finding.plain)
+    said = " ".join(part for part in (plain, finding.why, *_judged(finding)) if part)
     return (
-        Cell(found.clause, note=said),
-        Cell(found.verdict, aside=aside(found, fail_on), kind="verdict"),
-        reading_cell(found),
-        Cell(found.limit_text),
+        Cell(finding.clause, note=said),
+        Cell(finding.verdict, aside=aside(finding, fail_on), kind="verdict"),
+        reading_cell(finding),
+        Cell(finding.limit_text),
     )
 
 
@@ -320,12 +320,14 @@ def _guidance(document: Document) -> Iterator[Block]:
     yield ReportTable("Evidence by paragraph", headings, rows, (36, 28, 18, 18))
 
 
-def _accepted(document: Document, found: Finding) -> Iterator[tuple[Finding, str, Accepted | None]]:
+def _accepted(
+    document: Document, finding: Finding
+) -> Iterator[tuple[Finding, str, Accepted | None]]:
     """Yield where a finding was accepted, and why; as a whole only where no leaf says it."""
-    if found.accepted and not any(place.accepted for place in found.where):
-        yield found, "the model as a whole", found.accepted
-    for place in found.where:
-        yield found, place_text(place, document.model.trees), place.accepted
+    if finding.accepted and not any(place.accepted for place in finding.where):
+        yield finding, "the model as a whole", finding.accepted
+    for place in finding.where:
+        yield finding, place_text(place, document.model.trees), place.accepted
 
 
 def _waivers(document: Document) -> Iterator[Block]:

@@ -199,24 +199,24 @@ def tells_accuracy(repair: Repair) -> bool:
     )
 
 
-def _row(each: Attempt) -> tuple[str, ...]:
+def _row(attempt: Attempt) -> tuple[str, ...]:
     figures = (
-        each.name,
-        each.verdict,
-        each.privacy.text,
-        each.accuracy_after.text,
-        each.predictions_changed_text,
-        str(each.leaves),
-        each.numbers_withheld_text,
+        attempt.name,
+        attempt.verdict,
+        attempt.privacy.text,
+        attempt.accuracy_after.text,
+        attempt.predictions_changed_text,
+        str(attempt.leaves),
+        attempt.numbers_withheld_text,
     )
-    loss = (each.loss_after.text,) if each.loss_after else ()
-    return (*figures, *loss, *((each.utility_after.text,) if each.utility_after else ()))
+    loss = (attempt.loss_after.text,) if attempt.loss_after else ()
+    return (*figures, *loss, *((attempt.utility_after.text,) if attempt.utility_after else ()))
 
 
-def _mark(each: Attempt | None) -> str:
-    if each is None or not (each.is_recommended or each.is_applied):
+def _mark(attempt: Attempt | None) -> str:
+    if attempt is None or not (attempt.is_recommended or attempt.is_applied):
         return " "
-    return "*" if each.is_recommended else "+"
+    return "*" if attempt.is_recommended else "+"
 
 
 def _aligned(row: tuple[str, ...], widths: list[int]) -> str:

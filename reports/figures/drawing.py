@@ -291,26 +291,28 @@ def draw(nodes: Sequence[TreeNode], style: Style = "full") -> Drawing:
     )
 
 
-def _frame(nodes: Sequence[TreeNode], kept: Selection, style: Style, signs: int) -> _Skeleton:
+def _frame(nodes: Sequence[TreeNode], selection: Selection, style: Style, signs: int) -> _Skeleton:
     node = {tree_node.index: tree_node for tree_node in nodes}
-    y = {index: TOP + ROW * (line + 0.5) for line, index in enumerate(kept.ends)}
-    for index in reversed(kept.order):
-        if below := kept.children[index]:
+    y = {index: TOP + ROW * (line + 0.5) for line, index in enumerate(selection.ends)}
+    for index in reversed(selection.order):
+        if below := selection.children[index]:
             y[index] = (y[below[0]] + y[below[-1]]) / 2
     x = [MARGIN]
-    for level in range(1, max(kept.depth.values()) + 1):
-        tests = [node[index].test for index, depth in kept.depth.items() if depth == level]
+    for level in range(1, max(selection.depth.values()) + 1):
+        tests = [node[index].test for index, depth in selection.depth.items() if depth == level]
         room = max(width(mid_cut(test, signs)) for test in tests) + GAP
         x.append(x[-1] + (room if style == "full" else LEVEL))
-    letters = _letters([node[index] for index in kept.ends]) if "Breaks" in HEADINGS[style] else {}
+    letters = (
+        _letters([node[index] for index in selection.ends]) if "Breaks" in HEADINGS[style] else {}
+    )
     has_labels = any(tree_node.label_share_text for tree_node in nodes)
     shown = [n for n, each in enumerate(HEADINGS[style]) if has_labels or each != TRUE_OF]
     headings = [HEADINGS[style][position] for position in shown]
     if not has_labels:
         headings[headings.index("Label")] = "Value"
     cells = {}
-    for index in kept.ends:
-        row = _cells(node[index], kept.stubs.get(index), style, letters)
+    for index in selection.ends:
+        row = _cells(node[index], selection.stubs.get(index), style, letters)
         cells[index] = tuple(row[position] for position in shown)
     columns = [x[-1] + MARK]
     for position in range(len(headings)):
@@ -319,7 +321,7 @@ def _frame(nodes: Sequence[TreeNode], kept: Selection, style: Style, signs: int)
     right = columns.pop() - GAP + MARGIN
     return _Skeleton(
         node=node,
-        kept=kept,
+        kept=selection,
         style=style,
         signs=signs,
         y=y,

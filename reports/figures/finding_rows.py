@@ -140,11 +140,11 @@ def lack_rows(lacking: Sequence[Lack]) -> list[LackRow]:
     return [_lack_row(lack) for lack in lacking]
 
 
-def _lack_row(each: Lack) -> LackRow:
-    found = (each.certain, each.confidence, each.guess_accuracy)
+def _lack_row(lack: Lack) -> LackRow:
+    found = (lack.certain, lack.confidence, lack.guess_accuracy)
     cells = tuple(UNTOLD if value.reason else value.text for value in found)
     reasons = dict.fromkeys(f"{value.reason.rstrip('.')}." for value in found if value.reason)
-    return LackRow(each.column, cells, tuple(reasons))
+    return LackRow(lack.column, cells, tuple(reasons))
 
 
 def adversary_notes(document: Document) -> Iterator[str]:

@@ -191,14 +191,14 @@ OF_REDACTION = (
 )
 
 
-def is_clause(found: Finding) -> bool:
+def is_clause(finding: Finding) -> bool:
     """Return whether a finding is a clause of the policy; others are about the evidence itself."""
-    return found.limit_text not in ("", NO_LIMIT)
+    return finding.limit_text not in ("", NO_LIMIT)
 
 
-def counts(found: Finding, fail_on: Severity) -> bool:
+def counts(finding: Finding, fail_on: Severity) -> bool:
     """Return whether a finding is one that makes up the verdict."""
-    return found.accepted is None and GRAVITY.index(found.severity) >= GRAVITY.index(fail_on)
+    return finding.accepted is None and GRAVITY.index(finding.severity) >= GRAVITY.index(fail_on)
 
 
 def aside(found: Finding, fail_on: Severity) -> str:
@@ -210,13 +210,13 @@ def aside(found: Finding, fail_on: Severity) -> str:
     return ""
 
 
-def reading_cell(found: Finding) -> Cell:
+def reading_cell(finding: Finding) -> Cell:
     """Return how a clause reads; of a redacted report often nothing, its reason standing in the banner."""
-    if not is_clause(found):
+    if not is_clause(finding):
         return Cell(NO_LIMIT)
-    if found.value.low is None and found.value.text not in NOT_DECIDED:
+    if finding.value.low is None and finding.value.text not in NOT_DECIDED:
         return Cell(LEFT_OUT)
-    return Cell(found.value.text, note=found.value.reason)
+    return Cell(finding.value.text, note=finding.value.reason)
 
 
 def place_text(place: Place, trees: int) -> str:
@@ -322,9 +322,9 @@ def assumed_blocks(document: Document) -> Iterator[Block]:
         yield Items(tuple(assumed_items(document)))
 
 
-def _why_open(found: Finding) -> str:
+def _why_open(finding: Finding) -> str:
     """Return why a clause is open: the reason where there is no reading, else that its range spans the limit."""
-    return sentence(found.value.reason) if found.value.reason else found.message
+    return sentence(finding.value.reason) if finding.value.reason else finding.message
 
 
 def _left_open(document: Document) -> Iterator[str]:

@@ -46,7 +46,7 @@ class FilingRenderer(Renderer):
         return self.render_with(document, ())
 
     @abstractmethod
-    def render_with(self, document: Document, more: tuple[ReportSection, ...]) -> bytes:
+    def render_with(self, document: Document, report_sections: tuple[ReportSection, ...]) -> bytes:
         """Return the report with further sections before the signature, of what somebody else holds on record."""
 
 

@@ -15,9 +15,9 @@ class ComplianceRenderer(FilingRenderer):
     media_type = "text/html; charset=utf-8"
     suffix = "compliance.html"
 
-    def render_with(self, document: Document, more: tuple[ReportSection, ...]) -> bytes:
+    def render_with(self, document: Document, report_sections: tuple[ReportSection, ...]) -> bytes:
         page = environment().get_template("compliance.html.j2")
-        return page.render(doc=document, said=filing(document, more)).encode("utf-8")
+        return page.render(doc=document, said=filing(document, report_sections)).encode("utf-8")
 
 
 RENDERER = ComplianceRenderer()

@@ -37,9 +37,12 @@ class PdfRenderer(FilingRenderer):
     def check(self) -> None:
         _typst()
 
-    def render_with(self, document: Document, more: tuple[ReportSection, ...]) -> bytes:
+    def render_with(self, document: Document, report_sections: tuple[ReportSection, ...]) -> bytes:
         typst = _typst()
-        said = {**asdict(filing(document, more)), "date": _date(document.provenance.created)}
+        said = {
+            **asdict(filing(document, report_sections)),
+            "date": _date(document.provenance.created),
+        }
         try:
             made = typst.compile(
                 (TEMPLATES / "compliance.typ").read_bytes(),

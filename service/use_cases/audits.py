@@ -149,7 +149,7 @@ class ReportFile:
     chunks: Iterator[bytes]
 
 
-def submit(unit: Unit, who: Principal, new: NewAudit) -> Audit:
+def submit(unit: Unit, principal: Principal, new: NewAudit) -> Audit:
     """Queue an audit or a repair. Waivers that hold longer than its pack allows do not hold for it.
 
     Raises:
@@ -158,11 +158,11 @@ def submit(unit: Unit, who: Principal, new: NewAudit) -> Audit:
         InvalidError: an option cannot be or names no column of the table, or the knowledge is not understood.
         TooManyError: the organisation has as many jobs waiting as it may.
     """
-    check_waiting(unit, who)
-    version = get_version(unit, who, new.model_version_id)
+    check_waiting(unit, principal)
+    version = get_version(unit, principal, new.model_version_id)
     if version.state == "refused":
         raise ConflictError(version.file_name, f"cannot be audited: {version.problem}")
-    chosen = chosen_pack(unit, who.organisation_id, new.pack)
+    chosen = chosen_pack(unit, principal.organisation_id, new.pack)
     audit_options(new.options)
     if new.kind == "repair" and new.table_id is None:
         raise InvalidError(
@@ -174,10 +174,14 @@ def submit(unit: Unit, who: Principal, new: NewAudit) -> Audit:
         except KnowledgeError as error:
             # what it says may be facts about somebody
             raise InvalidError("knowledge", problem_of(error).partition(": ")[2]) from error
-    _claim_tables(unit, who, new)
+    _claim_tables(unit, principal, new)
     waivers = (
         in_force(
-            unit, who.organisation_id, version.digest, version.model_name, days_allowed(chosen)
+            unit,
+            principal.organisation_id,
+            version.digest,
+            version.model_name,
+            days_allowed(chosen),
         )
         if new.waivers
         else []
@@ -186,7 +190,7 @@ def submit(unit: Unit, who: Principal, new: NewAudit) -> Audit:
     unit.connection.execute(
         insert(audit).values(
             id=made,
-            organisation_id=who.organisation_id,
+            organisation_id=principal.organisation_id,
             kind=new.kind,
             model_version_id=version.id,
             data_table_id=new.table_id,
@@ -201,17 +205,17 @@ def submit(unit: Unit, who: Principal, new: NewAudit) -> Audit:
             waivers=waivers,
             purpose=new.purpose,
             keeps_table=new.keeps_table and new.table_id is not None,
-            created_by=who.account_id,
+            created_by=principal.account_id,
             created_at=unit.now,
             state="queued",
         )
     )
-    queue_job(unit, who.organisation_id, new.kind, made)
-    record(unit, who, f"{new.kind}.submitted", "audit", made, {"version": version.id})
-    return get_audit(unit, who, made)
+    queue_job(unit, principal.organisation_id, new.kind, made)
+    record(unit, principal, f"{new.kind}.submitted", "audit", made, {"version": version.id})
+    return get_audit(unit, principal, made)
 
 
-def _claim_tables(unit: Unit, who: Principal, new: NewAudit) -> None:
+def _claim_tables(unit: Unit, principal: Principal, new: NewAudit) -> None:
     """Check that the table and the register of an audit are there for who asks, and stay until its transaction ends.
 
     Raises:
@@ -228,15 +232,15 @@ def _claim_tables(unit: Unit, who: Principal, new: NewAudit) -> None:
         raise InvalidError("register_id", problem)
     named = {each for each in (new.table_id, new.register_id) if each is not None}
     # Rows of one kind are locked in the order of their ids: else two could wait for each other.
-    claimed = {table_id: claim_table(unit, who, table_id) for table_id in sorted(named)}
+    claimed = {table_id: claim_table(unit, principal, table_id) for table_id in sorted(named)}
     if new.table_id is not None:
         check_columns(claimed[new.table_id], new.options)
 
 
 def list_audits(
     unit: Unit,
-    who: Principal,
-    wanted: PageRequest,
+    principal: Principal,
+    page_request: PageRequest,
     state: str = "",
     verdict: str = "",
     model_id: str = "",
@@ -248,7 +252,7 @@ def list_audits(
 
     A repair has no verdict here: its own is about a file that nobody has taken as a version yet.
     """
-    statement = narrowed(audits_of(who), text, SEARCHED)
+    statement = narrowed(audits_of(principal), text, SEARCHED)
     for column, value in (
         (shown_state(), state),
         (audit.c.verdict, verdict),
@@ -257,11 +261,13 @@ def list_audits(
     ):
         if value:
             statement = statement.where(column == value)
-    rows, following = paged(unit, statement, audit.c.id, wanted, ORDERS[sort])
-    return Page(items=all_shown(unit, who, rows), next=following)
+    rows, following = paged(unit, statement, audit.c.id, page_request, ORDERS[sort])
+    return Page(items=all_shown(unit, principal, rows), next=following)
 
 
-def comparable_audits(unit: Unit, who: Principal, audited: Audit, most: int) -> list[Row[Any]]:
+def comparable_audits(
+    unit: Unit, principal: Principal, audited: Audit, most: int
+) -> list[Row[Any]]:
     """Return the newest audits that are done, but for one: so many of its model, then so many of all; no repairs.
 
     Rows of ``id``, ``verdict``, ``model_name``, ``version`` and ``created_at``: a choice shows no more of them.
@@ -277,7 +283,7 @@ def comparable_audits(unit: Unit, who: Principal, audited: Audit, most: int) -> 
         .join(model_version, model_version.c.id == audit.c.model_version_id)
         .join(model, model.c.id == model_version.c.model_id)
         .where(
-            audit.c.organisation_id == who.organisation_id,
+            audit.c.organisation_id == principal.organisation_id,
             audit.c.kind == "audit",
             audit.c.state == "done",
             audit.c.id != audited.id,
@@ -290,7 +296,7 @@ def comparable_audits(unit: Unit, who: Principal, audited: Audit, most: int) -> 
     return list({row.id: row for row in rows}.values())
 
 
-def newest_audits(unit: Unit, who: Principal, version_ids: Sequence[str]) -> dict[str, Audit]:
+def newest_audits(unit: Unit, principal: Principal, version_ids: Sequence[str]) -> dict[str, Audit]:
     """Return the newest audit of each of some versions, by the version; ids are ordered by time.
 
     The verdict of a repair is about a file that it made, so it is none of the version that failed.
@@ -302,53 +308,61 @@ def newest_audits(unit: Unit, who: Principal, version_ids: Sequence[str]) -> dic
     last = select(func.max(audit.c.id)).where(its).scalar_subquery()
     newest = unit.connection.execute(select(last).where(model_version.c.id.in_(version_ids)))
     ids = [each for each in newest.scalars() if each is not None]
-    rows = unit.connection.execute(audits_of(who).where(audit.c.id.in_(ids))).all() if ids else []
-    return {each.model_version_id: each for each in all_shown(unit, who, rows)}
+    rows = (
+        unit.connection.execute(audits_of(principal).where(audit.c.id.in_(ids))).all()
+        if ids
+        else []
+    )
+    return {each.model_version_id: each for each in all_shown(unit, principal, rows)}
 
 
-def get_audit(unit: Unit, who: Principal, audit_id: str) -> Audit:
+def get_audit(unit: Unit, principal: Principal, audit_id: str) -> Audit:
     """Return an audit.
 
     Raises:
         NotFoundError: the organisation has none of that id.
     """
-    return show_audit(unit, who, _row(unit, who, audit_id))
+    return show_audit(unit, principal, _row(unit, principal, audit_id))
 
 
-def list_findings(unit: Unit, who: Principal, audit_id: str, wanted: PageRequest) -> Page[Finding]:
+def list_findings(
+    unit: Unit, principal: Principal, audit_id: str, page_request: PageRequest
+) -> Page[Finding]:
     """Return what is not met, in the order of the report; the cursor is a number here.
 
     Raises:
         NotFoundError: the organisation has no such audit.
         InvalidError: the cursor is none that a list gave.
     """
-    _check_there(unit, who, audit_id)
-    if wanted.cursor and not (wanted.cursor.isascii() and wanted.cursor.isdigit()):
+    _check_there(unit, principal, audit_id)
+    if page_request.cursor and not (
+        page_request.cursor.isascii() and page_request.cursor.isdigit()
+    ):
         raise InvalidError("cursor", "is none that a list gave; leave it out to begin anew")
-    after = int(wanted.cursor[:9] or 0)
+    after = int(page_request.cursor[:9] or 0)
     rows = unit.connection.execute(
         select(finding)
         .where(finding.c.audit_id == audit_id, finding.c.n > after)
         .order_by(finding.c.n)
-        .limit(wanted.limit + 1)
+        .limit(page_request.limit + 1)
     ).all()
-    shown = rows[: wanted.limit]
+    shown = rows[: page_request.limit]
     return Page(
         items=tuple(finding_shown(row) for row in shown),
-        next=str(shown[-1].n) if len(rows) > wanted.limit else None,
+        next=str(shown[-1].n) if len(rows) > page_request.limit else None,
     )
 
 
-def get_report(unit: Unit, who: Principal, audit_id: str, kind: str, form: str) -> ReportFile:
+def get_report(unit: Unit, principal: Principal, audit_id: str, kind: str, form: str) -> ReportFile:
     """Return a report that is kept.
 
     Raises:
         NotFoundError: there is none; the internal one is only kept where the organisation allows that.
         ForbiddenError: it is the internal one, and who asks may not see it.
     """
-    _check_there(unit, who, audit_id)
+    _check_there(unit, principal, audit_id)
     if kind == "internal":
-        who.check(Permission.INTERNAL)
+        principal.check(Permission.INTERNAL)
     if form not in names():
         raise NotFoundError("report", f"there is no such form; have {', '.join(names())}")
     found = unit.connection.execute(
@@ -368,7 +382,7 @@ def get_report(unit: Unit, who: Principal, audit_id: str, kind: str, form: str) 
     )
 
 
-def cancel(unit: Unit, who: Principal, audit_id: str) -> Audit:
+def cancel(unit: Unit, principal: Principal, audit_id: str) -> Audit:
     """Cancel an audit: at once where it waits, else as soon as its worker hears of it.
 
     Raises:
@@ -376,8 +390,8 @@ def cancel(unit: Unit, who: Principal, audit_id: str) -> Audit:
         ForbiddenError: somebody else asked for it, and who cancels is no administrator.
         ConflictError: it has ended already, or no job does it.
     """
-    row = _row(unit, who, audit_id)
-    if row.created_by != who.account_id and not who.may(Permission.ADMIN):
+    row = _row(unit, principal, audit_id)
+    if row.created_by != principal.account_id and not principal.may(Permission.ADMIN):
         problem = "was asked for by somebody else; let them, or an administrator, cancel it"
         raise ForbiddenError("audit", problem)
     found = _job(unit, audit_id)
@@ -385,17 +399,17 @@ def cancel(unit: Unit, who: Principal, audit_id: str) -> Audit:
         raise ConflictError("audit", "has no job; there is nothing to cancel")
     erased = cancel_job(unit, found.id)
     unit.afterwards.append(partial(erase_files, unit.site, erased))
-    record(unit, who, "audit.cancel_requested", "audit", audit_id)
-    return get_audit(unit, who, audit_id)
+    record(unit, principal, "audit.cancel_requested", "audit", audit_id)
+    return get_audit(unit, principal, audit_id)
 
 
-def progress(unit: Unit, who: Principal, audit_id: str, after: int) -> tuple[Progress, ...]:
+def progress(unit: Unit, principal: Principal, audit_id: str, after: int) -> tuple[Progress, ...]:
     """Return what happened to an audit since the event of a number; nothing where no job is left of it.
 
     Raises:
         NotFoundError: the organisation has no such audit.
     """
-    _check_there(unit, who, audit_id)
+    _check_there(unit, principal, audit_id)
     found = _job(unit, audit_id)
     if found is None:
         return ()
@@ -418,17 +432,17 @@ def _job(unit: Unit, audit_id: str) -> Row[Any] | None:
     ).first()
 
 
-def _row(unit: Unit, who: Principal, audit_id: str) -> Row[Any]:
-    found = unit.connection.execute(audits_of(who).where(audit.c.id == audit_id)).first()
+def _row(unit: Unit, principal: Principal, audit_id: str) -> Row[Any]:
+    found = unit.connection.execute(audits_of(principal).where(audit.c.id == audit_id)).first()
     if found is None:
         raise _missing(audit_id)
     return found
 
 
-def _check_there(unit: Unit, who: Principal, audit_id: str) -> None:
+def _check_there(unit: Unit, principal: Principal, audit_id: str) -> None:
     """Check that the organisation has an audit, without all that is shown of it."""
     wanted = select(audit.c.id).where(
-        audit.c.id == audit_id, audit.c.organisation_id == who.organisation_id
+        audit.c.id == audit_id, audit.c.organisation_id == principal.organisation_id
     )
     if unit.connection.execute(wanted).first() is None:
         raise _missing(audit_id)

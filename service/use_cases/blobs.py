@@ -24,7 +24,7 @@ from treewarden.service.vault.sealing import Stored
 # Whoever asks at the very same time as others may get a little more: each counts what was there before.
 
 
-def check_waiting(unit: Unit, who: Principal) -> None:
+def check_waiting(unit: Unit, principal: Principal) -> None:
     """Check that an organisation may queue one job more.
 
     Raises:
@@ -32,14 +32,14 @@ def check_waiting(unit: Unit, who: Principal) -> None:
     """
     most = unit.site.settings.max_waiting
     waiting = select(func.count()).where(
-        job.c.organisation_id == who.organisation_id, job.c.state == "queued"
+        job.c.organisation_id == principal.organisation_id, job.c.state == "queued"
     )
     if unit.connection.execute(waiting).scalar_one() >= most:
         problem = f"{most:,} audits and files of your organisation wait for a worker, which is the most at a time"
         raise TooManyError("jobs", f"{problem}; wait until some are done, or cancel audits")
 
 
-def check_tables(unit: Unit, who: Principal) -> None:
+def check_tables(unit: Unit, principal: Principal) -> None:
     """Check that an organisation may add one table more.
 
     Raises:
@@ -47,7 +47,7 @@ def check_tables(unit: Unit, who: Principal) -> None:
     """
     most = unit.site.settings.max_tables
     kept = select(func.count()).where(
-        data_table.c.organisation_id == who.organisation_id, data_table.c.erased_at.is_(None)
+        data_table.c.organisation_id == principal.organisation_id, data_table.c.erased_at.is_(None)
     )
     if unit.connection.execute(kept).scalar_one() >= most:
         problem = f"your organisation has {most:,} tables that are not erased, which is the most at a time"
@@ -56,33 +56,33 @@ def check_tables(unit: Unit, who: Principal) -> None:
         )
 
 
-def check_stored(unit: Unit, who: Principal) -> None:
+def check_stored(unit: Unit, principal: Principal) -> None:
     """Check that an organisation keeps no more bytes than it may.
 
     Raises:
         TooLargeError: it does.
     """
-    left = _left(unit, who)
+    left = _left(unit, principal)
     if left < 0:
         raise _no_room(unit.site, left)
 
 
-def room(site: Site, who: Principal) -> int:
+def room(site: Site, principal: Principal) -> int:
     """Return how many bytes more an organisation may keep, one at least.
 
     Raises:
         TooLargeError: none.
     """
     with site.reading() as unit:
-        left = _left(unit, who)
+        left = _left(unit, principal)
     if left <= 0:
         raise _no_room(site, left)
     return left
 
 
-def _left(unit: Unit, who: Principal) -> int:
+def _left(unit: Unit, principal: Principal) -> int:
     kept = select(func.coalesce(func.sum(blob.c.size), 0)).where(
-        blob.c.organisation_id == who.organisation_id, blob.c.sealed_key.is_not(None)
+        blob.c.organisation_id == principal.organisation_id, blob.c.sealed_key.is_not(None)
     )
     return unit.site.settings.max_stored - int(unit.connection.execute(kept).scalar_one())
 
@@ -125,7 +125,7 @@ def most_of(settings: Settings, kind: Kind) -> int:
     return settings.max_model if kind == "model" else settings.max_table
 
 
-def keep(site: Site, who: Principal, arrived: Sequence[tuple[Stored, Kind]]) -> list[Upload]:
+def keep(site: Site, principal: Principal, arrived: Sequence[tuple[Stored, Kind]]) -> list[Upload]:
     """Write down what was stored, all of it in one transaction; what is known already is not kept twice.
 
     Where the database fails the files stay: nobody knows whether they were written down, and the sweep finds out.
@@ -135,12 +135,12 @@ def keep(site: Site, who: Principal, arrived: Sequence[tuple[Stored, Kind]]) -> 
     """
     try:
         with site.unit() as unit:
-            uploads = [_keep(unit, who, stored, kind) for stored, kind in arrived]
-            check_stored(unit, who)
+            uploads = [_keep(unit, principal, stored, kind) for stored, kind in arrived]
+            check_stored(unit, principal)
             for (stored, kind), upload in zip(arrived, uploads, strict=True):  # once all are locked
                 if not upload.is_known:
                     detail = {"digest": stored.digest, "size": stored.size, "kind": kind}
-                    record(unit, who, "blob.uploaded", "blob", stored.id, detail)
+                    record(unit, principal, "blob.uploaded", "blob", stored.id, detail)
     except TooLargeError:
         for stored, _ in arrived:
             site.vault.discard(stored)
@@ -151,7 +151,7 @@ def keep(site: Site, who: Principal, arrived: Sequence[tuple[Stored, Kind]]) -> 
     return uploads
 
 
-def claim_blob(unit: Unit, who: Principal, digest: str, kind: Kind) -> Row[Any]:
+def claim_blob(unit: Unit, principal: Principal, digest: str, kind: Kind) -> Row[Any]:
     """Return the row of an upload that becomes a model or a table, locked until the transaction ends.
 
     A model's is kept from now on; a table's for as long as a table may be, and only for who sent its bytes.
@@ -161,7 +161,7 @@ def claim_blob(unit: Unit, who: Principal, digest: str, kind: Kind) -> Row[Any]:
     """
     found = unit.connection.execute(
         select(blob)
-        .where(_is(who, digest, kind))
+        .where(_is(principal, digest, kind))
         .order_by(blob.c.id.desc())
         .limit(1)
         .with_for_update()
@@ -175,19 +175,21 @@ def claim_blob(unit: Unit, who: Principal, digest: str, kind: Kind) -> Row[Any]:
     return found
 
 
-def _keep_checked(site: Site, who: Principal, stored: Stored, kind: Kind, digest: str) -> Upload:
+def _keep_checked(
+    site: Site, principal: Principal, stored: Stored, kind: Kind, digest: str
+) -> Upload:
     if stored.digest != digest:
         site.vault.discard(stored)
         problem = (
             "is not the SHA-256 of the bytes that arrived; nothing was kept, so send them again"
         )
         raise InvalidError("digest", problem)
-    return keep(site, who, [(stored, kind)])[0]
+    return keep(site, principal, [(stored, kind)])[0]
 
 
-def _keep(unit: Unit, who: Principal, stored: Stored, kind: Kind) -> Upload:
+def _keep(unit: Unit, principal: Principal, stored: Stored, kind: Kind) -> Upload:
     """Keep bytes once; those of a table once for each who sends them, as nobody hears of the tables of others."""
-    known = select(blob.c.id).where(_is(who, stored.digest, kind)).order_by(blob.c.id.desc())
+    known = select(blob.c.id).where(_is(principal, stored.digest, kind)).order_by(blob.c.id.desc())
     if (
         kind == "table"
     ):  # one that is in use goes when its audit ends, maybe before this one is asked for
@@ -200,23 +202,23 @@ def _keep(unit: Unit, who: Principal, stored: Stored, kind: Kind) -> Upload:
                 .values(expires_at=_expiry(unit))
             )
             if kind == "model":
-                add_contributors(unit, each, [who.account_id])
+                add_contributors(unit, each, [principal.account_id])
             return Upload(stored.digest, stored.size, is_known=True)
     unit.connection.execute(
         insert(blob).values(
             id=stored.id,
-            organisation_id=who.organisation_id,
+            organisation_id=principal.organisation_id,
             digest=stored.digest,
             size=stored.size,
             kind=kind,
             sealed_key=stored.sealed_key,
-            uploaded_by=who.account_id,
+            uploaded_by=principal.account_id,
             created_at=unit.now,
             expires_at=_expiry(unit),
         )
     )
     if kind == "model":
-        add_contributors(unit, stored.id, [who.account_id])
+        add_contributors(unit, stored.id, [principal.account_id])
     return Upload(stored.digest, stored.size, is_known=False)
 
 
@@ -231,11 +233,11 @@ def add_contributors(unit: Unit, blob_id: str, account_ids: Iterable[str]) -> No
         )
 
 
-def _is(who: Principal, digest: str, kind: Kind) -> ColumnElement[bool]:
-    is_named = true() if kind == "model" else blob.c.uploaded_by == who.account_id
+def _is(principal: Principal, digest: str, kind: Kind) -> ColumnElement[bool]:
+    is_named = true() if kind == "model" else blob.c.uploaded_by == principal.account_id
     return (
         is_named
-        & (blob.c.organisation_id == who.organisation_id)
+        & (blob.c.organisation_id == principal.organisation_id)
         & (blob.c.digest == digest)
         & (blob.c.kind == kind)
         & blob.c.sealed_key.is_not(None)

@@ -52,7 +52,7 @@ class GateBasis:
     contradiction: str = ""
 
 
-def gate_answer(unit: Unit, who: Principal, release_id: str) -> GateAnswer:
+def gate_answer(unit: Unit, principal: Principal, release_id: str) -> GateAnswer:
     """Return whether a version may be released.
 
     Raises:
@@ -79,7 +79,7 @@ def gate_answer(unit: Unit, who: Principal, release_id: str) -> GateAnswer:
         .join(audit, audit.c.id == release.c.audit_id)
         .join(model_version, model_version.c.id == release.c.model_version_id)
         .join(model, model.c.id == model_version.c.model_id)
-        .where(release.c.organisation_id == who.organisation_id, release.c.id == release_id)
+        .where(release.c.organisation_id == principal.organisation_id, release.c.id == release_id)
     ).first()
     if row is None:
         raise NotFoundError(f"release {release_id[:40]!r}", "there is none of that id")
@@ -90,7 +90,7 @@ def gate_answer(unit: Unit, who: Principal, release_id: str) -> GateAnswer:
             row.state,
             bool(row.has_approval),
             lapsed(row.waivers, waivers_by_id(unit, row.waivers), unit.now),
-            contradiction_of(unit, who.organisation_id, row.id, row.audit_id),
+            contradiction_of(unit, principal.organisation_id, row.id, row.audit_id),
         )
     )
     return GateAnswer(
@@ -175,7 +175,7 @@ def lapsed(ids: Sequence[str], rows: Mapping[str, Row[Any]], now: datetime) -> s
 UNKNOWN = "no file with this SHA-256 was uploaded; upload it, have it audited, and open a release"
 
 
-def file_answer(unit: Unit, who: Principal, sha256: str) -> GateAnswer:
+def file_answer(unit: Unit, principal: Principal, sha256: str) -> GateAnswer:
     """Return whether a file may be released; what was not judged or not approved is no pass.
 
     Of several releases of the same bytes the newest decides, whatever an older one says.
@@ -184,18 +184,18 @@ def file_answer(unit: Unit, who: Principal, sha256: str) -> GateAnswer:
         select(release.c.id)
         .join(model_version, model_version.c.id == release.c.model_version_id)
         .where(
-            release.c.organisation_id == who.organisation_id,
+            release.c.organisation_id == principal.organisation_id,
             model_version.c.digest == sha256,
         )
         .order_by(release.c.id.desc())
         .limit(1)
     ).scalar()
     if newest is not None:
-        return gate_answer(unit, who, newest)
-    return _without_release(unit, who, sha256)
+        return gate_answer(unit, principal, newest)
+    return _without_release(unit, principal, sha256)
 
 
-def _without_release(unit: Unit, who: Principal, sha256: str) -> GateAnswer:
+def _without_release(unit: Unit, principal: Principal, sha256: str) -> GateAnswer:
     """Return what keeps a file from being released of which nobody asked a release: never a pass."""
     row = unit.connection.execute(
         select(
@@ -211,7 +211,7 @@ def _without_release(unit: Unit, who: Principal, sha256: str) -> GateAnswer:
             audit, (audit.c.model_version_id == model_version.c.id) & (audit.c.kind == "audit")
         )
         .where(
-            model_version.c.organisation_id == who.organisation_id,
+            model_version.c.organisation_id == principal.organisation_id,
             model_version.c.digest == sha256,
         )
         .order_by(audit.c.id.desc().nulls_last(), model_version.c.id.desc())

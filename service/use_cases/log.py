@@ -46,8 +46,8 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 def list_log(
     unit: Unit,
-    who: Principal,
-    wanted: PageRequest,
+    principal: Principal,
+    page_request: PageRequest,
     *,
     text: str = "",
     since: date | None = None,
@@ -59,27 +59,27 @@ def list_log(
     Raises:
         InvalidError: the cursor is none that a list gave.
     """
-    searched = (*SEARCHED, DETAIL) if who.may(Permission.INTERNAL) else SEARCHED
-    statement = narrowed(_rows(who.organisation_id), text, searched)
+    searched = (*SEARCHED, DETAIL) if principal.may(Permission.INTERNAL) else SEARCHED
+    statement = narrowed(_rows(principal.organisation_id), text, searched)
     number = log_entry.c.seq
     if since is not None:
         statement = statement.where(log_entry.c.at >= _midnight(since))
     if until is not None and until < date.max:
         statement = statement.where(log_entry.c.at < _midnight(until + timedelta(days=1)))
-    if wanted.cursor:
-        if not (wanted.cursor.isascii() and wanted.cursor.isdigit()):
+    if page_request.cursor:
+        if not (page_request.cursor.isascii() and page_request.cursor.isdigit()):
             raise InvalidError("cursor", "is none of this list; take “next” of the page before")
-        last = int(wanted.cursor[:18])
+        last = int(page_request.cursor[:18])
         statement = statement.where(number < last if sort == "newest" else number > last)
     found = unit.connection.execute(
         statement.order_by(number.desc() if sort == "newest" else number.asc()).limit(
-            wanted.limit + 1
+            page_request.limit + 1
         )
     ).all()
-    shown = found[: wanted.limit]
+    shown = found[: page_request.limit]
     return Page(
-        items=tuple(_entry(who, row) for row in shown),
-        next=str(shown[-1].seq) if len(found) > wanted.limit else None,
+        items=tuple(_entry(principal, row) for row in shown),
+        next=str(shown[-1].seq) if len(found) > page_request.limit else None,
     )
 
 
@@ -103,26 +103,26 @@ def check_log(unit: Unit, who: Principal | str) -> LogCheck:
     return LogCheck(holds=not problem, rows=number, problem=problem, head=previous)
 
 
-def exported_json(site: Site, who: Principal) -> Iterator[str]:
+def exported_json(site: Site, principal: Principal) -> Iterator[str]:
     """Yield the whole log as JSON, oldest row first, a part at a time; signs that nobody sees are escaped."""
     opening = "[\n"
-    for part in _parts(site, who.organisation_id):
+    for part in _parts(site, principal.organisation_id):
         for row in part:
-            yield opening + shown_in_json(_entry(who, row).model_dump_json())
+            yield opening + shown_in_json(_entry(principal, row).model_dump_json())
             opening = ",\n"
     yield "[]\n" if opening == "[\n" else "\n]\n"
 
 
-def exported_csv(site: Site, who: Principal) -> Iterator[str]:
+def exported_csv(site: Site, principal: Principal) -> Iterator[str]:
     """Yield the whole log as CSV, oldest row first.
 
     No cell begins as a formula of a spreadsheet does, and signs that nobody sees are written out; the exact text is in
     the JSON.
     """
     yield _line(COLUMNS)
-    for part in _parts(site, who.organisation_id):
+    for part in _parts(site, principal.organisation_id):
         for row in part:
-            said = json.loads(_entry(who, row).model_dump_json())
+            said = json.loads(_entry(principal, row).model_dump_json())
             said["detail"] = json.dumps(said["detail"], sort_keys=True)
             yield _line([_harmless(printable(str(said[name]))) for name in COLUMNS])
 
@@ -167,10 +167,10 @@ def _rows(organisation_id: str) -> Any:  # noqa: ANN401  # a select of one table
     return select(log_entry).where(log_entry.c.organisation_id == organisation_id)
 
 
-def _entry(who: Principal, row: Row[Any]) -> LogEntry:
+def _entry(principal: Principal, row: Row[Any]) -> LogEntry:
     said = {name: getattr(row, name) for name in COLUMNS}
     is_of_table = row.object_kind == "table" or row.detail.get("kind") == "table"
-    if is_of_table and "digest" in row.detail and not who.may(Permission.INTERNAL):
+    if is_of_table and "digest" in row.detail and not principal.may(Permission.INTERNAL):
         said["detail"] = {**row.detail, "digest": HIDDEN}
     return LogEntry(**said)
 
@@ -265,9 +265,9 @@ def _heads(unit: Unit) -> Iterator[Anchor]:
         yield Anchor(organisation=row.organisation_id, seq=row.seq, hash=row.hash, at=unit.now)
 
 
-def _append(path: Path, found: tuple[Anchor, ...]) -> None:
+def _append(path: Path, anchors: tuple[Anchor, ...]) -> None:
     """Add lines; what stands in the file is never read or written again, so that it may be of an append-only place."""
-    data = "".join(each.model_dump_json() + "\n" for each in found).encode()
+    data = "".join(each.model_dump_json() + "\n" for each in anchors).encode()
     try:
         file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         try:

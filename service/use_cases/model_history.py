@@ -51,14 +51,14 @@ class Past:
     smallest_leaf: int | None
 
 
-def model_history(unit: Unit, who: Principal, model_id: str) -> tuple[Past, ...]:
+def model_history(unit: Unit, principal: Principal, model_id: str) -> tuple[Past, ...]:
     """Return the newest versions of a model, oldest first.
 
     Raises:
         NotFoundError: the organisation has no such model.
     """
-    versions = list_versions(unit, who, model_id, PageRequest(limit=MOST)).items
-    audits = _newest_verdicts(unit, who, [each.id for each in versions])
+    versions = list_versions(unit, principal, model_id, PageRequest(limit=MOST)).items
+    audits = _newest_verdicts(unit, principal, [each.id for each in versions])
     found = _findings(unit, [row.id for row in audits.values()])
     return tuple(
         Past(
@@ -70,12 +70,14 @@ def model_history(unit: Unit, who: Principal, model_id: str) -> tuple[Past, ...]
     )
 
 
-def _newest_verdicts(unit: Unit, who: Principal, version_ids: Sequence[str]) -> dict[str, Row[Any]]:
+def _newest_verdicts(
+    unit: Unit, principal: Principal, version_ids: Sequence[str]
+) -> dict[str, Row[Any]]:
     """Return by version the newest audit with a verdict; that of a repair is about another file."""
     last = (
         select(func.max(audit.c.id))
         .where(
-            audit.c.organisation_id == who.organisation_id,
+            audit.c.organisation_id == principal.organisation_id,
             audit.c.model_version_id.in_(version_ids),
             audit.c.kind == "audit",
             audit.c.state == "done",
@@ -132,7 +134,7 @@ def _smallest_leaf(version: Version) -> int | None:
 
 
 def compare(
-    unit: Unit, who: Principal, model_id: str, from_version_id: str, to_version_id: str
+    unit: Unit, principal: Principal, model_id: str, from_version_id: str, to_version_id: str
 ) -> Comparison:
     """Return what differs between two versions; the first time, a job is queued that compares their trees.
 
@@ -140,13 +142,13 @@ def compare(
         NotFoundError: the model has no such versions.
         InvalidError: both are the same.
     """
-    old, new = (get_version(unit, who, each) for each in (from_version_id, to_version_id))
+    old, new = (get_version(unit, principal, each) for each in (from_version_id, to_version_id))
     for version in (old, new):
         if version.model_id != model_id:
             raise NotFoundError(f"version {version.id!r}", "is none of this model")
     if old.id == new.id:
         raise InvalidError("to", "is the same version; choose two")
-    of_trees = _of_trees(unit, who, model_id, old.id, new.id)
+    of_trees = _of_trees(unit, principal, model_id, old.id, new.id)
     before, after = _newest_audit(unit, old.id), _newest_audit(unit, new.id)
     had, has = _compared_findings(unit, before), _compared_findings(unit, after)
     is_told = before is not None and after is not None
@@ -173,7 +175,7 @@ def compare(
     )
 
 
-def _of_trees(unit: Unit, who: Principal, model_id: str, old: str, new: str) -> Row[Any]:
+def _of_trees(unit: Unit, principal: Principal, model_id: str, old: str, new: str) -> Row[Any]:
     wanted = select(comparison).where(
         comparison.c.from_version_id == old, comparison.c.to_version_id == new
     )
@@ -183,7 +185,7 @@ def _of_trees(unit: Unit, who: Principal, model_id: str, old: str, new: str) -> 
     made = new_id()
     row = insert(comparison).values(
         id=made,
-        organisation_id=who.organisation_id,
+        organisation_id=principal.organisation_id,
         model_id=model_id,
         from_version_id=old,
         to_version_id=new,
@@ -192,8 +194,8 @@ def _of_trees(unit: Unit, who: Principal, model_id: str, old: str, new: str) -> 
         created_at=unit.now,
     )
     if was_added(unit, row):
-        check_waiting(unit, who)
-        queue_job(unit, who.organisation_id, "compare", made)
+        check_waiting(unit, principal)
+        queue_job(unit, principal.organisation_id, "compare", made)
     return unit.connection.execute(wanted).one()
 
 

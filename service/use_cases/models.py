@@ -21,7 +21,7 @@ from treewarden.service.use_cases.jobs import queue_job
 from treewarden.service.use_cases.paging import paged
 
 
-def create_model(unit: Unit, who: Principal, new: NewModel) -> Model:
+def create_model(unit: Unit, principal: Principal, new: NewModel) -> Model:
     """Make a model, without a version yet.
 
     Raises:
@@ -30,10 +30,10 @@ def create_model(unit: Unit, who: Principal, new: NewModel) -> Model:
     made = new_id()
     row = insert(model).values(
         id=made,
-        organisation_id=who.organisation_id,
+        organisation_id=principal.organisation_id,
         name=new.name,
         description=new.description,
-        created_by=who.account_id,
+        created_by=principal.account_id,
         created_at=unit.now,
     )
     if not was_added(unit, row):
@@ -41,32 +41,34 @@ def create_model(unit: Unit, who: Principal, new: NewModel) -> Model:
             f"there is a model {new.name!r} already; add a version to it, or choose another name"
         )
         raise ConflictError("name", problem)
-    record(unit, who, "model.created", "model", made, {"name": new.name})
-    return get_model(unit, who, made)
+    record(unit, principal, "model.created", "model", made, {"name": new.name})
+    return get_model(unit, principal, made)
 
 
-def list_models(unit: Unit, who: Principal, wanted: PageRequest, name: str = "") -> Page[Model]:
+def list_models(
+    unit: Unit, principal: Principal, page_request: PageRequest, name: str = ""
+) -> Page[Model]:
     """Return models, those whose name holds a text where one is given."""
-    statement = _models(who)
+    statement = _models(principal)
     if name:
         statement = statement.where(model.c.name.icontains(name, autoescape=True))
-    rows, following = paged(unit, statement, model.c.id, wanted)
-    return Page(items=_all_shown(unit, who, rows), next=following)
+    rows, following = paged(unit, statement, model.c.id, page_request)
+    return Page(items=_all_shown(unit, principal, rows), next=following)
 
 
-def get_model(unit: Unit, who: Principal, model_id: str) -> Model:
+def get_model(unit: Unit, principal: Principal, model_id: str) -> Model:
     """Return a model.
 
     Raises:
         NotFoundError: the organisation has none of that id.
     """
-    found = unit.connection.execute(_models(who).where(model.c.id == model_id)).first()
+    found = unit.connection.execute(_models(principal).where(model.c.id == model_id)).first()
     if found is None:
         raise NotFoundError(f"model {model_id[:40]!r}", "there is none of that id")
-    return _all_shown(unit, who, [found])[0]
+    return _all_shown(unit, principal, [found])[0]
 
 
-def add_version(unit: Unit, who: Principal, model_id: str, new: NewVersion) -> Version:
+def add_version(unit: Unit, principal: Principal, model_id: str, new: NewVersion) -> Version:
     """Make an uploaded file the newest version of a model; a job reads it.
 
     Raises:
@@ -74,20 +76,20 @@ def add_version(unit: Unit, who: Principal, model_id: str, new: NewVersion) -> V
         ConflictError: the newest version is the same file, and was not refused.
         TooManyError: the organisation has as many jobs waiting as it may.
     """
-    check_waiting(unit, who)
+    check_waiting(unit, principal)
     of = select(model.c.id).where(model.c.id == model_id)
     unit.connection.execute(of.with_for_update())  # numbers are given one at a time
-    given = get_model(unit, who, model_id)
+    given = get_model(unit, principal, model_id)
     newest = given.latest
     if newest is not None and newest.state != "refused" and newest.digest == new.digest:
         problem = f"the file is that of version {newest.n} already; submit that one"
         raise ConflictError("digest", problem)
-    kept = claim_blob(unit, who, new.digest, "model")
+    kept = claim_blob(unit, principal, new.digest, "model")
     made = new_id()
     unit.connection.execute(
         insert(model_version).values(
             id=made,
-            organisation_id=who.organisation_id,
+            organisation_id=principal.organisation_id,
             model_id=model_id,
             n=given.versions + 1,
             blob_id=kept.id,
@@ -95,59 +97,65 @@ def add_version(unit: Unit, who: Principal, model_id: str, new: NewVersion) -> V
             size=kept.size,
             file_name=new.file_name,
             state="reading",
-            uploaded_by=who.account_id,
+            uploaded_by=principal.account_id,
             created_at=unit.now,
         )
     )
-    queue_job(unit, who.organisation_id, "inspect_model", made)
-    record(unit, who, "version.added", "version", made, {"digest": kept.digest})
-    return get_version(unit, who, made)
+    queue_job(unit, principal.organisation_id, "inspect_model", made)
+    record(unit, principal, "version.added", "version", made, {"digest": kept.digest})
+    return get_version(unit, principal, made)
 
 
-def list_versions(unit: Unit, who: Principal, model_id: str, wanted: PageRequest) -> Page[Version]:
+def list_versions(
+    unit: Unit, principal: Principal, model_id: str, page_request: PageRequest
+) -> Page[Version]:
     """Return the versions of a model.
 
     Raises:
         NotFoundError: the organisation has no such model.
     """
-    get_model(unit, who, model_id)
-    statement = _versions(who).where(model_version.c.model_id == model_id)
-    rows, following = paged(unit, statement, model_version.c.id, wanted)
+    get_model(unit, principal, model_id)
+    statement = _versions(principal).where(model_version.c.model_id == model_id)
+    rows, following = paged(unit, statement, model_version.c.id, page_request)
     return Page(items=tuple(_version(row) for row in rows), next=following)
 
 
-def get_version(unit: Unit, who: Principal, version_id: str) -> Version:
+def get_version(unit: Unit, principal: Principal, version_id: str) -> Version:
     """Return a version.
 
     Raises:
         NotFoundError: the organisation has none of that id.
     """
-    found = unit.connection.execute(_versions(who).where(model_version.c.id == version_id)).first()
+    found = unit.connection.execute(
+        _versions(principal).where(model_version.c.id == version_id)
+    ).first()
     if found is None:
         raise NotFoundError(f"version {version_id[:40]!r}", "there is none of that id")
     return _version(found)
 
 
-def version_of(unit: Unit, who: Principal, model_id: str, version_id: str) -> Version:
+def version_of(unit: Unit, principal: Principal, model_id: str, version_id: str) -> Version:
     """Return a version of a certain model.
 
     Raises:
         NotFoundError: the model has none of that id.
     """
-    version = get_version(unit, who, version_id)
+    version = get_version(unit, principal, version_id)
     if version.model_id != model_id:
         raise NotFoundError(f"version {version_id[:40]!r}", "there is none of that id")
     return version
 
 
-def model_file(unit: Unit, who: Principal, version_id: str) -> tuple[Version, Iterator[bytes]]:
+def model_file(
+    unit: Unit, principal: Principal, version_id: str
+) -> tuple[Version, Iterator[bytes]]:
     """Return a version and the bytes of its file.
 
     Raises:
         NotFoundError: the organisation has none of that id.
         GoneError: the file was erased, as that of a refused version is.
     """
-    version = get_version(unit, who, version_id)
+    version = get_version(unit, principal, version_id)
     kept = unit.connection.execute(
         select(blob)
         .join(model_version, model_version.c.blob_id == blob.c.id)
@@ -158,12 +166,12 @@ def model_file(unit: Unit, who: Principal, version_id: str) -> tuple[Version, It
     return version, unit.site.vault.chunks(kept.id, kept.digest, kept.sealed_key)
 
 
-def _models(who: Principal) -> Select[Any]:
-    return _every_model().where(model.c.organisation_id == who.organisation_id)
+def _models(principal: Principal) -> Select[Any]:
+    return _every_model().where(model.c.organisation_id == principal.organisation_id)
 
 
-def _versions(who: Principal) -> Select[Any]:
-    return _every_version().where(model_version.c.organisation_id == who.organisation_id)
+def _versions(principal: Principal) -> Select[Any]:
+    return _every_version().where(model_version.c.organisation_id == principal.organisation_id)
 
 
 # Statements are put together once, as that takes longer than many a query.
@@ -191,10 +199,10 @@ def _newest_number() -> ScalarSelect[Any]:
     return select(func.max(every.c.n)).where(every.c.model_id == model.c.id).scalar_subquery()
 
 
-def _all_shown(unit: Unit, who: Principal, rows: Sequence[Row[Any]]) -> tuple[Model, ...]:
+def _all_shown(unit: Unit, principal: Principal, rows: Sequence[Row[Any]]) -> tuple[Model, ...]:
     """Return models as they are shown; their newest versions are looked up once."""
     newest = unit.connection.execute(
-        _versions(who).where(
+        _versions(principal).where(
             model.c.id.in_([row.id for row in rows]), model_version.c.n == _newest_number()
         )
     )

@@ -31,13 +31,18 @@ PAUSE = timedelta(minutes=1)
 NOT_SET_UP = "none is sent here; an administrator sets TREEWARDEN_MAIL_HOST"
 
 
-def get_notices(unit: Unit, who: Principal) -> Notices:
+def get_notices(unit: Unit, principal: Principal) -> Notices:
     """Return what somebody hears of, and what became of the newest e-mail to them."""
     found = unit.connection.execute(
-        select(account.c.mail_address, account.c.mail_events).where(account.c.id == who.account_id)
+        select(account.c.mail_address, account.c.mail_events).where(
+            account.c.id == principal.account_id
+        )
     ).one()
     last = unit.connection.execute(
-        select(mail).where(mail.c.account_id == who.account_id).order_by(mail.c.id.desc()).limit(1)
+        select(mail)
+        .where(mail.c.account_id == principal.account_id)
+        .order_by(mail.c.id.desc())
+        .limit(1)
     ).first()
     return Notices(
         is_set_up=bool(unit.site.settings.mail_host),
@@ -55,7 +60,7 @@ def get_notices(unit: Unit, who: Principal) -> Notices:
     )
 
 
-def set_notices(unit: Unit, who: Principal, new: NewNotices) -> Notices:
+def set_notices(unit: Unit, principal: Principal, new: NewNotices) -> Notices:
     """Change what somebody hears of; what waits to be sent goes to the new address, or nowhere.
 
     Raises:
@@ -67,16 +72,16 @@ def set_notices(unit: Unit, who: Principal, new: NewNotices) -> Notices:
     events = list(dict.fromkeys(map(str, new.events)))
     unit.connection.execute(
         update(account)
-        .where(account.c.id == who.account_id)
+        .where(account.c.id == principal.account_id)
         .values(mail_address=new.address or None, mail_events=events)
     )
     # not the address: the log stays for good
     detail = {"events": events, "has_address": bool(new.address)}
-    record(unit, who, "account.notices_changed", "account", who.account_id, detail)
-    return get_notices(unit, who)
+    record(unit, principal, "account.notices_changed", "account", principal.account_id, detail)
+    return get_notices(unit, principal)
 
 
-def send_test(unit: Unit, who: Principal) -> Notices:
+def send_test(unit: Unit, principal: Principal) -> Notices:
     """Send somebody an e-mail that tells of nothing, to see whether it arrives.
 
     Raises:
@@ -84,28 +89,28 @@ def send_test(unit: Unit, who: Principal) -> Notices:
         TooManyError: one was sent within the last minute.
     """
     unit.connection.execute(
-        select(account.c.id).where(account.c.id == who.account_id).with_for_update()
+        select(account.c.id).where(account.c.id == principal.account_id).with_for_update()
     )
-    notices = get_notices(unit, who)
+    notices = get_notices(unit, principal)
     if not notices.is_set_up:
         raise ConflictError("e-mail", NOT_SET_UP)
     if not notices.address:
         raise ConflictError("address", "is missing; give one first")
     recent = select(mail.c.id).where(
-        mail.c.account_id == who.account_id,
+        mail.c.account_id == principal.account_id,
         mail.c.event == Event.PING,
         mail.c.created_at > unit.now - PAUSE,
     )
     if unit.connection.execute(recent).first() is not None:
         raise TooManyError("e-mail", "a test was sent within the last minute; wait for it")
-    queue_mail(unit, who.organisation_id, who.account_id, Event.PING, "/account")
-    return get_notices(unit, who)
+    queue_mail(unit, principal.organisation_id, principal.account_id, Event.PING, "/account")
+    return get_notices(unit, principal)
 
 
 # Webhooks: where an organisation wants to hear of events, and what became of each.
 
 
-def create_webhook(unit: Unit, who: Principal, new: NewWebhook) -> MadeWebhook:
+def create_webhook(unit: Unit, principal: Principal, new: NewWebhook) -> MadeWebhook:
     """Make a webhook and its secret, which is shown this once.
 
     Raises:
@@ -117,26 +122,26 @@ def create_webhook(unit: Unit, who: Principal, new: NewWebhook) -> MadeWebhook:
     unit.connection.execute(
         insert(webhook).values(
             id=made,
-            organisation_id=who.organisation_id,
+            organisation_id=principal.organisation_id,
             url=new.url,
             sealed_secret=unit.site.vault.seal(secret.encode()),
             events=[str(event) for event in new.events],
-            created_by=who.account_id,
+            created_by=principal.account_id,
             created_at=unit.now,
         )
     )
-    record(unit, who, "webhook.created", "webhook", made)
-    return MadeWebhook(webhook=get_webhook(unit, who, made), secret=secret)
+    record(unit, principal, "webhook.created", "webhook", made)
+    return MadeWebhook(webhook=get_webhook(unit, principal, made), secret=secret)
 
 
-def list_webhooks(unit: Unit, who: Principal, wanted: PageRequest) -> Page[Webhook]:
+def list_webhooks(unit: Unit, principal: Principal, page_request: PageRequest) -> Page[Webhook]:
     """Return webhooks, without their secrets."""
-    statement = select(webhook).where(webhook.c.organisation_id == who.organisation_id)
-    rows, following = paged(unit, statement, webhook.c.id, wanted)
+    statement = select(webhook).where(webhook.c.organisation_id == principal.organisation_id)
+    rows, following = paged(unit, statement, webhook.c.id, page_request)
     return Page(items=tuple(map(_webhook, rows)), next=following)
 
 
-def get_webhook(unit: Unit, who: Principal, webhook_id: str) -> Webhook:
+def get_webhook(unit: Unit, principal: Principal, webhook_id: str) -> Webhook:
     """Return a webhook.
 
     Raises:
@@ -144,7 +149,7 @@ def get_webhook(unit: Unit, who: Principal, webhook_id: str) -> Webhook:
     """
     found = unit.connection.execute(
         select(webhook).where(
-            webhook.c.organisation_id == who.organisation_id, webhook.c.id == webhook_id
+            webhook.c.organisation_id == principal.organisation_id, webhook.c.id == webhook_id
         )
     ).first()
     if found is None:
@@ -152,14 +157,14 @@ def get_webhook(unit: Unit, who: Principal, webhook_id: str) -> Webhook:
     return _webhook(found)
 
 
-def disable_webhook(unit: Unit, who: Principal, webhook_id: str) -> Webhook:
+def disable_webhook(unit: Unit, principal: Principal, webhook_id: str) -> Webhook:
     """Send nothing more to a webhook, not even what waits.
 
     Raises:
         NotFoundError: the organisation has none of that id.
         ConflictError: it is disabled already.
     """
-    if get_webhook(unit, who, webhook_id).is_disabled:
+    if get_webhook(unit, principal, webhook_id).is_disabled:
         raise ConflictError("webhook", "is disabled already")
     unit.connection.execute(
         update(webhook).where(webhook.c.id == webhook_id).values(disabled_at=unit.now)
@@ -169,62 +174,62 @@ def disable_webhook(unit: Unit, who: Principal, webhook_id: str) -> Webhook:
         .where(delivery.c.webhook_id == webhook_id, delivery.c.state == "pending")
         .values(state="failed", problem="the webhook was disabled", next_at=None)
     )
-    record(unit, who, "webhook.disabled", "webhook", webhook_id)
-    return get_webhook(unit, who, webhook_id)
+    record(unit, principal, "webhook.disabled", "webhook", webhook_id)
+    return get_webhook(unit, principal, webhook_id)
 
 
-def ping(unit: Unit, who: Principal, webhook_id: str) -> Delivery:
+def ping(unit: Unit, principal: Principal, webhook_id: str) -> Delivery:
     """Send an event that says nothing.
 
     Raises:
         NotFoundError: the organisation has none of that id.
         ConflictError: it is disabled.
     """
-    if get_webhook(unit, who, webhook_id).is_disabled:
+    if get_webhook(unit, principal, webhook_id).is_disabled:
         raise ConflictError("webhook", "is disabled; make a new one")
-    made = queue(unit, who.organisation_id, webhook_id, Event.PING, {})
-    return _delivery(_row(unit, who, made))
+    made = queue(unit, principal.organisation_id, webhook_id, Event.PING, {})
+    return _delivery(_row(unit, principal, made))
 
 
 def list_deliveries(
-    unit: Unit, who: Principal, webhook_id: str, wanted: PageRequest
+    unit: Unit, principal: Principal, webhook_id: str, page_request: PageRequest
 ) -> Page[Delivery]:
     """Return what was sent to a webhook, and what became of it.
 
     Raises:
         NotFoundError: the organisation has none of that id.
     """
-    get_webhook(unit, who, webhook_id)
+    get_webhook(unit, principal, webhook_id)
     statement = select(delivery).where(delivery.c.webhook_id == webhook_id)
-    rows, following = paged(unit, statement, delivery.c.id, wanted)
+    rows, following = paged(unit, statement, delivery.c.id, page_request)
     return Page(items=tuple(map(_delivery, rows)), next=following)
 
 
-def redeliver(unit: Unit, who: Principal, delivery_id: str) -> Delivery:
+def redeliver(unit: Unit, principal: Principal, delivery_id: str) -> Delivery:
     """Send an event once more, with the same id.
 
     Raises:
         NotFoundError: the organisation has no such delivery.
         ConflictError: it waits to be sent anyway, or its webhook is disabled.
     """
-    found = _row(unit, who, delivery_id)
+    found = _row(unit, principal, delivery_id)
     if found.state == "pending":
         raise ConflictError("delivery", "waits to be sent already")
-    if get_webhook(unit, who, found.webhook_id).is_disabled:
+    if get_webhook(unit, principal, found.webhook_id).is_disabled:
         raise ConflictError("webhook", "is disabled; make a new one")
     unit.connection.execute(
         update(delivery)
         .where(delivery.c.id == delivery_id)
         .values(state="pending", attempts=0, next_at=unit.now, problem="")
     )
-    record(unit, who, "webhook.redelivered", "delivery", delivery_id)
-    return _delivery(_row(unit, who, delivery_id))
+    record(unit, principal, "webhook.redelivered", "delivery", delivery_id)
+    return _delivery(_row(unit, principal, delivery_id))
 
 
-def _row(unit: Unit, who: Principal, delivery_id: str) -> Row[Any]:
+def _row(unit: Unit, principal: Principal, delivery_id: str) -> Row[Any]:
     found = unit.connection.execute(
         select(delivery).where(
-            delivery.c.organisation_id == who.organisation_id, delivery.c.id == delivery_id
+            delivery.c.organisation_id == principal.organisation_id, delivery.c.id == delivery_id
         )
     ).first()
     if found is None:

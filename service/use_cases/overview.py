@@ -62,21 +62,21 @@ def parties_of(unit: Unit, release_ids: Collection[str]) -> dict[str, list[Row[A
     return found
 
 
-def why_own(parties: Sequence[Row[Any]], who: Principal) -> str:
+def why_own(parties: Sequence[Row[Any]], principal: Principal) -> str:
     """Return why somebody does not decide about a release, "" where it is not their own."""
     for row in parties:
-        if row.account_id == who.account_id:
+        if row.account_id == principal.account_id:
             return f"{PARTS[row.part]}, so somebody else decides"
     return ""
 
 
-def deciders_of(unit: Unit, who: Principal, parties: Sequence[Row[Any]]) -> tuple[str, ...]:
+def deciders_of(unit: Unit, principal: Principal, parties: Sequence[Row[Any]]) -> tuple[str, ...]:
     """Return the names of those of the organisation who may decide about a release, some where they are many."""
     roles = [role for role in Role if Permission.REVIEW in ALLOWED[role]]
     rows = unit.connection.execute(
         select(account.c.name)
         .where(
-            account.c.organisation_id == who.organisation_id,
+            account.c.organisation_id == principal.organisation_id,
             account.c.role.in_(roles),
             account.c.disabled_at.is_(None),
             account.c.id.not_in({row.account_id for row in parties}),
@@ -87,18 +87,18 @@ def deciders_of(unit: Unit, who: Principal, parties: Sequence[Row[Any]]) -> tupl
     return tuple(rows.scalars())
 
 
-def is_own_model(unit: Unit, who: Principal, waiver: Row[Any]) -> bool:
+def is_own_model(unit: Unit, principal: Principal, waiver: Row[Any]) -> bool:
     """Return whether somebody uploaded or brought a file that a waiver is for.
 
     Those are the versions of the model that it names, the file of its digest, and, where it is for every model, those
     whose audits found what it accepts.
     """
     mine = or_(
-        model_version.c.uploaded_by == who.account_id,
+        model_version.c.uploaded_by == principal.account_id,
         select(contributor.c.blob_id)
         .join(blob, blob.c.id == contributor.c.blob_id)
         .where(
-            contributor.c.account_id == who.account_id,
+            contributor.c.account_id == principal.account_id,
             blob.c.organisation_id == model_version.c.organisation_id,
             blob.c.digest == model_version.c.digest,
         )
@@ -107,7 +107,11 @@ def is_own_model(unit: Unit, who: Principal, waiver: Row[Any]) -> bool:
     found = (
         select(model_version.c.id)
         .join(model, model.c.id == model_version.c.model_id)
-        .where(model_version.c.organisation_id == who.organisation_id, mine, or_(*_is_for(waiver)))
+        .where(
+            model_version.c.organisation_id == principal.organisation_id,
+            mine,
+            or_(*_is_for(waiver)),
+        )
     )
     return unit.connection.execute(found.limit(1)).first() is not None
 
@@ -139,31 +143,31 @@ AT_ONCE = 1000
 """So many ids stand in one question at most."""
 
 
-def overview(unit: Unit, who: Principal) -> Overview:
+def overview(unit: Unit, principal: Principal) -> Overview:
     """Return what there is to do in the organisation of who asks."""
-    states = _audits_by_state(unit, who)
-    newest = _newest(unit, who)
+    states = _audits_by_state(unit, principal)
+    newest = _newest(unit, principal)
     return Overview(
-        models=_models(unit, who),
+        models=_models(unit, principal),
         running=states.get("running", 0),
         queued=states.get("queued", 0),
         passing=sum(verdict == "PASS" for verdict, _ in newest),
         failing=tuple(failing for verdict, failing in newest if verdict != "PASS"),
-        waiting=(*_releases(unit, who), *_waivers(unit, who)),
-        expiring=_expiring(unit, who),
+        waiting=(*_releases(unit, principal), *_waivers(unit, principal)),
+        expiring=_expiring(unit, principal),
     )
 
 
-def _models(unit: Unit, who: Principal) -> int:
-    wanted = select(func.count()).where(model.c.organisation_id == who.organisation_id)
+def _models(unit: Unit, principal: Principal) -> int:
+    wanted = select(func.count()).where(model.c.organisation_id == principal.organisation_id)
     return int(unit.connection.execute(wanted).scalar_one())
 
 
-def _audits_by_state(unit: Unit, who: Principal) -> dict[str, int]:
+def _audits_by_state(unit: Unit, principal: Principal) -> dict[str, int]:
     waiting = (
         select(shown_state().label("state"))
         .where(
-            audit.c.organisation_id == who.organisation_id,
+            audit.c.organisation_id == principal.organisation_id,
             audit.c.state.in_(("queued", "running")),
         )
         .subquery()
@@ -172,7 +176,7 @@ def _audits_by_state(unit: Unit, who: Principal) -> dict[str, int]:
     return {state: int(count) for state, count in unit.connection.execute(wanted)}
 
 
-def _newest(unit: Unit, who: Principal) -> list[tuple[str, Failing]]:
+def _newest(unit: Unit, principal: Principal) -> list[tuple[str, Failing]]:
     """Return the verdict of the newest finished audit of each model, newest first; ids are ordered by time.
 
     A repair says nothing of the model: its verdict is that of a file which nobody has taken as a version yet.
@@ -183,7 +187,7 @@ def _newest(unit: Unit, who: Principal) -> list[tuple[str, Failing]]:
     last = (
         select(func.max(audit.c.id))
         .where(
-            audit.c.organisation_id == who.organisation_id,
+            audit.c.organisation_id == principal.organisation_id,
             audit.c.kind == "audit",
             audit.c.state == "done",
             audit.c.model_version_id == model_version.c.id,
@@ -191,7 +195,7 @@ def _newest(unit: Unit, who: Principal) -> list[tuple[str, Failing]]:
         .scalar_subquery()
     )
     of_version = select(model_version.c.model_id, last.label("audit_id")).where(
-        model_version.c.organisation_id == who.organisation_id
+        model_version.c.organisation_id == principal.organisation_id
     )
     newest: dict[str, str] = {}
     for model_id, audit_id in unit.connection.execute(of_version):
@@ -220,12 +224,12 @@ def _verdicts(unit: Unit, audit_ids: Sequence[str]) -> list[tuple[str, Failing]]
     return [(row["verdict"], Failing(**row)) for row in rows]
 
 
-def _releases(unit: Unit, who: Principal) -> list[Waiting]:
+def _releases(unit: Unit, principal: Principal) -> list[Waiting]:
     wanted = (
         select(release, account.c.name.label("by"))
         .join(account, account.c.id == release.c.opened_by)
         .where(
-            release.c.organisation_id == who.organisation_id,
+            release.c.organisation_id == principal.organisation_id,
             release.c.state.in_(("open", "changes", "approved")),
         )
         .order_by(release.c.id.desc())
@@ -241,18 +245,18 @@ def _releases(unit: Unit, who: Principal) -> list[Waiting]:
             by=row.by,
             since=row.opened_at,
             state=row.state,
-            is_mine=bool(why_own(parties[row.id], who)),
+            is_mine=bool(why_own(parties[row.id], principal)),
         )
         for row in rows
     ]
 
 
-def _waivers(unit: Unit, who: Principal) -> list[Waiting]:
+def _waivers(unit: Unit, principal: Principal) -> list[Waiting]:
     wanted = (
         select(waiver, account.c.name.label("by"))
         .join(account, account.c.id == waiver.c.requested_by)
         .where(
-            waiver.c.organisation_id == who.organisation_id,
+            waiver.c.organisation_id == principal.organisation_id,
             waiver.c.state == "requested",
         )
         .order_by(waiver.c.id.desc())
@@ -266,18 +270,18 @@ def _waivers(unit: Unit, who: Principal) -> list[Waiting]:
             by=row.by,
             since=row.requested_at,
             state=row.state,
-            is_mine=who.account_id == row.requested_by,
+            is_mine=principal.account_id == row.requested_by,
         )
         for row in unit.connection.execute(wanted)
     ]
 
 
-def _expiring(unit: Unit, who: Principal) -> tuple[Expiring, ...]:
+def _expiring(unit: Unit, principal: Principal) -> tuple[Expiring, ...]:
     today = unit.now.date()
     wanted = (
         select(waiver)
         .where(
-            waiver.c.organisation_id == who.organisation_id,
+            waiver.c.organisation_id == principal.organisation_id,
             waiver.c.state == "approved",
             waiver.c.expires >= today.isoformat(),
             waiver.c.expires <= (today + SOON).isoformat(),

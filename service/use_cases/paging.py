@@ -43,7 +43,7 @@ def paged(
     unit: Unit,
     statement: Select[Any],
     column: ColumnElement[str],
-    wanted: PageRequest,
+    page_request: PageRequest,
     order: ListOrder = NEWEST,
 ) -> tuple[list[Row[Any]], str | None]:
     """Return the rows of a part of a list, and the cursor of the next part, None at the end.
@@ -54,14 +54,14 @@ def paged(
         InvalidError: the cursor is none that a page before said.
     """
     keys = [column] if order.column is None else [order.column, column]
-    if wanted.cursor:
-        statement = statement.where(_after(unit, statement, keys, wanted.cursor, order))
+    if page_request.cursor:
+        statement = statement.where(_after(unit, statement, keys, page_request.cursor, order))
     rising = [key.desc() if order.is_descending else key.asc() for key in keys]
     found = unit.connection.execute(
-        statement.add_columns(column.label(NAME)).order_by(*rising).limit(wanted.limit + 1)
+        statement.add_columns(column.label(NAME)).order_by(*rising).limit(page_request.limit + 1)
     ).all()
-    rows = list(found[: wanted.limit])
-    return rows, rows[-1]._mapping[NAME] if len(found) > wanted.limit else None
+    rows = list(found[: page_request.limit])
+    return rows, rows[-1]._mapping[NAME] if len(found) > page_request.limit else None
 
 
 def _after(

@@ -66,16 +66,16 @@ def chosen_pack(unit: Unit, organisation_id: str, name: str) -> ChosenPack:
     return ChosenPack(found.name, found.n, found.digest, found.id, found.toml)
 
 
-def list_packs(unit: Unit, who: Principal) -> tuple[Pack, ...]:
+def list_packs(unit: Unit, principal: Principal) -> tuple[Pack, ...]:
     """Return the newest version of each pack: the organisation's own by name, then those that ship."""
     is_newest = pack_version.c.n == _newest_number()
     rows = unit.connection.execute(
-        _versions(who.organisation_id).where(is_newest).order_by(pack.c.name)
+        _versions(principal.organisation_id).where(is_newest).order_by(pack.c.name)
     )
     return (*(_own_pack(row) for row in rows), *(_listed(name) for name in _shipped_names()))
 
 
-def get_pack(unit: Unit, who: Principal, name: str) -> Pack:
+def get_pack(unit: Unit, principal: Principal, name: str) -> Pack:
     """Return a version of a pack, in sentences and as TOML; for the name see ``chosen_pack``.
 
     Raises:
@@ -83,10 +83,10 @@ def get_pack(unit: Unit, who: Principal, name: str) -> Pack:
     """
     if name in _shipped_names():
         return _shipped(name)
-    return _own_pack(_version(unit, who.organisation_id, name), is_whole=True)
+    return _own_pack(_version(unit, principal.organisation_id, name), is_whole=True)
 
 
-def add_pack(unit: Unit, who: Principal, new: NewPack) -> Pack:
+def add_pack(unit: Unit, principal: Principal, new: NewPack) -> Pack:
     """Add a version of a pack; its own name says of which, and the first version makes the pack.
 
     It may extend packs that ship and the organisation's own; all that it takes from them is put in now.
@@ -95,7 +95,7 @@ def add_pack(unit: Unit, who: Principal, new: NewPack) -> Pack:
         InvalidError: it is not understood, extends something else, or has the name of a pack that ships.
         ConflictError: it says what the newest version says, or somebody else adds one just now.
     """
-    policy = _read(unit, who.organisation_id, new.toml)
+    policy = _read(unit, principal.organisation_id, new.toml)
     toml = written(policy)
     if _as_read(policy.name) in map(_as_read, _shipped_names()):
         problem = f"{policy.name!r} is read as the name of a pack that ships; choose another"
@@ -105,10 +105,10 @@ def add_pack(unit: Unit, who: Principal, new: NewPack) -> Pack:
         raise InvalidError("name", problem)
     own = unit.connection.execute(
         select(pack)
-        .where(pack.c.organisation_id == who.organisation_id, pack.c.name == policy.name)
+        .where(pack.c.organisation_id == principal.organisation_id, pack.c.name == policy.name)
         .with_for_update()
     ).first()
-    pack_id = own.id if own is not None else _begin(unit, who, policy.name)
+    pack_id = own.id if own is not None else _begin(unit, principal, policy.name)
     last = unit.connection.execute(
         select(pack_version)
         .where(pack_version.c.pack_id == pack_id)
@@ -124,27 +124,27 @@ def add_pack(unit: Unit, who: Principal, new: NewPack) -> Pack:
     unit.connection.execute(
         insert(pack_version).values(
             id=made,
-            organisation_id=who.organisation_id,
+            organisation_id=principal.organisation_id,
             pack_id=pack_id,
             n=n,
             digest=policy.digest,
             toml=toml,
             note=new.note,
-            created_by=who.account_id,
+            created_by=principal.account_id,
             created_at=unit.now,
         )
     )
-    record(unit, who, "pack.version", "pack", made, {"name": policy.name, "n": n})
-    return get_pack(unit, who, f"{policy.name}@{n}")
+    record(unit, principal, "pack.version", "pack", made, {"name": policy.name, "n": n})
+    return get_pack(unit, principal, f"{policy.name}@{n}")
 
 
-def diff_packs(unit: Unit, who: Principal, old: str, new: str) -> PackDifference:
+def diff_packs(unit: Unit, principal: Principal, old: str, new: str) -> PackDifference:
     """Return clause by clause which of two packs is stricter.
 
     Raises:
         NotFoundError: there is no such pack.
     """
-    one, two = (_policy(unit, who.organisation_id, name) for name in (old, new))
+    one, two = (_policy(unit, principal.organisation_id, name) for name in (old, new))
     clause_differences = compared(one, two)
     looser = (Strictness.LOOSER, Strictness.DIFFERENT)
     return PackDifference(
@@ -187,9 +187,11 @@ def _compared(old: str, new: str) -> PackComparison:
     return PackComparison("at least", lines)
 
 
-def longest_days(unit: Unit, who: Principal) -> int:
+def longest_days(unit: Unit, principal: Principal) -> int:
     """Return for how many days a waiver may hold by that pack of an organisation that lets it hold longest."""
-    packs = (_policy(unit, who.organisation_id, each.name) for each in list_packs(unit, who))
+    packs = (
+        _policy(unit, principal.organisation_id, each.name) for each in list_packs(unit, principal)
+    )
     return max(each.waivers.longest_days for each in packs)
 
 
@@ -243,13 +245,13 @@ def _extended(data: bytes) -> str | None:
     return given if isinstance(given, str) else None
 
 
-def _begin(unit: Unit, who: Principal, name: str) -> str:
+def _begin(unit: Unit, principal: Principal, name: str) -> str:
     made = new_id()
     row = insert(pack).values(
         id=made,
-        organisation_id=who.organisation_id,
+        organisation_id=principal.organisation_id,
         name=name,
-        created_by=who.account_id,
+        created_by=principal.account_id,
         created_at=unit.now,
     )
     if not was_added(unit, row):

@@ -65,7 +65,7 @@ ORDERS: Mapping[Sort, ListOrder] = {
 AFTER = {"approve": "approved", "reject": "rejected", "changes": "changes"}
 
 
-def open_release(unit: Unit, who: Principal, new: NewRelease) -> Release:
+def open_release(unit: Unit, principal: Principal, new: NewRelease) -> Release:
     """Ask that a version be released, on the strength of an audit of it.
 
     Raises:
@@ -76,7 +76,7 @@ def open_release(unit: Unit, who: Principal, new: NewRelease) -> Release:
         select(audit, model_version.c.uploaded_by, organisation.c.checklist)
         .join(model_version, model_version.c.id == audit.c.model_version_id)
         .join(organisation, organisation.c.id == audit.c.organisation_id)
-        .where(audit.c.organisation_id == who.organisation_id, audit.c.id == new.audit_id)
+        .where(audit.c.organisation_id == principal.organisation_id, audit.c.id == new.audit_id)
         .with_for_update(of=audit)  # so that two who ask at once see each other's release
     ).first()
     if found is None:
@@ -98,7 +98,7 @@ def open_release(unit: Unit, who: Principal, new: NewRelease) -> Release:
     unit.connection.execute(
         insert(release).values(
             id=made,
-            organisation_id=who.organisation_id,
+            organisation_id=principal.organisation_id,
             model_version_id=found.model_version_id,
             uploader_id=found.uploaded_by,
             audit_id=new.audit_id,
@@ -106,46 +106,46 @@ def open_release(unit: Unit, who: Principal, new: NewRelease) -> Release:
             purpose=new.purpose,
             state="open",
             checklist=texts,
-            opened_by=who.account_id,
+            opened_by=principal.account_id,
             opened_at=unit.now,
             revision=1,
         )
     )
     detail = {"audit": new.audit_id, "seal": _seal(unit, made)}
-    record(unit, who, "release.opened", "release", made, detail)
-    _tell(unit, who, Event.RELEASE_OPENED, made, "open")
-    return get_release(unit, who, made)
+    record(unit, principal, "release.opened", "release", made, detail)
+    _tell(unit, principal, Event.RELEASE_OPENED, made, "open")
+    return get_release(unit, principal, made)
 
 
 def list_releases(
     unit: Unit,
-    who: Principal,
-    wanted: PageRequest,
+    principal: Principal,
+    page_request: PageRequest,
     state: str | None = None,
     *,
     text: str = "",
     sort: Sort = "newest",
 ) -> Page[Release]:
     """Return releases, of one state where it is named, and with all words of a text."""
-    statement = narrowed(releases_of(who), text, SEARCHED)
+    statement = narrowed(releases_of(principal), text, SEARCHED)
     if state:
         statement = statement.where(release.c.state == state)
-    rows, following = paged(unit, statement, release.c.id, wanted, ORDERS[sort])
-    return Page(items=all_shown(unit, who, rows), next=following)
+    rows, following = paged(unit, statement, release.c.id, page_request, ORDERS[sort])
+    return Page(items=all_shown(unit, principal, rows), next=following)
 
 
-def get_release(unit: Unit, who: Principal, release_id: str) -> Release:
+def get_release(unit: Unit, principal: Principal, release_id: str) -> Release:
     """Return a release with its checklist, reviews and remarks.
 
     Raises:
         NotFoundError: the organisation has none of that id.
     """
-    return show_release(unit, who, _row(unit, who, release_id))
+    return show_release(unit, principal, _row(unit, principal, release_id))
 
 
 def tick(
     unit: Unit,
-    who: Principal,
+    principal: Principal,
     release_id: str,
     check_id: str,
     is_met: bool,
@@ -159,45 +159,45 @@ def tick(
         ConflictError: the line is kept by the service, or the release is decided.
         StaleError: the release was changed meanwhile.
     """
-    row = _undecided(unit, who, release_id, revision)
-    _refuse_own(unit, row, who)
+    row = _undecided(unit, principal, release_id, revision)
+    _refuse_own(unit, row, principal)
     number = _number(row, check_id)
     lines = [dict(each) for each in row.checklist]
     lines[number] = {
         "text": lines[number]["text"],
         "is_met": is_met,
-        "by": who.name,
+        "by": principal.name,
         "at": unit.now.isoformat(),
     }
     seal = _change(unit, row, checklist=lines)
     detail = {"line": lines[number]["text"], "is_met": is_met, "seal": seal}
-    record(unit, who, "release.ticked", "release", release_id, detail)
-    return get_release(unit, who, release_id)
+    record(unit, principal, "release.ticked", "release", release_id, detail)
+    return get_release(unit, principal, release_id)
 
 
-def add_comment(unit: Unit, who: Principal, release_id: str, new: NewComment) -> Release:
+def add_comment(unit: Unit, principal: Principal, release_id: str, new: NewComment) -> Release:
     """Make a remark.
 
     Raises:
         NotFoundError: the organisation has no such release.
     """
-    _row(unit, who, release_id)
+    _row(unit, principal, release_id)
     unit.connection.execute(
         insert(comment).values(
             id=new_id(),
-            organisation_id=who.organisation_id,
+            organisation_id=principal.organisation_id,
             release_id=release_id,
-            author_id=who.account_id,
+            author_id=principal.account_id,
             text=new.text,
             at=unit.now,
         )
     )
-    record(unit, who, "release.commented", "release", release_id)
-    return get_release(unit, who, release_id)
+    record(unit, principal, "release.commented", "release", release_id)
+    return get_release(unit, principal, release_id)
 
 
 def review(
-    unit: Unit, who: Principal, release_id: str, new: NewReview, revision: int | None = None
+    unit: Unit, principal: Principal, release_id: str, new: NewReview, revision: int | None = None
 ) -> Release:
     """Decide about what somebody else asks for.
 
@@ -207,8 +207,8 @@ def review(
         ConflictError: it is decided already, or something that an approval needs is not met.
         StaleError: the release was changed meanwhile.
     """
-    row = _undecided(unit, who, release_id, revision)
-    _refuse_own(unit, row, who)
+    row = _undecided(unit, principal, release_id, revision)
+    _refuse_own(unit, row, principal)
     if new.decision == "approve":
         open_lines = [check.text for check in checks(unit, row) if not check.is_met]
         if open_lines:
@@ -216,11 +216,11 @@ def review(
             raise ConflictError("checklist", f"{problem}; an approval needs all lines")
     made: dict[str, Any] = {
         "id": new_id(),
-        "organisation_id": who.organisation_id,
+        "organisation_id": principal.organisation_id,
         "release_id": release_id,
         "uploader_id": row.uploader_id,
         "opened_by": row.opened_by,
-        "reviewer_id": who.account_id,
+        "reviewer_id": principal.account_id,
         "decision": new.decision,
         "comment": new.comment,
         "at": unit.now,
@@ -230,12 +230,14 @@ def review(
     state = AFTER[new.decision]
     seal = _change(unit, row, state=state, decided_at=None if state == "changes" else unit.now)
     detail = {"review": made["id"], "seal": seal}
-    record(unit, who, f"release.{state}", "release", release_id, detail)
-    _tell(unit, who, Event.RELEASE_DECIDED, release_id, state)
-    return get_release(unit, who, release_id)
+    record(unit, principal, f"release.{state}", "release", release_id, detail)
+    _tell(unit, principal, Event.RELEASE_DECIDED, release_id, state)
+    return get_release(unit, principal, release_id)
 
 
-def withdraw(unit: Unit, who: Principal, release_id: str, revision: int | None = None) -> Release:
+def withdraw(
+    unit: Unit, principal: Principal, release_id: str, revision: int | None = None
+) -> Release:
     """Take the wish back; also one that was approved and is not out yet.
 
     Raises:
@@ -244,18 +246,20 @@ def withdraw(unit: Unit, who: Principal, release_id: str, revision: int | None =
         ConflictError: it is too late.
         StaleError: the release was changed meanwhile.
     """
-    row = _current(unit, who, release_id, revision)
-    if who.account_id != row.opened_by and not who.may(Permission.ADMIN):
+    row = _current(unit, principal, release_id, revision)
+    if principal.account_id != row.opened_by and not principal.may(Permission.ADMIN):
         raise ForbiddenError("release", "only who opened it, or an administrator, takes it back")
     if row.state not in (*UNDECIDED, "approved"):
         raise ConflictError("release", f"is {row.state}; there is nothing to take back")
     seal = _change(unit, row, state="withdrawn", decided_at=unit.now)
-    record(unit, who, "release.withdrawn", "release", release_id, {"seal": seal})
-    _tell(unit, who, Event.RELEASE_DECIDED, release_id, "withdrawn")
-    return get_release(unit, who, release_id)
+    record(unit, principal, "release.withdrawn", "release", release_id, {"seal": seal})
+    _tell(unit, principal, Event.RELEASE_DECIDED, release_id, "withdrawn")
+    return get_release(unit, principal, release_id)
 
 
-def release_it(unit: Unit, who: Principal, release_id: str, revision: int | None = None) -> Release:
+def release_it(
+    unit: Unit, principal: Principal, release_id: str, revision: int | None = None
+) -> Release:
     """Write down that an approved version went out.
 
     Raises:
@@ -263,20 +267,20 @@ def release_it(unit: Unit, who: Principal, release_id: str, revision: int | None
         ConflictError: it is not approved, or the gate does not say so any more.
         StaleError: the release was changed meanwhile.
     """
-    row = _current(unit, who, release_id, revision)
+    row = _current(unit, principal, release_id, revision)
     if row.state != "approved":
         raise ConflictError("release", f"is {row.state}; only an approved one goes out")
-    answer = gate_answer(unit, who, release_id)
+    answer = gate_answer(unit, principal, release_id)
     if answer.exit_code != 0:
         raise ConflictError("release", answer.why)
     seal = _change(unit, row, state="released")
-    record(unit, who, "release.released", "release", release_id, {"seal": seal})
-    _tell(unit, who, Event.RELEASE_RELEASED, release_id, "released")
-    return get_release(unit, who, release_id)
+    record(unit, principal, "release.released", "release", release_id, {"seal": seal})
+    _tell(unit, principal, Event.RELEASE_RELEASED, release_id, "released")
+    return get_release(unit, principal, release_id)
 
 
-def _row(unit: Unit, who: Principal, release_id: str, *, is_locked: bool = False) -> Row[Any]:
-    statement = releases_of(who).where(release.c.id == release_id)
+def _row(unit: Unit, principal: Principal, release_id: str, *, is_locked: bool = False) -> Row[Any]:
+    statement = releases_of(principal).where(release.c.id == release_id)
     if is_locked:
         statement = statement.with_for_update(of=release)
     found = unit.connection.execute(statement).first()
@@ -285,25 +289,25 @@ def _row(unit: Unit, who: Principal, release_id: str, *, is_locked: bool = False
     return found
 
 
-def _current(unit: Unit, who: Principal, release_id: str, revision: int | None) -> Row[Any]:
-    row = _row(unit, who, release_id, is_locked=True)
+def _current(unit: Unit, principal: Principal, release_id: str, revision: int | None) -> Row[Any]:
+    row = _row(unit, principal, release_id, is_locked=True)
     if revision is not None and row.revision != revision:
         raise StaleError("release", "was changed since you read it; read it again, then decide")
     return row
 
 
-def _undecided(unit: Unit, who: Principal, release_id: str, revision: int | None) -> Row[Any]:
-    row = _current(unit, who, release_id, revision)
+def _undecided(unit: Unit, principal: Principal, release_id: str, revision: int | None) -> Row[Any]:
+    row = _current(unit, principal, release_id, revision)
     if row.state not in UNDECIDED:
         raise ConflictError("release", f"is {row.state} already")
-    problem = contradiction_of(unit, who.organisation_id, row.id, row.audit_id)
+    problem = contradiction_of(unit, principal.organisation_id, row.id, row.audit_id)
     if problem:  # what is written next would be sealed with it
         raise ConflictError("release", f"{problem}; {ADVICE}")
     return row
 
 
-def _refuse_own(unit: Unit, row: Row[Any], who: Principal) -> None:
-    why = why_own(parties_of(unit, [row.id])[row.id], who)
+def _refuse_own(unit: Unit, row: Row[Any], principal: Principal) -> None:
+    why = why_own(parties_of(unit, [row.id])[row.id], principal)
     if why:
         raise ForbiddenError("release", why)
 
@@ -328,8 +332,8 @@ def _seal(unit: Unit, release_id: str) -> str:
     return seal
 
 
-def _tell(unit: Unit, who: Principal, event: Event, release_id: str, state: str) -> None:
-    emit(unit, who.organisation_id, event, {"release_id": release_id, "state": state})
+def _tell(unit: Unit, principal: Principal, event: Event, release_id: str, state: str) -> None:
+    emit(unit, principal.organisation_id, event, {"release_id": release_id, "state": state})
 
 
 def _number(row: Row[Any], check_id: str) -> int:
@@ -354,7 +358,7 @@ def makes_pdf() -> bool:
     return find_spec("typst") is not None
 
 
-def compliance_report(unit: Unit, who: Principal, release_id: str, form: Form) -> bytes:
+def compliance_report(unit: Unit, principal: Principal, release_id: str, form: Form) -> bytes:
     """Return the compliance report of a release: the full one for who may see it where it is kept.
 
     Where the audit named no purpose, that of the release stands in it; what the service holds of the release is a
@@ -363,10 +367,10 @@ def compliance_report(unit: Unit, who: Principal, release_id: str, form: Form) -
     Raises:
         NotFoundError: the organisation has no such release, no report of its audit is kept, or no PDF can be made.
     """
-    release = get_release(unit, who, release_id)
+    release = get_release(unit, principal, release_id)
     if form == "pdf" and not makes_pdf():
         raise NotFoundError("report", NO_PDF)
-    documents = (kept_document(unit, release.audit_id, kind) for kind in kinds_for(who))
+    documents = (kept_document(unit, release.audit_id, kind) for kind in kinds_for(principal))
     document = next((each for each in documents if each is not None), None)
     if document is None:
         raise NotFoundError("report", NO_REPORT)
@@ -374,4 +378,4 @@ def compliance_report(unit: Unit, who: Principal, release_id: str, form: Form) -
         document = document.model_copy(update={"purpose": release.purpose})
     made = renderer(RENDERERS[form])
     assert isinstance(made, FilingRenderer)
-    return made.render_with(document, (release_record(unit, who, release),))
+    return made.render_with(document, (release_record(unit, principal, release),))

@@ -77,30 +77,30 @@ class RepairedFile:
     chunks: Iterator[bytes]
 
 
-def list_repairs(unit: Unit, who: Principal, audit_id: str) -> Repairs:
+def list_repairs(unit: Unit, principal: Principal, audit_id: str) -> Repairs:
     """Return the repairs of an audit, and whether one can be asked for.
 
     Raises:
         NotFoundError: the organisation has no such audit.
     """
-    found = _row(unit, who, audit_id)
+    found = _row(unit, principal, audit_id)
     its = select(audit.c.id).where(audit.c.original_audit_id == audit_id)
     # their ids come first: asked for all at once, SQLite goes through every audit of the organisation
     ids = unit.connection.execute(its).scalars().all()
-    wanted = audits_of(who).where(audit.c.id.in_(ids)).order_by(audit.c.id.desc())
+    wanted = audits_of(principal).where(audit.c.id.in_(ids)).order_by(audit.c.id.desc())
     rows = unit.connection.execute(wanted).all() if ids else []
     why, needs_table = _why_not(unit, found), False
     if not why:
-        why, needs_table = _why_no_table(unit, who, found)
+        why, needs_table = _why_no_table(unit, principal, found)
     return Repairs(
         can_start=not why,
         needs_table=needs_table,
         why_not=why,
-        items=all_shown(unit, who, rows),
+        items=all_shown(unit, principal, rows),
     )
 
 
-def start_repair(unit: Unit, who: Principal, audit_id: str, new: NewRepair) -> Audit:
+def start_repair(unit: Unit, principal: Principal, audit_id: str, new: NewRepair) -> Audit:
     """Queue a search for a change that passes, with all that an audit was asked but its waivers.
 
     What is accepted of the model as it is says nothing about a changed one, so a proposal passes without any.
@@ -111,15 +111,17 @@ def start_repair(unit: Unit, who: Principal, audit_id: str, new: NewRepair) -> A
         ConflictError: nothing is to be repaired, one is being looked for, or the table is erased or another one.
         TooManyError: the organisation has as many jobs waiting as it may.
     """
-    check_waiting(unit, who)
-    found = _locked(unit, who, audit_id)  # so that of two who ask at once, one hears of the other
+    check_waiting(unit, principal)
+    found = _locked(
+        unit, principal, audit_id
+    )  # so that of two who ask at once, one hears of the other
     why = _why_not(unit, found)
     if why:
         raise ConflictError("audit", why)
     table_id = new.table_id or found.data_table_id
     if new.table_id is None and _is_erased(unit, table_id):
         raise ConflictError("table", ERASED)
-    table = claim_table(unit, who, table_id)
+    table = claim_table(unit, principal, table_id)
     if table.digest and table.digest != _digest(unit, found.data_table_id):
         raise ConflictError("table", ANOTHER)
     made = new_id()
@@ -128,25 +130,25 @@ def start_repair(unit: Unit, who: Principal, audit_id: str, new: NewRepair) -> A
             {name: found._mapping[name] for name in SAME}
             | {
                 "id": made,
-                "organisation_id": who.organisation_id,
+                "organisation_id": principal.organisation_id,
                 "kind": "repair",
                 "original_audit_id": audit_id,
                 "data_table_id": table_id,
                 "tries_all": new.tries_all,
                 "waivers": [],
-                "created_by": who.account_id,
+                "created_by": principal.account_id,
                 "created_at": unit.now,
                 "state": "queued",
             }
         )
     )
-    queue_job(unit, who.organisation_id, "repair", made)
-    record(unit, who, "repair.submitted", "audit", made, {"audit": audit_id})
-    return get_audit(unit, who, made)
+    queue_job(unit, principal.organisation_id, "repair", made)
+    record(unit, principal, "repair.submitted", "audit", made, {"audit": audit_id})
+    return get_audit(unit, principal, made)
 
 
 def start_repair_with(
-    unit: Unit, who: Principal, audit_id: str, table: NewTable, *, tries_all: bool
+    unit: Unit, principal: Principal, audit_id: str, table: NewTable, *, tries_all: bool
 ) -> Audit:
     """Take a table once more, and queue a repair with it.
 
@@ -155,19 +157,21 @@ def start_repair_with(
         InvalidError: the path leads to no file that may be read.
         ConflictError: nothing is to be repaired, one is being looked for, or the table is another one.
     """
-    _locked(unit, who, audit_id)  # before a table is logged: rows are always locked before the log
-    new = NewRepair(table_id=add_table(unit, who, table).id, tries_all=tries_all)
-    return start_repair(unit, who, audit_id, new)
+    _locked(
+        unit, principal, audit_id
+    )  # before a table is logged: rows are always locked before the log
+    new = NewRepair(table_id=add_table(unit, principal, table).id, tries_all=tries_all)
+    return start_repair(unit, principal, audit_id, new)
 
 
-def list_proposals(unit: Unit, who: Principal, repair_id: str) -> Proposals:
+def list_proposals(unit: Unit, principal: Principal, repair_id: str) -> Proposals:
     """Return what a repair tried, best first; an audit has none.
 
     Raises:
         NotFoundError: the organisation has no such repair.
     """
-    found = _row(unit, who, repair_id)
-    is_internal = who.may(Permission.INTERNAL)
+    found = _row(unit, principal, repair_id)
+    is_internal = principal.may(Permission.INTERNAL)
     rows = unit.connection.execute(
         select(proposal, blob.c.sealed_key.is_not(None).label("is_kept"))
         .outerjoin(blob, blob.c.id == proposal.c.blob_id)
@@ -178,19 +182,21 @@ def list_proposals(unit: Unit, who: Principal, repair_id: str) -> Proposals:
     return Proposals(**summary, items=tuple(_proposal(row, is_internal) for row in rows))
 
 
-def proposal_file(unit: Unit, who: Principal, repair_id: str, n: int) -> RepairedFile:
+def proposal_file(unit: Unit, principal: Principal, repair_id: str, n: int) -> RepairedFile:
     """Return the file that a proposal makes.
 
     Raises:
         NotFoundError: there is no such proposal, it has no file, or that was erased.
     """
-    _row(unit, who, repair_id)
+    _row(unit, principal, repair_id)
     found = _kept_proposal(unit, repair_id, n)
     chunks = unit.site.vault.chunks(found.blob_id, found.digest, found.sealed_key)
     return RepairedFile(found.file_name, chunks)
 
 
-def take_proposal(unit: Unit, who: Principal, repair_id: str, n: int, taking: Taking) -> Taken:
+def take_proposal(
+    unit: Unit, principal: Principal, repair_id: str, n: int, taking: Taking
+) -> Taken:
     """Make the file of a proposal the newest version of the model, and have it audited where its table is there.
 
     Raises:
@@ -198,7 +204,7 @@ def take_proposal(unit: Unit, who: Principal, repair_id: str, n: int, taking: Ta
         ConflictError: it was taken already, or the newest version is the same file.
     """
     # Rows are locked before the log is, as everybody does, the model's first: else two could wait for each other.
-    found = _locked(unit, who, repair_id)
+    found = _locked(unit, principal, repair_id)
     of_model = unit.connection.execute(
         select(model_version.c.model_id).where(model_version.c.id == found.model_version_id)
     ).scalar_one()
@@ -209,21 +215,23 @@ def take_proposal(unit: Unit, who: Principal, repair_id: str, n: int, taking: Ta
     if kept.model_version_id is not None:
         raise ConflictError("proposal", "was taken already; audit the version that it became")
     new = NewVersion(digest=kept.digest, file_name=kept.file_name)
-    version = add_version(unit, who, of_model, new)
+    version = add_version(unit, principal, of_model, new)
     unit.connection.execute(
         update(proposal).where(proposal.c.id == kept.id).values(model_version_id=version.id)
     )
     unit.connection.execute(
         update(audit).where(audit.c.id == repair_id).values(repaired_version_id=version.id)
     )
-    record(unit, who, "repair.taken", "audit", repair_id, {"version": version.id, "proposal": n})
+    record(
+        unit, principal, "repair.taken", "audit", repair_id, {"version": version.id, "proposal": n}
+    )
     if not taking.audits:
         return Taken(version=version)
     tables = [found.data_table_id, *([found.register_id] if found.register_id else [])]
     if None in tables or any(_is_erased(unit, each) for each in tables):
         return Taken(version=version, why_no_audit=TABLE_AGAIN)
     try:
-        made = submit(unit, who, _same_question(found, version.id))
+        made = submit(unit, principal, _same_question(found, version.id))
     except (NotFoundError, ForbiddenError, ConflictError) as error:
         return Taken(version=version, why_no_audit=str(error))
     return Taken(version=version, audit=made)
@@ -258,12 +266,12 @@ def _why_not(unit: Unit, found: Row[Any]) -> str:
     return AT_IT if unit.connection.execute(at_it).first() is not None else ""
 
 
-def _why_no_table(unit: Unit, who: Principal, found: Row[Any]) -> tuple[str, bool]:
+def _why_no_table(unit: Unit, principal: Principal, found: Row[Any]) -> tuple[str, bool]:
     """Return why the table of an audit is not there for a repair, and whether uploading it once more helps."""
     if _is_erased(unit, found.data_table_id):
         return ERASED, True
     try:
-        get_table(unit, who, found.data_table_id)
+        get_table(unit, principal, found.data_table_id)
     except ServiceError:
         return OF_OTHERS, True
     return "", False
@@ -279,17 +287,19 @@ def _digest(unit: Unit, table_id: str) -> str:
     return str(unit.connection.execute(found).scalar_one())
 
 
-def _locked(unit: Unit, who: Principal, audit_id: str) -> Row[Any]:
+def _locked(unit: Unit, principal: Principal, audit_id: str) -> Row[Any]:
     """Return the row of an audit, locked until the transaction ends."""
-    _row(unit, who, audit_id)
+    _row(unit, principal, audit_id)
     return unit.connection.execute(
         select(audit).where(audit.c.id == audit_id).with_for_update()
     ).one()
 
 
-def _row(unit: Unit, who: Principal, audit_id: str) -> Row[Any]:
+def _row(unit: Unit, principal: Principal, audit_id: str) -> Row[Any]:
     found = unit.connection.execute(
-        select(audit).where(audit.c.id == audit_id, audit.c.organisation_id == who.organisation_id)
+        select(audit).where(
+            audit.c.id == audit_id, audit.c.organisation_id == principal.organisation_id
+        )
     ).first()
     if found is None:
         raise NotFoundError(f"audit {audit_id[:40]!r}", "there is none of that id")

@@ -34,9 +34,9 @@ UNSHOWN = frozenset((audit.c.entry, audit.c.knowledge))
 ENDED = ("done", "error", "cancelled")
 
 
-def audits_of(who: Principal) -> Select[Any]:
+def audits_of(principal: Principal) -> Select[Any]:
     """Return what selects the audits of an organisation, with all that is shown of each."""
-    return _every().where(audit.c.organisation_id == who.organisation_id)
+    return _every().where(audit.c.organisation_id == principal.organisation_id)
 
 
 @cache
@@ -81,18 +81,18 @@ def shown_state() -> ColumnElement[str]:
     return case((is_running, "running"), else_=audit.c.state)
 
 
-def show_audit(unit: Unit, who: Principal, row: Row[Any]) -> Audit:
+def show_audit(unit: Unit, principal: Principal, row: Row[Any]) -> Audit:
     """Return an audit as it is shown to somebody."""
-    return all_shown(unit, who, [row])[0]
+    return all_shown(unit, principal, [row])[0]
 
 
-def all_shown(unit: Unit, who: Principal, rows: Sequence[Row[Any]]) -> tuple[Audit, ...]:
+def all_shown(unit: Unit, principal: Principal, rows: Sequence[Row[Any]]) -> tuple[Audit, ...]:
     """Return audits as they are shown to somebody; their reports are looked up once."""
-    reports = _reports(unit, who, [row.id for row in rows if row.state == "done"])
-    return tuple(_audit_body(who, row, tuple(reports[row.id])) for row in rows)
+    reports = _reports(unit, principal, [row.id for row in rows if row.state == "done"])
+    return tuple(_audit_body(principal, row, tuple(reports[row.id])) for row in rows)
 
 
-def _audit_body(who: Principal, row: Row[Any], reports: tuple[ReportOf, ...]) -> Audit:
+def _audit_body(principal: Principal, row: Row[Any], reports: tuple[ReportOf, ...]) -> Audit:
     return Audit(
         id=row.id,
         kind=row.kind,
@@ -115,7 +115,7 @@ def _audit_body(who: Principal, row: Row[Any], reports: tuple[ReportOf, ...]) ->
         purpose=row.purpose,
         findings=row.findings,
         reports=reports,
-        provenance=_provenance(who, row.provenance),
+        provenance=_provenance(principal, row.provenance),
         repaired_version_id=row.repaired_version_id,
         original_audit_id=row.original_audit_id,
         keeps_table=bool(row.keeps_table),
@@ -125,16 +125,16 @@ def _audit_body(who: Principal, row: Row[Any], reports: tuple[ReportOf, ...]) ->
     )
 
 
-def _provenance(who: Principal, told: dict[str, Any] | None) -> dict[str, Any] | None:
+def _provenance(principal: Principal, told: dict[str, Any] | None) -> dict[str, Any] | None:
     """Return the provenance without digests of people's data for who may see no full report: they confirm a guess."""
-    if told is None or who.may(Permission.INTERNAL):
+    if told is None or principal.may(Permission.INTERNAL):
         return told
     tables = {name: told[name] for name in ("table", "candidates") if told.get(name)}
     return told | {name: {**table, "sha256": ""} for name, table in tables.items()}
 
 
 def _reports(
-    unit: Unit, who: Principal, audit_ids: Sequence[str]
+    unit: Unit, principal: Principal, audit_ids: Sequence[str]
 ) -> defaultdict[str, list[ReportOf]]:
     found: defaultdict[str, list[ReportOf]] = defaultdict(list)
     if not audit_ids:
@@ -145,7 +145,7 @@ def _reports(
         .order_by(report.c.kind.desc(), report.c.form)
     )
     for audit_id, kind, form in rows:
-        if kind == "public" or who.may(Permission.INTERNAL):
+        if kind == "public" or principal.may(Permission.INTERNAL):
             href = f"/api/v1/audits/{audit_id}/reports/{kind}.{form}"
             found[audit_id].append(ReportOf(kind=kind, form=form, href=href))
     return found
@@ -171,9 +171,9 @@ def finding_shown(row: Row[Any]) -> Finding:
 Kind = Literal["internal", "public"]
 
 
-def kinds_for(who: Principal) -> tuple[Kind, ...]:
+def kinds_for(principal: Principal) -> tuple[Kind, ...]:
     """Return the kinds of reports that somebody may see, the one that tells most first."""
-    return ("internal", "public") if who.may(Permission.INTERNAL) else ("public",)
+    return ("internal", "public") if principal.may(Permission.INTERNAL) else ("public",)
 
 
 def kept_document(unit: Unit, audit_id: str, kind: Kind) -> Document | None:
@@ -195,7 +195,7 @@ def kept_document(unit: Unit, audit_id: str, kind: Kind) -> Document | None:
         return None
 
 
-def compare_audits(unit: Unit, who: Principal, from_id: str, to_id: str) -> AuditComparison:
+def compare_audits(unit: Unit, principal: Principal, from_id: str, to_id: str) -> AuditComparison:
     """Return what differs between two audits of an organisation; readings only from full reports of both.
 
     Raises:
@@ -203,11 +203,11 @@ def compare_audits(unit: Unit, who: Principal, from_id: str, to_id: str) -> Audi
         InvalidError: both are the same.
         ConflictError: one has no verdict, or is a repair.
     """
-    old, new = (_audited(unit, who, each) for each in (from_id, to_id))
+    old, new = (_audited(unit, principal, each) for each in (from_id, to_id))
     if old.id == new.id:
         raise InvalidError("to", "is the same audit; choose two")
-    before, after = all_shown(unit, who, [old, new])
-    pair, is_internal = _documents(unit, who, old.id, new.id)
+    before, after = all_shown(unit, principal, [old, new])
+    pair, is_internal = _documents(unit, principal, old.id, new.id)
     had, has = _findings(unit, old.id), _findings(unit, new.id)
     return AuditComparison(
         from_audit=before,
@@ -225,9 +225,9 @@ def compare_audits(unit: Unit, who: Principal, from_id: str, to_id: str) -> Audi
     )
 
 
-def _audited(unit: Unit, who: Principal, audit_id: str) -> Row[Any]:
+def _audited(unit: Unit, principal: Principal, audit_id: str) -> Row[Any]:
     found = unit.connection.execute(
-        audits_of(who).add_columns(audit.c.knowledge).where(audit.c.id == audit_id)
+        audits_of(principal).add_columns(audit.c.knowledge).where(audit.c.id == audit_id)
     ).first()
     if found is None:
         raise NotFoundError(f"audit {audit_id[:40]!r}", "there is none of that id")
@@ -250,10 +250,10 @@ def _is_same_table(unit: Unit, old: Row[Any], new: Row[Any]) -> bool | None:
 
 
 def _documents(
-    unit: Unit, who: Principal, old: str, new: str
+    unit: Unit, principal: Principal, old: str, new: str
 ) -> tuple[tuple[Document, Document] | None, bool]:
     """Return the documents of both, of one kind, and whether they are the full ones."""
-    for kind in kinds_for(who):
+    for kind in kinds_for(principal):
         before, after = (kept_document(unit, each, kind) for each in (old, new))
         if before is not None and after is not None:
             return (before, after), kind == "internal"

@@ -39,9 +39,9 @@ UNDECIDED = ("open", "changes")
 UPLOADER, OPENER = account.alias("uploader"), account.alias("opener")
 
 
-def releases_of(who: Principal) -> Select[Any]:
+def releases_of(principal: Principal) -> Select[Any]:
     """Return what selects the releases of an organisation, with all that is shown of each."""
-    return _every().where(release.c.organisation_id == who.organisation_id)
+    return _every().where(release.c.organisation_id == principal.organisation_id)
 
 
 @cache
@@ -146,21 +146,21 @@ def _ticked(row: Row[Any]) -> Iterator[Check]:
         )
 
 
-def show_release(unit: Unit, who: Principal, row: Row[Any]) -> Release:
+def show_release(unit: Unit, principal: Principal, row: Row[Any]) -> Release:
     """Return a release as it is shown to somebody, with who may decide, and whether what is written of it agrees."""
     parties = parties_of(unit, [row.id])[row.id]
     problem = contradiction_of(unit, row.organisation_id, row.id, row.audit_id)
     line = Check(id=AGREES, text=AGREEMENT, automatic=True, is_met=not problem, why=problem)
-    found = all_shown(unit, who, [row])[0]
+    found = all_shown(unit, principal, [row])[0]
     told: dict[str, Any] = (
         {"may_review": False, "why_not": f"{problem}; {ADVICE}"} if problem else {}
     )
-    deciders = deciders_of(unit, who, parties)
+    deciders = deciders_of(unit, principal, parties)
     checklist = (line, *found.checklist)
     return found.model_copy(update={"checklist": checklist, "deciders": deciders, **told})
 
 
-def all_shown(unit: Unit, who: Principal, rows: Sequence[Row[Any]]) -> tuple[Release, ...]:
+def all_shown(unit: Unit, principal: Principal, rows: Sequence[Row[Any]]) -> tuple[Release, ...]:
     """Return releases as they are shown to somebody; what belongs to them is looked up once."""
     if not rows:
         return ()
@@ -173,7 +173,7 @@ def all_shown(unit: Unit, who: Principal, rows: Sequence[Row[Any]]) -> tuple[Rel
     standings = {key: _compared(unit, row) for key, row in policies.items()}
     return tuple(
         _release_body(
-            who,
+            principal,
             row,
             lapsed(row.waivers, waivers, unit.now),
             policy=standings[_policies(row)],
@@ -186,7 +186,7 @@ def all_shown(unit: Unit, who: Principal, rows: Sequence[Row[Any]]) -> tuple[Rel
 
 
 def _release_body(
-    who: Principal,
+    principal: Principal,
     row: Row[Any],
     gone: str,
     policy: PackComparison,
@@ -194,8 +194,8 @@ def _release_body(
     decided: tuple[Review, ...],
     said: tuple[Comment, ...],
 ) -> Release:
-    own = why_own(parties, who)
-    if not own and not who.may(Permission.REVIEW):
+    own = why_own(parties, principal)
+    if not own and not principal.may(Permission.REVIEW):
         own = "your role does not decide about releases"
     if not own and row.state not in UNDECIDED:
         own = f"the release is {row.state}"
@@ -267,29 +267,29 @@ ABOUT = (
 )
 
 
-def release_record(unit: Unit, who: Principal, release: Release) -> ReportSection:
+def release_record(unit: Unit, principal: Principal, release: Release) -> ReportSection:
     """Return who asked for a release, who decided about it and when, by which policy, waivers and log."""
-    return ReportSection("record", "Release on record", tuple(_blocks(unit, who, release)))
+    return ReportSection("record", "Release on record", tuple(_blocks(unit, principal, release)))
 
 
-def _blocks(unit: Unit, who: Principal, release: Release) -> Iterator[Block]:
+def _blocks(unit: Unit, principal: Principal, release: Release) -> Iterator[Block]:
     yield Paragraph(ABOUT, "note")
-    yield _facts(unit, who, release)
+    yield _facts(unit, principal, release)
     if release.reviews:
         yield _decisions(release)
     else:
         yield Paragraph("Nobody has decided about it yet.")
-    waivers = _waivers(unit, who, release)
+    waivers = _waivers(unit, principal, release)
     if waivers:
         yield _accepted(waivers)
     else:
         yield Paragraph("The audit rests on no waiver.")
 
 
-def _facts(unit: Unit, who: Principal, release: Release) -> ReportTable:
+def _facts(unit: Unit, principal: Principal, release: Release) -> ReportTable:
     asked_at = unit.connection.execute(
         select(audit.c.created_at, audit.c.pack_digest).where(
-            audit.c.organisation_id == who.organisation_id, audit.c.id == release.audit_id
+            audit.c.organisation_id == principal.organisation_id, audit.c.id == release.audit_id
         )
     ).one()
     author = f", written by {release.policy_author}" if release.policy_author else ", as it ships"
@@ -307,17 +307,17 @@ def _facts(unit: Unit, who: Principal, release: Release) -> ReportTable:
         ("Policy version", Cell(f"{release.policy}{author}")),
         ("SHA-256 of the policy", Cell(asked_at.pack_digest, kind="code")),
         ("What is written of it", Cell(agrees)),
-        *_logged(unit, who, release),
+        *_logged(unit, principal, release),
     )
     said = tuple((Cell(name), cell) for name, cell in rows)
     return ReportTable("The release", ("Item", "What it is"), said, (25, 75))
 
 
-def _logged(unit: Unit, who: Principal, release: Release) -> Iterator[tuple[str, Cell]]:
+def _logged(unit: Unit, principal: Principal, release: Release) -> Iterator[tuple[str, Cell]]:
     row = unit.connection.execute(
         select(log_entry.c.seq, log_entry.c.hash)
         .where(
-            log_entry.c.organisation_id == who.organisation_id,
+            log_entry.c.organisation_id == principal.organisation_id,
             log_entry.c.object_id == release.id,
         )
         .order_by(log_entry.c.seq.desc())
@@ -341,14 +341,16 @@ def _decisions(release: Release) -> ReportTable:
     return ReportTable("Decisions", ("Who", "Decision", "When"), rows, (30, 45, 25))
 
 
-def _waivers(unit: Unit, who: Principal, release: Release) -> list[Waiver]:
+def _waivers(unit: Unit, principal: Principal, release: Release) -> list[Waiver]:
     of = select(audit.c.waivers).where(
-        audit.c.organisation_id == who.organisation_id, audit.c.id == release.audit_id
+        audit.c.organisation_id == principal.organisation_id, audit.c.id == release.audit_id
     )
     ids = unit.connection.execute(of).scalar_one()
     if not ids:
         return []
-    found = waivers_from(who.organisation_id).where(waiver.c.id.in_(ids)).order_by(waiver.c.id)
+    found = (
+        waivers_from(principal.organisation_id).where(waiver.c.id.in_(ids)).order_by(waiver.c.id)
+    )
     return [show_waiver(unit, row) for row in unit.connection.execute(found)]
 
 

@@ -96,8 +96,8 @@ def check_table_roots(unit: Unit) -> None:
             LOG.warning("a table root of no organisation", folder=each.folder)
 
 
-def _check_apart(found: Sequence[TableRoot]) -> None:
-    for table_root, two in combinations(found, 2):
+def _check_apart(table_roots: Sequence[TableRoot]) -> None:
+    for table_root, two in combinations(table_roots, 2):
         if table_root.organisation == two.organisation:
             continue
         first, second = Path(table_root.folder).resolve(), Path(two.folder).resolve()
@@ -132,7 +132,7 @@ ERASED = (
 WITHDRAWN = "its table is not shared with who asked any more; ask its owner to share it again"
 
 
-def add_table(unit: Unit, who: Principal, new: NewTable) -> TrainingTable:
+def add_table(unit: Unit, principal: Principal, new: NewTable) -> TrainingTable:
     """Take an upload, or a file below an allowed folder, as a table, and have it read.
 
     Raises:
@@ -141,59 +141,61 @@ def add_table(unit: Unit, who: Principal, new: NewTable) -> TrainingTable:
         TooLargeError: the file is larger than a table may be.
         TooManyError: the organisation has as many tables, or jobs waiting, as it may.
     """
-    check_waiting(unit, who)
-    check_tables(unit, who)
+    check_waiting(unit, principal)
+    check_tables(unit, principal)
     made = new_id()
     row: dict[str, Any]
     if new.digest is not None:
-        found = claim_blob(unit, who, new.digest, "table")
+        found = claim_blob(unit, principal, new.digest, "table")
         name = new.file_name or "table"
         row = {"kind": "upload", "blob_id": found.id, "digest": new.digest}
         detail = {"digest": new.digest}
     else:
         path, settings = new.path or "", unit.site.settings
-        open_below(path, roots_of(unit, who.organisation_id), settings.max_table).close()
+        open_below(path, roots_of(unit, principal.organisation_id), settings.max_table).close()
         name = new.file_name or path.rpartition("/")[2][:MOST_SIGNS]
         row = {"kind": "path", "path": path, "digest": ""}
         detail = {"path": path}
     unit.connection.execute(
         insert(data_table).values(
             id=made,
-            organisation_id=who.organisation_id,
+            organisation_id=principal.organisation_id,
             file_name=name,
             state="reading",
-            uploaded_by=who.account_id,
+            uploaded_by=principal.account_id,
             created_at=unit.now,
             expires_at=unit.now + timedelta(hours=unit.site.settings.table_hours),
             **row,
         )
     )
-    queue_job(unit, who.organisation_id, "inspect_table", made)
-    record(unit, who, "table.added", "table", made, detail)
-    return get_table(unit, who, made)
+    queue_job(unit, principal.organisation_id, "inspect_table", made)
+    record(unit, principal, "table.added", "table", made, detail)
+    return get_table(unit, principal, made)
 
 
-def get_table(unit: Unit, who: Principal, table_id: str) -> TrainingTable:
+def get_table(unit: Unit, principal: Principal, table_id: str) -> TrainingTable:
     """Return a table.
 
     Raises:
         NotFoundError: there is no such table, or it is for others.
     """
-    return _all_shown(unit, who, [_row(unit, who, table_id)])[0]
+    return _all_shown(unit, principal, [_row(unit, principal, table_id)])[0]
 
 
-def list_tables(unit: Unit, who: Principal, wanted: PageRequest) -> Page[TrainingTable]:
+def list_tables(unit: Unit, principal: Principal, page_request: PageRequest) -> Page[TrainingTable]:
     """Return the tables that somebody may see, newest first."""
-    statement = _visible_tables(who).order_by(data_table.c.id.desc()).limit(wanted.limit + 1)
-    if wanted.cursor:
-        statement = statement.where(data_table.c.id < wanted.cursor)
+    statement = (
+        _visible_tables(principal).order_by(data_table.c.id.desc()).limit(page_request.limit + 1)
+    )
+    if page_request.cursor:
+        statement = statement.where(data_table.c.id < page_request.cursor)
     rows = unit.connection.execute(statement).all()
-    shown = rows[: wanted.limit]
+    shown = rows[: page_request.limit]
     following = shown[-1].id if len(rows) > len(shown) else None
-    return Page(items=_all_shown(unit, who, shown), next=following)
+    return Page(items=_all_shown(unit, principal, shown), next=following)
 
 
-def claim_table(unit: Unit, who: Principal, table_id: str) -> Row[Any]:
+def claim_table(unit: Unit, principal: Principal, table_id: str) -> Row[Any]:
     """Return the row of a table that an audit is about to be asked for, locked until the transaction ends.
 
     Raises:
@@ -203,7 +205,7 @@ def claim_table(unit: Unit, who: Principal, table_id: str) -> Row[Any]:
     """
     # locked before it is asked whose it is, so that nobody withdraws it meanwhile
     locked_table(unit, table_id)
-    found = _row(unit, who, table_id)
+    found = _row(unit, principal, table_id)
     if not found.may_audit:
         raise ForbiddenError("table", "belongs to somebody else; ask them to share it with you")
     if found.erased_at is not None:
@@ -213,7 +215,7 @@ def claim_table(unit: Unit, who: Principal, table_id: str) -> Row[Any]:
     return found
 
 
-def erase_table(unit: Unit, who: Principal, table_id: str) -> tuple[Erased, ...]:
+def erase_table(unit: Unit, principal: Principal, table_id: str) -> tuple[Erased, ...]:
     """Erase a table before its time; hand the result to ``erase_files`` after the transaction.
 
     Its audits do not keep it: those that wait end with an error, those that run are cancelled.
@@ -222,18 +224,18 @@ def erase_table(unit: Unit, who: Principal, table_id: str) -> tuple[Erased, ...]
         NotFoundError: there is no such table, or it is for others.
         ForbiddenError: somebody else uploaded it, and who asks is no administrator.
     """
-    _check_owner(unit, who, table_id, "erases it", Permission.ADMIN)
+    _check_owner(unit, principal, table_id, "erases it", Permission.ADMIN)
     lock_jobs_of(unit, table_id)
     found = locked_table(unit, table_id)
     if found is None or found.erased_at is not None:
         return ()
     ended = end_with_table(unit, table_id, None, ERASED)
-    erased = erase_row(unit, who, found)
-    tell_ended(unit, who.organisation_id, ended)
+    erased = erase_row(unit, principal, found)
+    tell_ended(unit, principal.organisation_id, ended)
     return erased
 
 
-def share_table(unit: Unit, who: Principal, table_id: str, new: NewShare) -> TrainingTable:
+def share_table(unit: Unit, principal: Principal, table_id: str, new: NewShare) -> TrainingTable:
     """Let somebody else of the organisation audit with a table.
 
     Raises:
@@ -241,13 +243,13 @@ def share_table(unit: Unit, who: Principal, table_id: str, new: NewShare) -> Tra
         ForbiddenError: somebody else uploaded it.
         ConflictError: it was erased, or is that person's already.
     """
-    _check_owner(unit, who, table_id, "shares it")
+    _check_owner(unit, principal, table_id, "shares it")
     found = locked_table(unit, table_id)
     if found is None or found.erased_at is not None:
         raise ConflictError("table", "was erased; there is nothing to share")
     with_whom = unit.connection.execute(
         select(account).where(
-            account.c.organisation_id == who.organisation_id,
+            account.c.organisation_id == principal.organisation_id,
             account.c.name == new.name,
             account.c.disabled_at.is_(None),
         )
@@ -258,23 +260,25 @@ def share_table(unit: Unit, who: Principal, table_id: str, new: NewShare) -> Tra
     row = insert(table_share).values(
         data_table_id=table_id,
         account_id=with_whom.id,
-        organisation_id=who.organisation_id,
+        organisation_id=principal.organisation_id,
         created_at=unit.now,
     )
-    if with_whom.id == who.account_id or not was_added(unit, row):
+    if with_whom.id == principal.account_id or not was_added(unit, row):
         raise ConflictError("name", "may audit with it already")
-    record(unit, who, "table.shared", "table", table_id, {"with": with_whom.name})
-    return get_table(unit, who, table_id)
+    record(unit, principal, "table.shared", "table", table_id, {"with": with_whom.name})
+    return get_table(unit, principal, table_id)
 
 
-def withdraw_table(unit: Unit, who: Principal, table_id: str, account_id: str) -> TrainingTable:
+def withdraw_table(
+    unit: Unit, principal: Principal, table_id: str, account_id: str
+) -> TrainingTable:
     """Share a table with somebody no more; what that person asked for with it ends as if it were erased.
 
     Raises:
         NotFoundError: there is no such table, or it is for others, or not shared with that person.
         ForbiddenError: somebody else uploaded it, and who asks is no administrator.
     """
-    _check_owner(unit, who, table_id, "withdraws it", Permission.ADMIN)
+    _check_owner(unit, principal, table_id, "withdraws it", Permission.ADMIN)
     lock_jobs_of(unit, table_id)
     locked_table(unit, table_id)
     gone = unit.connection.execute(
@@ -285,42 +289,47 @@ def withdraw_table(unit: Unit, who: Principal, table_id: str, account_id: str) -
     if not gone.rowcount:
         raise NotFoundError("table", "is not shared with them; see the table")
     ended = end_with_table(unit, table_id, account_id, WITHDRAWN)
-    record(unit, who, "table.withdrawn", "table", table_id, {"from": account_id})
-    tell_ended(unit, who.organisation_id, ended)
-    return get_table(unit, who, table_id)
+    record(unit, principal, "table.withdrawn", "table", table_id, {"from": account_id})
+    tell_ended(unit, principal.organisation_id, ended)
+    return get_table(unit, principal, table_id)
 
 
 def _check_owner(
-    unit: Unit, who: Principal, table_id: str, does: str, or_with: Permission | None = None
+    unit: Unit, principal: Principal, table_id: str, does: str, or_with: Permission | None = None
 ) -> None:
     """Check that a table is somebody's own, or that a permission stands in for that."""
-    is_instead = or_with is not None and who.may(or_with)
-    if _row(unit, who, table_id).uploaded_by != who.account_id and not is_instead:
+    is_instead = or_with is not None and principal.may(or_with)
+    if _row(unit, principal, table_id).uploaded_by != principal.account_id and not is_instead:
         raise ForbiddenError("table", f"only who uploaded it {does}; ask them")
 
 
-def _row(unit: Unit, who: Principal, table_id: str) -> Row[Any]:
-    found = unit.connection.execute(_visible_tables(who).where(data_table.c.id == table_id)).first()
+def _row(unit: Unit, principal: Principal, table_id: str) -> Row[Any]:
+    found = unit.connection.execute(
+        _visible_tables(principal).where(data_table.c.id == table_id)
+    ).first()
     if found is None:
         raise _unknown(table_id)
     return found
 
 
-def _visible_tables(who: Principal) -> Select[Any]:
+def _visible_tables(principal: Principal) -> Select[Any]:
     """Return what selects the tables that somebody may see, and says of each whether they may audit with it."""
     shared = exists().where(
-        table_share.c.data_table_id == data_table.c.id, table_share.c.account_id == who.account_id
+        table_share.c.data_table_id == data_table.c.id,
+        table_share.c.account_id == principal.account_id,
     )
-    may_audit = or_(data_table.c.uploaded_by == who.account_id, shared)
+    may_audit = or_(data_table.c.uploaded_by == principal.account_id, shared)
     found = (
         select(data_table, account.c.name.label("uploader"), may_audit.label("may_audit"))
         .join(account, account.c.id == data_table.c.uploaded_by)
-        .where(data_table.c.organisation_id == who.organisation_id)
+        .where(data_table.c.organisation_id == principal.organisation_id)
     )
-    return found if who.may(Permission.ADMIN) else found.where(may_audit)
+    return found if principal.may(Permission.ADMIN) else found.where(may_audit)
 
 
-def _all_shown(unit: Unit, who: Principal, rows: Sequence[Row[Any]]) -> tuple[TrainingTable, ...]:
+def _all_shown(
+    unit: Unit, principal: Principal, rows: Sequence[Row[Any]]
+) -> tuple[TrainingTable, ...]:
     """Return tables as they are shown; with whom they are shared is looked up once."""
     shares: defaultdict[str, list[Share]] = defaultdict(list)
     for each in unit.connection.execute(
@@ -330,17 +339,17 @@ def _all_shown(unit: Unit, who: Principal, rows: Sequence[Row[Any]]) -> tuple[Tr
         .order_by(account.c.name)
     ):
         shares[each.data_table_id].append(Share(account_id=each.id, name=each.name))
-    return tuple(_table(who, row, tuple(shares[row.id])) for row in rows)
+    return tuple(_table(principal, row, tuple(shares[row.id])) for row in rows)
 
 
-def _table(who: Principal, row: Row[Any], shares: tuple[Share, ...]) -> TrainingTable:
+def _table(principal: Principal, row: Row[Any], shares: tuple[Share, ...]) -> TrainingTable:
     columns = row.columns if row.may_audit else None
-    is_owner = row.uploaded_by == who.account_id
+    is_owner = row.uploaded_by == principal.account_id
     return TrainingTable(
         id=row.id,
         kind=row.kind,
         file_name=row.file_name,
-        digest=row.digest if row.may_audit and who.may(Permission.INTERNAL) else "",
+        digest=row.digest if row.may_audit and principal.may(Permission.INTERNAL) else "",
         state=row.state,
         problem=row.problem,
         records=row.records,
@@ -348,7 +357,7 @@ def _table(who: Principal, row: Row[Any], shares: tuple[Share, ...]) -> Training
         uploaded_by=row.uploader,
         is_owner=is_owner,
         may_audit=bool(row.may_audit) and row.state != "erased",
-        shared_with=shares if is_owner or who.may(Permission.ADMIN) else (),
+        shared_with=shares if is_owner or principal.may(Permission.ADMIN) else (),
         created_at=row.created_at,
         expires_at=row.expires_at,
         erased_at=row.erased_at,

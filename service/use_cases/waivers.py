@@ -123,7 +123,7 @@ OWN = "nobody decides about what he asked for himself; let somebody else decide"
 OWN_MODEL = "you uploaded or brought a model that it is for; let somebody else decide"
 
 
-def request_waiver(unit: Unit, who: Principal, new: NewWaiver) -> Waiver:
+def request_waiver(unit: Unit, principal: Principal, new: NewWaiver) -> Waiver:
     """Ask that a finding be accepted until a day.
 
     Raises:
@@ -135,18 +135,18 @@ def request_waiver(unit: Unit, who: Principal, new: NewWaiver) -> Waiver:
     if not new.leaf and not new.digest:
         problem = "is missing; say for which leaf it is, or give the digest of the model file"
         raise InvalidError("leaf", problem)
-    longest = longest_days(unit, who)
+    longest = longest_days(unit, principal)
     if (new.expires - unit.now.date()).days > longest:
         problem = f"{new.expires} is more than {longest} days from today; no pack allows that"
         raise InvalidError("expires", problem)
-    if _rival(unit, who.organisation_id, new) is not None:
+    if _rival(unit, principal.organisation_id, new) is not None:
         problem = f"a waiver of {new.clause!r} for the same is asked for or holds already"
         raise ConflictError("waiver", problem)
     made = new_id()
     unit.connection.execute(
         insert(waiver).values(
             id=made,
-            organisation_id=who.organisation_id,
+            organisation_id=principal.organisation_id,
             clause=new.clause,
             leaf=new.leaf,
             digest=new.digest,
@@ -157,45 +157,45 @@ def request_waiver(unit: Unit, who: Principal, new: NewWaiver) -> Waiver:
             ticket=new.ticket,
             expires=new.expires.isoformat(),
             state="requested",
-            requested_by=who.account_id,
+            requested_by=principal.account_id,
             requested_at=unit.now,
         )
     )
     _seal(unit, made)
     _check_file(_rows(unit, waiver.c.id == made))
-    record(unit, who, "waiver.requested", "waiver", made, {"clause": new.clause})
+    record(unit, principal, "waiver.requested", "waiver", made, {"clause": new.clause})
     payload = {"waiver_id": made, "clause": new.clause, "expires": new.expires.isoformat()}
-    emit(unit, who.organisation_id, Event.WAIVER_REQUESTED, payload)
-    return get_waiver(unit, who, made)
+    emit(unit, principal.organisation_id, Event.WAIVER_REQUESTED, payload)
+    return get_waiver(unit, principal, made)
 
 
 def list_waivers(
     unit: Unit,
-    who: Principal,
-    wanted: PageRequest,
+    principal: Principal,
+    page_request: PageRequest,
     state: str = "",
     *,
     text: str = "",
     sort: WaiverSort = "newest",
 ) -> Page[Waiver]:
     """Return waivers, of one state where it is named, and with all words of a text."""
-    statement = narrowed(waivers_from(who.organisation_id), text, SEARCHED)
+    statement = narrowed(waivers_from(principal.organisation_id), text, SEARCHED)
     if state:
         statement = statement.where(waiver.c.state == state)
-    rows, following = paged(unit, statement, waiver.c.id, wanted, ORDERS[sort])
+    rows, following = paged(unit, statement, waiver.c.id, page_request, ORDERS[sort])
     return Page(items=tuple(show_waiver(unit, row) for row in rows), next=following)
 
 
-def get_waiver(unit: Unit, who: Principal, waiver_id: str) -> Waiver:
+def get_waiver(unit: Unit, principal: Principal, waiver_id: str) -> Waiver:
     """Return a waiver.
 
     Raises:
         NotFoundError: the organisation has none of that id.
     """
-    return show_waiver(unit, _row(unit, who, waiver_id))
+    return show_waiver(unit, _row(unit, principal, waiver_id))
 
 
-def approve_waiver(unit: Unit, who: Principal, waiver_id: str, body: Deciding) -> Waiver:
+def approve_waiver(unit: Unit, principal: Principal, waiver_id: str, body: Deciding) -> Waiver:
     """Accept what somebody else asked for, from today on.
 
     Raises:
@@ -203,32 +203,32 @@ def approve_waiver(unit: Unit, who: Principal, waiver_id: str, body: Deciding) -
         ForbiddenError: it was asked for by who decides, or is for a model that who decides uploaded or brought.
         ConflictError: it is decided already, or over.
     """
-    found = _row(unit, who, waiver_id)
-    refused = _refused(unit, who, found)
+    found = _row(unit, principal, waiver_id)
+    refused = _refused(unit, principal, found)
     if refused is not None:
         if refused.problem == CHANGED:
-            told = partial(tell, unit.site, who.organisation_id, "waiver", found.id, CHANGED)
+            told = partial(tell, unit.site, principal.organisation_id, "waiver", found.id, CHANGED)
             unit.in_any_case.append(told)
         raise refused
-    approved = _decide(unit, who, found, "requested", "approved", body)
+    approved = _decide(unit, principal, found, "requested", "approved", body)
     # nobody else decides in the organisation until this is committed, so that all of them stay one file
-    _check_file(_rows(unit, *_holding(unit, who.organisation_id)))
+    _check_file(_rows(unit, *_holding(unit, principal.organisation_id)))
     return approved
 
 
-def why_not_approved(unit: Unit, who: Principal, waiver_id: str) -> str:
+def why_not_approved(unit: Unit, principal: Principal, waiver_id: str) -> str:
     """Return why somebody would not be let approve a waiver, "" where nothing is known against it.
 
     Raises:
         NotFoundError: there is none of that id.
     """
-    refused = _refused(unit, who, _row(unit, who, waiver_id))
+    refused = _refused(unit, principal, _row(unit, principal, waiver_id))
     if refused is None:
         return ""
     return f"it {refused.problem}" if isinstance(refused, ConflictError) else refused.problem
 
 
-def _refused(unit: Unit, who: Principal, found: Row[Any]) -> ServiceError | None:
+def _refused(unit: Unit, principal: Principal, found: Row[Any]) -> ServiceError | None:
     """Return what an approval is refused with; None where it is not, or where it is decided already."""
     if not is_sealed(unit.site, "waiver", found._mapping):
         return ConflictError("waiver", CHANGED)
@@ -236,12 +236,12 @@ def _refused(unit: Unit, who: Principal, found: Row[Any]) -> ServiceError | None
         return ConflictError(
             "waiver", f"was to hold until {found.expires}, which is over; refuse it"
         )
-    if is_own_model(unit, who, found):
+    if is_own_model(unit, principal, found):
         return ForbiddenError("waiver", OWN_MODEL)
-    return ForbiddenError("waiver", OWN) if found.requested_by == who.account_id else None
+    return ForbiddenError("waiver", OWN) if found.requested_by == principal.account_id else None
 
 
-def refuse_waiver(unit: Unit, who: Principal, waiver_id: str, body: Deciding) -> Waiver:
+def refuse_waiver(unit: Unit, principal: Principal, waiver_id: str, body: Deciding) -> Waiver:
     """Refuse what somebody else asked for.
 
     Raises:
@@ -249,17 +249,17 @@ def refuse_waiver(unit: Unit, who: Principal, waiver_id: str, body: Deciding) ->
         ForbiddenError: it was asked for by who decides.
         ConflictError: it is decided already.
     """
-    return _decide(unit, who, _row(unit, who, waiver_id), "requested", "refused", body)
+    return _decide(unit, principal, _row(unit, principal, waiver_id), "requested", "refused", body)
 
 
-def revoke_waiver(unit: Unit, who: Principal, waiver_id: str, body: Deciding) -> Waiver:
+def revoke_waiver(unit: Unit, principal: Principal, waiver_id: str, body: Deciding) -> Waiver:
     """Take back a waiver that was approved: audits that rest on it pass no gate any more.
 
     Raises:
         NotFoundError: there is none of that id.
         ConflictError: it is not approved.
     """
-    found = _row(unit, who, waiver_id)
+    found = _row(unit, principal, waiver_id)
     if found.state != "approved":
         raise ConflictError("waiver", f"is {found.state}; only an approved one can be revoked")
     unit.connection.execute(
@@ -268,11 +268,11 @@ def revoke_waiver(unit: Unit, who: Principal, waiver_id: str, body: Deciding) ->
         .values(state="revoked", comment=body.comment or found.comment)
     )
     _seal(unit, found.id)
-    _tell(unit, who, found.id, "revoked")
-    return get_waiver(unit, who, waiver_id)
+    _tell(unit, principal, found.id, "revoked")
+    return get_waiver(unit, principal, waiver_id)
 
 
-def import_waivers(unit: Unit, who: Principal, data: bytes) -> Imported:
+def import_waivers(unit: Unit, principal: Principal, data: bytes) -> Imported:
     """Ask for every waiver of a file that is not known yet.
 
     Raises:
@@ -294,16 +294,16 @@ def import_waivers(unit: Unit, who: Principal, data: bytes) -> Imported:
             field = ".".join(map(str, error.errors()[0]["loc"]))
             problem = "is too long, or holds what cannot be kept; write another"
             raise InvalidError(f"waivers: waiver {each.number}: {field}", problem) from error
-        if _same(unit, who.organisation_id, new) is not None:
+        if _same(unit, principal.organisation_id, new) is not None:
             known += 1
         else:
-            requested.append(request_waiver(unit, who, new))
+            requested.append(request_waiver(unit, principal, new))
     return Imported(requested=tuple(requested), known=known)
 
 
-def export_waivers(unit: Unit, who: Principal) -> bytes:
+def export_waivers(unit: Unit, principal: Principal) -> bytes:
     """Return all waivers that hold today, as a file that ``treewarden audit --waivers`` reads."""
-    return as_file(_sealed(unit, *_holding(unit, who.organisation_id)))
+    return as_file(_sealed(unit, *_holding(unit, principal.organisation_id)))
 
 
 def in_force(
@@ -362,9 +362,9 @@ def _check_file(rows: Iterable[Row[Any]]) -> None:
 
 
 def _decide(
-    unit: Unit, who: Principal, found: Row[Any], before: str, after: str, body: Deciding
+    unit: Unit, principal: Principal, found: Row[Any], before: str, after: str, body: Deciding
 ) -> Waiver:
-    if found.requested_by == who.account_id:
+    if found.requested_by == principal.account_id:
         raise ForbiddenError("waiver", OWN)
     granted = unit.now.date().isoformat() if after == "approved" else None
     decided = unit.connection.execute(
@@ -373,7 +373,7 @@ def _decide(
         .values(
             state=after,
             granted=granted,
-            decided_by=who.account_id,
+            decided_by=principal.account_id,
             decided_at=unit.now,
             comment=body.comment,
         )
@@ -381,14 +381,14 @@ def _decide(
     if not decided.rowcount:
         raise ConflictError("waiver", f"is {found.state} already")
     _seal(unit, found.id)
-    _tell(unit, who, found.id, after)
-    return get_waiver(unit, who, found.id)
+    _tell(unit, principal, found.id, after)
+    return get_waiver(unit, principal, found.id)
 
 
-def _tell(unit: Unit, who: Principal, waiver_id: str, state: str) -> None:
-    record(unit, who, f"waiver.{state}", "waiver", waiver_id)
+def _tell(unit: Unit, principal: Principal, waiver_id: str, state: str) -> None:
+    record(unit, principal, f"waiver.{state}", "waiver", waiver_id)
     payload = {"waiver_id": waiver_id, "state": state}
-    emit(unit, who.organisation_id, Event.WAIVER_DECIDED, payload)
+    emit(unit, principal.organisation_id, Event.WAIVER_DECIDED, payload)
 
 
 def _rival(unit: Unit, organisation_id: str, new: NewWaiver) -> Row[Any] | None:
@@ -432,9 +432,9 @@ def _same(unit: Unit, organisation_id: str, new: NewWaiver) -> Row[Any] | None:
     ).first()
 
 
-def _row(unit: Unit, who: Principal, waiver_id: str) -> Row[Any]:
+def _row(unit: Unit, principal: Principal, waiver_id: str) -> Row[Any]:
     found = unit.connection.execute(
-        waivers_from(who.organisation_id).where(waiver.c.id == waiver_id)
+        waivers_from(principal.organisation_id).where(waiver.c.id == waiver_id)
     ).first()
     if found is None:
         raise NotFoundError(f"waiver {waiver_id[:40]!r}", "there is none of that id")

@@ -93,7 +93,7 @@ class Repairing:
 
 
 def search_repairs(
-    order_: JobOrder, subject: AuditInputs, told: Provenance, step: Step
+    order_: JobOrder, subject: AuditInputs, provenance: Provenance, step: Step
 ) -> Repairing:
     """Look for changes that pass; a model of a format that is only read is written in another one.
 
@@ -114,7 +114,7 @@ def search_repairs(
         deadline=Deadline.after(order_.limits.seconds),
         every=order_.limits.tries_all,
     ).with_levels(subject, step)
-    document = repair_document(found.repair, told, order_.purpose)
+    document = repair_document(found.repair, provenance, order_.purpose)
     attempts = sorted(found.repair.attempts, key=order)[:MOST_PROPOSALS]
     passing = [
         repair_attempt for repair_attempt in attempts if repair_attempt.verdict is Verdict.PASS
@@ -270,8 +270,8 @@ def audited(
     return _answer(order, audit_document(audit, decision, provenance, order.purpose), None)
 
 
-def _accepted(given: Accepting, audit: Audit, decision: Decision) -> Decision:
-    return given.accept(audit, decision).decision
+def _accepted(accepting: Accepting, audit: Audit, decision: Decision) -> Decision:
+    return accepting.accept(audit, decision).decision
 
 
 def _answer(
@@ -311,9 +311,9 @@ def _reports(order: JobOrder, document: Document) -> Iterator[tuple[KeptFile, by
             yield KeptFile(kind="internal", form=form), rendered(renderer(form), document, name)
 
 
-def _provenance(told: Provenance) -> dict[str, Any]:
+def _provenance(provenance: Provenance) -> dict[str, Any]:
     """Return versions and digests: knowledge may hold facts about somebody, and stays in the internal report."""
-    said: dict[str, Any] = json.loads(told.model_dump_json(by_alias=True))
+    said: dict[str, Any] = json.loads(provenance.model_dump_json(by_alias=True))
     said.pop("asked", None)
     return said
 

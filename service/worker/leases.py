@@ -134,11 +134,13 @@ def _free(unit: Unit) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
     )
 
 
-def renew(unit: Unit, of: JobClaim, lease_seconds: float) -> Lease:
+def renew(unit: Unit, job_claim: JobClaim, lease_seconds: float) -> Lease:
     """Say that the job is still being done; whoever has lost it stops."""
     found = unit.connection.execute(
         update(job)
-        .where(job.c.id == of.id, job.c.attempt == of.attempt, job.c.state == "running")
+        .where(
+            job.c.id == job_claim.id, job.c.attempt == job_claim.attempt, job.c.state == "running"
+        )
         .values(lease_until=unit.now + timedelta(seconds=lease_seconds))
         .returning(job.c.cancel_requested)
     ).first()
@@ -147,7 +149,7 @@ def renew(unit: Unit, of: JobClaim, lease_seconds: float) -> Lease:
     return Lease.CANCELLED if found.cancel_requested else Lease.KEPT
 
 
-def end(unit: Unit, of: JobClaim, state: str, problem: str = "") -> bool:
+def end(unit: Unit, job_claim: JobClaim, state: str, problem: str = "") -> bool:
     """End a job, and return whether it was still this attempt's: if not, nothing in this transaction may stay.
 
     One that is to be cancelled finds nothing any more: it may rest on a table whose owner has erased it.
@@ -155,23 +157,30 @@ def end(unit: Unit, of: JobClaim, state: str, problem: str = "") -> bool:
     is_wanted = ~job.c.cancel_requested if state == "done" else true()
     ended = unit.connection.execute(
         update(job)
-        .where(job.c.id == of.id, job.c.attempt == of.attempt, job.c.state == "running", is_wanted)
+        .where(
+            job.c.id == job_claim.id,
+            job.c.attempt == job_claim.attempt,
+            job.c.state == "running",
+            is_wanted,
+        )
         .values(state=state, problem=problem, finished_at=unit.now, lease_until=None)
     )
     return ended.rowcount == 1
 
 
-def give_back(unit: Unit, of: JobClaim, why: str, *, is_failure: bool = True) -> bool:
+def give_back(unit: Unit, job_claim: JobClaim, why: str, *, is_failure: bool = True) -> bool:
     """Queue a job once more, and return whether it was still this attempt's; a process that died is a failure."""
     queued = unit.connection.execute(
         update(job)
-        .where(job.c.id == of.id, job.c.attempt == of.attempt, job.c.state == "running")
+        .where(
+            job.c.id == job_claim.id, job.c.attempt == job_claim.attempt, job.c.state == "running"
+        )
         .values(
             state="queued", failures=job.c.failures + int(is_failure), lease_until=None, worker=None
         )
     )
     if queued.rowcount == 1:
-        add_event(unit, of.id, of.attempt, "retried", why)
+        add_event(unit, job_claim.id, job_claim.attempt, "retried", why)
     return queued.rowcount == 1
 
 
@@ -183,14 +192,14 @@ ANOTHER = (
 GONE = "was erased before the audit began; upload it again and submit a new audit"
 
 
-def order_of(unit: Unit, of: JobClaim) -> JobOrder:
+def order_of(unit: Unit, job_claim: JobClaim) -> JobOrder:
     """Return what the process of a job is asked.
 
     Raises:
         ConflictError: something that it needs was erased.
         UnavailableError: a key cannot be unsealed.
     """
-    return ORDERS[of.kind](unit, of.subject_id)
+    return ORDERS[job_claim.kind](unit, job_claim.subject_id)
 
 
 def _inspect_model(unit: Unit, version_id: str) -> JobOrder:

@@ -54,7 +54,7 @@ def store(site: Site, answer: JobAnswer, files: Sequence[bytes]) -> tuple[File, 
     )
 
 
-def commit(site: Site, of: JobClaim, answer: JobAnswer, kept: Sequence[File]) -> bool:
+def commit(site: Site, job_claim: JobClaim, answer: JobAnswer, files: Sequence[File]) -> bool:
     """Write down what a job found, and return whether this attempt still held it; if not, nothing is kept.
 
     Where the connection was lost at the very end, the database may have taken it all the same: so files stay until
@@ -67,39 +67,39 @@ def commit(site: Site, of: JobClaim, answer: JobAnswer, kept: Sequence[File]) ->
     try:
         ended = finish(
             site,
-            of,
+            job_claim,
             state,
             answer.problem,
-            lambda unit: SAYS[of.kind](unit, of, answer, kept),
+            lambda unit: SAYS[job_claim.kind](unit, job_claim, answer, files),
             verdict=answer.verdict,
-        ) or _is_taken(site, kept)
+        ) or _is_taken(site, files)
     except UnavailableError:
         raise
     except Exception:  # whatever it is, it was undone
-        discard(site, kept)
+        discard(site, files)
         raise
     if not ended:
-        discard(site, kept)
+        discard(site, files)
     return ended
 
 
-def discard(site: Site, kept: Sequence[File]) -> None:
+def discard(site: Site, files: Sequence[File]) -> None:
     """Remove files that no row will name."""
-    erase_files(site, (Erased(stored.id, stored.digest) for _, stored in kept))
+    erase_files(site, (Erased(stored.id, stored.digest) for _, stored in files))
 
 
-def _is_taken(site: Site, kept: Sequence[File]) -> bool:
+def _is_taken(site: Site, files: Sequence[File]) -> bool:
     """Return whether the database took these very files before."""
-    if not kept:
+    if not files:
         return False
     with site.reading() as unit:
-        found = select(blob.c.id).where(blob.c.id == kept[0][1].id)
+        found = select(blob.c.id).where(blob.c.id == files[0][1].id)
         return unit.connection.execute(found).first() is not None
 
 
 def finish(
     site: Site,
-    of: JobClaim,
+    job_claim: JobClaim,
     state: str,
     problem: str,
     say: Callable[[Unit], None],
@@ -113,45 +113,45 @@ def finish(
     """
     erased: Iterable[Erased] = ()
     with site.unit() as unit:
-        if not end(unit, of, state, problem):
+        if not end(unit, job_claim, state, problem):
             return False
-        add_event(unit, of.id, of.attempt, state, problem or state)
+        add_event(unit, job_claim.id, job_claim.attempt, state, problem or state)
         # Rows are locked before the log is, as everybody does: else two could wait for each other.
         is_passed = state != "done" or verdict == "PASS"
-        erased = () if state == "error" else _table_of(unit, of, is_passed=is_passed)
+        erased = () if state == "error" else _table_of(unit, job_claim, is_passed=is_passed)
         say(unit)
     erase_files(site, erased)
     return True
 
 
-def _table_of(unit: Unit, of: JobClaim, *, is_passed: bool) -> tuple[Erased, ...]:
-    if of.kind not in ("audit", "repair"):
+def _table_of(unit: Unit, job_claim: JobClaim, *, is_passed: bool) -> tuple[Erased, ...]:
+    if job_claim.kind not in ("audit", "repair"):
         return ()
     found = unit.connection.execute(
         select(audit.c.data_table_id, audit.c.register_id, audit.c.keeps_table).where(
-            audit.c.id == of.subject_id
+            audit.c.id == job_claim.subject_id
         )
     ).one()
     # what a repair found is audited next: its table is needed once more, whatever came of it
-    stays = found.keeps_table and (of.kind == "repair" or not is_passed)
+    stays = found.keeps_table and (job_claim.kind == "repair" or not is_passed)
     return () if stays else finish_with_tables(unit, found.data_table_id, found.register_id)
 
 
-def say_of_model(unit: Unit, of: JobClaim, answer: JobAnswer, kept: Sequence[File]) -> None:
+def say_of_model(unit: Unit, job_claim: JobClaim, answer: JobAnswer, files: Sequence[File]) -> None:
     """Write down what a model publishes, or why it was refused: then its file goes, as it may be a table by mistake."""
     state = "refused" if answer.problem else "ready"
     blob_id = unit.connection.execute(
         update(model_version)
-        .where(model_version.c.id == of.subject_id)
+        .where(model_version.c.id == job_claim.subject_id)
         .values(state=state, problem=answer.problem, format=answer.format, summary=answer.summary)
         .returning(model_version.c.blob_id)
     ).scalar_one()
     if answer.problem:
         unit.afterwards.append(partial(erase_files, unit.site, erase_blob(unit, blob_id)))
-    record(unit, of.organisation_id, f"version.{state}", "version", of.subject_id)
+    record(unit, job_claim.organisation_id, f"version.{state}", "version", job_claim.subject_id)
 
 
-def say_of_table(unit: Unit, of: JobClaim, answer: JobAnswer, kept: Sequence[File]) -> None:
+def say_of_table(unit: Unit, job_claim: JobClaim, answer: JobAnswer, files: Sequence[File]) -> None:
     """Write down which columns a table has, or why it was refused."""
     state = "refused" if answer.problem else "ready"
     values: dict[str, Any] = {"state": state, "problem": answer.problem}
@@ -160,29 +160,31 @@ def say_of_table(unit: Unit, of: JobClaim, answer: JobAnswer, kept: Sequence[Fil
         values |= {"columns": columns, "records": answer.records, "digest": answer.digest}
     unit.connection.execute(
         update(data_table)
-        .where(data_table.c.id == of.subject_id, data_table.c.state == "reading")
+        .where(data_table.c.id == job_claim.subject_id, data_table.c.state == "reading")
         .values(**values)
     )
-    record(unit, of.organisation_id, f"table.{state}", "table", of.subject_id)
+    record(unit, job_claim.organisation_id, f"table.{state}", "table", job_claim.subject_id)
 
 
-def say_of_comparison(unit: Unit, of: JobClaim, answer: JobAnswer, kept: Sequence[File]) -> None:
+def say_of_comparison(
+    unit: Unit, job_claim: JobClaim, answer: JobAnswer, files: Sequence[File]
+) -> None:
     """Write down how two models differ."""
     trees = None if answer.trees is None else list(answer.trees)
     state = "refused" if answer.problem else "ready"
     unit.connection.execute(
         update(comparison)
-        .where(comparison.c.id == of.subject_id)
+        .where(comparison.c.id == job_claim.subject_id)
         .values(state=state, problem=answer.problem, trees=trees)
     )
 
 
-def say_of_audit(unit: Unit, of: JobClaim, answer: JobAnswer, kept: Sequence[File]) -> None:
+def say_of_audit(unit: Unit, job_claim: JobClaim, answer: JobAnswer, files: Sequence[File]) -> None:
     """Write down a verdict with its findings and reports, or why there is none."""
     state = "error" if answer.problem else "done"
     found = unit.connection.execute(
         update(audit)
-        .where(audit.c.id == of.subject_id)
+        .where(audit.c.id == job_claim.subject_id)
         .values(
             state=state,
             verdict=answer.verdict,
@@ -192,52 +194,59 @@ def say_of_audit(unit: Unit, of: JobClaim, answer: JobAnswer, kept: Sequence[Fil
             entry=answer.entry,
             provenance=answer.provenance,
             repair_summary=answer.repair_summary,
-            result_attempt=of.attempt,
+            result_attempt=job_claim.attempt,
             finished_at=unit.now,
         )
         .returning(audit)
     ).one()
     if answer.entry is not None:
-        _keep_findings(unit, of, Entry.model_validate(answer.entry))
+        _keep_findings(unit, job_claim, Entry.model_validate(answer.entry))
     repaired = {
-        kept_file.form: stored.id for kept_file, stored in kept if kept_file.kind == "repaired"
+        kept_file.form: stored.id for kept_file, stored in files if kept_file.kind == "repaired"
     }
-    for told, stored in kept:
-        _keep_blob(unit, of, told, stored)
+    for told, stored in files:
+        _keep_blob(unit, job_claim, told, stored)
         if told.kind != "repaired":
             unit.connection.execute(
                 insert(report).values(
                     id=new_id(),
-                    organisation_id=of.organisation_id,
-                    audit_id=of.subject_id,
+                    organisation_id=job_claim.organisation_id,
+                    audit_id=job_claim.subject_id,
                     kind=told.kind,
                     form=told.form,
                     blob_id=stored.id,
                     created_at=unit.now,
                 )
             )
-    _keep_proposals(unit, of, answer.proposals, repaired)
+    _keep_proposals(unit, job_claim, answer.proposals, repaired)
     _pass_on_contributors(unit, found.model_version_id, repaired.values())
-    told_of = {"state": state, "verdict": answer.verdict, "attempt": of.attempt}
-    seal = {} if answer.problem else {"seal": seal_audit(unit, of.subject_id)}
+    told_of = {"state": state, "verdict": answer.verdict, "attempt": job_claim.attempt}
+    seal = {} if answer.problem else {"seal": seal_audit(unit, job_claim.subject_id)}
     logged = told_of | seal
-    record(unit, of.organisation_id, f"{found.kind}.{state}", "audit", of.subject_id, logged)
-    payload = {"audit_id": of.subject_id, "kind": found.kind, **told_of}
-    emit(unit, of.organisation_id, Event.AUDIT_FINISHED, payload)
+    record(
+        unit,
+        job_claim.organisation_id,
+        f"{found.kind}.{state}",
+        "audit",
+        job_claim.subject_id,
+        logged,
+    )
+    payload = {"audit_id": job_claim.subject_id, "kind": found.kind, **told_of}
+    emit(unit, job_claim.organisation_id, Event.AUDIT_FINISHED, payload)
 
 
-def say_cancelled(unit: Unit, of: JobClaim) -> None:
+def say_cancelled(unit: Unit, job_claim: JobClaim) -> None:
     """Write down that a job was cancelled."""
-    if of.kind in ("audit", "repair"):
-        cancel_audit(unit, of.organisation_id, of.subject_id)
+    if job_claim.kind in ("audit", "repair"):
+        cancel_audit(unit, job_claim.organisation_id, job_claim.subject_id)
 
 
-def _keep_findings(unit: Unit, of: JobClaim, entry: Entry) -> None:
+def _keep_findings(unit: Unit, job_claim: JobClaim, entry: Entry) -> None:
     rows = [
         {
             "id": new_id(),
-            "organisation_id": of.organisation_id,
-            "audit_id": of.subject_id,
+            "organisation_id": job_claim.organisation_id,
+            "audit_id": job_claim.subject_id,
             "n": number,
             "result_id": result.id,
             "clause": result.clause,
@@ -256,19 +265,19 @@ def _keep_findings(unit: Unit, of: JobClaim, entry: Entry) -> None:
         unit.connection.execute(insert(finding), rows)
 
 
-def _keep_blob(unit: Unit, of: JobClaim, told: KeptFile, stored: Stored) -> None:
+def _keep_blob(unit: Unit, job_claim: JobClaim, kept_file: KeptFile, stored: Stored) -> None:
     """Write a file down; one that a repair made is kept as long as reports are, unless somebody takes it before."""
-    is_repaired = told.kind == "repaired"
+    is_repaired = kept_file.kind == "repaired"
     unit.connection.execute(
         insert(blob).values(
             id=stored.id,
-            organisation_id=of.organisation_id,
+            organisation_id=job_claim.organisation_id,
             digest=stored.digest,
             size=stored.size,
             kind="model" if is_repaired else "report",
             sealed_key=stored.sealed_key,
             created_at=unit.now,
-            expires_at=_report_end(unit, of.organisation_id) if is_repaired else None,
+            expires_at=_report_end(unit, job_claim.organisation_id) if is_repaired else None,
         )
     )
 
@@ -281,15 +290,15 @@ def _report_end(unit: Unit, organisation_id: str) -> datetime:
 
 
 def _keep_proposals(
-    unit: Unit, of: JobClaim, proposals: Sequence[Proposed], repaired: Mapping[str, str]
+    unit: Unit, job_claim: JobClaim, proposals: Sequence[Proposed], repaired: Mapping[str, str]
 ) -> None:
     """Write down what a repair tried; ``repaired`` are the ids of the files that were kept, by number."""
     rows = [
         {
             **told.model_dump(mode="json"),
             "id": new_id(),
-            "organisation_id": of.organisation_id,
-            "audit_id": of.subject_id,
+            "organisation_id": job_claim.organisation_id,
+            "audit_id": job_claim.subject_id,
             "n": number,
             "blob_id": repaired.get(str(number)),
         }

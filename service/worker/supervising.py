@@ -177,67 +177,79 @@ def warm_up(context: ForkServerContext) -> None:
         process.join()
 
 
-def supervise(site: Site, of: JobClaim, context: ForkServerContext, stop: threading.Event) -> None:
+def supervise(
+    site: Site, job_claim: JobClaim, context: ForkServerContext, stop: threading.Event
+) -> None:
     """See a claimed job to its end, through lost connections to the database; the fence decides what counts.
 
     Where ``stop`` is set, the process is ended and the job queued again for another worker.
     """
-    if of.attempt > MOST_ATTEMPTS:
-        _end(site, of, "error", WORE_OUT.format(MOST_ATTEMPTS), stop)
+    if job_claim.attempt > MOST_ATTEMPTS:
+        _end(site, job_claim, "error", WORE_OUT.format(MOST_ATTEMPTS), stop)
         return
     try:
-        ended = _done(site, of, context, stop)
+        ended = _done(site, job_claim, context, stop)
     except _EndedError as error:
         ended = error.ended
     except TreewardenError as error:
         is_away = isinstance(error, UnavailableError)
         ended = ProcessEnd(why=str(error), is_final=not is_away, is_failure=not is_away)
     if ended.is_lost:
-        LOG.warning("lease lost", job=of.id, attempt=of.attempt)
+        LOG.warning("lease lost", job=job_claim.id, attempt=job_claim.attempt)
         return
     if ended.answer is not None:
-        _keep(site, of, ended.answer, ended.files, stop)
+        _keep(site, job_claim, ended.answer, ended.files, stop)
     elif ended.is_cancelled:
-        _end(site, of, "cancelled", "", stop)
+        _end(site, job_claim, "cancelled", "", stop)
     elif ended.is_final:
-        _end(site, of, "error", ended.why, stop)
-    elif ended.is_failure and of.failures + 1 >= MOST_FAILURES:
-        _end(site, of, "error", DIED.format(ADVICE), stop)
+        _end(site, job_claim, "error", ended.why, stop)
+    elif ended.is_failure and job_claim.failures + 1 >= MOST_FAILURES:
+        _end(site, job_claim, "error", DIED.format(ADVICE), stop)
     else:
-        _insist(lambda: _give_back(site, of, ended), stop)
+        _insist(lambda: _give_back(site, job_claim, ended), stop)
 
 
 def _keep(
-    site: Site, of: JobClaim, answer: JobAnswer, files: tuple[bytes, ...], stop: threading.Event
+    site: Site,
+    job_claim: JobClaim,
+    answer: JobAnswer,
+    files: tuple[bytes, ...],
+    stop: threading.Event,
 ) -> None:
     """Commit an answer; one that the database refuses, as a stranger's file led to it, is a problem instead."""
     try:
         kept = _insist(lambda: store(site, answer, files), stop)
         if kept is None:
             return
-        is_kept = _insist(lambda: commit(site, of, answer, kept), stop)
+        is_kept = _insist(lambda: commit(site, job_claim, answer, kept), stop)
     except (ValidationError, DBAPIError) as error:
-        LOG.warning("answer refused", job=of.id, why=type(error).__name__)
-        _end(site, of, "error", NOT_TAKEN, stop)
+        LOG.warning("answer refused", job=job_claim.id, why=type(error).__name__)
+        _end(site, job_claim, "error", NOT_TAKEN, stop)
         return
-    if is_kept is False and _is_cancelled(site, of, stop):
-        _end(site, of, "cancelled", "", stop)
+    if is_kept is False and _is_cancelled(site, job_claim, stop):
+        _end(site, job_claim, "cancelled", "", stop)
         return
-    LOG.info("job done" if is_kept else "result fenced off", job=of.id, attempt=of.attempt)
+    LOG.info(
+        "job done" if is_kept else "result fenced off", job=job_claim.id, attempt=job_claim.attempt
+    )
 
 
 def _done(
-    site: Site, of: JobClaim, context: ForkServerContext, stop: threading.Event
+    site: Site, job_claim: JobClaim, context: ForkServerContext, stop: threading.Event
 ) -> ProcessEnd:
     with site.reading() as unit:
-        order = order_of(unit, of)
-    lease = _LeaseKeeper(site, of, stop)
+        order = order_of(unit, job_claim)
+    lease = _LeaseKeeper(site, job_claim, stop)
     with fetched(site.vault, order, lease.check) as order_here:
-        return _done_here(site, of, order_here, context, lease)
+        return _done_here(site, job_claim, order_here, context, lease)
 
 
 def _done_here(
-    site: Site, of: JobClaim, order: JobOrder, context: ForkServerContext, lease: _LeaseKeeper
+    site: Site,
+    job_claim: JobClaim,
+    order: JobOrder,
+    context: ForkServerContext,
+    lease: _LeaseKeeper,
 ) -> ProcessEnd:
     settings = site.settings
     ours, theirs = context.Pipe()
@@ -248,7 +260,7 @@ def _done_here(
     try:
         with suppress(OSError):  # a process that is gone already says so below
             send(ours, order.model_dump(mode="json"))
-        return _watched(site, of, process, ours, lease)
+        return _watched(site, job_claim, process, ours, lease)
     finally:
         _stop(process)
         ours.close()
@@ -256,7 +268,7 @@ def _done_here(
 
 def _watched(
     site: Site,
-    of: JobClaim,
+    job_claim: JobClaim,
     process: ForkServerProcess,
     connection: Connection,
     lease: _LeaseKeeper,
@@ -281,18 +293,18 @@ def _watched(
         except FrameError as error:
             return ProcessEnd(why=f"its process answered what is not understood ({error})")
         is_read = is_read or (frame is not None and frame.said.get("stage") == READ)
-        process_end = None if frame is None else _heard(site, of, frame)
+        process_end = None if frame is None else _heard(site, job_claim, frame)
         if process_end is not None:
             return process_end
 
 
-def _heard(site: Site, of: JobClaim, frame: Frame) -> ProcessEnd | None:
+def _heard(site: Site, job_claim: JobClaim, frame: Frame) -> ProcessEnd | None:
     """Return the end that a frame tells of; a stage is written down."""
     stage = frame.said.get("stage")
     if isinstance(stage, str):
         with suppress(UnavailableError), site.unit() as unit:  # progress is not worth an audit
-            if renew(unit, of, site.settings.lease_seconds) is Lease.KEPT:
-                add_event(unit, of.id, of.attempt, "stage", stage)
+            if renew(unit, job_claim, site.settings.lease_seconds) is Lease.KEPT:
+                add_event(unit, job_claim.id, job_claim.attempt, "stage", stage)
         return None
     try:
         answer = JobAnswer.model_validate(frame.said.get("answer"))
@@ -303,27 +315,30 @@ def _heard(site: Site, of: JobClaim, frame: Frame) -> ProcessEnd | None:
     return ProcessEnd(answer, frame.files)
 
 
-def _end(site: Site, of: JobClaim, state: str, problem: str, stop: threading.Event) -> None:
+def _end(site: Site, job_claim: JobClaim, state: str, problem: str, stop: threading.Event) -> None:
     """End a job without a result: cancelled, or with an error."""
     if state == "error":
-        _insist(lambda: commit(site, of, JobAnswer(problem=problem), ()), stop)
+        _insist(lambda: commit(site, job_claim, JobAnswer(problem=problem), ()), stop)
     else:
         _insist(
-            lambda: finish(site, of, state, problem, lambda unit: say_cancelled(unit, of)), stop
+            lambda: finish(
+                site, job_claim, state, problem, lambda unit: say_cancelled(unit, job_claim)
+            ),
+            stop,
         )
 
 
-def _is_cancelled(site: Site, of: JobClaim, stop: threading.Event) -> bool:
+def _is_cancelled(site: Site, job_claim: JobClaim, stop: threading.Event) -> bool:
     def renewed() -> Lease:
         with site.unit() as unit:
-            return renew(unit, of, site.settings.lease_seconds)
+            return renew(unit, job_claim, site.settings.lease_seconds)
 
     return _insist(renewed, stop) is Lease.CANCELLED
 
 
-def _give_back(site: Site, of: JobClaim, ended: ProcessEnd) -> bool:
+def _give_back(site: Site, job_claim: JobClaim, ended: ProcessEnd) -> bool:
     with site.unit() as unit:
-        return give_back(unit, of, ended.why, is_failure=ended.is_failure)
+        return give_back(unit, job_claim, ended.why, is_failure=ended.is_failure)
 
 
 def _insist(write: Callable[[], Written], stop: threading.Event) -> Written | None:

@@ -245,9 +245,9 @@ def _output_request(value: str, context: click.Context, option: click.Parameter)
 
 
 def _targets(
-    name: str, wanted: Iterable[OutputRequest], folder: Path | None
+    name: str, output_requests: Iterable[OutputRequest], folder: Path | None
 ) -> Iterable[tuple[Path, str]]:
-    for output_request in wanted:
+    for output_request in output_requests:
         if output_request.file is not None and output_request.file != STDOUT:
             yield Path(output_request.file), output_request.form
         elif output_request.file is None and folder is not None:

@@ -183,12 +183,12 @@ class RandomizeOutputs:
                 raise OutputError(str(path), f"ends in none of {', '.join(FORMS)}; name it so")
 
 
-def _say(found: Randomised, progress: ProgressPrinter) -> None:
-    for line in figure_lines(found.randomisation):
+def _say(randomised: Randomised, progress: ProgressPrinter) -> None:
+    for line in figure_lines(randomised.randomisation):
         click.echo(printable(line))
-    for warning in found.warnings:
+    for warning in randomised.warnings:
         progress.say(f"warning: {warning}")
-    decision = found.decision
+    decision = randomised.decision
     for finding in decision.findings:
         if finding.verdict is not Verdict.PASS:
             counts = "" if decision.counts(finding) else f" ({finding.severity}, does not count)"

@@ -127,12 +127,12 @@ def _attested(
     return 0
 
 
-def _check_report(held: Attested, report: Path) -> None:
+def _check_report(attested: Attested, report: Path) -> None:
     read_report(report)
-    sha256, here = held.predicate.report, hashlib.sha256(report.read_bytes()).hexdigest()
+    sha256, here = attested.predicate.report, hashlib.sha256(report.read_bytes()).hexdigest()
     if sha256 is None or sha256.sha256 != here:
         what = "names no report" if sha256 is None else "speaks of another report"
-        raise OtherModelError(held.where, f"{what} than {report.name}")
+        raise OtherModelError(attested.where, f"{what} than {report.name}")
 
 
 def _print_comparison(found: list[ComparedItem]) -> int:

@@ -133,9 +133,9 @@ def plan_lines(plan: AuditPlan) -> Iterator[str]:
     yield NOT_JUDGED
 
 
-def _expected(found: Costs) -> Expected:
-    stages = {name: round(seconds, 1) for name, seconds in found.stages.items()}
-    total, memory = round(found.seconds, 1), round(found.memory_mb)
+def _expected(costs: Costs) -> Expected:
+    stages = {name: round(seconds, 1) for name, seconds in costs.stages.items()}
+    total, memory = round(costs.seconds, 1), round(costs.memory_mb)
     return Expected.model_validate(
         {"processor_seconds": stages, "processor_seconds_total": total, "memory_mb": memory}
     )
@@ -158,10 +158,10 @@ def _unknown(subject: AuditInputs) -> str:
     return ""
 
 
-def _advice(subject: AuditInputs, found: Costs | None) -> Iterator[str]:
+def _advice(subject: AuditInputs, costs: Costs | None) -> Iterator[str]:
     """Yield what would make an audit cheaper, by options that there are."""
     options = subject.options
-    seconds = {} if found is None else found.stages
+    seconds = {} if costs is None else costs.stages
     worlds = seconds.get("whole records", 0.0)
     if worlds >= 1.0:
         yield (
@@ -185,7 +185,7 @@ def _advice(subject: AuditInputs, found: Costs | None) -> Iterator[str]:
     longest = max(seconds.get("solving", 0.0), seconds.get("adversaries", 0.0))
     if options.time_limit is None and longest >= MANY_SECONDS:
         yield "--time-limit SECONDS: a limit for each inference; what is not solved by then is not decided"
-    if found is not None and found.seconds >= MANY_SECONDS:
+    if costs is not None and costs.seconds >= MANY_SECONDS:
         yield "--resume FOLDER: stores intermediate results, so that an interrupted run can continue"
 
 

@@ -112,7 +112,9 @@ def _secret_column(options: AuditOptions, knowledge: Knowledge) -> SecretColumn 
         raise KnowledgeError("bins", problem) from error
 
 
-def people_of(given: ModelInput, model: Model, table: Table, options: AuditOptions) -> Population:
+def people_of(
+    model_input: ModelInput, model: Model, table: Table, options: AuditOptions
+) -> Population:
     """Return the people of a table as a model sees them; without a sensitive column named, it is the file's target.
 
     Raises:
@@ -120,7 +122,7 @@ def people_of(given: ModelInput, model: Model, table: Table, options: AuditOptio
     """
     target, features = target_of(model, table), {feature.name for feature in model.features}
     named = options.sensitive or (None if target in (options.qi or ()) else target)
-    if isinstance(given, OpenedFile) and named and not has_column(table, named):
+    if isinstance(model_input, OpenedFile) and named and not has_column(table, named):
         # No file names the target here, so that a slip in its name would go unseen.
         raise TableError(table.source, table.lacks(named))
     for column in options.column_of_feature.values():

@@ -332,9 +332,9 @@ def repair_file(
     return Repaired(_graded(repair_search, within(deadline, subject.options)), file, target)
 
 
-def _graded(found: RepairSearch, options: AuditOptions) -> RepairSearch:
+def _graded(repair_search: RepairSearch, options: AuditOptions) -> RepairSearch:
     """Return the same where the learner was run again for the report of the change that is applied."""
-    best = found.applied
+    best = repair_search.applied
     if best is None or best.audit is None:
-        return found
-    return found.exchanging(best, replace(best, audit=with_grades(best.audit, options)))
+        return repair_search
+    return repair_search.exchanging(best, replace(best, audit=with_grades(best.audit, options)))

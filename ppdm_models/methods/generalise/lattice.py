@@ -74,17 +74,17 @@ class Requirement:
         if self.c is not None and (self.l is None or self.l != int(self.l) or self.l < 1):
             raise ValueError(f"(c, l)-diversity needs a whole l of 1 or more, not {self.l}")
 
-    def meets(self, found: Figures) -> bool:
+    def meets(self, figures: Figures) -> bool:
         """Return whether groups with these figures are as demanded."""
-        if not is_anonymous(found.smallest, self.k):
+        if not is_anonymous(figures.smallest, self.k):
             return False
         if self.l is None:
             return True
         if self.c is None:
-            return bool(is_diverse(*found.worst[0], self.l))
-        if self.l > len(found.worst):
+            return bool(is_diverse(*figures.worst[0], self.l))
+        if self.l > len(figures.worst):
             return False
-        return bool(is_recursively_diverse(*found.worst[int(self.l) - 1], self.c))
+        return bool(is_recursively_diverse(*figures.worst[int(self.l) - 1], self.c))
 
 
 def figures(
@@ -286,13 +286,13 @@ class Lattice:
         }
 
 
-def generalise(lattice: Lattice, wanted: Requirement) -> GeneralisedTable | None:
+def generalise(lattice: Lattice, requirement: Requirement) -> GeneralisedTable | None:
     """Return the levels that meet a requirement at the least discernibility, the sum of squared group sizes.
 
     Of equals those with the smallest sum of levels, then the smallest levels in order. None where even the highest
     levels fail.
     """
-    search = _LatticeSearch(lattice, wanted)
+    search = _LatticeSearch(lattice, requirement)
     places = range(len(lattice.shape))
     for size in sorted({min(1, len(places)), min(2, len(places)), len(places)}):
         for free in combinations(places, size):

@@ -103,10 +103,10 @@ class Attack:
         numbers: Numbers = mean + (noisy - mean) @ self.gain.T
         return numbers
 
-    def errors(self, of: Moments) -> Numbers:
+    def errors(self, moments: Moments) -> Numbers:
         """Return the root mean square distance of its estimates to the true values, in the moments' units."""
         size = len(self.gain)
-        means, all_ = of.means, of.covariance
+        means, all_ = moments.means, moments.covariance
         true, cross, noisy = all_[:size, :size], all_[:size, size:], all_[size:, size:]
         spread = true - self.gain @ cross.T - cross @ self.gain.T + self.gain @ noisy @ self.gain.T
         bias = means[:size] - means[size:]
@@ -125,13 +125,13 @@ def linear_bayes(covariance: Numbers, deviations: Numbers) -> Attack:
     return Attack("linear Bayes estimate", gain)
 
 
-def best_errors(of: Moments) -> Numbers:
+def best_errors(moments: Moments) -> Numbers:
     """Return how far the best linear estimate is off, which knows each record's class and how all values vary.
 
     Of noise that is independent it is what ``linear_bayes`` comes to with many records of one class. Of classes in
     place of values it is more: where columns go together, those of others tell where in its class a value lies.
     """
-    all_ = of.within
+    all_ = moments.within
     size = len(all_) // 2
     true, cross, noisy = all_[:size, :size], all_[:size, size:], all_[size:, size:]
     unexplained = true - cross @ np.linalg.pinv(noisy, NEGLIGIBLE, hermitian=True) @ cross.T

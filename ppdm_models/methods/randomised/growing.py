@@ -307,24 +307,24 @@ def intervals_of(attribute: GeneratedAttribute, hiding: Hiding | None, records: 
     return intervals(attribute.low, attribute.high, records, is_whole=attribute.is_whole)
 
 
-def coding_of(values: Numbers, hiding: Hiding | None, own: Intervals, kind: Kernel) -> Coding:
+def coding_of(values: Numbers, hiding: Hiding | None, intervals: Intervals, kind: Kernel) -> Coding:
     """Return how groups of records are coded: by their values, or by their ranks in what is reconstructed of the group.
 
     Values in clear and those replaced by their class say where they lie; none is missing.
     """
     if hiding is None or isinstance(hiding, ClassNoise):
-        known = own.numbers(values)
+        known = intervals.numbers(values)
         return lambda rows: known[rows]
-    return _of_ranks(values, hiding, own, kind)
+    return _of_ranks(values, hiding, intervals, kind)
 
 
-def _of_ranks(values: Numbers, noise: Noise, own: Intervals, kind: Kernel) -> Coding:
-    places, ranks = places_of(noise, own, kind), _ranks(values)
+def _of_ranks(values: Numbers, noise: Noise, intervals: Intervals, kind: Kernel) -> Coding:
+    places, ranks = places_of(noise, intervals, kind), _ranks(values)
     place = places.numbers(values)
 
     def coded(rows: Codes) -> Codes:
         counts = np.bincount(place[rows], minlength=len(places.chances))
-        shares = settled(places.chances, counts, own).shares
+        shares = settled(places.chances, counts, intervals).shares
         return dealt(_places(ranks[rows], len(ranks)), shares)
 
     return coded

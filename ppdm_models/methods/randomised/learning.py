@@ -115,12 +115,12 @@ def learn(records: Noisy, method: Method, kind: Kernel = Kernel.MIDPOINT) -> Lea
 
 def _grown(
     codings: Sequence[Coding],
-    own: Sequence[Intervals],
+    intervalses: Sequence[Intervals],
     classes: Codes,
     class_count: int,
     method: Method,
 ) -> NoisyTree:
-    codes = np.zeros((len(classes), len(own)), np.int64)
+    codes = np.zeros((len(classes), len(intervalses)), np.int64)
     everyone = np.arange(len(classes))
     for rows in [everyone] if method is Method.GLOBAL else _by_class(classes, everyone):
         for number, coding in enumerate(codings):
@@ -130,7 +130,7 @@ def _grown(
         groups = _by_class(classes, rows) if len(rows) >= FEWEST_RECORDS else []
         if min(map(len, groups), default=0) < FEWEST_OF_A_CLASS:
             return {}
-        others = sorted(set(range(len(own))) - above)
+        others = sorted(set(range(len(intervalses))) - above)
         found = {number: np.zeros(len(rows), np.int64) for number in others}
         for group in groups:
             here = np.searchsorted(rows, group)
@@ -138,7 +138,7 @@ def _grown(
                 changed[here] = codings[number](group)
         return found
 
-    counts = np.array([intervals.count for intervals in own])
+    counts = np.array([intervals.count for intervals in intervalses])
     return grow(codes, counts, classes, class_count, again if method is Method.LOCAL else None)
 
 
@@ -148,12 +148,12 @@ def _by_class(classes: Codes, rows: Codes) -> list[Codes]:
     return [rows[here == each] for each in np.unique(here)]
 
 
-def _check(name: str, values: Numbers, hiding: Hiding | None, own: Intervals) -> None:
+def _check(name: str, values: Numbers, hiding: Hiding | None, intervals: Intervals) -> None:
     if hiding is None:
         return
     rows = np.flatnonzero(~np.isnan(values))
     try:
-        check_reach(values[rows], hiding, own, rows)
+        check_reach(values[rows], hiding, intervals, rows)
     except ValueError as error:
         raise ValueError(f"column {name!r}, {error}") from error
 
@@ -217,24 +217,24 @@ def published(
     return rebuilt(skeleton, nodes)
 
 
-def threshold(attribute: GeneratedAttribute, own: Intervals, code: int) -> float:
+def threshold(attribute: GeneratedAttribute, intervals: Intervals, code: int) -> float:
     """Return where the values of the next interval begin; half way between two whole numbers."""
-    edge = float(own.edges[code + 1])
+    edge = float(intervals.edges[code + 1])
     return math.ceil(edge) - 0.5 if attribute.is_whole else edge
 
 
 def _tests(
-    attribute: GeneratedAttribute, own: Intervals, code: int, values: tuple[str, ...]
+    attribute: GeneratedAttribute, intervals: Intervals, code: int, values: tuple[str, ...]
 ) -> tuple[Predicate, Predicate]:
     if values:
-        numbers = own.numbers(np.arange(len(values), dtype=np.float64)).tolist()
+        numbers = intervals.numbers(np.arange(len(values), dtype=np.float64)).tolist()
         first = tuple(
             value for value, number in zip(values, numbers, strict=True) if number <= code
         )
         return CategoryTest(attribute.name, first), CategoryTest(
             attribute.name, first, negated=True
         )
-    cut = threshold(attribute, own, code)
+    cut = threshold(attribute, intervals, code)
     return NumericTest(attribute.name, high=cut), NumericTest(
         attribute.name, low=cut, low_closed=True
     )

@@ -142,12 +142,12 @@ def kernel(
     return np.maximum(upper - 2 * here + lower, 0.0) / step
 
 
-def membership(classes: ClassNoise, own: Intervals) -> Numbers:
+def membership(classes: ClassNoise, intervals: Intervals) -> Numbers:
     """Return the chance of each class for values of each interval, spread evenly in it; shape (classes, own)."""
     edges = classes.edges
     edges[0], edges[-1] = -np.inf, np.inf  # intervals of whole numbers reach beyond the domain
-    low = np.maximum(edges[:-1, None], own.edges[None, :-1])
-    high = np.minimum(edges[1:, None], own.edges[None, 1:])
+    low = np.maximum(edges[:-1, None], intervals.edges[None, :-1])
+    high = np.minimum(edges[1:, None], intervals.edges[None, 1:])
     inside = np.maximum(high - low, 0.0)
     numbers: Numbers = inside / inside.sum(axis=0)
     return numbers
@@ -156,7 +156,7 @@ def membership(classes: ClassNoise, own: Intervals) -> Numbers:
 def reconstruct(
     values: Numbers,
     hiding: Hiding,
-    own: Intervals,
+    intervals: Intervals,
     kind: Kernel = Kernel.MIDPOINT,
     *,
     stop: float = STOP,
@@ -175,20 +175,24 @@ def reconstruct(
     if not len(rows):
         raise ValueError("no value is there; give at least one")
     there = values[rows]
-    check_reach(there, hiding, own, rows)
-    places = places_of(hiding, own, kind)
+    check_reach(there, hiding, intervals, rows)
+    places = places_of(hiding, intervals, kind)
     counts = np.bincount(places.numbers(there), minlength=len(places.chances))
-    return settled(places.chances, counts, own, stop=stop, most_steps=most_steps)
+    return settled(places.chances, counts, intervals, stop=stop, most_steps=most_steps)
 
 
-def check_reach(values: Numbers, hiding: Hiding, own: Intervals, rows: NDArray[np.int64]) -> None:
+def check_reach(
+    values: Numbers, hiding: Hiding, intervals: Intervals, rows: NDArray[np.int64]
+) -> None:
     """Check that values lie where noise can have put them; their ``rows`` are numbered from 0.
 
     Raises:
         ValueError: one does not; its row is named, from 1.
     """
     limit = 0.0 if isinstance(hiding, ClassNoise) else hiding.limit
-    beyond = np.flatnonzero((values < own.low - limit) | (values > own.edges[-1] + limit))
+    beyond = np.flatnonzero(
+        (values < intervals.low - limit) | (values > intervals.edges[-1] + limit)
+    )
     if len(beyond):
         raise ValueError(
             f"row {rows[beyond[0]] + 1}: the value lies further from the domain than this noise reaches; "
@@ -196,12 +200,12 @@ def check_reach(values: Numbers, hiding: Hiding, own: Intervals, rows: NDArray[n
         )
 
 
-def places_of(hiding: Hiding, own: Intervals, kind: Kernel = Kernel.MIDPOINT) -> NoisyPlaces:
+def places_of(hiding: Hiding, intervals: Intervals, kind: Kernel = Kernel.MIDPOINT) -> NoisyPlaces:
     """Return where noisy values can fall: in classes, or in intervals of the domain and of what noise makes of it."""
     if isinstance(hiding, ClassNoise):
-        return NoisyPlaces(hiding, own, membership(hiding, own), hiding.edges)
-    wide = own.widened(hiding.reach)
-    return NoisyPlaces(hiding, own, kernel(hiding, own, wide, kind), wide.edges)
+        return NoisyPlaces(hiding, intervals, membership(hiding, intervals), hiding.edges)
+    wide = intervals.widened(hiding.reach)
+    return NoisyPlaces(hiding, intervals, kernel(hiding, intervals, wide, kind), wide.edges)
 
 
 def ranked(values: Numbers, shares: Numbers) -> NDArray[np.int64]:
@@ -227,7 +231,7 @@ def dealt(places: NDArray[np.int64], shares: Numbers) -> NDArray[np.int64]:
 def settled(
     chances: Numbers,
     counts: NDArray[np.int64],
-    own: Intervals,
+    intervals: Intervals,
     *,
     stop: float = STOP,
     most_steps: int = MOST_STEPS,
@@ -236,8 +240,8 @@ def settled(
     seen = np.flatnonzero(counts)
     chances, observed = chances[seen], counts[seen].astype(np.float64)
     back, total = np.ascontiguousarray(chances.T), observed.sum()
-    limit = stop * _typical_change(own.count)
-    shares = np.full(own.count, 1 / own.count)
+    limit = stop * _typical_change(intervals.count)
+    shares = np.full(intervals.count, 1 / intervals.count)
     for step in range(1, most_steps + 1):
         following = shares * (back @ (observed / (chances @ shares + TINY))) / total
         following /= following.sum()
@@ -245,8 +249,8 @@ def settled(
         change = total * float((moved * moved / (shares + TINY)).sum())  # what is 0 stays 0
         shares = following
         if change < limit:
-            return Reconstructed(own, shares, step, is_settled=True)
-    return Reconstructed(own, shares, most_steps, is_settled=False)
+            return Reconstructed(intervals, shares, step, is_settled=True)
+    return Reconstructed(intervals, shares, most_steps, is_settled=False)
 
 
 @cache
@@ -374,14 +378,18 @@ def beside_true(
     return tuple(with_true(each, found) for each, found in zip(distributions, counts, strict=True))
 
 
-def with_true(of: ColumnDistribution, counts: NDArray[np.int64]) -> ColumnDistribution:
+def with_true(
+    column_distribution: ColumnDistribution, counts: NDArray[np.int64]
+) -> ColumnDistribution:
     """Return a distribution beside that of counts of true values, one for each of its intervals."""
-    return replace(of, true=counts / max(int(counts.sum()), 1))
+    return replace(column_distribution, true=counts / max(int(counts.sum()), 1))
 
 
-def domain_of(said: Hidden) -> ColumnDomain:
+def domain_of(hidden: Hidden) -> ColumnDomain:
     """Return the domain that a manifest names."""
-    return ColumnDomain(said.name, said.low, said.high, said.is_whole, said.values, said.domain)
+    return ColumnDomain(
+        hidden.name, hidden.low, hidden.high, hidden.is_whole, hidden.values, hidden.domain
+    )
 
 
 def _cells(table: Batches, columns: tuple[Hidden, ...]) -> Iterator[list[NoisyCells]]:

@@ -99,7 +99,7 @@ class JointIntervals:
 
 
 def seen(
-    own: Intervals, shares: Numbers, hiding: Hiding, *, are_points: bool = False
+    intervals: Intervals, shares: Numbers, hiding: Hiding, *, are_points: bool = False
 ) -> JointIntervals:
     """Return what is seen of people whose values have a distribution, spread evenly within each interval.
 
@@ -108,11 +108,11 @@ def seen(
     """
     shares = np.atleast_2d(shares)
     shares = shares[shares.any(axis=1)]
-    parts = -(-FINENESS // own.count)
-    fine = Intervals(own.low, own.width / parts, own.count * parts)
+    parts = -(-FINENESS // intervals.count)
+    fine = Intervals(intervals.low, intervals.width / parts, intervals.count * parts)
     if are_points:
-        chances = _as_fine_as_needed(_of_points(own, fine, hiding), fine, hiding)
-        return JointIntervals(own, chances, shares, are_points=True)
+        chances = _as_fine_as_needed(_of_points(intervals, fine, hiding), fine, hiding)
+        return JointIntervals(intervals, chances, shares, are_points=True)
     if isinstance(hiding, ClassNoise):
         chances = membership(hiding, fine)
     else:
@@ -141,22 +141,22 @@ def _of_points(own: Intervals, fine: Intervals, hiding: Hiding) -> Numbers:
     return numbers
 
 
-def left(of: JointIntervals) -> ResidualPrivacy:
+def left(joint_intervals: JointIntervals) -> ResidualPrivacy:
     """Return what is left of privacy once the noisy value and the class are known."""
-    less = 1 if of.are_points else 0
-    shortest = _fewest if of.are_points else _shortest
+    less = 1 if joint_intervals.are_points else 0
+    shortest = _fewest if joint_intervals.are_points else _shortest
     after, shares, stretches = 0.0, [], []
-    for people, posteriors in of.posteriors():
+    for people, posteriors in joint_intervals.posteriors():
         after += float(people @ np.array([_bits(posterior) for posterior in posteriors]))
         shares.append(people)
         stretches.append([shortest(posterior) for posterior in posteriors])
     people = np.concatenate(shares)
-    widths = (np.concatenate(stretches) - less) / (of.own.count - less)
+    widths = (np.concatenate(stretches) - less) / (joint_intervals.own.count - less)
     order = np.argsort(widths)
     worst = int(np.searchsorted(np.cumsum(people[order]), WORST))
     return ResidualPrivacy(
-        equivalent_width=(2**after - less) / (of.own.count - less),
-        loss=1 - 2 ** -(_bits(of.prior) - after),
+        equivalent_width=(2**after - less) / (joint_intervals.own.count - less),
+        loss=1 - 2 ** -(_bits(joint_intervals.prior) - after),
         mean_width=float(people @ widths),
         worst_width=float(widths[order][min(worst, len(order) - 1)]),
     )

@@ -89,7 +89,7 @@ def leaf_regions(
     return tuple(leaf for _, leaf in owners), attributes
 
 
-def domains_of(trees: Sequence[Tree], given: Domains) -> dict[str, Domain]:
+def domains_of(trees: Sequence[Tree], domains: Domains) -> dict[str, Domain]:
     """Return each attribute's domain: as given, as declared, or as far as the tests of the trees tell.
 
     A numeric attribute reaches half the span of its thresholds beyond them (1 where there is one, 0 to 1 where there is
@@ -99,7 +99,7 @@ def domains_of(trees: Sequence[Tree], given: Domains) -> dict[str, Domain]:
         SynthesisError: a given domain is of no attribute, or of the wrong kind; an attribute has no known values.
     """
     features = {feature.name: feature for tree in trees for feature in tree.features}
-    for name in given:
+    for name in domains:
         if name not in features:
             raise SynthesisError(name, f"no such attribute; have {', '.join(features)}")
     named: dict[str, list[NumericTest | CategoryTest]] = {name: [] for name in features}
@@ -109,18 +109,18 @@ def domains_of(trees: Sequence[Tree], given: Domains) -> dict[str, Domain]:
                 if isinstance(part, NumericTest | CategoryTest):
                     named[part.feature].append(part)
     return {
-        name: _domain(feature, named[name], given.get(name)) for name, feature in features.items()
+        name: _domain(feature, named[name], domains.get(name)) for name, feature in features.items()
     }
 
 
 def _domain(
-    feature: Feature, tests: Sequence[NumericTest | CategoryTest], given: Domain | None
+    feature: Feature, tests: Sequence[NumericTest | CategoryTest], domain: Domain | None
 ) -> Domain:
-    if given is not None:
-        if isinstance(given, NumericRange) != feature.numeric:
+    if domain is not None:
+        if isinstance(domain, NumericRange) != feature.numeric:
             wanted = "LOW:HIGH" if feature.numeric else "VALUE,VALUE,..."
             raise SynthesisError(feature.name, f"its domain is to be given as {wanted}")
-        return given
+        return domain
     if feature.numeric:
         ends = [e for t in tests if isinstance(t, NumericTest) for e in (t.low, t.high)]
         return _around([end for end in ends if math.isfinite(end)])

@@ -54,7 +54,10 @@ class BrokenCondition:
 
 
 def problems(
-    columns: Columns, sanitised: Columns, trees: Sequence[Tree], asked: SplitsByAttribute
+    columns: Columns,
+    sanitised: Columns,
+    trees: Sequence[Tree],
+    splits_by_attribute: SplitsByAttribute,
 ) -> Iterator[BrokenCondition]:
     """Yield where sanitised attributes break a condition of the theorem (2 and 3, rebuilt from its proof).
 
@@ -62,11 +65,11 @@ def problems(
     """
     for name, column in columns.items():
         changed = sanitised[name]
-        if name in asked.cuts:
+        if name in splits_by_attribute.cuts:
             if not _in_order(column, changed):
                 yield BrokenCondition("order", f"{name!r}: two values change places")
-        elif name in asked.choices:
-            for choice in asked.choices[name]:
+        elif name in splits_by_attribute.choices:
+            for choice in splits_by_attribute.choices[name]:
                 if not _keeps(column, changed, choice):
                     where = f"{name!r}: node {choice.node!r} no longer tells its branches apart"
                     yield BrokenCondition("same categories", where)

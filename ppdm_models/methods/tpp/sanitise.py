@@ -54,7 +54,11 @@ class SanitisedAttributes:
 
 
 def generalise(
-    columns: Columns, asked: SplitsByAttribute, *, as_published: bool = False, single: bool = False
+    columns: Columns,
+    splits_by_attribute: SplitsByAttribute,
+    *,
+    as_published: bool = False,
+    single: bool = False,
 ) -> SanitisedAttributes:
     """Return each attribute with the values that no tree tells apart made one; ``single`` where they compare 32 bits.
 
@@ -64,17 +68,19 @@ def generalise(
     """
     found, anchored, names = {}, [], {}
     for name, column in columns.items():
-        choices = asked.choices.get(name, ())
+        choices = splits_by_attribute.choices.get(name, ())
         if choices and all(choice.sides is not None for choice in choices):
             parted = categorical(column)
             names[name] = merged(parted.categories, choices)
             found[name] = _renamed(parted, names[name])
         elif isinstance(column, CategoricalColumn):
             found[name] = _named(column, choices)
-        elif name not in asked.cuts:
+        elif name not in splits_by_attribute.cuts:
             found[name] = _mean(column, single)
         else:
-            found[name], has_anchors = _cut(column, asked.cuts[name], as_published, single)
+            found[name], has_anchors = _cut(
+                column, splits_by_attribute.cuts[name], as_published, single
+            )
             if has_anchors:
                 anchored.append(name)
     return SanitisedAttributes(found, tuple(anchored), names)

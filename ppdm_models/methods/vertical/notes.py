@@ -128,15 +128,15 @@ MULTIWAY_ID3 = Learner(Criterion.ENTROPY, multiway=True, tool=Tool.TREEWARDEN, l
 
 
 def full_tree(
-    known: WholeTree, attributes: Sequence[PartyAttribute], classes: Sequence[str], target: str
+    whole_tree: WholeTree, attributes: Sequence[PartyAttribute], classes: Sequence[str], target: str
 ) -> Tree:
     """Return the tree with everybody's attributes; these stand in the order of their ranks."""
     features = tuple(map(feature_of, attributes))
 
     def branch(number: int, slot: int) -> Predicate:
-        return test_of(attributes[known.attributes[number]], slot)
+        return test_of(attributes[whole_tree.attributes[number]], slot)
 
-    nodes = _nodes(known.skeleton, classes, branch)
+    nodes = _nodes(whole_tree.skeleton, classes, branch)
     return Tree(
         tuple(nodes), features, target, tuple(classes), learner=MULTIWAY_ID3, source="vertical"
     )

@@ -258,15 +258,15 @@ def seen_by(
     who: int,
     session: Session,
     log: Log,
-    own: Sequence[PartyAttribute],
+    party_attributes: Sequence[PartyAttribute],
     shown: Sequence[int] | None,
     *,
     blocks: int | None = None,
 ) -> SideView:
     """Return what a side was shown, by the log.
 
-    ``own`` are the attributes that it holds, ``shown`` are for each attribute, by rank, the cells that blocks were made
-    of: None where nobody can know them. A side of a real session has counted its own instead: ``blocks``, in cells.
+    ``party_attributes`` are what it holds, ``shown`` are for each of these, by rank, the cells of its blocks: None if
+    nobody can know them. A side of a real session has counted its own instead: ``blocks``, in cells.
     """
     messages, sizes = Counter[MessageKind](), Counter[MessageKind]()
     for entry in log.entries:
@@ -280,7 +280,9 @@ def seen_by(
     if who < 0:
         return SideView(name, received, 0, 0, 0, 0.0)
     won = messages[MessageKind.WON]
-    cells = sum(len(party_attribute.categories) for party_attribute in own) * len(session.classes)
+    cells = sum(len(party_attribute.categories) for party_attribute in party_attributes) * len(
+        session.classes
+    )
     # each time it scores a node it sees a count for every own value and class, and with a token those of the classes
     counts = messages[MessageKind.SCORE] * cells + messages[MessageKind.TOKEN] * len(
         session.classes
@@ -295,14 +297,14 @@ def seen_by(
     return SideView(name, received, won, counts, messages[MessageKind.RELAYED] - won, share)
 
 
-def cells_split(known: WholeTree, attributes: Sequence[PartyAttribute]) -> list[int]:
+def cells_split(whole_tree: WholeTree, attributes: Sequence[PartyAttribute]) -> list[int]:
     """Return for each attribute how many records pass a node that tests it: its cells that become blocks."""
     found = [0] * len(attributes)
     records = len(attributes[0].codes) if attributes else 0
     waiting: list[tuple[int, Codes]] = [(0, np.arange(records))]
     while waiting:
         number, rows = waiting.pop()
-        place, attribute = known.skeleton.places[number], known.attributes[number]
+        place, attribute = whole_tree.skeleton.places[number], whole_tree.attributes[number]
         if place.is_leaf:
             continue
         found[attribute] += len(rows)

@@ -129,14 +129,17 @@ def in_order(rows: pa.Table) -> pa.Table:
     return rows.take(pc.sort_indices(plain, sort_keys=by))
 
 
-def _columns(source: TableSource, found: DistinctRows) -> Iterable[tuple[str, RawColumn]]:
-    there = set(found.rows.column_names)
+def _columns(source: TableSource, distinct_rows: DistinctRows) -> Iterable[tuple[str, RawColumn]]:
+    there = set(distinct_rows.rows.column_names)
     for name in source.names:
         if name not in there:
             yield name, NotCounted(source.name, name)
             continue
-        values = flat(found.rows.column(name))
-        yield name, ArrowColumn(source.name, name, values, found.places, found.dialect)
+        values = flat(distinct_rows.rows.column(name))
+        yield (
+            name,
+            ArrowColumn(source.name, name, values, distinct_rows.places, distinct_rows.dialect),
+        )
 
 
 COUNT, FIRST = "records that a row stands for", "first record of a row"

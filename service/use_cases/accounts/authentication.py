@@ -156,68 +156,70 @@ def begin_session(unit: Unit, account_id: str, address: str = "") -> SignedIn:
     return SignedIn(principal, secret)
 
 
-def sign_out(unit: Unit, who: Principal) -> None:
+def sign_out(unit: Unit, principal: Principal) -> None:
     """End the session of this request."""
-    if who.session_id is not None:
-        unit.connection.execute(delete(session).where(session.c.id == who.session_id))
-        record(unit, who, "session.ended", "account", who.account_id)
+    if principal.session_id is not None:
+        unit.connection.execute(delete(session).where(session.c.id == principal.session_id))
+        record(unit, principal, "session.ended", "account", principal.account_id)
 
 
 def list_sessions(
-    unit: Unit, who: Principal, wanted: PageRequest, account_id: str | None = None
+    unit: Unit, principal: Principal, page_request: PageRequest, account_id: str | None = None
 ) -> Page[Session]:
     """Return one's own sessions that go on; administrators see those of all, or of one account.
 
     Raises:
         NotFoundError: there is no such account that who asks can see.
     """
-    statement = _seen_by(unit, who)
+    statement = _seen_by(unit, principal)
     if account_id is not None:
-        check_account(unit, who, account_id)
+        check_account(unit, principal, account_id)
         statement = statement.where(session.c.account_id == account_id)
-    rows, following = paged(unit, statement, session.c.id, wanted)
-    return Page(items=tuple(_session_body(row, who) for row in rows), next=following)
+    rows, following = paged(unit, statement, session.c.id, page_request)
+    return Page(items=tuple(_session_body(row, principal) for row in rows), next=following)
 
 
-def end_session(unit: Unit, who: Principal, session_id: str) -> Session:
+def end_session(unit: Unit, principal: Principal, session_id: str) -> Session:
     """End a session: one's own, or as administrator anybody's.
 
     Raises:
         NotFoundError: there is none that who asks can see.
     """
-    found = unit.connection.execute(_seen_by(unit, who).where(session.c.id == session_id)).first()
+    found = unit.connection.execute(
+        _seen_by(unit, principal).where(session.c.id == session_id)
+    ).first()
     if found is None:
         raise NotFoundError("session", "there is none with this id; look at the list")
     unit.connection.execute(delete(session).where(session.c.id == session_id))
-    record(unit, who, "session.ended", "account", found.account_id)
-    return _session_body(found, who)
+    record(unit, principal, "session.ended", "account", found.account_id)
+    return _session_body(found, principal)
 
 
-def end_access(unit: Unit, who: Principal, account_id: str) -> EndedAccess:
+def end_access(unit: Unit, principal: Principal, account_id: str) -> EndedAccess:
     """End all sessions of an account and revoke all its tokens, but for what this request came with.
 
     Raises:
         NotFoundError: there is no such account that who asks can see.
     """
-    check_account(unit, who, account_id)
+    check_account(unit, principal, account_id)
     ended = EndedAccess(
-        sessions=end_sessions(unit, account_id, but=who.session_id),
-        tokens=revoke_tokens(unit, account_id, but=who.token_id),
+        sessions=end_sessions(unit, account_id, but=principal.session_id),
+        tokens=revoke_tokens(unit, account_id, but=principal.token_id),
     )
-    record(unit, who, "account.access_ended", "account", account_id, ended.model_dump())
+    record(unit, principal, "account.access_ended", "account", account_id, ended.model_dump())
     return ended
 
 
-def check_account(unit: Unit, who: Principal, account_id: str) -> None:
+def check_account(unit: Unit, principal: Principal, account_id: str) -> None:
     """Check that an account is one's own, or for administrators one of the organisation.
 
     Raises:
         NotFoundError: it is not.
     """
     home = select(account.c.id).where(
-        account.c.id == account_id, account.c.organisation_id == who.organisation_id
+        account.c.id == account_id, account.c.organisation_id == principal.organisation_id
     )
-    is_seen = account_id == who.account_id or who.may(Permission.ADMIN)
+    is_seen = account_id == principal.account_id or principal.may(Permission.ADMIN)
     if not is_seen or unit.connection.execute(home).first() is None:
         raise NotFoundError("account", "there is none with this id; look at the list")
 
@@ -240,18 +242,18 @@ def _is_not(column: ColumnElement[str], value: str | None) -> ColumnElement[bool
     return true() if value is None else column != value
 
 
-def _seen_by(unit: Unit, who: Principal) -> Select[Any]:
+def _seen_by(unit: Unit, principal: Principal) -> Select[Any]:
     statement = (
         select(session, account.c.name.label("owner"))
         .join(account, account.c.id == session.c.account_id)
-        .where(account.c.organisation_id == who.organisation_id, is_live(unit))
+        .where(account.c.organisation_id == principal.organisation_id, is_live(unit))
     )
-    if who.may(Permission.ADMIN):
+    if principal.may(Permission.ADMIN):
         return statement
-    return statement.where(session.c.account_id == who.account_id)
+    return statement.where(session.c.account_id == principal.account_id)
 
 
-def _session_body(row: Row[Any], who: Principal) -> Session:
+def _session_body(row: Row[Any], principal: Principal) -> Session:
     return Session(
         id=row.id,
         owner=row.owner,
@@ -259,14 +261,14 @@ def _session_body(row: Row[Any], who: Principal) -> Session:
         created_at=row.created_at,
         seen_at=row.seen_at,
         expires_at=row.expires_at,
-        is_this=row.id == who.session_id,
+        is_this=row.id == principal.session_id,
     )
 
 
 # Tokens: what programs prove with who sent them.
 
 
-def create_token(unit: Unit, who: Principal, new: NewToken) -> MadeToken:
+def create_token(unit: Unit, principal: Principal, new: NewToken) -> MadeToken:
     """Make a token of who asks; it may do no more than who asks may now.
 
     One that is made with a token ends with that one at the latest: who found a token cannot keep what it opens.
@@ -274,19 +276,19 @@ def create_token(unit: Unit, who: Principal, new: NewToken) -> MadeToken:
     Raises:
         ForbiddenError: it should do more.
     """
-    permissions = sorted(set(new.permissions) - who.permissions)
+    permissions = sorted(set(new.permissions) - principal.permissions)
     if permissions:
         problem = f"{', '.join(permissions)} is more than you may do; leave it out"
         raise ForbiddenError("permissions", problem)
     made, secret = new_id(), new_secret()
     ends = None if new.days is None else unit.now + timedelta(days=new.days)
-    if who.token_id is not None:
-        ends = _earlier(ends, _find(unit, who, who.token_id).expires_at)
+    if principal.token_id is not None:
+        ends = _earlier(ends, _find(unit, principal, principal.token_id).expires_at)
     unit.connection.execute(
         insert(token).values(
             id=made,
-            organisation_id=who.organisation_id,
-            account_id=who.account_id,
+            organisation_id=principal.organisation_id,
+            account_id=principal.account_id,
             name=new.name,
             prefix=secret[:SHOWN],
             hash=digest_of(secret),
@@ -295,40 +297,44 @@ def create_token(unit: Unit, who: Principal, new: NewToken) -> MadeToken:
             expires_at=ends,
         )
     )
-    detail = {"permissions": sorted(set(new.permissions)), "days": new.days, "with": who.token_id}
-    record(unit, who, "token.created", "token", made, detail)
-    return MadeToken(token=_token_body(_find(unit, who, made)), secret=secret)
+    detail = {
+        "permissions": sorted(set(new.permissions)),
+        "days": new.days,
+        "with": principal.token_id,
+    }
+    record(unit, principal, "token.created", "token", made, detail)
+    return MadeToken(token=_token_body(_find(unit, principal, made)), secret=secret)
 
 
 def list_tokens(
-    unit: Unit, who: Principal, wanted: PageRequest, account_id: str | None = None
+    unit: Unit, principal: Principal, page_request: PageRequest, account_id: str | None = None
 ) -> Page[Token]:
     """Return one's own tokens; administrators see those of all, or of one account.
 
     Raises:
         NotFoundError: there is no such account that who asks can see.
     """
-    statement = _tokens_visible_to(who)
+    statement = _tokens_visible_to(principal)
     if account_id is not None:
-        check_account(unit, who, account_id)
+        check_account(unit, principal, account_id)
         statement = statement.where(token.c.account_id == account_id)
-    rows, following = paged(unit, statement, token.c.id, wanted)
+    rows, following = paged(unit, statement, token.c.id, page_request)
     return Page(items=tuple(map(_token_body, rows)), next=following)
 
 
-def revoke_token(unit: Unit, who: Principal, token_id: str) -> Token:
+def revoke_token(unit: Unit, principal: Principal, token_id: str) -> Token:
     """Have a token let nobody in any more: one's own, or as administrator anybody's.
 
     Raises:
         NotFoundError: there is none that who asks can see.
     """
-    found = _find(unit, who, token_id)
+    found = _find(unit, principal, token_id)
     if found.revoked_at is None:
         unit.connection.execute(
             update(token).where(token.c.id == token_id).values(revoked_at=unit.now)
         )
-        record(unit, who, "token.revoked", "token", token_id)
-    return _token_body(_find(unit, who, token_id))
+        record(unit, principal, "token.revoked", "token", token_id)
+    return _token_body(_find(unit, principal, token_id))
 
 
 def _earlier(one: datetime | None, other: datetime | None) -> datetime | None:
@@ -336,19 +342,21 @@ def _earlier(one: datetime | None, other: datetime | None) -> datetime | None:
     return min((each for each in (one, other) if each is not None), default=None)
 
 
-def _tokens_visible_to(who: Principal) -> Select[Any]:
+def _tokens_visible_to(principal: Principal) -> Select[Any]:
     statement = (
         select(token, account.c.name.label("owner"))
         .join(account, account.c.id == token.c.account_id)
-        .where(token.c.organisation_id == who.organisation_id)
+        .where(token.c.organisation_id == principal.organisation_id)
     )
-    if who.may(Permission.ADMIN):
+    if principal.may(Permission.ADMIN):
         return statement
-    return statement.where(token.c.account_id == who.account_id)
+    return statement.where(token.c.account_id == principal.account_id)
 
 
-def _find(unit: Unit, who: Principal, token_id: str) -> Row[Any]:
-    found = unit.connection.execute(_tokens_visible_to(who).where(token.c.id == token_id)).first()
+def _find(unit: Unit, principal: Principal, token_id: str) -> Row[Any]:
+    found = unit.connection.execute(
+        _tokens_visible_to(principal).where(token.c.id == token_id)
+    ).first()
     if found is None:
         raise NotFoundError("token", "there is none with this id; look at the list")
     return found

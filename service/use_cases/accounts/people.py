@@ -77,42 +77,42 @@ def create_organisation(unit: Unit, name: str) -> str:
     return made
 
 
-def create_account(unit: Unit, who: Principal, new: NewAccount) -> Made:
+def create_account(unit: Unit, principal: Principal, new: NewAccount) -> Made:
     """Make an account with a one-time password.
 
     Raises:
         ConflictError: somebody of the organisation has the name, or one that looks like it.
     """
-    made, password = _create(unit, who.organisation_id, new)
-    record(unit, who, "account.created", "account", made, {"role": new.role})
-    return Made(account=get_account(unit, who, made), password=password)
+    made, password = _create(unit, principal.organisation_id, new)
+    record(unit, principal, "account.created", "account", made, {"role": new.role})
+    return Made(account=get_account(unit, principal, made), password=password)
 
 
-def list_accounts(unit: Unit, who: Principal, wanted: PageRequest) -> Page[Account]:
+def list_accounts(unit: Unit, principal: Principal, page_request: PageRequest) -> Page[Account]:
     """Return accounts of the organisation."""
-    statement = select(account).where(account.c.organisation_id == who.organisation_id)
-    rows, following = paged(unit, statement, account.c.id, wanted)
+    statement = select(account).where(account.c.organisation_id == principal.organisation_id)
+    rows, following = paged(unit, statement, account.c.id, page_request)
     return Page(items=tuple(map(_account_body, rows)), next=following)
 
 
-def get_account(unit: Unit, who: Principal, account_id: str) -> Account:
+def get_account(unit: Unit, principal: Principal, account_id: str) -> Account:
     """Return an account.
 
     Raises:
         NotFoundError: there is none in the organisation.
     """
-    return _account_body(_find(unit, who, account_id))
+    return _account_body(_find(unit, principal, account_id))
 
 
-def change_account(unit: Unit, who: Principal, account_id: str, changed: Changed) -> Account:
+def change_account(unit: Unit, principal: Principal, account_id: str, changed: Changed) -> Account:
     """Change a role, or let somebody in no more, or again.
 
     Raises:
         NotFoundError: there is no such account in the organisation.
         ConflictError: it is the last administrator's.
     """
-    _alone(unit, who)
-    found = _find(unit, who, account_id)
+    _alone(unit, principal)
+    found = _find(unit, principal, account_id)
     values: dict[str, Any] = {}
     if changed.role is not None:
         values["role"] = changed.role
@@ -120,27 +120,27 @@ def change_account(unit: Unit, who: Principal, account_id: str, changed: Changed
         values["disabled_at"] = (found.disabled_at or unit.now) if changed.is_disabled else None
     if values:
         unit.connection.execute(update(account).where(account.c.id == account_id).values(**values))
-        _some_administrator_stays(unit, who)
+        _some_administrator_stays(unit, principal)
         if changed.is_disabled:
             end_sessions(unit, account_id)
         record(
             unit,
-            who,
+            principal,
             "account.changed",
             "account",
             account_id,
             changed.model_dump(mode="json", exclude_none=True),
         )
-    return get_account(unit, who, account_id)
+    return get_account(unit, principal, account_id)
 
 
-def new_password(unit: Unit, who: Principal, account_id: str) -> Made:
+def new_password(unit: Unit, principal: Principal, account_id: str) -> Made:
     """Give somebody a new one-time password; all sessions end then, and all tokens.
 
     Raises:
         NotFoundError: there is no such account in the organisation.
     """
-    _find(unit, who, account_id)
+    _find(unit, principal, account_id)
     password = passwords.new_password()
     unit.connection.execute(
         update(account)
@@ -148,14 +148,14 @@ def new_password(unit: Unit, who: Principal, account_id: str) -> Made:
         .values(password_hash=passwords.random_hash_of(password), password_is_temporary=True)
     )
     ended = {"sessions": end_sessions(unit, account_id), "tokens": revoke_tokens(unit, account_id)}
-    record(unit, who, "account.password_reset", "account", account_id, ended)
-    return Made(account=get_account(unit, who, account_id), password=password)
+    record(unit, principal, "account.password_reset", "account", account_id, ended)
+    return Made(account=get_account(unit, principal, account_id), password=password)
 
 
-def get_organisation(unit: Unit, who: Principal) -> Organisation:
+def get_organisation(unit: Unit, principal: Principal) -> Organisation:
     """Return what holds for the organisation."""
     found = unit.connection.execute(
-        select(organisation).where(organisation.c.id == who.organisation_id)
+        select(organisation).where(organisation.c.id == principal.organisation_id)
     ).one()
     return Organisation(
         id=found.id,
@@ -167,17 +167,19 @@ def get_organisation(unit: Unit, who: Principal) -> Organisation:
     )
 
 
-def set_retention(unit: Unit, who: Principal, asked: Retention) -> Organisation:
+def set_retention(unit: Unit, principal: Principal, retention: Retention) -> Organisation:
     """Change what is kept, how long, and what reviewers tick off."""
-    values = asked.model_dump(mode="json")
+    values = retention.model_dump(mode="json")
     unit.connection.execute(
-        update(organisation).where(organisation.c.id == who.organisation_id).values(**values)
+        update(organisation).where(organisation.c.id == principal.organisation_id).values(**values)
     )
-    record(unit, who, "organisation.changed", "organisation", who.organisation_id, values)
-    return get_organisation(unit, who)
+    record(
+        unit, principal, "organisation.changed", "organisation", principal.organisation_id, values
+    )
+    return get_organisation(unit, principal)
 
 
-def set_least_pack(unit: Unit, who: Principal, asked: LeastPack) -> Organisation:
+def set_least_pack(unit: Unit, principal: Principal, least_pack: LeastPack) -> Organisation:
     """Say which policy every release should be judged by at least; null for none.
 
     A policy of the organisation is kept with its version, so that a newer one changes nothing by itself.
@@ -186,15 +188,19 @@ def set_least_pack(unit: Unit, who: Principal, asked: LeastPack) -> Organisation
         NotFoundError: there is no such policy.
     """
     name = None
-    if asked.pack is not None:
-        chosen = chosen_pack(unit, who.organisation_id, asked.pack)
+    if least_pack.pack is not None:
+        chosen = chosen_pack(unit, principal.organisation_id, least_pack.pack)
         name = chosen.name if chosen.pack_version_id is None else f"{chosen.name}@{chosen.n}"
     unit.connection.execute(
-        update(organisation).where(organisation.c.id == who.organisation_id).values(least_pack=name)
+        update(organisation)
+        .where(organisation.c.id == principal.organisation_id)
+        .values(least_pack=name)
     )
     values = {"least_pack": name}
-    record(unit, who, "organisation.changed", "organisation", who.organisation_id, values)
-    return get_organisation(unit, who)
+    record(
+        unit, principal, "organisation.changed", "organisation", principal.organisation_id, values
+    )
+    return get_organisation(unit, principal)
 
 
 def add_account(unit: Unit, organisation_id: str, new: NewAccount, **values: object) -> str:
@@ -226,10 +232,10 @@ def _create(unit: Unit, organisation_id: str, new: NewAccount) -> tuple[str, str
     return add_account(unit, organisation_id, new, **kept), password
 
 
-def _find(unit: Unit, who: Principal, account_id: str) -> Row[Any]:
+def _find(unit: Unit, principal: Principal, account_id: str) -> Row[Any]:
     found = unit.connection.execute(
         select(account).where(
-            account.c.id == account_id, account.c.organisation_id == who.organisation_id
+            account.c.id == account_id, account.c.organisation_id == principal.organisation_id
         )
     ).first()
     if found is None:
@@ -237,17 +243,19 @@ def _find(unit: Unit, who: Principal, account_id: str) -> Row[Any]:
     return found
 
 
-def _alone(unit: Unit, who: Principal) -> None:
+def _alone(unit: Unit, principal: Principal) -> None:
     """Wait until nobody else changes who is an administrator here."""
     unit.connection.execute(
-        select(organisation.c.id).where(organisation.c.id == who.organisation_id).with_for_update()
+        select(organisation.c.id)
+        .where(organisation.c.id == principal.organisation_id)
+        .with_for_update()
     )
 
 
-def _some_administrator_stays(unit: Unit, who: Principal) -> None:
+def _some_administrator_stays(unit: Unit, principal: Principal) -> None:
     left = unit.connection.execute(
         select(func.count()).where(
-            account.c.organisation_id == who.organisation_id,
+            account.c.organisation_id == principal.organisation_id,
             account.c.role == Role.ADMINISTRATOR,
             account.c.disabled_at.is_(None),
         )

@@ -153,9 +153,9 @@ def change_password(
         return signed_in
 
 
-def has_password(unit: Unit, who: Principal) -> bool:
+def has_password(unit: Unit, principal: Principal) -> bool:
     """Return whether who asks signs in by a password."""
-    statement = select(account.c.password_hash).where(account.c.id == who.account_id)
+    statement = select(account.c.password_hash).where(account.c.id == principal.account_id)
     return unit.connection.execute(statement).scalar_one() is not None
 
 

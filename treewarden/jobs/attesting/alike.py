@@ -30,13 +30,13 @@ class ComparedItem:
     detail: str = ""
 
 
-def overall(found: list[ComparedItem]) -> ComparisonOutcome:
+def overall(compared_items: list[ComparedItem]) -> ComparisonOutcome:
     """Return the worst of all: a difference, else what could not be told."""
-    outcomes = {compared_item.outcome for compared_item in found}
+    outcomes = {compared_item.outcome for compared_item in compared_items}
     for outcome in (ComparisonOutcome.DIFFERS, ComparisonOutcome.OPEN):
         if outcome in outcomes:
             return outcome
-    return ComparisonOutcome.AGREES if found else ComparisonOutcome.OPEN
+    return ComparisonOutcome.AGREES if compared_items else ComparisonOutcome.OPEN
 
 
 def same(

@@ -198,26 +198,26 @@ def _telling(problems: Sequence[AttestationError], where: str) -> str:
     return str(best)
 
 
-def _check_time(found: Attested, now: datetime) -> None:
-    issued, expires = found.predicate.issued, found.predicate.expires
+def _check_time(attested: Attested, now: datetime) -> None:
+    issued, expires = attested.predicate.issued, attested.predicate.expires
     try:
         begun = datetime.fromisoformat(issued)
         ends = None if expires is None else datetime.fromisoformat(expires)
     except ValueError as error:
         raise MalformedError(
-            found.where, f"a date is not valid ({error}); ask for a new attestation"
+            attested.where, f"a date is not valid ({error}); ask for a new attestation"
         ) from error
     if begun > now + CLOCKS_DIFFER:
         raise ExpiredError(
-            found.where,
+            attested.where,
             f"issued {issued}, which is in the future; check the clocks of both machines",
         )
     if ends is not None and now >= ends:
-        raise ExpiredError(found.where, f"expired {expires}; have the model attested again")
+        raise ExpiredError(attested.where, f"expired {expires}; have the model attested again")
 
 
-def _check_model(found: Attested, model: ModelInput) -> None:
-    (subject,) = found.statement.subject
+def _check_model(attested: Attested, model: ModelInput) -> None:
+    (subject,) = attested.statement.subject
     try:
         here = file_of_source(model).sha256
     except OSError as error:
@@ -226,11 +226,11 @@ def _check_model(found: Attested, model: ModelInput) -> None:
         ) from error
     if subject.digest.sha256 != here:
         problem = f"attests the file {subject.name!r}, whose bytes differ from those of {model_name(model)}"
-        raise OtherModelError(found.where, f"{problem}; have exactly this file attested")
+        raise OtherModelError(attested.where, f"{problem}; have exactly this file attested")
 
 
-def _check_policy(found: Attested, pack: Pack) -> None:
-    judged_by = found.predicate.policy
+def _check_policy(attested: Attested, pack: Pack) -> None:
+    judged_by = attested.predicate.policy
     if judged_by.sha256 != pack.digest:
         problem = (
             f"judged by the policy {judged_by.name!r} {judged_by.version}, but {pack.name!r} "
@@ -239,22 +239,22 @@ def _check_policy(found: Attested, pack: Pack) -> None:
         same = (judged_by.name, judged_by.version) == (pack.name, pack.version)
         more = " (same name and version, different content)" if same else ""
         raise OtherPolicyError(
-            found.where, f"{problem}{more}; have the model attested under the required policy"
+            attested.where, f"{problem}{more}; have the model attested under the required policy"
         )
 
 
-def _check_knowledge(found: Attested, question: CheckRequest, asked: Knowledge) -> None:
-    less = next(_weaker(found.predicate, question, asked), None)
+def _check_knowledge(attested: Attested, question: CheckRequest, knowledge: Knowledge) -> None:
+    less = next(_weaker(attested.predicate, question, knowledge), None)
     if less is not None:
         problem = f"{less}; have the model attested under the assumptions made here"
-        raise OtherQuestionError(found.where, problem)
+        raise OtherQuestionError(attested.where, problem)
 
 
-def _weaker(predicate: Predicate, question: CheckRequest, asked: Knowledge) -> Iterator[str]:
+def _weaker(predicate: Predicate, question: CheckRequest, knowledge: Knowledge) -> Iterator[str]:
     """Yield what the attested audit assumed the adversary not to know, or what cannot be compared."""
     said = predicate.knowledge
     for name in KNOWLEDGE:
-        yield from _less_known(name, getattr(said, name), plain_value(getattr(asked, name)))
+        yield from _less_known(name, getattr(said, name), plain_value(getattr(knowledge, name)))
     if question.strict_ties and not said.strict_ties:
         yield "the attested adversary did not know how ties are broken, which is required"
     if question.columns and dict(question.columns) != (said.columns or {}):
@@ -268,15 +268,15 @@ def _weaker(predicate: Predicate, question: CheckRequest, asked: Knowledge) -> I
             for name in (said.sensitive, question.sensitive)
         )
         yield f"the attested audit protected {attested}, but {required} is required"
-    if asked.facts:
+    if knowledge.facts:
         yield "known facts are required, and an attestation does not list them"
-    if asked.adversaries or asked.secret is not None:
+    if knowledge.adversaries or knowledge.secret is not None:
         yield (
             "adversaries with partial knowledge are required, but attestations do not cover them"
         )
-    if asked.seeds:
+    if knowledge.seeds:
         yield "seeds are required, and an attestation does not list those that were tried"
-    if asked.training:
+    if knowledge.training:
         yield "training settings are required, and an attestation does not list them"
     if question.qi is None and said.quasi_identifiers is not None:
         yield "the attestation is for chosen quasi-identifiers, but all columns of the model are required"
@@ -380,19 +380,19 @@ def _plain(pack: Pack, name: str) -> str:
     return name if measure is None else measure.words(dict(measure_call(clause).parameters))
 
 
-def _rule(pack: Pack, said: AttestedClause, plain: str) -> Rule:
-    clause = next((each for each in pack.clauses if each.id == said.clause), None)
+def _rule(pack: Pack, attested_clause: AttestedClause, plain: str) -> Rule:
+    clause = next((each for each in pack.clauses if each.id == attested_clause.clause), None)
     measure = None if clause is None else measures().get(clause.measure or "")
     asks = "–"
     if clause is not None and measure is not None and clause.limit is not None:
         asks = f"{rules()[clause.rule].words} {figure(clause.limit, measure.unit)}"
     return Rule(
-        clause=said.clause,
+        clause=attested_clause.clause,
         plain=plain,
         asks=asks,
         why="" if clause is None else clause.why,
         source="" if clause is None else clause.source,
-        severity=said.severity,
+        severity=attested_clause.severity,
         policy=pack.name,
         version=pack.version,
     )
@@ -402,7 +402,7 @@ def _message(said: AttestedClause, plain: str) -> str:
     return f"{plain[:1].upper()}{plain[1:]}: {OUTCOME[said.verdict]}, as attested"
 
 
-def _accepted(said: AttestedClause) -> Accepted | None:
-    if said.accepted is None:
+def _accepted(attested_clause: AttestedClause) -> Accepted | None:
+    if attested_clause.accepted is None:
         return None
-    return Accepted(by=said.accepted, reason="accepted where the audit was done")
+    return Accepted(by=attested_clause.accepted, reason="accepted where the audit was done")

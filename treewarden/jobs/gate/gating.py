@@ -161,8 +161,8 @@ def _is_large(order: GateJob, processes: int, free: int | None) -> bool:
     return free is not None and needed(order.model) > free / processes
 
 
-def _unanswered(order: GateJob, found: TreewardenError | None) -> GateAnswer:
-    problem = DIED if found is None else str(found)
+def _unanswered(order: GateJob, treewarden_error: TreewardenError | None) -> GateAnswer:
+    problem = DIED if treewarden_error is None else str(treewarden_error)
     return GateAnswer(unaudited(order.model.name, order.model.file, problem))
 
 

@@ -173,9 +173,9 @@ def chosen(
     return tuple(model for model in models if model.name in kept)
 
 
-def matches(said: GateConfig, file: str) -> ModelSection | None:
+def matches(gate_config: GateConfig, file: str) -> ModelSection | None:
     """Return the section that is about a file by its path from the configuration, whether or not it is there."""
-    for section in said.models:
+    for section in gate_config.models:
         as_written = (*section.path, *(PureWindowsPath(path).as_posix() for path in section.path))
         for pattern in map(os.path.normpath, as_written):
             if pattern == file or is_like(Path(file).parts, Path(pattern).parts):
@@ -183,11 +183,13 @@ def matches(said: GateConfig, file: str) -> ModelSection | None:
     return None
 
 
-def effective(said: GateConfig, section: ModelSection) -> dict[str, object]:
+def effective(gate_config: GateConfig, section: ModelSection) -> dict[str, object]:
     """Return all that a section comes to, with what the whole file says for it; not which files it is about."""
     own = section.model_dump(exclude={"path"})
     shared = SharedSettings.model_fields
-    return own | {key: own[key] if own[key] is not None else getattr(said, key) for key in shared}
+    return own | {
+        key: own[key] if own[key] is not None else getattr(gate_config, key) for key in shared
+    }
 
 
 def _check(section: ModelSection, place: str) -> None:

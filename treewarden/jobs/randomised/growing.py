@@ -187,16 +187,16 @@ def grown(wanted: GrowRequest, step: Step = silent) -> tuple[GrownNoisyTree, Ran
         return tree_of(subject), subject
 
 
-def read_subject(wanted: GrowRequest) -> RandomisedTable:
+def read_subject(grow_request: GrowRequest) -> RandomisedTable:
     """Read a randomised table, and check that a tree can be grown from it; errors as for ``grown``."""
-    manifest = load_manifest(wanted.manifest)
-    table = read_table(wanted.table)
-    check_is_of(manifest, wanted.table, wanted.manifest.name)
-    check_has(manifest, table.columns, wanted.manifest.name)
-    classes = _classes(wanted, manifest, table)
+    manifest = load_manifest(grow_request.manifest)
+    table = read_table(grow_request.table)
+    check_is_of(manifest, grow_request.table, grow_request.manifest.name)
+    check_has(manifest, table.columns, grow_request.manifest.name)
+    classes = _classes(grow_request, manifest, table)
     there = np.flatnonzero(~classes.missing)
     attributes, columns, noise, unused = columns_of(
-        table, manifest, wanted.target, wanted.columns, wanted.manifest.name
+        table, manifest, grow_request.target, grow_request.columns, grow_request.manifest.name
     )
     records = Noisy(
         attributes,
@@ -207,7 +207,7 @@ def read_subject(wanted: GrowRequest) -> RandomisedTable:
     )
     values = {column.name: column.values for column in manifest.columns if column.values}
     return RandomisedTable(
-        wanted, records, values, classes.categories, table.rows - len(there), unused
+        grow_request, records, values, classes.categories, table.rows - len(there), unused
     )
 
 
@@ -230,8 +230,8 @@ def tree_of(subject: RandomisedTable) -> GrownNoisyTree:
     return GrownNoisyTree(tree, used, learned.left_out + subject.unlabelled)
 
 
-def _classes(wanted: GrowRequest, manifest: Manifest, table: Table) -> CategoricalColumn:
-    target = wanted.target
+def _classes(grow_request: GrowRequest, manifest: Manifest, table: Table) -> CategoricalColumn:
+    target = grow_request.target
     where = f"column {target!r}"
     if target not in table.columns:
         raise TableError(table.source, table.lacks(target))

@@ -46,9 +46,9 @@ PRIVACY_OF = {
 }
 
 
-def warnings_of(found: Randomisation, following: Mapping[str, float]) -> tuple[str, ...]:
+def warnings_of(randomisation: Randomisation, following: Mapping[str, float]) -> tuple[str, ...]:
     """Return the warnings in words; ``following`` is the correlation of records with the next ones, by column."""
-    return tuple(_warnings(found, following))
+    return tuple(_warnings(randomisation, following))
 
 
 def _warnings(found: Randomisation, following: Mapping[str, float]) -> Iterator[str]:
@@ -144,15 +144,15 @@ class Roles:
     harmless: tuple[str, ...]
 
 
-def roles_of(table: Batches, wanted: RandomizeRequest) -> Roles:
+def roles_of(table: Batches, randomize_request: RandomizeRequest) -> Roles:
     """Return what becomes of each column; the table is gone through once where domains are read off it.
 
     Raises:
         TableError: it lacks a column that is named, or has none to hide, or cannot be read.
         DomainError: a column is named twice, or lacks a domain, or the file of domains is not understood.
     """
-    declared = {} if wanted.domains is None else load_domains(wanted.domains)
-    _check_names(table, wanted, declared)
+    declared = {} if randomize_request.domains is None else load_domains(randomize_request.domains)
+    _check_names(table, randomize_request, declared)
     first = next(table.read(table.names), None)
     if first is None:
         raise TableError(table.source, "the table has no records; give a table with records")
@@ -160,26 +160,26 @@ def roles_of(table: Batches, wanted: RandomizeRequest) -> Roles:
         name: NoisyCells(table.source, name, 1, first.column(name)).is_numeric()
         for name in table.names
     }
-    taken = {wanted.label, *wanted.harmless, *wanted.dropped}
+    taken = {randomize_request.label, *randomize_request.harmless, *randomize_request.dropped}
     by_default = [
         name
         for name in table.names
         if name not in taken and (are_numeric[name] or name in declared)
     ]
-    chosen = wanted.columns or by_default
+    chosen = randomize_request.columns or by_default
     hidden = tuple(name for name in table.names if name in chosen)
     if not hidden:
         problem = "no column holds numbers or has a declared domain, so no noise can be added"
         raise TableError(table.source, f"{problem}; declare domains with --domains FILE")
     missing = [name for name in hidden if name not in declared]
-    _check_domains(table, wanted, missing, are_numeric)
+    _check_domains(table, randomize_request, missing, are_numeric)
     column_domains = declared | (domains_of_data(table, missing) if missing else {})
-    kept = tuple(name for name in table.names if name not in wanted.dropped)
+    kept = tuple(name for name in table.names if name not in randomize_request.dropped)
     return Roles(
         domains=tuple(column_domains[name] for name in hidden),
         kept=kept,
         clear=tuple(name for name in kept if name not in hidden and name not in taken),
-        harmless=tuple(name for name in kept if name in wanted.harmless),
+        harmless=tuple(name for name in kept if name in randomize_request.harmless),
     )
 
 
@@ -210,7 +210,10 @@ def _check_names(
 
 
 def _check_domains(
-    table: Batches, wanted: RandomizeRequest, missing: list[str], are_numeric: Mapping[str, bool]
+    table: Batches,
+    randomize_request: RandomizeRequest,
+    missing: list[str],
+    are_numeric: Mapping[str, bool],
 ) -> None:
     """Check that the columns without a declared domain can have one that is read off the data."""
     for name in missing:
@@ -218,7 +221,7 @@ def _check_domains(
             problem = f"column {name!r} does not hold numbers, and has no declared domain"
             what = "list its values in their order with --domains FILE"
             raise DomainError(table.source, f"{problem}; {what} ([columns.{name}] values = [...])")
-        if not wanted.takes_domains_of_data:
+        if not randomize_request.takes_domains_of_data:
             problem = f"column {name!r} has no declared domain"
             what = f"{NO_DOMAIN}; or leave it out with --drop"
             raise DomainError(table.source, f"{problem}; {what}")
@@ -239,7 +242,11 @@ class Randomised:
 
 
 def randomise(
-    wanted: RandomizeRequest, pack: Pack, output: Path, written: Path, step: Step = silent
+    randomize_request: RandomizeRequest,
+    pack: Pack,
+    output: Path,
+    written: Path,
+    step: Step = silent,
 ) -> Randomised:
     """Write a table with noise into a new file ``written``, and judge it as what is called ``output`` later.
 
@@ -252,14 +259,17 @@ def randomise(
         OutputError: the form of the output cannot hold a column.
         ValueError: there is no such noise, level or confidence.
     """
-    table = open_batches(wanted.table)
+    table = open_batches(randomize_request.table)
     stamp = table.stamp()
     with step(f"looking at the columns of {table.source}"):
-        roles = roles_of(table, wanted)
+        roles = roles_of(table, randomize_request)
     plans = tuple(
-        planned(domain, wanted.noise, wanted.level, wanted.confidence) for domain in roles.domains
+        planned(
+            domain, randomize_request.noise, randomize_request.level, randomize_request.confidence
+        )
+        for domain in roles.domains
     )
-    hider = Hider(table, plans, roles.kept, wanted.label)
+    hider = Hider(table, plans, roles.kept, randomize_request.label)
     form, delimiter = output.suffix.lower(), table.delimiter or ","
     with (
         step(f"hiding {len(plans)} columns of {table.source}"),
@@ -268,7 +278,7 @@ def randomise(
         for batch in hider.hidden():
             file.write(batch)
     table.check_unchanged(stamp)
-    manifest = _manifest(wanted, roles, plans, hider.records, output.name, written)
+    manifest = _manifest(randomize_request, roles, plans, hider.records, output.name, written)
     with step("attacking what is hidden"):
         randomisation = randomisation_of(
             manifest,
@@ -283,7 +293,7 @@ def randomise(
 
 
 def _manifest(
-    wanted: RandomizeRequest,
+    randomize_request: RandomizeRequest,
     roles: Roles,
     plans: tuple[ColumnPlan, ...],
     records: int,
@@ -300,7 +310,7 @@ def _manifest(
         columns=tuple(plan.hidden for plan in plans),
         clear=roles.clear,
         harmless=roles.harmless,
-        label=wanted.label,
+        label=randomize_request.label,
     )
 
 

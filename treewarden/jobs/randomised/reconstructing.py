@@ -82,10 +82,10 @@ def reconstructed(wanted: ReconstructRequest, step: Step = silent) -> Randomised
     )
 
 
-def warnings_of(found: tuple[ColumnDistribution, ...]) -> list[str]:
+def warnings_of(column_distributions: tuple[ColumnDistribution, ...]) -> list[str]:
     """Return what is worth a word of distributions."""
     said = []
-    for column_distribution in found:
+    for column_distribution in column_distributions:
         if column_distribution.missing:
             records = counted(column_distribution.missing, "record has", "records have")
             said.append(
@@ -99,17 +99,20 @@ def warnings_of(found: tuple[ColumnDistribution, ...]) -> list[str]:
     return said
 
 
-def _columns(wanted: ReconstructRequest, hidden: tuple[Hidden, ...]) -> tuple[Hidden, ...]:
-    if not wanted.columns:
+def _columns(
+    reconstruct_request: ReconstructRequest, hidden: tuple[Hidden, ...]
+) -> tuple[Hidden, ...]:
+    if not reconstruct_request.columns:
         return hidden
     hidden_columns = {each.name: each for each in hidden}
-    for name in wanted.columns:
+    for name in reconstruct_request.columns:
         if name not in hidden_columns:
             problem = f"column {name!r} is not hidden, so there is nothing to reconstruct"
             raise LearnerError(
-                wanted.manifest.name, f"{problem}; hidden columns: {listed(hidden_columns)}"
+                reconstruct_request.manifest.name,
+                f"{problem}; hidden columns: {listed(hidden_columns)}",
             )
-    return tuple(hidden_columns[name] for name in wanted.columns)
+    return tuple(hidden_columns[name] for name in reconstruct_request.columns)
 
 
 # The report of a table that was randomised, its form named by the suffix of its file.
@@ -119,7 +122,7 @@ FORMS = {".html": "html", ".json": "json", ".csv": "csv", ".txt": "text"}
 
 
 def report_bytes(
-    found: Randomised, table: Path, written: Path, suffix: str, step: Step = silent
+    randomised: Randomised, table: Path, written: Path, suffix: str, step: Step = silent
 ) -> bytes:
     """Return the report of a table that was randomised into a file; both are gone through once more.
 
@@ -127,24 +130,30 @@ def report_bytes(
         TableError: one of them cannot be read any more, or the table changed.
     """
     with step("reconstructing distributions"):
-        figures = _figures(found, table, written)
-        open_batches(table).check_unchanged(found.stamp)
+        figures = _figures(randomised, table, written)
+        open_batches(table).check_unchanged(randomised.stamp)
     document = randomisation_document(
-        found.randomisation, found.decision, figures, found.manifest, found.warnings
+        randomised.randomisation,
+        randomised.decision,
+        figures,
+        randomised.manifest,
+        randomised.warnings,
     )
     return randomised_renderer(FORMS[suffix]).render_randomised(document)
 
 
-def _figures(found: Randomised, table: Path, written: Path) -> tuple[ColumnDistribution, ...]:
+def _figures(randomised: Randomised, table: Path, written: Path) -> tuple[ColumnDistribution, ...]:
     """Return how values are distributed, noisy and true; of columns with too few values nothing."""
     columns = tuple(
         column.said
-        for column in found.randomisation.columns
-        if found.manifest.records - column.missing >= FEWEST_RECORDS
+        for column in randomised.randomisation.columns
+        if randomised.manifest.records - column.missing >= FEWEST_RECORDS
     )
     if not columns:
         return ()
-    column_distributions = distributions_of(open_batches(written), columns, found.manifest.records)
+    column_distributions = distributions_of(
+        open_batches(written), columns, randomised.manifest.records
+    )
     return beside_true(open_batches(table), column_distributions)
 
 
@@ -158,9 +167,9 @@ LEGEND = (
 )
 
 
-def figure_lines(found: Randomisation) -> list[str]:
+def figure_lines(randomisation: Randomisation) -> list[str]:
     """Return a table of all hidden columns in lines, and what its figures mean."""
-    rows = [HEADINGS, *(_row(column) for column in found.columns)]
+    rows = [HEADINGS, *(_row(column) for column in randomisation.columns)]
     widths = [max(len(row[place]) for row in rows) for place in range(len(HEADINGS))]
     lines = []
     for row in rows:

@@ -116,22 +116,27 @@ def read_subject(wanted: GeneraliseRequest) -> TableToGeneralise:
 
 
 def _lattice(
-    shown: tuple[Ladder, ...], sensitive: CategoricalColumn, counts: IntArray, asked: Requirement
+    ladders: tuple[Ladder, ...],
+    sensitive: CategoricalColumn,
+    counts: IntArray,
+    requirement: Requirement,
 ) -> Lattice:
-    if asked.l is not None:
-        return Lattice(shown, sensitive, counts)
+    if requirement.l is not None:
+        return Lattice(ladders, sensitive, counts)
     # Without l nothing is asked of the sensitive values, and there may be as many as records.
-    group, first = groups([own.at(0) for own in shown])
+    group, first = groups([own.at(0) for own in ladders])
     judged = CategoricalColumn(codes=np.zeros(len(first), dtype=np.int64), categories=("",))
-    return Lattice(tuple(own.take(first) for own in shown), judged, sums(group, counts))
+    return Lattice(tuple(own.take(first) for own in ladders), judged, sums(group, counts))
 
 
-def table_pieces(subject: TableToGeneralise, found: GeneralisedTable) -> Iterator[bytes]:
+def table_pieces(
+    subject: TableToGeneralise, generalised_table: GeneralisedTable
+) -> Iterator[bytes]:
     """Yield the generalised table as CSV in pieces: quasi-identifiers, then the sensitive column.
 
     The records stand in the order of their values, as their old order would tell who is who.
     """
-    levels = zip(subject.shown, found.levels, strict=True)
+    levels = zip(subject.shown, generalised_table.levels, strict=True)
     columns = {own.name: own.column(level) for own, level in levels}
     columns[subject.wanted.sensitive] = subject.sensitive
     cells = {
@@ -141,10 +146,10 @@ def table_pieces(subject: TableToGeneralise, found: GeneralisedTable) -> Iterato
     yield from sorted_lines(cells, subject.counts)
 
 
-def level_words(subject: TableToGeneralise, found: GeneralisedTable) -> list[str]:
+def level_words(subject: TableToGeneralise, generalised_table: GeneralisedTable) -> list[str]:
     """Return for each attribute how far it was generalised."""
     lines = []
-    for own, level in zip(subject.lattice.ladders, found.levels, strict=True):
+    for own, level in zip(subject.lattice.ladders, generalised_table.levels, strict=True):
         taxonomy = subject.taxonomies.get(own.name)
         if taxonomy is None:
             said = ("kept", "everything (*)")[level]

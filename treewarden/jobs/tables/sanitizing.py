@@ -80,7 +80,7 @@ class TableToSanitise:
     sensitive: CategoricalColumn
 
 
-def read_subject(wanted: SanitizeRequest) -> TableToSanitise:
+def read_subject(sanitize_request: SanitizeRequest) -> TableToSanitise:
     """Read a table and check that what is asked for can be.
 
     Raises:
@@ -88,10 +88,14 @@ def read_subject(wanted: SanitizeRequest) -> TableToSanitise:
         PolicyError: the policy demands nothing of groups.
         LearnerError: the learner does not fit a target.
     """
-    table = read_table(wanted.table)
-    others = [name for name in table.columns if name not in (*wanted.targets, wanted.sensitive)]
-    names = wanted.qi or tuple(others)
-    for name in (*wanted.targets, wanted.sensitive):
+    table = read_table(sanitize_request.table)
+    others = [
+        name
+        for name in table.columns
+        if name not in (*sanitize_request.targets, sanitize_request.sensitive)
+    ]
+    names = sanitize_request.qi or tuple(others)
+    for name in (*sanitize_request.targets, sanitize_request.sensitive):
         if name in names:
             raise TableError(
                 table.source,
@@ -101,11 +105,13 @@ def read_subject(wanted: SanitizeRequest) -> TableToSanitise:
     if not names:
         raise TableError(table.source, "there are no quasi-identifiers; name the columns with --qi")
     columns = {name: _attribute(table, name) for name in names}
-    jobs = tuple(_job(table, wanted, target) for target in wanted.targets)
-    needed = "" if wanted.l is None and wanted.pack is None else "--l or --policy"
-    sensitive = _classes(table, wanted.sensitive, needed)
-    _check(table, wanted, sensitive)
-    return TableToSanitise(wanted, columns, jobs, sensitive)
+    jobs = tuple(_job(table, sanitize_request, target) for target in sanitize_request.targets)
+    needed = (
+        "" if sanitize_request.l is None and sanitize_request.pack is None else "--l or --policy"
+    )
+    sensitive = _classes(table, sanitize_request.sensitive, needed)
+    _check(table, sanitize_request, sensitive)
+    return TableToSanitise(sanitize_request, columns, jobs, sensitive)
 
 
 def sanitised(subject: TableToSanitise, progress: Callable[[SizeStep], None]) -> Sanitised:
@@ -191,9 +197,11 @@ def _attribute(table: Table, name: str) -> Column:
     return CategoricalColumn(codes=recode[column.codes], categories=categories)
 
 
-def _job(table: Table, wanted: SanitizeRequest, target: str) -> Job:
+def _job(table: Table, sanitize_request: SanitizeRequest, target: str) -> Job:
     guessed = table.guessed(target)
-    criterion = wanted.criterion or ("variance" if _is_quantity(table, guessed) else "gini")
+    criterion = sanitize_request.criterion or (
+        "variance" if _is_quantity(table, guessed) else "gini"
+    )
     if criterion == "variance" and not guessed.numeric:
         problem = f"column {target!r} holds categories, and --criterion variance needs numbers"
         raise TableError(table.source, f"{problem}; choose gini, entropy or gain-ratio")
@@ -202,19 +210,24 @@ def _job(table: Table, wanted: SanitizeRequest, target: str) -> Job:
     else:
         column = _classes(table, target, f"--criterion {criterion}")
         response = of_classes(target, column.codes, column.categories)
-    return Job(_learner(wanted, criterion), response)
+    return Job(_learner(sanitize_request, criterion), response)
 
 
-def _learner(wanted: SanitizeRequest, criterion: str) -> TreeLearner:
-    if wanted.learner == "canonical":
-        return BestFirst(criterion, wanted.multiway, wanted.min_leaf, sets=wanted.sets)
-    if criterion not in SCIKIT_CRITERIA or wanted.multiway or wanted.sets:
+def _learner(sanitize_request: SanitizeRequest, criterion: str) -> TreeLearner:
+    if sanitize_request.learner == "canonical":
+        return BestFirst(
+            criterion,
+            sanitize_request.multiway,
+            sanitize_request.min_leaf,
+            sets=sanitize_request.sets,
+        )
+    if criterion not in SCIKIT_CRITERIA or sanitize_request.multiway or sanitize_request.sets:
         known = ", ".join(SCIKIT_CRITERIA)
         problem = f"scikit-learn splits one category against the rest, by {known}"
         raise LearnerError(
             "scikit-learn", f"{problem}; choose one of these, or --learner canonical"
         )
-    return Scikit(criterion, wanted.min_leaf)
+    return Scikit(criterion, sanitize_request.min_leaf)
 
 
 def _is_quantity(table: Table, guessed: Feature) -> bool:

@@ -82,7 +82,7 @@ def holding_of(
     return Holding(attributes, _class_codes(table, target, classes)[chosen])
 
 
-def coded_like(table: Table, known: Holding, rows: Codes) -> Holding:
+def coded_like(table: Table, holding: Holding, rows: Codes) -> Holding:
     """Return the same columns of records of another table, with the categories of a holding.
 
     A value that the holding does not have is a category behind these.
@@ -90,7 +90,7 @@ def coded_like(table: Table, known: Holding, rows: Codes) -> Holding:
     Raises:
         TableError: a column is not there, or does not hold numbers where it has to.
     """
-    return Holding(tuple(_like(table, attribute, rows) for attribute in known.attributes))
+    return Holding(tuple(_like(table, attribute, rows) for attribute in holding.attributes))
 
 
 def _attribute(table: Table, name: str, rows: Codes, numbers: NumberHandling) -> PartyAttribute:

@@ -93,20 +93,24 @@ def files_of_miner(meeting: Meeting, found: Led) -> dict[str, bytes]:
     return files
 
 
-def files_of_party(meeting: Meeting, part: CheckedPart, kept: PartyRecord) -> dict[str, bytes]:
+def files_of_party(
+    meeting: Meeting, part: CheckedPart, party_record: PartyRecord
+) -> dict[str, bytes]:
     """Return what a party leaves: what its nodes test, and which of its records were classified as which number."""
     session = meeting.session
-    party_attributes = kept.holding.attributes
-    side_view = seen_by(part.number, session, kept.log, party_attributes, None, blocks=kept.blocks)
+    party_attributes = party_record.holding.attributes
+    side_view = seen_by(
+        part.number, session, party_record.log, party_attributes, None, blocks=party_record.blocks
+    )
     name = session.parties[part.number]
     about = About(meeting.name, session, meeting.target, treewarden.__version__, meeting.asked)
-    document = leakage_document(about, kept.log, [side_view], None, whose=name)
+    document = leakage_document(about, party_record.log, [side_view], None, whose=name)
     files = {
-        NOTES: notes_of(meeting.name, name, kept.notes, party_attributes),
-        **session_files(document, kept.log, session.parties),
+        NOTES: notes_of(meeting.name, name, party_record.notes, party_attributes),
+        **session_files(document, party_record.log, session.parties),
     }
-    if kept.asked is not None:
-        files[ORDER] = _csv(("record", "own row"), enumerate(kept.asked.tolist()))
+    if party_record.asked is not None:
+        files[ORDER] = _csv(("record", "own row"), enumerate(party_record.asked.tolist()))
     return files
 
 
@@ -191,11 +195,11 @@ def checked(table: Path, folder: Path, parties: Parties | None) -> TreeCompariso
     return TreeComparison(of, expected.nodes == tree.nodes, len(tree.nodes), len(expected.nodes))
 
 
-def _owned(known: WholeTree, owners: list[int]) -> Skeleton:
+def _owned(whole_tree: WholeTree, owners: list[int]) -> Skeleton:
     """Return the skeleton with the owner of each attribute, whose nodes are numbered as it comes to win them."""
     serials: dict[int, itertools.count[int]] = defaultdict(lambda: itertools.count(1))
     places = []
-    for place, attribute in zip(known.skeleton.places, known.attributes, strict=True):
+    for place, attribute in zip(whole_tree.skeleton.places, whole_tree.attributes, strict=True):
         if not place.is_leaf:
             owner = owners[attribute]
             place = replace(place, owner=owner, serial=next(serials[owner]))  # noqa: PLW2901
@@ -350,8 +354,8 @@ def taken_part(meeting: Meeting, own: Own, part: CheckedPart, certificates: Path
     if part.asked is not None:
         table = part.asked
 
-        def asked_of(rows: Codes, known: Holding | None) -> Holding:
-            return coded_like(table, known or Holding(()), rows)
+        def asked_of(rows: Codes, holding: Holding | None) -> Holding:
+            return coded_like(table, holding or Holding(()), rows)
 
         brought = Brought(_ids(table, own), asked_of)
     return _run(meeting, take_part(meeting, part.number, certificates, records, brought))

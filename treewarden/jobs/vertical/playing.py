@@ -91,27 +91,27 @@ class SessionOutcome:
     skeleton: Tree
 
 
-def joined(wanted: PlayRequest) -> JoinedTable:
+def joined(play_request: PlayRequest) -> JoinedTable:
     """Read the table, and give each party its columns; attributes are ranked as the table has them.
 
     Raises:
         TableError: the table cannot be read, lacks a column, or a column cannot be used.
         PartyError: no party holds the class.
     """
-    parties, target = wanted.parties, wanted.target
-    labelled = parties.holder(target, wanted.source)
-    table = read_table(wanted.table)
+    parties, target = play_request.parties, play_request.target
+    labelled = parties.holder(target, play_request.source)
+    table = read_table(play_request.table)
     held = {column for columns in parties.columns for column in columns} - {target}
     for column in sorted(held - set(table.columns)):
-        raise PartyError(wanted.source, table.lacks(column))
+        raise PartyError(play_request.source, table.lacks(column))
     names = [name for name in table.columns if name in held]
     classes = classes_of(table, target)
-    holding = holding_of(table, names, target, classes, wanted.numbers)
+    holding = holding_of(table, names, target, classes, play_request.numbers)
     ranks = tuple(
         tuple(rank for rank, name in enumerate(names) if name in columns)
         for columns in parties.columns
     )
-    stops = Stops(wanted.min_records, parties.depth)
+    stops = Stops(play_request.min_records, parties.depth)
     session = Session(
         parties=parties.names,
         ranks=ranks,
@@ -119,7 +119,7 @@ def joined(wanted: PlayRequest) -> JoinedTable:
         classes=classes,
         labelled=labelled,
         stops=stops,
-        mode=wanted.mode,
+        mode=play_request.mode,
     )
     return JoinedTable(table, session, holding)
 
@@ -183,10 +183,10 @@ def _branches(outcome: SessionOutcome) -> Table:
     return table_of(columns, outcome.joined.table.source)
 
 
-def _tested(known: WholeTree, attributes: tuple[PartyAttribute, ...]) -> list[PartyAttribute]:
+def _tested(whole_tree: WholeTree, attributes: tuple[PartyAttribute, ...]) -> list[PartyAttribute]:
     return [
         attributes[number]
-        for number, place in zip(known.attributes, known.skeleton.places, strict=True)
+        for number, place in zip(whole_tree.attributes, whole_tree.skeleton.places, strict=True)
         if not place.is_leaf
     ]
 
