@@ -16,20 +16,26 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 from sklearn.ensemble import RandomForestClassifier
 
-from treewarden.audit.population.forest import forest_of
-from treewarden.audit.population.population import build_population
 from treewarden.audit.progress import clock
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.reconstruction.domain import DeclaredDomain
-from treewarden.audit.reconstruction.of_model import reconstruct
-from treewarden.audit.reconstruction.of_table import rebuild_people
+from treewarden.audit.reconstruction.of_model import Reconstruction, reconstruct
+from treewarden.audit.reconstruction.of_table import WrongProofError
 from treewarden.jobs.further_files import load_public_domain
 from treewarden.ppdm_models.formats.sklearn._fitted import from_sklearn
-from treewarden.ppdm_models.tables.read_table import table_of
-from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Member, TreeSampling
+from treewarden.ppdm_models.tables.routing import route
+from treewarden.ppdm_models.tree.column import NumericColumn
+from treewarden.ppdm_models.tree.ensemble import (
+    Combination,
+    Ensemble,
+    Member,
+    TreeSampling,
+    trees_of,
+)
 
 HEADINGS = ("records", "trees", "seed", "seconds", "proved", "whole", "tables", "decided")
 
@@ -71,19 +77,21 @@ def model_of_forest(learner: RandomForestClassifier, frame: pd.DataFrame) -> Ens
     )
 
 
-def hold_against(
-    model: Ensemble, sample: pd.DataFrame, domain: DeclaredDomain, seconds: float
-) -> None:
+def hold_against(model: Ensemble, sample: pd.DataFrame, found: Reconstruction) -> None:
     """Hold what a model proves against the sample that it was trained on.
 
     Raises:
         WrongProofError: a proof is wrong.
     """
-    texts = {str(name): sample[name].astype(str) for name in sample.columns}
-    target = str(sample.columns[-1])
-    table = table_of(texts)
-    people = build_population(model, table, sensitive=target)
-    rebuild_people(forest_of(model, people), people, clock(seconds), domain)
+    columns = {str(name): NumericColumn(sample[name].to_numpy(float)) for name in sample.columns}
+    stops = np.stack([route(tree, columns) for tree in trees_of(model)])
+    cell_of = {tuple(stop): cell for cell, stop in enumerate(found.cells.stops.T.tolist())}
+    codes = [model.classes.index(str(value)) for value in sample.iloc[:, -1]]
+    table = np.zeros_like(found.counts.low)
+    for stop, code in zip(stops.T.tolist(), codes, strict=True):
+        table[cell_of[tuple(stop)], code if found.classes else 0] += 1
+    if (found.counts.low > table).any() or (found.counts.high < table).any():
+        raise WrongProofError("a proof of records is wrong")
 
 
 def measure(
@@ -99,7 +107,7 @@ def measure(
         if isinstance(found, Undetermined):
             yield (size.records, size.trees, seed, f"{taken:.1f}", found.reason, "", "", "")
             continue
-        hold_against(model, sample, domain, size.seconds)
+        hold_against(model, sample, found)
         tables = "unknown" if found.tables is None else f"{found.tables:.4g}"
         counts = (found.records_proved, found.whole_records, tables)
         yield (size.records, size.trees, seed, f"{taken:.1f}", *counts, found.is_decided)

@@ -41,6 +41,8 @@ from treewarden.ppdm_models.tree.tree import Tree
 
 MOST_ENTRIES = 8_000_000
 """Rows of more numbers than this are not made: their proofs would take longer than anybody waits."""
+MOST_ROUTED = 50_000_000
+"""So many points times trees are sent down at most: cells of larger domains are mostly too many for their rows."""
 MOST_SEARCHED = 50_000
 """Rows of more numbers are not given to the solver of whole numbers."""
 SCALE = 2.0**24

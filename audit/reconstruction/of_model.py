@@ -12,7 +12,12 @@ from treewarden.audit.consistent_tables.proofs.bounds import ContradictionError
 from treewarden.audit.population.file_only_population import ROWS_BESIDE_WEIGHTS
 from treewarden.audit.progress import Clock
 from treewarden.audit.reading import Undetermined
-from treewarden.audit.reconstruction.cells import DomainCells, NodeRecords, find_cells
+from treewarden.audit.reconstruction.cells import (
+    MOST_POINTS,
+    DomainCells,
+    NodeRecords,
+    find_cells,
+)
 from treewarden.audit.reconstruction.domain import DeclaredDomain, Domain, find_domain
 from treewarden.audit.reconstruction.problem import CellRows, read_counts, rows_of
 from treewarden.audit.reconstruction.proved import ProvedCounts, prove_counts
@@ -95,6 +100,8 @@ def _of_boosted(
 ) -> Reconstruction | Undetermined:
     """Return what the leaf values of a boosted model prove, or why they prove nothing."""
     from treewarden.audit.reconstruction.boosted import (  # for leaves that publish sums
+        MOST_ROUTED,
+        TOO_LARGE,
         KnownTraining,
         leaves_of_growth,
         prove_sums,
@@ -104,6 +111,8 @@ def _of_boosted(
     domain = find_domain(trees, declared)
     if isinstance(domain, Undetermined):
         return domain
+    if domain.points <= MOST_POINTS and domain.points * len(trees) > MOST_ROUTED:
+        return TOO_LARGE
     leaves = leaves_of_growth(model.growth, max(len(model.classes), 2))
     cells = find_cells(trees, leaves, domain, until)
     if isinstance(cells, Undetermined):

@@ -13,6 +13,7 @@ from treewarden.audit.population.forest import forest_of
 from treewarden.audit.population.population import build_population
 from treewarden.audit.progress import FOREVER
 from treewarden.audit.reading import Undetermined
+from treewarden.audit.reconstruction import boosted
 from treewarden.audit.reconstruction.domain import DeclaredColumn, DeclaredDomain
 from treewarden.audit.reconstruction.of_model import reconstruct
 from treewarden.audit.reconstruction.of_table import rebuild_people
@@ -122,6 +123,11 @@ def test_samples_and_withheld_settings_prove_nothing():
 def test_a_domain_without_the_records_fits_no_table():
     narrow = DeclaredDomain({"x0": DeclaredColumn((0.0,)), "x1": DOMAIN.columns["x1"]})
     assert isinstance(reconstruct(gradient_boosting(), FOREVER, narrow), Undetermined)
+
+
+def test_a_domain_that_takes_long_to_send_down_is_not_begun(monkeypatch):
+    monkeypatch.setattr(boosted, "MOST_ROUTED", 10)
+    assert reconstruct(gradient_boosting(), FOREVER, DOMAIN) == boosted.TOO_LARGE
 
 
 LEARNERS = ("scikit-learn GB", "scikit-learn HGB", "CatBoost", "LightGBM", "XGBoost")

@@ -16,6 +16,8 @@ from treewarden.policies.repair.repair import (
     LEAVES,
     MEMBER_LEVERS,
     NAMES,
+    OF_REBUILT,
+    REBUILT_LEVERS,
     SAMPLED,
     WHOLE,
 )
@@ -50,6 +52,29 @@ def test_every_figure_of_members_stands_in_their_study():
     proved = {tuple(row[:3]): row[4] for row in rows if row[0] == "heart"}
     for model, published, members in MEMBER_LEVERS:
         assert proved["heart", model, published].split(" / ")[0] == f"{members}.0"
+
+
+def test_every_figure_of_rebuilt_records_stands_in_their_study():
+    page = places.ROOT / "docs" / "engineering" / "studies" / "reconstruction.md"
+    lines = page.read_text(encoding="utf-8").split("\n")
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    proved = {row[1]: row[3] for row in rows if row[0] == "COMPAS"}
+    for lever, records in REBUILT_LEVERS:
+        assert proved[lever] == records
+        assert records in OF_REBUILT
+
+
+def test_what_keeps_records_from_being_rebuilt_is_said_where_they_are():
+    ensemble = pytest.importorskip("sklearn.ensemble")
+    table = pd.DataFrame([(a, b) for a in (0, 1) for b in (0, 1, 2)], columns=["a", "b"])
+    table["ill"] = ["no", "no", "yes", "yes", "yes", "no"]
+    learner = ensemble.RandomForestClassifier(12, bootstrap=False, random_state=0, max_features=1)
+    model = learner.fit(table[["a", "b"]], table.ill)
+    check = {"id": "r", "measure": "records_rebuilt", "rule": "at_most", "limit": 0}
+    pack = {"name": "r", "version": "1", "title": "r", "check": [check]}
+    repair = tw.repair(model, table, sensitive="ill", policy=pack, worlds_budget=1.0)
+    said = repair.to_dict()["repair"]["advice"]
+    assert said == [OF_REBUILT]
 
 
 def test_what_protects_members_is_said_where_they_are_proved():
