@@ -75,7 +75,7 @@ class _Curve:
             since = self.inside & (self.times > before) & (self.times <= time)
             events = self._events(point.events, point.censored, since, time, true)
             rows += events
-            has_all_events &= bool(events)
+            has_all_events &= any(row.low == row.high for row in events)
             listing += self._none_at(since & (self.times < time))
             if point.survival is not None:
                 has_survival = True

@@ -178,6 +178,19 @@ def test_events_at_one_time_are_counted_as_breslow_only_where_that_is_said(name)
     assert "Breslow" in found.unused[0]
 
 
+def test_survival_follows_from_events_only_where_these_are_exact():
+    lines = file("r_survfit_broom.csv").decode().splitlines()[1:]
+    points = [line.split(",") for line in lines]
+
+    def curve(most):
+        rows_ = [f"{p[0]},{p[2] if p[2] == '0' else most},{float(p[4]):.3f}" for p in points]
+        return "\n".join(["days,n.event,survival", *rows_]).encode()
+
+    exact = [f"{p[0]},{p[2]},{float(p[4]):.3f}" for p in points]
+    assert not formed("\n".join(["days,n.event,survival", *exact]).encode(), "c.csv").open_entries
+    assert formed(curve("<5"), "c.csv").open_entries
+
+
 def test_an_area_needs_how_many_people_have_the_class():
     found = formed(file("r_auc.csv"), "r_auc.csv")
     assert not found.rows
