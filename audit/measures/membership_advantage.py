@@ -38,7 +38,7 @@ class MembershipAdvantage(Measure):
         found = evidence.membership
         if isinstance(found, Undetermined):
             return Measurement(found)
-        if isinstance(found.probability, Undetermined) and found.bounds is None:
+        if isinstance(found.probability, Undetermined) and found.is_nothing_proved:
             return Measurement(found.probability)
         members = found.candidates.members.sum(axis=1)
         others = found.candidates.sizes - members
@@ -47,8 +47,7 @@ class MembershipAdvantage(Measure):
         alarms = float(parameters["false_alarms"])
         if not isinstance(found.probability, Undetermined):
             return Measurement(exactly(found_at(found.probability, members, others, alarms)))
-        assert found.bounds is not None
-        low, high = found.bounds.low, found.bounds.high
+        low, high = found.posterior_ends
         return Measurement(
             Interval(
                 found_at(low, members, others, alarms, of_others=high),

@@ -37,10 +37,11 @@ class MembershipOdds(Measure):
             return Measurement(exactly(np.inf))
         if not isinstance(found.probability, Undetermined):
             return Measurement(exactly(_odds(float(found.probability.max()), share)))
-        if found.bounds is None:
+        if found.is_nothing_proved:
             return Measurement(found.probability)
         # The mean of all probabilities is the share, so that the greatest is no less.
-        least, most = float(found.bounds.low.max()), float(found.bounds.high.max())
+        low, high = found.posterior_ends
+        least, most = float(low.max()), float(high.max())
         lowest = _odds(max(least, share), share)
         return Measurement(Interval(lowest, max(lowest, _odds(most, share))))
 

@@ -222,26 +222,12 @@ def with_people(register: Population, table: Population, rows: IndexArray) -> Po
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ProbabilityBounds:
-    """Between which ends one person of each group is a member, (G,) each."""
-
-    low: FloatArray
-    high: FloatArray
-
-    @property
-    def is_exact(self) -> bool:
-        """Whether both ends are the same everywhere."""
-        return bool((self.low == self.high).all())
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class MembershipInference:
     """What a file proves of who of a register is in the table. Arrays are by group of candidates, (G,).
 
     In every table that fits the file between ``low`` and ``high`` people of a group are members. Tables that were
     checked row by row have as few as ``shown_low`` and as many as ``shown_high``; the owner's own is among them.
-    ``probability`` is the adversary's estimate for one person of the group, or why there is none; then ``bounds``
-    are those that rows leave, where they are known. ``left`` says what
+    ``probability`` is the adversary's estimate for one person of the group, or why there is none. ``left`` says what
     was not decided, and why; empty where all was. ``said`` is what the reader should know of the register.
     """
 
@@ -253,7 +239,22 @@ class MembershipInference:
     probability: FloatArray | Undetermined
     left: tuple[str, ...] = ()
     said: tuple[str, ...] = ()
-    bounds: ProbabilityBounds | None = None
+
+    @property
+    def posterior_ends(self) -> tuple[FloatArray, FloatArray]:
+        """Between which ends one person of each group is a member, whatever else the file says.
+
+        People of a group are alike, so each is a member as probably as the expected share of them. That lies between
+        the shares that are proved. Nothing more is sure: people of different groups who add the same to all rows can
+        still differ by which splits they would have led to.
+        """
+        sizes = self.candidates.sizes
+        return self.low / sizes, self.high / sizes
+
+    @property
+    def is_nothing_proved(self) -> bool:
+        """Whether each candidate may be a member, and may be none."""
+        return bool((self.low == 0).all() and (self.high == self.candidates.sizes).all())
 
     @property
     def proved_in(self) -> IntArray:

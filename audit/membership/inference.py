@@ -15,17 +15,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import sparse
 
 from treewarden.audit.engine.counts import by_class, by_leaves, counts_of, propagate
 from treewarden.audit.engine.driver import reason
 from treewarden.audit.engine.problem import Problem, breaking
-from treewarden.audit.engine.real_rows import RealRows
 from treewarden.audit.engine.time_budget import TimeBudget
 from treewarden.audit.membership.candidates import (
     Candidates,
     MembershipInference,
-    ProbabilityBounds,
 )
 from treewarden.audit.membership.count_rows import (
     OTHER_TABLE,
@@ -47,7 +44,6 @@ from treewarden.audit.membership.cuts import (
 )
 from treewarden.audit.membership.learners import cuts_of
 from treewarden.audit.membership.local_parts import NodeParts, RegisterTree, shared_by_parts
-from treewarden.audit.membership.posterior_bounds import bound_probabilities
 from treewarden.audit.membership.split_choice import (
     NodeChoice,
     OwnCut,
@@ -100,7 +96,6 @@ def infer_members(
     low, high = candidates.sizes - bounds.high[:, OUT], candidates.sizes - bounds.low[:, OUT]
     shown = _show_others(trees, grown_trees, candidates, low < high, until)
     estimate = bounds.estimate
-    is_bounded = isinstance(estimate, Undetermined) and candidates.is_labelled
     return MembershipInference(
         candidates=candidates,
         low=low,
@@ -111,17 +106,7 @@ def infer_members(
         if isinstance(estimate, Undetermined)
         else 1.0 - estimate.values[:, OUT],
         left=left,
-        bounds=bound_members(problem, (low, high), candidates, until) if is_bounded else None,
     )
-
-
-def bound_members(
-    problem: Problem, boxes: tuple[IntArray, IntArray], candidates: Candidates, until: Clock
-) -> ProbabilityBounds:
-    """Return the ends of probabilities where there are too many rows for an estimate; all rows are of members."""
-    matrix = sparse.csr_array(problem.matrix.astype(np.float64))
-    low, high = problem.low.astype(np.float64), problem.high.astype(np.float64)
-    return bound_probabilities(RealRows(matrix, 0.0 * matrix, low, high), boxes, candidates, until)
 
 
 def _known_cuts(

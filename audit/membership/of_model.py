@@ -37,7 +37,6 @@ from treewarden.audit.membership.cuts import (
 )
 from treewarden.audit.membership.inference import infer_members
 from treewarden.audit.membership.learners import LearnerCuts, cuts_of_library
-from treewarden.audit.membership.posterior_bounds import bound_probabilities
 from treewarden.audit.options import AuditOptions
 from treewarden.audit.population.forest import Forest
 from treewarden.audit.population.population import Population
@@ -132,7 +131,7 @@ def _why_not(forest: Forest) -> Undetermined | None:
 
 
 NOT_ESTIMATED = Undetermined(
-    "the leaf values leave several probabilities possible, so they are bounded and not estimated"
+    "for people whose membership is not proved or excluded by leaf values, no probability is computed"
 )
 OTHER_PEOPLE = (
     "the people in the table do not have the sums of its leaves: the model was trained on "
@@ -167,8 +166,7 @@ def infer_boosted_members(
     if isinstance(rows, Undetermined) and cuts is None:
         return rows
     try:
-        told, low, high = _tighten(rows, cuts, candidates, until)
-        bounds = bound_probabilities(told, (low, high), candidates, until)
+        low, high = _tighten(rows, cuts, candidates, until)
     except ContradictionError as error:
         return Undetermined(str(error))
     inside = candidates.members.sum(axis=1)
@@ -180,8 +178,7 @@ def infer_boosted_members(
         high=high,
         shown_low=inside,
         shown_high=inside,
-        probability=bounds.low if bounds.is_exact else NOT_ESTIMATED,
-        bounds=bounds,
+        probability=low / sizes if is_decided else NOT_ESTIMATED,
         left=() if is_decided else _left_open(rows, cuts, int((low < high).sum())),
     )
 
@@ -214,8 +211,8 @@ def _tighten(
     cuts: BoostedCuts | None,
     candidates: Candidates,
     until: Clock,
-) -> tuple[RealRows, IntArray, IntArray]:
-    """Return all rows, and between which ends the unknowns lie, by rows and cuts until neither adds to the other.
+) -> tuple[IntArray, IntArray]:
+    """Return between which ends the unknowns lie, by all rows and cuts until neither adds anything to the other.
 
     Raises:
         ContradictionError: no part of the register fits.
@@ -236,7 +233,7 @@ def _tighten(
         low, high = tighten(rows, low, high, until)
         if cuts is None or (int((high - low).sum()) == before and not present):
             break
-    return rows, low, high
+    return low, high
 
 
 def _with_presence(rows: RealRows, present: Sequence[IndexArray]) -> RealRows:

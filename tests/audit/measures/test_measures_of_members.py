@@ -8,11 +8,7 @@ import pytest
 from tests.kit.small_audits import evidence_of, flat_tree, read
 from treewarden.audit.evidence import RecordEvidence
 from treewarden.audit.measures.membership_advantage import NOBODY_ELSE, found_at
-from treewarden.audit.membership.candidates import (
-    Candidates,
-    MembershipInference,
-    ProbabilityBounds,
-)
+from treewarden.audit.membership.candidates import Candidates, MembershipInference
 from treewarden.audit.reading import Undetermined, exactly
 
 SIZES, MEMBERS, LIKELY = (2, 2, 9), (2, 1, 0), (0.9, 0.5, 0.1)
@@ -48,15 +44,9 @@ def test_where_all_are_equally_likely_as_many_members_as_others_are_named():
 def bounded(measure, low, high):
     members = np.array([[count, 0] for count in MEMBERS])
     candidates = Candidates({}, np.array(SIZES), None, members, ("c0", "c1"))
-    nobody = np.zeros(3, dtype=int)
+    unknown = Undetermined("not estimated")
     found = MembershipInference(
-        candidates,
-        nobody,
-        candidates.sizes,
-        nobody,
-        candidates.sizes,
-        Undetermined("not estimated"),
-        bounds=ProbabilityBounds(np.array(low), np.array(high)),
+        candidates, np.array(low), np.array(high), np.array(low), np.array(high), unknown
     )
     evidence = replace(
         evidence_of(flat_tree([[3, 1], [2, 2]])), records=RecordEvidence(membership=found)
@@ -64,15 +54,15 @@ def bounded(measure, low, high):
     return read(measure, evidence).reading
 
 
-def test_bounds_of_probabilities_bound_both_metrics():
-    # 3 of 13 are members: odds of 3/10 before. Somebody is at least as likely as the share.
-    odds = bounded("membership_odds", (0, 0, 0), (0.5, 0.6, 0.4))
-    assert (odds.low, odds.high) == pytest.approx((1.0, 1.5 * 10 / 3))
-    odds = bounded("membership_odds", (0.5, 0, 0), (1.0, 1.0, 0.4))
+def test_what_is_proved_of_groups_bounds_both_metrics():
+    # 3 of 13 are members: odds of 3/10 before. Of a group of 2 one is a member at most, of one of 9 three.
+    odds = bounded("membership_odds", (0, 0, 0), (1, 1, 3))
+    assert (odds.low, odds.high) == pytest.approx((1.0, 10 / 3))
+    odds = bounded("membership_odds", (1, 0, 0), (2, 2, 3))
     assert (odds.low, odds.high) == (pytest.approx(10 / 3), np.inf)
-    low, high = LIKELY, LIKELY
-    assert bounded("membership_advantage", low, high) == exactly(advantage(0.001).low)
-    wide = bounded("membership_advantage", (0, 0, 0), (1.0, 1.0, 1.0))
+    told = bounded("membership_advantage", MEMBERS, MEMBERS)
+    assert told == exactly(advantage(0.001, probability=np.array([1.0, 0.5, 0.0])).low)
+    wide = bounded("membership_advantage", (0, 0, 0), (2, 2, 8))
     assert (wide.low, wide.high) == (0.0, 1.0)
 
 
@@ -80,3 +70,4 @@ def test_nothing_is_said_where_there_is_nobody_else_or_no_estimate():
     assert advantage(sizes=MEMBERS) == NOBODY_ELSE
     unknown = Undetermined("not estimated")
     assert advantage(probability=unknown) == unknown
+    assert bounded("membership_odds", (0, 0, 0), SIZES).reason == unknown.reason

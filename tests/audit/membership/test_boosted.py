@@ -1,5 +1,7 @@
 """What boosted models prove of a register: thresholds of the whole table, counts and leaf values, by library."""
 
+from itertools import product
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -115,6 +117,29 @@ def test_thresholds_that_the_members_do_not_make_are_left_open():
     published = hist_model(values, classes, inside)
     case, candidates = registered(published, values + 0.25, classes, inside)
     assert known_cuts(case, candidates) is None
+
+
+def gradient_model(values, classes, inside):
+    ensemble = pytest.importorskip("sklearn.ensemble")
+    there = inside > 0
+    fitted = ensemble.GradientBoostingClassifier(n_estimators=1, max_depth=2, random_state=0)
+    fitted.fit(pd.DataFrame(values[there], columns=list("abc")), classes[there])
+    return open_fitted(fitted).model
+
+
+def test_the_posterior_by_all_sets_that_grow_the_file_lies_within_the_ends():
+    # Two of these people add the same to all rows of the file, and only one set of four grows it: its splits tell.
+    values = np.array([[1, 0, 0], [2, 1, 0], [1, 1, 0], [2, 0, 0], [1, 0, 0]], dtype=float)
+    classes, inside = np.array([0, 0, 0, 0, 1]), np.array([1, 1, 0, 1, 1])
+    published = gradient_model(values, classes, inside)
+    found = inferred(published, values, classes, inside)
+    sets = np.array([each for each in product((0, 1), repeat=5) if sum(each) == 4 and each[4]])
+    same = [str(gradient_model(values, classes, each)) == str(published) for each in sets]
+    exact = sets[same].mean(axis=0)
+    assert exact.tolist() == inside.tolist()
+    low, high = found.posterior_ends
+    assert (low <= exact).all()
+    assert (exact <= high).all()
 
 
 @pytest.mark.parametrize("learner", TRIED)

@@ -7,9 +7,8 @@ import pytest
 
 from tests.kit.tiers import cases
 from treewarden.audit.membership.candidates import Candidates, MembershipInference
-from treewarden.audit.membership.count_rows import count_rows
 from treewarden.audit.membership.cuts import surely_apart
-from treewarden.audit.membership.inference import bound_members, infer_members
+from treewarden.audit.membership.inference import infer_members
 from treewarden.audit.membership.local_parts import fillings
 from treewarden.audit.progress import FOREVER
 from treewarden.audit.reading import Undetermined
@@ -238,15 +237,3 @@ def test_what_is_proved_holds_of_every_part_that_grows_the_file(seed):
     tally = judging.judge(seed)
     assert tally.misses == []
     assert tally.files > 0
-
-
-def test_counts_bound_probabilities_where_there_are_too_many_rows_for_an_estimate():
-    # 2 of 3 on either side of the cut, which by counts alone is the posterior of each.
-    candidates, tree = register(members=(0, 1, 1, 1, 1, 0)), stump()
-    problem = count_rows((tree,), route(tree, candidates.columns)[None], candidates).problem(
-        candidates
-    )
-    boxes = np.zeros(6, dtype=np.int64), np.ones(6, dtype=np.int64)
-    found = bound_members(problem, boxes, candidates, FOREVER)
-    assert found.is_exact
-    assert found.low.tolist() == pytest.approx([2 / 3] * 6)
