@@ -512,7 +512,12 @@ def _some(every: Iterator[tuple[int, ...]], most: int) -> list[tuple[int, ...]]:
 
 
 def _file_key(trees: Sequence[Tree]) -> str:
-    return repr([[(n.test, n.class_counts, n.children) for n in tree.nodes] for tree in trees])
+    return repr(
+        [
+            [(n.test, n.class_counts, n.children, n.default_child) for n in tree.nodes]
+            for tree in trees
+        ]
+    )
 
 
 def main() -> None:
