@@ -29,7 +29,7 @@ def test_the_main_facts_stand_one_to_a_line(files):
     for line in (
         "  what           one classification tree (pmml)",
         "  size           5 nodes, 3 leaves, depth 2",
-        "  tests          2 of 2 features: age, sex",
+        "  splits on      2 of 2 features: age, sex",
         "  people         40 records in all; the numbers are whole and add up (exact)",
         "  smallest leaf  8 records",
     ):

@@ -124,7 +124,7 @@ def facts(said: Said) -> Iterator[tuple[str, str]]:
         "size",
         f"{counted(said['nodes'], 'node', 'nodes')}, {counted(said['leaves'], 'leaf', 'leaves')}, {depth}",
     )
-    yield "tests", _tests(said["features"])
+    yield "splits on", _tests(said["features"])
     yield "publishes", _publishes(said["publishes"], said["leaves"])
     if said["publishes"]["unused"]:
         yield "", f"{', '.join(said['publishes']['unused'])}: not used by audits"
