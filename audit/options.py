@@ -47,7 +47,7 @@ class AuditOptions:
     sensitive: str | None = option(
         Concern.COLUMNS,
         None,
-        "The column that the model predicts, which is protected.",
+        "The sensitive column that the model predicts. The audit protects it.",
         str,
         content=Content.COLUMNS,
         metavar="COLUMN",
@@ -85,7 +85,8 @@ class AuditOptions:
     columns: tuple[str, ...] | None = option(
         Concern.COLUMNS,
         None,
-        "The table's column for a feature of the model, if the model file does not name it: f0=age. May be repeated.",
+        "Use this if the model file does not name its features: the table's column for each feature, for example "
+        "f0=age. May be repeated.",
         tuple,
         content=Content.PAIRS,
         if_empty="names no feature; leave it out if the file names its columns",
@@ -94,8 +95,8 @@ class AuditOptions:
     claims: str | None = option(
         Concern.METHOD,
         None,
-        "The owner's claim of differential privacy, if the file does not contain it, for example epsilon=1, "
-        "mechanism=permute-and-flip, splits=independent.",
+        "The differential privacy that the owner claims for the model, if the file does not state it. For example "
+        "epsilon=1, mechanism=permute-and-flip, splits=independent.",
         str,
         metavar="KEY=VALUE[,...]",
         unset="what the file claims",
@@ -104,7 +105,7 @@ class AuditOptions:
     leaf: LeafLevel = option(
         Concern.KNOWLEDGE,
         LeafLevel.AS_PUBLISHED,
-        "What an adversary knows about each leaf: its label only, its class shares, or its class counts.",
+        "The adversary's knowledge about each leaf: label only, class shares, or class counts.",
         enum=LeafLevel,
         attested=AttestedAs("each leaf"),
         doors=OptionDoor.WITH_PAGE,
@@ -120,8 +121,8 @@ class AuditOptions:
     learner: Tool | None = option(
         Concern.KNOWLEDGE,
         None,
-        "The program that trained the tree, if the file does not name it. The audit then excludes tables on which "
-        "that program would have chosen other splits.",
+        "The program that trained the tree, if the file does not name it. The audit then rules out tables from "
+        "which that program would have trained another tree.",
         enum=Tool,
         choices=tuple(tool.value for tool in Tool if tool not in (Tool.UNKNOWN, Tool.POLICY_TREE)),
         attested=AttestedAs("the learner"),
@@ -158,7 +159,7 @@ class AuditOptions:
     target_known: bool = option(
         Concern.ADVERSARY,
         False,
-        "The adversary of --knows also knows everyone's value of the column that the model predicts (with --secret).",
+        "With --knows and --secret: this adversary also knows everyone's value of the predicted column.",
         doors=OptionDoor.WITH_PAGE,
     )
     marginal: bool = option(
@@ -176,7 +177,8 @@ class AuditOptions:
     row_order: RowOrder = option(
         Concern.KNOWLEDGE,
         RowOrder.KNOWN,
-        "Whether an adversary knows the order of the records, and can repeat a bootstrap sample from its seed.",
+        "If known, the adversary knows the order of the records, and can draw the same bootstrap samples from the "
+        "seed.",
         enum=RowOrder,
         attested=AttestedAs(
             "the order of the records", RowOrder.UNKNOWN, unstated=RowOrder.KNOWN.value
@@ -186,13 +188,13 @@ class AuditOptions:
     strict_labels: bool = option(
         Concern.KNOWLEDGE,
         False,
-        "An adversary knows that in every leaf the label has at least one record more than any other class.",
+        "The adversary knows that no leaf was tied: the predicted class has more records than any other class.",
     )
     min_leaf: int | None = option(
         Concern.KNOWLEDGE,
         None,
-        "The smallest leaf that the training allowed, if the file does not contain it. The audit then excludes "
-        "tables with a better split that the training allowed.",
+        "The smallest leaf size that training allowed. Needed only if the file does not give it. The audit then rules "
+        "out tables in which a better split was allowed: training would have chosen that split.",
         int,
         low=1,
         metavar="RECORDS",
@@ -228,13 +230,14 @@ class AuditOptions:
     rows: RowStatement = option(
         Concern.METHOD,
         RowStatement.INTEGER,
-        "Expert: model the split criterion with whole numbers of people (exact) or with shares.",
+        "Expert: in the split criterion, treat the numbers of people as whole numbers (exact) or as fractions "
+        "(approximate).",
         enum=RowStatement,
     )
     worlds: bool = option(
         Concern.METHOD,
         True,
-        "Search for people whose value is proved: it is the same in every table that fits the model.",
+        "Search for people whose value is proved, because it is the same in every table that fits the model.",
     )
     worlds_budget: float = option(
         Concern.METHOD,
@@ -272,14 +275,15 @@ class AuditOptions:
     same_everywhere: bool = option(
         Concern.REPORT,
         False,
-        "The smallest set to withhold has all numbers of a tree or output, or none, so that the choice tells nothing.",
+        "With --blame: the smallest set to withhold has all numbers of a tree or output, or none. The choice of "
+        "numbers then reveals nothing.",
         doors=OptionDoor.NONE,
     )
     attack: str | None = option(
         Concern.REPORT,
         None,
-        "Also try attacks on membership (LiRA, RMIA, worst case), with this estimator trained anew on parts of the "
-        "register, for example sklearn.tree.DecisionTreeClassifier(max_depth=5). The verdict does not depend on it.",
+        "Also try membership attacks (LiRA, RMIA, worst case). This estimator is trained anew on parts of the "
+        "register, for example sklearn.tree.DecisionTreeClassifier(). The verdict does not depend on it.",
         str,
         metavar="ESTIMATOR",
         doors=OptionDoor.NONE,

@@ -98,10 +98,10 @@ CODES: Mapping[str, Codes] = {
     "attest": MEANINGS,
     "gate": MEANINGS
     | {
-        PASS: "PASS: every model passes (--changed-since: or none changed)",
+        PASS: "PASS: every model passes. With --changed-since, also if no model changed",
         FAIL: "FAIL: a model fails",
         UNDETERMINED: "UNDETERMINED: a model could not be decided. Treat it as a FAIL",
-        NO_AUDIT: "a model could not be audited, or nothing was. The output says why",
+        NO_AUDIT: "a model could not be audited, or no audit was done. The output says why",
     },
     "repair": MEANINGS
     | {
@@ -203,28 +203,28 @@ def epilog(name: str) -> str:
 SECTIONS = {
     "Check what is published": {
         "audit": "Check whether a model may be published, and report why.",
-        "inspect": "Show what model files contain; no table needed.",
+        "inspect": "Show the contents of model files, without a table.",
         "gate": "Check all models of a repository in one run.",
-        "attest": "Audit where the table is, and sign the verdict for others.",
-        "verify": "Check a report by repeating its audit, or an attestation.",
+        "attest": "Audit on the machine that holds the table, and sign the verdict for people without the table.",
+        "verify": "Repeat the audit of a report, or check the signature of an attestation.",
     },
     "Change a model": {
-        "repair": "Find the smallest change that makes a model pass.",
-        "redact": "Remove what a file contains outside its trees.",
+        "repair": "Find the change that makes a model pass with the smallest loss of accuracy.",
+        "redact": "Remove what is not part of the trees, such as names, file paths and sample records.",
         "convert": "Write a model in another format, or draw it.",
     },
     "Publish a table": {
         "sanitize": "Write a publishable table that yields the same tree.",
         "anonymize": "Generalise a table to k-anonymity and l-diversity.",
         "synthesize": "Draw synthetic records from published trees.",
-        "randomize": "Add noise to a table, and judge what the noise hides.",
+        "randomize": "Add noise to a table, and measure how well it protects people.",
         "reconstruct": "Estimate the distributions behind a noisy table.",
         "grow": "Train a tree from a noisy table.",
     },
     "Train a tree with other parties": {
-        "vertical": "Simulate a federated training in one process.",
+        "vertical": "Simulate federated training on vertically split data in one process.",
         "party": "Join a federated training as one party.",
-        "miner": "Coordinate a federated training; sees only the tree's structure.",
+        "miner": "Run the coordinator of a federated training. It sees only the tree's structure.",
     },
     "Policies and set-up": {
         "policy": "Read, explain, test and compare policies.",

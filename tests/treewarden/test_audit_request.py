@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from datetime import date
 from pathlib import Path
 
@@ -30,6 +31,7 @@ from treewarden.jobs.audit_request import (
     JudgmentForm,
     Request,
     files_of,
+    flag_of,
 )
 from treewarden.jobs.gate.auditing import request_of
 from treewarden.jobs.gate.config import GateConfig, ModelSection, read_configuration, said_in
@@ -83,6 +85,13 @@ def test_what_judges_an_audit_is_a_flag_a_keyword_and_a_key_of_a_gate_by_one_nam
         assert bool(spec.body) is (OptionDoor.SERVICE in spec.doors)
         assert spec.body in ("", *NewAudit.model_fields)
         assert spec.attested in (*Predicate.model_fields, *AttestedClause.model_fields)
+
+
+def test_the_help_of_a_knowledge_file_names_each_flag_that_it_replaces():
+    flags = {flag for param in AUDIT.params for flag in param.opts}
+    named = set(re.findall(r"--[a-z-]+", FILE_SPECS["knowledge"].help))
+    assert named == {flag_of(name) for name in KNOWLEDGE}
+    assert named <= flags
 
 
 def test_only_an_audit_takes_exceptions():

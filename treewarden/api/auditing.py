@@ -74,7 +74,7 @@ def audit(
         policy: The name of a built-in policy, the path of a TOML file, or its content as a mapping.
         knowledge: Everything that the adversary knows: the path of a TOML file, or its content as a mapping.
         fail_on: Checks of this severity or higher are required: "error", "warning" or "note".
-        waivers: The path of a TOML file with accepted exceptions: by whom, and until when.
+        waivers: The path of a TOML file with accepted exceptions. Each names its owner and its last day.
         baseline: The path of a file from ``treewarden audit --write-baseline``. Findings that it lists, and that are no
             worse, do not count.
         earlier: Models of the same people that were published before, in order: models, or pairs of a model and its

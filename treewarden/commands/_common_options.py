@@ -40,7 +40,8 @@ TAXONOMY = click.option(
     "taxonomies",
     type=FILE,
     multiple=True,
-    help="A file that says which values may be merged, such as towns to regions: TOML, or COLUMN.csv. May be repeated.",
+    help="A file that says which values may be merged, such as towns to regions: a TOML file, or a CSV file named "
+    "after the column. May be repeated.",
 )
 FORCE = click.option("--force", is_flag=True, help="Overwrite existing output files.")
 

@@ -36,6 +36,7 @@ from treewarden.jobs.audit_request import (
     FileForm,
     FileSpec,
     Request,
+    flag_of,
 )
 from treewarden.jobs.inputs import table_input
 from treewarden.ppdm_models.tables.counting.addresses import TableAddress
@@ -44,7 +45,8 @@ PURPOSE = click.option(
     "--purpose",
     metavar="TEXT",
     default="",
-    help="The purpose of the publication, for the filed report.  [default: a line to fill in]",
+    help="The purpose of the publication, printed in the report that you file (compliance or pdf).  "
+    "[default: a line to fill in]",
 )
 RESUME = click.option(
     "--resume",
@@ -143,7 +145,7 @@ def request_of(context: click.Context) -> Request:
         for name in KNOWLEDGE:
             if context.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT:
                 raise click.UsageError(
-                    f"the file of --knowledge already answers {_flag_of(name)}; leave out {_flag_of(name)}"
+                    f"the file of --knowledge already answers {flag_of(name)}; leave out {flag_of(name)}"
                 )
     for name, spec in OPTION_SPECS.items():
         if spec.if_empty:
@@ -152,10 +154,10 @@ def request_of(context: click.Context) -> Request:
         options = AuditOptions(**{name: given[name] for name in OPTION_SPECS})
     except ValueError as error:
         name, _, problem = str(error).partition(": ")
-        raise click.UsageError(f"{_flag_of(name)}: {problem}") from error
-    conflict = find_conflict(options, _flag_of)
+        raise click.UsageError(f"{flag_of(name)}: {problem}") from error
+    conflict = find_conflict(options, flag_of)
     if conflict is not None:
-        raise click.UsageError(f"{_flag_of(conflict.name)}: {conflict.problem}")
+        raise click.UsageError(f"{flag_of(conflict.name)}: {conflict.problem}")
     files = AuditFiles(**{name: given[name] for name in FILE_SPECS})
     return Request(
         given["model"],
@@ -168,13 +170,9 @@ def request_of(context: click.Context) -> Request:
     )
 
 
-def _flag_of(name: str) -> str:
-    return f"--{name.replace('_', '-')}"
-
-
 def _list_of(name: str, values: tuple[str, ...], spec: OptionSpec) -> tuple[str, ...] | None:
     """Return the entries of an option that is a list; None where it was not given."""
-    flag = _flag_of(name)
+    flag = flag_of(name)
     entries = names_of(values, flag)
     if values and not entries:
         raise click.UsageError(f"{flag} {spec.if_empty}")
@@ -220,7 +218,7 @@ def _file_flag(name: str, spec: FileSpec) -> Option:
 
 
 def _flag(name: str, spec: OptionSpec) -> Option:
-    flag, default = _flag_of(name), getattr(DEFAULT, name)
+    flag, default = flag_of(name), getattr(DEFAULT, name)
     help_ = f"{spec.help}  [default: {spec.unset}]" if spec.unset else spec.help
     if default is True:
         return click.option(f"{flag}/--no-{flag[2:]}", default=True, show_default=True, help=help_)

@@ -83,7 +83,7 @@ def _make_key(context: click.Context, _: click.Parameter, path: Path | None) -> 
 @FORCE
 @click.pass_context
 def attest_command(context: click.Context, /, **_: Any) -> None:  # noqa: ANN401  # read from the context
-    """Audit a model where its table is, and sign the verdict for people who may not see the table.
+    """Audit a model on the machine that holds its table, and sign the verdict for people without the table.
 
     The attestation contains the digest of the model, the policy, the assumed knowledge, and the verdict of each check:
     no count and nothing from the table. The exit code is that of the audit.

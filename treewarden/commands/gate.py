@@ -67,7 +67,7 @@ def remote_options(command: Command) -> Command:
             click.option(
                 "--release",
                 metavar="ID",
-                help="The release (one submission of a file) that --server is asked about.  "
+                help="The release (one submission of a file) to ask --server about.  "
                 "[default: the newest one of the file]",
             ),
             click.option(
@@ -82,7 +82,7 @@ def remote_options(command: Command) -> Command:
                 default=WAIT_SECONDS,
                 show_default=True,
                 metavar="SECONDS",
-                help="How long to wait for a decision. Without one by then, the exit code is 3.",
+                help="How long to wait for a decision. If there is no decision in this time, the exit code is 3.",
             ),
         )
     ):
@@ -219,11 +219,11 @@ def gate_command(context: click.Context, /, **_: Any) -> None:  # noqa: ANN401  
     """Audit the changed models of a repository, and say in one exit code whether all its models may be published.
 
     For pipelines. PATHS are models or folders that treewarden.toml lists; without PATHS, all of them are judged.
-    Unchanged models keep their earlier result, also a FAIL. A report goes into one file for all models
+    Unchanged models keep their earlier result, even if it is FAIL. A report goes into one file for all models
     (--format sarif=gate.sarif), or into a folder with one report each (--format html=reports/).
 
-    With --server, ask a treewarden service for the verdict and wait for it; nothing is audited locally. Give the file
-    that you are about to publish as PATHS, to make sure that it is the one that was audited and approved.
+    With --server, ask a treewarden service for the verdict and wait for it. Nothing is audited locally. Name the file
+    that you will publish as PATHS. The service then checks that this exact file was audited and approved.
     """
     progress = ProgressPrinter(context.params["quiet"])
     options = options_record(GateOptions, context)

@@ -33,13 +33,13 @@ from treewarden.terminal.exits import NO_AUDIT, PASS
 @click.option(
     "--domain",
     type=FILE,
-    help="A TOML file with the public values or ranges of columns. With it, more about the records may be proved.",
+    help="A TOML file with the public values or ranges of columns. This can prove more about the records.",
 )
 @click.pass_context
 def inspect_command(
     context: click.Context, files: tuple[Path, ...], form: str, leaves: bool, domain: Path | None
 ) -> None:
-    """Show what model files contain, for anyone who has such a file. No table is needed, and nothing is audited.
+    """Show the contents of model files as any reader can see them. No table is needed, and nothing is audited.
 
     The line "proves" says how many whole records of the training table can be rebuilt from the file alone. A file
     that cannot be read does not stop the others. A folder is read as a model that Spark wrote.

@@ -30,7 +30,7 @@ def miner_command(
     force: bool,
     quiet: bool,
 ) -> None:
-    """Coordinate the parties of a federated training, and write the structure of the tree they train together.
+    """Run the coordinator of a federated training, and write the structure of the tree that the parties train.
 
     The coordinator learns which party decides at each node and the classes of the leaves: no column, no value, no
     record. The output folder has tree.json, leakage.json, leakage.html, messages.jsonl, and classes.csv if the session

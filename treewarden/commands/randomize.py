@@ -101,7 +101,7 @@ COLUMNS = "COLUMN[,COLUMN...]"
 @QUIET
 @click.pass_context
 def randomize_command(context: click.Context, /, **_: Any) -> None:  # noqa: ANN401  # read from the context
-    """Add noise to columns of a table, measure how much the noise hides, and judge the result by a policy.
+    """Add noise to columns of a table, measure how well it protects people, and judge the result by a policy.
 
     For owners of a table who want to publish it in noisy form. The table and its manifest are written; the exit code
     is the verdict. Publish only if it is 0. With --only-if-pass, a table that does not pass is not written.

@@ -28,10 +28,10 @@ from treewarden.terminal.outputs import check_file, check_new, check_no_input, w
 def redact_command(
     context: click.Context, /, model: Path, output: Path, kinds: tuple[str, ...], force: bool
 ) -> None:
-    """Remove what a model file contains outside its trees, for owners of the file: records, extremes, names, paths.
+    """Remove what is not part of the trees, such as names, file paths, extreme values and sample records.
 
-    The trees stay as they are: audit the redacted file before you publish it. If there is nothing to remove, OUTPUT is
-    a copy of MODEL.
+    For owners of the file. The trees stay as they are: audit the redacted file before you publish it. If there is
+    nothing to remove, OUTPUT is a copy of MODEL.
     """
     check_file(output)
     check_no_input((output,), (model,))

@@ -171,7 +171,7 @@ NOTHING_USEFUL = (
 SAYS = {
     "time_limit": "Time for the whole repair. It ends with the best change so far.  "
     f"[default: {TERMINAL_SECONDS:g} on a terminal, else none]",
-    "worlds_budget": "Time to search for proofs. Changes that are tried together share it.",
+    "worlds_budget": "Time to search for proofs. All changes of one round share this time.",
 }
 
 
@@ -190,8 +190,8 @@ SAYS = {
     type=click.IntRange(min=2),
     multiple=True,
     metavar="RECORDS",
-    help="Try ranges (such as 10 to 14) of this many records before a number is withheld. "
-    "May be repeated.  [default: 5, 10]",
+    help="Before a number is withheld, try to publish a range instead, such as 10 to 14. This is the width of the "
+    "range in records. May be repeated.  [default: 5, 10]",
 )
 @click.option(
     "--holdout",
@@ -203,7 +203,7 @@ SAYS = {
     "--with-table",
     "table_output",
     type=FILE,
-    help="Also try to sanitise the table, and write it here if that change is chosen.",
+    help="Also try to sanitise the table. If that change is chosen, the table is written to this file.",
 )
 @click.option(
     "--to",
@@ -235,7 +235,7 @@ SAYS = {
     type=click.Choice(("accuracy", "auc", "log-loss")),
     default="accuracy",
     show_default=True,
-    help="The measure, by cross-validation, that ranks the changes and the tree of --grow.",
+    help="The measure that ranks the changes, and the trees of --grow. It is measured by cross-validation.",
 )
 @report_options("--report")
 @exception_options(hidden=True)
@@ -243,13 +243,14 @@ SAYS = {
 @RESUME
 @click.pass_context
 def repair_command(context: click.Context, /, **_: Any) -> None:  # noqa: ANN401  # read from the context
-    """Repair a model that fails: find the change that passes and loses the least, and write the changed model.
+    """Find the change that makes the model pass with the smallest loss of accuracy, and write the changed model.
 
     For owners of a model whose verdict is FAIL. Every changed model is audited like the original, and the best
     one that passes is written to -o. If MODEL already passes, or no change passes, no model is written.
 
-    A change merges leaves, or withholds numbers in this order: class counts, error rates, record counts, then all but
-    the labels. At --time-limit the search ends with the best change so far. Ctrl-C ends it without writing anything.
+    A change merges leaves or removes numbers. Numbers are removed step by step: class counts, error rates, record
+    counts, and last everything except the leaf labels. In boosted models, a change rounds leaf values or drops the last
+    rounds. At --time-limit the search ends with the best change so far. Ctrl-C ends it without writing anything.
     """
     run = prepare_run(context)
     subject, options = run.read_subject(), run.options

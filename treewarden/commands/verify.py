@@ -53,11 +53,11 @@ def verify_command(
     key: Path | None,
     quiet: bool,
 ) -> None:
-    """Check a report by repeating its audit, or an attestation by its signature, for reviewers.
+    """Repeat the audit of a report, or check the signature of an attestation.
 
-    REPORT is a report in JSON. For an attestation, the command checks the signature, the model and the date. With
-    --policy it also checks the policy. With REPORT it also checks that the two belong together, and the audit is
-    repeated only if --data is given.
+    For reviewers. REPORT is a report in JSON. For an attestation, the command checks the signature, the model and the
+    date. With --policy it also checks the policy. With REPORT it also checks that the two belong together, and the
+    audit is repeated only if --data is given.
     """
     if (attestation is None) != (key is None):
         raise click.UsageError("--attestation and --key go together")

@@ -86,7 +86,7 @@ from treewarden.terminal.progress import ProgressPrinter
 @QUIET
 @click.pass_context
 def vertical_command(context: click.Context, /, **_: Any) -> None:  # noqa: ANN401  # read from the context
-    """Simulate a federated training on one table: all parties and their coordinator, in this process.
+    """Simulate federated training on vertically split data: all parties and their coordinator, in one process.
 
     For a study of what each side learns. The output folder has the tree with all columns (tree.json), the tree of the
     coordinator (skeleton.json), what each side learned (leakage.json, leakage.html) and all messages (messages.jsonl).

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from treewarden.audit.option_spec import KEY_OPTION, Concern, KeySetting, OptionDoor
-from treewarden.audit.options import DEFAULT, AuditOptions
+from treewarden.audit.options import DEFAULT, KNOWLEDGE, AuditOptions
 from treewarden.ppdm_models.tables.counting.addresses import TableAddress, parted
 
 if TYPE_CHECKING:
@@ -65,6 +65,11 @@ def file_option(concern: Concern, form: FileForm, help: str, **more: Any) -> Any
     return field(default=default, metadata={"spec": spec})
 
 
+def flag_of(name: str) -> str:
+    """Return the flag of an option of the command line, by the name of its field."""
+    return f"--{name.replace('_', '-')}"
+
+
 class GivenFile(NamedTuple):
     """One of the files that are given: the name of its field, what it means, and the paths or what was read of them."""
 
@@ -81,20 +86,20 @@ class AuditFiles:
         Concern.KNOWLEDGE,
         FileForm.FILE,
         (
-            "A TOML file that states what the adversary knows. It replaces the options above, and can add facts "
-            "about people."
+            "A TOML file that states the adversary's knowledge. It replaces the options "
+            f"{', '.join(map(flag_of, KNOWLEDGE[:-1]))} and {flag_of(KNOWLEDGE[-1])}, and can add facts about people."
         ),
     )
     adversaries: tuple[Path, ...] = file_option(
         Concern.ADVERSARY,
         FileForm.FILES,
-        "A TOML file with further adversaries, who know less. May be repeated.",
+        "A TOML file with further adversaries, who know less than the main one. May be repeated.",
         flag="adversary",
     )
     dictionary: Path | None = file_option(
         Concern.REPORT,
         FileForm.FILE,
-        "A CSV file with what columns and values mean: column,label[,value,value_label]. For the report only.",
+        "A CSV file with labels for columns and values: column,label[,value,value_label]. For the report only.",
         content="a CSV file",
         for_all=True,
     )
@@ -124,8 +129,8 @@ class AuditFiles:
         Concern.PUBLIC,
         FileForm.FILE,
         (
-            "A TOML file with the public values or ranges of columns, to tell whether whole records follow "
-            "from the file alone.  [default: the values in the table]"
+            "A TOML file with the public values or ranges of columns. The audit uses it to find records that "
+            "the model file alone reveals completely.  [default: the values in the table]"
         ),
         content="a TOML file",
         needs_table=True,
@@ -250,7 +255,7 @@ class Request:
         attested="fail_on",
     )
     waivers: Path | None = judged_by(
-        "A TOML file with accepted exceptions: by whom, and until when.",
+        "A TOML file with accepted exceptions. Each names its owner and its last day.",
         JudgmentForm.EXCEPTIONS,
         body="waivers",
         attested="accepted",

@@ -49,7 +49,7 @@ MEANINGS = {
     USAGE: "invalid command line: nothing was done",
     UNDETERMINED: "UNDETERMINED: a required check could not be decided. Treat it as a FAIL",
     NO_AUDIT: "no audit was performed. The message on stderr says why",
-    INTERRUPTED: "interrupted (Ctrl-C). No file is incomplete",
+    INTERRUPTED: "interrupted (Ctrl-C). Files are written whole or not at all",
 }
 
 
