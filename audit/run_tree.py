@@ -55,6 +55,10 @@ NO_NAMED_CLASSES = Undetermined("the file names no class, so only its leaves wer
 """party prints how many records a leaf holds, and nothing else of it."""
 
 
+INFERRING = "computing what an adversary can infer"
+"""What the first long step of an audit is called while it runs."""
+
+
 def prove_tree(inputs: RunInputs) -> ProvedModel:
     """Return what one tree of classes proves of its people: over whole records, and by the estimate.
 
@@ -74,7 +78,7 @@ def prove_tree(inputs: RunInputs) -> ProvedModel:
     case = Case(tree, population, here, knowledge, beside=inputs.beside)
     check_growth(case)
     proved_first: ConsistentTables | Undetermined | None = None
-    with inputs.step("solving") as share:
+    with inputs.step(INFERRING) as share:
         _start_workers(case, inputs.options)
         system = build_system(case, share)
         _refuse_contradictions(system)
@@ -124,7 +128,7 @@ def _with_worlds(
     options = inputs.options
     if not options.worlds:
         return evidence
-    said = f"proving over consistent tables, at most {options.worlds_budget:.3g} s"
+    said = f"searching for proved values (time limit {options.worlds_budget:.3g} s, not counting set-up)"
     with inputs.step(said):
         until, worlds = tables_clock(options), proved_first
         if worlds is None:

@@ -21,7 +21,7 @@ class DistinctDiversity(LeafMeasure):
 
     unit = "values"
     plain = "fewest different values among the people in a leaf"
-    short = "fewest values in a leaf"
+    short = "fewest different values in a leaf"
     risk = "low"
     limits = (1.0, math.inf)
 

@@ -23,8 +23,8 @@ class LabelDisclosure(LeafMeasure):
     """Records of the leaf's label / records of the leaf, in the leaf where that is largest."""
 
     unit = "share"
-    plain = "largest share of a leaf with the predicted value"
-    short = "share of a leaf with its label"
+    plain = "largest share of people in a leaf who have the predicted value"
+    short = "share of a leaf with the predicted value"
     risk = "high"
     limits = (0.0, 1.0)
     of_shares = True

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from treewarden.audit.evidence import Evidence
 from treewarden.audit.measures import EvidenceSource, MeasureCall, call, measures, of_models
@@ -222,10 +223,16 @@ def _case(
     breaks = tuple(_break(finding, places) for finding, places in broken)
     path = path_text(drawn, node) or "every record"
     story = f"{counted(records, 'person has', 'people have')} {path}."
-    if share:
-        story += f" The tree predicts “{label}” for them, and is right for {share}."
     told = next((each for each in breaks if each.profile), None)
-    if told is not None:
+    is_one = records == 1
+    if share and is_one:
+        right = "correct" if share == percent(1.0) else "wrong"
+        story += f" The tree predicts “{label}”, which is {right} for this person."
+    elif share:
+        story += f" The tree predicts “{label}” for them, which is correct for {share} of them."
+    if told is not None and is_one:
+        story += f" The person: {told.profile}{_true_value(evidence, here)}."
+    elif told is not None:
         story += f" For example {told.profile}: {told.note or told.text}."
     return LeafCase(
         tree=tree,
@@ -240,6 +247,14 @@ def _case(
         story=story,
         leaf=first.leaf,
     )
+
+
+def _true_value(evidence: Evidence, here: NDArray[np.bool_]) -> str:
+    """Return, for the only person of a leaf, the true value; "" where that cannot be told."""
+    if isinstance(evidence.truth, Undetermined):
+        return ""
+    found = np.flatnonzero(evidence.truth[here].sum(axis=0))
+    return f", true value “{evidence.classes[found[0]]}”" if found.size == 1 else ""
 
 
 def _break(finding: Finding, places: list[Location]) -> Break:

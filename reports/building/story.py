@@ -427,8 +427,8 @@ def _after_fail(evidence: Evidence, decision: Decision, command: str) -> Iterato
         )
     if others:
         yield (
-            f"To fix {listed(others)}, merge leaves, or remove numbers from the file. Removing numbers lowers the "
-            "confidence of an adversary, not the share of correct inferences."
+            f"To fix {listed(others)}, merge leaves, or remove numbers from the file. After numbers are removed, the "
+            "adversary is less sure, but is right just as often."
         )
     yield from decision_steps(decision)
     if evidence.is_of_several:

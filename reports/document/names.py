@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from treewarden.policies.verdict import OF_EXCEPTIONS, FindingKind
 from treewarden.reports.document.document import Document
 from treewarden.reports.document.parts import AssumedKnown, Finding
+from treewarden.reports.document.words import counted
 
 
 def finding_id(clause: str, leaf: str = "") -> str:
@@ -67,6 +68,31 @@ def _first_names(names: Sequence[str]) -> str:
     ]
     more = len(names) - len(shown)
     return ", ".join(shown) + (f" and {more:,} more" if more else "")
+
+
+def assumed_sentences(document: Document) -> str:
+    """Return the same in sentences, for a reader who sees the report for the first time."""
+    known = document.assumed_known
+    if known is None:
+        return ""
+    if not known.columns:
+        return "The model tests no column, so the adversary was assumed to know none."
+    said = (
+        f"The audit assumes that the adversary knows {_first_names(known.columns)}. "
+        "It did not judge these columns."
+    )
+    proved = dict.fromkeys(
+        each.column
+        if each.people is None
+        else f"{each.column} for {counted(float(each.people), 'person', 'people')}"
+        for each in known.proved
+    )
+    if not proved:
+        return said
+    return (
+        f"{said} An adversary who knows all but one of them can work out the last one for some people, from the "
+        f"sizes of the leaves: {_first_names(list(proved))}."
+    )
 
 
 def summary_of(document: Document) -> str:

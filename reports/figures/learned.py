@@ -50,24 +50,30 @@ def _facts(document: Document) -> Iterator[LearnedFact]:
 
 def _proved(document: Document) -> LearnedFact:
     found = document.readings.get("certain_disclosure")
-    words = "their value is proved by the file"
+    words = "the file proves their value"
     if found is None or found.reason:
         reason = "" if found is None else f": {found.reason.rstrip('.')}"
-        return LearnedFact("not decided", f"whose value is proved by the file{reason}")
+        return LearnedFact(
+            "not decided", f"for how many people the file proves their value{reason}"
+        )
     low, high = _number(found.low), _number(found.high)
-    more = (
-        f" ({count(high - low)} more could not be decided, and count as proved)"
-        if high > low
-        else ""
+    if high <= low:
+        return LearnedFact(_of_all(document, low), words)
+    counts = (
+        "is undecided, and the check counts it"
+        if high - low == 1
+        else "are undecided, and the check counts them"
     )
-    return LearnedFact(_of_all(document, low), f"{words}{more}")
+    more = f" ({count(high - low)} {counts} as proved)"
+    return LearnedFact(f"{count(low)} to {_of_all(document, high)}", f"{words}{more}")
 
 
 def _members(document: Document) -> LearnedFact:
     """Return what was proved of who was in the table, or that this was not judged."""
     if document.provenance.candidates is None:
         return LearnedFact(
-            NOT_JUDGED, "membership (who was in the table): give a register (--population)"
+            NOT_JUDGED,
+            "membership (whether a person is in the table): to judge it, add --population FILE",
         )
     found = document.readings.get("membership_proved")
     if found is None or found.reason:

@@ -10,7 +10,7 @@ from treewarden.policies.verdict import counts
 from treewarden.reports.document.document import Document
 from treewarden.reports.document.gate import Gate
 from treewarden.reports.document.methods import RandomisedDocument
-from treewarden.reports.document.names import summary_of
+from treewarden.reports.document.names import assumed_sentences
 from treewarden.reports.figures.curve import tells_accuracy
 from treewarden.reports.figures.drawing import Drawing, draw, outline
 from treewarden.reports.figures.finding_rows import (
@@ -62,7 +62,7 @@ class HtmlRenderer(GateRenderer, RandomisedRenderer):
             values_text=values_text,
             plots=_plots(document),
             trees=_trees(document),
-            assumed=summary_of(document),
+            assumed=assumed_sentences(document),
             learned=learned_facts(document),
             outline=outline(document.tree) if document.tree else (),
             most=MOST_PLACES,

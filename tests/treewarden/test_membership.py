@@ -193,7 +193,7 @@ def test_the_command_line_says_the_same(judged, tmp_path):
 
 def test_the_first_screen_says_whether_membership_was_judged(full_tree, judged, tmp_path):
     for result, told in (
-        (audited(full_tree), "membership (who was in the table): give"),
+        (audited(full_tree), "membership (whether a person is in the table): to judge"),
         (judged, "are proved to have"),
     ):
         result.save(tmp_path / "report.html")

@@ -12,6 +12,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from treewarden.audit.options import AuditOptions
 from treewarden.audit.progress import counted_by
+from treewarden.audit.run_tree import INFERRING
 from treewarden.jobs.audit_request import Request
 from treewarden.jobs.auditing import audit_file
 from treewarden.ppdm_models.files.fitted import open_fitted
@@ -93,10 +94,10 @@ def test_stages_of_an_audit_say_which_share_is_done():
     file = open_fitted(fitted, target="big", names=("a", "b", "c"))
     options = AuditOptions(sensitive="big", jobs=1)
     audit_file(Request(file, table_of({**table, "big": target}), options), step)
-    for stage in ("solving", "measuring", "judging"):
+    for stage in (INFERRING, "measuring", "judging"):
         assert all(0 <= done <= of for done, of, _ in told[stage])
         assert any(done == of > 1 for done, of, _ in told[stage]), stage
-    assert {what for _, _, what in told["solving"]} >= {"splits listed", "comparisons checked"}
+    assert {what for _, _, what in told[INFERRING]} >= {"splits listed", "comparisons checked"}
 
 
 def test_items_are_counted_as_they_are_dealt_with():

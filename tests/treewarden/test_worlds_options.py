@@ -9,6 +9,7 @@ import pytest
 
 from tests.kit.run import run_command
 from treewarden.audit.options import AuditOptions
+from treewarden.audit.run_tree import INFERRING
 from treewarden.jobs.audit_request import Request
 from treewarden.jobs.auditing import audit_file
 from treewarden.reports.document.packing import unpack
@@ -95,7 +96,7 @@ def test_budget_and_ties_change_no_verdict_where_the_leaves_say_it_all(files, ce
 @pytest.mark.parametrize(
     ("more", "told"),
     [
-        ({}, "proving over consistent tables, at most 7 s"),
+        ({}, "searching for proved values (time limit 7 s, not counting set-up)"),
         ({"worlds": False}, "measuring"),
     ],
 )
@@ -110,7 +111,7 @@ def test_each_stage_of_an_audit_is_told(files, more, told):
     options = AuditOptions("flu", worlds_budget=7, **more)
     audit_file(Request(files.model, files.table, options), step)
     stages = list(dict.fromkeys([told, "measuring"]))
-    assert said[:3] == ["reading flu.pmml", "reading people.csv", "solving"]
+    assert said[:3] == ["reading flu.pmml", "reading people.csv", INFERRING]
     assert said[3 : 3 + len(stages)] == stages
     *levels, last = said[3 + len(stages) :]
     assert levels

@@ -184,7 +184,7 @@ def audit_steps(
     steps += _report(request, written, is_pass=verdict is Verdict.PASS)
     if verdict is not Verdict.PASS and isinstance(request.policy, str):
         explain = shell_command("treewarden", "policy", "explain", request.policy)
-        steps.append(NextStep("Read what each check means and why:", explain))
+        steps.append(NextStep("Read the meaning and source of each check:", explain))
     return tuple(steps)
 
 

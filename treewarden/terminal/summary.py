@@ -51,6 +51,10 @@ def summary_lines(document: Document, steps: Sequence[NextStep], about: str = ""
     A failing audit has at most ``MOST_LINES`` lines where paths are not too long for one each.
     """
     lines = list(_lines(document, steps, about))
+    if len(lines) > MOST_LINES:
+        lines = list(
+            _lines(document, steps, about, len(document.findings), with_warning_words=True)
+        )
     for most in range(len(document.findings), FEWEST_ROWS - 1, -1):
         if len(lines) <= MOST_LINES:
             break
@@ -59,14 +63,22 @@ def summary_lines(document: Document, steps: Sequence[NextStep], about: str = ""
 
 
 def _lines(
-    document: Document, steps: Sequence[NextStep], about: str, most: int | None = None
+    document: Document,
+    steps: Sequence[NextStep],
+    about: str,
+    most: int | None = None,
+    *,
+    with_warning_words: bool = False,
 ) -> Iterator[str]:
-    """Yield the lines; with ``most``, no more rows of checks than that, and warnings by name only."""
+    """Yield the lines; with ``most``, no more rows of checks than that, and warnings in one list.
+
+    That list has names only, unless ``with_warning_words`` adds what each measures.
+    """
     yield from _opening(document)
     if document.verdict != "PASS":
         yield from _facts(document, about)
         yield from _adversaries(document)
-        yield from _checks(document, most)
+        yield from _checks(document, most, with_warning_words=with_warning_words)
     else:
         yield from _accepted(document)
     yield from _notes(document, MOST_NOTE_LINES if most is None else 1)
@@ -207,7 +219,7 @@ def _facts(document: Document, about: str) -> Iterator[str]:
         who += f" who knows {columns} of everyone"
     what = f" about “{printable(about)}”" if about else ""
     yield ""
-    yield from wrapped(f"What {who} can learn{what}")
+    yield from wrapped(f"{sentence(who)[:-1]} can learn{what}:")
     width = max(len(fact.figure) for fact in facts)
     for fact in facts:
         lines = wrapped(f"{fact.figure:{width}}  {fact.words}", "  ", " " * (width + 4))
@@ -246,10 +258,10 @@ class CheckRow:
     where: str
 
 
-def _checks(document: Document, most: int | None) -> Iterator[str]:
-    told = told_once(finding for finding in document.findings if finding.accepted is None)
+def _checks(document: Document, most: int | None, *, with_warning_words: bool) -> Iterator[str]:
+    once = told_once(finding for finding in document.findings if finding.accepted is None)
     failed, undecided, warned = [], [], []
-    for told_finding in told:
+    for told_finding in once:
         finding = told_finding.finding
         if finding.verdict == "PASS":
             continue
@@ -267,7 +279,12 @@ def _checks(document: Document, most: int | None) -> Iterator[str]:
     }
     yield from _table(rows, len(document.findings) if most is None else most)
     if most is not None:
-        names = dict.fromkeys(told_finding.finding.clause for told_finding in warned)
+        names = dict.fromkeys(
+            f"{each.finding.clause} ({check_words(each.finding)})"
+            if with_warning_words and each.finding.measure
+            else each.finding.clause
+            for each in warned
+        )
         yield from _names("Warning", names)
     without_value = [each.finding for each in undecided if not _has_value(each.finding)]
     yield from _reasons(without_value, is_short=most is not None)

@@ -13,6 +13,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 import treewarden as tw
 from tests.treewarden.api.conftest import pack
 from treewarden.api.result import Verdict
+from treewarden.audit.run_tree import INFERRING
 from treewarden.reports.document.packing import unpack
 
 FORMS = {
@@ -213,7 +214,7 @@ def test_each_step_is_told_to_a_function_and_nothing_to_nobody(tree, frame, quic
     heard = []
     asked = {"sensitive": "ill", "policy": pack(k_anonymity=9), **quick}
     tw.audit(tree, frame, progress=heard.append, **asked)
-    assert heard[:3] == ["reading DecisionTreeClassifier", "reading data", "solving"]
+    assert heard[:3] == ["reading DecisionTreeClassifier", "reading data", INFERRING]
     tw.audit(tree, frame, **asked)
     assert capfd.readouterr() == ("", "")
 
