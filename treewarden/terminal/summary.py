@@ -298,7 +298,7 @@ def _checks(document: Document, most: int | None, *, with_warning_words: bool) -
     for row in document.not_judged:
         reasons.setdefault(row.text.removeprefix("applies to "), []).append(row.name)
     left_out = [f"{listed(names)} ({text})" for text, names in reasons.items()]
-    yield from _names("Not applicable", left_out, "; ")
+    yield from _names("Not applicable", left_out)
 
 
 def _has_value(finding: Finding) -> bool:
@@ -453,8 +453,8 @@ def _accepted(document: Document) -> Iterator[str]:
     yield from _names("Accepted", list(accepted.values()))
 
 
-def _names(label: str, items: Iterable[str], between: str = ", ") -> Iterator[str]:
-    said = between.join(items)
+def _names(label: str, items: Iterable[str]) -> Iterator[str]:
+    said = ", ".join(items)
     if said:
         yield from wrapped(f"{label:{LABEL}}{said}", "", " " * LABEL)
 
