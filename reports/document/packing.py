@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from typing import Any
+
+from pydantic import ValidationError
 
 from treewarden.reports.document.document import SCHEMA, Document
 from treewarden.reports.document.names import finding_id
@@ -39,16 +40,30 @@ def document_bytes(document: Document) -> bytes:
     return in_lines(pack(document.model_dump(mode="json", by_alias=True))).encode("ascii")
 
 
+class UnreadableReportError(ValueError):
+    """What is no report in JSON: the place that shows it, and what is wrong there."""
+
+
 def read_document(data: bytes) -> Document:
     """Return the document that a report in JSON holds, of this version or an earlier one.
 
     Raises:
-        ValidationError: it is no such report (pydantic's error, a ``ValueError``).
+        UnreadableReportError: it is no such report.
     """
-    if PACKED.encode() in data[:200]:  # it stands first
-        with suppress(ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError):
-            return Document.model_validate(unpack(json.loads(data)))
-    return Document.model_validate_json(data)
+    try:
+        values = json.loads(data)
+        if isinstance(values, dict) and values.get("schema") == PACKED:
+            values = unpack(values)
+        return Document.model_validate(values)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = ".".join(map(str, first["loc"])) or "file"
+        raise UnreadableReportError(f"{place}: {first['msg'].lower()}") from error
+    except json.JSONDecodeError as error:
+        raise UnreadableReportError(f"file: {error.msg} in line {error.lineno}") from error
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError) as error:
+        problem = "its tables do not fit together, or stand for too much"
+        raise UnreadableReportError(f"file: {problem}") from error
 
 
 def pack(values: Values) -> Values:

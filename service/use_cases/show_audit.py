@@ -7,12 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, Literal
 
-from pydantic import ValidationError
 from sqlalchemy import ColumnElement, Row, Select, and_, case, func, select
 
 from treewarden.reports.document import parts
 from treewarden.reports.document.document import Document
-from treewarden.reports.document.packing import read_document
+from treewarden.reports.document.packing import UnreadableReportError, read_document
 from treewarden.service.auth.principal import Permission, Principal
 from treewarden.service.database.run_tables import audit, finding, job, report
 from treewarden.service.database.tables import account, blob, data_table, model, model_version
@@ -191,7 +190,7 @@ def kept_document(unit: Unit, audit_id: str, kind: Kind) -> Document | None:
         return None
     try:
         return read_document(unit.site.vault.read(found.id, found.digest, found.sealed_key))
-    except ValidationError:  # of a version whose documents held something else
+    except UnreadableReportError:  # of a version whose documents held something else
         return None
 
 

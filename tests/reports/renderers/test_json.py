@@ -4,12 +4,12 @@ import json
 import math
 
 import pytest
-from pydantic import ValidationError
 
 from tests.kit.schemas import validator_of
 from treewarden.reports.document import packing
 from treewarden.reports.document.document import Document
 from treewarden.reports.document.packing import (
+    UnreadableReportError,
     json_schema,
     pack,
     pack_tree,
@@ -195,8 +195,23 @@ def test_a_place_of_several_findings_is_told_once(document):
 def test_tables_that_do_not_fit_together_are_refused(document, change):
     values = json.loads(renderer("json").render(document))
     change(values)
-    with pytest.raises(ValidationError):
+    with pytest.raises(UnreadableReportError, match="do not fit together"):
         read_document(compact(values).encode())
+
+
+def test_a_report_is_read_whatever_order_another_program_gave_its_keys(any_document):
+    values = json.loads(renderer("json").render(any_document))
+    again = json.dumps(dict(reversed(values.items())), indent=2)
+    assert read_document(again.encode()) == any_document
+
+
+@pytest.mark.parametrize(
+    ("data", "problem"),
+    [(b"{", "line 1"), (b"[1]", "file"), (b'{"schema": "treewarden-report/1"}', "required")],
+)
+def test_what_is_no_report_is_refused_by_its_first_fault(data, problem):
+    with pytest.raises(UnreadableReportError, match=problem):
+        read_document(data)
 
 
 def test_a_few_bytes_that_stand_for_endless_paths_are_refused():

@@ -12,8 +12,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.option_spec import Concern
 from treewarden.audit.options import OPTION_SPECS, AuditOptions, options_about
@@ -39,7 +37,7 @@ from treewarden.ppdm_models.errors import os_reason
 from treewarden.reports.building.build import audit_document
 from treewarden.reports.building.facts import column_parts, told_meanings
 from treewarden.reports.document.document import Document
-from treewarden.reports.document.packing import read_document
+from treewarden.reports.document.packing import UnreadableReportError, read_document
 from treewarden.reports.document.parts import (
     Adversary,
     Ensemble,
@@ -303,13 +301,8 @@ def read_report(path: Path) -> Document:
         raise MalformedError(str(path), f"more than {MOST_BYTES:,} bytes; give a report in JSON")
     try:
         document = read_document(data)
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        place = ".".join(map(str, first["loc"])) or "file"
-        problem = (
-            f"not a report in JSON ({place}: {first['msg'].lower()}); write one: treewarden audit ... "
-            "--format json=audit.json"
-        )
+    except UnreadableReportError as error:
+        problem = f"not a report in JSON ({error}); write one: treewarden audit ... --format json=audit.json"
         raise MalformedError(str(path), problem) from error
     if document.kind != "audit":
         raise MalformedError(
