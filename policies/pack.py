@@ -225,7 +225,10 @@ def _parsed(data: bytes, where: str) -> dict[str, Any]:
     try:
         return tomllib.loads(data.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
-        raise PolicyError(where, f"not a TOML file ({error})") from error
+        raise PolicyError(
+            where,
+            f"not valid TOML ({error}); correct it, or start from a built-in policy: treewarden policy list",
+        ) from error
 
 
 def _resolved(said: Mapping[str, object], where: str, folder: Path, trail: tuple[str, ...]) -> Pack:

@@ -21,10 +21,10 @@ ARROW_FILE = b"ARROW1"
 class Foreign(StrEnum):
     """A kind of file, as messages name it."""
 
-    PICKLE = "a Python pickle (joblib writes them too), which runs code when it is opened"
+    PICKLE = "a Python pickle (joblib writes them too), and opening it could run code"
     RDS = "an R object (.rds), which only R opens"
     RDATA = "an R workspace (.RData), which only R opens"
-    JAVA = "a serialised Java object (Weka's .model, say), which runs code when it is opened"
+    JAVA = "a serialised Java object (Weka's .model, say), and opening it could run code"
     HDF5 = "an HDF5 file"
     CATBOOST = "CatBoost's binary model"
     EXCEL = "an Excel workbook"
@@ -87,7 +87,8 @@ def model_advice(data: bytes, source: str) -> str:
     if not lines:
         return f"{kind}, which is not a model that treewarden can read; how to export a model: docs/formats.md"
     where = "Weka" if kind is Foreign.JAVA else "R" if "R " in kind else "Python"
-    return f"{kind}, so it is not read; export the model in {where}, where you trust the file: {'; '.join(lines)}"
+    refusal = f"{kind}, so treewarden does not read it"
+    return f"{refusal}; if you trust the file, export the model in {where}: {'; '.join(lines)}"
 
 
 def table_advice(start: bytes, source: str) -> str:

@@ -318,6 +318,8 @@ def _quasi_identifiers(
                 "COLUMN,..."
             ),
         )
+    # A name that the table lacks is told first: it may be a slip for one that is missing.
+    guessed = {name: table.guessed(name) for name in names if name not in features}
     tested = dict.fromkeys(
         feature.name for part in trees_of(tree) for feature in part.used_features()
     )
@@ -332,7 +334,7 @@ def _quasi_identifiers(
         )
     if sensitive is not None and sensitive in names:
         raise TableError(table.source, _twice(tree, table, sensitive))
-    return tuple(features[name] if name in features else table.guessed(name) for name in names)
+    return tuple(features[name] if name in features else guessed[name] for name in names)
 
 
 def distinct(columns: Sequence[Column]) -> tuple[IndexArray, IndexArray]:

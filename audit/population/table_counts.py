@@ -106,10 +106,7 @@ def _column(table: Table, name: str) -> FloatArray:
 
 
 COUNT_TOLERANCE_SHARE = 1e-6
-OPTIONS = (
-    "add --weights COLUMN (if each row stands for several people) or --sampling-weights COLUMN (survey "
-    "weights)"
-)
+OPTIONS = "add --weights COLUMN if each row stands for several people, or --sampling-weights COLUMN for survey weights"
 UNNAMED_WEIGHTS = (
     "its class numbers are sums of weights or of parts of records, and no weights were "
     f"named, so they do not count people: {OPTIONS}"
@@ -204,9 +201,10 @@ def check_counts(
     place = tree.where(tree.nodes[worst])
     some = f"{len(gaps):,} of {len(tree.leaves):,} leaves differ"
     if weighed is None:
-        what = f"{some}, e.g. {place}: {_count(published)} in the file, {_count(here)} in the table"
+        what = f"{some}, for example {place}: {_count(published)} in the file, {_count(here)} in the table"
     else:
-        what = f"{some}, e.g. {place}: {_count(published)} in the file, a sum of weights of {_count(here)} in the table"
+        what = f"{some}, for example {place}: {_count(published)} in the file, "
+        what += f"a sum of weights of {_count(here)} in the table"
     if weighed is not None and not count_gaps(tree, people, weighed=True):
         cause = (
             "the records themselves match, so the tree was trained without weights; remove "
@@ -215,7 +213,9 @@ def check_counts(
     else:
         total = math.fsum(_sum_of(leaf) or 0.0 for leaf in tree.leaves)
         cause = _cause(total, float((people if weighed is None else weighed).sum()), kind, hint)
-    raise TableError(source, f"not the training table of {tree.source} ({what}); {cause}")
+    raise TableError(
+        source, f"not the training table of {tree.source}: {what}. {cause[:1].upper()}{cause[1:]}"
+    )
 
 
 def _count(number: float) -> str:
@@ -272,7 +272,7 @@ def _cause(published: float, found: float, kind: Weights, hint: str) -> str:
             "the totals agree, so the tree was probably trained on a bootstrap sample or on "
             f"another table, or its thresholds were rounded; give the training table, or {OPTIONS}"
         )
-    speaks = f"the file counts {_count(published)} records, the table has {_count(found)}"
+    speaks = f"the file counts {_count(published)} records, and the table has {_count(found)}"
     if found < published:
         return f"{speaks}; give the full training table, or {OPTIONS}"
     return f"{speaks}; give the training table without other records, or {OPTIONS}"

@@ -30,6 +30,11 @@ def check_target(model: Model, table: Table, sensitive: str) -> None:
     target = target_in(model, table)
     if target and sensitive != target:
         near = near_text(sensitive, [target])
+        if sensitive not in table.columns:
+            raise TableError(
+                table.source,
+                f"no column {sensitive!r}{near}, and {model.source} predicts {target!r}; use --sensitive {target}",
+            )
         raise TableError(
             table.source,
             (

@@ -54,7 +54,9 @@ def message(
         doubt = next(finding for finding in decision.findings if finding.is_about_evidence)
         return f"No change to the {whole} can help. {doubt.message}"
     if recommended is not None:
-        return " ".join([f"This passes: {recommended.proposal.title}.", *_early(attempts, ended)])
+        title = recommended.proposal.title.removeprefix("prune: ")
+        found = f"This passes ({recommended.name}): {title}."
+        return " ".join([found, *_early(attempts, ended)])
     if nearest is None and ended is not SearchEnd.DONE:
         said = ["No change was found that passes.", *_early(attempts, ended)]
     elif nearest is None:

@@ -43,6 +43,7 @@ from treewarden.ppdm_models.tree.column import CategoricalColumn
 MISSING = ("", "?", "NA", "N/A", "NaN", "nan", "null", "NULL", "None")
 """Texts that stand for a missing value, unless the tree declares one of them as a category."""
 
+NOT_A_NUMBER = "not a number, which the model's tests (or weights) need; correct it"
 NUMBERS_NEEDED = "it must contain numbers (for the tree's tests, or as weights); check the column"
 CONVERT = (
     "convert the column to the numbers that the model was trained on before you give the table"
@@ -199,9 +200,11 @@ class ArrowColumn(RawColumn):
         try:
             return read_numbers(texts, self.dialect.numbers)
         except UnreadNumberError as error:
-            problem = (
-                error.problem if ";" in error.problem else f"{error.problem}; {NUMBERS_NEEDED}"
-            )
+            problem = error.problem
+            if problem == "not a number":
+                problem = f"the value is {NOT_A_NUMBER}"
+            elif ";" not in problem:
+                problem = f"{problem}; {NUMBERS_NEEDED}"
             raise self._error(error.row, problem) from error
 
     def _finite(self, numbers: pa.Array) -> FloatArray:
@@ -321,7 +324,7 @@ def _not_a_number(name: str, values: pa.Array, places: FirstRecords | None) -> s
         try:
             float("nan" if value is None else value)
         except (TypeError, ValueError):
-            return f"column {name!r}, {place(places, row)}: not a number; {NUMBERS_NEEDED}"
+            return f"column {name!r}, {place(places, row)}: the value is {NOT_A_NUMBER}"
     return f"column {name!r} contains {values.type}, not numbers; {NUMBERS_NEEDED}"
 
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import BinaryIO
 
 import pyarrow as pa
@@ -20,7 +20,6 @@ from treewarden.ppdm_models.errors import TableError, os_reason
 from treewarden.ppdm_models.tables.arrow_column import ArrowColumn, flat, table_of_arrays
 from treewarden.ppdm_models.tables.dialect import (
     GIVE_A_TABLE,
-    SAY_ENCODING,
     UTF_8,
     Dialect,
     as_guessed,
@@ -107,6 +106,8 @@ UNPACKED_BYTES, UNPACKED_TIMES = 2**29, 200
 """What a packed file may always unpack to, and what to by its size: no table of people is so much smaller packed."""
 TOLD_DELIMITER = re.compile(r'"?sep=(?P<sign>[,;\t])"?\r?\n', re.IGNORECASE)
 """A line before the header, by which Excel is told what parts the cells."""
+TEXT_SUFFIXES = ("", ".csv", ".tsv", ".txt", ".tab", ".dat", ".data", ".gz", ".zst", ".zstd")
+GIVE_A_TYPE = "give CSV in UTF-8, Parquet, Arrow, Excel, SPSS, SAS or Stata"
 HARMLESS = re.compile(
     r"(Row #[\d,]+: )?Expected \d+ columns, got \d+|straddling object|invalid UTF8"
 )
@@ -164,6 +165,8 @@ def _read(
     reader = reader_of(start, whole, name, sheet)
     if reader is not None:
         return _of_reader(reader, name, dialect)
+    if PurePath(name).suffix.lower() == ".json" and start.lstrip().startswith((b"[", b"{")):
+        raise TableError(name, f"JSON tables are not supported; {GIVE_A_TYPE}")
     try:
         if start.startswith(b"PAR1"):
             # Not ``read_table``, which loads all that reads folders, and pandas with it.
@@ -267,12 +270,26 @@ def unreadable(source: str, error: Exception) -> TableError:
     if isinstance(error, MemoryError) or NO_ROOM in str(error):  # Arrow's, too, are among its own
         raise error if isinstance(error, MemoryError) else MemoryError(NO_ROOM)
     if is_encoding_error(error):
-        return TableError(source, f"the encoding is wrong; {SAY_ENCODING}")
+        return TableError(source, _not_text(source))
     told = HARMLESS.search(str(error))
     why = f" ({told[0]})" if told else ""
     if told and told[0].startswith("straddling"):
         why = " (a record is too large, or a quotation mark is not closed)"
     return TableError(source, f"not a table that can be read{why}; give CSV in UTF-8, or Parquet")
+
+
+def _not_text(source: str) -> str:
+    """Return what to do about a file that is no text, by what its name says that it is."""
+    name, _, said = source.partition("#")
+    suffix = PurePath(name).suffix.lower()
+    if suffix in (".xlsx", ".xls", ".xlsm"):
+        return f"not a valid Excel file; save it again in Excel, or {GIVE_A_TYPE}"
+    if suffix not in TEXT_SUFFIXES:
+        return f"unknown table type; {GIVE_A_TYPE}"
+    if said:
+        return "the text is not in the encoding that its name gives; give the right one, or Parquet"
+    other = f"if it is CSV in another encoding, write {name}#encoding=cp1252"
+    return f"not a text table in UTF-8; {other}, else {GIVE_A_TYPE}"
 
 
 def is_encoding_error(error: Exception) -> bool:

@@ -321,7 +321,7 @@ def test_a_line_that_tells_excel_the_separator_is_no_header(tmp_path, plain):
         ("decimal=point,decimal=comma", "says 'decimal' twice"),
         ("decimal=semicolon", "decimal is 'semicolon'; it may be comma, point"),
         ("encoding=hex", "encoding is 'hex'; it may be utf-8"),
-        ("encoding=utf-16", "the encoding is wrong|not a table"),
+        ("encoding=utf-16", "not in the encoding|not a table"),
     ],
 )
 def test_a_setting_that_is_none_is_refused(setting, problem, tmp_path):

@@ -193,11 +193,11 @@ def run(parser: expat.XMLParserType, data: bytes, source: str) -> None:
     except expat.ExpatError as error:
         raise TreeFormatError(
             f"{source}:{error.lineno}",
-            f"damaged or hostile: not valid XML ({expat.errors.messages[error.code]}); export it again",
+            f"the file is incomplete or damaged (not valid XML: {expat.errors.messages[error.code]}); export it again",
         ) from error
     except (LookupError, ValueError) as error:
         raise TreeFormatError(
-            source, f"damaged or hostile: not valid XML ({error}); export it again"
+            source, f"the file is damaged (not valid XML: {error}); export it again"
         ) from error
 
 

@@ -65,7 +65,7 @@ def test_parquet_reads_the_same_as_csv(tmp_path):
         ("age,name\n", "the table has no records"),
         ("age,age\n1,2\n", "two columns are called 'age'"),
         ("age,name\n1\n", "not a table that can be read"),
-        (b"age\n\x81\xfe\n", "the encoding is wrong; add the encoding"),
+        (b"age\n\x81\xfe\n", "not a text table in UTF-8; if it is CSV in another encoding"),
         (b"PAR1 is no parquet", "not a table that can be read"),
     ],
 )
@@ -136,3 +136,18 @@ def test_the_nearest_columns_are_offered_for_one_that_is_not_there(tmp_path):
         table.categories("ilness")
     with pytest.raises(TableError, match="no column 'zzz'; the table has 'age', 'Illness'"):
         table.categories("zzz")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("t.xlsx", b"\x81\x00\xfe", "t.xlsx: not a valid Excel file; save it again"),
+        ("t.pdf", b"%PDF-1.4\n\x81\x00\xfe\n", "t.pdf: unknown table type; give CSV"),
+        ("t.json", b'[{"age": 1}]', "t.json: JSON tables are not supported; give CSV"),
+    ],
+)
+def test_a_file_that_is_no_text_is_refused_by_what_its_name_says(tmp_path, name, text, message):
+    path = tmp_path / name
+    path.write_bytes(text)
+    with pytest.raises(TableError, match=message):
+        read_table(path)

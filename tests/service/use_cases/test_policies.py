@@ -69,10 +69,10 @@ def test_the_same_again_is_no_new_version(site, ann):
     [
         ('name = "x"\nextends = "/etc/passwd"', "is no pack that ships"),
         ('name = "x"\nextends = "../secret.toml"', "is no pack that ships"),
-        ("not toml [", "not a TOML file"),
+        ("not toml [", "not valid TOML"),
         ('name = "baseline"', "pack"),
         ('name = "x@2"\nversion = "1.0.0"\ntitle = "t"\nextends = "baseline"', "holds an @"),
-        ("a = " + "[" * 5000, "not a TOML file"),
+        ("a = " + "[" * 5000, "not valid TOML"),
     ],
     ids=["a file", "a file above", "no toml", "too little", "an @", "deep"],
 )

@@ -169,8 +169,9 @@ WRONG = {
     "[[model]\n": "not a TOML file",
     "model = 3": "'model' is 3",
     "model = [3]": "[[model]] number 1: 'model' is 3",
-    ENTRY.replace("table", "tabel"): "unknown key 'tabel'; use path, name, table",
-    "polcy = 'standard'\n" + ENTRY: "the top of the file: unknown key 'polcy'; use policy",
+    ENTRY.replace("table", "tabel"): "unknown key 'tabel' (did you mean 'table'?); all keys: ",
+    "polcy = 'standard'\n"
+    + ENTRY: "the top of the file: unknown key 'polcy' (did you mean 'policy'?); ",
     '[[model]]\npath = "models/flu.pmml"\n': "'table' is missing; add it",
     '[[model]]\ntable = "people.csv"\n': "'path' is missing; add it",
     f"{ENTRY}qi = 'age'\n": "'qi' is 'age': input should be a list",

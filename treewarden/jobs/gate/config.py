@@ -29,7 +29,7 @@ from treewarden.audit.option_spec import Concern, Content, OptionDoor, OptionSpe
 from treewarden.audit.options import OPTION_SPECS, AuditOptions, options_of
 from treewarden.jobs.audit_request import JUDGMENT_SPECS, FileSpec, JudgmentForm, files_of
 from treewarden.policies.verdict import Severity
-from treewarden.ppdm_models.errors import TreewardenError, os_reason
+from treewarden.ppdm_models.errors import TreewardenError, near_text, os_reason
 from treewarden.terminal.outputs import real
 
 NAME = "treewarden.toml"
@@ -273,6 +273,12 @@ def said_in(data: bytes, where: str) -> GateConfig:
         raise ConfigurationError(f"{where}: {place}", problem) from error
 
 
+FEW_KEYS = 12
+"""More keys than that are not listed where one of them is near."""
+MEANT = {"data": "table", "model": "path", "file": "path"}
+"""Other words for a key, which have no letters in common with it."""
+
+
 def _upwards(start: Path) -> Iterator[Path]:
     """Yield a folder and those above it up to the one that git keeps; without git, the folder alone."""
     start = Path(os.path.abspath(start))
@@ -301,8 +307,11 @@ def _first_problem(error: ValidationError, said: Mapping[str, Any]) -> tuple[str
     if key in OPTION_SPECS and OptionDoor.GATE not in OPTION_SPECS[key].doors:
         return place, f"{key!r} is not offered in a gate; remove it, and use treewarden audit"
     if first["type"] == "extra_forbidden":
-        keys = ", ".join(_keys(section))
-        return place, f"unknown key {key!r}; use {keys}"
+        keys = _keys(section)
+        near = near_text(MEANT.get(key, key), keys)
+        if near and len(keys) > FEW_KEYS:
+            return place, f"unknown key {key!r}{near}; all keys: docs/gate-configuration.md"
+        return place, f"unknown key {key!r}{near}; use {', '.join(keys)}"
     if first["type"] == "missing":
         more = f' (a file, or "{ABSENT}" where there is none)' if key == "table" else ""
         return place, f"{key!r} is missing; add it{more}"

@@ -220,7 +220,7 @@ def test_tables_that_cannot_be_hidden_are_refused(tmp_path, text, problem):
 
 def test_bytes_that_are_no_utf_8_are_refused(tmp_path):
     (tmp_path / "t.csv").write_bytes(b"age,b\n1,\xe9\n2,x\n")
-    with pytest.raises(TableError, match="the encoding is wrong"):
+    with pytest.raises(TableError, match="not a text table|encoding"):
         hide(tmp_path / "t.csv", tmp_path / "out.csv", AGE)
 
 

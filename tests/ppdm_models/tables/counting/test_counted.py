@@ -224,7 +224,7 @@ def test_one_file_may_be_listed_several_times(tmp_path):
 def test_messages_name_the_first_record_and_its_file(tmp_path):
     parquet(tmp_path / "t/a.parquet", x=["1", "2"])
     parquet(tmp_path / "t/b.parquet", x=["1", "2", "bad", "1", "worse"])
-    with pytest.raises(TableError, match="record 3 of 'b.parquet': not a number"):
+    with pytest.raises(TableError, match="record 3 of 'b.parquet': the value is not a number"):
         count_table(open_source(tmp_path / "t")).numbers("x")
 
 
@@ -330,7 +330,7 @@ def test_a_database_file_is_counted(database):
         ("a", 2.0),
         ("b", 1.0),
     ]
-    with pytest.raises(TableError, match="column 'x', a record: not a number"):
+    with pytest.raises(TableError, match="column 'x', a record: the value is not a number"):
         table.numbers("x")
 
 
