@@ -235,7 +235,8 @@ SAYS = {
     type=click.Choice(("accuracy", "auc", "log-loss")),
     default="accuracy",
     show_default=True,
-    help="The measure that ranks the changes, and the trees of --grow. It is measured by cross-validation.",
+    help="The measure that ranks the changes, and the trees of --grow. It is measured by cross-validation (of "
+    "ensembles, on the table itself).",
 )
 @report_options("--report")
 @exception_options(hidden=True)
