@@ -25,7 +25,7 @@ class RecursiveDiversity(LeafMeasure):
 
     unit = "times"
     plain = "ratio of the most common value to the rarer values, worst leaf"
-    short = "ratio of the most common to rarer values"
+    short = "ratio of common to rare values"
     risk = "high"
     limits = (0.0, math.inf)
     is_open = True
