@@ -26,15 +26,14 @@ EQUIVALENT = {
         "it is asked of infinite values alone"
     ),
     "judging/finding.py:_atomic:dropped condition: "
-    "names is not None and found.verdict is not Verdict.PASS -> names is not None": (
+    "names is not None and clause_evaluation.verdict is not Verdict.PASS -> names is not None": (
         "what passes has no place that does not pass"
     ),
     "judging/finding.py:_broken_places:dropped condition: "
-    "found.places is None or found.each is None -> found.each is None": (
-        "a clause that is judged at places has the verdict of each"
-    ),
+    "clause_evaluation.places is None or clause_evaluation.each is None -> "
+    "clause_evaluation.each is None": ("a clause that is judged at places has the verdict of each"),
     "judging/finding.py:_combined:dropped condition: "
-    "names is not None and found.verdict is not Verdict.PASS -> names is not None": (
+    "names is not None and clause_evaluation.verdict is not Verdict.PASS -> names is not None": (
         "what passes has no place that does not pass"
     ),
     "judging/finding.py:_combined_message:dropped condition: "

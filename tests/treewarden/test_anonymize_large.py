@@ -159,7 +159,7 @@ def asked_for(folder, table):
         (
             OSError(errno.ENOSPC, "No space left on device"),
             4,
-            "out.csv: cannot be written (No space",
+            "out.csv: cannot be written (the disk is full",
         ),
         (KeyboardInterrupt(), 130, "interrupted"),
     ],

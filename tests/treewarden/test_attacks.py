@@ -132,7 +132,7 @@ def test_what_is_no_estimator_is_refused(text, problem):
         (REGISTER.drop(columns="ill"), TEXT, "class of each person"),
         (TABLE, TEXT, "not in the table"),
         (REGISTER, "sklearn.linear_model.LinearRegression()", "no classifier"),
-        (REGISTER, "sklearn.datasets.load_iris()", "no classifier"),
+        (REGISTER, "sklearn.datasets.load_iris()", "no class of estimators"),
         (REGISTER, "sklearn.tree.DecisionTreeClassifier(max_depth='a')", "could not be trained"),
         (REGISTER, 3, "classifier"),
     ],

@@ -193,7 +193,10 @@ def test_a_knowledge_file_and_levels_at_once_are_wrong_usage(files):
         (["--qi", "age,sex,height"], "no column 'height'"),
         (["--weights", "height"], "no column 'height'"),
         (["--knowledge", "nowhere.toml"], "nowhere.toml: there is no such file"),
-        (["--sensitive", "cough"], "use --sensitive flu, or add --secret COLUMN"),
+        (
+            ["--sensitive", "cough"],
+            "no column 'cough', and flu.pmml predicts 'flu'; use --sensitive flu",
+        ),
         (["--sensitive", "sex"], "use --sensitive flu, or add --secret sex"),
     ],
 )

@@ -47,7 +47,7 @@ def test_a_tree_says_the_widths_of_its_intervals():
 def test_what_could_not_be_told_has_no_figures_and_a_reason():
     values = document("dart.json")["values"]
     assert (values["exact"], values["narrowest"], values["range"]) == (None, None, None)
-    assert "rees were dropped while it grew (dart)" in values["summary"]
+    assert "raining dropped trees (dart)" in values["summary"]
 
 
 @pytest.mark.parametrize("form", ["text", "html"])

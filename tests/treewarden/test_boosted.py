@@ -14,6 +14,7 @@ from tests.kit.run import run_command
 from treewarden.jobs.inputs import opened, read
 from treewarden.ppdm_models.files.load import open_model
 from treewarden.ppdm_models.tables.predict import predict
+from treewarden.ppdm_models.tree.side_channels import LeakKind
 
 POLICY = """name = "recovered"
 version = "1"
@@ -256,10 +257,19 @@ def test_a_file_as_the_library_writes_it_holds_nothing_else():
         assert opened(FOLDER / f"{name}.json").leaks == ()
 
 
+def test_an_integer_beyond_all_floats_is_told_or_refused():
+    document = json.loads((FOLDER / "plain.json").read_bytes())
+    tree = document["learner"]["gradient_booster"]["model"]["trees"][0]
+    inner = next(n for n, child in enumerate(tree["left_children"]) if child > 0)
+    tree["base_weights"][inner] = 10**400
+    leaks = open_model(json.dumps(document).encode(), "model.json").leaks
+    assert LeakKind.UNKNOWN in {leak.kind for leak in leaks}
+
+
 def test_numbers_of_nodes_that_nothing_reaches_are_reported():
     document = json.loads((FOLDER / "plain.json").read_bytes())
     tree = document["learner"]["gradient_booster"]["model"]["trees"][0]
     inner = next(n for n, child in enumerate(tree["left_children"]) if child > 0 and n > 0)
     tree["left_children"][inner] = tree["right_children"][inner] = -1
     leaks = open_model(json.dumps(document).encode(), "model.json").leaks
-    assert any("cut off the tree" in leak.what for leak in leaks)
+    assert any("nodes that were pruned" in leak.what for leak in leaks)

@@ -76,7 +76,7 @@ def test_the_report_says_that_the_adversary_knows_the_weights(survey):
 def test_where_no_weights_are_named_the_column_that_would_match_is(survey):
     outcome = survey()
     assert outcome.exit_code == 4
-    assert "column 'w' matches as weights" in on_one_line(outcome)
+    assert "column 'w' matches as weights" in on_one_line(outcome).lower()
     assert "--weights w if" in on_one_line(outcome)
     assert "or --sampling-weights w for survey weights" in on_one_line(outcome)
 

@@ -8,6 +8,7 @@ alpha) must explain the numbers of all nodes; where none do, the numbers tell mo
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
@@ -27,6 +28,7 @@ MOST_TRIED = 2_000
 """Inner nodes on which settings are tried first: what explains all of them must explain these."""
 FEWEST_NODES = 16
 """Inner nodes that show settings of many digits: four settings explain any numbers of four."""
+LARGEST = int(sys.float_info.max)
 COLUMNS = ("base_weights", "loss_changes")
 
 
@@ -65,7 +67,7 @@ def are_implied(trees: Sequence[Mapping[str, object]]) -> bool:
     plain = [tree for tree in trees if not _has_vectors(tree)]
     if not all(map(_has_numbers, plain)):
         return True  # told as unknown content
-    if not all(map(_is_leaf_weight_told, plain)):
+    if not all(map(_has_floats, plain)) or not all(map(_is_leaf_weight_told, plain)):
         return False
     if not any(child != -1 for tree in plain for child in _column(tree, "left_children")):
         return True
@@ -91,6 +93,14 @@ def clear(trees: Sequence[dict[str, object]]) -> None:
 def _column(tree: Mapping[str, object], name: str) -> list[float]:
     column = tree.get(name, [])
     return column if isinstance(column, list) else []
+
+
+def _has_floats(tree: Mapping[str, object]) -> bool:
+    """Return whether no integer of a tree is beyond all floats."""
+    names = (*COLUMNS, "sum_hessian", "split_conditions")
+    return all(
+        abs(each) <= LARGEST for name in names for each in _column(tree, name) if type(each) is int
+    )
 
 
 def _has_numbers(tree: Mapping[str, object]) -> bool:

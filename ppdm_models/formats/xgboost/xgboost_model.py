@@ -171,7 +171,10 @@ def _odd_singles(column: object) -> BoolArray:
     listed = column if isinstance(column, list) else []
     if not all(type(each) in (int, float) for each in listed):
         return np.zeros(0, dtype=np.bool_)  # told as unknown content
-    numbers = np.array(listed, dtype=np.float64)
+    try:
+        numbers = np.array(listed, dtype=np.float64)
+    except OverflowError:  # an integer beyond all floats is none of 32 bits
+        return np.ones(1, dtype=np.bool_)
     with np.errstate(over="ignore"):
         singles = numbers.astype(np.float32)
     odd: BoolArray = (singles != numbers) & ~np.isnan(numbers)

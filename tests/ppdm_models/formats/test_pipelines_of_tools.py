@@ -117,7 +117,9 @@ def test_steps_that_leave_the_table_as_it_is_are_none():
 
 def test_a_step_that_cannot_be_followed_is_named_with_what_to_do():
     estimator = make_pipeline(PCA(2), ends("Classifier")[0]).fit(TABLE[["age", "pay"]], CODES)
-    with pytest.raises(TreeFormatError, match=r"step 'pca': a PCA makes columns .* leave it out"):
+    with pytest.raises(
+        TreeFormatError, match=r"step 'pca': a PCA combines several columns .* remove it"
+    ):
         open_fitted(estimator)
 
 
