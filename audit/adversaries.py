@@ -13,14 +13,13 @@ from treewarden.audit.engine.time_budget import adversary_seconds
 from treewarden.audit.entropy.posterior import Posterior, SolverReport, certain
 from treewarden.audit.evidence import NO_NUMBER, NOT_READ, Evidence, Named
 from treewarden.audit.exposures import exposure_of, not_run, unsolved
-from treewarden.audit.facts.kinds import contradicted_facts
+from treewarden.audit.facts.kinds import columns_of_facts, contradicted_facts
 from treewarden.audit.joint.result import EnsembleInference
 from treewarden.audit.knowledge.adversaries import Adversary
 from treewarden.audit.knowledge.knowledge import Knowledge, resolved
 from treewarden.audit.knowledge.levels import LeafLevel, RowOrder
 from treewarden.audit.measures import EvidenceSource, MeasureCall, measured, measures
 from treewarden.audit.options import DEFAULT, AuditOptions, RowStatement
-from treewarden.audit.partial.adversary_request import AdversaryRequest
 from treewarden.audit.partial.attributes.attribute_inference import infer_attribute
 from treewarden.audit.partial.attributes.forest_attribute_inference import infer_forest_attribute
 from treewarden.audit.partial.ensembles.ensemble_numbers import infer_numbers
@@ -28,9 +27,9 @@ from treewarden.audit.partial.ensembles.ensemble_secret import (
     infer_secret_by_exchanges,
     with_shown_tables,
 )
-from treewarden.audit.partial.ensembles.ensemble_target import infer_ensemble_target
-from treewarden.audit.partial.fitting.work_budget import FULL, AdversaryBudget
-from treewarden.audit.partial.secret_column import Secret
+from treewarden.audit.partial.ensembles.ensemble_target import infer_ensemble_target, with_facts
+from treewarden.audit.partial.fitting.flows import FULL, AdversaryBudget
+from treewarden.audit.partial.secret_values import AdversaryRequest, Secret
 from treewarden.audit.partial.target_inference import (
     TargetInference,
     infer_target,
@@ -38,7 +37,7 @@ from treewarden.audit.partial.target_inference import (
     with_whole_records,
 )
 from treewarden.audit.partial.tree_context import TreeContext
-from treewarden.audit.partial.unmodelled_knowledge import ONLY_CLASSES, WEIGHED
+from treewarden.audit.partial.unmodelled_knowledge import FACTS_NOT_USED, ONLY_CLASSES, WEIGHED
 from treewarden.audit.population.forest import Forest, forest_of
 from treewarden.audit.population.linked_population import KnownGroups
 from treewarden.audit.population.population import Population
@@ -78,7 +77,7 @@ def with_adversaries(
     model: Model,
     population: Population,
     knowledge: Knowledge,
-    asked: AdversaryRequest,
+    request: AdversaryRequest,
     calls: Sequence[MeasureCall],
     options: AuditOptions = DEFAULT,
     step: Step = silent,
@@ -93,7 +92,7 @@ def with_adversaries(
         KnowledgeError: the level asks for numbers that neither the file publishes nor the table can give.
         TableError: no table with these leaves has these numbers.
     """
-    if not asked.partial or audit.stopped:
+    if not request.partial or audit.stopped:
         return audit
     exposures, warnings = list(audit.exposures), list(audit.warnings)
     is_whole = audit.full.solver.split_rows == RowStatement.INTEGER
@@ -101,7 +100,7 @@ def with_adversaries(
         audit.full.evidence.forest,
         population,
         knowledge,
-        asked.secret,
+        request.secret,
         options,
         is_of_whole_records=is_whole,
         are_draws_known=_are_draws_known(audit.full.evidence, knowledge),
@@ -110,11 +109,11 @@ def with_adversaries(
     )
     is_linked = releases is not None and isinstance(releases.shared, KnownGroups)
     people = audit.full.evidence.population if is_linked else population
-    for adversary in asked.partial:
+    for adversary in request.partial:
         with step(f"computing what “{adversary.name}” can infer"):
-            seconds = adversary_seconds(options, len(asked.partial))
+            seconds = adversary_seconds(options, len(request.partial))
             seen = asking.seen(adversary, seconds)
-            exposure = _exposure(audit.full, people, adversary, asked.secret, seen, calls)
+            exposure = _exposure(audit.full, people, adversary, request.secret, seen, calls)
         is_asked = releases is None and not isinstance(seen, Undetermined)
         if is_asked and _is_small(population, exposure):
             with step(f"computing what “{adversary.name}” could infer with one column less"):
@@ -218,6 +217,9 @@ class _AuditedModel:
             models = [release_case.model for release_case in self.releases.cases]
         if any(map(claims_privacy, models)):
             return NOISY
+        if self._facts_tell_nothing(adversary):
+            knowledge = self.knowledge.model_copy(update={"facts": ()})
+            return replace(self, knowledge=knowledge).seen(adversary, seconds, effort)
         is_weighed = self.population.weight is not None
         if is_weighed and self.knowledge.leaf is not LeafLevel.AS_PUBLISHED:
             return WEIGHED
@@ -235,6 +237,9 @@ class _AuditedModel:
             if self.forest.is_ensemble or is_weighed:
                 return self._seen_of_trees(known, until, effort)
             seen = infer_target(self._context, known, *how)
+            is_published = self.knowledge.leaf is LeafLevel.AS_PUBLISHED
+            if self.knowledge.facts and is_published and not isinstance(seen, Undetermined):
+                return with_facts(seen, self._seen_of_trees(known, until, effort))
             is_whole = self.is_of_whole_records and knows_all_tested(self._context, known)
             if isinstance(seen, Undetermined) or not is_whole:
                 return seen
@@ -255,7 +260,20 @@ class _AuditedModel:
                 return exchanges
             return with_shown_tables(proved, exchanges)
         about = (self._context, self.secret, known)
-        return infer_attribute(*about, *how, knows_target=adversary.target)
+        proved = infer_attribute(*about, *how, knows_target=adversary.target)
+        if isinstance(proved, Undetermined) or proved.doubts != (FACTS_NOT_USED,):
+            return proved
+        return with_shown_tables(proved, infer_secret_by_exchanges(*whole, knows_target=False))
+
+    def _facts_tell_nothing(self, adversary: Adversary) -> bool:
+        """Whether an adversary who knows what is predicted of everybody knows all that there are facts about."""
+        known = adversary.knows
+        if known is None:
+            known = tuple(
+                set(self.population.qi) - {"" if self.secret is None else self.secret.name}
+            )
+        is_known = columns_of_facts(self.knowledge) <= set(known)
+        return bool(self.knowledge.facts) and adversary.target and is_known
 
     def _seen_of_trees(
         self, columns: Sequence[str], until: Clock, effort: AdversaryBudget

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from treewarden.audit.claims.result import CLAIM_NOT_JUDGED, ClaimFindings
+from treewarden.audit.claims.result import CLAIM_NOT_JUDGED, ClaimFindings, ComposedClaim
 from treewarden.audit.consistent_tables.result import ConsistentTables
 from treewarden.audit.entropy.posterior import Posterior, Without
 from treewarden.audit.facts.impurity_rows import grouped
@@ -35,10 +35,10 @@ from treewarden.ppdm_models.tree.tree import Quality, Task, Tree
 if TYPE_CHECKING:  # what no single tree has
     from treewarden.audit.joint.result import EnsembleInference
     from treewarden.audit.membership.candidates import MembershipInference
-    from treewarden.audit.regression.result import ValueBounds
+    from treewarden.audit.regression.result import CellRanges, ValueBounds
 
 
-NOT_RUN = Undetermined("exact worlds were not run")
+NOT_RUN = Undetermined("the search for proved values was switched off")
 NOT_READ = Undetermined(
     "the rest of the file was not inspected; give the file as it will be published"
 )
@@ -54,6 +54,8 @@ ONE_TREE = Undetermined("a single tree: each person is in one leaf")
 NO_NUMBER = Undetermined("the model predicts a class, not a number")
 SEE_NUMBERS = Undetermined("the model predicts a number, not a class: its leaves prove intervals")
 
+NO_TABLES = Undetermined("no table of totals was given")
+
 Enough = Callable[["Evidence"], bool]
 """Whether what whole records have proved by now is all that is needed of them; once so, so it must stay."""
 
@@ -68,10 +70,14 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class RecordEvidence:
-    """What a file proves of who of a register of candidates is in the table, and whose whole rows by itself."""
+    """What a file proves of who of a register of candidates is in the table, and whose whole rows by itself.
+
+    ``cells`` is how closely the totals of cells can be computed, where tables of totals are published beside the model.
+    """
 
     membership: MembershipInference | Undetermined = NO_REGISTER
     rebuilt: RebuiltPeople | Undetermined = NOT_REBUILT
+    cells: CellRanges | Undetermined = NO_TABLES
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +93,7 @@ class Evidence:
     ``linkage_gap`` is why nobody can tell which records of their tables are one person, "" where that is known.
     ``secret`` is what ``population.truth`` and the estimate are about, where that is not the target. ``records`` is
     what the file proves of records themselves: that they are in the table, and what is in them.
-    ``claim`` is what was found of a claim of differential privacy.
+    ``claim`` is what was found of a claim of differential privacy, or of those of all releases together.
     """
 
     forest: Forest
@@ -104,7 +110,7 @@ class Evidence:
     linkage_gap: str = ""
     secret: Named | None = None
     records: RecordEvidence = field(default=RecordEvidence(), compare=False)
-    claim: ClaimFindings | Undetermined = CLAIM_NOT_JUDGED
+    claim: ClaimFindings | ComposedClaim | Undetermined = CLAIM_NOT_JUDGED
 
     @property
     def is_of_several(self) -> bool:
@@ -125,6 +131,12 @@ class Evidence:
     def has_register(self) -> bool:
         """Whether a register of candidates was given, whatever could be told of it."""
         return self.membership is not NO_REGISTER
+
+    @property
+    def extra_inputs(self) -> frozenset[str]:
+        """What was given beside the table and the model, as policies name it: a register, tables of totals."""
+        has = {"population": self.has_register, "totals": self.records.cells is not NO_TABLES}
+        return frozenset(name for name, is_given in has.items() if is_given)
 
     @property
     def model(self) -> Model:
@@ -186,11 +198,11 @@ class Evidence:
         """The same of the prior."""
         return self._whole(self.prior)
 
-    def _whole(self, found: Posterior | Undetermined) -> Posterior | Undetermined:
-        if isinstance(found, Undetermined):
-            return found
+    def _whole(self, posterior: Posterior | Undetermined) -> Posterior | Undetermined:
+        if isinstance(posterior, Undetermined):
+            return posterior
         counts = self.population.counts
-        open_profiles = ~found.decided & (counts > 0)
+        open_profiles = ~posterior.decided & (counts > 0)
         if open_profiles.any():
             return Undetermined(
                 f"the inference was not found for {int(open_profiles.sum())} of {len(counts)} groups"
@@ -198,7 +210,7 @@ class Evidence:
             )
         if not (counts > 0).any():
             return Undetermined("the table has no records")
-        return found
+        return posterior
 
     def tree_of(self, spot: Spot) -> Tree:
         """Return the tree that a place is in."""

@@ -156,7 +156,7 @@ def setting_contradictions(tree: Tree, people: Population) -> Iterator[DroppedRo
     for node in range(len(parents) - 1, 0, -1):
         passing[parents[node]] += passing[node]
     least = learner.min_leaf_records
-    limits = [(~inner & (here > 0) & (here < least), f"leaves hold {least} records at least")]
+    limits = [(~inner & (here > 0) & (here < least), f"every leaf has at least {least} records")]
     if stopping is not None:
         split, deepest, most = stopping.min_split_records, stopping.max_depth, stopping.max_leaves
         is_small = inner & (passing > 0) & (passing < split)
@@ -224,7 +224,7 @@ def _impurities(case: Case) -> Iterator[DroppedRow]:
     if isinstance(truth, Undetermined) or not uses_impurities(case):
         return
     for node in tree.nodes:
-        inside = case.members.of(node.index)
+        inside = case.members.profiles_at(node.index)
         if node.impurity is None or not len(inside):
             continue
         counts = truth[inside].sum(axis=0).tolist()

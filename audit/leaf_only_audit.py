@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from treewarden.audit.claims.judge_claim import judge_claim
-from treewarden.audit.claims.result import claim_warnings
 from treewarden.audit.entropy.posterior import SolverReport
 from treewarden.audit.evidence import NOT_READ, Evidence, label_contradictions
 from treewarden.audit.knowledge.knowledge import Knowledge, resolved
@@ -42,7 +41,6 @@ def glance(
     """Take those readings of an audit that need no estimate; all others were not measured, so none of them passes."""
     unknown, known = NOT_LOOKED_AT, measures()
     forest = forest_of(model, population)
-    leaks = with_unheld(leaks, model, population)
     evidence = Evidence(
         forest=forest,
         population=population,
@@ -50,7 +48,7 @@ def glance(
         prior=unknown,
         posterior=unknown,
         worlds=unknown,
-        leaks=leaks,
+        leaks=with_unheld(leaks, model, population),
         numbers=unknown,
         claim=judge_claim(forest, population, leaks),
     )
@@ -114,7 +112,6 @@ def glance_at_file(
         numbers=unknown,
         claim=judge_claim(forest, file_only_population.population, leaks),
     )
-    warnings = (*claim_warnings(evidence.claim), *warnings)
     readings = {
         measure_call: _from_file(measure_call, file_only_population, evidence)
         for measure_call in dict.fromkeys([*calls, *map(call, of_models())])

@@ -51,6 +51,14 @@ class Content(StrEnum):
     PAIRS = "pairs"
 
 
+KINDS = {
+    bool: "True or False",
+    int: "a whole number",
+    float: "a number",
+    str: "a text",
+    tuple: "a list",
+}
+"""How the types of options are called in messages."""
 STATED_BY_ALL: Any = object()
 """In place of a value: every attestation states the option."""
 
@@ -100,18 +108,18 @@ class OptionSpec:
         if value is None and not self.kinds & {bool}:
             return ""
         if self.choices and value not in self.choices:
-            return f"one of {', '.join(self.choices)} is needed"
+            return f"choose one of {', '.join(self.choices)}"
         if not self.choices and type(value) not in self.kinds:
-            names = " or ".join(sorted(kind.__name__ for kind in self.kinds))
-            return f"{names} is needed, not {type(value).__name__}"
+            names = " or ".join(sorted(KINDS.get(kind, kind.__name__) for kind in self.kinds))
+            return f"give {names}, not {type(value).__name__}"
         if isinstance(value, float) and math.isnan(value):
-            return "a number is needed"
+            return "give a number"
         if not isinstance(value, int | float) or isinstance(value, bool):
             return ""
         if self.low is not None and (value < self.low or (self.is_open and value == self.low)):
-            return f"{'more than ' if self.is_open else 'at least '}{self.low:g} is needed"
+            return f"give {'more than ' if self.is_open else 'at least '}{self.low:g}"
         if self.high is not None and value > self.high:
-            return f"at most {self.high:g} is possible"
+            return f"give at most {self.high:g}"
         return ""
 
 

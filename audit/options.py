@@ -17,7 +17,8 @@ from treewarden.audit.option_spec import (
     OptionSpec,
     option,
 )
-from treewarden.ppdm_models.tree.privacy_claim import check_claim
+from treewarden.audit.withholding_costs import read_costs
+from treewarden.ppdm_models.tree.privacy_claim import check_claims
 from treewarden.ppdm_models.tree.tool import Tool
 
 
@@ -47,7 +48,7 @@ class AuditOptions:
     sensitive: str | None = option(
         Concern.COLUMNS,
         None,
-        "The sensitive column that the model predicts. The audit protects it.",
+        "The column that the model predicts and that the audit protects.",
         str,
         content=Content.COLUMNS,
         metavar="COLUMN",
@@ -77,7 +78,8 @@ class AuditOptions:
     sampling_weights: str | None = option(
         Concern.COLUMNS,
         None,
-        "A column with survey weights. Each row is one person, and the model's numbers are sums of these weights.",
+        "A column with survey weights. Each row is one person. The counts in the model are sums of these weights, not "
+        "numbers of people.",
         str,
         content=Content.COLUMNS,
         metavar="COLUMN",
@@ -95,17 +97,19 @@ class AuditOptions:
     claims: str | None = option(
         Concern.METHOD,
         None,
-        "The differential privacy that the owner claims for the model, if the file does not state it. For example "
-        "epsilon=1, mechanism=permute-and-flip, splits=independent.",
+        "The differential-privacy guarantee that the owner claims for the model, if the file does not state it. For "
+        "example epsilon=1, mechanism=permute-and-flip, splits=independent (all keys: docs/differential-privacy.md). "
+        "For several models, separate their claims by semicolons.",
         str,
         metavar="KEY=VALUE[,...]",
         unset="what the file claims",
-        attested=AttestedAs(instead="save the model with its claim, or leave it out"),
+        doors=OptionDoor.WITH_PAGE,
     )
     leaf: LeafLevel = option(
         Concern.KNOWLEDGE,
         LeafLevel.AS_PUBLISHED,
-        "The adversary's knowledge about each leaf: label only, class shares, or class counts.",
+        "The adversary's knowledge about each leaf: its label only, its class shares, its class counts, or all that "
+        "the file contains.",
         enum=LeafLevel,
         attested=AttestedAs("each leaf"),
         doors=OptionDoor.WITH_PAGE,
@@ -113,7 +117,7 @@ class AuditOptions:
     split: SplitLevel = option(
         Concern.KNOWLEDGE,
         SplitLevel.AS_PUBLISHED,
-        "The split criterion that an adversary knows.",
+        "The rule by which training chose the splits (such as Gini), if the adversary knows it.",
         enum=SplitLevel,
         attested=AttestedAs("the split criterion", SplitLevel.NONE),
         doors=OptionDoor.WITH_PAGE,
@@ -121,8 +125,8 @@ class AuditOptions:
     learner: Tool | None = option(
         Concern.KNOWLEDGE,
         None,
-        "The program that trained the tree, if the file does not name it. The audit then rules out tables from "
-        "which that program would have trained another tree.",
+        "The program that trained the tree, if the file does not name it. The adversary "
+        "can then rule out all tables from which that program would train another tree. The audit becomes stricter.",
         enum=Tool,
         choices=tuple(tool.value for tool in Tool if tool not in (Tool.UNKNOWN, Tool.POLICY_TREE)),
         attested=AttestedAs("the learner"),
@@ -130,8 +134,8 @@ class AuditOptions:
     knows: tuple[str, ...] | None = option(
         Concern.ADVERSARY,
         None,
-        "Also judge an adversary who knows only these columns about everyone, or those of a preset: all, register, "
-        "safe-harbour, neighbour, ex-spouse. May be repeated.",
+        "Also audit against an adversary who knows only these columns about everyone, or those of a preset (see "
+        "docs/adversary.md): all, register, safe-harbour, neighbour, ex-spouse. May be repeated.",
         tuple,
         if_empty="names no column; leave it out where no adversary with fewer columns is to be considered",
         metavar="COLUMN[,COLUMN...]|PRESET",
@@ -140,7 +144,7 @@ class AuditOptions:
     secret: str | None = option(
         Concern.ADVERSARY,
         None,
-        "Protect another column, which the model does not predict.",
+        "Check what the file discloses about this column instead of the one that the model predicts.",
         str,
         content=Content.COLUMNS,
         metavar="COLUMN",
@@ -159,26 +163,27 @@ class AuditOptions:
     target_known: bool = option(
         Concern.ADVERSARY,
         False,
-        "With --knows and --secret: this adversary also knows everyone's value of the predicted column.",
+        "With --knows and --secret: the adversary of --knows also knows everyone's value of the predicted column.",
         doors=OptionDoor.WITH_PAGE,
     )
     marginal: bool = option(
         Concern.KNOWLEDGE,
         False,
-        "An adversary knows the overall share of each class.",
+        "Assume that the adversary also knows the overall share of each class.",
         doors=OptionDoor.WITH_PAGE,
     )
     accuracy: bool = option(
         Concern.KNOWLEDGE,
         False,
-        "An adversary knows the training accuracy.",
+        "Assume that the adversary also knows the training accuracy.",
         doors=OptionDoor.WITH_PAGE,
     )
     row_order: RowOrder = option(
         Concern.KNOWLEDGE,
         RowOrder.KNOWN,
-        "If known, the adversary knows the order of the records, and can draw the same bootstrap samples from the "
-        "seed.",
+        "Whether the adversary knows the order of the records. If the order is known and "
+        "the file contains the random seed, the adversary can work out which records each "
+        "tree was trained on.",
         enum=RowOrder,
         attested=AttestedAs(
             "the order of the records", RowOrder.UNKNOWN, unstated=RowOrder.KNOWN.value
@@ -193,8 +198,9 @@ class AuditOptions:
     min_leaf: int | None = option(
         Concern.KNOWLEDGE,
         None,
-        "The smallest leaf size that training allowed. Needed only if the file does not give it. The audit then rules "
-        "out tables in which a better split was allowed: training would have chosen that split.",
+        "The smallest leaf size that training allowed. Needed only if the file does not "
+        "give it. The adversary can then rule out every table in which another split, with leaves at least this "
+        "large, is better than the chosen one.",
         int,
         low=1,
         metavar="RECORDS",
@@ -204,7 +210,8 @@ class AuditOptions:
     solver: Solver = option(
         Concern.MACHINE,
         Solver.AUTO,
-        "Expert: the solver interface. Keep auto unless 'treewarden doctor' advises otherwise.",
+        "Expert: the solver interface. Keep auto unless 'treewarden doctor' advises "
+        "otherwise. The other two choices solve every part of the problem with IPOPT.",
         enum=Solver,
         doors=OptionDoor.GATE,
     )
@@ -220,7 +227,8 @@ class AuditOptions:
     time_limit: float | None = option(
         Concern.METHOD,
         None,
-        "Time limit for each inference. A check whose inference is not finished by then is not decided.",
+        "Time limit for each computation of what an adversary can infer. An audit may "
+        "need several. A check whose inference is not finished by then is not decided.",
         int,
         float,
         low=0,
@@ -230,8 +238,8 @@ class AuditOptions:
     rows: RowStatement = option(
         Concern.METHOD,
         RowStatement.INTEGER,
-        "Expert: in the split criterion, treat the numbers of people as whole numbers (exact) or as fractions "
-        "(approximate).",
+        "Expert: count people in whole numbers (exact) or in fractions (approximate). Matters only if the adversary "
+        "knows that each split was the best one.",
         enum=RowStatement,
     )
     worlds: bool = option(
@@ -242,7 +250,7 @@ class AuditOptions:
     worlds_budget: float = option(
         Concern.METHOD,
         20.0,
-        "Time to search for proofs. What is not proved or refuted by then is not decided.",
+        "Time to search for proofs. People whose value is neither proved nor refuted by then are not decided.",
         int,
         float,
         low=0,
@@ -258,7 +266,7 @@ class AuditOptions:
     strict_ties: bool = option(
         Concern.METHOD,
         False,
-        "An adversary knows that the training program takes the first of equally good splits, as ID3 does.",
+        "Assume that the adversary knows that training chooses the first of several equally good splits.",
     )
     levels: bool = option(
         Concern.REPORT,
@@ -269,21 +277,42 @@ class AuditOptions:
     blame: bool = option(
         Concern.REPORT,
         False,
-        "Report which published numbers prove people's values, and the smallest set to withhold.",
+        "Report which published numbers prove people's values, and the fewest numbers to remove so that no value is "
+        "proved.",
         doors=OptionDoor.NONE,
     )
     same_everywhere: bool = option(
         Concern.REPORT,
         False,
-        "With --blame: the smallest set to withhold has all numbers of a tree or output, or none. The choice of "
-        "numbers then reveals nothing.",
+        "With --blame: for each tree or table, propose to remove all of its numbers or "
+        "none. Otherwise the pattern of the missing numbers could itself disclose something.",
+        doors=OptionDoor.NONE,
+    )
+    smallest_reasons: bool = option(
+        Concern.REPORT,
+        False,
+        "With --blame: for each person whose value is proved, find a set of the fewest numbers that prove it. This "
+        "takes longer.",
+        doors=OptionDoor.NONE,
+    )
+    withholding_costs: str | None = option(
+        Concern.REPORT,
+        None,
+        "With --blame: what the loss of one number costs you, for each kind of number, for "
+        "example leaf=2,regression=5,band=0.5. The removal with the smallest total is "
+        "proposed. A kind that is not named costs 1. Add band=COST to let class counts of a "
+        "leaf become ranges, such as 10 to 14, instead of being removed.",
+        str,
+        metavar="KIND=COST,...",
         doors=OptionDoor.NONE,
     )
     attack: str | None = option(
         Concern.REPORT,
         None,
-        "Also try membership attacks (LiRA, RMIA, worst case). This estimator is trained anew on parts of the "
-        "register, for example sklearn.tree.DecisionTreeClassifier(). The verdict does not depend on it.",
+        "With --population: also run published attacks that guess who was in the table "
+        "(LiRA, RMIA, and the strongest possible one). Each attack trains this "
+        "estimator, for example sklearn.tree.DecisionTreeClassifier(), on parts of the "
+        "register. The verdict does not depend on it.",
         str,
         metavar="ESTIMATOR",
         doors=OptionDoor.NONE,
@@ -305,7 +334,12 @@ class AuditOptions:
             if spec.enum is not None and value is not None:
                 object.__setattr__(self, name, spec.enum(value))
         if self.claims is not None:
-            check_claim(self.claims)
+            check_claims(self.claims)
+        if self.withholding_costs is not None:
+            try:
+                read_costs(self.withholding_costs)
+            except ValueError as error:
+                raise ValueError(f"withholding_costs: {error}") from None
 
     @property
     def column_of_feature(self) -> dict[str, str]:
@@ -341,9 +375,9 @@ def _pairs_problem(entries: tuple[str, ...] | None) -> str:
     for entry in entries or ():
         feature, column = _pair(entry) if isinstance(entry, str) else ("", "")
         if not feature or not column:
-            return f"{entry!r} is no feature and its column; write FEATURE=COLUMN, such as f0=age"
+            return f"{entry!r} names no feature and column; write FEATURE=COLUMN, such as f0=age"
         if feature in features:
-            return f"the feature {feature!r} stands there twice; give it one column"
+            return f"the feature {feature!r} is named twice; give it one column"
         if column in columns:
             return (
                 f"the features {columns[column]!r} and {feature!r} both are the column {column!r}; "
@@ -401,11 +435,12 @@ def find_conflict(
                 problem = f"the feature {feature!r} cannot be the column of {flag_name(name)}; give it its own column"
                 return OptionConflict("columns", problem)
     if options.bins and options.secret is None:
-        problem = f"divides the numbers of a secret column; name it with {flag_name('secret')}"
+        problem = f"needs a secret column; name it with {flag_name('secret')}"
         return OptionConflict("bins", problem)
     if options.target_known and options.knows is None:
         problem = (
-            f"is about an adversary who knows some columns; name them with {flag_name('knows')}"
+            "needs an adversary with partial knowledge; name the known columns with "
+            f"{flag_name('knows')}"
         )
         return OptionConflict("target_known", problem)
     return None

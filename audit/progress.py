@@ -20,6 +20,10 @@ Step = Callable[[str], AbstractContextManager[Share | None]]
 """Told in words what begins, and left when that is done; what it gives, if anything, may be told how much is."""
 
 
+TIME_LIMIT = "seconds of the time limit"
+"""What is told as the share of a stage of which only the time is known that it may take at most."""
+
+
 def counted_by(share: Share | None, items: Iterable[T], total: int, what: str) -> Iterator[T]:
     """Yield the items, and tell how many of a total were dealt with; ``share`` may be nobody."""
     for done, item in enumerate(items, start=1):
@@ -91,6 +95,17 @@ class Clock:
         """Whether the budget is used up."""
         return self.now() >= self.end or self.is_struck
 
+    def told_to(self, share: Share | None, extra_seconds: float = 0.0) -> Clock:
+        """Return this clock; whoever looks at it, or at a part of it, tells ``share`` how much of the time is used.
+
+        The time that is told of ends ``extra_seconds`` after this clock.
+        """
+        if share is None or self.end == float("inf"):
+            return self
+        return replace(
+            self, now=_TellingTime(self.now, share, self.now(), self.end + extra_seconds)
+        )
+
     @property
     def is_struck(self) -> bool:
         """Whether the wall clock ended a budget of work, so that another machine may come further."""
@@ -117,6 +132,22 @@ class Clock:
         """
         if self.is_over:
             raise OutOfTimeError
+
+
+@dataclass(frozen=True, slots=True)
+class _TellingTime:
+    """Tells the time, in seconds, and on the way ``share`` how much of it is used between two moments."""
+
+    now: Callable[[], float]
+    share: Share
+    begin: float
+    end: float
+
+    def __call__(self) -> float:
+        """Return the time."""
+        time_now = self.now()
+        self.share(min(time_now, self.end) - self.begin, self.end - self.begin, TIME_LIMIT)
+        return time_now
 
 
 def clock(seconds: float) -> Clock:

@@ -51,11 +51,11 @@ def exactly(value: float) -> Interval:
 class Spot:
     """One place where a measure was taken: a leaf (a node index), a profile (a row of the population), file or column.
 
-    Of the file, ``index`` counts its leaks; of a table of noisy records its columns, and ``note`` is the name. ``tree``
-    counts the trees of an ensemble, from 0.
+    Of the file, ``index`` counts its leaks; of a table of noisy records its columns, and ``note`` is the name. A cell
+    is one of the ``CellRanges`` of tables beside the model. ``tree`` counts the trees of an ensemble, from 0.
     """
 
-    kind: Literal["leaf", "profile", "file", "column"]
+    kind: Literal["leaf", "profile", "file", "column", "cell"]
     index: int
     low: float
     high: float
@@ -75,7 +75,7 @@ MOST_SPOTS = 1000
 
 
 def worst_spots(
-    kind: Literal["leaf", "profile"],
+    kind: Literal["leaf", "profile", "cell"],
     indices: IndexArray,
     ends: tuple[FloatArray, FloatArray],
     risk: Literal["low", "high"],
@@ -112,8 +112,8 @@ def _first(keys: FloatArray, most: int) -> IndexArray:
 
 
 def people(records: float) -> str:
-    """Return a number of records as people write it."""
-    return f"{records:g} record{'' if records == 1 else 's'}"
+    """Return a number of records in words, as a number of people."""
+    return f"{records:g} {'person' if records == 1 else 'people'}"
 
 
 # What a statement is about, in words; kept apart from measures, as reports are written where nothing is computed.
@@ -135,12 +135,12 @@ NOT_LINKED = "the tables of the releases are not linked"
 ADVERSARY = "the adversary “{}”"
 
 
-def is_adversary(of: str) -> bool:
+def is_adversary(statement: str) -> bool:
     """Return whether a statement is of an adversary, and of no release."""
     start, end = ADVERSARY.split("{}")
-    return of.startswith(start) and of.endswith(end)
+    return statement.startswith(start) and statement.endswith(end)
 
 
-def of_release(name: str, said: str) -> str:
+def of_release(name: str, statement: str) -> str:
     """Return what is said of a release with its name before it, where that does not stand there by itself."""
-    return said if said.startswith(f"{name}: ") else f"{name}: {said}"
+    return statement if statement.startswith(f"{name}: ") else f"{name}: {statement}"

@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from treewarden.audit.claims.result import NO_CLAIM, ComposedClaim
 from treewarden.audit.consistent_tables.result import ConsistentTables
 from treewarden.audit.engine.time_budget import budget_of, release_options
+from treewarden.audit.entropy.posterior import SolverReport
 from treewarden.audit.evidence import NOT_RUN, SEE_NUMBERS, Enough, Evidence
 from treewarden.audit.exposures import exposure_of, not_run, prior_of_all, unsolved
 from treewarden.audit.facts.kinds import contradicted_facts, stated_facts
@@ -17,18 +19,19 @@ from treewarden.audit.inverters import settings_of
 from treewarden.audit.joint.known_facts import known_rows, prior_of_facts
 from treewarden.audit.joint.profiles import posterior_of, report_of, worlds_of
 from treewarden.audit.joint.releases import AllReleases, ReleaseView, join_releases
+from treewarden.audit.joint.result import noise_alone
 from treewarden.audit.knowledge.adversaries import Adversary
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.knowledge.levels import SplitLevel
 from treewarden.audit.measures import MeasureCall
 from treewarden.audit.options import DEFAULT, AuditOptions
+from treewarden.audit.partial.ensembles.ensemble_secret import infer_release_secret
 from treewarden.audit.partial.ensembles.release_inference import (
     infer_release_numbers,
     infer_release_target,
     releases_view,
 )
-from treewarden.audit.partial.ensembles.release_secret import infer_release_secret
-from treewarden.audit.partial.secret_column import Secret
+from treewarden.audit.partial.secret_values import Secret
 from treewarden.audit.partial.target_inference import TargetInference
 from treewarden.audit.population.forest import forest_of
 from treewarden.audit.population.linked_population import KnownGroups, SameTable, UnlinkedReleases
@@ -36,9 +39,15 @@ from treewarden.audit.population.population import Population
 from treewarden.audit.population.unobserved_values import with_unheld
 from treewarden.audit.progress import Clock, Step, silent
 from treewarden.audit.reading import ALONE, WITH_OTHERS, WITH_TABLE, Undetermined
-from treewarden.audit.regression.known_numbers import known_numbers
 from treewarden.audit.regression.releases import HeldNumbers, join_numbers
 from treewarden.audit.regression.result import ValueBounds
+from treewarden.audit.regression.totals import known_numbers
+from treewarden.audit.release_claims import (
+    NoisyReleases,
+    judge_releases,
+    noise_of_releases,
+    repeated_releases,
+)
 from treewarden.audit.result import Audit, Exposure
 from treewarden.audit.run import run
 from treewarden.audit.run_inputs import NOT_JOINED
@@ -67,13 +76,17 @@ class LinkedReleases:
 
 @dataclass(frozen=True, slots=True)
 class _ReleasesRequest:
-    """How releases are audited: by whom, what is read, with which options, who hears of it, and when it may stop."""
+    """How releases are audited: by whom, what is read, with which options, who hears of it, and when it may stop.
+
+    ``claim`` is what was found of the claims of differential privacy of all of them.
+    """
 
     knowledge: Knowledge
     calls: Sequence[MeasureCall]
     options: AuditOptions
     step: Step
     enough: Enough | None
+    claim: ComposedClaim | Undetermined = NO_CLAIM
 
     def share_of(self, releases: int) -> AuditOptions:
         """Return the options with the part of the time for tables that one of so many releases, and all, have."""
@@ -176,11 +189,46 @@ def _audit_classifiers(
     if isinstance(joined, Undetermined) or not joined.joined.inference.is_complete:
         # What one of them proves alone, draws repeated from a seed and all, is more than nothing or bounds.
         alone += [single.run(case, options) for case in cases if not isinstance(case.model, Tree)]
+    judged = judge_releases(cases, shared.names, options.jobs)
+    single = replace(single, claim=judged.composed(shared))
+    until = budget_of(options).until
+    noisy = noise_of_releases(judged, shared, request.knowledge, until)
     exposures = [
-        _exposure(case, shared, number, joined, single) for number, case in enumerate(cases)
+        _exposure(case, shared, number, joined, single)
+        if noisy is None
+        else _noisy_exposure(case, shared, number, noisy, single)
+        for number, case in enumerate(cases)
     ]
-    warnings = _warnings(cases, shared.warnings, alone)
+    repeated = repeated_releases(cases, shared.names)
+    warnings = _warnings(cases, (*shared.warnings, *repeated), alone)
     return Audit((*exposures[::-1], *_by_themselves(alone)), warnings)
+
+
+def _noisy_exposure(
+    case: ReleaseCase,
+    shared: KnownGroups,
+    number: int,
+    noisy: NoisyReleases,
+    request: _ReleasesRequest,
+) -> Exposure:
+    """Return what the noisy labels of all releases tell of the people of one."""
+    people, seen = shared.seen_by(number, case.population), noisy.seen_by(number, shared)
+    forest = forest_of(case.model, people, jobs=request.options.jobs)
+    knowledge = request.knowledge_of(case).model_copy(update={"split": SplitLevel.NONE})
+    evidence = Evidence(
+        forest=forest,
+        population=people,
+        knowledge=knowledge,
+        prior=prior_of_all(people, knowledge, len(case.model.classes)),
+        posterior=seen.posterior,
+        worlds=seen.worlds if request.options.worlds else NOT_RUN,
+        leaks=case.leaks,
+        together=noise_alone(noisy.trees, noisy.leaves, len(people.counts)),
+        others=shared.others(number),
+        claim=request.claim,
+    )
+    exposure = exposure_of(evidence, request.calls, SolverReport("closed form"))
+    return replace(exposure, of=_said_of(shared.names, number))
 
 
 def _audit_unlinked(
@@ -197,6 +245,7 @@ def _audit_unlinked(
         exposures += _of_part(audit, release_cases, part)
     reason = Undetermined(unlinked.reason)
     bare = request.without_training().knowledge.model_copy(update={"split": SplitLevel.NONE})
+    claim = judge_releases(cases, unlinked.names, request.options.jobs).composed(None)
     found = []
     for number, case in enumerate(cases):
         forest = forest_of(case.model, case.population, jobs=request.options.jobs)
@@ -210,6 +259,7 @@ def _audit_unlinked(
             together=unknown,
             others=others,
             linkage_gap=unlinked.gap,
+            claim=claim,
         )
         of = _said_of(unlinked.names, number)
         found.append(replace(exposure_of(evidence, request.calls, not_run(unknown)), of=of))
@@ -270,6 +320,7 @@ def _audit_regression(
     ]
     joined = join_numbers(held, shared, budget_of(options), request.step)
     bare = request.without_training().knowledge.model_copy(update={"split": SplitLevel.NONE})
+    claim = judge_releases(cases, shared.names, options.jobs).composed(shared)
     exposures = []
     for number, case in enumerate(cases):
         people = shared.seen_by(number, case.population)
@@ -281,7 +332,11 @@ def _audit_regression(
         else:
             numbers = joined.seen_by(number)
         evidence = replace(
-            evidence, numbers=numbers, together=SEE_NUMBERS, others=shared.others(number)
+            evidence,
+            numbers=numbers,
+            together=SEE_NUMBERS,
+            others=shared.others(number),
+            claim=claim,
         )
         own = background[number]
         untrue = () if own is None else own.dropped
@@ -349,7 +404,8 @@ def _exposure(
     of = _said_of(shared.names, number)
     if isinstance(joined, Undetermined):
         bare = unsolved(forest, people, knowledge, joined, case.leaks)
-        bare = replace(bare, together=joined, numbers=joined, others=shared.others(number))
+        others = shared.others(number)
+        bare = replace(bare, together=joined, numbers=joined, others=others, claim=request.claim)
         return replace(exposure_of(bare, calls, not_run(joined)), of=of)
     ensemble_problem, classes = joined.seen_by(number), case.model.classes
     background = known_rows(knowledge, classes, people)
@@ -369,6 +425,7 @@ def _exposure(
         leaks=case.leaks,
         together=ensemble_problem.inference,
         others=shared.others(number),
+        claim=request.claim,
     )
     report = report_of(ensemble_problem, people.records)
     untrue = contradicted_facts(knowledge, classes, people)
@@ -399,7 +456,7 @@ def infer_from_releases(
     forests = [forest_of(case.model, case.population) for case in cases]
     people = [case.population for case in cases]
     seen = shared.seen_by(len(cases) - 1, people[-1])
-    view = releases_view(forests, people, shared, seen, columns=known, never=never)
+    view = releases_view(forests, people, shared, seen, knowledge, columns=known, never=never)
     if secret is not None:
         return infer_release_secret(view, secret, knowledge, knows_target=adversary.target)
     if cases[-1].model.task is Task.REGRESSION:

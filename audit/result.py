@@ -130,7 +130,7 @@ class Audit:
         )
 
     @property
-    def told(self) -> Exposure:
+    def primary_exposure(self) -> Exposure:
         """What is told of first: where the secret is not the target, what the first of the adversaries can infer."""
         return self.adversaries[0] if self.secret and self.adversaries else self.full
 

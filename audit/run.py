@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from treewarden.audit.claims.result import NO_CLAIM, NO_EPSILON, ClaimFindings, claim_warnings
+from treewarden.audit.claims.result import NO_CLAIM, NO_EPSILON, ClaimFindings
 from treewarden.audit.evidence import NOT_READ, Enough
 from treewarden.audit.exposures import exposure_of, exposure_without_estimate, levels
 from treewarden.audit.knowledge.knowledge import Knowledge
@@ -34,6 +34,7 @@ from treewarden.ppdm_models.tree.tree import Task
 if TYPE_CHECKING:  # of outputs that are published beside the model
     from treewarden.audit.outputs.beside_rows import BesideRows
     from treewarden.audit.reconstruction.domain import DeclaredDomain
+    from treewarden.audit.regression.totals import TableTotals
     from treewarden.ppdm_models.outputs.published import PublishedOutput
 
 
@@ -73,7 +74,7 @@ def run(
     """
     leaks = with_unheld(leaks, model, population)
     forest = _forest(model, population, step, options.jobs)
-    claim, relied_on = _judged_claim(forest, population, leaks)
+    claim, relied_on = judge_model_claim(forest, population, leaks)
     inputs = RunInputs(
         forest if beside else relied_on,  # other outputs are no part of its noise
         population,
@@ -87,12 +88,13 @@ def run(
         grades=grades,
         register=register,
         beside=_beside(beside, population, model, knowledge),
+        totals=_totals(beside, population, model),
         claim=claim,
         domain=domain,
     )
     proved = with_rebuilt(with_membership(_prover_of(model)(inputs), inputs), inputs)
     proved = replace(proved, evidence=replace(proved.evidence, claim=claim, forest=forest))
-    warnings = (*claim_warnings(claim), *population.warnings, *proved.warnings)
+    warnings = (*population.warnings, *proved.warnings)
     if proved.stopped:
         bare = exposure_without_estimate(proved.evidence, calls, proved.report, proved.dropped)
         return Audit((bare,), warnings, proved.stopped, blame=blame_of(proved, inputs))
@@ -103,14 +105,16 @@ def run(
     return Audit((exposure,), warnings, blame=blame_of(proved, inputs))
 
 
-def _judged_claim(
+def judge_model_claim(
     forest: Forest, population: Population, leaks: tuple[Leak, ...] | Undetermined
 ) -> tuple[ClaimFindings | Undetermined, Forest]:
     """Return what was found of a model's claim, and the forest with it marked where it may be relied on."""
     if claim_of(forest.model) is None:
         return NO_EPSILON if claims_privacy(forest.model) else NO_CLAIM, forest
-    from treewarden.audit.claims.judge_claim import judge_claim  # for claims only
-    from treewarden.audit.claims.reliance import relied_on  # as above
+    from treewarden.audit.claims.judge_claim import (
+        judge_claim,  # for claims only
+        relied_on,  # as above
+    )
 
     claim = judge_claim(forest, population, leaks)
     return claim, relied_on(forest, claim)
@@ -120,7 +124,7 @@ def _beside(
     outputs: Sequence[PublishedOutput], population: Population, model: Model, knowledge: Knowledge
 ) -> BesideRows | None:
     """Return what outputs that are published beside a model say of its people; None where there are none."""
-    if not outputs:
+    if not outputs or model.task is Task.REGRESSION:
         return None
     from treewarden.audit.outputs.beside_rows import beside_rows  # for outputs only
     from treewarden.audit.outputs.conditions import predictions_of  # as above
@@ -131,6 +135,17 @@ def _beside(
     # With outputs beside it, the class totals of several trees' people are taken as known anyway.
     has_totals = knowledge.marginal or isinstance(model, Ensemble)
     return beside_rows(outputs, population, model.classes, predictions, has_totals=has_totals)
+
+
+def _totals(
+    outputs: Sequence[PublishedOutput], population: Population, model: Model
+) -> TableTotals | None:
+    """Return what tables say that are published beside a model of numbers; None where there are none."""
+    if not outputs or model.task is not Task.REGRESSION:
+        return None
+    from treewarden.audit.regression.totals import table_totals  # for outputs only
+
+    return table_totals(outputs, population)
 
 
 def _prover_of(model: Model) -> Callable[[RunInputs], ProvedModel]:

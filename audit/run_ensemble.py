@@ -7,8 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from treewarden.audit.consistent_tables.outcome import with_what_is_open
-from treewarden.audit.consistent_tables.result import ConsistentTables
+from treewarden.audit.claims.judge_claim import knows_labels_alone, noisy_posterior
+from treewarden.audit.claims.several_trees import tables_under_noise
+from treewarden.audit.consistent_tables.result import ConsistentTables, with_what_is_open
 from treewarden.audit.engine.time_budget import budget_of
 from treewarden.audit.entropy.posterior import SolverReport
 from treewarden.audit.evidence import NOT_RUN, SEE_NUMBERS, Evidence
@@ -28,12 +29,14 @@ from treewarden.audit.joint.profiles import (
     report_of,
     worlds_of,
 )
-from treewarden.audit.knowledge.knowledge import resolved
+from treewarden.audit.joint.result import noise_alone
+from treewarden.audit.knowledge.knowledge import Knowledge, resolved
 from treewarden.audit.knowledge.levels import RowOrder, SplitLevel
 from treewarden.audit.outputs.whole_row import WholeRow
 from treewarden.audit.reading import Undetermined
-from treewarden.audit.regression.inference import values_of
-from treewarden.audit.regression.known_numbers import known_numbers
+from treewarden.audit.regression.inference import cells_of_tables, values_of
+from treewarden.audit.regression.result import CellRanges
+from treewarden.audit.regression.totals import known_numbers
 from treewarden.audit.run_inputs import (
     NOT_ESTIMATED,
     NOT_JOINED,
@@ -62,6 +65,9 @@ def _joined_evidence(inputs: RunInputs) -> tuple[Evidence, SolverReport]:
     """Return what all trees of an ensemble say together, and how the estimate was found."""
     forest, population, knowledge = inputs.forest, inputs.population, inputs.knowledge
     classes = forest.model.classes
+    is_noisy = all(tree.learner.has_known_noise for tree in forest.trees)
+    if is_noisy and knows_labels_alone(knowledge):
+        return _noisy_evidence(inputs)
     facts, beside = known_rows(knowledge, classes, population), inputs.beside
     published = () if beside is None else beside.rows
     background = _with_rows(inputs, facts, published)
@@ -87,6 +93,34 @@ def _joined_evidence(inputs: RunInputs) -> tuple[Evidence, SolverReport]:
         together=joined.inference,
     )
     return evidence, report_of(joined, population.records)
+
+
+def _noisy_evidence(inputs: RunInputs) -> tuple[Evidence, SolverReport]:
+    """Return what labels tell of people that were drawn at random, as a claim says that is relied on."""
+    forest, population, claim = inputs.forest, inputs.population, inputs.claim
+    truth = population.truth
+    assert not isinstance(truth, Undetermined)
+    assert not isinstance(claim, Undetermined)
+    assert not isinstance(claim.labels, Undetermined)
+    until = budget_of(inputs.options).until
+    posterior = noisy_posterior(claim, population, inputs.knowledge, until)
+    worlds: ConsistentTables | Undetermined = NOT_RUN
+    if inputs.options.worlds:
+        worlds = tables_under_noise(claim.labels, population.counts, truth)
+    leaves = sum(tree.leaf_count for tree in forest.trees)
+    evidence = Evidence(
+        forest=forest,
+        population=population,
+        knowledge=inputs.knowledge,
+        prior=prior_of_all(population, inputs.knowledge, truth.shape[1]),
+        posterior=posterior,
+        worlds=worlds,
+        leaks=inputs.leaks,
+        together=noise_alone(len(forest.trees), leaves, len(population.counts)),
+    )
+    if isinstance(posterior, Undetermined):
+        return evidence, not_run(posterior)
+    return evidence, SolverReport("closed form")
 
 
 def _with_rows(
@@ -164,13 +198,32 @@ def prove_numbers(inputs: RunInputs) -> ProvedModel:
             inputs.step,
             training=knowledge.training,
             background=background,
+            totals=inputs.totals,
         )
     except KeyError as error:
         raise not_a_setting(model, error) from error
     if not isinstance(numbers, Undetermined):
         notes = (*notes, *numbers.said)
     evidence = replace(evidence, numbers=numbers)
+    if inputs.totals is not None:
+        cells = numbers if isinstance(numbers, Undetermined) else _cells(inputs, knowledge)
+        evidence = replace(evidence, records=replace(evidence.records, cells=cells))
     if forest.is_ensemble:
         evidence = replace(evidence, together=SEE_NUMBERS)
     untrue = () if background is None else background.dropped
     return ProvedModel(evidence, not_run(SEE_NUMBERS), untrue, notes)
+
+
+def _cells(inputs: RunInputs, knowledge: Knowledge) -> CellRanges | Undetermined:
+    """Return how closely leaves and tables of totals together tell the totals of cells."""
+    assert inputs.totals is not None
+    with inputs.step("attacking the cells of tables with all totals") as share:
+        return cells_of_tables(
+            inputs.forest,
+            inputs.population,
+            inputs.totals,
+            budget_of(inputs.options),
+            training=knowledge.training,
+            background=known_numbers(knowledge, inputs.population),
+            share=share,
+        )

@@ -23,6 +23,7 @@ from treewarden.audit.progress import Step, clock, silent
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.result import NOT_BLAMED
 from treewarden.audit.system.system import System
+from treewarden.audit.withholding_costs import read_costs
 from treewarden.ppdm_models.errors import KnowledgeError
 from treewarden.ppdm_models.tree.ensemble import Model
 from treewarden.ppdm_models.tree.side_channels import Leak
@@ -31,6 +32,7 @@ if TYPE_CHECKING:  # of outputs that are published beside the model
     from treewarden.audit.blame.result import Blame
     from treewarden.audit.outputs.beside_rows import BesideRows
     from treewarden.audit.reconstruction.domain import DeclaredDomain
+    from treewarden.audit.regression.totals import TableTotals
 
 NOT_JOINED = "its trees could not be combined"
 NOT_ESTIMATED = Undetermined("proofs already fail the policy")
@@ -40,8 +42,8 @@ NOT_ESTIMATED = Undetermined("proofs already fail the policy")
 class RunInputs:
     """What a model of any kind is audited with: see ``run``; ``register`` are people who may be in the table.
 
-    ``beside`` are outputs that are published beside the model, as rows over the people; ``claim`` is what was found of
-    a claim of differential privacy.
+    ``beside`` are outputs that are published beside the model, as rows over the people, and ``totals`` are tables
+    beside one that predicts a number; ``claim`` is what was found of a claim of differential privacy.
     ``domain`` is what is public of the columns, where that is declared.
     """
 
@@ -57,6 +59,7 @@ class RunInputs:
     grades: bool
     register: Population | None = None
     beside: BesideRows | None = None
+    totals: TableTotals | None = None
     claim: ClaimFindings | Undetermined = CLAIM_NOT_JUDGED
     domain: DeclaredDomain | None = None
 
@@ -99,10 +102,10 @@ def with_membership(proved: ProvedModel, inputs: RunInputs) -> ProvedModel:
         return proved
     from treewarden.audit.membership.of_model import infer_membership  # for a register only
 
-    options = inputs.options
-    with inputs.step(f"proving who was in the table, at most {options.worlds_budget:.3g} s"):
-        known = inputs.knowledge.training
-        found = infer_membership(inputs.forest, inputs.population, register, options, known)
+    seconds, known = inputs.options.worlds_budget, inputs.knowledge.training
+    with inputs.step(f"proving who was in the table, at most {seconds:.3g} s") as share:
+        until = clock(seconds).told_to(share)
+        found = infer_membership(inputs.forest, inputs.population, register, until, known)
     if not isinstance(found, Undetermined) and found.may_be_in.sum() > found.proved_in.sum():
         told = tuple(f"membership: {reason}" for reason in found.left)
         proved = replace(proved, warnings=(*proved.warnings, *told))
@@ -120,17 +123,17 @@ def with_rebuilt(proved: ProvedModel, inputs: RunInputs) -> ProvedModel:
     """Return what was proved with whose rows the file proves by itself, where people's values are of its target."""
     if proved.evidence.secret is not None:
         return proved
-    if inputs.beside is not None:
+    if inputs.beside is not None or inputs.totals is not None:
         return _with_records(proved, replace(proved.evidence.records, rebuilt=BESIDE))
     from treewarden.audit.reconstruction.of_table import rebuild_people  # for proofs only
 
     seconds = min(inputs.options.worlds_budget, REBUILD_SECONDS)
     step = inputs.step if inputs.forest.is_ensemble else silent
-    with step(f"proving whole records from the file alone, at most {seconds:.3g} s"):
+    with step(f"proving whole records from the file alone, at most {seconds:.3g} s") as share:
         found = rebuild_people(
             inputs.forest,
             inputs.population,
-            clock(seconds),
+            clock(seconds).told_to(share),
             inputs.domain,
             inputs.knowledge.training,
         )
@@ -145,17 +148,27 @@ def blame_of(proved: ProvedModel, inputs: RunInputs) -> Blame | Undetermined:
     """Return which numbers prove people's values, where that was asked or outputs join the model."""
     if inputs.beside is None and not inputs.options.blame:
         return NOT_BLAMED
-    from treewarden.audit.blame.of_model import blame_numbers  # for whom it is asked only
+    from treewarden.audit.blame.of_model import (  # for whom it is asked only
+        EQUAL_COSTS,
+        BlameSettings,
+        blame_numbers,
+    )
 
-    until, evidence = clock(inputs.options.worlds_budget), proved.evidence
-    with inputs.step(f"finding which numbers prove values, at most {until.left:.3g} s"):
+    options, evidence = inputs.options, proved.evidence
+    until, costs = clock(options.worlds_budget), options.withholding_costs
+    settings = BlameSettings(
+        same_everywhere=options.same_everywhere,
+        is_smallest=options.smallest_reasons,
+        costs=EQUAL_COSTS if costs is None else read_costs(costs),
+    )
+    with inputs.step(f"finding which numbers prove values, at most {until.left:.3g} s") as share:
         return blame_numbers(
             evidence.forest,
             evidence.population,
             evidence.knowledge,
             inputs.beside,
-            until,
-            same_everywhere=inputs.options.same_everywhere,
+            until.told_to(share),
+            settings,
         )
 
 

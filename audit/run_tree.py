@@ -23,7 +23,7 @@ from treewarden.audit.measures import MeasureCall, measures
 from treewarden.audit.options import DEFAULT, AuditOptions
 from treewarden.audit.population.table_counts import UNNAMED_WEIGHTS
 from treewarden.audit.population.target import members
-from treewarden.audit.progress import Clock, Share
+from treewarden.audit.progress import Clock, Share, nobody_hears
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.result import Audit
 from treewarden.audit.run_inputs import NOT_ESTIMATED, ProvedModel, RunInputs
@@ -81,6 +81,7 @@ def prove_tree(inputs: RunInputs) -> ProvedModel:
     with inputs.step(INFERRING) as share:
         _start_workers(case, inputs.options)
         system = build_system(case, share)
+        (share or nobody_hears)(1, 2, "parts")  # the estimate is next
         _refuse_contradictions(system)
         if inputs.fails is not None:
             proved_first = _proved_first(inputs, system)
@@ -107,8 +108,8 @@ def _asked_again(inputs: RunInputs, evidence: Evidence, system: System) -> Evide
         return evidence
     if system.case.tree.learner.has_known_noise:
         return replace(evidence, without=NOT_WITHOUT_ONE)
-    with inputs.step("asking again without one person"):
-        without = without_one(system, evidence.posterior, inputs.options)
+    with inputs.step("asking again without one person") as share:
+        without = without_one(system, evidence.posterior, inputs.options, share)
         return replace(evidence, without=without)
 
 
@@ -128,11 +129,11 @@ def _with_worlds(
     options = inputs.options
     if not options.worlds:
         return evidence
-    said = f"searching for proved values (time limit {options.worlds_budget:.3g} s, not counting set-up)"
-    with inputs.step(said):
+    said = f"searching for proved values (at most {options.worlds_budget:.3g} s)"
+    with inputs.step(said) as share:
         until, worlds = tables_clock(options), proved_first
         if worlds is None:
-            worlds = _worlds(inputs, evidence, system, until)
+            worlds = _worlds(inputs, evidence, system, until, share or nobody_hears)
         evidence = replace(evidence, worlds=worlds)
         return _graded(evidence, until) if inputs.grades else evidence
 
@@ -189,7 +190,7 @@ def _estimated(
     """Return the adversary's estimate, or why there is none: numbers or labels whose meaning nobody told."""
     case = system.case
     if case.tree.learner.has_known_noise:
-        from treewarden.audit.claims.reliance import noisy_posterior  # for claims only
+        from treewarden.audit.claims.judge_claim import noisy_posterior  # for claims only
 
         found = noisy_posterior(inputs.claim, case.population, case.knowledge)
         if isinstance(found, Undetermined):
@@ -211,7 +212,11 @@ def _reads_cells(calls: Sequence[MeasureCall]) -> bool:
 
 
 def _worlds(
-    inputs: RunInputs, evidence: Evidence, system: System, until: Clock
+    inputs: RunInputs,
+    evidence: Evidence,
+    system: System,
+    until: Clock,
+    share: Share = nobody_hears,
 ) -> ConsistentTables | Undetermined:
     """Return what whole records prove, within one budget for all that is done to find out.
 
@@ -228,6 +233,7 @@ def _worlds(
         asks_rest=_reads_cells(inputs.calls),
         should_stop=inputs.should_stop(evidence),
         jobs=options.jobs,
+        share=share,
     )
     if isinstance(found, ConsistentTables) and found.consistency is Consistency.INCONSISTENT:
         said = "; ".join(found.conflict[:5]) or "its leaves and splits contradict each other"

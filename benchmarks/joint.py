@@ -22,11 +22,10 @@ from scipy import sparse
 
 from benchmarks.machine import machine
 from benchmarks.tables import number, table
-from treewarden.audit.engine.bounds import Estimate
 from treewarden.audit.engine.counts import by_leaves, counts_of, propagate
 from treewarden.audit.engine.driver import reason
 from treewarden.audit.engine.newton_steps import estimate
-from treewarden.audit.engine.problem import Problem
+from treewarden.audit.engine.problem import Estimate, Problem
 from treewarden.audit.engine.time_budget import TimeBudget
 from treewarden.audit.progress import clock
 

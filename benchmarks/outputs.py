@@ -7,8 +7,8 @@ import time
 
 from benchmarks.machine import machine
 from treewarden.reports.building.entry import gate_of
+from treewarden.reports.document.document import finding_id
 from treewarden.reports.document.gate import ClauseOutcome, Entry, Gate, Result, Rule
-from treewarden.reports.document.names import finding_id
 from treewarden.reports.renderers import GateRenderer, names, renderer
 
 MESSAGE = "Fewest people who share a leaf: not met; the policy asks for at least 10 records"

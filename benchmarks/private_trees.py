@@ -1,6 +1,6 @@
 """What trees with differential privacy are worth: the private learner, and diffprivlib where that is installed.
 
-    python -m benchmarks.private_trees --data FOLDER [--seeds 5] [--learner NAME] [--set NAME]
+    python -m benchmarks.private_trees --data FOLDER [--seeds 5] [--learner NAME] [--set NAME] [--depth 4]
 
 FOLDER holds the public tables of the studies. Adult is trained on its training part and measured on its test part; of
 the others each seed parts 70 % to train on and 30 % to measure on. Categories are numbered; bounds of numbers are those
@@ -14,7 +14,7 @@ import argparse
 import math
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,7 @@ T_OF_SEEDS = {2: 12.706, 3: 4.303, 4: 3.182, 5: 2.776, 10: 2.262}
 TARGETS = {
     "adult": ("adult_train", "income"),
     "nursery": ("nursery", None),
+    "nursery-binary": ("nursery", None),
     "german": ("german_credit", None),
     "heart": ("heart_cleveland", "num"),
     "cmc": ("cmc", None),
@@ -53,12 +54,13 @@ DEPTH = 4
 
 @dataclass(frozen=True)
 class Part:
-    """What is trained on and measured on, with the bounds of the columns and the classes."""
+    """What is trained on and measured on, with the bounds of the columns, the classes, and the depth of our trees."""
 
     train: tuple[Any, Any]
     test: tuple[Any, Any]
     bounds: tuple[Any, Any]
     classes: list[Any]
+    depth: int = DEPTH
 
 
 Fit = Callable[[Part, float], Any]
@@ -69,7 +71,7 @@ def fit_private(part: Part, epsilon: float) -> Any:  # noqa: ANN401  # an estima
     from treewarden.learn import PrivateTreeClassifier
 
     learner = PrivateTreeClassifier(
-        epsilon, bounds=part.bounds, classes=part.classes, max_depth=DEPTH
+        epsilon, bounds=part.bounds, classes=part.classes, max_depth=part.depth
     )
     return learner.fit(*part.train)
 
@@ -90,7 +92,7 @@ def fit_diffprivlib_forest(part: Part, epsilon: float) -> Any:  # noqa: ANN401  
 
 def fit_plain(part: Part, epsilon: float) -> Any:  # noqa: ANN401  # as above
     """Return a tree without any privacy, as deep as the private one."""
-    return DecisionTreeClassifier(max_depth=DEPTH, random_state=0).fit(*part.train)
+    return DecisionTreeClassifier(max_depth=part.depth, random_state=0).fit(*part.train)
 
 
 LEARNERS: dict[str, Fit] = {
@@ -111,6 +113,8 @@ def parts_of(folder: Path, name: str, seeds: int) -> Iterator[Part]:
         table = pd.concat([table, test], ignore_index=True)
     target = target or str(table.columns[-1])
     labels = table.pop(target).astype(str).str.strip(". ")
+    if name == "nursery-binary":  # as in PrivaTree's paper
+        labels = labels.where(labels == "not_recom", "recommended")
     if name == "heart":
         labels = (labels.astype(float) > 0).map({True: "ill", False: "well"})
     columns, ends = {}, []
@@ -153,10 +157,13 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--learner", choices=LEARNERS, action="append")
     parser.add_argument("--set", choices=TARGETS, action="append")
+    parser.add_argument("--depth", type=int, default=DEPTH)
     asked = parser.parse_args()
     warnings.simplefilter("ignore")
     for name in asked.set or TARGETS:
-        parts = list(parts_of(asked.data, name, asked.seeds))
+        parts = [
+            replace(part, depth=asked.depth) for part in parts_of(asked.data, name, asked.seeds)
+        ]
         known = [np.mean(part.test[1] == pd.Series(part.train[1]).mode()[0]) for part in parts]
         print(f"{name}: {len(parts[0].train[1]):,} to train on, most common {np.mean(known):.1%}")
         for learner in asked.learner or ("private", "plain"):

@@ -27,8 +27,8 @@ from benchmarks.machine import machine
 from benchmarks.tables import number, table
 from benchmarks.worlds_tables import grown
 from treewarden.audit.consistent_tables.engine import reason
-from treewarden.audit.consistent_tables.outcome import Tiers
 from treewarden.audit.consistent_tables.proofs import cpsat
+from treewarden.audit.consistent_tables.result import Tiers
 from treewarden.audit.facts.rows import Case
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.population.population import build_population

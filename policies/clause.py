@@ -39,14 +39,14 @@ CERTAINTIES = ("confidence", "disclosure")
 
 Kind = Literal["tree", "ensemble", "forest", "boosted"]
 TaskName = Literal["classification", "regression"]
-Given = Literal["population"]
-"""What beside the table a clause may need to be given: a register of candidates."""
+Given = Literal["population", "totals"]
+"""What beside the table a clause may need to be given: a register of candidates, or tables of totals."""
 Text = Annotated[str, Field(strict=True, min_length=1)]
 
 
-def _as_list(said: object) -> object:
+def _as_list(value: object) -> object:
     """Return one word as a list of it."""
-    return [said] if isinstance(said, str) else said
+    return [value] if isinstance(value, str) else value
 
 
 def _one_or_more(words: tuple[str, ...] = ()) -> Any:  # noqa: ANN401 (what pydantic takes)
@@ -87,7 +87,7 @@ class Under(Section):
         """The same as it is typed; two that say the same read the same."""
         return ", ".join(f"{name} = {_typed(value)}" for name, value in self.settings.items())
 
-    def of(self, knowledge: Knowledge) -> Knowledge:
+    def apply_to(self, knowledge: Knowledge) -> Knowledge:
         """Return the knowledge of an audit with this in its place."""
         return knowledge.model_copy(update=self.settings)
 

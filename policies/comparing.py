@@ -157,28 +157,28 @@ def _signs(part: Part, sign: bool = True) -> Iterator[bool]:
         yield from _signs(each, not sign if part.form == "not" else sign)
 
 
-def _as_strict(new: Part, old: Part, known: dict[tuple[int, int], bool]) -> bool:
+def _as_strict(new: Part, old: Part, proved: dict[tuple[int, int], bool]) -> bool:
     key = id(new), id(old)
-    if key not in known:
-        known[key] = _proved(new, old, known)
-    return known[key]
+    if key not in proved:
+        proved[key] = _proved(new, old, proved)
+    return proved[key]
 
 
-def _proved(new: Part, old: Part, known: dict[tuple[int, int], bool]) -> bool:
+def _proved(new: Part, old: Part, proved: dict[tuple[int, int], bool]) -> bool:
     if old.form == "all":
-        return all(_as_strict(new, each, known) for each in old.parts)
+        return all(_as_strict(new, each, proved) for each in old.parts)
     if new.form == "any":
-        return all(_as_strict(each, old, known) for each in new.parts)
-    if new.form == "all" and any(_as_strict(each, old, known) for each in new.parts):
+        return all(_as_strict(each, old, proved) for each in new.parts)
+    if new.form == "all" and any(_as_strict(each, old, proved) for each in new.parts):
         return True
-    if old.form == "any" and any(_as_strict(new, each, known) for each in old.parts):
+    if old.form == "any" and any(_as_strict(new, each, proved) for each in old.parts):
         return True
     if new.form == "not" and old.form == "not":
-        return _as_strict(old.parts[0], new.parts[0], known)
+        return _as_strict(old.parts[0], new.parts[0], proved)
     if new.form == "not" and new.parts[0].form == "not":
-        return _as_strict(new.parts[0].parts[0], old, known)
+        return _as_strict(new.parts[0].parts[0], old, proved)
     if old.form == "not" and old.parts[0].form == "not":
-        return _as_strict(new, old.parts[0].parts[0], known)
+        return _as_strict(new, old.parts[0].parts[0], proved)
     if new.form == "atom" and old.form == "atom":
         return _atom_as_strict(new.atom, old.atom)
     return False
@@ -296,7 +296,7 @@ def _looser(base: Pack, old: Clause, clause: Clause, key: str, how: Strictness) 
     name = repr(base.name)
     if key == "limit" and old.limit is not None and clause.limit is not None:
         way = "more" if rules()[old.rule].risk == "low" else "less"
-        problem = f"{clause.limit:g} is looser than the {old.limit:g} of {name}"
+        problem = f"{clause.limit:g} is looser than {old.limit:g} in {name}"
         return f"{problem}; give {old.limit:g} or {way}"
     if how is Strictness.LOOSER:
         return f"this requires less than {name} does; leave it out"

@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, Field, ValidationError, model_validator
-from pydantic_core import PydanticCustomError
+from pydantic_core import ErrorDetails, PydanticCustomError
 
-from treewarden.audit.knowledge.toml_words import in_words
 from treewarden.audit.measures import MeasureCall, call, measures
 from treewarden.policies.clause import (
     ATOMIC,
@@ -37,7 +36,14 @@ from treewarden.policies.validation import (
     dropped,
     merged,
 )
-from treewarden.ppdm_models.errors import PolicyError, near_text, os_reason
+from treewarden.ppdm_models.errors import (
+    PolicyError,
+    near_text,
+    reading_problem,
+    toml_reason,
+    toml_words,
+    with_advice,
+)
 
 # The JSON Schema of packs, made from their grammar and from the measures and rules there are.
 
@@ -174,13 +180,13 @@ def read_over(data: bytes, where: str, base: Pack) -> Pack:
     return _put_together(_valid(_File, _parsed(data, where), where), base, where)
 
 
-def pack_of(said: Mapping[str, object], where: str, folder: Path | None = None) -> Pack:
+def pack_of(document: Mapping[str, object], where: str, folder: Path | None = None) -> Pack:
     """Return the pack that a file says, as TOML reads it, each clause checked as by ``read_pack``.
 
     Raises:
         PolicyError: a key is missing or unknown, or a clause asks for what does not exist.
     """
-    return _resolved(said, where, folder or Path(), ())
+    return _resolved(document, where, folder or Path(), ())
 
 
 def _loaded(name_or_path: str, folder: Path, trail: tuple[str, ...]) -> Pack:
@@ -199,16 +205,27 @@ def _loaded(name_or_path: str, folder: Path, trail: tuple[str, ...]) -> Pack:
         is_there = isinstance(error, OSError) and error.strerror is not None
         if is_there and not isinstance(error, FileNotFoundError | IsADirectoryError):
             raise PolicyError(
-                name_or_path, f"{os_reason(error)}; give the path of a TOML file"
+                name_or_path, reading_problem(error, "give the path of a TOML file")
             ) from error
         near = near_text(name_or_path, shipped)
         problem = f"unknown policy{near}; built-in: {choices}; for your own policy, give the path of its TOML file"
+        if isinstance(error, FileNotFoundError) and name_or_path.endswith(".toml"):
+            problem = f"there is no such file; check the path, or name a built-in policy: {choices}"
         raise PolicyError(name_or_path, problem) from error
     return _read(data, path.name, path.parent, (*trail, own))
 
 
-def _refuse_long(own: str, name: str, trail: tuple[str, ...]) -> None:
-    if own in trail:
+def _refuse_slip(entry: Mapping[str, object], base: Pack, place: str) -> None:
+    """Refuse a check that measures nothing and whose id is nearly that of a check of the policy below it."""
+    near = near_text(str(entry.get("id")), [each.id for each in base.clauses])
+    if near and not entry.keys() & {"measure", *COMBINING}:
+        raise PolicyError(
+            place, f"{base.name!r} has no such check{near}; correct the id, or add 'measure'"
+        )
+
+
+def _refuse_long(policy_id: str, name: str, trail: tuple[str, ...]) -> None:
+    if policy_id in trail:
         problem = "extends itself through the policies that it extends; remove one of the extends"
         raise PolicyError(name, problem)
     if len(trail) > LONGEST:
@@ -227,16 +244,20 @@ def _parsed(data: bytes, where: str) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise PolicyError(
             where,
-            f"not valid TOML ({error}); correct it, or start from a built-in policy: treewarden policy list",
+            f"not valid TOML ({toml_reason(error)}); correct the file, or copy a built-in policy: "
+            "treewarden policy show standard",
         ) from error
 
 
-def _resolved(said: Mapping[str, object], where: str, folder: Path, trail: tuple[str, ...]) -> Pack:
-    file = _valid(_File, said, where)
+def _resolved(
+    document: Mapping[str, object], where: str, folder: Path, trail: tuple[str, ...]
+) -> Pack:
+    file = _valid(_File, document, where)
     if file.extends is None:
         for key, value in (("title", file.title), (file.table, file.entries)):
             if value is None:
-                raise PolicyError(where, f"{key!r} is missing; add it")
+                what = f"add a [[{key}]] table" if key == file.table else "add it"
+                raise PolicyError(where, f"{key!r} is missing; {what}")
         if not file.entries:
             problem = f"{file.table!r} is []: a policy needs at least one check; add one"
             raise PolicyError(where, problem)
@@ -271,6 +292,8 @@ def _put_together(file: _File, base: Pack | None, where: str) -> Pack:
             del clauses[name]
             continue
         old = clauses.get(name) if isinstance(name, str) else None
+        if base is not None and old is None:
+            _refuse_slip(said, base, place)
         whole = said if old is None else merged(old, said)
         clause = _valid(Clause, whole, where, (file.table, number), None if base is None else place)
         check(clause, place)
@@ -314,9 +337,9 @@ def _waivers(file: _File, base: Pack | None, where: str) -> Waivers:
     return waivers
 
 
-def _refuse_deep(said: object, place: str) -> None:
+def _refuse_deep(document: object, place: str) -> None:
     """Refuse combinations that stand too deep in each other, before anything looks through them."""
-    level, parts = 0, [said]
+    level, parts = 0, [document]
     while parts:
         inner: list[object] = []
         for part in parts:
@@ -335,13 +358,13 @@ def _refuse_deep(said: object, place: str) -> None:
 
 def _valid(
     kind: type[Made],
-    said: Mapping[str, Any],
+    document: Mapping[str, Any],
     where: str,
     above: tuple[str | int, ...] = (),
     place: str | None = None,
 ) -> Made:
     try:
-        return kind.model_validate(said)
+        return kind.model_validate(document)
     except ValidationError as error:
         prefix = above if place is None else ()
         raise PolicyError(place or where, _first_problem(error, kind, prefix)) from error
@@ -350,21 +373,40 @@ def _valid(
 def _first_problem(
     error: ValidationError, kind: type[BaseModel], above: tuple[str | int, ...]
 ) -> str:
-    first = error.errors(include_url=False)[0]
+    first, *others = error.errors(include_url=False)
     loc = (*above, *first["loc"])
+    head = ""
+    if len(loc) > 1 and isinstance(loc[1], int):
+        head, loc = f"{loc[0]} number {loc[1] + 1}: ", loc[2:]
+    if first["type"] == "missing":
+        beside = [
+            each["loc"][-1]
+            for each in others
+            if each["type"] == "missing" and each["loc"][:-1] == first["loc"][:-1]
+        ]
+        if beside:
+            names = [".".join(map(str, (*loc[:-1], each))) for each in (loc[-1], *beside)]
+            return f"{head}{', '.join(map(repr, names))} are missing; add them"
+    return head + _said_of(first, loc, _keys(kind, first["loc"]))
+
+
+def _said_of(first: ErrorDetails, loc: tuple[str | int, ...], keys: Sequence[str]) -> str:
+    """Return what is wrong at a place of a table; ``keys`` are those that it may have."""
     place = ".".join(str(part) for part in loc)
     if first["type"] == "extra_forbidden":
-        keys = _keys(kind, first["loc"])
-        return f"unknown key {place!r}{near_text(str(loc[-1]), keys)}; use {', '.join(keys)}"
+        near = OTHER_WORDS.get(str(loc[-1]), "") or near_text(str(loc[-1]), keys)
+        return f"unknown key {place!r}{near}; use {', '.join(keys)}"
     if first["type"] == "lacks":
         return f"{'.'.join((*map(str, loc), first['msg']))!r} is missing; add it"
     if first["type"] == "missing":
         return f"{place!r} is missing; add it"
     if first["type"] == "said":
         return f"{place!r} {first['msg']}" if place else first["msg"]
-    return f"{place!r} is {first['input']!r:.80}: {in_words(first)}"
+    return f"{place!r} is {first['input']!r:.80}: {with_advice(toml_words(first))}"
 
 
+OTHER_WORDS = {"metric": " (here it is called 'measure')"}
+"""Words of the documentation that are called otherwise in a file."""
 _TABLES: dict[str, type[BaseModel]] = {
     "under": Under,
     "when": When,

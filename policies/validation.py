@@ -26,49 +26,51 @@ SOURCES = ("source", "guidance")
 REASON = 'say why: loosen = "reason"'
 
 
-def merged(base: Clause, said: Mapping[str, Any]) -> dict[str, Any]:
+def merged(base: Clause, override: Mapping[str, Any]) -> dict[str, Any]:
     """Return what an override says, with what it leaves out as it was; a combination replaces an atom, and back.
 
     The reason for a former loosening is not one for this, nor is where a former limit comes from, or the guidance that
     it serves.
     """
     kept = said_of(base)
-    if any(key in said for key in COMBINING):
+    if any(key in override for key in COMBINING):
         gone: tuple[str, ...] = (*ATOMIC, *COMBINING)
-    elif any(key in said for key in ATOMIC):
+    elif any(key in override for key in ATOMIC):
         gone = COMBINING
-        if "measure" in said and said["measure"] != base.measure:
+        if "measure" in override and override["measure"] != base.measure:
             gone = (*COMBINING, "parameters")
     else:
         gone = ()
     if gone:
         gone = (*gone, *SOURCES)
     kept = {key: value for key, value in kept.items() if key not in gone}
-    return {**kept, **said}
+    return {**kept, **override}
 
 
-def dropped(base: Pack, said: Mapping[str, Any], place: str) -> Dropped:
+def dropped(base: Pack, override: Mapping[str, Any], place: str) -> Dropped:
     """Return which clause is left out, and why.
 
     Raises:
         PolicyError: there is none of that name, no reason is given, or something else is said of it.
     """
     ids = [clause.id for clause in base.clauses]
-    if said["id"] not in ids:
-        near = near_text(str(said["id"]), ids)
-        problem = f"drop: {base.name!r} has no check {said['id']!r}{near}; it has {', '.join(ids)}"
-        raise PolicyError(place, problem)
-    if said["drop"] is not True:
-        raise PolicyError(
-            place, f"drop: {said['drop']!r} is not true; write drop = true, or leave it out"
+    if override["id"] not in ids:
+        near = near_text(str(override["id"]), ids)
+        problem = (
+            f"drop: {base.name!r} has no check {override['id']!r}{near}; it has {', '.join(ids)}"
         )
-    others = [key for key in said if key not in ("id", "drop", "loosen")]
+        raise PolicyError(place, problem)
+    if override["drop"] is not True:
+        raise PolicyError(
+            place, f"drop: {override['drop']!r} is not true; write drop = true, or leave it out"
+        )
+    others = [key for key in override if key not in ("id", "drop", "loosen")]
     if others:
         raise PolicyError(place, f"{others[0]}: the check is dropped; leave out this key, or drop")
-    reason = said.get("loosen")
+    reason = override.get("loosen")
     if not isinstance(reason, str) or not reason:
         raise PolicyError(place, f"drop: a check is dropped only with a reason; {REASON}")
-    return Dropped(id=said["id"], reason=reason)
+    return Dropped(id=override["id"], reason=reason)
 
 
 # Checks a clause against the measures, rules and formats that exist.
@@ -100,7 +102,7 @@ def _check_atom(clause: Part, place: str) -> None:
     known_measures, known_rules = measures(), rules()
     if clause.measure not in known_measures:
         near = near_text(clause.measure, known_measures)
-        problem = f"no metric {clause.measure!r}{near}; list them: treewarden list measures"
+        problem = f"no metric {clause.measure!r}{near}; list them: treewarden list metrics"
         raise PolicyError(place, problem)
     measure = known_measures[clause.measure]
     if clause.rule not in known_rules:
@@ -163,7 +165,8 @@ def _fits(parameter: Parameter, value: float | str) -> bool:
         return isinstance(value, str) and not parameter.problem_of(value)
     if isinstance(parameter.default, str) or isinstance(value, str):
         return isinstance(parameter.default, str) and value in parameter.choices
-    return value >= parameter.low and (not parameter.whole or value == int(value))
+    is_inside = parameter.low <= value <= parameter.high
+    return is_inside and (not parameter.whole or value == int(value))
 
 
 def _parameter_words(parameter: Parameter) -> str:
@@ -171,4 +174,7 @@ def _parameter_words(parameter: Parameter) -> str:
         return parameter.meaning
     if parameter.choices:
         return " or ".join(repr(choice) for choice in parameter.choices)
-    return f"a {'whole ' if parameter.whole else ''}number of {parameter.low:g} or more"
+    numbers = f"a {'whole ' if parameter.whole else ''}number"
+    if math.isfinite(parameter.high):
+        return f"{numbers} from {parameter.low:g} to {parameter.high:g}"
+    return f"{numbers} of {parameter.low:g} or more"

@@ -10,8 +10,11 @@ from collections.abc import Iterable
 from enum import IntEnum, StrEnum
 from typing import Literal
 
+NONE = "none"
+"""The limit of what must not be there at all."""
 
-class Verdict(IntEnum):
+
+class PolicyVerdict(IntEnum):
     """PASS < UNDETERMINED < FAIL."""
 
     PASS = 0
@@ -24,9 +27,9 @@ class Verdict(IntEnum):
         return self.name.lower()
 
 
-def worst(verdicts: Iterable[Verdict]) -> Verdict:
+def worst(verdicts: Iterable[PolicyVerdict]) -> PolicyVerdict:
     """Return the worst verdict; undetermined where nothing was judged."""
-    return max(verdicts, default=Verdict.UNDETERMINED)
+    return max(verdicts, default=PolicyVerdict.UNDETERMINED)
 
 
 # How severe it is where a clause is not met.
@@ -88,6 +91,11 @@ class FindingKind(StrEnum):
 
 FILE_NAME = re.compile(r"\S*(?:/\S|\w\.[A-Za-z]\w*(?=[\s:,;]|$))")
 """What a sentence begins with that is the name of a file, with its ending or its folder."""
+
+
+def requirement(limit_words: str) -> str:
+    """Return what a policy requires, as a clause of a sentence."""
+    return "the policy allows none" if limit_words == NONE else f"the policy requires {limit_words}"
 
 
 def capital(text: str) -> str:

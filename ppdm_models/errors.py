@@ -6,9 +6,15 @@ For a name that does not exist, messages suggest the closest one that does.
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
 from itertools import islice
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # who meets no error in a file needs no pydantic
+    from pydantic_core import ErrorDetails
 
 
 class TreewardenError(Exception):
@@ -72,9 +78,46 @@ def os_reason(error: OSError | ValueError) -> str:
     )
 
 
-def os_problem(error: OSError) -> str:
+NOT_THERE = frozenset({errno.ENOENT, errno.ENOTDIR})
+NOT_ALLOWED = frozenset({errno.EACCES, errno.EPERM})
+
+
+def reading_problem(
+    error: OSError | ValueError, give: str = "check the path", if_missing: str = "check the path"
+) -> str:
+    """Return why a file cannot be read, and what to do: about its path or its permissions, else what to ``give``.
+
+    The same words for models, tables and all other files; a file of the wrong kind is another matter.
+    """
+    number = error.errno if isinstance(error, OSError) else None
+    if number in NOT_THERE:
+        return f"{os_reason(error)}; {if_missing}"
+    if number in NOT_ALLOWED:
+        return "this user may not read this file; ask its owner for permission to read it"
+    return f"{os_reason(error)}; {give}"
+
+
+def os_problem(error: OSError | ValueError) -> str:
     """Return the same with what to do, for errors that nobody closer to the file explains."""
-    return f"{os_reason(error)}; {ADVICE.get(error.errno or 0, 'check the path and its disk')}"
+    return f"{os_reason(error)}; {ADVICE.get(getattr(error, 'errno', 0) or 0, 'check the path')}"
+
+
+TOML_REASONS = {
+    "Illegal character '\\n'": "a quotation mark is missing",
+    "Invalid value": "a value is missing, or a text needs quotation marks",
+    "Unterminated string": "a quotation mark is missing",
+}
+"""What the parser of TOML says, in words for people who write such files."""
+TOML_PLACE = re.compile(r"(.*) \(at (line \d+), column \d+\)", re.DOTALL)
+
+
+def toml_reason(error: Exception) -> str:
+    """Return why a text is no TOML, with the line: ``line 1: a quotation mark is missing``."""
+    found = TOML_PLACE.fullmatch(str(error))
+    if not found:
+        return str(error)
+    reason, line = found[1], found[2]
+    return f"{line}: {TOML_REASONS.get(reason, reason[:1].lower() + reason[1:])}"
 
 
 class TreeFormatError(TreewardenError):
@@ -83,6 +126,19 @@ class TreeFormatError(TreewardenError):
 
 class TableError(TreewardenError):
     """The table cannot be read, or does not fit the tree."""
+
+
+@contextmanager
+def in_role(role: str) -> Iterator[None]:
+    """Name in errors about a table what it was given for, where that is not the training table: ``the register``."""
+    try:
+        yield
+    except TableError as error:
+        raise type(error)(f"{error.where} ({role})", error.problem, error.notes) from error
+
+
+class RequirementError(TableError):
+    """No table of these records meets what is required of its groups."""
 
 
 class TooManyProfilesError(TreewardenError):
@@ -119,6 +175,10 @@ class KnowledgeError(TreewardenError):
 
 class OutputsError(TreewardenError):
     """An output published beside the model is not understood, or the table contradicts it."""
+
+
+class UnsupportedOutputError(OutputsError):
+    """A file is no output that is supported, or cannot be judged here; the message quotes no cell and no table."""
 
 
 class SolverError(TreewardenError):
@@ -165,3 +225,53 @@ def near_text(name: str, names: Iterable[str]) -> str:
     known = {other[:MOST_COMPARED].casefold(): other for other in islice(names, MOST_NEAR_OF)}
     near = get_close_matches(name[:MOST_COMPARED].casefold(), known, n=3)
     return f" (did you mean {' or '.join(repr(known[each]) for each in near)}?)" if near else ""
+
+
+TOML_TYPES = {
+    "tuple_type": "a list",
+    "list_type": "a list",
+    "dict_type": "a table",
+    "model_type": "a table",
+    "bool_type": "true or false",
+    "float_type": "a number",
+    "int_type": "a whole number",
+}
+"""What TOML calls that which should stand somewhere, by the type of the error that it does not."""
+
+
+def toml_words(error: ErrorDetails) -> str:
+    """Return what is wrong with a value, in words of TOML and not of the types that hold it here."""
+    kind, told = error["type"], error.get("ctx", {})
+    if kind == "extra_forbidden":
+        return "unknown key"
+    if kind in TOML_TYPES:
+        return f"must be {TOML_TYPES[kind]}"
+    if kind == "too_long":
+        most, there = told["max_length"], told["actual_length"]
+        return f"{_items(there)}, at most {most} allowed; remove some"
+    if kind == "too_short":
+        least, there = told["min_length"], told["actual_length"]
+        return f"{_items(there)}, at least {least} required; add some"
+    if kind == "missing":
+        return "is missing"
+    said = error["msg"].removeprefix("Input should be ").removeprefix("Value error, ")
+    if said != error["msg"] and kind != "value_error":
+        return f"must be {said}"
+    return said[:1].lower() + said[1:]
+
+
+def _items(number: int) -> str:
+    return "1 item" if number == 1 else f"{number} items"
+
+
+def toml_problem(error: ErrorDetails) -> str:
+    """Return the same with the name of the value in front, as it stands in a file or a document."""
+    place = ".".join(str(part) for part in error["loc"])
+    if error["type"] == "missing":
+        return f"{place!r} is missing"
+    return f"{place}: {toml_words(error)}" if place else toml_words(error)
+
+
+def with_advice(problem: str, advice: str = "correct it") -> str:
+    """Return a problem with what to do about it, where it does not say so itself."""
+    return problem if ";" in problem else f"{problem}; {advice}"

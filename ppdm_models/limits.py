@@ -4,7 +4,8 @@ The largest published single trees known to the authors hold some 8,000 nodes, 3
 is grown to the end on half a million records holds 200,000. Each limit can
 be set in the environment, as TREEWARDEN_LIMIT_ and its name: ``TREEWARDEN_LIMIT_BYTES=1000000``. It is read once.
 
-Folders and zip archives that hold a model are read in memory within these limits, and never extracted to disk.
+Folders and zip archives that hold a model are read in memory within these limits, and never extracted to disk. A
+table that is read whole may take half of what the machine, or its container, has to spare.
 """
 
 from __future__ import annotations
@@ -12,12 +13,14 @@ from __future__ import annotations
 import io
 import lzma
 import os
+import re
 import zipfile
 import zlib
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
-from treewarden.ppdm_models.errors import TreeFormatError, TreewardenError
+from treewarden.ppdm_models.errors import TableError, TreeFormatError, TreewardenError
 
 PREFIX = "TREEWARDEN_LIMIT_"
 
@@ -179,3 +182,42 @@ def _check(members: list[zipfile.ZipInfo], source: str) -> None:
         raise TreeFormatError(source, f"unpacks to more than {BYTES:,} bytes")
     if len({info.filename for info in members}) < len(members):
         raise TreeFormatError(source, "names the same file twice")
+
+
+TABLE_MEMORY = "TREEWARDEN_TABLE_MEMORY"
+LEAST_MEMORY, USUAL_MEMORY = 64 * 2**20, 2 * 2**30
+"""In bytes: less is no use, and so much is taken where the machine does not say what it has."""
+CONTAINER_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+MORE_ROOM = f"give more memory ({TABLE_MEMORY}, in MB)"
+
+
+def room_bytes() -> int:
+    """Return how many bytes a table may take: what the environment says in MB, else half of what is free.
+
+    Raises:
+        TableError: the environment says no number.
+    """
+    said = os.environ.get(TABLE_MEMORY, "").strip()
+    if said:
+        if not re.fullmatch(r"\d{1,9}", said) or not int(said):
+            raise TableError(
+                TABLE_MEMORY, f"{said!r} is not a number of megabytes; give a number such as 2000"
+            )
+        return max(int(said) * 2**20, LEAST_MEMORY)
+    return max(min(_available(), *_of_container()) // 2, LEAST_MEMORY)
+
+
+def _available() -> int:
+    with suppress(OSError):
+        found = re.search(r"MemAvailable:\s+(\d+) kB", Path("/proc/meminfo").read_text())
+        if found:
+            return int(found[1]) * 1024
+    return USUAL_MEMORY
+
+
+def _of_container() -> list[int]:
+    found = [2**62]
+    for file in CONTAINER_LIMITS:
+        with suppress(OSError, ValueError):
+            found.append(int(Path(file).read_text()))
+    return found

@@ -1,4 +1,4 @@
-"""Files that people have at hand and that are no models: what they are, and the lines that export what is in them.
+"""Files that people hand in for a model or a table and that are none: what they are, and the lines to export from.
 
 A pickle runs code when it is opened, and R's and Java's own files are the like. So they are told by their first bytes
 alone, unpacked as far as that needs and no further. Some hold tables that are read, where their library is there.
@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import bz2
 import lzma
+import re
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from enum import StrEnum
+from pathlib import PurePosixPath
 
 PEEKED = 1 << 18
 """So many bytes are looked at, before and after unpacking."""
@@ -60,6 +62,7 @@ STARTS = {
 
 TABLES = frozenset({Foreign.EXCEL, Foreign.SPSS, Foreign.STATA, Foreign.SAS})
 """What is read as a table, though never as a model."""
+PICTURES = (b"\x89PNG", b"\xff\xd8\xff", b"GIF8")
 PORTABLE, PORTABLE_WITHIN = b"SPSSPORT", 600
 """What stands near the start of SPSS's portable files."""
 IN_WORKBOOKS = tuple(
@@ -82,7 +85,7 @@ def model_advice(data: bytes, source: str) -> str:
     if kind is None:
         return ""
     if kind in TABLES or kind is Foreign.ARROW:
-        return f"{kind}: a table, not a model; did you swap MODEL and --data? List the formats: treewarden list formats"
+        return f"{kind}: a table, not a model; give the file of the model. List the formats: treewarden list formats"
     lines = _model_lines(kind, data[:PEEKED] + unpacked_start(data), source)
     if not lines:
         return f"{kind}, which is not a model that treewarden can read; how to export a model: docs/formats.md"
@@ -95,6 +98,8 @@ def table_advice(start: bytes, source: str) -> str:
     """Return what a file is that was given as a table, and how to export it; "" where it is not known, or is read."""
     if start.startswith(ARROW_FILE) or table_kind(start) is not None:
         return ""
+    if start.startswith(PICTURES):
+        return "a picture, not a table; give CSV in UTF-8, Parquet or Excel"
     kind = foreign(start) or (Foreign.PAGE if _is_page(start) else None)
     if kind is None:
         return ""
@@ -153,17 +158,17 @@ def unpacked_start(data: bytes) -> bytes:
     return b""
 
 
-def _model_lines(kind: Foreign, held: bytes, source: str) -> list[str]:
+def _model_lines(kind: Foreign, content: bytes, source: str) -> list[str]:
     stem = source.rpartition(".")[0] or source
     if kind is Foreign.PICKLE:
-        return _python_lines(held, source, stem)
+        return _python_lines(content, source, stem)
     if kind in (Foreign.RDS, Foreign.RDATA):
         read = (
             f"readRDS({_quoted(source)})"
             if kind is Foreign.RDS
             else f"get(load({_quoted(source)})[1])"
         )
-        return [f"model <- {read}", _r_line(held, stem)]
+        return [f"model <- {read}", _r_line(content, stem)]
     if kind is Foreign.JAVA:
         files = f"-l {_quoted(source)} -T TRAINING.arff > {_quoted(stem + '.txt')}"
         return [f"java -cp weka.jar weka.classifiers.trees.J48 {files}"]
@@ -173,32 +178,34 @@ def _model_lines(kind: Foreign, held: bytes, source: str) -> list[str]:
     return []
 
 
-def _python_lines(held: bytes, source: str, stem: str) -> list[str]:
+def _python_lines(content: bytes, source: str, stem: str) -> list[str]:
     load = f"joblib.load({_quoted(source)})"
-    if b"sklearn.pipeline" in held:
+    if b"sklearn.pipeline" in content:
         load += "[-1]"  # whose last step is the model
-    if b"lightgbm" in held:  # its pickles name xgboost too
+    if b"lightgbm" in content:  # its pickles name xgboost too
         booster = (
-            ".booster_" if b"lightgbm.sklearn" in held or b"lightgbm.basic" not in held else ""
+            ".booster_"
+            if b"lightgbm.sklearn" in content or b"lightgbm.basic" not in content
+            else ""
         )
         return ["import joblib", f"{load}{booster}.save_model({_quoted(stem + '.txt')})"]
-    if b"xgboost" in held:
+    if b"xgboost" in content:
         return ["import joblib", f"{load}.save_model({_quoted(stem + '.json')})"]
-    if b"catboost" in held:
+    if b"catboost" in content:
         return ["import joblib", f'{load}.save_model({_quoted(stem + ".json")}, format="json")']
     load = load.removesuffix("[-1]")
     return ["import joblib, skops.io", f"skops.io.dump({load}, {_quoted(stem + '.skops')})"]
 
 
-def _r_line(held: bytes, stem: str) -> str:
+def _r_line(content: bytes, stem: str) -> str:
     """Return the line that writes a model; what package it is of, its class says."""
     path = _quoted(stem + ".json")
-    if b"randomForest" in held:
+    if b"randomForest" in content:
         tree = "randomForest::getTree(model, k, labelVar = TRUE)"
         trees = f"lapply(1:model$ntree, function(k) {tree})"
-    elif b"ranger" in held:
+    elif b"ranger" in content:
         trees = "lapply(1:model$num.trees, function(k) ranger::treeInfo(model, k))"
-    elif b"rpart" in held:
+    elif b"rpart" in content:
         return f"writeLines(capture.output(print(model, digits = 15)), {_quoted(stem + '.txt')})"
     else:
         return f"writeLines(capture.output(print(model)), {_quoted(stem + '.txt')})"
@@ -226,3 +233,217 @@ def _table_lines(kind: Foreign, source: str) -> list[str]:
 def _quoted(name: str) -> str:
     """Return a file's name as R, Python and a shell read it."""
     return '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+# Files that people hand in for a model and that hold none that is read: what each is, and what to export in its place.
+#
+# Nothing is run, and no more is unpacked than the small files that say what a folder or an archive is. Each advice
+# names a file that a format reads; the recipes in docs/recipes have the same lines.
+
+TEXT_PEEKED = 1 << 16
+"""So many bytes of a text are looked at."""
+Reading = Callable[[str], bytes]
+"""Returns the start of one file of a folder or an archive, by its name."""
+
+RPART_LINE = 'writeLines(capture.output(print(model, digits = 15)), "model.txt")'
+PARTY_LINE = 'writeLines(capture.output(print(partykit::as.party(model))), "model.txt")'
+SKOPS_LINE = 'skops.io.dump(model, "model.skops")'
+FOREST_LINES = {
+    "ranger": "trees <- lapply(1:model$num.trees, function(k) ranger::treeInfo(model, k))",
+    "randomforest": (
+        "trees <- lapply(1:model$ntree, function(k) randomForest::getTree(model, k, labelVar = TRUE))"
+    ),
+}
+WRITE_TREES = 'jsonlite::write_json(trees, "model.json", digits = NA, na = "null")'
+R_LINES = {
+    **{name: f"{line}; {WRITE_TREES}" for name, line in FOREST_LINES.items()},
+    "xgboost": 'xgboost::xgb.save(model, "model.json")',
+    "xgb.booster": 'xgboost::xgb.save(model, "model.json")',
+    "lightgbm": 'lightgbm::lgb.save(model, "model.txt")',
+    "lgb.booster": 'lightgbm::lgb.save(model, "model.txt")',
+    "rpart": RPART_LINE,
+    "party": PARTY_LINE,
+    "ctree": PARTY_LINE,
+}
+"""By what tidypredict calls a model in R, the line that writes it."""
+H2O_TREES = frozenset({"gbm", "drf"})
+H2O_NAMES = {
+    "xgboost": "XGBoost",
+    "glm": "GLM",
+    "gam": "GAM",
+    "deeplearning": "Deep Learning",
+    "kmeans": "K-Means",
+    "word2vec": "Word2Vec",
+    "isolationforest": "Isolation Forest",
+    "isofor": "Isolation Forest",
+    "extendedisolationforest": "Extended Isolation Forest",
+    "stackedensemble": "Stacked Ensemble",
+    "targetencoder": "Target Encoder",
+    "pca": "PCA",
+    "glrm": "GLRM",
+    "coxph": "CoxPH",
+    "rulefit": "RuleFit",
+    "upliftdrf": "Uplift DRF",
+}
+H2O_PLAIN = frozenset(
+    {"glm", "gam", "deeplearning", "kmeans", "word2vec", "pca", "glrm", "coxph", "targetencoder"}
+)
+"""Those that have no trees."""
+H2O_SAVE = 'train H2OGradientBoostingEstimator or H2ORandomForestEstimator and write model.download_mojo("model.zip")'
+XGBOOST_OF_H2O = (
+    "params, rounds = model.convert_H2OXGBoostParams_2_XGBoostParams(); xgboost.train(params, "
+    'frame.convert_H2OFrame_2_DMatrix(x, y, model), rounds).save_model("model.json")'
+)
+NO_TREES = "it has no decision tree, and treewarden audits nothing else"
+YDF = (
+    "models of Yggdrasil or TensorFlow Decision Forests cannot be read; train the trees with scikit-learn and "
+    f"save them: {SKOPS_LINE}, or with XGBoost: "
+    'model.save_model("model.json")'
+)
+OF_TREE = (
+    "a print of R's package tree, which is not supported; train the tree with rpart: "
+    "model <- rpart::rpart(formula(model$terms), data = TABLE), and write it: "
+    f"{RPART_LINE}"
+)
+KERAS = f"a neural network of Keras or TensorFlow: {NO_TREES}"
+ALGORITHM = re.compile(rb"(?m)^algo *= *(\w{1,60})\s*$")
+TIDYPREDICT = re.compile(r"\Ageneral:\s*\n(?:  [^\n]*\n)*?  model: ?['\"]?([\w.]+)")
+SAS = re.compile(r"(?i)\b_node_\s*=|\blength\s+_warn_|\bif\b[^;]{1,300}\bthen\s+do\s*;")
+SPSS = re.compile(r"(?im)^\s*(?:/\*\s*node\s+\d+|do if\b.*\.\s*$|compute\s+(?:nod|pre|prb)_\d+)")
+CODE = re.compile(
+    r"(?m)^\s*(?:def score\(|(?:public )?(?:static )?double(?:\[\])? score\(|void score\(|"
+    r"public static class \w+ extends GenModel|class \w+ extends GenModel|score <- function\()"
+)
+
+
+def text_advice(data: bytes) -> str:
+    """Return what a text, or a file of one piece, is and what to do; "" where that is not known."""
+    start = data[:TEXT_PEEKED].removeprefix(b"\xef\xbb\xbf")
+    for signs, advice in BINARIES.items():
+        if start.startswith(signs):
+            return advice
+    if b"gbtree" in start and b"\0" in start:
+        line = 'xgboost.Booster(model_file="MODEL").save_model("model.json")'
+        return f"XGBoost's old binary form; export it in Python: {line}"
+    if b"\0" in start:
+        return ""
+    return _of_text(start.decode("utf-8", "replace"))
+
+
+def members_advice(names: Collection[str], read: Reading) -> str:
+    """Return what a folder or an archive of files is and what to do; "" where that is not known."""
+    ends = {PurePosixPath(name).name for name in names}
+    if "model.ini" in names:
+        return _of_mojo(read("model.ini"))
+    if ends >= {"data_spec.pb", "header.pb"} or any(end.endswith("data_spec.pb") for end in ends):
+        return YDF
+    if "saved_model.pb" in ends or ends >= {"config.json", "model.weights.h5"}:
+        return KERAS
+    if "MLmodel" in ends:
+        return _of_mlflow(names, read)
+    if "data.pkl" in ends:
+        return f"a model of PyTorch, which runs code when it is opened: {NO_TREES}"
+    if "model.mlmodel" in ends:
+        return COREML
+    if "bundle.json" in ends:
+        return 'an MLeap bundle; write the model in Spark: model.write().overwrite().save("model")'
+    if "word/document.xml" in names:
+        return "a Word document; give the file of the model"
+    if "META-INF/MANIFEST.MF" in names:
+        return f"a Java archive, which runs code; give the model in it as its program prints it. {H2O_WEKA}"
+    return ""
+
+
+COREML = f"a Core ML model; give the model that it was made of, scikit-learn's: {SKOPS_LINE}"
+H2O_WEKA = 'H2O: model.download_mojo("model.zip"); Weka: java -cp weka.jar weka.classifiers.trees.J48 -t TABLE'
+BINARIES: Mapping[bytes | tuple[bytes, ...], str] = {
+    b"%PDF-": "a PDF document; give the file of the model",
+    PICTURES: "a picture; give the file of the model",
+    b"\x93NUMPY": f"an array of NumPy; export the model in Python: {SKOPS_LINE}",
+    b"PAR1": "a table in Parquet; give it with --data, and the model in its place",
+    b"7z\xbc\xaf": "a 7z archive; unpack it, and give the file of the model",
+    b"\x28\xb5\x2f\xfd": "packed with Zstandard; unpack it, and give the file of the model",
+    b"Rar!": "a RAR archive; unpack it, and give the file of the model",
+    (b"binf", b"bs64\t"): (
+        "XGBoost's old binary form; export it in Python: "
+        'xgboost.Booster(model_file="MODEL").save_model("model.json")'
+    ),
+}
+"""What files start with that are no texts and no archives of files, and what to do."""
+
+
+def _of_text(text: str) -> str:
+    if "C5.0 [Release" in text or "See5 [Release" in text:
+        return f"C5.0's printed output, which treewarden cannot read; in R, with the package C50, run: {PARTY_LINE}"
+    if re.match(r'id="(?:See5/)?C5\.0', text):
+        return (
+            "a tree file of C5.0, which is not supported; train it in R: model <- "
+            f"C50::C5.0(x, y), and write it: {PARTY_LINE}"
+        )
+    tidy = TIDYPREDICT.match(text)
+    if tidy is not None:
+        return _of_tidypredict(tidy[1])
+    if text[:400].startswith("rule,type,coef,support"):
+        return f"the rules of RuleFit, a linear model over rules: {NO_TREES}"
+    if '"nbformat"' in text and '"cells"' in text:
+        return f"a notebook; export the model in it to a file, and give that: {SKOPS_LINE}"
+    if re.match(r"\s*<(?:!doctype html|html)\b", text, re.IGNORECASE):
+        return "an HTML page; give the file of the model"
+    if CODE.search(text):
+        return f"source code that computes predictions; give the model that it was made of: {SKOPS_LINE}"
+    if SPSS.search(text):
+        return "SPSS syntax; write the tree as PMML: TREE ... /OUTFILE TRAININGMODEL='model.xml', and give that"
+    if SAS.search(text):
+        return (
+            "SAS score code; write the tree as PMML: code pmml; in PROC HPSPLIT or PROC TREESPLIT"
+        )
+    if _is_table(text):
+        return "a table, not a model; give the file of the model. List the formats: treewarden list formats"
+    return ""
+
+
+def _of_tidypredict(kind: str) -> str:
+    line = R_LINES.get(kind.lower())
+    what = f"tidypredict's output for an R model ({kind[:40]}), which treewarden cannot read"
+    if line is None:
+        return f"{what}; export the model itself: docs/recipes/r.md has the lines"
+    return f"{what}; in R, export the model itself: {line}"
+
+
+def _of_mojo(ini: bytes) -> str:
+    found = ALGORITHM.search(ini[:TEXT_PEEKED])
+    key = "" if found is None else found[1].decode("ascii", "replace").lower()
+    if not key or key in H2O_TREES:
+        return ""
+    what = f"an H2O MOJO of {H2O_NAMES.get(key, key)}, and only those of GBM and DRF are read"
+    if key == "xgboost":
+        return f"{what}; train the trees with XGBoost itself: {XGBOOST_OF_H2O}"
+    if "isolation" in key or key == "isofor":
+        return f"{what}: its trees predict no column of a table, so that no audit asks about them"
+    return f"{what}: {NO_TREES}" if key in H2O_PLAIN else f"{what}; {H2O_SAVE}"
+
+
+def _of_mlflow(names: Collection[str], read: Reading) -> str:
+    """Return that a folder is MLflow's, and which file of it holds the model, as it says itself."""
+    place = next(name for name in sorted(names) if PurePosixPath(name).name == "MLmodel")
+    said = read(place)[:TEXT_PEEKED].decode("utf-8", "replace")
+    files = re.findall(
+        r"(?m)^ +(?:pickled_model|data|model_data|model_path): *['\"]?([\w./-]+)", said
+    )
+    inside = str(PurePosixPath(place).parent / files[-1]) if files else ""
+    what = "a model that MLflow keeps"
+    if inside in names and not inside.endswith((".pkl", ".pickle")):
+        return f"{what}; give the file {inside!r} of it"
+    load = "model = mlflow.sklearn.load_model(FOLDER)"
+    pickled = "with a pickle, which runs code when it is opened"
+    return f"{what}, {pickled}; export it in Python, where you trust it: {load}; {SKOPS_LINE}"
+
+
+def _is_table(text: str) -> bool:
+    """Return whether the first lines are cells, as many in each, and few of them."""
+    lines = [line for line in text.splitlines()[:6] if line.strip()]
+    if len(lines) < 3 or text.lstrip().startswith(("{", "[", "<")):
+        return False
+    return any(
+        len({line.count(sign) for line in lines}) == 1 and sign in lines[0] for sign in ",;\t"
+    )

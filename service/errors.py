@@ -17,7 +17,7 @@ class ServiceError(TreewardenError):
     """The service does not do what was asked; ``where: what; what to do``."""
 
     status: ClassVar[int] = 400
-    title: ClassVar[str] = "Not understood"
+    title: ClassVar[str] = "Request not understood"
 
 
 class NotSignedInError(ServiceError):
@@ -59,7 +59,7 @@ class StaleError(ServiceError):
     """The thing was changed since it was read."""
 
     status = 412
-    title = "Changed meanwhile"
+    title = "Changed in the meantime"
 
 
 class TooLargeError(ServiceError):
@@ -73,7 +73,7 @@ class WrongKindError(ServiceError):
     """A body of a kind that is not taken here."""
 
     status = 415
-    title = "Wrong kind of body"
+    title = "Unsupported content type"
 
 
 class InvalidError(ServiceError):

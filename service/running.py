@@ -72,7 +72,7 @@ def application(site: Site) -> FastAPI:
 
 def _routers(package: ModuleType) -> Iterator[APIRouter]:
     """Yield the router of each module whose name does not begin with ``_``, in the order of their names."""
-    for found in sorted(pkgutil.iter_modules(package.__path__), key=lambda each: each.name):
+    for found in sorted(pkgutil.iter_modules(package.__path__), key=lambda module: module.name):
         if not found.name.startswith("_"):
             yield importlib.import_module(f"{package.__name__}.{found.name}").ROUTER
 
@@ -141,7 +141,7 @@ def _alone(site: Site) -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            problem = "another server uses it; stop that one, or give another folder"
+            problem = "another server is using it; stop that server, or give another folder"
             raise SetupError("--data-dir", problem) from error
         yield
 
@@ -153,7 +153,7 @@ def _listening(settings: Settings) -> Iterator[socket.socket]:
         family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
         listener = socket.create_server((settings.host, settings.port), family=family)
     except OSError as error:
-        problem = f"{where} cannot be listened on ({os_reason(error)}); choose another --port"
+        problem = f"the server cannot listen on {where} ({os_reason(error)}); choose another --port"
         raise SetupError("--port", problem) from error
     with listener:
         yield listener

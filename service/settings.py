@@ -114,8 +114,8 @@ class Settings(BaseSettings):
     def _beats_in_time(self) -> Self:
         if self.heartbeat_seconds > self.lease_seconds / 2:
             raise ValueError(
-                "TREEWARDEN_HEARTBEAT_SECONDS may be half of TREEWARDEN_LEASE_SECONDS at most; "
-                "else a worker that lives loses its jobs"
+                "TREEWARDEN_HEARTBEAT_SECONDS must be at most half of "
+                "TREEWARDEN_LEASE_SECONDS, so that a running worker keeps its jobs"
             )
         return self
 
@@ -124,13 +124,19 @@ class Settings(BaseSettings):
         if not self.mail_host:
             return self
         if not self.base_url:
-            raise ValueError("TREEWARDEN_MAIL_HOST needs TREEWARDEN_BASE_URL, as mails hold links")
+            raise ValueError(
+                "TREEWARDEN_MAIL_HOST needs TREEWARDEN_BASE_URL, because e-mails contain links"
+            )
         if not is_address(self.mail_from):
             raise ValueError("TREEWARDEN_MAIL_HOST needs an address in TREEWARDEN_MAIL_FROM")
         if bool(self.mail_user) != (self.mail_password_file is not None):
-            raise ValueError("give TREEWARDEN_MAIL_USER and TREEWARDEN_MAIL_PASSWORD_FILE, or none")
+            raise ValueError(
+                "set both TREEWARDEN_MAIL_USER and TREEWARDEN_MAIL_PASSWORD_FILE, or neither"
+            )
         if self.mail_user and self.mail_tls == "none":
-            raise ValueError("TREEWARDEN_MAIL_TLS may be none only without TREEWARDEN_MAIL_USER")
+            raise ValueError(
+                "TREEWARDEN_MAIL_TLS can be none only if TREEWARDEN_MAIL_USER is not set"
+            )
         return self
 
     @field_validator(
@@ -150,10 +156,12 @@ class Settings(BaseSettings):
                 network = ip_network(each)
             except ValueError as error:
                 raise ValueError(
-                    "has to be addresses or networks such as 10.0.0.7,10.1.0.0/16"
+                    "must be addresses or networks such as 10.0.0.7,10.1.0.0/16"
                 ) from error
             if not network.prefixlen:
-                raise ValueError("may not be everybody: name the addresses of your proxies")
+                raise ValueError(
+                    "must not include all addresses; name the addresses of your proxies"
+                )
         return value
 
     @property
@@ -178,13 +186,13 @@ class Settings(BaseSettings):
         return self.base_url.startswith("https:")
 
 
-def settings_from(given: Mapping[str, object]) -> Settings:
+def settings_from(options: Mapping[str, object]) -> Settings:
     """Return the settings of the environment, but for what is given and not None.
 
     Raises:
         SetupError: one of them cannot be; it is called by its variable, without its value.
     """
-    said: Any = {name: value for name, value in given.items() if value is not None}
+    said: Any = {name: value for name, value in options.items() if value is not None}
     try:
         return Settings(**said)
     except ValidationError as error:

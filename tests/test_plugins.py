@@ -20,7 +20,7 @@ from treewarden.policies.pack import load_pack
 from treewarden.policies.remedies import Remedy
 from treewarden.policies.rules import Rule
 from treewarden.policies.shipped import shipped_packs
-from treewarden.policies.verdict import Verdict
+from treewarden.policies.verdict import PolicyVerdict
 from treewarden.ppdm_models import formats
 from treewarden.ppdm_models.errors import TreeFormatError
 from treewarden.ppdm_models.formats import Format
@@ -89,13 +89,13 @@ def test_a_measure_declares_what_a_policy_needs(name):
 
 @pytest.mark.parametrize("name", RULES)
 def test_a_rule_never_passes_what_could_not_be_told(name):
-    assert RULES[name].judge(Undetermined("no data"), 1.0) is Verdict.UNDETERMINED
+    assert RULES[name].judge(Undetermined("no data"), 1.0) is PolicyVerdict.UNDETERMINED
 
 
 @pytest.mark.parametrize("name", RULES)
 def test_a_rule_fails_far_on_one_side_and_passes_far_on_the_other(name):
     verdicts = [RULES[name].judge(exactly(value), 1.0) for value in (-1e9, 1e9)]
-    assert sorted(verdicts) == [Verdict.PASS, Verdict.FAIL]
+    assert sorted(verdicts) == [PolicyVerdict.PASS, PolicyVerdict.FAIL]
 
 
 @pytest.mark.parametrize("name", RULES)
@@ -106,8 +106,8 @@ def test_the_margin_of_a_rule_is_1_or_more_where_it_passes_and_1_or_less_where_i
     rule, reading = RULES[name], Interval(low, low + width)
     margin, verdict = rule.margin(reading, limit), rule.judge(reading, limit)
     assert margin >= 0
-    assert margin >= 1 or verdict is not Verdict.PASS
-    assert margin <= 1 or verdict is not Verdict.FAIL
+    assert margin >= 1 or verdict is not PolicyVerdict.PASS
+    assert margin <= 1 or verdict is not PolicyVerdict.FAIL
 
 
 @pytest.mark.parametrize("name", RULES)

@@ -18,7 +18,7 @@ _PLACES = {
     "search": "treewarden.api.searching",
     "privacy_scorer": "treewarden.api.searching",
     "Result": "treewarden.api.result",
-    "Repair": "treewarden.api.repairing",
+    "Repair": "treewarden.api.repair_result",
     "Inspection": "treewarden.api.auditing",
     "Search": "treewarden.api.searching",
     "Verdict": "treewarden.api.result",

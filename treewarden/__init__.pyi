@@ -3,7 +3,7 @@
 from treewarden.api.auditing import Inspection as Inspection
 from treewarden.api.auditing import audit as audit
 from treewarden.api.auditing import inspect as inspect
-from treewarden.api.repairing import Repair as Repair
+from treewarden.api.repair_result import Repair as Repair
 from treewarden.api.repairing import repair as repair
 from treewarden.api.requests import ArgumentError as ArgumentError
 from treewarden.api.requests import FailedError as FailedError

@@ -100,14 +100,14 @@ CODES: Mapping[str, Codes] = {
     | {
         PASS: "PASS: every model passes. With --changed-since, also if no model changed",
         FAIL: "FAIL: a model fails",
-        UNDETERMINED: "UNDETERMINED: a model could not be decided. Treat it as a FAIL",
+        UNDETERMINED: "UNDETERMINED: it is not decided whether a model passes. Treat it as a FAIL",
         NO_AUDIT: "a model could not be audited, or no audit was done. The output says why",
     },
     "repair": MEANINGS
     | {
         PASS: "PASS: the repaired model passes, or MODEL passes as it is",
         FAIL: "FAIL: no change passes",
-        UNDETERMINED: "UNDETERMINED: no change passes, and MODEL could not be decided",
+        UNDETERMINED: "UNDETERMINED: no change passes, and it is not decided whether MODEL does",
     },
     "verify": MEANINGS
     | {
@@ -120,7 +120,7 @@ CODES: Mapping[str, Codes] = {
     "redact": DONE
     | {
         PASS: "everything that --kinds names was removed",
-        FAIL: "something could not be removed. The output lists it",
+        FAIL: "something could not be removed. The message lists it",
     },
     "sanitize": DONE | {PASS: "written", FAIL: "no table meets the requirements"},
     "anonymize": DONE | {PASS: "written", FAIL: "no table meets the requirements"},
@@ -130,7 +130,10 @@ CODES: Mapping[str, Codes] = {
     "demo": DONE | {PASS: "the demo ran to its end"},
     "doctor": DONE | {PASS: "at least one solver works", NO_AUDIT: "no solver works"},
     "db": DONE | {FAIL: "check: something is wrong"},
-    "policy": DONE | {FAIL: "test: a case differs; diff --tighten-only: NEW is looser"},
+    "policy": DONE
+    | {
+        FAIL: "with test: a case did not give the expected result. With diff --tighten-only: the new policy is looser"
+    },
     "policy check": DONE | {PASS: "every policy is valid", NO_AUDIT: "a policy is not valid"},
     "policy test": DONE | {PASS: "every case came out as expected", FAIL: "a case differs"},
     "policy diff": DONE
@@ -210,7 +213,10 @@ SECTIONS = {
     },
     "Change a model": {
         "repair": "Find the change that makes a model pass with the smallest loss of accuracy.",
-        "redact": "Remove what is not part of the trees, such as names, file paths and sample records.",
+        "redact": (
+            "Remove what is not part of the trees, such as the author's name, file "
+            "paths and sample records."
+        ),
         "convert": "Write a model in another format, or draw it.",
     },
     "Publish a table": {
@@ -222,19 +228,24 @@ SECTIONS = {
         "grow": "Train a tree from a noisy table.",
     },
     "Train a tree with other parties": {
-        "vertical": "Simulate federated training on vertically split data in one process.",
-        "party": "Join a federated training as one party.",
-        "miner": "Run the coordinator of a federated training. It sees only the tree's structure.",
+        "vertical": (
+            "Simulate vertical federated training, in which each party holds other columns."
+        ),
+        "party": "Take part in federated training as one party.",
+        "miner": (
+            "Run the coordinator (“miner”) of federated training. It sees only the "
+            "tree's structure."
+        ),
     },
     "Policies and set-up": {
         "policy": "Read, explain, test and compare policies.",
         "list": "List formats, metrics, rules and built-in policies.",
         "demo": "See the whole workflow on real data.",
-        "doctor": "Check the installation and the solvers.",
+        "doctor": "Check the installation and the solvers that compute the inference.",
     },
     "Service": {
         "serve": "Run the web service.",
-        "worker": "Run audits for a service on another machine.",
+        "worker": "Run, on this machine, audits for a service that runs elsewhere.",
         "db": "Upgrade, back up, restore or check the service's database.",
     },
 }

@@ -180,6 +180,18 @@ class CertaintyOracle:
                 seen |= witness.differs
         return seen
 
+    def contradicted(self, retained: frozenset[int], group: int) -> frozenset[int] | None:
+        """Return what a known table contradicts in which a group has another value, and the numbers retained hold.
+
+        Of several tables it is the one that contradicts the fewest numbers; None where there is no such table.
+        """
+        found = (
+            witness.broken
+            for witness in self._witnesses
+            if witness.differs[group] and not witness.broken & retained
+        )
+        return min(found, key=len, default=None)
+
     def add(self, table: IntArray) -> bool:
         """Keep a table (C, m), if what is always known holds in it; return whether it does."""
         broken = self.numbers.broken_by(table)

@@ -13,9 +13,16 @@ import numpy as np
 from scipy import sparse
 
 from treewarden.audit.blame.certainty import ALWAYS_KNOWN, CertaintyOracle, PublishedNumbers
-from treewarden.audit.blame.information import bits_of_leaves, bits_of_rows
-from treewarden.audit.blame.result import Blame, InformationBound, SourceProof
-from treewarden.audit.blame.withholding import reasons_of_all, shares_of_blame, withhold_least
+from treewarden.audit.blame.result import Blame, InformationBound, ProofReason, SourceProof
+from treewarden.audit.blame.withholding import (
+    bits_of_leaves,
+    bits_of_rows,
+    blame_inference,
+    find_smallest,
+    reasons_of_all,
+    shares_of_blame,
+    withhold_least,
+)
 from treewarden.audit.engine.problem import ALL_PEOPLE, KNOWN_FACT, Problem
 from treewarden.audit.joint.cells import PeopleCells
 from treewarden.audit.joint.known_facts import joined_rows, known_rows, rows_beside
@@ -24,16 +31,20 @@ from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.outputs.beside_rows import BesideRows
 from treewarden.audit.population.forest import Forest
 from treewarden.audit.population.population import Population
-from treewarden.audit.progress import Clock
+from treewarden.audit.progress import Clock, clock
 from treewarden.audit.reading import Undetermined
-from treewarden.ppdm_models.arrays import BoolArray, IndexArray
+from treewarden.audit.withholding_costs import BAND, LEAF, WithholdingCosts
+from treewarden.ppdm_models.arrays import BoolArray, IndexArray, IntArray
 from treewarden.ppdm_models.tree.ensemble import Ensemble
-from treewarden.ppdm_models.tree.tree import Task, Tree
+from treewarden.ppdm_models.tree.tree import Task
 
 NOT_ALL = (
     "its leaves contain more than counts of people, so a smallest set of numbers cannot be "
     "determined"
 )
+BAND_WIDTH = 5
+"""Class counts of a leaf are banded as 0 to 4, 5 to 9, and so on."""
+EQUAL_COSTS = WithholdingCosts()
 NO_TRUTH = Undetermined("the true classes are not known")
 
 
@@ -41,8 +52,8 @@ NO_TRUTH = Undetermined("the true classes are not known")
 class ModelNumbers:
     """Published numbers with the leaf, (tree, node), or the entry that each is; -1 where it is of the other kind.
 
-    ``cells`` are the groups of people that the numbers are about; ``without_labels`` is what is left where the model,
-    and with it the labels of its leaves, is not known.
+    ``unit`` of the numbers' costs make 1. ``cells`` are the groups of people that the numbers are about;
+    ``without_labels`` is what is left where the model, and with it the labels of its leaves, is not known.
     """
 
     numbers: PublishedNumbers
@@ -50,6 +61,7 @@ class ModelNumbers:
     entries: tuple[int, ...]
     cells: PeopleCells
     without_labels: PublishedNumbers
+    unit: int = 1
 
 
 def numbers_of_model(
@@ -57,6 +69,7 @@ def numbers_of_model(
     population: Population,
     knowledge: Knowledge,
     beside: BesideRows | None = None,
+    costs: WithholdingCosts = EQUAL_COSTS,
 ) -> ModelNumbers | Undetermined:
     """Return the numbers that a model publishes of its people, or why they are no rows over whole people.
 
@@ -78,7 +91,10 @@ def numbers_of_model(
     if read.truth is None or read.rows.scaled is not None or not read.sums.is_complete:
         return Undetermined(NOT_ALL)
     entries = () if published is None else published.entries
-    return _numbered(read, forest, beside, entries, is_total_known=knowledge.marginal)
+    found = _numbered(read, forest, beside, entries, is_total_known=knowledge.marginal)
+    found = _with_costs(found, beside, costs)
+    labels = _label_rows(forest, read)
+    return found if labels is None else replace(found, numbers=_with_labels(found.numbers, labels))
 
 
 def _numbered(
@@ -89,10 +105,9 @@ def _numbered(
     *,
     is_total_known: bool,
 ) -> ModelNumbers:
-    """Return the rows with the number that each belongs to."""
+    """Return the rows, without those of labels, with the number that each belongs to."""
     rows, truth = read.rows, read.truth
     assert truth is not None
-    labels = _label_rows(forest, read) if isinstance(forest.model, Tree) else None
     is_kept = (rows.trees >= 0) | (rows.trees == KNOWN_FACT)
     is_kept |= (rows.trees == ALL_PEOPLE) & is_total_known
     rows = _rows_at(rows, np.flatnonzero(is_kept))
@@ -110,14 +125,76 @@ def _numbered(
     names = [_leaf_name(forest, *leaf) for leaf in leaves]
     names += [] if beside is None else [beside.words(entry) for entry in used]
     costs = np.ones(len(names), dtype=np.int64)
-    bare = PublishedNumbers(rows, number_of_row, tuple(names), costs, truth)
-    numbers = bare if labels is None else _with_labels(bare, labels)
+    numbers = PublishedNumbers(rows, number_of_row, tuple(names), costs, truth)
     return ModelNumbers(
         numbers=numbers,
         leaves=(*leaves, *[(-1, -1)] * len(used)),
         entries=(*[-1] * len(leaves), *used),
         cells=read.cells,
-        without_labels=bare,
+        without_labels=numbers,
+    )
+
+
+def _with_costs(
+    published: ModelNumbers, beside: BesideRows | None, costs: WithholdingCosts
+) -> ModelNumbers:
+    """Return the numbers with what each costs, and with the bands of each leaf where those may be published."""
+    kinds = [
+        LEAF if entry < 0 or beside is None else beside.kind(entry) for entry in published.entries
+    ]
+    whole = np.array([costs.whole(kind) for kind in kinds], dtype=np.int64)
+    numbers = replace(published.numbers, costs=whole)
+    leaves, entries = published.leaves, published.entries
+    if costs.has_bands:
+        banded = [number for number, (tree, _) in enumerate(leaves) if tree >= 0]
+        numbers = _with_bands(numbers, np.array(banded, dtype=np.intp), costs)
+        leaves += tuple(leaves[number] for number in banded)
+        entries += (-1,) * len(banded)
+    return replace(
+        published,
+        numbers=numbers,
+        without_labels=numbers,
+        leaves=leaves,
+        entries=entries,
+        unit=costs.unit,
+    )
+
+
+def _with_bands(
+    numbers: PublishedNumbers, banded: IndexArray, costs: WithholdingCosts
+) -> PublishedNumbers:
+    """Return the numbers with a further one for each of some leaves: its class counts in bands.
+
+    What was the leaf becomes its exact counts. Who withholds those publishes the bands still.
+    """
+    names, whole = list(numbers.names), numbers.costs.copy()
+    rows = np.flatnonzero(np.isin(numbers.number_of_row, banded))
+    bands = _rows_at(numbers.problem, rows)
+    low, high = _band_ends(bands.low, bands.high)
+    if bands.classes == 2:  # one class is counted, and the other has its band too
+        of_other = _band_ends(bands.people - bands.high, bands.people - bands.low)
+        low = np.maximum(low, bands.people - of_other[1])
+        high = np.minimum(high, bands.people - of_other[0])
+    bands = replace(
+        bands,
+        trees=np.full(len(rows), KNOWN_FACT),  # the exact counts imply them
+        nodes=np.full(len(rows), -1),
+        low=low,
+        high=high,
+    )
+    place = {number: len(names) + index for index, number in enumerate(banded.tolist())}
+    of_bands = [place[number] for number in numbers.number_of_row[rows].tolist()]
+    in_bands = [f"{names[number]}, class counts in bands of {BAND_WIDTH}" for number in place]
+    for number in place:
+        names[number] += ", exact class counts"
+    whole[banded] = costs.whole(BAND)
+    rest = np.full(len(banded), costs.whole(LEAF) - costs.whole(BAND), dtype=np.int64)
+    return replace(
+        numbers,
+        problem=_stacked(numbers.problem, bands),
+        number_of_row=np.concatenate([numbers.number_of_row, np.array(of_bands, dtype=np.intp)]),
+        names=(*names, *in_bands),
+        costs=np.concatenate([whole, rest]),
     )
 
 
@@ -130,41 +207,51 @@ def _with_labels(numbers: PublishedNumbers, labels: Problem) -> PublishedNumbers
     )
 
 
+def _band_ends(low: IntArray, high: IntArray) -> tuple[IntArray, IntArray]:
+    """Return the ends of the bands in which counts lie."""
+    return low // BAND_WIDTH * BAND_WIDTH, high // BAND_WIDTH * BAND_WIDTH + BAND_WIDTH - 1
+
+
 def _leaf_name(forest: Forest, tree: int, node: int) -> str:
     name = f"leaf {forest.trees[tree].nodes[node].name}"
     return f"tree {tree + 1}, {name}" if len(forest.trees) > 1 else name
 
 
 def _label_rows(forest: Forest, read: EnsembleLeafFacts) -> Problem | None:
-    """Return what the label of each leaf of one tree of two classes says where it leads, as it truly does."""
-    tree, truth = forest.trees[0], read.truth
+    """Return what the label of each leaf says of people where it leads among them, as it truly does.
+
+    Of n people with k classes at least n / k have the class that leads. Leaves that count draws say nothing of people.
+    """
+    truth, classes = read.truth, tuple(forest.model.classes)
     assert truth is not None
-    if len(tree.classes) != 2 or tuple(tree.classes) != tuple(forest.model.classes):
+    if int(read.rows.matrix.data.max(initial=1)) > 1:
         return None
-    stopped = forest.stops[0][read.cells.first]
     inside, low, output = [], list[int](), list[int]()
-    for node in np.unique(stopped).tolist():
-        label, here = tree.nodes[node].score, stopped == node
-        if label not in tree.classes:
+    for tree, stops in zip(forest.trees, forest.stops, strict=True):
+        if tuple(tree.classes) != classes:
             continue
-        klass = tree.classes.index(str(label))
-        people = int(read.cells.sizes[here].sum())
-        if 2 * int(truth[here, klass].sum()) >= people:
-            inside.append(here)
-            low.append((people + 1) // 2)
-            output.append(klass)
+        stopped = stops[read.cells.first]
+        for node in np.unique(stopped).tolist():
+            label, here = tree.nodes[node].score, np.flatnonzero(stopped == node)
+            people, counts = int(read.cells.sizes[here].sum()), truth[here].sum(axis=0)
+            if label in classes and people and counts[classes.index(str(label))] == counts.max():
+                inside.append(here)
+                low.append(-(-people // len(classes)))
+                output.append(classes.index(str(label)))
     if not inside:
         return None
-    matrix = sparse.csr_array(np.array(inside, dtype=np.int64))
-    size = len(low)
+    ends = np.cumsum([0, *map(len, inside)])
+    ones = np.ones(int(ends[-1]), dtype=np.int64)
+    shape = (len(low), len(read.cells.sizes))
+    matrix = sparse.csr_array((ones, np.concatenate(inside), ends), shape=shape)
     return replace(
         read.rows,
         matrix=matrix,
         low=np.array(low),
         high=np.asarray(matrix @ read.cells.sizes),
         output=np.array(output, dtype=np.intp),
-        trees=np.full(size, KNOWN_FACT),
-        nodes=np.full(size, -1),
+        trees=np.full(len(low), KNOWN_FACT),
+        nodes=np.full(len(low), -1),
     )
 
 
@@ -183,8 +270,24 @@ def _stacked(first: Problem, second: Problem) -> Problem:
     return replace(first, matrix=matrix, **parts)
 
 
-REASONS_SHARE, ALONE_SHARE = 0.5, 0.2
-"""Of the time that is left: for reasons, and before them for what each output proves alone."""
+LEAST_SECONDS = 5.0
+"""What the number that tells most may take, where the rest took all of the time."""
+REASONS_SHARE, ALONE_SHARE, SMALLEST_SHARE = 0.5, 0.2, 0.5
+"""Of the time that is left: for reasons, before them for what each output proves alone, then for smaller reasons."""
+
+
+@dataclass(frozen=True, slots=True)
+class BlameSettings:
+    """What is asked beyond reasons.
+
+    With ``same_everywhere`` all numbers of a tree or an output are withheld together: which of them would prove
+    something cannot be told from that (the minimality attack, Wong et al. 2007). ``is_smallest`` asks for reasons of
+    the fewest numbers.
+    """
+
+    same_everywhere: bool = False
+    is_smallest: bool = False
+    costs: WithholdingCosts = EQUAL_COSTS
 
 
 def blame_numbers(
@@ -193,15 +296,10 @@ def blame_numbers(
     knowledge: Knowledge,
     beside: BesideRows | None,
     until: Clock,
-    *,
-    same_everywhere: bool = False,
+    settings: BlameSettings = BlameSettings(),
 ) -> Blame | Undetermined:
-    """Return which numbers of a model, and of outputs beside it, prove people's values, as far as the time goes.
-
-    With ``same_everywhere`` all numbers of a tree or an output are withheld together: which of them would prove
-    something cannot be told from that (the minimality attack, Wong et al. 2007).
-    """
-    published = numbers_of_model(forest, population, knowledge, beside)
+    """Return which numbers of a model, and of outputs beside it, prove people's values, as far as the time goes."""
+    published = numbers_of_model(forest, population, knowledge, beside, settings.costs)
     if isinstance(published, Undetermined):
         return published
     numbers = published.numbers
@@ -211,7 +309,11 @@ def blame_numbers(
     found = oracle.certain_groups(numbers.everything)
     oracle.clock = until.share(REASONS_SHARE)
     reasons, left = reasons_of_all(oracle, numbers.everything, found.is_certain)
+    if settings.is_smallest:
+        oracle.clock = until.share(SMALLEST_SHARE)
+        reasons = _smallest_of_all(oracle, reasons)
     oracle.clock = until
+    ties = _ties(published, beside) if settings.same_everywhere else ()
     return Blame(
         names=numbers.names,
         sources=sources,
@@ -221,10 +323,23 @@ def blame_numbers(
         people=tuple(float(sizes[list(reason.groups)].sum()) for reason in reasons),
         unexplained=_people(sizes, left),
         shares=shares_of_blame(reasons, sizes, len(numbers.names)),
-        least=withhold_least(oracle, _ties(published, beside) if same_everywhere else ()),
+        least=withhold_least(oracle, ties, published.unit),
+        leaves=published.leaves,
+        has_costs=bool(settings.costs.of_kind),
         unused=() if beside is None else beside.unused,
         information=_information(published, population, beside),
+        inference=blame_inference(numbers, clock(max(until.left, LEAST_SECONDS))),
     )
+
+
+def _smallest_of_all(oracle: CertaintyOracle, reasons: list[ProofReason]) -> list[ProofReason]:
+    """Return a smallest reason for each group, as far as the oracle's clock goes; groups of one reason are joined."""
+    found: dict[ProofReason, list[int]] = {}
+    for reason in reasons:
+        for group in reason.groups:
+            alone = find_smallest(oracle, replace(reason, groups=(group,)))
+            found.setdefault(replace(alone, groups=()), []).append(group)
+    return [replace(reason, groups=tuple(groups)) for reason, groups in found.items()]
 
 
 def _sources(

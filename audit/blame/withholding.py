@@ -1,4 +1,6 @@
-"""The least to withhold so that nobody's value is proved, with a proof: implicit hitting sets over minimal reasons.
+"""What to withhold: the least so that nobody's value is proved, and the one number that tells most of an estimate.
+
+The least is found with a proof: implicit hitting sets over minimal reasons.
 
 Withholding makes nobody certain exactly where it hits every reason of everybody (Reiter 1987). The cheapest set that
 hits the reasons known so far is a lower bound; once nobody is certain without it, it is the optimum (MaxHS, Davies and
@@ -12,16 +14,25 @@ n numbers. Each removal is then tried: a reason is called minimal only where a t
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
 
 import numpy as np
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
 
-from treewarden.audit.blame.certainty import Answer, CertaintyOracle, groups_of
-from treewarden.audit.blame.result import LeastWithholding, ProofReason
+from treewarden.audit.blame.certainty import Answer, CertaintyOracle, PublishedNumbers, groups_of
+from treewarden.audit.blame.result import InferenceBlame, LeastWithholding, ProofReason
 from treewarden.audit.consistent_tables.proofs.cpsat_solver import solver_module
+from treewarden.audit.engine.counts import by_leaves, counts_of, propagate
+from treewarden.audit.engine.newton_steps import estimate
+from treewarden.audit.engine.problem import Problem
+from treewarden.audit.outputs.whole_row import WholeRow
 from treewarden.audit.progress import Clock
-from treewarden.ppdm_models.arrays import BoolArray
+from treewarden.audit.reading import Undetermined
+from treewarden.ppdm_models.arrays import BoolArray, IndexArray, IntArray
 
 SECONDS = 10.0
 """What the solver may take for the cheapest set that hits all known reasons."""
@@ -35,12 +46,12 @@ class _HittingSet:
 
 
 def withhold_least(
-    oracle: CertaintyOracle, ties: tuple[frozenset[int], ...] = ()
+    oracle: CertaintyOracle, ties: tuple[frozenset[int], ...] = (), unit: int = 1
 ) -> LeastWithholding:
     """Return the cheapest numbers to withhold after which nobody is certain, as far as the oracle's clock goes.
 
-    Of ``ties`` all numbers go or none does. Where time ends first, what is returned is safe where that could be shown,
-    and the bound holds.
+    Of ``ties`` all numbers go or none does; ``unit`` of the numbers' costs make 1. Where time ends first, what is
+    returned is safe where that could be shown, and the bound holds.
     """
     numbers, reasons = oracle.numbers, dict[frozenset[int], None]()
     costs, everything = numbers.costs, numbers.everything
@@ -62,7 +73,13 @@ def withhold_least(
                 break
             if not reason.numbers:
                 return LeastWithholding(
-                    frozenset(), 0, 0, is_safe=False, reasons=len(reasons), problem=WITHOUT_ANY
+                    frozenset(),
+                    0,
+                    0,
+                    is_safe=False,
+                    reasons=len(reasons),
+                    problem=WITHOUT_ANY,
+                    unit=unit,
                 )
             reasons[reason.numbers] = None
             # The next reason of this round shares no number with this one, which raises the bound fastest.
@@ -75,9 +92,11 @@ def withhold_least(
         hits = hits.union(*(tie for tie in ties if tie & hits))
         safe = hits if _is_safe(oracle, hits) else None
     if safe is None:
-        return LeastWithholding(frozenset(), 0, bound, is_safe=False, reasons=len(reasons))
+        return LeastWithholding(
+            frozenset(), 0, bound, is_safe=False, reasons=len(reasons), unit=unit
+        )
     cost = int(costs[sorted(safe)].sum())
-    return LeastWithholding(safe, cost, bound, is_safe=True, reasons=len(reasons))
+    return LeastWithholding(safe, cost, bound, is_safe=True, reasons=len(reasons), unit=unit)
 
 
 def _is_safe(oracle: CertaintyOracle, withheld: frozenset[int]) -> bool:
@@ -139,6 +158,44 @@ def find_reason(
 
     numbers = _quick_xplain(oracle, is_proved, retained)
     return ProofReason(numbers, (group,), _is_minimal(oracle, numbers, group))
+
+
+def find_smallest(oracle: CertaintyOracle, reason: ProofReason) -> ProofReason:
+    """Return a reason of the fewest numbers for the first group of a reason, as far as the oracle's clock goes.
+
+    Every table in which the group has another value contradicts a number of each reason. So a smallest set that hits
+    what such tables contradict is the smallest reason once it proves the value (Ignatiev and others 2015).
+    """
+    group, everything = reason.groups[0], oracle.numbers.everything
+    if len(reason.numbers) <= 1 and reason.is_minimal:
+        return replace(reason, is_smallest=True)
+    hit_by_all = list[frozenset[int]]()
+    ones = [1] * len(oracle.numbers.names)
+    while not oracle.clock.is_over:
+        hit = _cheapest_hit(hit_by_all, ones, (), oracle.clock)
+        if hit.bound >= len(reason.numbers):
+            return replace(reason, is_smallest=True)
+        answer = oracle.ask(hit.chosen, group)
+        if answer is Answer.PROVED and len(hit.chosen) == hit.bound:
+            return ProofReason(hit.chosen, (group,), is_minimal=True, is_smallest=True)
+        if answer is not Answer.SHOWN_OTHERWISE:
+            break
+        hit_by_all.append(_fewest_contradicted(oracle, hit.chosen, everything, group))
+    return reason
+
+
+def _fewest_contradicted(
+    oracle: CertaintyOracle, retained: frozenset[int], everything: frozenset[int], group: int
+) -> frozenset[int]:
+    """Return numbers that a table contradicts in which a group has another value, and of which few can be left out."""
+    broken = oracle.contradicted(retained, group)
+    assert broken is not None  # a table was just shown
+    for number in sorted(broken):
+        if number in broken and len(broken) > 1:
+            more = everything - broken | {number}
+            if oracle.ask(more, group) is Answer.SHOWN_OTHERWISE:
+                broken = oracle.contradicted(more, group) or broken
+    return broken
 
 
 def _quick_xplain(
@@ -227,3 +284,164 @@ def shares_of_blame(
             size = float(people[list(reason.groups)].sum())
             shares[sorted(reason.numbers)] += size / len(reason.numbers)
     return tuple(shares.tolist())
+
+
+# Which published number tells most of an estimate: the one after whose withholding an adversary infers least.
+#
+# Who is not proved may still be inferred. What is measured is how likely people's own values are on average by the
+# maximum-entropy estimate of all numbers, and of all numbers but one. Groups of people that no chain of rows connects
+# are estimated apart, so that a leaf of a single tree costs one small estimate.
+#
+# How many bits numbers can hold at most, beside how many everybody's values are, says which risk to expect: a number
+# that can take v values tells at most ``log2 v`` bits (Shannon 1948). With far fewer bits than the values have, few
+# people can be proved, and inference is the risk; with more, most of them may be.
+
+OUT_OF_TIME = Undetermined("the time for the estimate was used up")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _LinkedGroups:
+    """Groups of people that rows connect, and the numbers whose rows are about them."""
+
+    groups: IndexArray
+    numbers: frozenset[int]
+
+
+def blame_inference(numbers: PublishedNumbers, until: Clock) -> InferenceBlame | Undetermined:
+    """Return the number whose withholding lowers the average probability of people's own values most.
+
+    Numbers about many people are tried first; where time ends, fewer are tried than there are.
+    """
+    parts = _parts(numbers)
+    people = float(numbers.problem.sizes.sum())
+    all_numbers = numbers.everything
+    before = np.zeros(len(parts))
+    for place, part in enumerate(parts):
+        found = None if until.is_over else _expected_right(numbers, part, all_numbers, until)
+        if found is None:
+            return OUT_OF_TIME
+        before[place] = found
+    lowered: dict[int, float] = {}
+    for number in _by_people(numbers):
+        places = [place for place, part in enumerate(parts) if number in part.numbers]
+        after = 0.0
+        for place in places:
+            found = None
+            if not until.is_over:
+                found = _expected_right(numbers, parts[place], all_numbers - {number}, until)
+            if found is None:
+                break
+            after += found
+        else:
+            lowered[number] = float(before[places].sum()) - after
+    if not lowered:
+        return OUT_OF_TIME
+    most = max(lowered, key=lambda number: (lowered[number], -number))
+    total = float(before.sum())
+    return InferenceBlame(
+        number=most,
+        before=total / people,
+        after=(total - lowered[most]) / people,
+        tried=len(lowered),
+    )
+
+
+def _expected_right(
+    numbers: PublishedNumbers, part: _LinkedGroups, retained: frozenset[int], until: Clock
+) -> float | None:
+    """Return how many people of a part have the value that is drawn by the estimate, as is expected."""
+    of = numbers.problem_of(np.isin(numbers.number_of_row, list(retained)))
+    inside = np.zeros(len(of.sizes), dtype=bool)
+    inside[part.groups] = True
+    rows = np.flatnonzero(_touches(of.matrix, inside))
+    columns = ("low", "high", "output", "trees", "nodes")
+    alone = replace(
+        of,
+        matrix=sparse.csr_array(of.matrix[rows][:, part.groups]),
+        sizes=of.sizes[part.groups],
+        **{name: getattr(of, name)[rows] for name in columns},
+    )
+    counts = counts_of(alone)
+    found = estimate(counts, propagate(counts, by_leaves(counts)), until).estimate
+    if isinstance(found, Undetermined):
+        return None
+    return float((numbers.truth[part.groups] * found.values).sum())
+
+
+def _touches(matrix: sparse.csr_array, inside: BoolArray) -> BoolArray:
+    return np.asarray(matrix.astype(np.int64) @ inside.astype(np.int64) > 0)
+
+
+def _parts(numbers: PublishedNumbers) -> list[_LinkedGroups]:
+    """Return groups of people by what rows connect, with the numbers about them; people without rows are left out."""
+    matrix = numbers.problem.matrix
+    is_entry = sparse.csr_array(
+        (np.ones(len(matrix.data)), matrix.indices, matrix.indptr), shape=matrix.shape
+    )
+    graph = sparse.block_array([[None, is_entry], [is_entry.T, None]], format="csr")
+    _, label = connected_components(graph, directed=False)
+    of_row, of_group = label[: matrix.shape[0]], label[matrix.shape[0] :]
+    order = np.argsort(of_group, kind="stable")
+    starts = np.flatnonzero(np.diff(of_group[order], prepend=-1))
+    found = []
+    for groups in np.split(order, starts[1:]):
+        rows = np.flatnonzero(of_row == of_group[groups[0]])
+        here = frozenset(numbers.number_of_row[rows].tolist())
+        found.append(_LinkedGroups(groups, here))
+    return found
+
+
+def _by_people(numbers: PublishedNumbers) -> list[int]:
+    """Return the numbers, those about most people first."""
+    people = np.zeros(len(numbers.names))
+    of_rows = np.asarray(numbers.problem.matrix @ numbers.problem.sizes, dtype=np.float64)
+    for number, count in zip(numbers.number_of_row.tolist(), of_rows.tolist(), strict=True):
+        if number >= 0:
+            people[number] = max(people[number], count)
+    return list(map(int, np.argsort(-people, kind="stable")))
+
+
+STATEMENT_BITS = 1.0
+"""A row with one end says one thing or its opposite."""
+
+
+def bits_of_leaves(problem: Problem, rows: IndexArray) -> float:
+    """Return how many bits some rows over counts of people hold at most."""
+    people = np.asarray(problem.matrix[rows] @ problem.sizes, dtype=np.float64)
+    width = np.asarray(problem.high[rows] - problem.low[rows], dtype=np.float64)
+    return float(np.log2((people + 1.0) / (np.clip(width, 0.0, people) + 1.0)).sum())
+
+
+def bits_of_rows(rows: Sequence[WholeRow], people: IntArray) -> float:
+    """Return how many bits rows of outputs, in the order of their entries, hold at most; ``people`` is (P,)."""
+    total = 0.0
+    for _, group in groupby(rows, key=lambda row: row.entry):
+        before: WholeRow | None = None
+        for row in group:
+            if row.low is not None and row.high is not None:
+                total += _of_two_ends(row, people)
+            elif before is not None and before.low is not None and row.low is None:
+                total += _of_pair(before, row) - STATEMENT_BITS  # which the first of them was given
+            else:
+                total += STATEMENT_BITS
+            before = row if row.high is None else None
+    return total
+
+
+def _of_two_ends(row: WholeRow, people: IntArray) -> float:
+    assert row.low is not None
+    assert row.high is not None
+    weights = row.weights.astype(np.float64)
+    least, most = (
+        float(part @ people) for part in (np.minimum(weights, 0), np.maximum(weights, 0))
+    )
+    width = max(min(row.high, most) - max(row.low, least), 0.0)
+    return math.log2((most - least + 1.0) / (width + 1.0))
+
+
+def _of_pair(low: WholeRow, high: WholeRow) -> float:
+    """Return the bits of a mean or a share, of which each end is a row: the widest range over the width of rounding."""
+    scale = max(float(np.abs(low.weights).max(initial=0)), 1.0)
+    other = max(float(np.abs(high.weights).max(initial=0)), 1.0)
+    gap = float(np.abs(low.weights / scale - high.weights / other).max(initial=0.0))
+    return math.log2(1.0 + 2.0 / gap) if gap > 0 else STATEMENT_BITS

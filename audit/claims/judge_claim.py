@@ -1,14 +1,15 @@
 """A claim of differential privacy held against the file and its table: void, refuted, or nothing against it.
 
 The claim is void where the file gives away what its draws came from (a seed), publishes more than the mechanism draws
-(counts of leaves), or where its bounds were read from the table. With a table, losses are worked out and labels are
-tested. Nothing that is missing counts as kept: what cannot be judged is a doubt.
+(counts of leaves, statistics beside the trees), or where its bounds or classes were read from the table. With a table,
+losses are worked out and labels are tested. Nothing that is missing counts as kept: what cannot be judged is a doubt.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -16,25 +17,55 @@ from treewarden.audit.claims.leaf_labels import (
     MOST_CLASSES,
     LeafLabels,
     bounds_are_extremes,
+    class_counts,
+    log_probabilities,
     read_leaf_labels,
 )
 from treewarden.audit.claims.realised_loss import (
+    NO_SHARE,
     LabelTest,
     RealisedLoss,
+    doubts_of_spending,
     label_test,
     measure_losses,
+    spent_on_labels,
 )
 from treewarden.audit.claims.result import (
-    LOSS_TOLERANCE_SHARE,
+    DEFAULT_LEVEL,
+    MOST_LEVEL,
     NO_CLAIM,
     NO_EPSILON,
     ClaimFindings,
     most_label_epsilon,
 )
+from treewarden.audit.claims.several_trees import (
+    LabelNoise,
+    posterior_ends,
+    posterior_of_trees,
+)
+from treewarden.audit.claims.side_channel_effects import (
+    ClaimEffect,
+    doubts_beside_trees,
+    effect_of,
+    voids_beside_trees,
+)
+from treewarden.audit.entropy.posterior import Posterior, certain
+from treewarden.audit.knowledge.knowledge import Knowledge
+from treewarden.audit.knowledge.levels import LeafLevel
 from treewarden.audit.population.forest import Forest
 from treewarden.audit.population.population import Population
+from treewarden.audit.population.unobserved_values import unheld_values
+from treewarden.audit.progress import FOREVER, Clock
 from treewarden.audit.reading import Undetermined
-from treewarden.ppdm_models.tree.ensemble import Ensemble, Model, claim_of, claims_privacy, trees_of
+from treewarden.ppdm_models.arrays import FloatArray
+from treewarden.ppdm_models.tree.ensemble import (
+    Ensemble,
+    Model,
+    claim_of,
+    claims_privacy,
+    trees_of,
+    with_claim,
+)
 from treewarden.ppdm_models.tree.plain_splits import (
     codes_of,
     is_inner,
@@ -53,12 +84,16 @@ from treewarden.ppdm_models.tree.tree import Tree
 
 SEEDED = (
     "the file contains the random seed, so an adversary can repeat the draws on other "
-    "tables: nothing is random; train again without random_state"
+    "tables: nothing is random; {advice}"
+)
+WITHOUT_SEED = "train again without random_state"
+SINGLE_TREE = (
+    "a forest of diffprivlib always contains one for each tree, so train a single tree instead"
 )
 ENDLESS = "the claimed epsilon is infinite, or the claimed delta is 1"
 OF_TABLE = (
-    "its bounds were read from the table, which discloses the smallest and the largest "
-    "value; train again with public bounds"
+    "its bounds or classes were read from the table, which discloses the smallest and the largest "
+    "value, or which classes occur; train again with public bounds and classes"
 )
 NO_TABLE = Undetermined(
     "no table was given, and the mechanism protects its people; add --data TABLE"
@@ -72,22 +107,32 @@ NO_SPLITS = (
     "splits=independent, or splits=private"
 )
 NO_PARTS = (
-    "the file does not say which records each tree was trained on. If every tree used all "
-    "records, add --claims trees=all"
+    "the file does not state which records each tree was trained on. If every tree used "
+    "all records, add --claims trees=all"
 )
+SAMPLED = (
+    "the file says that each tree used a sample of the records, but the claim says that every tree "
+    "used all of them"
+)
+WEIGHTED = "its trees have weights other than 1 or a starting score, and the mechanism that chose them is not known"
+NO_TREE = "a part of it is no decision tree ({kind}), and no claim covers what that publishes; publish the trees alone"
 EXTREMES = (
     "its bounds are the smallest and the largest value of every column; say where they "
     "come from: --claims bounds=table (read from the table) or bounds=public (known before)"
 )
+SAID_PUBLIC = (
+    "its bounds are said to be public, but they are the smallest and the largest value of every column of this table; "
+    "train again with wider bounds that were known without the table"
+)
+NO_BOUNDS = (
+    "nothing says where its bounds and classes come from, and thresholds lie between the bounds; say it: --claims "
+    "bounds=public (known before) or bounds=table (read from the table)"
+)
+CLASSES = (
+    "its list of classes may have been read from the table, which discloses which classes occur; say where bounds "
+    "and classes come from: --claims bounds=table or bounds=public"
+)
 UNREAD = "it is not known whether the file contains the random seed: {reason}"
-NO_SHARE = (
-    "the epsilon spent on the labels of each tree is not known; name it, such as --claims "
-    "label_epsilon=0.1"
-)
-OVERSPENT = (
-    "the labels of all trees spend more epsilon than the file claims, and no composition "
-    "rule is named that would allow it"
-)
 TOO_MANY_CLASSES = (
     f"it has more than {MOST_CLASSES} classes, for which label probabilities are not computed"
 )
@@ -102,13 +147,20 @@ def judge_claim(
     if claim is None:
         return NO_EPSILON if claims_privacy(model) else NO_CLAIM
     labels: LeafLabels | Undetermined = NO_TABLE
-    doubts = list(_doubts(model, claim))
+    doubts = list(_doubts(model, claim, population))
     if isinstance(leaks, Undetermined):
         doubts.append(UNREAD.format(reason=leaks.reason))
+    else:
+        # Where lists of values come from, a claim says itself: that nobody has one of them is no fact about the file.
+        of_table = set(unheld_values(model, population))
+        doubts += doubts_beside_trees(leak for leak in leaks if leak not in of_table)
     if not population.is_absent:
         labels = read_leaf_labels(forest, population, claim)
-        if claim.bounds_origin is BoundsOrigin.UNKNOWN and bounds_are_extremes(population, claim):
-            doubts.append(EXTREMES)
+        if bounds_are_extremes(population, claim):
+            is_open = claim.bounds_origin is BoundsOrigin.UNKNOWN
+            doubts.append(EXTREMES if is_open else SAID_PUBLIC)
+    if claim.bounds_origin is BoundsOrigin.UNKNOWN and not claim.bounds:
+        doubts.append(NO_BOUNDS)
     loss, test = _measured(claim, labels, population, model)
     doubts += [found.reason for found in (test, loss) if isinstance(found, Undetermined)]
     voids = tuple(_voids(model, claim, leaks))
@@ -132,28 +184,23 @@ def _measured(
     return measure_losses(labels, population, claim, epsilon), test
 
 
-def spent_on_labels(model: Model, claim: PrivacyClaim) -> float | None:
-    """Return the epsilon that was spent on the labels of each tree; None where that is not said.
-
-    Where no record had a part in the tests of a single tree, there is nothing else to spend it on.
-    """
-    if claim.label_epsilon is None and not isinstance(model, Ensemble):
-        return claim.epsilon if claim.splits is SplitOrigin.INDEPENDENT else None
-    return claim.label_epsilon
-
-
 def _voids(
     model: Model, claim: PrivacyClaim, leaks: tuple[Leak, ...] | Undetermined
 ) -> Iterator[str]:
     """Yield why a claim is no promise at all."""
     known = () if isinstance(leaks, Undetermined) else leaks
-    has_seed = any(leak.kind is LeakKind.REPLAY and not leak.is_possible for leak in known)
-    if claim.is_seeded or has_seed or (isinstance(model, Ensemble) and model.sampling.seeds):
-        yield SEEDED
+    has_seed = any(
+        leak.kind is LeakKind.REPLAY and effect_of(leak) is ClaimEffect.VOIDS for leak in known
+    )
+    wholes = model.ensembles if isinstance(model, Ensemble) else ()
+    if claim.is_seeded or has_seed or any(whole.sampling.seeds for whole in wholes):
+        yield SEEDED.format(advice=SINGLE_TREE if isinstance(model, Ensemble) else WITHOUT_SEED)
     if not math.isfinite(claim.epsilon) or claim.delta >= 1:
         yield ENDLESS
     if claim.bounds_origin is BoundsOrigin.TABLE:
         yield OF_TABLE
+    yield from voids_beside_trees(known)
+    yield from claim.producer.unprotected
     if claim.mechanism is not LabelMechanism.UNKNOWN:
         published = list(dict.fromkeys(what for tree in trees_of(model) for what in _beyond(tree)))
         if published:
@@ -176,16 +223,200 @@ def _beyond(tree: Tree) -> Iterator[str]:
     yield from tree.unused
 
 
-def _doubts(model: Model, claim: PrivacyClaim) -> Iterator[str]:
+def _doubts(model: Model, claim: PrivacyClaim, population: Population) -> Iterator[str]:
     """Yield why a claim cannot be judged, by what the file and its owner say."""
+    if claim.producer.unevaluated:
+        yield from claim.producer.unevaluated
+        return
     if claim.mechanism is LabelMechanism.UNKNOWN:
         yield NO_MECHANISM
     if claim.splits is SplitOrigin.UNKNOWN:
         yield NO_SPLITS
-    if isinstance(model, Ensemble) and claim.trees is not TreeRecords.ALL:
+    if claim.may_read_classes and claim.bounds_origin is BoundsOrigin.UNKNOWN:
+        yield CLASSES
+    if isinstance(model, Ensemble):
+        yield from _doubts_of_trees(model, claim)
+    yield from doubts_of_spending(model, claim, population)
+
+
+def _doubts_of_trees(model: Ensemble, claim: PrivacyClaim) -> Iterator[str]:
+    """Yield why the labels of several trees are not all that a file publishes, or of whom they are is not known."""
+    for part in model.others:
+        yield NO_TREE.format(kind=part.kind[:60])
+    wholes = tuple(model.ensembles)
+    if claim.trees is not TreeRecords.ALL:
         yield NO_PARTS
-    labels = spent_on_labels(model, claim)
-    if labels is None:
-        yield NO_SHARE
-    elif labels * sum(1 for _ in trees_of(model)) > claim.epsilon * (1 + LOSS_TOLERANCE_SHARE):
-        yield OVERSPENT
+    elif any(whole.sampling.resampled or whole.sampling.held_out for whole in wholes):
+        yield SAMPLED
+    if any(_is_weighted(whole) for whole in wholes):
+        yield WEIGHTED
+
+
+def _is_weighted(ensemble: Ensemble) -> bool:
+    """Return whether an ensemble publishes numbers that weigh its own members, or that it starts from.
+
+    One weight that all of them share is a number, too: it can hold any other.
+    """
+    has_weights = any(member.weight != 1 for member in ensemble.members)
+    return has_weights or any(ensemble.base) or ensemble.growth is not None
+
+
+# When a claim of noisy labels is relied on, and what one noisy label then tells of each person in its leaf.
+#
+# A claim is relied on where nothing contradicts it. Then every table gives the file with some probability, so that
+# labels prove nothing of anybody, and what they tell is a posterior, as of a randomised response. Under any other claim
+# labels are left out, and what depends on them stays undecided.
+#
+# An adversary knows who is in which leaf, takes everybody's class as drawn by itself from one distribution, and knows
+# how labels are drawn. By Bayes' rule P(class c | label) is in proportion to prior_c E[P(label | counts)], over the
+# classes of all others in the leaf: a sum over the multinomial distribution of the counts, with no bound and no sample.
+
+SUSPECT_BELOW = MOST_LEVEL
+"""Labels that are truer than so under the claim are not relied on, though they do not refute it."""
+MOST_EPSILON = 5.0
+"""Above, a label is nearly the commonest class, and is not called noise: our own judgement."""
+MOST_COUNTS = 300_000
+"""So many ways to part the people of leaves into three classes or more are listed: of three, 700 people at once."""
+TOO_MANY_COUNTS = Undetermined("its leaves can be parted into classes in too many ways")
+OTHER_KNOWLEDGE = Undetermined(
+    "noisy labels are evaluated only for adversaries who know no person's class, no counts or shares of leaves and "
+    "not the accuracy"
+)
+WITH_LABELS = (LeafLevel.LABELS, LeafLevel.AS_PUBLISHED)
+"""What an adversary may know of leaves who knows no more than the labels of a file whose claim is relied on."""
+
+
+def knows_labels_alone(knowledge: Knowledge) -> bool:
+    """Return whether an adversary knows nothing of people's classes beside labels that were drawn at random."""
+    return not (knowledge.facts or knowledge.accuracy) and knowledge.leaf in WITH_LABELS
+
+
+def relied_on(forest: Forest, findings: ClaimFindings | Undetermined) -> Forest:
+    """Return the forest with its claim marked as one that may be relied on; as it is where it may not."""
+    if isinstance(findings, Undetermined):
+        return forest
+    is_sound = not (findings.voids or findings.doubts or findings.is_refuted_by_loss)
+    if not is_sound or findings.is_refuted_by_test(SUSPECT_BELOW):
+        return forest
+    if findings.contradicts_table(DEFAULT_LEVEL) or findings.is_open_by_rounding:
+        return forest
+    if most_label_epsilon(findings.claim) > MOST_EPSILON or findings.claim.epsilon > MOST_EPSILON:
+        return forest
+    model = with_claim(forest.model, replace(findings.claim, is_relied_on=True))
+    return replace(forest, model=model, trees=tuple(trees_of(model)))
+
+
+def noisy_posterior(
+    findings: ClaimFindings | Undetermined,
+    population: Population,
+    knowledge: Knowledge,
+    until: Clock = FOREVER,
+) -> Posterior | Undetermined:
+    """Return what noise tells of each profile, (P, k), where the claim is relied on; or why that is not known.
+
+    Exact where no record had a part in the tests, and as far as counts of leaves can be listed (of three classes or
+    more, or of several trees). Elsewhere between the ends that every table of the others leaves.
+    """
+    if isinstance(findings, Undetermined):
+        return findings
+    truth = population.truth
+    if isinstance(findings.labels, Undetermined) or isinstance(truth, Undetermined):
+        return Undetermined(findings.doubts[0])
+    if not knows_labels_alone(knowledge):
+        return OTHER_KNOWLEDGE
+    noisy = NoisyLabels(findings.labels, noise_of(findings), open_shift_of(findings))
+    return posterior_under_noise(noisy, population.counts, truth, knowledge, until)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NoisyLabels:
+    """Labels whose noise is relied on: how each tree draws its own, and by how much other parts may shift odds."""
+
+    labels: LeafLabels
+    noise: tuple[LabelNoise, ...]
+    open_shift: float
+
+
+def noise_of(findings: ClaimFindings) -> tuple[LabelNoise, ...]:
+    """Return how each tree draws its labels under a claim."""
+    assert not isinstance(findings.labels, Undetermined)
+    drawn = LabelNoise(most_label_epsilon(findings.claim), findings.claim.mechanism)
+    return (drawn,) * len(findings.labels.leaf_of_profile)
+
+
+def open_shift_of(findings: ClaimFindings) -> float:
+    """Return by how much tests that were chosen privately may shift the logarithm of odds: a record less, one more."""
+    claim = findings.claim
+    if claim.splits is SplitOrigin.INDEPENDENT:
+        return 0.0
+    spent = sum(drawn.epsilon for drawn in noise_of(findings))
+    return 2 * max(0.0, claim.epsilon - spent)
+
+
+def posterior_under_noise(
+    noisy: NoisyLabels,
+    people: FloatArray,
+    truth: FloatArray,
+    knowledge: Knowledge,
+    until: Clock = FOREVER,
+) -> Posterior:
+    """Return what noise tells of each profile: ``people`` (P,) and ``truth`` (P, k) are how many, and of each class."""
+    classes = truth.shape[1]
+    prior = truth.sum(axis=0) / truth.sum()
+    if not knowledge.marginal:
+        prior = np.full(classes, 1 / classes)
+    labels = noisy.labels
+    if len(labels.leaf_of_profile) == 1:
+        drawn = noisy.noise[0]
+        found = posterior_of_labels(labels, prior, drawn.epsilon, drawn.mechanism)
+    else:
+        found = posterior_of_trees(labels, people, prior, noisy.noise, until)
+    if not isinstance(found, Undetermined) and not noisy.open_shift:
+        return certain(found)
+    ends = posterior_ends(labels, prior, noisy.noise, noisy.open_shift)
+    values = np.tile(prior, (len(truth), 1)) if isinstance(found, Undetermined) else found
+    is_known = np.ones(len(truth), dtype=bool)
+    return Posterior(np.clip(values, ends.low, ends.high), is_known, ends.low, ends.high)
+
+
+def posterior_of_labels(
+    labels: LeafLabels, prior: FloatArray, epsilon: float, mechanism: LabelMechanism
+) -> FloatArray | Undetermined:
+    """Return how likely each class is of a person of each profile, (P, k), of one tree; why not where it is too large.
+
+    ``prior`` (k,) are the shares of the classes before the file.
+
+    Raises:
+        ValueError: there are more trees.
+    """
+    if len(labels.leaf_of_profile) != 1:
+        raise ValueError("available only for a single tree")
+    people = np.rint(labels.counts.sum(axis=1)).astype(np.int64)
+    kinds, kind_of_leaf = np.unique(
+        np.stack([people, labels.labels], axis=1), axis=0, return_inverse=True
+    )
+    sizes = sorted({size for size, _ in kinds.tolist() if size})
+    others = len(prior) - 1
+    if others > 1 and sum(math.comb(size + others, others) for size in sizes) > MOST_COUNTS:
+        return TOO_MANY_COUNTS
+    of_size = {size: _of_leaves(size, prior, epsilon, mechanism) for size in sizes}
+    found = np.array([of_size[size][label] if size else prior for size, label in kinds.tolist()])
+    return np.asarray(found[kind_of_leaf.reshape(-1)][labels.leaf_of_profile[0]])
+
+
+def _of_leaves(
+    size: int, prior: FloatArray, epsilon: float, mechanism: LabelMechanism
+) -> FloatArray:
+    """Return how likely each class is of one of so many people, for each label of their leaf, (k, k).
+
+    Whoever is asked about is one of them, all alike: of class c with the probability count_c / size.
+    """
+    counts = class_counts(size, len(prior))
+    factorials = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, size + 1)))])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shares = np.where(counts > 0, counts * np.log(prior), 0.0)
+    logs = shares.sum(axis=1) - factorials[counts.astype(np.int64)].sum(axis=1)
+    logs = logs[:, None] + log_probabilities(counts, epsilon, mechanism)
+    weights = np.exp(logs - logs.max(axis=0))
+    found = weights.T @ counts
+    return np.asarray(found / found.sum(axis=1, keepdims=True))

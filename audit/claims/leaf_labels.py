@@ -13,6 +13,7 @@ grow with a record.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import combinations
 
 import numpy as np
 
@@ -170,6 +171,22 @@ def log_probabilities(counts: FloatArray, epsilon: float, mechanism: LabelMechan
     return _permute_and_flip(weakness)
 
 
+ROUNDING = 2.0**-53
+"""The most that rounding moves one number, as a share of it."""
+
+
+def rounding_of(counts: FloatArray, epsilon: float, mechanism: LabelMechanism) -> FloatArray:
+    """Return how far ``log_probabilities`` may be off by rounding alone, (L,).
+
+    The numbers that are added are positive. So a sum of k products of k factors is off by some k roundings of itself,
+    its logarithm by as much; 64 (k + 2) covers the weights of the rule too. The weakness is off by a few of its own.
+    """
+    scale = epsilon if mechanism in IS_MONOTONIC else epsilon / 2
+    classes = counts.shape[1]
+    weakness = scale * (counts.max(axis=1, initial=0) - counts.min(axis=1, initial=0))
+    return np.asarray(ROUNDING * (64 * (classes + 2) + 4 * weakness), dtype=np.float64)
+
+
 def _permute_and_flip(weakness: FloatArray) -> FloatArray:
     """Return ln P of each class, (L, k), from -ln of the probability of its coin, (L, k)."""
     coins = np.exp(-weakness)
@@ -182,3 +199,15 @@ def _permute_and_flip(weakness: FloatArray) -> FloatArray:
         after = np.cumprod(np.hstack([np.ones((len(coins), 1)), factors[:, :0:-1]]), axis=1)
         integral += weight * before * after[:, ::-1]
     return np.asarray(np.log(integral) - weakness, dtype=np.float64)
+
+
+def class_counts(size: int, classes: int) -> FloatArray:
+    """Return every way to part so many people into classes, (tables, classes)."""
+    if classes <= 2:
+        first = np.arange(size + 1.0) if classes == 2 else np.full(1, float(size))
+        return np.stack([first, size - first], axis=1)[:, :classes]
+    bars = np.array(list(combinations(range(size + classes - 1), classes - 1)), dtype=np.float64)
+    ends = np.hstack(
+        [np.full((len(bars), 1), -1.0), bars, np.full((len(bars), 1), size + classes - 1.0)]
+    )
+    return np.asarray(np.diff(ends, axis=1) - 1)

@@ -12,26 +12,133 @@ with people, of how many people the drawn class has fewer than the commonest one
 all that labels tell of epsilon. It is the larger the smaller epsilon was, so its exact distribution, a convolution,
 tests every epsilon, and the epsilons that are not refuted are a confidence interval of the one that was used (Clopper &
 Pearson 1934). No training is repeated and no canary is planted.
+
+What a claim says that epsilon is spent on is held against itself first: labels, splits, and all records of one person.
+The noise of a label is for one record. Whoever has several loses as much for each of them (group privacy, Dwork et al.
+2006), so a promise to persons needs the largest number of records that somebody has.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from treewarden.audit.claims.leaf_labels import LeafLabels, log_probabilities
+from treewarden.audit.claims.leaf_labels import LeafLabels, log_probabilities, rounding_of
 from treewarden.audit.population.population import Population
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray, IntArray
+from treewarden.ppdm_models.tree.ensemble import Ensemble, Model, trees_of
 from treewarden.ppdm_models.tree.privacy_claim import (
+    SPENDING_TOLERANCE,
     ClaimUnit,
     LabelMechanism,
     PrivacyClaim,
     SplitOrigin,
+    spends_all_on_labels,
 )
+
+NO_SHARE = (
+    "the epsilon spent on the labels of each tree is not known; name it, such as --claims "
+    "label_epsilon=0.1"
+)
+OVERSPENT = (
+    "the labels of all trees spend more epsilon than the file claims, and no composition "
+    "rule is named that would allow it"
+)
+UNDERSPENT = (
+    "the labels spend {labels:g} of the epsilon of {epsilon:g}, and splits that are independent of the records spend "
+    "nothing; correct the claim, so that labels spend all of it"
+)
+NOTHING_LEFT = (
+    "the labels spend all of epsilon, so nothing is left for the splits, which were chosen from records; correct "
+    "label_epsilon, or name splits=independent if no record had a part in them"
+)
+NO_PERSONS = (
+    "the claim is about persons, and nothing says which records are one person; add --id COLUMN, and audit models for "
+    "adversaries who know some columns by themselves"
+)
+LOOKALIKE_IDS = (
+    "the claim is about persons, and the ids {one!r} and {other!r} differ only in how they are written (spaces, "
+    "capitals, leading zeros or decimals), so they may be one person; write the id of each person in one way"
+)
+OF_PERSON = (
+    "the claim is about persons, and one person has {records:,} records. The noise protects one record, so that person "
+    "may lose {spent:g}; claim that, or name a label_epsilon that was small enough"
+)
+SPLITS_OF_PERSON = (
+    "the claim is about persons, one person has {records:,} records, and what private splits cost such a person is not "
+    "known; claim unit=record"
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PersonRecords:
+    """The records of a table, (n,) each: whose each is, its profile, and its class. ``most`` is how many one has."""
+
+    persons: IndexArray
+    profiles: IndexArray
+    classes: IndexArray
+    most: int
+
+
+def records_of_persons(population: Population) -> PersonRecords | None:
+    """Return which records are one person; None where an id says nothing of it."""
+    contributions, order = population.contributions, population.order
+    if contributions is None or contributions.contributors is None:
+        return None
+    if order is None or order.classes is None:
+        return None
+    if len(order.profiles) != len(contributions.contributors):
+        return None
+    persons = contributions.contributors
+    most = int(np.bincount(persons).max(initial=0))
+    return PersonRecords(persons, order.profiles, order.classes, most)
+
+
+def spent_on_labels(model: Model, claim: PrivacyClaim) -> float | None:
+    """Return the epsilon that was spent on the labels of each tree; None where that is not said.
+
+    Where no record had a part in the tests of a single tree, there is nothing else to spend it on.
+    """
+    if claim.label_epsilon is None and not isinstance(model, Ensemble):
+        return claim.epsilon if claim.splits is SplitOrigin.INDEPENDENT else None
+    return claim.label_epsilon
+
+
+def doubts_of_spending(model: Model, claim: PrivacyClaim, population: Population) -> Iterator[str]:
+    """Yield why what is spent does not fit what is claimed."""
+    records = 1
+    if claim.unit is ClaimUnit.PERSON and not population.is_absent:
+        held = records_of_persons(population)
+        if held is None:
+            yield NO_PERSONS
+        else:
+            records = held.most
+            contributions = population.contributions
+            if contributions is not None and contributions.lookalikes is not None:
+                one, other = contributions.lookalikes
+                yield LOOKALIKE_IDS.format(one=one, other=other)
+    labels = spent_on_labels(model, claim)
+    if labels is None:
+        yield NO_SHARE
+        return
+    trees = sum(1 for _ in trees_of(model))
+    spent, whole, tolerance = labels * trees * records, claim.epsilon, SPENDING_TOLERANCE
+    is_private = claim.splits is SplitOrigin.PRIVATE
+    if spent > whole * (1 + tolerance):
+        yield OVERSPENT if records == 1 else OF_PERSON.format(records=records, spent=spent)
+    elif is_private and spent >= whole * (1 - tolerance):
+        yield NOTHING_LEFT
+    elif spends_all_on_labels(claim, trees) and spent < whole * (1 - tolerance):
+        yield UNDERSPENT.format(labels=spent, epsilon=whole)
+    if is_private and records > 1:
+        yield SPLITS_OF_PERSON.format(records=records)
+
+
+# The ex-post privacy loss of each person by the file as it is, and a test of the claimed epsilon from it.
 
 SPLITS_UNKNOWN = Undetermined(
     "the mechanism that chose the splits is not known, so its share of a person's privacy "
@@ -45,13 +152,18 @@ class RealisedLoss:
 
     ``of_cell`` (P, k) is ln P(labels | D) - ln P(labels | D - i) for a person i of each profile and class, NaN where
     there is none. ``largest`` is the most that the labels cost anybody (with all of a person's records, where the claim
-    is about persons); tests that were chosen privately may add or take away ``open_part``.
+    is about persons); tests that were chosen privately may add or take away ``open_part``, and ``rounding`` is by how
+    much the largest may be off. ``of_persons`` is the same with one or all records of a person, whatever the
+    claim is about, and ``most_records`` how many one person has; None and 1 where each record is a person's.
     """
 
     of_cell: FloatArray
     largest: float
     mean: float
     open_part: float = 0.0
+    rounding: float = 0.0
+    of_persons: float | None = None
+    most_records: int = 1
 
     @property
     def low(self) -> float:
@@ -62,6 +174,14 @@ class RealisedLoss:
     def high(self) -> float:
         """The most that anybody can have lost."""
         return self.largest + self.open_part
+
+    @property
+    def ends_of_persons(self) -> tuple[float, float]:
+        """The least and the most that the person who lost most can have lost, with all records."""
+        if self.of_persons is None:
+            return self.low, self.high
+        open_part = self.open_part * self.most_records
+        return max(0.0, self.of_persons - open_part), self.of_persons + open_part
 
 
 def measure_losses(
@@ -81,14 +201,24 @@ def measure_losses(
     losses = np.abs(of_cell)
     people = float(truth.sum())
     largest = float(np.nanmax(losses))
-    if claim.unit is ClaimUnit.PERSON:
-        largest = max(largest, _largest_of_persons(labels, population, claim, label_epsilon))
+    records, of_persons = records_of_persons(population), None
+    if records is not None and records.most > 1:
+        by_person = np.abs(_losses_of_persons(labels, records, claim, label_epsilon))
+        of_persons = max(largest, float(by_person.max(initial=0.0)))
+        if claim.unit is ClaimUnit.PERSON:
+            largest = of_persons
+    # Two logarithms for each leaf that a record is in; a person's records are in as many leaves at most.
+    in_leaf = 2 * float(rounding_of(labels.counts, label_epsilon, claim.mechanism).max(initial=0.0))
+    together = len(labels.leaf_of_profile) * (1 if records is None else records.most)
     private = claim.splits is SplitOrigin.PRIVATE
     return RealisedLoss(
         of_cell=of_cell,
         largest=largest,
         mean=float(np.nansum(losses * truth) / people),
         open_part=max(0.0, claim.epsilon - label_epsilon) if private else 0.0,
+        rounding=in_leaf * together,
+        of_persons=of_persons,
+        most_records=1 if records is None else records.most,
     )
 
 
@@ -107,46 +237,27 @@ def losses_in_leaves(labels: LeafLabels, epsilon: float, claim: PrivacyClaim) ->
     return signed
 
 
-def _largest_of_persons(
-    labels: LeafLabels, population: Population, claim: PrivacyClaim, epsilon: float
-) -> float:
-    """Return the largest loss of a person who has several records: all of them are taken out at once."""
-    contributions, order = population.contributions, population.order
-    if contributions is None or contributions.contributors is None:
-        return 0.0
-    if order is None or population.weight is not None:
-        return 0.0
-    classes = order.classes
-    if classes is None or len(order.profiles) != len(contributions.contributors):
-        return 0.0
-    every = np.arange(len(labels.labels))
+def _losses_of_persons(
+    labels: LeafLabels, records: PersonRecords, claim: PrivacyClaim, epsilon: float
+) -> FloatArray:
+    """Return ln P(labels | D) - ln P(labels | D - all records of a person) for each person, by number."""
+    leaves_in_all = len(labels.labels)
+    every = np.arange(leaves_in_all)
     whole = log_probabilities(labels.counts, epsilon, claim.mechanism)[every, labels.labels]
-    largest = 0.0
-    persons = np.argsort(contributions.contributors, kind="stable")
-    numbers, starts = np.unique(contributions.contributors[persons], return_index=True)
-    for records in np.split(persons, starts[1:]):
-        if len(records) > 1:
-            lost = _loss_without(
-                labels, (order.profiles[records], classes[records]), epsilon, claim
-            )
-            largest = max(largest, abs(sum(float(whole[leaf]) - after for leaf, after in lost)))
-    return largest if len(numbers) else 0.0
-
-
-def _loss_without(
-    labels: LeafLabels, records: tuple[IndexArray, IndexArray], epsilon: float, claim: PrivacyClaim
-) -> list[tuple[int, float]]:
-    """Return the leaves of some records, and ln P of their labels without these."""
-    profiles, classes = records
-    found = []
+    lost = np.zeros(int(records.persons.max(initial=-1)) + 1)
     for leaves in labels.leaf_of_profile:
-        here = leaves[profiles]
-        for leaf in np.unique(here[here >= 0]).tolist():
-            counts = labels.counts[leaf : leaf + 1].copy()
-            np.add.at(counts[0], classes[here == leaf], -1)
-            chances = log_probabilities(counts, epsilon, claim.mechanism)
-            found.append((leaf, float(chances[0, labels.labels[leaf]])))
-    return found
+        leaf = leaves[records.profiles]
+        held = leaf >= 0
+        parts, part = np.unique(
+            records.persons[held] * leaves_in_all + leaf[held], return_inverse=True
+        )
+        persons, own = np.divmod(parts, leaves_in_all)
+        counts = labels.counts[own]
+        np.add.at(counts, (part.reshape(-1), records.classes[held]), -1.0)
+        after = log_probabilities(counts, epsilon, claim.mechanism)
+        drawn = after[np.arange(len(own)), labels.labels[own]]
+        np.add.at(lost, persons, whole[own] - drawn)
+    return lost
 
 
 LEAST, MOST = 1e-7, 1e4
@@ -162,12 +273,14 @@ class LabelTest:
 
     ``counts`` (L, k) are the people of the leaves that have any. ``lost`` is the statistic: people whom the labels have
     fewer than the commonest classes, in whole units of ``unit`` people in each leaf, which hangs on the counts alone.
+    ``drawn`` (L,) are the labels.
     """
 
     counts: FloatArray
     mechanism: LabelMechanism
     lost: int
     unit: int = 1
+    drawn: IndexArray | None = None
 
     @property
     def leaves(self) -> int:
@@ -186,6 +299,21 @@ class LabelTest:
     def p_value_of_noise(self, epsilon: float) -> float:
         """Return how likely labels lose so many people or more, where they are drawn with this epsilon or a larger."""
         return 1.0 if not self.lost else max(0.0, 1.0 - self._at_most(self.lost - 1, epsilon))
+
+    def p_value_of_contradiction(self, epsilon: float) -> float:
+        """Return how likely labels are as bad as these where they are drawn with this epsilon, all in all or in a leaf.
+
+        Twice the smaller of two probabilities (Bonferroni): that they lose so many people or more together, and that
+        some leaf does, so that one label that cannot be is not hidden among many that may.
+        """
+        together = self.p_value_of_noise(epsilon)
+        if self.drawn is None or not len(self.counts):
+            return min(1.0, 2 * together)
+        gaps = _lost(self.counts, 1)
+        own = gaps[np.arange(len(gaps)), self.drawn]
+        chances = np.exp(log_probabilities(self.counts, epsilon, self.mechanism))
+        tails = np.where(gaps >= own[:, None], chances, 0.0).sum(axis=1)
+        return min(1.0, 2 * min(together, len(gaps) * float(tails.min())))
 
     def interval(self, level: float) -> tuple[float, float]:
         """Return the epsilons that are refuted at neither end, each end at half of 1 - ``level``."""
@@ -231,7 +359,7 @@ def label_test(labels: LeafLabels, mechanism: LabelMechanism) -> LabelTest:
     room = MOST_STEPS / max(1, counts.size)
     unit = max(1, math.ceil(_lost(counts, 1).max(axis=1, initial=0).sum() / room))
     lost = _lost(counts, unit)[np.arange(len(counts)), drawn]
-    return LabelTest(counts, mechanism, int(lost.sum()), unit)
+    return LabelTest(counts, mechanism, int(lost.sum()), unit, drawn)
 
 
 def _lost(counts: FloatArray, unit: int) -> IntArray:

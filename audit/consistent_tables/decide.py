@@ -89,9 +89,9 @@ class QuestionQueue:
     allowed: dict[Cell, set[tuple[int, CellQuestion]]] = field(default_factory=dict)
     start: Common[FixedState] | None = None
 
-    def open(self, wanted: Wanted) -> BoolArray:
+    def open(self, choose_cells: Wanted) -> BoolArray:
         """Return the cells that are asked about and not decided, shape (P, m)."""
-        found = wanted(self.facts, self.bounds, self.pool)
+        found = choose_cells(self.facts, self.bounds, self.pool)
         for cell in self.lost:
             found[cell] = False
         return found
@@ -101,7 +101,7 @@ class QuestionQueue:
         return self.clock.is_over or (end is not None and self.asked >= end) or self.stop()
 
     def put(
-        self, asks: Iterable[Ask], wanted: Wanted, end: int | None = None, fewest: int = 1
+        self, asks: Iterable[Ask], choose_cells: Wanted, end: int | None = None, fewest: int = 1
     ) -> None:
         """Ask all of this that is not answered, in batches that grow from the ``fewest`` portions on.
 
@@ -111,7 +111,7 @@ class QuestionQueue:
         """
         left, size = deque(asks), fewest
         while left and not self.is_over(end):
-            portions = self._batch(left, size, wanted, end)
+            portions = self._batch(left, size, choose_cells, end)
             if not portions:
                 return
             work = sum(portion.ask.work for portion in portions) + sum(ask.work for ask in left)
@@ -126,7 +126,9 @@ class QuestionQueue:
         splits = (split for found in self.facts.splits.values() for split in found)
         return sum(split.end - split.start for split in splits) <= MOST_TRAVELLING
 
-    def _batch(self, left: deque[Ask], size: int, wanted: Wanted, end: int | None) -> list[Portion]:
+    def _batch(
+        self, left: deque[Ask], size: int, choose_cells: Wanted, end: int | None
+    ) -> list[Portion]:
         """Take the next portions out of what is left: what is not answered, and never two of the same nodes."""
         if self.start is None:
             self.start = Common(start_of(self.facts, self.bounds, self.pool))
@@ -148,7 +150,7 @@ class QuestionQueue:
                 portions.append(
                     Portion(
                         ask=ask,
-                        wanted=wanted,
+                        wanted=choose_cells,
                         most=most,
                         allowed=allowed,
                         clock=self.clock,
@@ -314,8 +316,8 @@ def decide_rest(asking: QuestionQueue, most: int | None) -> bool:
     return most is not None and asking.asked >= (end or 0) and bool(asking.open(not_moved).any())
 
 
-def _cells(wanted: BoolArray) -> list[Cell]:
-    return [(position, klass) for position, klass in np.argwhere(wanted).tolist()]
+def _cells(mask: BoolArray) -> list[Cell]:
+    return [(position, klass) for position, klass in np.argwhere(mask).tolist()]
 
 
 def _one_by_one(facts: Facts, cells: list[Cell], effort: QuestionEffort) -> Iterator[OneByOne]:

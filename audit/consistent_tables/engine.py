@@ -17,25 +17,23 @@ from functools import partial
 import numpy as np
 
 from treewarden.audit.consistent_tables.facts.facts import Facts, with_splits, without_splits
-from treewarden.audit.consistent_tables.outcome import (
+from treewarden.audit.consistent_tables.proofs.bounds import ContradictionError, closed_form, spread
+from treewarden.audit.consistent_tables.result import (
     ALL_TIERS,
     DECIDED,
     MOST_WITNESSES,
-    ReasoningState,
-    Tiers,
-    Watch,
-    inconsistent,
-    outcome,
-    with_what_is_open,
-)
-from treewarden.audit.consistent_tables.proofs.bounds import ContradictionError, closed_form, spread
-from treewarden.audit.consistent_tables.result import (
     OUT_OF_TIME,
     Consistency,
     ConsistentTables,
+    ReasoningState,
     ShouldStop,
     TableEnumeration,
+    Tiers,
+    Watch,
+    inconsistent,
     never,
+    outcome,
+    with_what_is_open,
 )
 from treewarden.audit.consistent_tables.witnesses.enumerate import (
     EnumerationLimits,
@@ -54,12 +52,14 @@ from treewarden.audit.consistent_tables.witnesses.witness_pool import (
 )
 from treewarden.audit.engine.time_budget import PROOFS_SHARE, WITNESS_SHARE
 from treewarden.audit.facts.rows import Linear, Origin
-from treewarden.audit.progress import Clock, OutOfTimeError, clock
+from treewarden.audit.progress import Clock, OutOfTimeError, Share, clock, nobody_hears
 from treewarden.audit.reading import Undetermined, exactly
 from treewarden.audit.system.system import System, doubled
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray, IntArray, distinct
 
 log = logging.getLogger(__name__)
+PARTS = 4
+"""Of the work: facts of leaves, those of splits, proofs and tables, exchanges in the tables that are shown."""
 
 
 def reason(
@@ -72,6 +72,7 @@ def reason(
     asks_rest: bool = True,
     should_stop: ShouldStop = never,
     jobs: int | None = 1,
+    share: Share = nobody_hears,
 ) -> ConsistentTables | Undetermined:
     """Return what a tree's rows prove in whole records: every cell certain, possible otherwise, or not decided.
 
@@ -80,7 +81,7 @@ def reason(
     carry weights. Without ``asks_rest`` few questions are put beyond who is certain: where nothing reads the answers.
     Once ``should_stop`` says so no more single questions are put at all. Where there are many, ``jobs`` processes are
     asked side by side (None: as many as there is room for); it makes no difference to the answer while the budget
-    lasts.
+    lasts. ``share`` is told which of the parts of the work are done.
     """
     until = clock(budget_seconds) if until is None else until
     began = until.now()
@@ -89,7 +90,9 @@ def reason(
         return bare
     truth = _truth(bare)
     bare = bare if truth is None else without_false_places(bare, truth)
+    share(1, PARTS, "parts")
     facts = _prepared(bare, system, truth, until)
+    share(2, PARTS, "parts")
     try:
         run = ReasoningState(
             facts or bare, closed_form(bare), WitnessPool(bare), until.share(1 - WITNESS_SHARE)
@@ -103,6 +106,7 @@ def reason(
             _work_out(run, tiers, truth, should_stop, asks_rest=asks_rest, jobs=jobs)
     except ContradictionError as contradiction:
         return inconsistent(bare, contradiction.says, until.now() - began)
+    share(3, PARTS, "parts")
     if not run.pool.is_empty and facts is not None:
         swap_worst(run.facts, run.pool, run.worst(MOST_WITNESSES), until)
     return replace(outcome(run, truth, until), seconds=until.now() - began)
@@ -213,10 +217,10 @@ def _note(run: ReasoningState, node: int, tables: IntArray, reasons: ListedReaso
     here = slice(start, start + len(least))
     for s, klass in np.argwhere(least > bounds.low[here]).tolist():
         value = int(least[s, klass])
-        bounds.raise_low(start + s, klass, value, reasons.of(start + s, klass, value, 1))
+        bounds.raise_low(start + s, klass, value, reasons.reasons_for(start + s, klass, value, 1))
     for s, klass in np.argwhere(most < bounds.high[here]).tolist():
         value = int(most[s, klass])
-        bounds.cut_high(start + s, klass, value, reasons.of(start + s, klass, -value, -1))
+        bounds.cut_high(start + s, klass, value, reasons.reasons_for(start + s, klass, -value, -1))
 
 
 def _log2(number: int) -> float:
@@ -264,6 +268,7 @@ def reason_in_doubt(
     asks_rest: bool = True,
     should_stop: ShouldStop = never,
     jobs: int | None = 1,
+    share: Share = nobody_hears,
 ) -> ConsistentTables | Undetermined:
     """Return what a tree's rows prove, and what is possible whatever holds of that which was left out.
 
@@ -273,12 +278,18 @@ def reason_in_doubt(
     ask = partial(reason, strict_ties=strict_ties, asks_rest=asks_rest, jobs=jobs)
     until = clock(budget_seconds) if until is None else until
     if not system.left_out:
-        return ask(system, until=until, should_stop=should_stop)
+        return ask(system, until=until, should_stop=should_stop, share=share)
 
     def with_proofs_only(proved: ConsistentTables) -> bool:
         return should_stop(_joined(system, proved, None))
 
-    proved = ask(system, until=until.share(PROOFS_SHARE), should_stop=with_proofs_only)
+    def first(done: float, total: float, what: str) -> None:
+        share(done, 2 * total, what)
+
+    def second(done: float, total: float, what: str) -> None:
+        share(total + done, 2 * total, what)
+
+    proved = ask(system, until=until.share(PROOFS_SHARE), should_stop=with_proofs_only, share=first)
     if isinstance(proved, Undetermined) or proved.consistency is Consistency.INCONSISTENT:
         return proved
     found = None
@@ -291,7 +302,7 @@ def reason_in_doubt(
         # No row says what sums of weights allow; whole tables can still be held against them.
         is_weighed = any(family.weights is not None for family in narrow.families)
         tiers = TABLES_ONLY if is_weighed else ALL_TIERS
-        found = ask(narrow, until=until, tiers=tiers, should_stop=with_tables)
+        found = ask(narrow, until=until, tiers=tiers, should_stop=with_tables, share=second)
     return _joined(system, proved, found if isinstance(found, ConsistentTables) else None)
 
 
@@ -301,7 +312,9 @@ def _narrowed(system: System) -> System | None:
     if not open_nodes:
         return narrow
     truth = system.case.population.truth
-    inside = distinct(np.concatenate([system.case.members.of(node) for node in open_nodes]))
+    inside = distinct(
+        np.concatenate([system.case.members.profiles_at(node) for node in open_nodes])
+    )
     if isinstance(truth, Undetermined) or len(inside) == len(truth):
         return None
     return replace(narrow, rows=(*narrow.rows, *_pinned(truth, inside.astype(np.intp))))

@@ -327,9 +327,9 @@ class Portion:
         )
 
 
-def _new(refs: Iterable[Ref], known: Iterable[Ref]) -> tuple[Ref, ...]:
+def _new(refs: Iterable[Ref], known_refs: Iterable[Ref]) -> tuple[Ref, ...]:
     """Return what was not known, in the order in which it was met."""
-    before = set(known)
+    before = set(known_refs)
     return tuple(ref for ref in refs if ref not in before)
 
 

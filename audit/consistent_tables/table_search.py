@@ -27,20 +27,18 @@ from treewarden.audit.consistent_tables.decide import (
     first_world,
 )
 from treewarden.audit.consistent_tables.facts.facts import Facts, with_class_counts
-from treewarden.audit.consistent_tables.outcome import ReasoningState, Tiers, Watch
 from treewarden.audit.consistent_tables.portions import Helpers, Single
 from treewarden.audit.consistent_tables.proofs.propagate import propagate
 from treewarden.audit.consistent_tables.queries import Asker, CellQuestion, QuestionEffort
-from treewarden.audit.consistent_tables.result import SAMPLING_STOPPED
+from treewarden.audit.consistent_tables.result import SAMPLING_STOPPED, ReasoningState, Tiers, Watch
 from treewarden.audit.consistent_tables.witnesses.changes import change_many
-from treewarden.audit.consistent_tables.witnesses.one_swap_search import swap_stuck
+from treewarden.audit.consistent_tables.witnesses.one_swap_search import mend_stuck, swap_stuck
 from treewarden.audit.consistent_tables.witnesses.sample import (
     SAMPLING_OUT_OF_TIME,
     GaveUpError,
     Sampler,
     drawn_posterior,
 )
-from treewarden.audit.consistent_tables.witnesses.two_swap_search import mend_stuck
 from treewarden.audit.consistent_tables.witnesses.witness_pool import first_broken, may_be_certain
 from treewarden.audit.progress import Clock, OutOfTimeError
 from treewarden.audit.reading import Undetermined

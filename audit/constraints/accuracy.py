@@ -8,8 +8,7 @@ import numpy as np
 
 from treewarden.audit.constraints import Constraint
 from treewarden.audit.facts.class_facts import leaf_facts
-from treewarden.audit.facts.rows import Case, Linear, Origin, Row
-from treewarden.audit.facts.weighed_rows import rounding
+from treewarden.audit.facts.rows import Case, Linear, Origin, Row, rounding
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.errors import KnowledgeError

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from treewarden.audit.constraints import Constraint
 from treewarden.audit.facts.class_facts import InnerFacts, are_classes_counted, inner_facts
-from treewarden.audit.facts.rows import Case, Linear, Origin, Row
-from treewarden.audit.facts.weighed_rows import class_row, unit
+from treewarden.audit.facts.rows import Case, Linear, Origin, Row, class_row, unit
 from treewarden.audit.knowledge.levels import LeafLevel
 
 

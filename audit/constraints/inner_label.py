@@ -22,8 +22,7 @@ from treewarden.audit.facts.class_facts import (
     leaf_facts,
 )
 from treewarden.audit.facts.grower import classes_before, incomplete_records
-from treewarden.audit.facts.rows import Case, LeftOut, Linear, Origin, Row, WholeRecords
-from treewarden.audit.facts.weighed_rows import rounding
+from treewarden.audit.facts.rows import Case, LeftOut, Linear, Origin, Row, WholeRecords, rounding
 from treewarden.audit.knowledge.levels import LeafLevel
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray

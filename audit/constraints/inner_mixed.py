@@ -13,8 +13,7 @@ import numpy as np
 from treewarden.audit.constraints import Constraint
 from treewarden.audit.facts.class_facts import InnerFacts, LeafFacts, inner_facts, leaf_facts
 from treewarden.audit.facts.grower import incomplete_records, stops_at_pure
-from treewarden.audit.facts.rows import Case, LeftOut, Linear, Origin, WholeRecords
-from treewarden.audit.facts.weighed_rows import weighed_masses
+from treewarden.audit.facts.rows import Case, LeftOut, Linear, Origin, WholeRecords, weighed_masses
 from treewarden.audit.knowledge.levels import LeafLevel
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import BoolArray
@@ -61,7 +60,7 @@ def _is_pure_split(case: Case) -> bool:
     if isinstance(truth, Undetermined):
         return False
     inner = (node for node in case.tree.nodes if not node.is_leaf)
-    masses = (truth[case.members.of(node.index)].sum(axis=0) for node in inner)
+    masses = (truth[case.members.profiles_at(node.index)].sum(axis=0) for node in inner)
     return any((mass > 0).sum() == 1 for mass in masses)
 
 

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from treewarden.audit.constraints import Constraint
 from treewarden.audit.facts.class_facts import LeafFacts, leaf_facts
-from treewarden.audit.facts.rows import Case, LeftOut, Origin, Row
-from treewarden.audit.facts.weighed_rows import leaf_row, unit
+from treewarden.audit.facts.rows import Case, LeftOut, Origin, Row, leaf_row, unit
 from treewarden.audit.population.table_counts import UNNAMED_WEIGHTS
 
 

@@ -9,8 +9,16 @@ import numpy as np
 from treewarden.audit.constraints import Constraint
 from treewarden.audit.facts.class_facts import are_unread_weights, label_in_doubt, leaf_facts
 from treewarden.audit.facts.grower import classes_before, incomplete_records
-from treewarden.audit.facts.rows import Case, LeftOut, Linear, Origin, Plurality, Row
-from treewarden.audit.facts.weighed_rows import common_weight, lead_rows
+from treewarden.audit.facts.rows import (
+    Case,
+    LeftOut,
+    Linear,
+    Origin,
+    Plurality,
+    Row,
+    common_weight,
+    lead_rows,
+)
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import IndexArray

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from treewarden.audit.constraints import Constraint
-from treewarden.audit.facts.rows import Case, Linear, Origin, Row
-from treewarden.audit.facts.weighed_rows import class_row, unit
+from treewarden.audit.facts.rows import Case, Linear, Origin, Row, class_row, unit
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.population.table_counts import has_sums
 from treewarden.audit.reading import Undetermined

@@ -42,21 +42,21 @@ def _ends(allowed: BoolArray) -> tuple[int, int]:
 
 
 def _row(
-    case: Case, found: NodeImpurity, klass: int, ends: tuple[int, int], *, is_published: bool
+    case: Case, impurity: NodeImpurity, klass: int, ends: tuple[int, int], *, is_published: bool
 ) -> Row:
-    node, (low, high) = found.node, ends
+    node, (low, high) = impurity.node, ends
     assert node.impurity is not None
     of = f"{node.impurity.criterion} {node.impurity.low:.4g} to {node.impurity.high:.4g}"
-    told = f"{low} to {high}" if low <= found.records else "no number"
+    told = f"{low} to {high}" if low <= impurity.records else "no number"
     as_label = "" if is_published else "and its label "
     said = (
-        f"{case.tree.where(node)}: its impurity ({of}) {as_label}let {told} of {found.records} records "
+        f"{case.tree.where(node)}: its impurity ({of}) {as_label}let {told} of {impurity.records} records "
         f"have class {case.tree.classes[klass]!r}"
     )
     origin = Origin("node_impurity", said, node.index, is_published)
     if node.is_leaf:
         return LeafMass(node.index, klass, low, high, origin)
-    inside = found.inside
+    inside = impurity.inside
     classes = np.full(len(inside), klass, dtype=np.intp)
     return Linear(inside, classes, np.ones(len(inside)), low, high, origin)
 

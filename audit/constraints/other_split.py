@@ -35,8 +35,8 @@ class OtherSplitRows(Constraint):
                     yield row
 
 
-def _row(case: Case, facts: InnerFacts, other: OtherSplit) -> Linear | None:
-    left = _left(case, facts.inside, other)
+def _row(case: Case, facts: InnerFacts, split: OtherSplit) -> Linear | None:
+    left = _left(case, facts.inside, split)
     total = facts.masses[0]
     if left is None or total is None or total != round(total) or not left.any():
         return None
@@ -47,14 +47,14 @@ def _row(case: Case, facts: InnerFacts, other: OtherSplit) -> Linear | None:
         return None
     count = np.arange(max(0.0, total - rest), min(records, total) + 1)
     gain = _gini(total, facts.records) - _gini(count, records) - _gini(total - count, rest)
-    found = count[(other.low <= gain) & (gain <= other.high)]
+    found = count[(split.low <= gain) & (gain <= split.high)]
     if not len(found):
         return (
             None  # a threshold is printed rounded: then the sides are not those that were compared
         )
     klass = case.tree.classes[0]
     said = (
-        f"{case.tree.where(facts.node)}: the improvement of a split on {_name(other)} lets {found[0]:g} to "
+        f"{case.tree.where(facts.node)}: the improvement of a split on {_name(split)} lets {found[0]:g} to "
         f"{found[-1]:g} of the {records:g} records on its left have class {klass!r}"
     )
     return Linear(

@@ -27,7 +27,6 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.special import entr, xlogy
 
 from treewarden.audit.consistent_tables.proofs.bounds import ContradictionError
-from treewarden.audit.engine.bounds import Estimate
 from treewarden.audit.engine.counts import Counts, OpenNumbers, Propagated, opened, propagate
 from treewarden.audit.engine.dual import (
     DualStep,
@@ -39,6 +38,7 @@ from treewarden.audit.engine.dual import (
     square,
     steps,
 )
+from treewarden.audit.engine.problem import Estimate
 from treewarden.audit.engine.time_budget import SECONDS_A_FLOP
 from treewarden.audit.progress import Clock, OutOfTimeError
 from treewarden.audit.reading import Undetermined

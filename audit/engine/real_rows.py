@@ -29,6 +29,8 @@ MOST_UNKNOWNS = 4_000
 """An inverse over the open unknowns is dense: beyond so many, none is made."""
 SOFTNESS = (1.0, 1e2, 1e4)
 """How much of a row's uncertainty is taken for one person's weight, in turn: what is tried as weights."""
+LEAST_HALF = 1e-10
+"""A row counts for weights as at least so uncertain, beside its largest coefficient: its square must not overflow."""
 NOTHING_FITS = "no part of the register has the sums of the leaves"
 
 
@@ -280,14 +282,17 @@ class _DenseSystem:
 
     def weights(self, softness: float) -> FloatArray | None:
         """Return weights of rows for each unknown, (N, R), that make of them nearly that unknown alone."""
-        scaled = self.matrix / self.half[:, None]
+        # Any weights prove something: rows that are as good as exact are weighed as if a little less so.
+        size = np.abs(self.matrix).max(axis=1, initial=0.0)
+        half = np.maximum(self.half, LEAST_HALF * size)
+        scaled = self.matrix / half[:, None]
         square = scaled.T @ scaled
         square[np.diag_indices(len(square))] += softness**2
         try:
             factor = cho_factor(square, check_finite=False)
         except LinAlgError:
             return None
-        return np.asarray(cho_solve(factor, scaled.T, check_finite=False) / self.half)
+        return np.asarray(cho_solve(factor, scaled.T, check_finite=False) / half)
 
     def enclosures(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return between which ends each unknown lies by its weights, (N,) each, rounded outward."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from treewarden.audit.progress import Clock, clock, work_clock
+from treewarden.audit.progress import Clock, Share, clock, work_clock
 
 if TYPE_CHECKING:  # who counts work needs no options
     from treewarden.audit.options import AuditOptions
@@ -68,6 +68,10 @@ class TimeBudget:
         """Return the budget of something that may take so much of what is left of each part."""
         searching = None if self.searching is None else self.searching * share
         return TimeBudget(self.until.share(share), searching)
+
+    def told_to(self, share: Share | None) -> TimeBudget:
+        """Return this budget; whoever looks at its clocks tells ``share`` how much of all of it is used."""
+        return replace(self, until=self.until.told_to(share, self.searching or 0.0))
 
     def without_search(self) -> TimeBudget:
         """Return the budget of who looks for no other tables."""

@@ -34,7 +34,7 @@ from treewarden.audit.entropy.violated import (
 from treewarden.audit.facts.rows import Case
 from treewarden.audit.options import DEFAULT, AuditOptions
 from treewarden.audit.population.target import members
-from treewarden.audit.progress import Share
+from treewarden.audit.progress import Share, counted_by
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.system.system import System, build_system, leaf_knowledge, max_violation
 from treewarden.ppdm_models import gc_control
@@ -125,7 +125,7 @@ def _report(problem: EntropyProblem, rounds: SolvedRounds, began: float) -> Solv
         entropy_relaxed=entropy(rounds.relaxed if problem.whole is None else problem.plain, counts),
         bound_argument=rounds.certificate.argument,
         run=SolverRun(
-            door=problem.door if solved else "none",
+            door=problem.backend if solved else "none",
             iterations=sum(answer.iterations for answer in answers),
             seconds=time.perf_counter() - began,
             kkt_error=max((answer.kkt_error for answer in answers), default=0.0),
@@ -157,7 +157,7 @@ MOST_ASKED = 20
 
 
 def without_one(
-    system: System, posterior: Posterior, options: AuditOptions
+    system: System, posterior: Posterior, options: AuditOptions, share: Share | None = None
 ) -> Without | Undetermined:
     """Return the estimate without a person, for the profiles of several where most may be owed to one.
 
@@ -174,16 +174,16 @@ def without_one(
     if people.weight is not None or not tree.has_people or not all(map(_is_counted, tree.nodes)):
         return Undetermined("leaving one person out is possible only if the file counts people")
     low, high = np.zeros_like(truth), np.ones_like(truth)
-    open_, share = (people.counts > 1)[:, None] & (truth > 0), np.zeros_like(truth)
+    open_, of_leaf = (people.counts > 1)[:, None] & (truth > 0), np.zeros_like(truth)
     for node, leaf in leaf_knowledge(system).items():
         here = people.leaf == node
-        share[here] = truth[here].sum(axis=0) / leaf.records
+        of_leaf[here] = truth[here].sum(axis=0) / leaf.records
         pure = np.flatnonzero(leaf.low == leaf.records)
         low[np.ix_(here, pure)] = 1.0  # the others of a leaf that is known to be pure are so too
         open_[np.ix_(here, pure)] = False
-    most = np.where(open_, posterior.high - share, -np.inf)
+    most = np.where(open_, posterior.high - of_leaf, -np.inf)
     order = np.argsort(-most, axis=None, kind="stable")[: min(MOST_ASKED, int(open_.sum()))]
-    for cell in order.tolist():
+    for cell in counted_by(share, order.tolist(), len(order), "people"):
         profile, klass = divmod(cell, truth.shape[1])
         again, _ = estimate(build_system(_less(system.case, profile, klass)), options)
         if again.decided[profile]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -25,8 +26,8 @@ class ProgramBuilder:
     upper: list[float] = field(default_factory=list)
     start: list[float] = field(default_factory=list)
     scale: list[float] = field(default_factory=list)
-    row_variables: list[int] = field(default_factory=list)
-    row_weights: list[float] = field(default_factory=list)
+    row_variables: array[int] = field(default_factory=lambda: array("q"))
+    row_weights: array[float] = field(default_factory=lambda: array("d"))
     row_stops: list[int] = field(default_factory=lambda: [0])
     ends: list[tuple[float, float]] = field(default_factory=list)
     terms: list[tuple[int, int, float, float, float, float]] = field(default_factory=list)
@@ -44,11 +45,19 @@ class ProgramBuilder:
         return len(self.start) - 1
 
     def row(
-        self, variables: Sequence[int], weights: Sequence[float], low: float, high: float
+        self,
+        variables: Sequence[int] | IndexArray,
+        weights: Sequence[float] | FloatArray,
+        low: float,
+        high: float,
     ) -> None:
         """Add a linear row."""
-        self.row_variables.extend(variables)
-        self.row_weights.extend(weights)
+        if isinstance(variables, np.ndarray):  # many at once
+            self.row_variables.frombytes(variables.astype(np.int64).tobytes())
+            self.row_weights.frombytes(np.asarray(weights, dtype=float).tobytes())
+        else:
+            self.row_variables.extend(variables)
+            self.row_weights.extend(weights)
         self.row_stops.append(len(self.row_variables))
         self.ends.append((low, high))
 
@@ -62,8 +71,8 @@ class ProgramBuilder:
         self.start.extend(np.maximum(starts, SMALLEST_MASS).ravel().tolist())
         self.scale.extend((records[:, None] * kappa).ravel().tolist())
         stop = len(self.row_variables)
-        self.row_variables.extend(numbers.ravel().tolist())
-        self.row_weights.extend([1.0] * starts.size)
+        self.row_variables.frombytes(numbers.astype(np.int64).tobytes())
+        self.row_weights.frombytes(np.ones(starts.size).tobytes())
         self.row_stops.extend(range(stop + width, stop + starts.size + 1, width))
         self.ends.extend((size, size) for size in records.tolist())
         return numbers
@@ -98,7 +107,7 @@ class ProgramBuilder:
     def program(self, criterion: Criterion) -> BlockProgram:
         """Return what was collected, as arrays."""
         n_rows, n = len(self.ends), len(self.start)
-        weights, variables = np.array(self.row_weights, dtype=float), np.array(self.row_variables)
+        weights, variables = np.array(self.row_weights), np.array(self.row_variables)
         rows = sparse.csr_matrix((weights, variables, self.row_stops), shape=(n_rows, n))
         rows.sum_duplicates()
         terms = np.array(self.terms).reshape(-1, 6)

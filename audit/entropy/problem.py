@@ -16,16 +16,13 @@ import numpy as np
 from treewarden.audit.consistent_tables.proofs.bounds import ContradictionError
 from treewarden.audit.facts.impurity_rows import by_bin, candidate_branches
 from treewarden.audit.facts.rows import Case, SplitFamily, branch_of_bins
-from treewarden.audit.options import AuditOptions, RowStatement
+from treewarden.audit.options import AuditOptions, RowStatement, Solver
 from treewarden.audit.population.population import Population
 from treewarden.audit.population.target import members
 from treewarden.audit.progress import Share
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.system.system import System, build_system, closed_form, leaf_knowledge
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray, alike
-
-CASADI = "casadi"
-"""The backend that needs nothing but its package, and stands for ``auto``."""
 
 
 class EntropyProblem:
@@ -52,6 +49,11 @@ class EntropyProblem:
         self.closed = self.plain if self.whole is None else self._around(self.whole.shares)
 
     @property
+    def backend(self) -> str:
+        """The backend that IPOPT is asked by."""
+        return Solver.CASADI.value if self.door == Solver.AUTO else self.door
+
+    @property
     def is_out_of_time(self) -> bool:
         """Whether the time limit has passed."""
         return time.monotonic() >= self.deadline
@@ -64,19 +66,19 @@ class EntropyProblem:
             rest = inside[np.isnan(proved[inside]).any(axis=1)]
             taken = np.setdiff1d(inside, rest)
             if len(rest):
-                left = leaf.known - (proved[taken] * counts[taken, None]).sum(axis=0)
+                left = leaf.known_masses - (proved[taken] * counts[taken, None]).sum(axis=0)
                 values[rest] = np.maximum(left, 0.0) / counts[rest].sum()
         return values
 
 
 def _door(name: str) -> str:
-    """Return the backend that a name stands for; CasADi's comes with this package, another has to be there.
+    """Return the name of a backend; CasADi's comes with this package, another has to be there.
 
     Raises:
         SolverError: there is no such backend, or what it needs is not installed.
     """
-    if name in ("auto", CASADI):
-        return CASADI
+    if name in (Solver.AUTO, Solver.CASADI):
+        return name
     from treewarden.audit.ipopt.backends import check_door  # heavy: the backends
 
     return check_door(name)

@@ -170,15 +170,19 @@ def _lumps(system: System, block: Block, profiles: IndexArray, proved: FloatArra
         side[np.searchsorted(profiles, family.profiles)] = sides(family, candidate)
         signature.append(side)
     for index in block.linear:
-        weights = _weights(system.across[index], profiles, proved.shape[1])
-        signature.append(np.unique(weights, axis=0, return_inverse=True)[1].reshape(-1))
+        row = system.across[index]
+        for klass in np.unique(row.classes).tolist():
+            weights = _weights(row, profiles, klass)
+            signature.append(np.unique(weights, return_inverse=True)[1])
     return alike(signature)[1]
 
 
-def _weights(row: Linear, profiles: IndexArray, classes: int) -> FloatArray:
-    """Return a row's weight of each profile and class, shape (K, m)."""
-    weights = np.zeros((len(profiles), classes))
-    np.add.at(weights, (np.searchsorted(profiles, row.profiles), row.classes), row.weights)
+def _weights(row: Linear, profiles: IndexArray, klass: int) -> FloatArray:
+    """Return a row's weight of each profile in a class, shape (K,)."""
+    inside = row.classes == klass
+    place = np.searchsorted(profiles, row.profiles[inside])
+    weights = np.zeros(len(profiles))
+    np.add.at(weights, place, row.weights[inside])
     return weights
 
 
@@ -186,7 +190,8 @@ def _across(system: System, index: int, cells: MassCells) -> None:
     """Add a row across leaves in terms of the lumps' masses."""
     row, lumping = system.across[index], cells.lumping
     by_lump = np.zeros((len(lumping.weight), len(lumping.pools)))
-    by_lump[lumping.of_profile] = _weights(row, lumping.profiles, len(lumping.pools))
+    for klass in np.unique(row.classes).tolist():
+        by_lump[lumping.of_profile, klass] = _weights(row, lumping.profiles, klass)
     lumps, classes = np.nonzero(by_lump)
     said, numbers = by_lump[lumps, classes], cells.cell[lumps, lumping.pools[classes]]
     is_free = numbers >= 0
@@ -196,7 +201,7 @@ def _across(system: System, index: int, cells: MassCells) -> None:
     if len(weights):
         unit = 1.0 if row.slack is None else float(np.abs(weights).max())
         low, high = (row.low - constant) / unit, (row.high - constant) / unit
-        cells.build.row(numbers[is_free].tolist(), (weights / unit).tolist(), low, high)
+        cells.build.row(numbers[is_free], weights / unit, low, high)
 
 
 def _split_row(system: System, candidate: ViolatedCandidate, cells: MassCells) -> None:

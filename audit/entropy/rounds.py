@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from treewarden.audit.entropy.violated import (
 from treewarden.audit.ipopt.program import BlockProgram
 from treewarden.audit.solver.canonical import Hashes, is_flat, refined, rounded_program
 from treewarden.audit.solver.task import AS_GOOD_NATS, KKT_ERROR, SAME_SHARE, SMALL_PROGRAM
-from treewarden.audit.system.system import System, max_violation
+from treewarden.audit.system.system import System, max_violation, rows_by_leaf
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray
 
 log = logging.getLogger(__name__)
@@ -182,12 +183,13 @@ def span(system: System, solved: Iterable[SolvedBlock], values: FloatArray) -> E
     """
     low, high = values.copy(), values.copy()
     flat = several = 0
+    by_leaf = cache(lambda: rows_by_leaf(system))
     for solved_block in solved:
         if not solved_block.answer.is_accepted or solved_block.reduced.program.is_convex:
             continue
         inside, own = solved_block.reduced.profiles, values[solved_block.reduced.profiles]
         met = (*solved_block.met(), *_images(solved_block))
-        apart = list(_as_good(system, solved_block, met, values))
+        apart = list(_as_good(system, solved_block, met, values, by_leaf))
         several += bool(apart) or _differ_in(own, solved_block.reduced.alike)
         if is_flat(
             solved_block.reduced.program, solved_block.reduced.chains, solved_block.answer.split
@@ -213,9 +215,16 @@ def _images(one: SolvedBlock) -> Iterator[FloatArray]:
 
 
 def _as_good(
-    system: System, one: SolvedBlock, met: Iterable[FloatArray], values: FloatArray
+    system: System,
+    one: SolvedBlock,
+    met: Iterable[FloatArray],
+    values: FloatArray,
+    by_leaf: Callable[[], Mapping[int, list[int]]],
 ) -> Iterator[FloatArray]:
-    """Yield what was met of a block (K, m) that is as good and, put in ``values`` (P, m), breaks no row."""
+    """Yield what was met of a block (K, m) that is as good and, put in ``values`` (P, m), breaks no row.
+
+    Only the rows ``by_leaf`` that concern the block's own people can be broken by it.
+    """
     counts, inside = system.case.population.counts, one.reduced.profiles
     least = one.entropy(counts) - AS_GOOD_NATS * float(counts[inside].sum())
     for point in met:
@@ -225,7 +234,9 @@ def _as_good(
             continue
         whole = values.copy()
         whole[inside] = point
-        if max_violation(system, whole * counts[:, None]) <= VIOLATION_SHARE:
+        leaves = np.unique(system.case.population.leaf[inside]).tolist()
+        numbers = {number for leaf in leaves for number in by_leaf()[leaf]}
+        if max_violation(system, whole * counts[:, None], numbers=numbers) <= VIOLATION_SHARE:
             yield point
 
 

@@ -51,7 +51,7 @@ def leaf_facts(case: Case) -> Iterator[LeafFacts]:
     size = np.bincount(
         population.leaf, weights=population.weighed_counts, minlength=len(case.tree.nodes)
     )
-    truth, printing = _true_masses(case), Printing.of(case)
+    truth, printing = _true_masses(case), Printing.from_case(case)
     for index in np.flatnonzero(np.bincount(population.leaf)).tolist():
         node = case.tree.nodes[index]
         records = float(size[index])
@@ -101,7 +101,7 @@ class Printing:
     share: float = 0.0
 
     @classmethod
-    def of(cls, case: Case) -> Printing:
+    def from_case(cls, case: Case) -> Printing:
         """Return how precisely the file of a case prints."""
         if case.population.weight is None:
             return cls()
@@ -253,7 +253,7 @@ def inner_facts(case: Case) -> Iterator[InnerFacts]:
     Raises:
         KnowledgeError: the level asks for numbers that neither the file publishes nor the table can give.
     """
-    tree, printing = case.tree, Printing.of(case)
+    tree, printing = case.tree, Printing.from_case(case)
     nothing = (0.0,) * len(tree.classes)
     stopping: dict[int, Masses] = {facts.node.index: facts.masses for facts in leaf_facts(case)}
     known: dict[int, Masses] = {}
@@ -267,7 +267,7 @@ def inner_facts(case: Case) -> Iterator[InnerFacts]:
         parts = [known[child] for child in node.children]
         if node.index in stopping:
             parts.append(stopping[node.index])
-        inside = case.members.of(node.index)
+        inside = case.members.profiles_at(node.index)
         records = float(counted[case.members.place(node.index)].sum())
         told, half = published_below(case, node, records), printing.of_node(node, records)
         facts = InnerFacts(node, inside, records, told, _summed(parts), half)

@@ -93,11 +93,14 @@ def check_growth(case: Case) -> None:
         least = min(leaves, key=lambda leaf: float(here[leaf.index]))
         records = float(here[least.index])
         if records < knowledge.min_leaf:
-            problem = f"min_leaf = {knowledge.min_leaf}, but {tree.where(least)} holds {records:g} records"
-            raise KnowledgeError(tree.source, f"{problem}; correct the value, or remove it")
+            held = "1 record" if records == 1 else f"{records:g} records"
+            problem = f"min_leaf = {knowledge.min_leaf}, but {tree.where(least)} has {held}"
+            raise KnowledgeError(
+                tree.source, f"{problem}; give a min_leaf that the file allows, or leave it out"
+            )
     tool = tree.learner.tool
     if knowledge.learner not in (None, tool) and tool is not Tool.UNKNOWN:
-        problem = f"learner = {knowledge.learner}, but the file was written by {tool}; remove it"
+        problem = f"learner = {knowledge.learner}, but {tool} trained the model; remove --learner"
         raise KnowledgeError(tree.source, problem)
 
 

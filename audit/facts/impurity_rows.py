@@ -199,11 +199,11 @@ def _node(family: SplitFamily, mass: FloatArray) -> _NodeMasses:
     return _NodeMasses(by_class, float(here.sum()), float(chosen), information)
 
 
-def _parts(asked: list[_NumberedFamily], classes: int) -> Iterator[list[_NumberedFamily]]:
+def _parts(families: list[_NumberedFamily], classes: int) -> Iterator[list[_NumberedFamily]]:
     """Yield families by the number of their bins, so that little is looked at in vain, and never too many."""
     part: list[_NumberedFamily] = []
     profiles = 0
-    for numbered_family in sorted(asked, key=lambda each: len(each.family.bin_names)):
+    for numbered_family in sorted(families, key=lambda family: len(family.family.bin_names)):
         width, here = len(numbered_family.family.bin_names), len(numbered_family.family.bins)
         is_much = max((len(part) + 1) * width * classes, profiles + here) > MOST_CELLS
         if part and (is_much or width > 2 * len(part[0].family.bin_names)):
@@ -215,19 +215,19 @@ def _parts(asked: list[_NumberedFamily], classes: int) -> Iterator[list[_Numbere
         yield part
 
 
-def _together(asked: Sequence[_NumberedFamily]) -> list[FloatArray]:
+def _together(families: Sequence[_NumberedFamily]) -> list[FloatArray]:
     """Return the excess of families that have a grouping and a criterion in common."""
     first, width = (
-        asked[0].family,
-        max(len(numbered_family.family.bin_names) for numbered_family in asked),
+        families[0].family,
+        max(len(numbered_family.family.bin_names) for numbered_family in families),
     )
-    bins = np.maximum(_by_bin(asked, width), 0.0)
+    bins = np.maximum(_by_bin(families, width), 0.0)
     left = np.cumsum(bins, axis=1) if first.grouping is Grouping.THRESHOLD else bins
     total = bins.sum(axis=1)[:, None]
     branches = np.stack([left, total - left], axis=2)
     candidate = branch_impurity(first.criterion, np.maximum(branches, 0.0)).sum(axis=-1)
     records, chosen, information = (
-        np.array([getattr(numbered_family.at, name) for numbered_family in asked])[:, None]
+        np.array([getattr(numbered_family.at, name) for numbered_family in families])[:, None]
         for name in ("records", "chosen", "information")
     )
     ratio = np.ones_like(candidate)
@@ -237,23 +237,23 @@ def _together(asked: Sequence[_NumberedFamily]) -> list[FloatArray]:
     over = (ratio * chosen - candidate + (1 - ratio) * node) / records
     return [
         row[numbered_family.family.admissible]
-        for row, numbered_family in zip(over, asked, strict=True)
+        for row, numbered_family in zip(over, families, strict=True)
     ]
 
 
-def _by_bin(asked: Sequence[_NumberedFamily], width: int) -> FloatArray:
+def _by_bin(families: Sequence[_NumberedFamily], width: int) -> FloatArray:
     """Return the masses in each bin of each family, (F, B, m), of its own profiles; bins that one lacks are empty."""
-    if len(asked[0].at.mass) >= MANY_PROFILES:
+    if len(families[0].at.mass) >= MANY_PROFILES:
         return np.stack(
             [
                 grouped(numbered_family.family.bins, numbered_family.at.mass, width)
-                for numbered_family in asked
+                for numbered_family in families
             ]
         )
-    count = len(asked)
+    count = len(families)
     place = np.concatenate(
-        [numbered_family.family.bins + width * at for at, numbered_family in enumerate(asked)]
+        [numbered_family.family.bins + width * at for at, numbered_family in enumerate(families)]
     )
-    mass = np.concatenate([numbered_family.at.mass for numbered_family in asked])
+    mass = np.concatenate([numbered_family.at.mass for numbered_family in families])
     columns = [np.bincount(place, column, minlength=count * width) for column in mass.T]
     return np.stack(columns, axis=1).astype(np.float64).reshape(count, width, mass.shape[1])

@@ -21,9 +21,10 @@ from treewarden.audit.facts.rows import (
     Origin,
     Row,
     SplitFamily,
+    common_weight,
+    whole_units,
 )
 from treewarden.audit.facts.split_families import Levels, NodeAttribute, TableAttribute, compared
-from treewarden.audit.facts.weighed_rows import common_weight, whole_units
 from treewarden.audit.knowledge.knowledge import published_criterion
 from treewarden.audit.population.table_counts import UNNAMED_WEIGHTS
 from treewarden.audit.reading import Undetermined
@@ -106,7 +107,7 @@ def compared_at(
     case: Case, node: Node, listing: Listing, by: Grower, criterion: Criterion | None = None
 ) -> Iterator[SplitFamily | LeftOut]:
     """Yield the candidates at a node, and what is left out of them; ``criterion`` is the known one, unless given."""
-    inside, place = case.members.of(node.index), case.members.place(node.index)
+    inside, place = case.members.profiles_at(node.index), case.members.place(node.index)
     counts = case.population.counts[inside]
     passing = Passing(place, inside, chosen_children(case, node), counts)
     criterion = criterion or Criterion(case.knowledge.split.value)
@@ -319,7 +320,7 @@ def _compared(case: Case, by: Grower) -> Iterator[Row | LeftOut]:
     """Yield what is known of every inner node's candidates, and what is left out of them."""
     listing = listing_of(case)
     for node in case.tree.nodes:
-        inside = case.members.of(node.index)
+        inside = case.members.profiles_at(node.index)
         if node.is_leaf or not len(inside):
             continue
         not_here = left_out_at(case, node, inside, by)
@@ -343,7 +344,7 @@ def drawn_rows(case: Case) -> Iterator[LeftOut]:
         return
     listing = listing_of(case)
     for node in case.tree.nodes:
-        inside = case.members.of(node.index)
+        inside = case.members.profiles_at(node.index)
         if node.is_leaf or not len(inside):
             continue
         here = left_out_at(case, node, inside, by)
@@ -376,7 +377,7 @@ def _is_beaten(case: Case, facts: Iterable[Row | LeftOut]) -> bool:
 
 def _weighed(case: Case, node: Node, facts: Iterable[SplitFamily | LeftOut]) -> Iterator[LeftOut]:
     """Yield candidates whose records differ in weight: no row over people says that none of them was better."""
-    inside = case.members.of(node.index)
+    inside = case.members.profiles_at(node.index)
     units = whole_units(case.population.weight, inside)
     for fact in facts:
         if units is None or (isinstance(fact, LeftOut) and fact.is_open):

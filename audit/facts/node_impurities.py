@@ -67,7 +67,7 @@ def node_impurities(case: Case) -> Iterator[NodeImpurity]:
     known |= {facts.node.index: facts.masses for facts in inner_facts(case)}
     margin = 1 if case.knowledge.strict_labels else 0
     for node in reversed(case.tree.nodes):
-        inside = case.members.of(node.index)
+        inside = case.members.profiles_at(node.index)
         records = float(case.population.counts[inside].sum())
         is_said = node.impurity is not None and len(inside) and records == round(records)
         if is_said and not _are_counts(known[node.index]):

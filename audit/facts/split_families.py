@@ -296,8 +296,8 @@ def _compared_candidates(
         yield family
 
 
-def _only(family: SplitFamily, kept: BoolArray) -> SplitFamily:
-    return replace(family, admissible=family.admissible[kept])
+def _only(family: SplitFamily, mask: BoolArray) -> SplitFamily:
+    return replace(family, admissible=family.admissible[mask])
 
 
 def _unlisted_sets(at: NodeAttribute, bins: Bins, by: Grower) -> LeftOut | None:

@@ -99,7 +99,7 @@ class StoppedLeaves:
     listing: Listing
 
     @classmethod
-    def of(cls, case: Case) -> StoppedLeaves:
+    def from_case(cls, case: Case) -> StoppedLeaves:
         """Return the leaves of a case whose learner's settings are known."""
         stopping, by = case.tree.learner.stopping, grower(case)
         assert stopping is not None
@@ -216,7 +216,7 @@ class _Bound:
 def unsplit_rows(
     case: Case,
     node: Node,
-    found: tuple[SplitFamily | LeftOut, ...],
+    candidates: tuple[SplitFamily | LeftOut, ...],
     masses: FloatArray,
     most: float,
     records: float,
@@ -224,13 +224,13 @@ def unsplit_rows(
 ) -> Iterator[WholeRecords | LeftOut]:
     """Yield that no candidate at a leaf gains more than ``most``; what may have been compared is left out."""
     bound = _Bound(masses, most, records)
-    families = [each for each in found if isinstance(each, SplitFamily)]
+    families = [each for each in candidates if isinstance(each, SplitFamily)]
     cells = sum(
         len(split_family.admissible) * (len(split_family.profiles) + masses.sum())
         for split_family in families
     )
     is_plain = all(split_family.grouping is Grouping.THRESHOLD for split_family in families)
-    if cells > MOST_CELLS or not is_plain or len(families) < len(found) or len(masses) != 2:
+    if cells > MOST_CELLS or not is_plain or len(families) < len(candidates) or len(masses) != 2:
         yield LeftOut(node.index, "", why, is_open=True)
         return
     said = f"{case.tree.where(node)} was not split, so that no split gains more than {most:.6g}"
@@ -258,13 +258,13 @@ def unsplit_rows(
 
 
 def gains_more(
-    case: Case, found: tuple[SplitFamily | LeftOut, ...], most: float, records: float
+    case: Case, candidates: tuple[SplitFamily | LeftOut, ...], most: float, records: float
 ) -> bool:
     """Whether a candidate that was compared gains more than ``most`` in the true table, as far as that is known."""
     truth = case.population.truth
     if isinstance(truth, Undetermined):
         return False
-    families = (each for each in found if isinstance(each, SplitFamily))
+    families = (each for each in candidates if isinstance(each, SplitFamily))
     gains = (
         decrease(family.criterion, candidate_branches(family, by_bin(family, truth)), records)
         for family in families
@@ -313,7 +313,7 @@ def unsplit_leaf_rows(case: Case) -> Iterator[Row | WholeRecords | LeftOut]:
 
 def _pure_leaves(case: Case) -> Iterator[Row | WholeRecords | LeftOut]:
     """Yield that every leaf that could be split is pure; with parts of the columns, only where leaves of one count."""
-    leaves = StoppedLeaves.of(case)
+    leaves = StoppedLeaves.from_case(case)
     is_sure = case.tree.learner.all_features or leaves.by.smallest <= 1
     found = [facts for facts in leaves.splittable() if any(leaves.candidates(facts.node))]
     if any(_is_mixed(case, facts) for facts in found):
@@ -349,7 +349,7 @@ def _weak_splits(
     case: Case, masses: FloatArray, settings: tuple[str, ...]
 ) -> Iterator[WholeRecords | LeftOut]:
     """Yield, of leaves with known counts, that no split gains more than the settings allow; else what is left out."""
-    learner, leaves = case.tree.learner, StoppedLeaves.of(case)
+    learner, leaves = case.tree.learner, StoppedLeaves.from_case(case)
     stopping, records = leaves.stopping, float(masses.sum())
     is_sklearn = learner.tool is Tool.SCIKIT_LEARN
     criterion = learner.criterion or (None if is_sklearn else Criterion.GINI)

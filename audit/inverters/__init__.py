@@ -210,11 +210,11 @@ class Inverter(ABC):
         return growth.facts
 
     def may_be(
-        self, growth: EnsembleGrowth, trees: Sequence[Tree], told: Mapping[str, float]
+        self, growth: EnsembleGrowth, trees: Sequence[Tree], stated_settings: Mapping[str, float]
     ) -> bool:
         """Return whether the numbers of the file allow settings that it does not say, all together."""
         facts = self.facts(growth, trees)
-        return all(_agrees(facts.get(name), value) for name, value in told.items())
+        return all(_agrees(facts.get(name), value) for name, value in stated_settings.items())
 
     def is_sampled(self, growth: EnsembleGrowth) -> bool | None:
         """Return whether each tree saw a sample of the records; None where nobody says it."""
@@ -278,7 +278,7 @@ def facts_of(model: Model, people: float | None = None) -> Mapping[str, Fact]:
     return facts if people is None else {**inverter.seen_whole(growth, people), **facts}
 
 
-def contradicted(model: Model, told: Mapping[str, float]) -> Mapping[str, Fact]:
+def contradicted(model: Model, stated_settings: Mapping[str, float]) -> Mapping[str, Fact]:
     """Return what a file says, or shows by its numbers, in place of told settings; empty where these may be true.
 
     Told settings count before those that follow from the file, wherever the file's numbers allow them too.
@@ -288,14 +288,16 @@ def contradicted(model: Model, told: Mapping[str, float]) -> Mapping[str, Fact]:
         return {}
     inverter, trees = inverters()[growth.library], tuple(trees_of(model))
     said = {
-        name: fact for name, value in told.items() if not _agrees(fact := growth.fact(name), value)
+        name: fact
+        for name, value in stated_settings.items()
+        if not _agrees(fact := growth.fact(name), value)
     }
-    if said or inverter.may_be(growth, trees, withheld_of(growth, told)):
+    if said or inverter.may_be(growth, trees, withheld_of(growth, stated_settings)):
         return said
     facts = inverter.facts(growth, trees)
     return {
         name: facts[name]
-        for name, value in told.items()
+        for name, value in stated_settings.items()
         if name in facts and not _agrees(facts[name], value)
     }
 
@@ -318,13 +320,17 @@ def _settings(library: str) -> frozenset[str]:
     return frozenset((*inverter.defaults, *inverter.number_defaults, *inverter.sampling))
 
 
-def withheld_of(growth: EnsembleGrowth, told: Mapping[str, float]) -> dict[str, float]:
+def withheld_of(growth: EnsembleGrowth, stated_settings: Mapping[str, float]) -> dict[str, float]:
     """Return those of the settings that the file does not say."""
-    return {name: value for name, value in told.items() if growth.fact(name).value is None}
+    return {
+        name: value for name, value in stated_settings.items() if growth.fact(name).value is None
+    }
 
 
 def knowing(
-    growth: EnsembleGrowth, told: Mapping[str, float], source: FactSource = FactSource.TOLD
+    growth: EnsembleGrowth,
+    stated_settings: Mapping[str, float],
+    source: FactSource = FactSource.TOLD,
 ) -> EnsembleGrowth:
     """Return the growth as somebody sees it who was told settings that the file withholds, or takes them to be so.
 
@@ -332,10 +338,13 @@ def knowing(
         KeyError: the library has no such setting that leaf values depend on.
     """
     settings = _settings(growth.library)
-    strange = [name for name in told if name not in settings]
+    strange = [name for name in stated_settings if name not in settings]
     if strange:
         raise KeyError(strange[0])
-    facts = {name: Fact(float(said), source) for name, said in withheld_of(growth, told).items()}
+    facts = {
+        name: Fact(float(said), source)
+        for name, said in withheld_of(growth, stated_settings).items()
+    }
     return replace(growth, facts={**growth.facts, **facts})
 
 
@@ -350,14 +359,14 @@ def taking_defaults(case: GrownCase) -> GrownCase | None:
 
 
 def doubting(
-    found: Undetermined, growth: EnsembleGrowth | None, told: Mapping[str, float]
+    doubt: Undetermined, growth: EnsembleGrowth | None, stated_settings: Mapping[str, float]
 ) -> Undetermined:
     """Return why nothing follows from leaf values; where settings were told, that it may be these that are wrong."""
-    if growth is None or growth.refused or not (used := withheld_of(growth, told)):
-        return found
+    if growth is None or growth.refused or not (used := withheld_of(growth, stated_settings)):
+        return doubt
     said = ", ".join(f"{name} = {value:g}" for name, value in used.items())
     return Undetermined(
-        f"{found.reason}; or the training settings differ from those assumed ({said})"
+        f"{doubt.reason}; or the training settings differ from those assumed ({said})"
     )
 
 

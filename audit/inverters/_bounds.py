@@ -19,14 +19,14 @@ class NumberBounds:
     low: FloatArray
     high: FloatArray
 
-    def __add__(self, other: NumberBounds) -> NumberBounds:
-        return _widened(self.low + other.low, self.high + other.high)
+    def __add__(self, operand: NumberBounds) -> NumberBounds:
+        return _widened(self.low + operand.low, self.high + operand.high)
 
-    def __sub__(self, other: NumberBounds) -> NumberBounds:
-        return _widened(self.low - other.high, self.high - other.low)
+    def __sub__(self, operand: NumberBounds) -> NumberBounds:
+        return _widened(self.low - operand.high, self.high - operand.low)
 
-    def __mul__(self, other: NumberBounds) -> NumberBounds:
-        ends = [one * two for one in (self.low, self.high) for two in (other.low, other.high)]
+    def __mul__(self, operand: NumberBounds) -> NumberBounds:
+        ends = [one * two for one in (self.low, self.high) for two in (operand.low, operand.high)]
         return _widened(np.minimum.reduce(ends), np.maximum.reduce(ends))
 
     def over(self, divisor: NumberBounds) -> NumberBounds:

@@ -45,7 +45,7 @@ class Extremes:
         places = self.starts[:-1] + drawn.astype(np.intp)
         return NumberBounds(self.low[places], self.high[places])
 
-    def of(self, leaf: int) -> NumberBounds:
+    def sums_of(self, leaf: int) -> NumberBounds:
         """Return the sums over 0, 1, 2 and so on people of one leaf."""
         part = slice(self.starts[leaf], self.starts[leaf + 1])
         return NumberBounds(self.low[part], self.high[part])

@@ -192,14 +192,14 @@ def rates_of(case: GrownCase) -> LightgbmRates | Undetermined:
     )
 
 
-def either(one: NumberBounds, other: NumberBounds, *, people: FloatArray) -> NumberBounds:
+def either(one: NumberBounds, second: NumberBounds, *, people: FloatArray) -> NumberBounds:
     """Return sums of which one of two is right: the one that holds a whole number, and what spans both if both do."""
-    is_whole = [np.less_equal(*whole_between(sums, people)) for sums in (one, other)]
+    is_whole = [np.less_equal(*whole_between(sums, people)) for sums in (one, second)]
     only_other, both = ~is_whole[0] & is_whole[1], is_whole[0] & is_whole[1]
-    low = np.where(both, np.minimum(one.low, other.low), one.low)
-    high = np.where(both, np.maximum(one.high, other.high), one.high)
+    low = np.where(both, np.minimum(one.low, second.low), one.low)
+    high = np.where(both, np.maximum(one.high, second.high), one.high)
     return NumberBounds(
-        np.where(only_other, other.low, low), np.where(only_other, other.high, high)
+        np.where(only_other, second.low, low), np.where(only_other, second.high, high)
     )
 
 

@@ -335,7 +335,7 @@ def square_sums(
     start: NumberBounds,
     values: Sequence[NumberBounds] | None,
     facts: dict[str, Fact],
-    said: tuple[str, ...],
+    statements: tuple[str, ...],
     largest: float,
 ) -> ValueSums | Undetermined:
     """Return the sums of the target over all leaves; no value of it is larger than ``largest``, either sign."""
@@ -374,7 +374,7 @@ def square_sums(
         most=most,
         is_all=not (how.spread is not None or case.growth.scored),
         facts=facts,
-        said=said,
+        said=statements,
     )
 
 
@@ -413,18 +413,18 @@ ROUNDING = 2.0**-40
 
 
 def numbers_that_add(
-    leaves: Leafs, people: FloatArray, given: list[tuple[NumberBounds, NumberBounds]]
+    leaves: Leafs, people: FloatArray, pairs: list[tuple[NumberBounds, NumberBounds]]
 ) -> NumberBounds:
     """Return the least and the greatest number of people, (L,), that add up to every sum; crossed where none does.
 
-    ``given`` are pairs of what each profile's people add, one by one (P,), and of the sum over those with the label,
+    ``pairs`` are pairs of what each profile's people add, one by one (P,), and of the sum over those with the label,
     (L,). ``people`` (P,) are how many each profile has.
     """
     size = leaves.people.astype(np.intp)
     of = np.repeat(np.arange(len(size)), size + 1)
     number = np.arange(len(of)) - np.repeat(np.cumsum(size + 1) - (size + 1), size + 1)
     may = np.ones(len(of), dtype=bool)
-    for added, sums in given:
+    for added, sums in pairs:
         may &= _may_add(leaves, people.astype(np.intp), added, sums, of)
     least, most = np.full(len(size), np.inf), np.full(len(size), -np.inf)
     np.minimum.at(least, of[may], number[may])
@@ -433,14 +433,20 @@ def numbers_that_add(
 
 
 def _may_add(
-    leaves: Leafs, people: IndexArray, added: NumberBounds, sums: NumberBounds, of: IndexArray
+    leaves: Leafs,
+    people: IndexArray,
+    added: NumberBounds,
+    sums: NumberBounds,
+    leaf_of_try: IndexArray,
 ) -> BoolArray:
     """Return whether 0, 1, ... people of each leaf in turn may add up to its sum."""
     largest = np.maximum(np.abs(added.low), np.abs(added.high)).max(initial=0.0)
     room = ROUNDING * (1 + largest) * float(people.sum())
     smallest = _running(leaves.place, people, added.low)
     greatest = -_running(leaves.place, people, -added.high)
-    return np.asarray((smallest - room <= sums.high[of]) & (greatest + room >= sums.low[of]))
+    return np.asarray(
+        (smallest - room <= sums.high[leaf_of_try]) & (greatest + room >= sums.low[leaf_of_try])
+    )
 
 
 def _running(place: IndexArray, people: IndexArray, added: FloatArray) -> FloatArray:

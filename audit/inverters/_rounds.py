@@ -96,14 +96,14 @@ def rounds(
         scores = NumberBounds(low - room, high + room)
 
 
-def narrow(values: list[NumberBounds], leaves: Leafs, found: NumberBounds) -> None:
+def narrow(values: list[NumberBounds], leaves: Leafs, bounds: NumberBounds) -> None:
     """Take what the sums of a tree's leaves leave of their values, (L,), before these were cut to few digits.
 
     Whoever knows how many of a leaf's people have the class computes its value as the library did, and goes on with
     that in place of the few digits. Where both have nothing in common, the digits stay.
     """
     number_bounds = values[leaves.tree]
-    both = number_bounds.at(leaves.nodes).both(found)
+    both = number_bounds.at(leaves.nodes).both(bounds)
     fits = both.low <= both.high
     low, high = number_bounds.low.copy(), number_bounds.high.copy()
     low[leaves.nodes[fits]], high[leaves.nodes[fits]] = both.low[fits], both.high[fits]
@@ -165,9 +165,9 @@ class Gathered:
     parts: list[tuple[Leafs, int, NumberBounds, FloatArray]]
     added: list[Added] = field(default_factory=list)
 
-    def weigh(self, leaves: Leafs, output: int, each: NumberBounds, sums: NumberBounds) -> None:
+    def weigh(self, leaves: Leafs, output: int, shares: NumberBounds, sums: NumberBounds) -> None:
         """Take sums (L,) over those of a tree's leaves who have a class, each of whom adds a number of his own (P,)."""
-        half = (each.high - each.low) / 2
+        half = (shares.high - shares.low) / 2
         people = self.case.people
         room = leaves.summed(NumberBounds(half, half), people).high
         there = np.isfinite(sums.low) & np.isfinite(sums.high)
@@ -178,7 +178,7 @@ class Gathered:
                     output=output,
                     nodes=leaves.nodes,
                     place=leaves.place,
-                    each=each.low + half,
+                    each=shares.low + half,
                     low=sums.low - room,
                     high=sums.high + room,
                 )
@@ -209,7 +209,9 @@ class Gathered:
         """The ends of the sums that were taken last, (L,)."""
         return self.parts[-1][2]
 
-    def sums(self, facts: dict[str, Fact], said: Sequence[str] = ()) -> LeafSums | Undetermined:
+    def sums(
+        self, facts: dict[str, Fact], statements: Sequence[str] = ()
+    ) -> LeafSums | Undetermined:
         """Return all that were taken; why there are none, where no tree has a split."""
         if not self.parts:
             return Undetermined("none of its trees has a split, so all people are in one leaf")
@@ -223,7 +225,7 @@ class Gathered:
             high=np.concatenate([ends.high for *_, ends, _ in self.parts]).astype(np.int64),
             wide=np.concatenate([wide for *_, wide in self.parts]),
             facts=facts,
-            said=tuple(said),
+            said=tuple(statements),
             added=tuple(self.added),
         )
 
@@ -237,12 +239,16 @@ def whole_between(sums: NumberBounds, people: FloatArray) -> tuple[FloatArray, F
 
 
 def differing(
-    case: GrownCase, leaves: Leafs, said: FloatArray | None, number_bounds: NumberBounds, what: str
+    case: GrownCase,
+    leaves: Leafs,
+    published: FloatArray | None,
+    number_bounds: NumberBounds,
+    what: str,
 ) -> Undetermined | None:
     """Return why a table cannot be the one of the training, where a number of the file is not what its people give."""
-    if said is None:
+    if published is None:
         return None
-    there = said[leaves.nodes]
+    there = published[leaves.nodes]
     odd: BoolArray = ~np.isnan(there) & ((there < number_bounds.low) | (there > number_bounds.high))
     places = np.flatnonzero(odd)
     if not len(places):

@@ -78,9 +78,9 @@ class _Equations:
     hessians: FloatArray
     is_leaf: BoolArray
 
-    def where(self, kept: BoolArray) -> _Equations:
+    def where(self, mask: BoolArray) -> _Equations:
         """Return some of the equations."""
-        return _Equations(self.steps[kept], self.hessians[kept], self.is_leaf[kept])
+        return _Equations(self.steps[mask], self.hessians[mask], self.is_leaf[mask])
 
     def without_largest(self) -> _Equations:
         """Return those of nodes whose steps are smaller than the largest, which may have been limited."""
@@ -131,11 +131,13 @@ def rates_of(growth: EnsembleGrowth, trees: Sequence[Tree]) -> XgboostRates | Un
     return XgboostRates(eta, ridge, lasso, clip, 1.0 if weight is None else weight, facts)
 
 
-def may_be(growth: EnsembleGrowth, trees: Sequence[Tree], told: Mapping[str, float]) -> bool:
+def may_be(
+    growth: EnsembleGrowth, trees: Sequence[Tree], stated_settings: Mapping[str, float]
+) -> bool:
     """Return whether the numbers of a file allow settings of its training, whatever the other settings were."""
     known = {name: growth.fact(name).value for name in NAMES}
     values = {name: value for name, value in known.items() if value is not None}
-    values |= {name: told[name] for name in NAMES if name in told}
+    values |= {name: stated_settings[name] for name in NAMES if name in stated_settings}
     if len(values) < len(NAMES):
         return not isinstance(_derived(growth, trees, values), Undetermined)
     equations = _equations(growth, trees)
@@ -154,29 +156,29 @@ def _parallel(growth: EnsembleGrowth) -> int:
 
 
 def _derived(
-    growth: EnsembleGrowth, trees: Sequence[Tree], known: Mapping[str, float]
+    growth: EnsembleGrowth, trees: Sequence[Tree], known_settings: Mapping[str, float]
 ) -> dict[str, float] | Undetermined:
     """Return all four settings, those that are known among them."""
     equations, parallel = _equations(growth, trees), _parallel(growth)
     if equations is None:
         return Undetermined(NOT_DERIVED)
-    rate_setting = _determined(equations.without_largest(), known, parallel)
+    rate_setting = _determined(equations.without_largest(), known_settings, parallel)
     if rate_setting is None:
         return Undetermined(NOT_DERIVED)
-    for clip in _limits(equations, known, rate_setting):
+    for clip in _limits(equations, known_settings, rate_setting):
         if equations.fit(replace(rate_setting, clip=clip)):
             shown = rate_setting.eta * parallel, rate_setting.ridge, rate_setting.lasso, clip
-            return {**dict(zip(NAMES, shown, strict=True)), **known}
+            return {**dict(zip(NAMES, shown, strict=True)), **known_settings}
     return Undetermined(NOT_DERIVED)
 
 
 def _limits(
-    equations: _Equations, known: Mapping[str, float], found: _RateSetting
+    equations: _Equations, known_settings: Mapping[str, float], rates: _RateSetting
 ) -> tuple[float, ...]:
     """Return which limits of steps may have been set: none, or the largest step that there is."""
-    if "max_delta_step" in known:
-        return (known["max_delta_step"],)
-    sizes = np.abs(np.where(equations.is_leaf, equations.steps / found.eta, equations.steps))
+    if "max_delta_step" in known_settings:
+        return (known_settings["max_delta_step"],)
+    sizes = np.abs(np.where(equations.is_leaf, equations.steps / rates.eta, equations.steps))
     return (0.0, float(f"{sizes.max():.{DIGITS}g}"))
 
 
@@ -221,13 +223,13 @@ def _parents(tree: Tree) -> np.ndarray:
 
 
 def _determined(
-    equations: _Equations, known: Mapping[str, float], parallel: int
+    equations: _Equations, known_settings: Mapping[str, float], parallel: int
 ) -> _RateSetting | None:
     """Return the only shortest decimals under which all equations hold, whatever the limit; None if they are open."""
-    ends = _ends(equations, known, parallel)
+    ends = _ends(equations, known_settings, parallel)
     if ends is None:
         return None
-    fixed = [known.get(name) for name in NAMES[:3]]
+    fixed = [known_settings.get(name) for name in NAMES[:3]]
     for digits in range(1, DIGITS + 1):
         tried = list[tuple[float, ...]]()
         for value, (low, high) in zip(fixed, ends, strict=True):
@@ -247,7 +249,7 @@ def _determined(
 
 
 def _ends(
-    equations: _Equations, known: Mapping[str, float], parallel: int
+    equations: _Equations, known_settings: Mapping[str, float], parallel: int
 ) -> tuple[Ends, ...] | None:
     """Return between which ends eta, lambda and alpha lie; None where the equations bound none of them.
 
@@ -259,7 +261,7 @@ def _ends(
     of_inner = steps - of_leaves
     sums = [(part * equations.hessians).sum(axis=1) for part in (of_leaves, of_inner)]
     leaves, inner = of_leaves.sum(axis=1), of_inner.sum(axis=1)
-    rate, ridge, lasso = (known.get(name) for name in NAMES[:3])
+    rate, ridge, lasso = (known_settings.get(name) for name in NAMES[:3])
     rate = None if rate is None else rate / parallel
     # The terms of lambda, eta, eta lambda and eta alpha, and those of none; what is known moves terms together.
     columns = {(0, 1): leaves, (1, 0): sums[1], (1, 1): inner, (1, 2): signs}
@@ -287,13 +289,13 @@ def _solved(
     equations: _Equations,
     constant: FloatArray,
     unknown: Mapping[tuple[int, int], FloatArray],
-    known: tuple[float | None, float | None, float | None],
+    known_rates: tuple[float | None, float | None, float | None],
 ) -> tuple[Ends, ...] | None:
     """Return the ends of eta, lambda and alpha by least squares; None where the equations do not determine them."""
     matrix = np.stack(list(unknown.values()), axis=1)
     if len(matrix) < matrix.shape[1]:
         return None
-    rate, ridge = known[0] or 0.3, known[1] or 0.0
+    rate, ridge = known_rates[0] or 0.3, known_rates[1] or 0.0
     found = room = np.zeros(matrix.shape[1])
     for _ in range(2):  # how exactly each equation is known depends on the rates
         factors = np.where(equations.is_leaf, 1.0, rate)
@@ -304,13 +306,13 @@ def _solved(
             return None
         found, room = solved
         values = dict(zip(unknown, found.tolist(), strict=True))
-        rate = known[0] or max(values.get((1, 0), rate), TINY)
-        ridge = known[1] if known[1] is not None else max(values.get((0, 1), 0.0), 0.0)
+        rate = known_rates[0] or max(values.get((1, 0), rate), TINY)
+        ridge = known_rates[1] if known_rates[1] is not None else max(values.get((0, 1), 0.0), 0.0)
     ends = {
         key: (middle - off, middle + off)
         for key, middle, off in zip(unknown, found.tolist(), room.tolist(), strict=True)
     }
-    rates = ends.get((1, 0), (known[0] or 0.0,) * 2)
+    rates = ends.get((1, 0), (known_rates[0] or 0.0,) * 2)
     ridges, lassos = (
         np.array([ends.get((0, other), ANYTHING), _divided(ends.get((1, other), ANYTHING), rates)])
         for other in (1, 2)

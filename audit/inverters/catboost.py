@@ -177,7 +177,7 @@ class CatBoost(Inverter):
             exactly(np.array(growth.start)),
             values=None,
             facts=dict(growth.facts),
-            said=(),
+            statements=(),
             largest=largest,
         )
 

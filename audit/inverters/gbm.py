@@ -65,7 +65,7 @@ class Gbm(Inverter):
                 for bounds, tree in zip(value_bounds(case), growth.trees, strict=True)
             ],
             facts=dict(growth.facts),
-            said=(),
+            statements=(),
             largest=largest,
         )
 

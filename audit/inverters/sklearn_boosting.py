@@ -62,7 +62,7 @@ class SklearnBoosting(Inverter):
             exactly(begin).wider(4 * DOUBLE * np.abs(begin)),
             values=[number_bounds.times(rate) for number_bounds in value_bounds(case)],
             facts=dict(growth.facts),
-            said=(),
+            statements=(),
             largest=largest,
         )
 

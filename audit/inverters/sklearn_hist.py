@@ -50,7 +50,7 @@ class SklearnHist(Inverter):
         start = exactly(begin).wider(4 * DOUBLE * np.abs(begin))
         how = Squares(step, single=True)
         return square_sums(
-            case, how, start, values=None, facts=dict(growth.facts), said=(), largest=largest
+            case, how, start, values=None, facts=dict(growth.facts), statements=(), largest=largest
         )
 
 

@@ -78,7 +78,7 @@ class Spark(Inverter):
             exactly(np.zeros(1)),
             values=None,
             facts=dict(growth.facts),
-            said=(),
+            statements=(),
             largest=largest,
         )
 

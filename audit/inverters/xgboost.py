@@ -94,9 +94,9 @@ class Xgboost(Inverter):
         return growth.facts if isinstance(rates, Undetermined) else rates.facts
 
     def may_be(
-        self, growth: EnsembleGrowth, trees: Sequence[Tree], told: Mapping[str, float]
+        self, growth: EnsembleGrowth, trees: Sequence[Tree], stated_settings: Mapping[str, float]
     ) -> bool:
-        return may_be(growth, trees, told)
+        return may_be(growth, trees, stated_settings)
 
     def sums(self, case: GrownCase) -> LeafSums | Undetermined:
         growth = case.growth
@@ -181,7 +181,7 @@ class Xgboost(Inverter):
         start = exactly(begin).wider(2 * SINGLE * np.abs(begin))
         how = Squares(step, single=True, skips=False)
         return square_sums(
-            case, how, start, values=None, facts=rates.facts, said=rates.said, largest=largest
+            case, how, start, values=None, facts=rates.facts, statements=rates.said, largest=largest
         )
 
     def _tree(
@@ -262,7 +262,7 @@ def _sampled(
     labels = extremes(case, leaves, shares)
     low, high = np.zeros(len(leaves.nodes)), np.zeros(len(leaves.nodes))
     for leaf in range(len(leaves.nodes)):
-        curve, label = curves.of(leaf), labels.of(leaf)
+        curve, label = curves.sums_of(leaf), labels.sums_of(leaf)
         room = DOUBLE * len(curve.low) * curve.high[-1]
         fits = (curve.low - room <= number_bounds.high[leaf]) & (
             number_bounds.low[leaf] <= curve.high + room
@@ -319,10 +319,12 @@ def _tells_digits(growth: EnsembleGrowth) -> bool:
     return False
 
 
-def _published(said: FloatArray, number_bounds: NumberBounds, *, is_weighed: bool) -> NumberBounds:
+def _published(
+    published: FloatArray, number_bounds: NumberBounds, *, is_weighed: bool
+) -> NumberBounds:
     """Return the sums of second derivatives as the file has them, in 32 bits; where it has none, as they were found."""
-    there = exactly(said).wider(2 * SINGLE * np.abs(said))
-    told = ~np.isnan(said)
+    there = exactly(published).wider(2 * SINGLE * np.abs(published))
+    told = ~np.isnan(published)
     both = there if is_weighed else there.both(number_bounds)
     return NumberBounds(
         np.where(told, both.low, number_bounds.low), np.where(told, both.high, number_bounds.high)

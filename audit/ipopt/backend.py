@@ -9,8 +9,7 @@ from enum import StrEnum
 
 import numpy as np
 
-from treewarden.audit.ipopt.model import Loaded, load_model
-from treewarden.audit.ipopt.pyomo_modules import pyo
+from treewarden.audit.ipopt.model import Loaded, load_model, small_model
 from treewarden.ppdm_models.arrays import FloatArray
 from treewarden.ppdm_models.errors import SolverError
 
@@ -135,16 +134,16 @@ class LoadedSolver(ABC):
         """Solve from a start, under these upper bounds of the variables."""
 
     def solve(
-        self, z: FloatArray, eps: float, *, held: int = 0, **options: float | str
+        self, z: FloatArray, eps: float, *, held_count: int = 0, **options: float | str
     ) -> Solution:
         """Solve from ``z`` with the given weight of the eps term and IPOPT options.
 
-        The last ``held`` variables stay at their lower bounds.
+        The last ``held_count`` variables stay at their lower bounds.
 
         Raises:
             SolverError: the door cannot be used.
         """
-        loaded, high = self.loaded, self.loaded.held(held)
+        loaded, high = self.loaded, self.loaded.upper_bounds_holding(held_count)
         raw = (
             _unsolvable(loaded, z)
             if loaded.has_rows_to_spare(high)
@@ -181,7 +180,7 @@ class Door(ABC):
         """Solve a small problem and say whether that worked."""
         try:
             version = self.version()
-            solver = self.opened(load_model(_small_model()))
+            solver = self.opened(load_model(small_model()))
             solution = solver.solve(np.array([0.5, 0.3, 0.2]), 0.0)
         except (SolverError, RuntimeError, ImportError) as error:
             return Probe(False, "", str(error))
@@ -194,18 +193,3 @@ def _unsolvable(loaded: Loaded, start: FloatArray) -> BackendAnswer:
     """Return what IPOPT says where equalities outnumber variables; asked, CasADi would print a warning too."""
     code = STATUS_NAMES["Not_Enough_Degrees_Of_Freedom"]
     return BackendAnswer(start, np.zeros(len(loaded.row_low)), np.zeros(len(start)), code, 0)
-
-
-def _small_model() -> pyo.ConcreteModel:
-    """Return the entropy of three shares: its maximum is a third each."""
-    model = pyo.ConcreteModel()
-    model.z = pyo.Var(range(3), bounds=(1e-12, None))
-    model.eps = pyo.Var(initialize=0.0)
-    z = [model.z[i] for i in range(3)]
-    model.negative_entropy = pyo.Objective(
-        expr=sum(v * pyo.log(v) for v in z) - model.eps * sum(pyo.log(v) for v in z)
-    )
-    model.linear = pyo.ConstraintList()
-    model.linear.add(sum(z) == 1)
-    model.split = pyo.ConstraintList()
-    return model

@@ -9,8 +9,10 @@ from treewarden.ppdm_models.errors import SolverError
 if TYPE_CHECKING:  # Pyomo and CasADi
     from treewarden.audit.ipopt.backend import Door
 
+AUTO = "auto"
+"""IPOPT only where multipliers alone do not lead to the optimum; then by way of CasADi's package."""
 CASADI = "casadi"
-"""The door that needs nothing but its package, and stands for ``auto``."""
+"""The door that needs nothing but its package."""
 
 
 def doors() -> dict[str, Door]:
@@ -23,14 +25,18 @@ def doors() -> dict[str, Door]:
     return {CASADI: CasadiDoor(), "cyipopt": CyipoptDoor()}
 
 
+def backend_of(name: str) -> str:
+    """Return the door that IPOPT is asked by, of those that users name."""
+    return CASADI if name == AUTO else name
+
+
 def check_door(name: str) -> str:
-    """Return the door that a name stands for: what it needs is there. CasADi's package comes with this one.
+    """Return the name of a door: what it needs is there. CasADi's package comes with this one.
 
     Raises:
         SolverError: there is no such door, or what it needs is not installed.
     """
-    name = CASADI if name == "auto" else name
-    if name != CASADI:
+    if name not in (AUTO, CASADI):
         door(name)
     return name
 
@@ -42,7 +48,7 @@ def door(name: str) -> tuple[str, Door]:
         SolverError: there is no such door, or what it needs is not installed.
     """
     known = doors()
-    name = CASADI if name == "auto" else name
+    name = backend_of(name)
     if name not in known:
         raise SolverError("solver", f"no solver {name!r}; have auto, {', '.join(known)}")
     known[name].version()

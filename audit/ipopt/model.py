@@ -1,9 +1,14 @@
-"""Writes a block as a Pyomo model: the one formulation, whichever door to IPOPT then solves it."""
+"""Writes a block as a Pyomo model: the one formulation, whichever door to IPOPT then solves it.
+
+Left to itself, Pyomo has all of ``scipy.stats`` imported along with SciPy, and ``pyplot`` along with Matplotlib,
+whichever is imported first: half a second in each process. Nobody here needs those; who asks Pyomo for them gets them.
+"""
 
 from __future__ import annotations
 
 import logging
 import os
+import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -13,13 +18,25 @@ from typing import Any
 
 import casadi
 import numpy as np
+import scipy
 from scipy import sparse
 
 from treewarden.audit.ipopt.program import BlockProgram
-from treewarden.audit.ipopt.pyomo_modules import LinearExpression, NLWriter, pyo
 from treewarden.ppdm_models import gc_control
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray
 from treewarden.ppdm_models.tree.tree import Criterion
+
+FIRST_FINDER = sys.meta_path[0]
+"""What is asked first where a module is; Pyomo puts itself before it, to be told of imports."""
+
+sys.modules.pop("scipy")  # out of Pyomo's sight while it looks who is there
+try:
+    import pyomo.core as pyo
+    from pyomo.core.expr.numeric_expr import LinearExpression
+    from pyomo.repn.plugins.nl_writer import NLWriter
+finally:
+    sys.modules["scipy"] = scipy
+    del sys.meta_path[: sys.meta_path.index(FIRST_FINDER)]
 
 
 def build_model(program: BlockProgram) -> pyo.ConcreteModel:
@@ -213,7 +230,7 @@ class Loaded:
     split_rows: IndexArray
     derivatives: Mapping[str, Any] = field(default_factory=dict)
 
-    def held(self, count: int) -> FloatArray:
+    def upper_bounds_holding(self, count: int) -> FloatArray:
         """Return the variables' upper bounds where the last ``count`` are held at their lower ones."""
         high = self.high.copy()
         high[len(high) - count :] = self.low[len(high) - count :]
@@ -300,3 +317,18 @@ def _passing_file() -> Iterator[Path]:
         yield Path(f"/proc/self/fd/{descriptor}")
     finally:
         os.close(descriptor)
+
+
+def small_model() -> pyo.ConcreteModel:
+    """Return the entropy of three shares: its maximum is a third each."""
+    model = pyo.ConcreteModel()
+    model.z = pyo.Var(range(3), bounds=(1e-12, None))
+    model.eps = pyo.Var(initialize=0.0)
+    z = [model.z[i] for i in range(3)]
+    model.negative_entropy = pyo.Objective(
+        expr=sum(v * pyo.log(v) for v in z) - model.eps * sum(pyo.log(v) for v in z)
+    )
+    model.linear = pyo.ConstraintList()
+    model.linear.add(sum(z) == 1)
+    model.split = pyo.ConstraintList()
+    return model

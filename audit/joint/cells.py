@@ -307,18 +307,18 @@ def _background_parts(background: KnownRows | None, cells: PeopleCells) -> list[
     ]
 
 
-def _new(fewer: PartingRows, more: PartingRows, size: int) -> IndexArray | None:
+def _new(fewer: PartingRows, finer: PartingRows, size: int) -> IndexArray | None:
     """Return the place of the cells that one part has beyond another; None where it has none, or lacks some.
 
     Nor is there one where those whom both have count otherwise in one of them.
     """
     if fewer.place is None:
         return None
-    has = np.ones(size, dtype=bool) if more.place is None else more.place == 0
+    has = np.ones(size, dtype=bool) if finer.place is None else finer.place == 0
     had = fewer.place == 0
     if (had & ~has).any() or not (has & ~had).any():
         return None
-    times = [np.ones(size, dtype=np.int64) if p.times is None else p.times for p in (fewer, more)]
+    times = [np.ones(size, dtype=np.int64) if p.times is None else p.times for p in (fewer, finer)]
     return np.where(has & ~had, 0, -1) if (times[0] == times[1])[had].all() else None
 
 

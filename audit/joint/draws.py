@@ -164,10 +164,10 @@ def ends_of(tree: int, nodes: IndexArray, low: FloatArray, high: FloatArray) -> 
     )
 
 
-def sums_of(found: Sequence[ClassCountBounds]) -> LeafSums:
+def sums_of(bounds_of_trees: Sequence[ClassCountBounds]) -> LeafSums:
     """Return the ends of leaves as sums."""
     trees, leaves, outputs, least, most = (
-        np.concatenate([getattr(bounds, name) for bounds in found])
+        np.concatenate([getattr(bounds, name) for bounds in bounds_of_trees])
         for name in ("trees", "leaves", "outputs", "least", "most")
     )
     return LeafSums(
@@ -415,5 +415,5 @@ def _counted(often: IntArray) -> IntArray:
     return np.asarray(often, dtype=np.int64)
 
 
-def _saying(sums: LeafSums | Undetermined, said: str) -> LeafSums | Undetermined:
-    return sums if isinstance(sums, Undetermined) else replace(sums, said=(*sums.said, said))
+def _saying(sums: LeafSums | Undetermined, statement: str) -> LeafSums | Undetermined:
+    return sums if isinstance(sums, Undetermined) else replace(sums, said=(*sums.said, statement))

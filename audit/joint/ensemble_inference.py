@@ -12,9 +12,8 @@ from types import MappingProxyType
 import numpy as np
 
 from treewarden.audit.consistent_tables.result import ShouldStop, never
-from treewarden.audit.engine.bounds import Bounds
 from treewarden.audit.engine.driver import IsSettled, reason
-from treewarden.audit.engine.problem import Problem
+from treewarden.audit.engine.problem import Bounds, Problem
 from treewarden.audit.engine.time_budget import OVER_TREES_SECONDS, PREFIX_SECONDS, TimeBudget
 from treewarden.audit.inverters import LeafSums, doubting
 from treewarden.audit.joint.cells import (
@@ -117,16 +116,17 @@ def join_trees(
     if problem:
         return Undetermined(problem)
     model = forest.model
-    with step("recovering class counts from leaf values"):
+    with step("recovering class counts from leaf values") as share:
         growth = model.growth if isinstance(model, Ensemble) else None
         published = read_leaf_facts(forest, population, growth, training, seeds, background)
         if isinstance(published, Undetermined):
             return doubting(published, growth, training)
         units, cells = published.units, published.cells
-        refined = refine_cut_values(published, forest, budget.until)
-    with step("reasoning over the leaves of all trees"):
+        refined = refine_cut_values(published, forest, budget.until.told_to(share))
+    with step("reasoning over the leaves of all trees") as share:
+        told = budget.told_to(share)
         proved = _prove_trees(
-            refined, forest, budget, _in_cells(should_stop, published, forest, population)
+            refined, forest, told, _in_cells(should_stop, published, forest, population)
         )
     bounds, sums = proved.bounds, proved.facts.sums
     if bounds.problem:
@@ -148,9 +148,10 @@ def join_trees(
     joined = JoinedTrees(inference, units, cells, proved.facts.rows, bounds)
     if not over_trees:
         return joined
-    with step("measuring what the first trees tell"):
+    with step("measuring what the first trees tell") as share:
         outer = budget.until.outer
         until = work_clock(OVER_TREES_SECONDS, None if outer is None else outer.left)
+        until = until.told_to(share)
         disclosed = _disclosed_by_first_trees(joined, forest, population, published.sums, until)
         return replace(joined, inference=replace(inference, over_trees=disclosed))
 

@@ -15,8 +15,7 @@ from treewarden.audit.consistent_tables.result import (
     ConsistentTables,
     TableEnumeration,
 )
-from treewarden.audit.engine.bounds import How
-from treewarden.audit.engine.problem import ALL_PEOPLE, KNOWN_FACT
+from treewarden.audit.engine.problem import ALL_PEOPLE, KNOWN_FACT, How
 from treewarden.audit.entropy.posterior import (
     BlockCounts,
     Posterior,
@@ -122,9 +121,8 @@ def worlds_of(
         left=bounds.left,
         seconds=bounds.seconds,
     )
-    certain = np.flatnonzero(worlds.certain & (counts > 0)).tolist()
     say = _CertaintyReasons(joined, joined.problem.people, where, classes)
-    reasons = {profile: say(parts.cells_of(profile)) for profile in certain}
+    reasons = {profile: say(parts.cells_of(profile)) for profile in worlds.certain_rows}
     return replace(worlds, reasons=reasons)
 
 

@@ -8,9 +8,15 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from treewarden.audit.consistent_tables.result import ConsistentTables
-from treewarden.audit.engine.bounds import Bounds, Estimate
 from treewarden.audit.engine.driver import reason
-from treewarden.audit.engine.problem import ALL_PEOPLE, KNOWN_FACT, NEW_PEOPLE, Problem
+from treewarden.audit.engine.problem import (
+    ALL_PEOPLE,
+    KNOWN_FACT,
+    NEW_PEOPLE,
+    Bounds,
+    Estimate,
+    Problem,
+)
 from treewarden.audit.engine.time_budget import ADDS_SHARE, TimeBudget
 from treewarden.audit.inverters import Added, LeafSums
 from treewarden.audit.joint.cells import (
@@ -107,8 +113,9 @@ def join_releases(
     if trees * shared.places.shape[1] > MOST_ENTRIES:
         return Undetermined("all trees of all releases need too much memory")
     parts = _parts(releases, shared, sums)
-    with step("reasoning over what each release adds"):
-        added = _disclosed_by_release(releases, shared, parts, budget.share(ADDS_SHARE))
+    with step("reasoning over what each release adds") as share:
+        part = budget.share(ADDS_SHARE).told_to(share)
+        added = _disclosed_by_release(releases, shared, parts, part)
     background = _background_rows(releases, shared, range(len(releases)))
     whole = _joined(shared, [part for release_parts in parts for part in release_parts], background)
     if isinstance(whole, Undetermined):
@@ -121,9 +128,9 @@ def join_releases(
         return Undetermined(mismatch)
     missing = _missing(sums)
     problem = replace(problem, incomplete=missing)
-    with step("reasoning over the leaves of all releases"):
+    with step("reasoning over the leaves of all releases") as share:
         rest = replace(budget, searching=budget.share(1 - ADDS_SHARE).searching)
-        bounds = reason(problem, truth=truth, budget=rest)
+        bounds = reason(problem, truth=truth, budget=rest.told_to(share))
     if bounds.problem:
         return Undetermined(f"no table is consistent with all releases: {bounds.problem}")
     recovered = tuple(map(recovered_leaves, sums))

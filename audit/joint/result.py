@@ -84,6 +84,15 @@ class EnsembleInference:
         return self.recovered / self.leaves
 
 
+NOISE_ALONE = "labels were drawn at random, as the model claims, so they prove no person's value"
+
+
+def noise_alone(trees: int, leaves: int, profiles: int) -> EnsembleInference:
+    """Return what labels prove that are noise: nothing of anybody."""
+    nobody = np.zeros(profiles, dtype=bool)
+    return EnsembleInference(trees, leaves, 0, nobody, said=(NOISE_ALONE,))
+
+
 def only_certain(people: FloatArray, certain: BoolArray, classes: int) -> ConsistentTables:
     """Return worlds in which some profiles (P,) are certain and all else is open, to ask whether that is enough.
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from treewarden.audit.facts.weighed_rows import MOST_UNITS, PRINTING_SHARE
+from treewarden.audit.facts.rows import MOST_UNITS, PRINTING_SHARE
 from treewarden.audit.inverters import LeafSums
 from treewarden.audit.joint.draws import ClassCountBounds, counts_at, ends_of, sums_of
 from treewarden.audit.outputs.whole_row import units_of
@@ -25,8 +25,8 @@ from treewarden.ppdm_models.tree.ensemble import Ensemble
 from treewarden.ppdm_models.tree.tree import Tree
 
 ROUNDED_WEIGHTS = (
-    "sums of sampling weights were compared but for rounding, and whoever adds the weights as the learner did may know "
-    "more"
+    "sums of sampling weights were compared up to rounding. An adversary who adds the "
+    "weights as the training program did may learn more"
 )
 MOST_TOTAL = 2**50
 """The most units that all people may have together."""

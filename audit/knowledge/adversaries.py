@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 
-from treewarden.audit.knowledge.levels import DeclaredAdversary, words_of
+from treewarden.audit.knowledge.levels import OPTIONS, DeclaredAdversary, words_of
 from treewarden.ppdm_models.errors import KnowledgeError, near_text
 from treewarden.ppdm_models.tables.matching import are_alike
 from treewarden.ppdm_models.tables.table import listed
@@ -120,7 +120,7 @@ def adversary_of(
     Raises:
         KnowledgeError: the adversary knows no column of the table, one that is not there, or the secret.
     """
-    here = f"{where}: adversary {declared.name!r}"
+    here = "--knows" if where == OPTIONS else f"{where}: adversary {declared.name!r}"
     if isinstance(declared.knows, str):
         names, said = _by_word(declared, columns, here)
         names = None if names is None else tuple(each for each in names if each != secret)
@@ -135,13 +135,12 @@ def adversary_of(
     if names is not None:
         names = tuple(dict.fromkeys(names))
         if secret in names:
-            problem = (
-                f"knows {secret!r}, which is the secret; remove it from what the adversary knows"
-            )
+            problem = f"names {secret!r}, the sensitive column; leave it out"
             raise KnowledgeError(here, problem)
     knows_target = declared.target or (names is not None and target in names)
     if knows_target and secret == target:
-        problem = f"knows {target!r}, which is the secret; name another secret, or remove target"
+        option = "--target-known" if where == OPTIONS else "target"
+        problem = f"the model predicts {target!r}, the sensitive column; name another secret, or remove {option}"
         raise KnowledgeError(here, problem)
     if names is not None:
         names = tuple(name for name in names if name != target)
@@ -182,7 +181,7 @@ def found_column(name: str, columns: Collection[str], here: str, words: Sequence
     if several:
         raise KnowledgeError(here, f"no column {name!r}; name each column by itself: {several}")
     meant = get_close_matches(name.casefold(), words, n=1)
-    preset = f"; is the preset {meant[0]!r} meant?" if meant else ""
+    preset = f"; did you mean the preset {meant[0]!r}?" if meant else ""
     near = near_text(name, columns)
     raise KnowledgeError(here, f"no column {name!r}{near}; the table has {listed(columns)}{preset}")
 

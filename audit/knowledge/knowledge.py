@@ -28,8 +28,7 @@ from treewarden.audit.knowledge.levels import (
     SplitLevel,
 )
 from treewarden.audit.knowledge.statement import FACT_KEYS, FACT_TYPES, Fact, fact_slip
-from treewarden.audit.knowledge.toml_words import in_words
-from treewarden.ppdm_models.errors import KnowledgeError, near_text
+from treewarden.ppdm_models.errors import KnowledgeError, near_text, toml_reason, toml_words
 from treewarden.ppdm_models.tree.tool import Tool
 from treewarden.ppdm_models.tree.tree import Criterion, Node, Task, Tree
 
@@ -48,8 +47,8 @@ UNKNOWN = "extra_forbidden"
 Location = tuple[int | str, ...]
 
 
-def slip(error: ValidationError, said: Mapping[str, Any], fields: Collection[str]) -> str:
-    """Return the first thing that is wrong in what was ``said``, which may hold these fields.
+def slip(error: ValidationError, document: Mapping[str, Any], fields: Collection[str]) -> str:
+    """Return the first thing that is wrong in the ``document``, which may hold these fields.
 
     A key that is not known explains one that is missing, and comes first.
     """
@@ -62,13 +61,17 @@ def slip(error: ValidationError, said: Mapping[str, Any], fields: Collection[str
     is_inside = table in KEYS and len(location) > 1
     keys = list(KEYS[str(table)]) if is_inside else keys_of(fields)
     if first["type"] in LENGTHS:  # the key is right, so that others help nobody
-        return f"{_place(location, said)}: {in_words(first)}"
-    problem = in_words(first).lower()
+        return f"{_place(location, document)}: {toml_words(first)}"
+    problem = toml_words(first).lower()
     if first["type"] == UNKNOWN:
-        key = str(location[-1])
-        problem += near_text(key, keys)
+        *above, key = location
+        location, problem = tuple(above), f"{problem} {key!r}{near_text(str(key), keys)}"
         problem += "; put it above all tables" if is_inside and key in keys_of(fields) else ""
-    return f"{_place(location, said)}: {problem}; use {', '.join(keys)}"
+    elif first["type"] == "missing":
+        *above, key = location
+        location, problem = tuple(above), f"{key!r} is missing"
+    place = f"{_place(location, document)}: " if location else ""
+    return f"{place}{problem}; use {', '.join(keys)}"
 
 
 def keys_of(fields: Collection[str]) -> list[str]:
@@ -84,12 +87,12 @@ def _is_of_schema(part: int | str) -> bool:
     )
 
 
-def _place(location: Location, said: Mapping[str, Any]) -> str:
+def _place(location: Location, document: Mapping[str, Any]) -> str:
     """Return where in a file something stands: of several tables with one name, which of them, by its name too."""
     names = {field: key for key, field in FIELDS.items()}
     if len(location) > 1 and location[0] in names and isinstance(location[1], int):
         field, number = str(location[0]), location[1]
-        table = f"[[{names[field]}]] number {number + 1}{_called(said[field][number])}"
+        table = f"[[{names[field]}]] number {number + 1}{_called(document[field][number])}"
         return ": ".join([table, *(".".join(map(str, rest)) for rest in [location[2:]] if rest)])
     return ".".join(names.get(str(part), str(part)) for part in location)
 
@@ -148,21 +151,22 @@ def toml_of(data: bytes, where: str) -> dict[str, Any]:
         return tomllib.loads(data.decode("utf-8-sig"))
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise KnowledgeError(
-            where, f"not valid TOML ({error}); see the example in docs/adversary.md"
+            where,
+            f"not valid TOML ({toml_reason(error)}); correct the file (example: docs/adversary.md)",
         ) from error
 
 
-def knowledge_of(said: Mapping[str, Any], where: str) -> Knowledge:
+def knowledge_of(document: Mapping[str, Any], where: str) -> Knowledge:
     """Return the knowledge that a file says, as TOML reads it.
 
     Raises:
         KnowledgeError: it says something that is not understood.
     """
     for key, field in FIELDS.items():
-        if field in said:
-            problem = f"{field}: unknown key (nearest: {key!r}); write [[{key}]] above each"
+        if field in document:
+            problem = f"unknown key {field!r} (nearest: {key!r}); write [[{key}]] above each"
             raise KnowledgeError(where, problem)
-    told = {FIELDS.get(key, key): value for key, value in said.items()}
+    told = {FIELDS.get(key, key): value for key, value in document.items()}
     for number, fact in enumerate(_list(told.get("facts")), start=1):
         problem = fact_slip(fact) if isinstance(fact, Mapping) else ""
         if problem:
@@ -297,11 +301,11 @@ def read_adversaries(data: bytes, where: str) -> Knowledge:
     return knowledge_of(said, where)
 
 
-def _check_of_one(said: object, where: str) -> None:
+def _check_of_one(document: object, where: str) -> None:
     """Check that nothing is said with an adversary that is about everybody."""
-    if isinstance(said, dict):
+    if isinstance(document, dict):
         of_all = set(keys_of(Knowledge.model_fields)) - {*TOGETHER, *DeclaredAdversary.model_fields}
-        _check_no_more(said.keys() & of_all, where)
+        _check_no_more(document.keys() & of_all, where)
 
 
 def _check_no_more(keys: Collection[str], where: str) -> None:

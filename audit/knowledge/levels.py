@@ -31,6 +31,10 @@ class SplitLevel(StrEnum):
     AS_PUBLISHED = "as-published"
 
 
+OPTIONS = "options"
+"""Where adversaries are declared by options and by no file: messages then name the option."""
+
+
 class RowOrder(StrEnum):
     """Whether the adversary knows in which order the records of the table stood in training."""
 

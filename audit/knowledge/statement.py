@@ -98,6 +98,8 @@ def predicate(condition: Condition, feature: Feature, says: str) -> Predicate:
         return CategoryTest(condition.name, condition.values, negated=condition.sign == "!=")
     try:
         value = float(condition.values[0])
+        if not math.isfinite(value):
+            raise ValueError  # a value that nobody can have
     except ValueError as error:
         problem = f"{condition.values[0]!r} is not a number, but {condition.name!r} holds numbers"
         raise KnowledgeError(f"fact {says!r}", problem) from error
@@ -112,15 +114,15 @@ def predicate(condition: Condition, feature: Feature, says: str) -> Predicate:
     return NumericTest(condition.name, value, math.inf, low_closed=condition.sign == ">=")
 
 
-def _conditions(given: str, says: str) -> list[Condition]:
+def _conditions(text: str, says: str) -> list[Condition]:
     conditions = []
     position = 0
-    while given[position:].strip():
-        match = _CONDITION_IN.match(given, position) or _CONDITION.match(given, position)
+    while text[position:].strip():
+        match = _CONDITION_IN.match(text, position) or _CONDITION.match(text, position)
         if match is None:
             raise KnowledgeError(
                 f"fact {says!r}",
-                f"{given[position:].strip()!r} is not a condition; write column = value, column < 30, ...",
+                f"{text[position:].strip()!r} is not a condition; write column = value, column < 30, ...",
             )
         values = (
             re.findall(_WORD, match["value"])
@@ -221,7 +223,7 @@ class KnownRecord(KnowledgeSection):
 
 
 Fact = Statement | KnownRecord
-FACT_TYPES: tuple[type[Statement] | type[KnownRecord], ...] = get_args(Fact)
+FACT_TYPES: tuple[type[Fact], ...] = get_args(Fact)
 
 
 def _keys_of(kind: type[KnowledgeSection]) -> tuple[str, ...]:
@@ -241,7 +243,7 @@ def fact_slip(table: Mapping[str, Any]) -> str:
     """
     for key in table:
         if key not in FACT_KEYS:
-            return f"{key}: unknown key{near_text(key, FACT_KEYS)}; {KINDS_OF_FACTS}"
+            return f"unknown key {key!r}{near_text(key, FACT_KEYS)}; {KINDS_OF_FACTS}"
     leads = {_keys_of(kind)[0]: kind for kind in FACT_TYPES}
     lead = next((key for key in leads if key in table), _keys_of(KnownRecord)[0])
     keys = _keys_of(leads[lead])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
@@ -53,6 +54,7 @@ class Parameter:
     meaning: str
     choices: tuple[str, ...] = ()
     low: float = 0.0
+    high: float = math.inf
     whole: bool = False
     problem_of: Callable[[str], str] | None = None
 
@@ -252,7 +254,7 @@ class NoiseMeasure(Measure):
     reads = frozenset({EvidenceSource.NOISE})
 
     @abstractmethod
-    def of(self, randomised: Randomisation, parameters: Parameters) -> Measurement:
+    def reading_of(self, randomised: Randomisation, parameters: Parameters) -> Measurement:
         """Return the reading; ``parameters`` holds a value for each declared one."""
 
     def read(self, evidence: Evidence, parameters: Parameters) -> Measurement:
@@ -282,7 +284,7 @@ def measured_of_noise(measure_call: MeasureCall, randomised: Randomisation) -> M
     measure = measures()[measure_call.measure]
     if not isinstance(measure, NoiseMeasure):
         return Measurement(NO_MODEL)
-    return measure.of(randomised, dict(measure_call.parameters))
+    return measure.reading_of(randomised, dict(measure_call.parameters))
 
 
 def of_models() -> dict[str, Measure]:

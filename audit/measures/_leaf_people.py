@@ -257,13 +257,13 @@ def _nearest_shared_node(tree: Tree, here: FloatArray) -> IndexArray:
 
 
 def _shares(
-    tree: Tree, here: FloatArray, leaf: IndexArray, asked: IndexArray, one: FloatArray
+    tree: Tree, here: FloatArray, leaf: IndexArray, groups: IndexArray, one: FloatArray
 ) -> Ends:
     """Return each class's share where a profile stops, (P, m): of all, and of the others than one record of it.
 
     ``one`` is what a record of each profile counts. Nobody else at all says nothing: all classes are equally likely.
     """
-    group = np.where((asked >= 0)[:, None], _passing(tree, here)[asked], here)[leaf]
+    group = np.where((groups >= 0)[:, None], _passing(tree, here)[groups], here)[leaf]
     total = here[leaf].sum(axis=1, keepdims=True)
     everyone = np.divide(here[leaf], total, out=np.zeros_like(group), where=total > 0)
     rest = group.sum(axis=1, keepdims=True) - one[:, None]

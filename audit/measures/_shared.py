@@ -152,7 +152,7 @@ class LeafTotalMeasure(Measure):
         numbers = evidence.numbers
         if isinstance(numbers, Undetermined) and evidence.model.task is not Task.REGRESSION:
             return numbers
-        from treewarden.audit.regression.leaf_totals import leaf_totals  # for numbers only
+        from treewarden.audit.regression.totals import leaf_totals  # for numbers only
 
         totals = leaf_totals(
             evidence.forest,

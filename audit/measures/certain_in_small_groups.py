@@ -77,16 +77,16 @@ def _may_be(worlds: ConsistentTables) -> IndexArray:
     return np.where(worlds.certain, worlds.certain_class, open_class)
 
 
-def _groups(evidence: Evidence, worlds: ConsistentTables, said: IndexArray) -> FloatArray:
+def _groups(evidence: Evidence, worlds: ConsistentTables, certain_class: IndexArray) -> FloatArray:
     """Return how many people are proved together with each profile, itself included, shape (P,).
 
-    ``said`` is the class that each profile is taken to be certain of, -1 where it is of none.
+    ``certain_class`` is the class that each profile is taken to be certain of, -1 where it is of none.
     """
     stops = evidence.stops[0]
     groups = worlds.counts.astype(np.float64)
     for stop in np.unique(stops[worlds.certain]):
         here = stops == stop
-        if (said[here] == said[here][0]).all():
+        if (certain_class[here] == certain_class[here][0]).all():
             groups[here] = worlds.counts[here].sum()
     return groups
 

@@ -19,8 +19,8 @@ class Disclosure(Measure):
     """The largest probability given to a record's own value."""
 
     unit = "share"
-    plain = "highest confidence in a correct inference"
-    short = "confidence, correct inference"
+    plain = "highest probability that the adversary gives to a person's true value"
+    short = "highest chance of a true value"
     risk = "high"
     limits = (0.0, 1.0)
     reads = frozenset({EvidenceSource.ESTIMATE, EvidenceSource.TRUTH})

@@ -10,10 +10,14 @@ from __future__ import annotations
 
 import math
 
+from treewarden.audit.claims.result import ComposedClaim, why_not_measured
 from treewarden.audit.evidence import Evidence
 from treewarden.audit.measures import EvidenceSource, Measure, Parameter, Parameters
 from treewarden.audit.reading import Interval, Measurement, Undetermined
 
+OF_SEVERAL = Undetermined(
+    "the epsilon that labels show is estimated for each release by itself, not for all of them"
+)
 NOTHING_TOLD = Undetermined(
     "no leaf could have had another label, so the labels do not bound epsilon"
 )
@@ -32,8 +36,13 @@ class EpsilonUsed(Measure):
 
     def read(self, evidence: Evidence, parameters: Parameters) -> Measurement:
         found = evidence.claim
+        if isinstance(found, ComposedClaim):
+            return Measurement(OF_SEVERAL)
         if isinstance(found, Undetermined):
             return Measurement(found)
+        reason = why_not_measured(found)
+        if reason:
+            return Measurement(Undetermined(reason))
         if isinstance(found.test, Undetermined):
             return Measurement(found.test)
         if not found.test.is_of_use:

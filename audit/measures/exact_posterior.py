@@ -19,7 +19,7 @@ class ExactPosterior(Measure):
     """max over profiles and true values of P(value | profile), uniform over consistent data sets."""
 
     unit = "share"
-    plain = "highest probability of a true value among all tables that fit"
+    plain = "highest probability of a true value over all consistent tables"
     short = "probability of the true value"
     risk = "high"
     limits = (0.0, 1.0)

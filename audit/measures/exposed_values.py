@@ -35,7 +35,7 @@ class ExposedValues(Measure):
 
     unit = "records"
     plain = "people alone in a leaf that shows their value"
-    short = "people whose value a leaf of one shows"
+    short = "people whose value is shown by their own leaf"
     risk = "high"
     limits = (0.0, math.inf)
     reads = frozenset({EvidenceSource.LEAVES, EvidenceSource.FILE})

@@ -21,8 +21,8 @@ class SmallestDivergence(Measure):
     """Nats, for the profile whose true shares the estimate comes closest to."""
 
     unit = "nats"
-    plain = "smallest distance of an inference from the truth"
-    short = "inference to truth, closest"
+    plain = "smallest distance between an inference and the truth"
+    short = "distance between inference and truth"
     risk = "low"
     limits = (0.0, math.inf)
     reads = frozenset({EvidenceSource.ESTIMATE, EvidenceSource.TRUTH})

@@ -19,7 +19,7 @@ class OverallDivergence(Measure):
 
     unit = "nats per record"
     plain = "average distance of inferences from the truth"
-    short = "inference to truth, on average"
+    short = "average distance from the truth"
     risk = "low"
     limits = (0.0, math.inf)
     reads = frozenset({EvidenceSource.ESTIMATE, EvidenceSource.TRUTH})

@@ -24,7 +24,7 @@ class LabelDisclosure(LeafMeasure):
 
     unit = "share"
     plain = "largest share of people in a leaf who have the predicted value"
-    short = "share with the predicted value"
+    short = "predicted value's share of a leaf"
     risk = "high"
     limits = (0.0, 1.0)
     of_shares = True

@@ -18,8 +18,8 @@ class RebuiltLinkable(Measure):
     """At most as many as ``records_rebuilt``."""
 
     unit = "records"
-    plain = "people singled out by a record that the file alone proves"
-    short = "proved records of one person only"
+    plain = "people whose whole record is unique and can be rebuilt from the file alone"
+    short = "unique records rebuilt from the file"
     risk = "high"
     limits = (0.0, np.inf)
     reads = frozenset({EvidenceSource.REBUILT, EvidenceSource.TRUTH})
@@ -30,11 +30,7 @@ class RebuiltLinkable(Measure):
             return Measurement(found)
         low, high = found.rows_in_groups(2)
         if low == 0 < high and found.left:
-            return Measurement(
-                Undetermined(
-                    f"it was not decided whether the file proves whole records: {found.left}"
-                )
-            )
+            return Measurement(Undetermined(found.left))
         return Measurement(Interval(float(low), float(high)))
 
 

@@ -58,11 +58,7 @@ class RecordsRebuilt(Measure):
         group = float(parameters["group"]) or np.inf
         low, high = found.rows_in_groups(group)
         if low == 0 < high and found.left:
-            return Measurement(
-                Undetermined(
-                    f"it was not decided whether the file proves whole records: {found.left}"
-                )
-            )
+            return Measurement(Undetermined(found.left))
         return Measurement(Interval(float(low), float(high)), _spots(found, group))
 
 

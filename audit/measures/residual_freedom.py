@@ -42,7 +42,8 @@ class ResidualFreedom(Measure):
         people = float(evidence.population.counts.sum())
         if people <= 0:
             return Measurement(Undetermined("the table has no records"))
-        if isinstance(evidence.model, Ensemble) and any(evidence.model.others):
+        model = evidence.model
+        if isinstance(model, Ensemble) and (model.is_additive or any(model.others)):
             return Measurement(NOT_TREES)
         fitted = sum(_fitted(tree) for tree in evidence.trees)
         if evidence.forest.is_ensemble:

@@ -4,4 +4,4 @@ from __future__ import annotations
 
 from treewarden.audit.reading import Undetermined
 
-NO_REGISTER = Undetermined("membership was not judged, as no register of candidates was given")
+NO_REGISTER = Undetermined("no register was given (--population FILE)")

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from treewarden.audit.progress import Share, counted_by
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 
 SHADOW_MODELS = 60
@@ -78,18 +79,17 @@ def own_confidence(confidence: FloatArray, class_of: IndexArray) -> FloatArray:
 
 
 def train_shadow_models(
-    people: AttackedPeople, refit: Refit, tell: Callable[[int], None] = lambda done: None
+    people: AttackedPeople, refit: Refit, share: Share | None = None
 ) -> ShadowModels:
     """Return shadow models, each trained on as many people as the model, drawn at random."""
     size, members = len(people.class_of), int(people.is_member.sum())
     random = np.random.default_rng(SEED)
     saw = np.zeros((SHADOW_MODELS, size), dtype=bool)
     found = np.zeros((SHADOW_MODELS, size))
-    for number in range(SHADOW_MODELS):
+    for number in counted_by(share, range(SHADOW_MODELS), SHADOW_MODELS, "models"):
         chosen = _drawn(random, people.class_of, members)
         saw[number, chosen] = True
         found[number] = own_confidence(refit(chosen, number), people.class_of)
-        tell(number + 1)
     return ShadowModels(found, saw)
 
 
@@ -155,7 +155,7 @@ def _highest_at(rate: float, false: FloatArray, true: FloatArray) -> float:
     return float(true[last] + share * (true[last + 1] - true[last]))
 
 
-def worst_case_metrics(people: AttackedPeople) -> dict[str, float]:
+def worst_case_metrics(people: AttackedPeople, share: Share | None = None) -> dict[str, float]:
     """Return the mean metrics of the worst-case attack over its repetitions.
 
     Raises:
@@ -166,7 +166,7 @@ def worst_case_metrics(people: AttackedPeople) -> dict[str, float]:
     split = importlib.import_module("sklearn.model_selection").train_test_split
     inputs = -np.sort(-people.confidence, axis=1)
     found = []
-    for repetition in range(REPETITIONS):
+    for repetition in counted_by(share, range(REPETITIONS), REPETITIONS, "attacks"):
         train_inputs, test_inputs, train_members, test_members = split(
             inputs,
             people.is_member,
@@ -181,14 +181,14 @@ def worst_case_metrics(people: AttackedPeople) -> dict[str, float]:
 
 
 def run_attacks(
-    people: AttackedPeople, refit: Refit, tell: Callable[[int], None] = lambda done: None
+    people: AttackedPeople, refit: Refit, share: Share | None = None
 ) -> Iterator[AttackResult]:
     """Yield what each attack finds; errors of ``refit`` and of ``worst_case_metrics`` come through."""
-    shadows = train_shadow_models(people, refit, tell)
+    shadows = train_shadow_models(people, refit, share)
     yield AttackResult(
         "LiRA", metrics_of(lira_scores(people.own_confidence, shadows), people.is_member)
     )
     yield AttackResult(
         "RMIA", metrics_of(rmia_scores(people.own_confidence, shadows), people.is_member)
     )
-    yield AttackResult("worst case", worst_case_metrics(people))
+    yield AttackResult("worst case", worst_case_metrics(people, share))

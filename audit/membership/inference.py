@@ -43,12 +43,14 @@ from treewarden.audit.membership.cuts import (
     read_cut,
 )
 from treewarden.audit.membership.learners import cuts_of
-from treewarden.audit.membership.local_parts import NodeParts, RegisterTree, shared_by_parts
-from treewarden.audit.membership.split_choice import (
+from treewarden.audit.membership.local_parts import (
     NodeChoice,
+    NodeParts,
     OwnCut,
+    RegisterTree,
     branch_impurity,
     compared_columns,
+    shared_by_parts,
 )
 from treewarden.audit.progress import Clock
 from treewarden.audit.reading import Undetermined

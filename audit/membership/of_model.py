@@ -37,10 +37,9 @@ from treewarden.audit.membership.cuts import (
 )
 from treewarden.audit.membership.inference import infer_members
 from treewarden.audit.membership.learners import LearnerCuts, cuts_of_library
-from treewarden.audit.options import AuditOptions
 from treewarden.audit.population.forest import Forest
 from treewarden.audit.population.population import Population
-from treewarden.audit.progress import Clock, clock
+from treewarden.audit.progress import Clock
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, IndexArray, IntArray
 from treewarden.ppdm_models.tables.routing import SEVERAL, route
@@ -73,12 +72,12 @@ def infer_membership(
     forest: Forest,
     table: Population,
     register: Population,
-    options: AuditOptions,
+    until: Clock,
     training: Mapping[str, float] = MappingProxyType({}),
 ) -> MembershipInference | Undetermined:
     """Return what a model proves of who of a register is in its table, or why that cannot be told.
 
-    ``training`` are settings that the file may withhold and the adversary knows.
+    ``training`` are settings that the file may withhold and the adversary knows. Nothing is looked for after ``until``.
     """
     reason = _why_not(forest)
     if reason is not None:
@@ -95,7 +94,7 @@ def infer_membership(
         return ELSEWHERE
     if not is_there.all():
         return Undetermined(NO_WAY.format(int(candidates.sizes[~is_there].sum())))
-    return _inferred(forest, stops, candidates, clock(options.worlds_budget), training)
+    return _inferred(forest, stops, candidates, until, training)
 
 
 def _inferred(

@@ -1,9 +1,15 @@
-"""Outputs published beside a model, as rows over its people; each output is first checked against the table."""
+"""Outputs published beside a model, as rows over its people; each output is first checked against the table.
+
+How well the model predicts these people is a row too. What it says of each person is known, so that accuracy and Brier
+score are sums over those who have the class. Of y with midranks R of their scores, ``AUC x n1 x n0 = sum of R y -
+n1 (n1 + 1) / 2`` (Hanley and McNeil 1982): a sum once it is known how many people have the class.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 import numpy as np
 
@@ -12,12 +18,12 @@ from treewarden.audit.outputs.described_people import (
     ContradictedError,
     DescribedPeople,
     EntryRows,
+    hold,
 )
-from treewarden.audit.outputs.performance_rows import performance_rows
-from treewarden.audit.outputs.record_groups import record_rows
+from treewarden.audit.outputs.group_rows import record_rows, survival_rows
 from treewarden.audit.outputs.regression_rows import regression_rows
-from treewarden.audit.outputs.survival_rows import survival_rows
-from treewarden.audit.outputs.whole_row import RowOwner, WholeRow
+from treewarden.audit.outputs.whole_row import Ends, RowOwner, WholeRow
+from treewarden.audit.population.audited_columns import uncheckable
 from treewarden.audit.population.population import Population
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import IndexArray, IntArray, alike
@@ -27,8 +33,10 @@ from treewarden.ppdm_models.outputs.published import (
     DescriptiveEntry,
     Entry,
     OpenEntry,
+    Performance,
     PerformanceEntry,
     PredictedCondition,
+    PrintedNumber,
     PublishedOutput,
     RegressionEntry,
     ScoreCondition,
@@ -38,12 +46,137 @@ from treewarden.ppdm_models.outputs.published import (
 )
 from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn
 
+NO_TOTAL = "no output says how many people have each class, which it depends on"
+NOT_ALL = "the model predicts nothing for some people"
+ONE_CLASS = "all people have one class, so that there is none"
+
+
+def performance_rows(
+    entry: PerformanceEntry,
+    population: Population,
+    predictions: ModelPredictions,
+    number: int,
+    truth: IntArray,
+    *,
+    has_totals: bool,
+) -> EntryRows:
+    """Return what one metric says; ``truth`` (P, 2), and ``has_totals``: how many people have each class is known.
+
+    Raises:
+        ContradictedError: the table has another value.
+    """
+    klass = predictions.classes.index(entry.group)
+    people = np.rint(population.counts).astype(np.int64)
+    owner, true = RowOwner(number, klass, people), truth[:, klass]
+    if entry.statistic is Performance.ACCURACY:
+        if (predictions.label[people > 0] < 0).any():
+            return EntryRows((), is_open=True, why=NOT_ALL)
+        return _accuracy(entry.printed, owner, true, (predictions.label == klass).tolist())
+    if isinstance(predictions.shares, Undetermined):
+        return EntryRows((), is_open=True, why=predictions.shares.reason)
+    if (predictions.leaf[people > 0] < 0).any():
+        return EntryRows((), is_open=True, why=NOT_ALL)
+    shares = predictions.shares
+    scores = [
+        shares[leaf][klass] if leaf in shares else Fraction(0) for leaf in predictions.leaf.tolist()
+    ]
+    if entry.statistic is Performance.BRIER:
+        return _brier(entry.printed, owner, true, scores)
+    return _area(entry.printed, owner, true, scores, has_totals=has_totals)
+
+
+def _accuracy(
+    printed: PrintedNumber, owner: RowOwner, true: IntArray, is_predicted: Sequence[bool]
+) -> EntryRows:
+    sizes = owner.people.tolist()
+    weights = [1 if here else -1 for here in is_predicted]
+    right_if_none = sum(size for size, here in zip(sizes, is_predicted, strict=True) if not here)
+    return EntryRows(
+        (_mean_row(Performance.ACCURACY, printed, owner, true, weights, right_if_none),)
+    )
+
+
+def _brier(
+    printed: PrintedNumber, owner: RowOwner, true: IntArray, scores: Sequence[Fraction]
+) -> EntryRows:
+    """Return that the mean of ``(score - y)^2 = score^2 + (1 - 2 score) y`` is as it is printed."""
+    sizes = owner.people.tolist()
+    fixed = sum((score**2 * size for score, size in zip(scores, sizes, strict=True)), Fraction(0))
+    weights = [1 - 2 * score for score in scores]
+    return EntryRows((_mean_row(Performance.BRIER, printed, owner, true, weights, fixed),))
+
+
+def _mean_row(
+    name: Performance,
+    printed: PrintedNumber,
+    owner: RowOwner,
+    true: IntArray,
+    weights: Sequence[Fraction | int],
+    fixed: Fraction | int,
+) -> WholeRow:
+    """Return that ``(fixed + sum of weights)`` over all people is as it is printed."""
+    total = sum(weight * count for weight, count in zip(weights, true.tolist(), strict=True))
+    size = int(owner.people.sum())
+    hold(str(name), printed, Fraction(total + fixed) / size)
+    whole = printed.times(Fraction(size))
+    return owner.row(weights, _ends(whole, Fraction(fixed)))
+
+
+def _ends(printed: PrintedNumber, less: Fraction) -> Ends:
+    low, high = (None if end is None else end - less for end in (printed.low, printed.high))
+    return Ends(low, high)
+
+
+def _area(
+    printed: PrintedNumber,
+    owner: RowOwner,
+    true: IntArray,
+    scores: Sequence[Fraction],
+    *,
+    has_totals: bool,
+) -> EntryRows:
+    size, members = int(owner.people.sum()), int(true.sum())
+    pairs = members * (size - members)
+    if not pairs:
+        return EntryRows((), is_open=True, why=ONE_CLASS)
+    ranks = _midranks(scores, owner.people.tolist())
+    total = sum(rank * count for rank, count in zip(ranks, true.tolist(), strict=True))
+    lowest = Fraction(members * (members + 1), 2)
+    hold(str(Performance.AUC), printed, (total - lowest) / pairs)
+    if not has_totals:
+        return EntryRows((), is_open=True, why=NO_TOTAL)
+    sums = printed.times(Fraction(pairs))
+    return EntryRows((owner.row(ranks, _ends(sums, -lowest)),))
+
+
+def _midranks(scores: Sequence[Fraction], people: Sequence[int]) -> list[Fraction]:
+    """Return the mean rank, from 1, of those who share each one's score."""
+    held: dict[Fraction, int] = {}
+    for score, size in zip(scores, people, strict=True):
+        held[score] = held.get(score, 0) + size
+    below, rank_of = 0, dict[Fraction, Fraction]()
+    for score, size in sorted(held.items()):
+        rank_of[score] = below + Fraction(size + 1, 2)
+        below += size
+    return [rank_of[score] for score in scores]
+
+
 NEEDS_NUMBERS = frozenset(Statistic) - {
     Statistic.COUNT,
     Statistic.SHARE,
     Statistic.CLASS_SHARE,
     Statistic.MISSING,
 }
+OF_COUNTS = frozenset({Statistic.COUNT, Statistic.MISSING})
+OF_SHARES = frozenset({Statistic.SHARE, Statistic.CLASS_SHARE})
+KIND_OF_ENTRY: Mapping[type, str] = {
+    RegressionEntry: "regression",
+    PerformanceEntry: "metric",
+    SurvivalEntry: "survival",
+    AnonymisedEntry: "records",
+}
+MOST_UNUSED = 50
+"""So many numbers that are not used are named, each with its reason."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,6 +199,14 @@ class BesideRows:
         """Return an entry with its file, as messages name it."""
         found = self.entries[entry]
         return f"{found.where}: {found.words}"
+
+    def kind(self, entry: int) -> str:
+        """Return which kind of number an entry is: kinds have costs where numbers are withheld."""
+        found = self.entries[entry]
+        if not isinstance(found, DescriptiveEntry):
+            return KIND_OF_ENTRY.get(type(found), "statistic")
+        more = found.numbers.keys() - OF_COUNTS
+        return "statistic" if more - OF_SHARES else "share" if more else "count"
 
     def source(self, entry: int) -> str:
         """Return the name of an entry's file."""
@@ -98,8 +239,7 @@ def beside_rows(
     """
     truth = population.truth
     if isinstance(truth, Undetermined):
-        problem = f"it cannot be checked, because the true classes are not known: {truth.reason}"
-        raise OutputsError(outputs[0].source, problem)
+        raise OutputsError(outputs[0].source, uncheckable("classes", truth.reason))
     if population.weight is not None or (population.counts != np.rint(population.counts)).any():
         problem = (
             "the table has sampling weights, but outputs are audited only for unweighted people; "
@@ -128,12 +268,21 @@ def beside_rows(
         rows=tuple(row for each in found for row in each.rows),
         stronger=tuple(row for each in found for row in each.stronger),
         open_entries=tuple(number for number, each in enumerate(found) if each.is_open),
-        unused=tuple(
-            f"{entry.where}: {entry.words} ({each.why})"
-            for entry, each in zip(entries, found, strict=True)
-            if each.why
-        ),
+        unused=_unused(entries, found),
     )
+
+
+def _unused(entries: Sequence[Entry], rows: Sequence[EntryRows]) -> tuple[str, ...]:
+    """Return in words the entries without rows, and why; of very many the first ones and how many more there are."""
+    words = tuple(
+        f"{entry.where}: {entry.words} ({each.why})"
+        for entry, each in zip(entries, rows, strict=True)
+        if each.why
+    )
+    if len(words) <= MOST_UNUSED:
+        return words
+    more = len(words) - MOST_UNUSED
+    return (*words[:MOST_UNUSED], f"{more:,} more published numbers of which no rows can be made")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -171,13 +320,7 @@ def _rows_of(entry: Entry, table: _CheckedTable, number: int) -> EntryRows:
     try:
         rows = _formed(entry, table, number)
     except ContradictedError as error:
-        problem = (
-            f"{entry.words}: the published {error.statistic} is {error.printed}, but the table "
-            f"gives {error.true}"
-        )
-        raise OutputsError(
-            entry.where, f"{problem}; correct one of them, or remove the output"
-        ) from error
+        raise OutputsError(entry.where, error.describe(entry.words)) from error
     broken = [row for row in rows.rows if not row.holds(table.true)]
     if broken and not _is_of_all(entry):
         raise AssertionError(f"{entry.where}: a row that the table breaks")

@@ -137,7 +137,8 @@ def having(
     if condition.value is None:
         return np.asarray(~column.missing)
     if isinstance(column, NumericColumn):
-        return np.asarray(column.numbers == float(condition.value.replace(",", "")))
+        text = condition.value.replace(",", "").replace("−", "-")  # as is read of published numbers
+        return np.asarray(column.numbers == float(text))
     if condition.value not in column.categories:
         return _none(column)
     return np.asarray(column.codes == column.categories.index(condition.value))

@@ -23,7 +23,7 @@ from functools import partial
 import numpy as np
 
 from treewarden.audit.outputs.conditions import having
-from treewarden.audit.outputs.described_people import ContradictedError, EntryRows
+from treewarden.audit.outputs.described_people import EntryRows, NoFitError
 from treewarden.audit.outputs.whole_row import Ends, RowOwner, WholeRow, as_fractions
 from treewarden.audit.population.population import Population
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IntArray
@@ -34,7 +34,6 @@ MOST_WEIGHT = 10**7
 """Weights are real numbers, and rounding finer than this says nothing more."""
 PAD = 1e-10
 """What floating point may have done to sums over people, as a share of the sum of their sizes: far more than it can."""
-NO_FIT = "no fit of either class"
 SOLVER_SLACK, SUM_SLACK = 1e-6, 1e-9
 """How far a fit that a program stops at may be from the best one, and sums from themselves, in standard errors."""
 NO_CONSTANT = (
@@ -68,7 +67,7 @@ def regression_rows(
     """Return the rows of the class that the regression is of; ``truth`` (P, 2) decides which that is.
 
     Raises:
-        ContradictedError: the table fulfils the rows of neither class.
+        NoFitError: the table fulfils the rows of neither class.
     """
     fit = _fit_of(entry, population)
     people = np.where(fit.inside, np.rint(population.counts), 0).astype(np.int64)
@@ -94,7 +93,7 @@ def regression_rows(
     ):
         return EntryRows((), is_open=True, why=NO_CONSTANT)
     printed = ", ".join(number.text for _, number in entry.coefficients)
-    raise ContradictedError("coefficients", printed, NO_FIT)
+    raise NoFitError(printed)
 
 
 def _fit_of(entry: RegressionEntry, population: Population) -> _Fit:

@@ -36,10 +36,15 @@ class WholeRow:
 
     def holds(self, table: IntArray) -> bool:
         """Whether a table of people by profile and class, (P, m), fulfils the row."""
-        total = sum(
-            w * x for w, x in zip(self.weights.tolist(), table[:, self.klass].tolist(), strict=True)
-        )
+        people = table[:, self.klass]
+        most = int(np.abs(self.weights).max(initial=0)) * int(np.abs(people).sum())
+        is_small = most < ENDLESS  # so that machine integers do
+        total = int(self.weights @ people) if is_small else _exact_sum(self.weights, people)
         return (self.low is None or self.low <= total) and (self.high is None or total <= self.high)
+
+
+def _exact_sum(weights: IntArray, people: IntArray) -> int:
+    return sum(w * x for w, x in zip(weights.tolist(), people.tolist(), strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +96,12 @@ class RowOwner:
         low = None if ends.low is None else _bounded(math.ceil(ends.low * scale - off[0]))
         high = None if ends.high is None else _bounded(math.floor(ends.high * scale - off[1]))
         return WholeRow(self.entry, self.klass, np.array(whole, dtype=np.int64), low, high)
+
+    def count_row(
+        self, inside: BoolArray, low: int | None = None, high: int | None = None
+    ) -> WholeRow:
+        """Return a row of how many people of some profiles, (P,), have the class."""
+        return WholeRow(self.entry, self.klass, inside.astype(np.int64), low, high)
 
 
 def _bounded(end: int) -> int:

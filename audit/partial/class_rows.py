@@ -15,13 +15,12 @@ from scipy import sparse
 from scipy.sparse import csgraph
 
 from treewarden.audit.entropy.violated import VIOLATION_SHARE
-from treewarden.audit.partial.compatible_values import CompatibleValues
-from treewarden.audit.partial.fitting.flows import Network
+from treewarden.audit.partial.fitting.flows import Allowance, Network
 from treewarden.audit.partial.fitting.margins import HELD, MOST_GAP, ROUNDS, FittedTable, Margins
 from treewarden.audit.partial.fitting.multipliers import Slopes
 from treewarden.audit.partial.fitting.splits import PlacedEstimate
-from treewarden.audit.partial.fitting.work_budget import Allowance
-from treewarden.audit.partial.leaf_table import LeafTable
+from treewarden.audit.partial.reachability import CompatibleValues
+from treewarden.audit.partial.tree_context import LeafTable
 from treewarden.audit.partial.value_rules import OPEN
 from treewarden.audit.population.population import Population
 from treewarden.audit.progress import Clock
@@ -185,7 +184,7 @@ def uncounted_places(leaves: LeafTable, until: Clock) -> tuple[IndexArray, Index
     by_leaf, proved = leaf_knowledge(leaves.system), leaves.proved(until)
     together = np.empty((len(leaves.nodes), len(leaves.system.case.tree.classes)), dtype=np.intp)
     for place, node in enumerate(leaves.nodes.tolist()):
-        is_open = np.isnan(by_leaf[node].known)
+        is_open = np.isnan(by_leaf[node].known_masses)
         together[place] = np.where(is_open, is_open.argmax(), np.arange(len(is_open)))
     if isinstance(proved, Undetermined):
         return together, together

@@ -14,7 +14,7 @@ import numpy as np
 
 from treewarden.audit.knowledge.levels import words_of
 from treewarden.audit.partial.partial_view import ImpliedValue, PartialView
-from treewarden.audit.partial.value_kinds import ValueKinds
+from treewarden.audit.partial.secret_values import ValueKinds
 from treewarden.audit.population.population import Population
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 from treewarden.ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn

@@ -12,7 +12,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from treewarden.audit.partial.value_kinds import ValueKinds
+from treewarden.audit.partial.secret_values import ValueKinds
 from treewarden.ppdm_models.arrays import BoolArray, IndexArray
 from treewarden.ppdm_models.tables.routing import prepared
 from treewarden.ppdm_models.tree.column import Column, Columns

@@ -22,12 +22,22 @@ from treewarden.audit.facts.rows import Case
 from treewarden.audit.knowledge.levels import SplitLevel
 from treewarden.audit.options import DEFAULT, AuditOptions
 from treewarden.audit.partial.class_rows import leaves_by_class
-from treewarden.audit.partial.fitting.cutting_planes import CutProblem, PlacedPart
-from treewarden.audit.partial.fitting.flows import Network, Rooms, ends, network
+from treewarden.audit.partial.fitting.flows import (
+    FULL,
+    AdversaryBudget,
+    Network,
+    Rooms,
+    allowed,
+    ends,
+    network,
+)
 from treewarden.audit.partial.fitting.margin_fitting import GAP, FittedMargins, fit_margins
-from treewarden.audit.partial.fitting.split_constrained import estimate_under_splits
+from treewarden.audit.partial.fitting.split_constrained import (
+    CutProblem,
+    PlacedPart,
+    estimate_under_splits,
+)
 from treewarden.audit.partial.fitting.splits import place_people
-from treewarden.audit.partial.fitting.work_budget import FULL, AdversaryBudget, allowed
 from treewarden.audit.partial.partial_view import PartialView
 from treewarden.audit.partial.reachability import (
     Proofs,
@@ -40,20 +50,18 @@ from treewarden.audit.partial.reachability import (
 )
 from treewarden.audit.partial.target_proofs import IN_ALL_LEAVES, TargetProblem, prove_target
 from treewarden.audit.partial.tree_context import TreeContext
-from treewarden.audit.partial.unknown_leaf_sizes import (
-    SIZES_UNKNOWN,
-    can_hold,
-    unsized_estimate,
-    unsized_proofs,
-    unsized_tables,
-)
 from treewarden.audit.partial.unmodelled_knowledge import (
     NOT_COMPARED,
+    SIZES_UNKNOWN,
     SPLITS_NOT_USED,
     WITH_AND_WITHOUT,
+    can_hold,
     choice_of,
     doubts_of,
     refusal_of,
+    unsized_estimate,
+    unsized_proofs,
+    unsized_tables,
     why_broken,
 )
 from treewarden.audit.partial.value_rules import NOT_USED, OPEN, SPANNING, imply_classes, target_of

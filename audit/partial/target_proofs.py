@@ -8,11 +8,16 @@ import numpy as np
 
 from treewarden.audit.consistent_tables.result import ConsistentTables, Witness
 from treewarden.audit.options import AuditOptions
-from treewarden.audit.partial.fitting.flows import Network, Rooms, ends, filled, table_of
+from treewarden.audit.partial.fitting.flows import (
+    AdversaryBudget,
+    Network,
+    Rooms,
+    ends,
+    filled,
+    table_of,
+)
 from treewarden.audit.partial.fitting.splits import SplitChoiceView
-from treewarden.audit.partial.fitting.work_budget import AdversaryBudget
 from treewarden.audit.partial.functional_dependencies import AdversaryKnowledge
-from treewarden.audit.partial.leaf_table import LeafTable
 from treewarden.audit.partial.reachability import (
     Proofs,
     Ranges,
@@ -21,7 +26,7 @@ from treewarden.audit.partial.reachability import (
     proofs,
     ranges,
 )
-from treewarden.audit.partial.tree_context import TreeContext
+from treewarden.audit.partial.tree_context import LeafTable, TreeContext
 from treewarden.audit.partial.unmodelled_knowledge import NOT_WHOLE
 from treewarden.audit.population.population import Population
 from treewarden.audit.progress import Clock
@@ -85,8 +90,9 @@ def prove_target(
     proved = Proofs(of_lump.certain[lump_of], of_lump.excluded[lump_of], of_lump.possible[lump_of])
     flows = problem.flows
     between = _ranges(problem, lump_of, net, of_leaves, flows)
-    worlds = bound_tables(people, proved, is_exact=not doubts, between=between)
-    sure = np.flatnonzero(worlds.certain & (worlds.counts > 0)).tolist()
+    worlds = bound_tables(
+        people, proved, is_exact=not doubts, between=between, reason=IN_ALL_LEAVES
+    )
     left = tuple(dict.fromkeys((*doubts, *of_leaves.left)))
     tables: tuple[Witness, ...] = ()
     is_counted = bool((of_leaves.low == of_leaves.high).all())
@@ -99,13 +105,7 @@ def prove_target(
             worlds,
             problem.context.tree.classes,
         )
-    return replace(
-        worlds,
-        reasons=dict.fromkeys(sure, IN_ALL_LEAVES),
-        left=left,
-        not_decided=left,
-        witnesses=tables,
-    )
+    return replace(worlds, left=left, not_decided=left, witnesses=tables)
 
 
 def _ranges(

@@ -1,22 +1,41 @@
-"""A published tree with its people: what is the same for every adversary, worked out once."""
+"""A published tree with its people, worked out once for every adversary, and what the file says of its leaves.
+
+An adversary who cannot tell which people are in a leaf knows of its classes what the file says. So the leaves are
+audited as if each were one profile, by the same rows, and without the choice of splits: that tells people of a leaf
+apart by their columns.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+import numpy as np
+
+from treewarden.audit.consistent_tables.engine import reason_in_doubt
+from treewarden.audit.consistent_tables.result import (
+    Consistency,
+    ConsistentTables,
+    TableEnumeration,
+)
+from treewarden.audit.entropy.estimate import estimate
+from treewarden.audit.entropy.posterior import Posterior, certain
+from treewarden.audit.facts.class_facts import leaf_facts
+from treewarden.audit.facts.grower import incomplete_records
+from treewarden.audit.facts.rows import Case
 from treewarden.audit.knowledge.knowledge import Knowledge
+from treewarden.audit.knowledge.levels import SplitLevel
+from treewarden.audit.options import DEFAULT, AuditOptions
 from treewarden.audit.partial.functional_dependencies import (
     AdversaryKnowledge,
     Codes,
     attribute_closure,
     guess_of,
 )
-from treewarden.audit.partial.leaf_table import LeafTable, are_sizes_published, leaf_table
 from treewarden.audit.partial.partial_view import TreeBranches, branches, partial_view
-from treewarden.audit.partial.secret_column import Secret
-from treewarden.audit.partial.value_kinds import (
+from treewarden.audit.partial.secret_values import (
+    Secret,
     Test,
     ValueKinds,
     column_tests,
@@ -25,7 +44,133 @@ from treewarden.audit.partial.value_kinds import (
 )
 from treewarden.audit.population.population import Population
 from treewarden.audit.population.record_linkage import merged
-from treewarden.ppdm_models.tree.tree import Tree
+from treewarden.audit.population.target import members
+from treewarden.audit.progress import Clock
+from treewarden.audit.reading import Undetermined
+from treewarden.audit.system.system import System, build_system
+from treewarden.ppdm_models.arrays import FloatArray, IndexArray, IntArray
+from treewarden.ppdm_models.tree.column import CategoricalColumn
+from treewarden.ppdm_models.tree.tree import Tree, count_of
+
+LEAF = "leaf"
+NOT_ASKED = Undetermined("there is one table of these leaves alone")
+
+
+@dataclass(frozen=True, slots=True)
+class LeafTable:
+    """The L nodes where people stop, how many do (L,), and the rows that the file's numbers are over their classes.
+
+    ``counts`` (L, m) are how many people have each class where that is known of all, or of all but one, which is the
+    rest; None elsewhere.
+    """
+
+    nodes: IndexArray
+    sizes: FloatArray
+    system: System
+    counts: FloatArray | None
+
+    @property
+    def are_counted(self) -> bool:
+        """Whether the number of each class in each leaf is known."""
+        return self.counts is not None
+
+    def _borne_out(self) -> FloatArray | None:
+        """Return how many people of each class are in each leaf, (L, m), where the table says so too; else None."""
+        truth = self.system.case.population.truth
+        if self.counts is None or isinstance(truth, Undetermined):
+            return None
+        return self.counts if np.array_equal(self.counts, truth) else None
+
+    def estimate(self, options: AuditOptions = DEFAULT) -> Posterior | Undetermined:
+        """Return the estimate of each leaf's classes, (L, m).
+
+        Raises:
+            SolverError: the wanted solver is not there.
+        """
+        counts = self._borne_out()
+        if counts is not None:
+            return certain(counts / self.sizes[:, None])
+        posterior, report = estimate(self.system, options)
+        return Undetermined(report.reason) if report.reason else posterior
+
+    def proved(self, until: Clock) -> ConsistentTables | Undetermined:
+        """Return what whole records prove of each leaf's classes.
+
+        Raises:
+            TableError: no table with these leaves has these numbers.
+        """
+        counts = self._borne_out()
+        is_doubted = self.system.dropped or self.system.left_out
+        if counts is None or is_doubted or (counts != np.rint(counts)).any():
+            return reason_in_doubt(self.system, until=until)
+        return _alone(counts.astype(np.int64))
+
+
+def _alone(counts: IntArray) -> ConsistentTables:
+    """Return what is proved where the classes of all leaves are counted, (L, m): one table fits."""
+    return ConsistentTables(
+        counts=counts.sum(axis=1),
+        low=counts,
+        high=counts,
+        reached_low=counts,
+        reached_high=counts,
+        consistency=Consistency.CONSISTENT,
+        conflict=(),
+        reasons={},
+        witnesses=(),
+        enumeration=TableEnumeration(NOT_ASKED, NOT_ASKED),
+    )
+
+
+def leaf_table(tree: Tree, population: Population, knowledge: Knowledge) -> LeafTable:
+    """Return the leaves of a tree as profiles; facts about people by their columns are no part of it.
+
+    Raises:
+        KnowledgeError: the level asks for numbers that neither the file publishes nor the table can give.
+    """
+    nodes, of = np.unique(population.leaf, return_inverse=True)
+    of = of.reshape(-1)
+    sizes = np.bincount(of, population.counts, len(nodes)).astype(np.float64)
+    truth = population.truth
+    if not isinstance(truth, Undetermined):
+        by_class = [np.bincount(of, column, len(nodes)) for column in truth.T]
+        truth = np.stack(by_class, axis=1).astype(np.float64)
+    names = tuple(tree.nodes[node].name for node in nodes.tolist())
+    people = replace(
+        population,
+        qi=(LEAF,),
+        columns={LEAF: CategoricalColumn(np.arange(len(nodes)), names)},
+        counts=sizes,
+        leaf=nodes,
+        truth=truth,
+        order=None,
+    )
+    bare = knowledge.model_copy(update={"split": SplitLevel.NONE, "facts": ()})
+    own = incomplete_records(Case(tree, population, members(tree, population.leaf), bare))
+    lacking = np.bincount(of, own, len(nodes)).astype(np.float64)
+    case = Case(tree, people, members(tree, nodes), bare, incomplete=lacking)
+    return LeafTable(nodes, sizes, build_system(case), _counts(case, sizes))
+
+
+def _counts(case: Case, sizes: FloatArray) -> FloatArray | None:
+    """Return how many people of each class stop at each node, (L, m), where at most one class of each is not told."""
+    told = np.array([each.masses for each in leaf_facts(case)], dtype=np.float64)
+    lacks = np.isnan(told)
+    if (lacks.sum(axis=1) > 1).any():
+        return None
+    rest = sizes - np.where(lacks, 0.0, told).sum(axis=1)
+    return np.where(lacks, rest[:, None], told)
+
+
+def are_sizes_published(tree: Tree, nodes: IndexArray) -> bool:
+    """Return whether the file says how many people stop at each of some nodes, by itself or by what it says below."""
+    if not tree.has_people:
+        return False
+    return all(
+        count_of(tree.nodes[each]) is not None
+        for node in nodes.tolist()
+        for each in (node, *tree.nodes[node].children)
+    )
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,8 +22,7 @@ from treewarden.audit.partial.functional_dependencies import (
     with_implied_columns,
 )
 from treewarden.audit.partial.partial_view import Masks
-from treewarden.audit.partial.secret_column import Secret
-from treewarden.audit.partial.value_kinds import ValueKinds
+from treewarden.audit.partial.secret_values import Secret, ValueKinds
 from treewarden.audit.population.population import Population
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray

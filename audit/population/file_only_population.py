@@ -37,7 +37,7 @@ NO_TABLE = "no table was given, so only the file was judged"
 ROWS_BESIDE_WEIGHTS = frozenset({"sklearn", "scikit-learn", "skops_file", "rpart_json"})
 """Formats that hold the rows of each node beside the sum of their weights: their exact counts are rows, one each."""
 MAYBE_WEIGHTS = (
-    "the file does not say whether its counts are people or sums of weights; add the "
+    "the file does not state whether its counts are people or sums of weights; add the "
     "training table: --data TABLE"
 )
 STAY = (
@@ -131,9 +131,9 @@ def _counts_rows(tree: Tree) -> bool:
     return tree.quality is Quality.EXACT and tree.format in ROWS_BESIDE_WEIGHTS
 
 
-def _doubt(trees: Sequence[Tree], told: Sequence[Told]) -> str:
+def _doubt(trees: Sequence[Tree], stated_leaves: Sequence[Told]) -> str:
     """Return why the truth may be worse than what the leaves say; "" where it cannot."""
-    known = {(t, leaf.index) for t, leaf in told}
+    known = {(t, leaf.index) for t, leaf in stated_leaves}
     for t, tree in enumerate(trees):
         for leaf in tree.leaves:
             counts = _classes(leaf)
@@ -170,17 +170,17 @@ def _classes(leaf: Node) -> tuple[float, ...] | None:
     return known
 
 
-def _population(model: Model, told: Sequence[Told], sensitive: str | None) -> Population:
+def _population(model: Model, stated_leaves: Sequence[Told], sensitive: str | None) -> Population:
     """Return one profile a leaf: whoever is in it, of whom nothing else is known."""
     truth: FloatArray | Undetermined = Undetermined(NO_TABLE)
-    classes = [_classes(leaf) for _, leaf in told]
-    if told and None not in classes and isinstance(model, Tree) and model.classes:
+    classes = [_classes(leaf) for _, leaf in stated_leaves]
+    if stated_leaves and None not in classes and isinstance(model, Tree) and model.classes:
         truth = np.array(classes, dtype=np.float64)
-    stops = [leaf.index if isinstance(model, Tree) else NOWHERE for _, leaf in told]
+    stops = [leaf.index if isinstance(model, Tree) else NOWHERE for _, leaf in stated_leaves]
     return Population(
         qi=(),
         columns={},
-        counts=np.array([count_of(leaf) for _, leaf in told], dtype=np.float64),
+        counts=np.array([count_of(leaf) for _, leaf in stated_leaves], dtype=np.float64),
         leaf=np.array(stops, dtype=np.intp),
         truth=truth,
         values=Undetermined(NO_TABLE),
@@ -190,15 +190,19 @@ def _population(model: Model, told: Sequence[Told], sensitive: str | None) -> Po
 
 
 def _leaves(
-    model: Model, trees: Sequence[Tree], told: Sequence[Told], people: Population, doubt: str
+    model: Model,
+    trees: Sequence[Tree],
+    stated_leaves: Sequence[Told],
+    people: Population,
+    doubt: str,
 ) -> Leaves | Undetermined:
     """Return some leaves of all trees, with their classes where each of them says these."""
-    if not told:
+    if not stated_leaves:
         return Undetermined(doubt or NOT_ALL)
-    classes = [_classes(leaf) for _, leaf in told]
+    classes = [_classes(leaf) for _, leaf in stated_leaves]
     parts = [
         described(trees[t], people, [leaf for _, leaf in here], people.counts[:0], NOT_KNOWN)
-        for t, here in groupby(told, key=itemgetter(0))
+        for t, here in groupby(stated_leaves, key=itemgetter(0))
     ]
     held: FloatArray | Undetermined = NOT_KNOWN
     labels: IndexArray | Undetermined = NOT_KNOWN
@@ -206,13 +210,13 @@ def _leaves(
         labels = joined([part.labels for part in parts])
         if model.classes and None not in classes:
             held = np.array(classes, dtype=np.float64)
-    trees_ = np.array([t for t, _ in told], dtype=np.intp)
+    trees_ = np.array([t for t, _ in stated_leaves], dtype=np.intp)
     whole: FloatArray | Undetermined = Undetermined(doubt)
     if not doubt and not isinstance(held, Undetermined):
         whole = held[trees_ == 0].sum(axis=0)
     return Leaves(
-        nodes=np.array([leaf.index for _, leaf in told], dtype=np.intp),
-        records=np.array([count_of(leaf) for _, leaf in told], dtype=np.float64),
+        nodes=np.array([leaf.index for _, leaf in stated_leaves], dtype=np.intp),
+        records=np.array([count_of(leaf) for _, leaf in stated_leaves], dtype=np.float64),
         classes=held,
         labels=labels,
         published=joined([part.published for part in parts]),

@@ -32,6 +32,9 @@ HELD_OUT = (
     "to the others, and it is not known which these are"
 )
 
+ADDITIVE = Undetermined(
+    "an additive model has no leaves: only its claim of differential privacy is judged (metric epsilon)"
+)
 ONE_TREE = Undetermined("a single tree: its leaves say what it predicts")
 
 Array = TypeVar("Array", IndexArray, FloatArray)
@@ -65,6 +68,11 @@ class Forest:
     def is_ensemble(self) -> bool:
         """Whether the model is an ensemble, of however many trees."""
         return isinstance(self.model, Ensemble)
+
+    def node_name(self, tree: int, node: int) -> str:
+        """Return what places call a node, with its tree where the model is an ensemble."""
+        number = f"tree {tree + 1}: " if self.is_ensemble else ""
+        return f"{number}{self.trees[tree].nodes[node].name}"
 
 
 def forest_of(
@@ -132,7 +140,9 @@ def _of_ensemble(
         stops=stops,
         leaves=leaves,
         shown=shown,
-        accuracy=accuracy_of(ensemble, population, said_by(ensemble, population.columns, stops)),
+        accuracy=ADDITIVE
+        if ensemble.is_additive
+        else accuracy_of(ensemble, population, said_by(ensemble, population.columns, stops)),
         warnings=tuple(warnings),
         draws=draws,
     )
@@ -240,6 +250,8 @@ def _leaves(
     draws: bool,
 ) -> Leaves | Undetermined:
     """Return the leaves of all trees, in the file's order."""
+    if ensemble.is_additive:
+        return ADDITIVE
     found: list[tuple[int, Leaves]] = []
     whole = whole_of(population)
     for index, (tree, here) in enumerate(zip(trees, standing, strict=True)):
@@ -319,16 +331,18 @@ def said_by(
 
 
 def accuracy_of(
-    ensemble: Ensemble, population: Population, said: Sequence[str | float | None] | Undetermined
+    ensemble: Ensemble,
+    population: Population,
+    predictions: Sequence[str | float | None] | Undetermined,
 ) -> Reading:
-    """Return the share of the records whose class the whole model predicts; ``said`` is what ``said_by`` returns."""
+    """Return the share of records whose class the whole model predicts; ``predictions`` are what ``said_by`` gives."""
     truth = population.truth
     if ensemble.task is not Task.CLASSIFICATION:
         return Undetermined("the model predicts a number, not a class")
     if isinstance(truth, Undetermined):
         return truth
-    if isinstance(said, Undetermined):
-        return said
+    if isinstance(predictions, Undetermined):
+        return predictions
     codes: dict[str | float | None, int] = {name: k for k, name in enumerate(ensemble.classes)}
-    right = sum(truth[row, codes[name]] for row, name in enumerate(said) if name is not None)
+    right = sum(truth[row, codes[name]] for row, name in enumerate(predictions) if name is not None)
     return exactly(float(right) / float(truth.sum()))

@@ -55,7 +55,7 @@ class KnownGroups:
     orders: IndexArray
     columns: tuple[Columns, ...] = ()
     warnings: tuple[str, ...] = ()
-    numbers: TargetNumbers | Undetermined = Undetermined("the target is no number")
+    numbers: TargetNumbers | Undetermined = Undetermined("the target is not a number")
     each_number: NumbersOfGroups | None = None
 
     def groups(self, release: int) -> IndexArray:
@@ -74,7 +74,7 @@ class KnownGroups:
             truth=truth if isinstance(truth, Undetermined) else truth[held],
             orders=self.orders[first:end],
             columns=self.columns[first:end],
-            numbers=numbers if isinstance(numbers, Undetermined) else numbers.of(held),
+            numbers=numbers if isinstance(numbers, Undetermined) else numbers.select(held),
             each_number=None,
         )
 
@@ -123,7 +123,7 @@ class KnownGroups:
         if not isinstance(values, Undetermined):
             values = values[own]
         if not isinstance(numbers, Undetermined):
-            numbers = numbers.of(groups)
+            numbers = numbers.select(groups)
             values = numbers.sums / self.counts[groups]
         return replace(
             population,
@@ -291,12 +291,12 @@ def _where_there(column: Column, places: IndexArray) -> Column:
     return replace(found, numbers=np.where(places < 0, np.nan, found.numbers))
 
 
-def _differs(one: Column, other: Column, there: BoolArray) -> bool:
+def _differs(one: Column, second: Column, there: BoolArray) -> bool:
     """Return whether two columns say something else of anybody who is there."""
     rows = np.flatnonzero(there)
-    if isinstance(one, NumericColumn) and isinstance(other, NumericColumn):
-        return not np.array_equal(one.numbers[rows], other.numbers[rows], equal_nan=True)
-    return any(one.text(row) != other.text(row) for row in rows.tolist())
+    if isinstance(one, NumericColumn) and isinstance(second, NumericColumn):
+        return not np.array_equal(one.numbers[rows], second.numbers[rows], equal_nan=True)
+    return any(one.text(row) != second.text(row) for row in rows.tolist())
 
 
 def _new_name(name: str, columns: Columns) -> str:

@@ -7,6 +7,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from treewarden.audit.population.audited_columns import (
+    REGISTER_HAS_ONE_VALUE,
+    classes_of_records,
+    column_warnings,
+    cut_names,
+    quasi_identifier_features,
+    targets_of_records,
+)
 from treewarden.audit.population.table_counts import (
     Weights,
     check_counts,
@@ -19,7 +27,6 @@ from treewarden.audit.population.table_counts import (
 from treewarden.audit.population.target import (
     Contributions,
     TargetNumbers,
-    check_target,
     numbers_of,
     rival,
 )
@@ -28,15 +35,10 @@ from treewarden.ppdm_models.arrays import FloatArray, IndexArray, alike, ranks
 from treewarden.ppdm_models.errors import TableError
 from treewarden.ppdm_models.tables.matching import matched, target_in
 from treewarden.ppdm_models.tables.routing import NOWHERE, SEVERAL, route
-from treewarden.ppdm_models.tables.table import Table, listed
+from treewarden.ppdm_models.tables.table import Table
 from treewarden.ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn, number_text
-from treewarden.ppdm_models.tree.ensemble import Model, trees_of
-from treewarden.ppdm_models.tree.tree import Feature, Task, Tree
-
-NEARLY_UNIQUE_SHARE = 0.9
-MOST_LISTED = 6
-"""So many names stand in one warning."""
-NO_SENSITIVE = "the file names no target that the table has; name the column: --sensitive COLUMN"
+from treewarden.ppdm_models.tree.ensemble import Model
+from treewarden.ppdm_models.tree.tree import Tree
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,14 +74,14 @@ class Population:
     leaf: IndexArray
     truth: FloatArray | Undetermined
     warnings: tuple[str, ...] = ()
-    values: FloatArray | Undetermined = Undetermined("the target is no number")
+    values: FloatArray | Undetermined = Undetermined("the target is not a number")
     weight: FloatArray | None = None
     weights: Weights = Weights.NONE
     sensitive: str = ""
     rival: str = ""
     is_absent: bool = False
     order: RecordOrder | None = None
-    numbers: TargetNumbers | Undetermined = Undetermined("the target is no number")
+    numbers: TargetNumbers | Undetermined = Undetermined("the target is not a number")
     contributions: Contributions | None = None
 
     @property
@@ -144,14 +146,14 @@ def build_population(
     taken = tuple(name for name in (weights, sampling_weights) if name is not None)
     names = matched(tree, table, sensitive=sensitive, qi=qi, taken=taken)
     table, sensitive = names.table, names.sensitive
-    features = _quasi_identifiers(tree, table, sensitive, names.qi)
+    features = quasi_identifier_features(tree, table, sensitive, names.qi)
     columns = {feature.name: table.column(feature) for feature in features}
     rows = weighing(table, weights, sampling_weights)
     grouping = _grouped(columns, rows.people, rows.sampling)
-    classes, truth_reason = _classes(tree, table, sensitive)
+    classes, truth_reason = classes_of_records(tree, table, sensitive)
     profiles = {name: column.take(grouping.first_record) for name, column in columns.items()}
     counts = grouping.totals(grouping.profile_of_record, grouping.profiles)
-    targets = _targets(tree, table, sensitive, grouping.counted)
+    targets = targets_of_records(tree, table, sensitive, grouping.counted)
     numbers = (
         targets
         if isinstance(targets, Undetermined)
@@ -170,7 +172,7 @@ def build_population(
             *table.notes,
             *names.notes,
             *rows.warnings,
-            *_warnings(tree, table, features, columns, sensitive),
+            *column_warnings(tree, table, features, columns, sensitive),
         ),
         values=numbers if isinstance(numbers, Undetermined) else numbers.sums / counts,
         weight=None if rows.sampling is None else rows.sampling[grouping.first_record],
@@ -211,11 +213,13 @@ def read_register(
     taken = () if weights is None else (weights,)
     names = matched(model, table, sensitive=sensitive, qi=qi, taken=taken)
     table = names.table
-    features = _quasi_identifiers(model, table, names.sensitive, names.qi)
+    features = quasi_identifier_features(model, table, names.sensitive, names.qi)
     columns = {feature.name: table.column(feature) for feature in features}
     people = weighing(table, weights, None).people
     grouping = _grouped(columns, people, None)
-    classes, reason = _classes(model, table, names.sensitive)
+    classes, reason = classes_of_records(
+        model, table, names.sensitive, one_value=REGISTER_HAS_ONE_VALUE
+    )
     order = RecordOrder(grouping.profile_of_record, classes)
     return Population(
         qi=tuple(feature.name for feature in features),
@@ -305,38 +309,6 @@ def rerouted(tree: Tree, population: Population) -> Population:
     return replace(population, leaf=stops)
 
 
-def _quasi_identifiers(
-    tree: Model, table: Table, sensitive: str | None, qi: Sequence[str] | None
-) -> tuple[Feature, ...]:
-    features = {feature.name: feature for feature in tree.features}
-    names = list(dict.fromkeys(features if qi is None else qi))
-    if not names:
-        raise TableError(
-            table.source,
-            (
-                "there are no quasi-identifiers; name the columns that an adversary knows: --qi "
-                "COLUMN,..."
-            ),
-        )
-    # A name that the table lacks is told first: it may be a slip for one that is missing.
-    guessed = {name: table.guessed(name) for name in names if name not in features}
-    tested = dict.fromkeys(
-        feature.name for part in trees_of(tree) for feature in part.used_features()
-    )
-    missing = [name for name in tested if name not in names]
-    if missing:
-        raise TableError(
-            table.source,
-            (
-                f"{tree.source} tests {listed(missing)}, which --qi does not name; add: --qi "
-                f"{','.join(missing)}"
-            ),
-        )
-    if sensitive is not None and sensitive in names:
-        raise TableError(table.source, _twice(tree, table, sensitive))
-    return tuple(features[name] if name in features else guessed[name] for name in names)
-
-
 def distinct(columns: Sequence[Column]) -> tuple[IndexArray, IndexArray]:
     """Return the first record of each distinct profile, and each record's profile; a missing value is a value."""
     return alike(
@@ -356,80 +328,6 @@ def _sums(groups: IndexArray, weight: FloatArray, size: int) -> FloatArray:
     return np.bincount(groups, weights=weight, minlength=size).astype(np.float64)
 
 
-def _twice(tree: Model, table: Table, sensitive: str) -> str:
-    """Return why a column cannot be both what is private and what is known, and what to name instead."""
-    target = target_in(tree, table)
-    if target and target != sensitive:
-        return (
-            f"{tree.source} does not predict {sensitive!r}; use --sensitive {target}, or add "
-            f"--secret {sensitive} to protect that column"
-        )
-    return (
-        f"column {sensitive!r} cannot be both sensitive and a quasi-identifier; remove it from "
-        "--sensitive or from --qi"
-    )
-
-
-def _classes(tree: Model, table: Table, sensitive: str | None) -> tuple[IndexArray | None, str]:
-    """Return each record's class, or None and the reason why the truth is not known."""
-    if tree.task is Task.REGRESSION:
-        return None, "the model predicts a number, not a class"
-    if sensitive is None:
-        return None, NO_SENSITIVE
-    check_target(tree, table, sensitive)
-    if not tree.classes:
-        return None, "the file names no class, so only its leaves were measured"
-    if sensitive not in table.columns:
-        return None, f"the table has no column {sensitive!r}{table.meant(sensitive)}"
-    column = table.categories(sensitive, tree.classes)
-    if column.missing.any():
-        where = table.place(int(np.flatnonzero(column.missing)[0]))
-        raise TableError(
-            table.source,
-            (
-                f"column {sensitive!r}, {where}: no value; remove the records that the tree was not "
-                "trained on"
-            ),
-        )
-    if len(column.categories) < 2:
-        raise TableError(
-            table.source,
-            (
-                f"the sensitive column {sensitive!r} has only one value, so everything about it is "
-                "known already; check the column"
-            ),
-        )
-    unknown = [code for code, value in enumerate(column.categories) if value not in tree.classes]
-    if unknown:
-        where = table.place(int(np.isin(column.codes, unknown).argmax()))
-        raise TableError(
-            table.source,
-            f"column {sensitive!r}, {where}: a value that the model does not have; "
-            f"its classes are {', '.join(repr(name) for name in tree.classes[:12])}",
-        )
-    return np.array([tree.classes.index(value) for value in column.categories])[column.codes], ""
-
-
-def _targets(
-    tree: Model, table: Table, sensitive: str | None, kept: IndexArray
-) -> FloatArray | Undetermined:
-    """Return the numeric target of the records that are kept, or why it is not known."""
-    if tree.task is not Task.REGRESSION:
-        return Undetermined("the target is no number")
-    if sensitive is None:
-        return Undetermined(NO_SENSITIVE)
-    check_target(tree, table, sensitive)
-    if sensitive not in table.columns:
-        return Undetermined(f"the table has no column {sensitive!r}{table.meant(sensitive)}")
-    try:
-        numbers = table.numbers(sensitive).numbers
-    except TableError as error:
-        return Undetermined(error.problem)
-    if not np.isfinite(numbers[kept]).all():
-        return Undetermined(f"column {sensitive!r} lacks values")
-    return numbers[kept]
-
-
 def _stops(
     tree: Tree, table: Table, profiles: Mapping[str, Column], records: IndexArray
 ) -> IndexArray:
@@ -444,7 +342,7 @@ def _stops(
             )
         elif lacking := _lacking(tree, profiles, int(lost[0])):
             problem = (
-                f"{record} has no value of {_cut(lacking)}, and {tree.source} does not say where "
+                f"{record} has no value of {cut_names(lacking)}, and {tree.source} does not say where "
                 "missing values go; export the model in a format that does (docs/recipes), or train it "
                 "without such records"
             )
@@ -494,51 +392,3 @@ def stopping(tree: Tree, population: Population) -> tuple[FloatArray, FloatArray
     if population.weight is None:
         return people, None
     return people, np.bincount(leaf, population.weighed_counts[inside], size).astype(np.float64)
-
-
-def _warnings(
-    tree: Model,
-    table: Table,
-    features: Sequence[Feature],
-    columns: Mapping[str, Column],
-    sensitive: str | None,
-) -> list[str]:
-    said = []
-    if sensitive is not None and not target_in(tree, table):
-        says = f"names its target {tree.target!r}, the default of some tools"
-        says = says if tree.target else "does not name its target"
-        said.append(f"{tree.source} {says}. {sensitive!r} is used instead (--sensitive)")
-    told_apart = [
-        repr(feature.name)
-        for feature in features
-        if table.records >= 20
-        and _has_more(columns[feature.name], NEARLY_UNIQUE_SHARE * table.records)
-    ]
-    if told_apart:
-        several = len(told_apart) > 1
-        said.append(
-            f"nearly unique per record: {'quasi-identifiers' if several else 'quasi-identifier'} {_cut(told_apart)}; "
-            "a name or an id that the tree does not test can be left out with --qi"
-        )
-    for feature in features:
-        column = columns[feature.name]
-        if isinstance(column, CategoricalColumn) and feature.values:
-            strange = [repr(value) for value in column.categories if value not in feature.values]
-            if strange:
-                said.append(
-                    f"column {feature.name!r} holds {_cut(strange)}, which {tree.source} does not declare"
-                )
-    return said
-
-
-def _has_more(column: Column, values: float) -> bool:
-    """Return whether a column has more different values, a missing one among them."""
-    if isinstance(column, CategoricalColumn) and len(column.categories) + 1 <= values:
-        return False
-    return len(np.unique(column.keys)) > values
-
-
-def _cut(names: Sequence[str]) -> str:
-    """Return names as a list that stays readable, with a count of the rest."""
-    more = len(names) - MOST_LISTED
-    return ", ".join(names[:MOST_LISTED]) + (f" and {more} more" if more > 0 else "")

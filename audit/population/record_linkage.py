@@ -5,10 +5,12 @@ It also makes the population that an adversary sees who knows some columns only:
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
+from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
 from itertools import combinations
 
 import numpy as np
@@ -162,13 +164,49 @@ def _refuse_two_spellings(
         )
 
 
+def lookalike_ids(ids: Sequence[str]) -> tuple[str, str] | None:
+    """Return two different ids that differ only in how they are written; None where no two do."""
+    written: dict[str, str] = {}
+    for text in ids:
+        other = written.setdefault(_plain_id(text), text)
+        if other != text:
+            return other, text
+    return None
+
+
+INVISIBLE = frozenset(("Cf", "Cc", "Mn", "Me", "Zs", "Zl", "Zp"))
+"""Categories of signs that are seen on no page, or only on the sign before them."""
+BLANKS = frozenset("\u115f\u1160\u2800")
+"""Signs of other categories that are drawn as a blank."""
+MINUS = "\u2212"
+NUMBER = re.compile(r"([+-]?)([0-9]{1,3}(?:[,'_][0-9]{3})+|[0-9]+)(\.[0-9]*)?(e[+-]?[0-9]{1,4})?")
+"""A number as programs write it: with a sign, parted thousands, decimals or an exponent."""
+
+
 def _plain_id(text: str) -> str:
     """Return an id without what programs add to it, or take away, as they write it."""
-    found = unicodedata.normalize("NFKC", text).strip().casefold()
-    whole, _, decimals = found.partition(".")
-    if whole.isdecimal() and not decimals.strip("0"):
-        return whole.lstrip("0") or "0"
-    return found
+    normal = unicodedata.normalize("NFKC", text).casefold()
+    found = "".join(map(_plain_sign, normal))
+    number = NUMBER.fullmatch(found)
+    if number is None:
+        return found
+    sign, whole, decimals, exponent = number.groups(default="")
+    digits = re.sub("[,'_]", "", whole)
+    plain = f"{sign}{digits}{decimals}{exponent}"
+    context = Context(prec=len(plain), Emax=MAX_EMAX, Emin=MIN_EMIN)
+    value = Decimal(plain).normalize(context)
+    return "0" if not value else str(value)
+
+
+def _plain_sign(sign: str) -> str:
+    """Return a sign of an id in its plainest form, "" for one that is not seen."""
+    category = unicodedata.category(sign)
+    if category in INVISIBLE or sign in BLANKS or sign.isspace():
+        return ""
+    if category == "Pd" or sign == MINUS:
+        return "-"
+    digit = unicodedata.digit(sign, None)
+    return sign if digit is None else str(digit)
 
 
 def _codes_of_records(tables: Sequence[Table], without: str) -> IndexArray:
@@ -208,7 +246,7 @@ NO_NUMBERS = Undetermined(
 )
 
 
-def merged(population: Population, known: Sequence[str]) -> tuple[Population, IndexArray]:
+def merged(population: Population, known_columns: Sequence[str]) -> tuple[Population, IndexArray]:
     """Return the people by their known columns alone, and the new profile of each old one, (P,).
 
     Nobody of them stops anywhere: where they do is what is not known. Without a column all people are one profile, but
@@ -216,7 +254,7 @@ def merged(population: Population, known: Sequence[str]) -> tuple[Population, In
     """
     size = len(population.counts)
     of, first = np.zeros(size, dtype=np.intp), np.zeros(min(size, 1), dtype=np.intp)
-    told_apart = [population.columns[name] for name in known]
+    told_apart = [population.columns[name] for name in known_columns]
     if population.weight is not None:
         told_apart.append(NumericColumn(population.weight))
     if told_apart:
@@ -227,8 +265,8 @@ def merged(population: Population, known: Sequence[str]) -> tuple[Population, In
         truth = np.stack(by_class, axis=1).astype(np.float64)
     people = replace(
         population,
-        qi=tuple(known),
-        columns={name: population.columns[name].take(first) for name in known},
+        qi=tuple(known_columns),
+        columns={name: population.columns[name].take(first) for name in known_columns},
         counts=np.bincount(of, population.counts, len(first)).astype(np.float64),
         leaf=np.full(len(first), NOWHERE, dtype=np.intp),
         truth=truth,

@@ -145,10 +145,10 @@ def _do_over(
     """
     lost = dict.fromkeys(range(len(batches)))
 
-    def heard(number: int, found: object) -> None:
+    def heard(number: int, answer: object) -> None:
         call.answers[number] = None  # what is taken need not be kept twice
-        if isinstance(found, Stopped):
-            take(number, found)
+        if isinstance(answer, Stopped):
+            take(number, answer)
             del lost[number]
 
     with Call[Stopped](pool, heard) as call:

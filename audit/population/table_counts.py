@@ -96,7 +96,9 @@ def _column(table: Table, name: str) -> FloatArray:
     bad = np.flatnonzero(weight < 0)
     if len(bad):
         raise TableError(
-            table.source, f"column {name!r}, {table.place(int(bad[0]))}: a weight must be 0 or more"
+            table.source,
+            f"column {name!r}, {table.place(int(bad[0]))}: the weight is negative; correct it, or name "
+            "another column",
         )
     if not weight.sum():
         raise TableError(
@@ -201,7 +203,7 @@ def check_counts(
     place = tree.where(tree.nodes[worst])
     some = f"{len(gaps):,} of {len(tree.leaves):,} leaves differ"
     if weighed is None:
-        what = f"{some}, for example {place}: {_count(published)} in the file, {_count(here)} in the table"
+        what = f"{some}, for example {place}: {_count(published)} records in the file, {_count(here)} in the table"
     else:
         what = f"{some}, for example {place}: {_count(published)} in the file, "
         what += f"a sum of weights of {_count(here)} in the table"
@@ -213,9 +215,7 @@ def check_counts(
     else:
         total = math.fsum(_sum_of(leaf) or 0.0 for leaf in tree.leaves)
         cause = _cause(total, float((people if weighed is None else weighed).sum()), kind, hint)
-    raise TableError(
-        source, f"not the training table of {tree.source}: {what}. {cause[:1].upper()}{cause[1:]}"
-    )
+    raise TableError(source, f"not the training table of {tree.source}: {what}; {cause}")
 
 
 def _count(number: float) -> str:
@@ -259,20 +259,20 @@ def _sum_of(node: Node) -> float | None:
     return math.fsum(count for count in counts if count is not None)
 
 
-def _cause(published: float, found: float, kind: Weights, hint: str) -> str:
+def _cause(published: float, in_table: float, kind: Weights, hint: str) -> str:
     if kind is Weights.SAMPLING:
         return (
-            "these are not the weights of the training; name the right column, or give the right "
+            "the model was trained with other weights; name the right column, or give the right "
             "table"
         )
     if hint:
         return hint
-    if abs(published - found) <= COUNT_TOLERANCE_SHARE * max(published, 1.0):
+    if abs(published - in_table) <= COUNT_TOLERANCE_SHARE * max(published, 1.0):
         return (
-            "the totals agree, so the tree was probably trained on a bootstrap sample or on "
-            f"another table, or its thresholds were rounded; give the training table, or {OPTIONS}"
+            "possible causes: changed or empty cells, rounded thresholds, another table, a bootstrap sample; "
+            f"give the training table, or {OPTIONS}"
         )
-    speaks = f"the file counts {_count(published)} records, and the table has {_count(found)}"
-    if found < published:
+    speaks = f"the file reports {_count(published)} records, and the table has {_count(in_table)}"
+    if in_table < published:
         return f"{speaks}; give the full training table, or {OPTIONS}"
     return f"{speaks}; give the training table without other records, or {OPTIONS}"

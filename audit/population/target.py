@@ -15,7 +15,7 @@ import numpy as np
 
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 from treewarden.ppdm_models.errors import TableError, near_text
-from treewarden.ppdm_models.tables.matching import target_in
+from treewarden.ppdm_models.tables.matching import has_column, target_in
 from treewarden.ppdm_models.tables.table import Table
 from treewarden.ppdm_models.tree.ensemble import Model
 from treewarden.ppdm_models.tree.tree import Node, Tree
@@ -34,6 +34,12 @@ def check_target(model: Model, table: Table, sensitive: str) -> None:
             raise TableError(
                 table.source,
                 f"no column {sensitive!r}{near}, and {model.source} predicts {target!r}; use --sensitive {target}",
+            )
+        if not has_column(table, target):
+            raise TableError(
+                table.source,
+                f"{model.source} predicts {target!r}, which the table lacks; if {sensitive!r} holds it, "
+                f"rename the table's column {sensitive!r} to {target!r}, else give the table that has it",
             )
         raise TableError(
             table.source,
@@ -120,7 +126,7 @@ class TargetNumbers:
     most: FloatArray
     step: float
 
-    def of(self, profiles: IndexArray) -> TargetNumbers:
+    def select(self, profiles: IndexArray) -> TargetNumbers:
         """Return those of some profiles."""
         return TargetNumbers(
             self.sums[profiles], self.least[profiles], self.most[profiles], self.step
@@ -170,7 +176,8 @@ class Contributions:
 
     ``rows`` are their rows of the table, ``profiles`` the profile of each. A row stands for ``people``, each of whom
     adds one of ``amounts``: the number that the model predicts. ``weights`` are the sampling weights, None where each
-    person counts once. ``contributors`` says whose record each is, None where each is somebody else's.
+    person counts once. ``contributors`` says whose record each is, None where each is somebody else's;
+    ``lookalikes`` are two of their ids that differ only in how they are written, where any do.
     """
 
     rows: IndexArray
@@ -179,6 +186,7 @@ class Contributions:
     amounts: FloatArray | None
     weights: FloatArray | None = None
     contributors: IndexArray | None = None
+    lookalikes: tuple[str, str] | None = None
 
 
 def contributors_of(table: Table, name: str, rows: IndexArray) -> tuple[IndexArray, int]:
@@ -271,7 +279,7 @@ class Members:
     end: IndexArray
     own_end: IndexArray
 
-    def of(self, node: int) -> IndexArray:
+    def profiles_at(self, node: int) -> IndexArray:
         """Return the profiles that pass a node, shape (K,)."""
         return self.order[self.place(node)]
 

@@ -77,8 +77,8 @@ def unheld_values(model: Model, population: Population) -> Iterator[Leak]:
             yield from _unchecked(name, values, reason)
 
 
-def _unheld(name: str, values: set[str], held: set[str]) -> Iterator[Leak]:
-    usual = _shape(held)
+def _unheld(name: str, values: set[str], table_values: set[str]) -> Iterator[Leak]:
+    usual = _shape(table_values)
     odd = sum(not (_is_plain(value) or usual.covers(_shape({value}))) for value in values)
     if odd:
         what = (
@@ -86,7 +86,7 @@ def _unheld(name: str, values: set[str], held: set[str]) -> Iterator[Leak]:
             "may be records; read them"
         )
         yield Leak(LeakKind.UNKNOWN, _where(name), what)
-    elif len(values) > MOST_UNHELD and len(values) > len(held):
+    elif len(values) > MOST_UNHELD and len(values) > len(table_values):
         what = (
             f"{len(values)} values of {name!r} that nobody in the table has; read them, or drop "
             "them from the column and train again"
@@ -112,8 +112,9 @@ def _of_one_person(
     )
     if alone:
         what = (
-            f"{alone} named values of {name!r} that one person in the table has: they tell that somebody with them was "
-            "in it; merge rare values before the training"
+            f"{alone} named values of {name!r} belong to one person in the table each, "
+            "and disclose that such a person was in it; merge rare values before the "
+            "training"
         )
         yield Leak(LeakKind.CATEGORIES, _where(name), what)
 

@@ -160,7 +160,7 @@ def _why_not(model: Model, trees: Sequence[Tree]) -> Undetermined | None:
         if model.growth is not None:
             return OF_NUMBERS if model.task is Task.REGRESSION else None
         if next(iter(model.others), None) is not None:
-            return Undetermined("parts of the model are no trees")
+            return Undetermined("parts of the model are not trees")
         if model.sampling.resampled is not False:
             return SAMPLED
     if any(tree.learner.saw_noise for tree in trees):

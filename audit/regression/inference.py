@@ -9,9 +9,8 @@ from types import MappingProxyType
 import numpy as np
 
 from treewarden.audit.engine.amounts import ends_by_row, ends_of_one
-from treewarden.audit.engine.bounds import Bounds
 from treewarden.audit.engine.driver import reason
-from treewarden.audit.engine.problem import KNOWN_FACT
+from treewarden.audit.engine.problem import KNOWN_FACT, Bounds
 from treewarden.audit.engine.time_budget import TimeBudget
 from treewarden.audit.inverters import (
     GrownCase,
@@ -27,16 +26,10 @@ from treewarden.audit.joint.sampling_weights import weight_units
 from treewarden.audit.population.forest import Forest
 from treewarden.audit.population.population import Population
 from treewarden.audit.population.target import TargetNumbers
-from treewarden.audit.progress import Step, silent
+from treewarden.audit.progress import Share, Step, silent
 from treewarden.audit.reading import Interval, Undetermined
-from treewarden.audit.regression.known_numbers import (
-    NOT_SURE_WHO,
-    KnownNumbers,
-    are_of_one,
-    parts_of,
-    with_known,
-)
-from treewarden.audit.regression.result import ValueBounds
+from treewarden.audit.regression.cell_ranges import attack_cells
+from treewarden.audit.regression.result import CellRanges, ValueBounds
 from treewarden.audit.regression.rows import (
     MOST_WEIGHT,
     ROUNDING,
@@ -44,6 +37,15 @@ from treewarden.audit.regression.rows import (
     mean_sums,
     rows_of,
     scale_of,
+)
+from treewarden.audit.regression.totals import (
+    NOT_SURE_WHO,
+    KnownNumbers,
+    TableTotals,
+    are_of_one,
+    parts_of,
+    with_known,
+    with_totals,
 )
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray, IntArray
 from treewarden.ppdm_models.tree.ensemble import Ensemble, FactSource, claims_privacy
@@ -75,38 +77,79 @@ def values_of(
     *,
     training: Mapping[str, float] = MappingProxyType({}),
     background: KnownNumbers | None = None,
+    totals: TableTotals | None = None,
 ) -> ValueBounds | Undetermined:
     """Return between which ends each person's number lies, or why that is not known.
 
     The adversary knows who is in which leaf, how many people there are, and the range and the step of the table's
     values: the worst case. Whatever uses the choice of splits is left out. ``training`` are settings that the file may
     withhold and the adversary knows; where neither tells them, those that the library takes by itself are tried.
-    ``background`` are numbers of people that the adversary has from elsewhere. ``budget`` bounds how long other tables
-    are looked for.
+    ``background`` are numbers of people that the adversary has from elsewhere, ``totals`` are tables that are published
+    beside the model. ``budget`` bounds how long other tables are looked for.
     """
     with step("recovering sums of numbers from leaf values"):
-        used = max(1, MOST_ENTRIES // max(len(population.counts), 1))
-        facts = () if background is None else (background,)
-        found = sums_with_rows(forest, population, training, used, parts_of(facts))
+        numbers = population.numbers
+        found = _all_rows(forest, population, training, background, totals)
         if isinstance(found, Undetermined):
             return found
-        numbers = population.numbers
         assert not isinstance(numbers, Undetermined)
-        sums, rows = found
-        rows = with_known(rows, facts)
-        is_all = sums.is_all and are_of_one(facts, rows.cells)
-    with step("reasoning over the leaves of all trees"):
-        left = (
-            (f"the leaves of the first {used:,} trees were combined",)
-            if used < _trees(sums)
-            else ()
-        )
-        if not are_of_one(facts, rows.cells):
-            left = (*left, NOT_SURE_WHO)
-        bounds = bounds_of(rows, numbers, population.counts, budget, is_all=is_all, left=left)
+        sums, rows, left = found
+        is_all = sums.is_all and NOT_SURE_WHO not in left
+    with step("reasoning over the leaves of all trees") as share:
+        told = budget.told_to(share)
+        bounds = bounds_of(rows, numbers, population.counts, told, is_all=is_all, left=left)
     if isinstance(bounds, Undetermined):
         return bounds
     return replace(bounds, leaves=len(sums.low), facts=sums.facts, said=sums.said)
+
+
+def cells_of_tables(
+    forest: Forest,
+    population: Population,
+    totals: TableTotals,
+    budget: TimeBudget,
+    *,
+    training: Mapping[str, float] = MappingProxyType({}),
+    background: KnownNumbers | None = None,
+    share: Share | None = None,
+) -> CellRanges | Undetermined:
+    """Return how closely leaves and tables of totals tell the totals of cells; arguments are those of ``values_of``."""
+    found = _all_rows(forest, population, training, background, totals)
+    if isinstance(found, Undetermined):
+        return found
+    sums, rows, left = found
+    # What the leaves of one tree say beside their means is no total, and no part of these rules.
+    is_all = not left and (sums.is_all or _publishes_means(forest))
+    people, clock = (forest, population), budget.search_clock()
+    return attack_cells(rows, totals, people, clock, is_all=is_all, share=share)
+
+
+def _all_rows(
+    forest: Forest,
+    population: Population,
+    training: Mapping[str, float],
+    background: KnownNumbers | None,
+    totals: TableTotals | None,
+) -> tuple[ValueSums, NumberRows, tuple[str, ...]] | Undetermined:
+    """Return what leaves, known numbers and tables say, as sums and as rows, and what of it is not in the rows."""
+    used = max(1, MOST_ENTRIES // max(len(population.counts), 1))
+    facts = () if background is None else (background,)
+    parts = parts_of(facts, () if totals is None else (totals.inside,))
+    found = sums_with_rows(forest, population, training, used, parts)
+    if isinstance(found, Undetermined):
+        return found
+    sums, rows = found
+    rows = with_totals(with_known(rows, facts), totals)
+    left = (
+        () if used >= _trees(sums) else (f"the leaves of the first {used:,} trees were combined",)
+    )
+    if not are_of_one(facts, rows.cells):
+        left = (*left, NOT_SURE_WHO)
+    return sums, rows, left
+
+
+def _publishes_means(forest: Forest) -> bool:
+    return not isinstance(forest.model, Ensemble) or forest.model.growth is None
 
 
 def sums_with_rows(

@@ -27,13 +27,6 @@ from treewarden.audit.regression.inference import (
     problem_with,
     sums_with_rows,
 )
-from treewarden.audit.regression.known_numbers import (
-    NOT_SURE_WHO,
-    KnownNumbers,
-    are_of_one,
-    parts_of,
-    with_known,
-)
 from treewarden.audit.regression.result import EXACT_SHARE, ValueBounds
 from treewarden.audit.regression.rows import (
     ROUNDING,
@@ -45,6 +38,13 @@ from treewarden.audit.regression.rows import (
     rows_of,
     scale_of,
     together,
+)
+from treewarden.audit.regression.totals import (
+    NOT_SURE_WHO,
+    KnownNumbers,
+    are_of_one,
+    parts_of,
+    with_known,
 )
 from treewarden.ppdm_models.arrays import BoolArray, IndexArray, IntArray
 
@@ -83,7 +83,7 @@ class AllNumbers:
 
 
 def join_numbers(
-    held: Sequence[HeldNumbers], shared: KnownGroups, budget: TimeBudget, step: Step = silent
+    releases: Sequence[HeldNumbers], shared: KnownGroups, budget: TimeBudget, step: Step = silent
 ) -> AllNumbers | Undetermined:
     """Return what several releases prove together, or why that is not known; ``budget`` is as of ``values_of``.
 
@@ -92,27 +92,28 @@ def join_numbers(
     numbers = shared.numbers
     if isinstance(numbers, Undetermined):
         return Undetermined(f"the values of the people are not known: {numbers.reason}")
-    trees = sum(len(held_numbers.forest.trees) for held_numbers in held)
+    trees = sum(len(held_numbers.forest.trees) for held_numbers in releases)
     if trees * len(shared.counts) > MOST_ENTRIES:
         return Undetermined(TOO_LARGE)
     sums = []
-    for name, one in zip(shared.names, held, strict=True):
+    for name, one in zip(shared.names, releases, strict=True):
         with step(f"recovering sums of numbers from the leaves of {name}"):
             found = sums_with_rows(one.forest, one.population, one.training, len(one.forest.trees))
         if isinstance(found, Undetermined):
             return Undetermined(of_release(name, found.reason))
         sums.append(found[0])
-    with step("reasoning over the leaves of all releases"):
-        found_all = _joined(held, shared, numbers, sums, budget)
+    with step("reasoning over the leaves of all releases") as share:
+        found_all = _joined(releases, shared, numbers, sums, budget.told_to(share))
     if isinstance(found_all, Undetermined):
         return found_all
-    with step("reasoning over what each release adds"):
-        told = tuple(_disclosed_by_release(held, shared, sums, found_all.bounds, budget))
+    with step("reasoning over what each release adds") as share:
+        part = budget.told_to(share)
+        told = tuple(_disclosed_by_release(releases, shared, sums, found_all.bounds, part))
     return replace(found_all, bounds=replace(found_all.bounds, releases=told))
 
 
 def _joined(
-    held: Sequence[HeldNumbers],
+    releases: Sequence[HeldNumbers],
     shared: KnownGroups,
     numbers: TargetNumbers,
     sums: Sequence[ValueSums],
@@ -120,17 +121,17 @@ def _joined(
 ) -> AllNumbers | Undetermined:
     facts = [
         held_numbers.background.of_groups(places)
-        for held_numbers, places in zip(held, shared.places, strict=True)
+        for held_numbers, places in zip(releases, shared.places, strict=True)
         if held_numbers.background is not None
     ]
-    rows = _rows(held, shared, numbers, sums, parts_of(facts))
+    rows = _rows(releases, shared, numbers, sums, parts_of(facts))
     if isinstance(rows, Undetermined):
         return rows
     rows = with_known(rows, facts)
     problem = problem_with(rows, numbers)
     if problem:
         return Undetermined(problem)
-    is_one_step = all(_numbers(held_numbers).step == numbers.step for held_numbers in held)
+    is_one_step = all(_numbers(held_numbers).step == numbers.step for held_numbers in releases)
     left: tuple[str, ...] = () if is_one_step else (OTHER_STEPS,)
     left += () if are_of_one(facts, rows.cells) else (NOT_SURE_WHO,)
     is_all = all(value_sums.is_all for value_sums in sums) and not left
@@ -152,7 +153,7 @@ def _joined(
 
 
 def _rows(
-    held: Sequence[HeldNumbers],
+    releases: Sequence[HeldNumbers],
     shared: KnownGroups,
     numbers: TargetNumbers,
     sums: Sequence[ValueSums],
@@ -160,10 +161,11 @@ def _rows(
 ) -> NumberRows | Undetermined:
     """Return what the leaves of all releases say, and their totals, over the groups of people."""
     stops = [
-        lifted(one.forest.stops, places) for one, places in zip(held, shared.places, strict=True)
+        lifted(one.forest.stops, places)
+        for one, places in zip(releases, shared.places, strict=True)
     ]
     weights = [
-        _weights_of_groups(one, places) for one, places in zip(held, shared.places, strict=True)
+        _weights_of_groups(one, places) for one, places in zip(releases, shared.places, strict=True)
     ]
     weighed = [each for each in weights if each is not None]
     if weighed:
@@ -172,7 +174,7 @@ def _rows(
     often = [np.ones(len(shared.counts), dtype=np.int64), *weighed]
     scale = scale_of(numbers, max(int(shared.counts @ each) for each in often))
     found, first = [], 0
-    for number, (one, value_sums, where) in enumerate(zip(held, sums, stops, strict=True)):
+    for number, (one, value_sums, where) in enumerate(zip(releases, sums, stops, strict=True)):
         own = _of_groups(value_sums, shared, number)
         rows = rows_of(own, where, cells, scale, first, weights[number])
         found.append(_in_range(rows, one, shared.places[number][cells.first] >= 0))
@@ -200,22 +202,22 @@ def _recovered(rows: NumberRows) -> int:
 
 
 def _disclosed_by_release(
-    held: Sequence[HeldNumbers],
+    releases: Sequence[HeldNumbers],
     shared: KnownGroups,
     sums: Sequence[ValueSums],
-    found: ValueBounds,
+    bounds: ValueBounds,
     budget: TimeBudget,
 ) -> Iterator[Released]:
     """Yield what each release adds; only of all of them together are other tables looked for."""
-    for number, held_numbers in enumerate(held):
+    for number, held_numbers in enumerate(releases):
         own = slice(number, number + 1)
-        alone = _exact(held[own], shared.part(number, number + 1), sums[own], budget)
-        so_far: float | None = found.exact
-        if number < len(held) - 1:
+        alone = _exact(releases[own], shared.part(number, number + 1), sums[own], budget)
+        so_far: float | None = bounds.exact
+        if number < len(releases) - 1:
             end = number + 1
             so_far = alone
             if number:
-                so_far = _exact(held[:end], shared.part(0, end), sums[:end], budget)
+                so_far = _exact(releases[:end], shared.part(0, end), sums[:end], budget)
         yield Released(
             shared.names[number],
             len(held_numbers.forest.trees),
@@ -226,7 +228,7 @@ def _disclosed_by_release(
 
 
 def _exact(
-    held: Sequence[HeldNumbers],
+    releases: Sequence[HeldNumbers],
     shared: KnownGroups,
     sums: Sequence[ValueSums],
     budget: TimeBudget,
@@ -234,7 +236,7 @@ def _exact(
     """Return how many people's numbers some releases determine; None where they contradict each other."""
     numbers = shared.numbers
     assert not isinstance(numbers, Undetermined)
-    found = _joined(held, shared, numbers, sums, budget.without_search())
+    found = _joined(releases, shared, numbers, sums, budget.without_search())
     return None if isinstance(found, Undetermined) else found.bounds.exact
 
 

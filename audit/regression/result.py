@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from treewarden.audit.population.target import RankedContributions
 from treewarden.audit.reading import Interval
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray
 from treewarden.ppdm_models.tree.ensemble import Fact
@@ -15,6 +16,19 @@ if TYPE_CHECKING:  # of several releases only
 
 EXACT_SHARE = 1e-6
 """A value is determined exactly where its interval is at most this share of the range: it is rounding that is left."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CellRanges:
+    """The T cells that were attacked: who contributes what, and the greatest total that nothing excludes, (T,).
+
+    It is at most ``proved``, and at least ``reached``. ``words`` say where each cell is published, and of whom it is.
+    """
+
+    words: tuple[tuple[str, str], ...]
+    ranked: RankedContributions
+    reached: FloatArray
+    proved: FloatArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -14,7 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from treewarden.audit.ipopt.backend import Solution, Status
-from treewarden.audit.ipopt.backends import doors
+from treewarden.audit.ipopt.backends import AUTO, backend_of, doors
 from treewarden.audit.ipopt.model import load
 from treewarden.audit.ipopt.program import BlockProgram
 from treewarden.audit.solver.canonical import (
@@ -42,6 +42,7 @@ from treewarden.audit.solver.task import (
     TaskOutcome,
     TaskPart,
     holds,
+    is_optimal,
     no_answer,
 )
 from treewarden.audit.solver.tilting import tilted
@@ -104,7 +105,8 @@ def _solved(task: SolverTask) -> SolverAnswer:
     one: a small program is solved from inside first.
     """
     ways = [_from_inside, _as_it_stands] if _is_cramped(task) else [_as_it_stands, _from_inside]
-    ways.insert(0, _tilted)
+    if task.door == AUTO:
+        ways.insert(0, _tilted)
     if task.part is not TaskPart.WHOLE:
         ways = [_as_it_stands]
     answer = no_answer(task, TaskOutcome.INFEASIBLE)
@@ -123,7 +125,8 @@ def _tilted(task: SolverTask, before: SolverAnswer) -> SolverAnswer:
     if solution is None:
         return before
     answer = _judged(task.program, solution, 0.0)
-    return replace(answer, iterations=solution.iterations) if answer.is_accepted else before
+    is_proved = answer.is_accepted and is_optimal(task.program, solution, 0.0, 0)
+    return replace(answer, iterations=solution.iterations) if is_proved else before
 
 
 def _is_cramped(task: SolverTask) -> bool:
@@ -197,7 +200,9 @@ def _best(task: SolverTask) -> SolverAnswer:
 
 def _solver(task: SolverTask, program: BlockProgram) -> RecordedProgram:
     """Return what solves a program by way of the task's door."""
-    return RecordedProgram(program, lambda: doors()[task.door].opened(load(program)), task.tape)
+    return RecordedProgram(
+        program, lambda: doors()[backend_of(task.door)].opened(load(program)), task.tape
+    )
 
 
 def _of_starts(
@@ -318,7 +323,7 @@ def _from_start(task: SolverTask, solver: RecordedProgram, start: FloatArray) ->
                 return no_answer(task, TaskOutcome.OUT_OF_TIME, iterations)
             limit = {} if np.isinf(left) else {"max_cpu_time": max(left, 0.01)}
             whole = np.concatenate([z, np.zeros(held)])
-            solution = solver.solve(whole, eps, held=held, mu_init=mu, **manner, **limit)
+            solution = solver.solve(whole, eps, held_count=held, mu_init=mu, **manner, **limit)
             iterations += solution.iterations
             infeasible += solution.status is Status.INFEASIBLE
             answer = _judged(task.program, solution, eps)

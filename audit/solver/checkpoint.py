@@ -27,7 +27,7 @@ import numpy as np
 from scipy import sparse
 
 from treewarden.audit.ipopt.backend import Solution, Status
-from treewarden.audit.ipopt.backends import doors
+from treewarden.audit.ipopt.backends import backend_of, doors
 from treewarden.audit.progress import Share
 from treewarden.audit.solver.block_solver import joined, solve_task
 from treewarden.audit.solver.task import (
@@ -71,7 +71,7 @@ class Checkpoint:
         self.taken = self.put = 0
         own_folder(folder)
 
-    def asked(self, task: SolverTask) -> SolverTask:
+    def with_replay(self, task: SolverTask) -> SolverTask:
         """Return a task with what a solver said of it before, and a place for what it says now."""
         path = self.folder / f"{key_of(task)}{SUFFIX}"
         data = own_bytes(path, MOST_BYTES)
@@ -140,7 +140,7 @@ class Within(Generic[Result]):
 
 def key_of(task: SolverTask) -> str:
     """Return a digest of all that what a solver says of a task depends on."""
-    digest = hashlib.sha256(f"{SCHEMA} {_versions(task.door)}".encode())
+    digest = hashlib.sha256(f"{SCHEMA} {_versions(backend_of(task.door))}".encode())
     for each in fields(task):
         if each.name not in BESIDE:
             _add(digest, each.name, getattr(task, each.name))
@@ -253,7 +253,7 @@ def solve_all(
         for task in tasks:
             whole.append((task, task.parts(jobs)))
             for part in whole[-1][1]:
-                solver_tasks.append(part if checkpoint is None else checkpoint.asked(part))
+                solver_tasks.append(part if checkpoint is None else checkpoint.with_replay(part))
                 call.add(partial(solve_task, solver_tasks[-1]), part.work)
             size += task.work
             while size >= worth and len(call.threads) < min(pool.helpers(jobs), len(call.jobs) - 1):
@@ -265,7 +265,7 @@ def solve_all(
     return [joined(task, [_answer(part, next(found)) for part in parts]) for task, parts in whole]
 
 
-def _answer(task: SolverTask, found: SolverAnswer | TreewardenError | None) -> SolverAnswer:
-    if isinstance(found, TreewardenError):
-        raise found
-    return no_answer(task, TaskOutcome.LOST) if found is None else replace(found, tape=None)
+def _answer(task: SolverTask, answer: SolverAnswer | TreewardenError | None) -> SolverAnswer:
+    if isinstance(answer, TreewardenError):
+        raise answer
+    return no_answer(task, TaskOutcome.LOST) if answer is None else replace(answer, tape=None)

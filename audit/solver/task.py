@@ -60,13 +60,13 @@ class SolutionReplay:
         """Whether a solver was asked for any of it."""
         return len(self.heard) != len(self.said) or self.is_refused
 
-    def next(self, program: BlockProgram, eps: float, held: int) -> Solution | None:
+    def next(self, program: BlockProgram, eps: float, held_count: int) -> Solution | None:
         """Return what the solver said here before; None where it was not asked, or did not say what is optimal."""
         place = len(self.heard)
         if self.is_refused or place >= len(self.said):
             return None
         solution = self.said[place]
-        self.is_refused = not _is_good(program, solution, eps, held)
+        self.is_refused = not _is_good(program, solution, eps, held_count)
         return None if self.is_refused else solution
 
 
@@ -81,33 +81,33 @@ class RecordedProgram:
         self._solver: LoadedSolver | None = None
 
     def solve(
-        self, z: FloatArray, eps: float, *, held: int = 0, **options: float | str
+        self, z: FloatArray, eps: float, *, held_count: int = 0, **options: float | str
     ) -> Solution:
         """Return what the solver says, see ``Solver.solve``, or said before."""
         if self.tape is None:
-            return self._asked(z, eps, held, options)
-        solution = self.tape.next(self.program, eps, held)
+            return self._solve_anew(z, eps, held_count, options)
+        solution = self.tape.next(self.program, eps, held_count)
         if solution is None:
             began = time.perf_counter()
-            solution = self._asked(z, eps, held, options)
+            solution = self._solve_anew(z, eps, held_count, options)
             self.tape.seconds += time.perf_counter() - began
-            self.tape.is_sure &= _is_good(self.program, solution, eps, held)
+            self.tape.is_sure &= _is_good(self.program, solution, eps, held_count)
         self.tape.heard.append(solution)
         return solution
 
-    def _asked(
-        self, z: FloatArray, eps: float, held: int, options: dict[str, float | str]
+    def _solve_anew(
+        self, z: FloatArray, eps: float, held_count: int, options: dict[str, float | str]
     ) -> Solution:
         if self._solver is None:
             self._solver = self._opened()
-        return self._solver.solve(z, eps, held=held, **options)
+        return self._solver.solve(z, eps, held_count=held_count, **options)
 
 
-def _is_good(program: BlockProgram, solution: Solution, eps: float, held: int) -> bool:
+def _is_good(program: BlockProgram, solution: Solution, eps: float, held_count: int) -> bool:
     """Return whether a solution is one of the program, and an optimum where it says that it is solved."""
     if not _fits(program, solution):
         return False
-    return not _is_success(solution) or _is_optimal(program, solution, eps, held)
+    return not _is_success(solution) or is_optimal(program, solution, eps, held_count)
 
 
 def _is_success(solution: Solution) -> bool:
@@ -123,11 +123,11 @@ def _fits(program: BlockProgram, solution: Solution) -> bool:
     return not _is_success(solution) or all(bool(np.isfinite(part).all()) for part in every)
 
 
-def _is_optimal(program: BlockProgram, solution: Solution, eps: float, held: int) -> bool:
+def is_optimal(program: BlockProgram, solution: Solution, eps: float, held_count: int) -> bool:
     """Return whether all rows hold, and multipliers prove an optimum.
 
     They balance the objective, have the signs of one, and are nothing where a row or a bound has room. The last
-    ``held`` variables have to stay where they are, so nothing is asked of what holds them.
+    ``held_count`` variables have to stay where they are, so nothing is asked of what holds them.
     """
     if not holds(program, solution.z):
         return False
@@ -136,7 +136,7 @@ def _is_optimal(program: BlockProgram, solution: Solution, eps: float, held: int
         > KKT_ERROR
     ):
         return False
-    free = slice(0, program.size - held)
+    free = slice(0, program.size - held_count)
     gap = _gap(solution.linear, program.rows @ solution.z, program.low, program.high)
     gap += _gap(solution.bounds[free], solution.z[free], program.lower[free], program.upper[free])
     ends = np.zeros(len(solution.split))

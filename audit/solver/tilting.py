@@ -1,93 +1,57 @@
-"""Maximum entropy under few linear rows by exponential tilting: Newton's method on one multiplier for each row.
+"""Maximum entropy of a convex block by exponential tilting: Newton's method on one multiplier for each row.
 
-Where nothing but linear rows bind the people of a leaf, as sums of survey weights do, the maximum is known but for the
-rows' multipliers: everybody's mass in a class is in proportion to ``scale * exp(-row @ multipliers)`` (Jaynes 1957;
-Csiszar 1975). So thousands of masses follow from as many unknowns as there are rows, in time linear in the masses.
-The answer is judged as one of IPOPT's is, by every row and by stationarity; where the rows leave no interior there is
-none, and IPOPT is asked.
+If only linear rows and boxes bind the people of a block, the maximum is known but for the rows' multipliers: a mass is
+in proportion to ``scale * exp(-row @ multipliers)`` within its group (Jaynes 1957; Csiszar 1975). So the unknowns are
+as many as the rows across groups, not as the masses. A convex split row is stood for by its tangents where it is broken
+(Kelley 1960). The answer is judged as one of IPOPT's is: every row, stationarity, and that multipliers have the signs
+of an optimum. If the rows leave no interior there is none, and IPOPT is asked.
 """
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
 
 from treewarden.audit.ipopt.backend import Solution, Status
 from treewarden.audit.ipopt.program import SMALLEST_MASS, BlockProgram
-from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
+from treewarden.audit.solver.dual_newton import (
+    CLOSE_RECORDS,
+    DualGroups,
+    DualRows,
+    find_multipliers,
+)
+from treewarden.ppdm_models.arrays import FloatArray, IndexArray
 
-MOST_ROWS = 16
-"""Rows across groups up to which the multipliers are looked for: each step solves a dense system of so many."""
-MOST_STEPS = 60
-MOST_ROUNDS = 24
-"""How often the set of inequalities that bind is changed."""
-CLOSE_RECORDS = 1e-9
-LEAST_RISE = 1e-4
-NO_RISE = 1e-10
-SHORTEST_STEP = 1e-6
-NO_CURVATURE = 1e-13
-"""Relative to the largest: directions in which rows say nothing that the others do not."""
-LONGEST_STEP = 1e3
 LEAST_SHARE = 1e-7
 """Of a group in a class: less than this is forced to be nothing, which the way from inside says exactly."""
+EXACT_SIZE = 1000
+"""Variables up to which the way from inside costs next to nothing."""
+SAME_SHARE = 1e-9
+"""Numbers of records that differ by no more, relative to each other, are the same."""
+MOST_ROUNDS = 25
+"""How often tangents of split rows are added."""
+NEAR_SHARE = 1e-6
+"""By how much of its node's records a split row is broken where one tangent will do."""
+CLOSE_SHARE, STATIONARY = 1e-9, 1e-7
+"""By how much of its node's records a split row may be broken at the end, and how far from stationary it may be."""
 
 
 def tilted(program: BlockProgram) -> Solution | None:
-    """Return the optimum of a program of groups and few linear rows; None where it is another, or has no interior."""
-    if len(program.splits) or program.cost.any() or program.is_impossible:
+    """Return the optimum of a convex program of groups; None if it is another, or has no interior."""
+    if not program.is_convex or program.cost.any() or program.is_impossible:
         return None
     groups = _groups(program)
     if groups is None:
         return None
-    rows = _across(program, groups)
-    if rows is None:
+    solution = _under_tangents(program, groups)
+    if solution is None:
         return None
-    solved = _multipliers(groups, rows)
-    if solved is None:
-        return None
-    solution = _solution(program, groups, rows, *solved)
     shares = solution.z[: len(program.scale)] / groups.records[groups.group]
-    return solution if shares.min() > LEAST_SHARE else None
+    is_inside = shares.min() > LEAST_SHARE or program.size > EXACT_SIZE
+    return solution if is_inside else None
 
 
-@dataclass(frozen=True, slots=True)
-class _Groups:
-    """The masses by group: each mass (n,) is in one ``group``, whose ``records`` (G,) it shares; ``row`` (G,) says so.
-
-    ``sums`` (totals, n) gives the totals in terms of masses and ``constant`` (totals,), by the rows ``of_total``.
-    """
-
-    scale: FloatArray
-    group: IndexArray
-    records: FloatArray
-    row: IndexArray
-    sums: sparse.csr_matrix
-    constant: FloatArray
-    of_total: IndexArray
-
-    def masses(self, exponents: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the masses (n,) for ``log(mass / scale)`` but for what is the same in a group; and that (G,)."""
-        most = np.full(len(self.records), -np.inf)
-        np.maximum.at(most, self.group, exponents)
-        parts = self.scale * np.exp(exponents - most[self.group])
-        total = np.bincount(self.group, weights=parts, minlength=len(self.records))
-        return parts * (self.records / total)[self.group], most + np.log(total / self.records)
-
-
-@dataclass(frozen=True, slots=True)
-class _Rows:
-    """Rows across groups (r, n) and their ends; ``place`` (r,) is the program's row, or the variable it bounds."""
-
-    weights: FloatArray
-    low: FloatArray
-    high: FloatArray
-    place: IndexArray
-    is_bound: BoolArray
-
-
-def _groups(program: BlockProgram) -> _Groups | None:
+def _groups(program: BlockProgram) -> DualGroups | None:
     """Return the groups of masses whose records some rows give, and the totals; None where a mass is in no group."""
     masses, rows = len(program.scale), program.rows
     width = np.diff(rows.indptr)
@@ -98,8 +62,12 @@ def _groups(program: BlockProgram) -> _Groups | None:
     candidates = np.flatnonzero(
         equal & are_ones & (totals_in == 0) & (width > 0) & (program.low > 0)
     )
-    group, taken = _disjoint(rows, candidates[np.argsort(width[candidates], kind="stable")])
-    if not len(taken) or (group < 0)[:masses].any():
+    narrow_first = candidates[np.argsort(width[candidates], kind="stable")]
+    for chosen in (_of_whole_groups(program, narrow_first), narrow_first):
+        group, taken = _disjoint(rows, chosen)
+        if len(taken) and (group >= 0)[:masses].all():
+            break
+    else:
         return None
     of_total = np.full(program.size - masses, -1, dtype=np.intp)
     for row in np.flatnonzero(equal & (totals_in == 1)).tolist():
@@ -111,7 +79,7 @@ def _groups(program: BlockProgram) -> _Groups | None:
         return None
     own = rows[of_total]
     factor = -np.asarray(own[:, masses:].diagonal())
-    return _Groups(
+    return DualGroups(
         scale=program.scale,
         group=group[:masses],
         records=program.low[taken],
@@ -120,6 +88,16 @@ def _groups(program: BlockProgram) -> _Groups | None:
         constant=-program.low[of_total] / factor,
         of_total=of_total,
     )
+
+
+def _of_whole_groups(program: BlockProgram, candidates: IndexArray) -> IndexArray:
+    """Return the rows, the widest first, whose records are what each of their masses could have, a class at a time."""
+    part = program.rows[candidates]
+    row = np.repeat(np.arange(len(candidates)), np.diff(part.indptr))
+    classes = program.scale[part.indices] / program.low[candidates][row]
+    is_odd = (classes < 0.5) | (np.abs(classes - np.round(classes)) > SAME_SHARE)
+    odd_masses = np.bincount(row[is_odd], minlength=len(candidates))
+    return np.asarray(candidates[odd_masses == 0][::-1])
 
 
 def _disjoint(rows: sparse.csr_matrix, candidates: IndexArray) -> tuple[IndexArray, IndexArray]:
@@ -144,144 +122,136 @@ def _disjoint(rows: sparse.csr_matrix, candidates: IndexArray) -> tuple[IndexArr
     return group, candidates[np.concatenate([np.array(taken, dtype=np.intp), alone])]
 
 
-def _across(program: BlockProgram, groups: _Groups) -> _Rows | None:
-    """Return the rows across groups and the bounds that can bind, over masses alone; None where they are too many."""
+def _across(program: BlockProgram, groups: DualGroups) -> DualRows:
+    """Return the rows across groups and the bounds, over masses alone, but for those that can never bind."""
     masses = len(program.scale)
     other_rows = np.setdiff1d(
         np.arange(program.rows.shape[0]), np.concatenate([groups.row, groups.of_total])
     )
     lower = np.where(program.lower > SMALLEST_MASS, program.lower, -np.inf)
     bounded = np.flatnonzero(np.isfinite(lower) | np.isfinite(program.upper))
-    if len(other_rows) + len(bounded) > MOST_ROWS + len(groups.constant):
-        return None
     picked = sparse.identity(program.size, format="csr")[bounded]
     both = sparse.csr_matrix(sparse.vstack([program.rows[other_rows], picked]))
     offset = both[:, masses:] @ groups.constant
-    weights = np.asarray((both[:, :masses] + both[:, masses:] @ groups.sums).todense())
+    weights = sparse.csr_matrix(both[:, :masses] + both[:, masses:] @ groups.sums)
     low = np.concatenate([program.low[other_rows], lower[bounded]]) - offset
     high = np.concatenate([program.high[other_rows], program.upper[bounded]]) - offset
     least, most = _reach(weights, groups)
-    binds = (least < low) | (most > high)
-    if binds.sum() > MOST_ROWS:
-        return None
+    binds = (least < low - CLOSE_RECORDS) | (most > high + CLOSE_RECORDS)
     is_bound = np.arange(len(low)) >= len(other_rows)
     place = np.concatenate([other_rows, bounded])
-    return _Rows(
-        weights=np.ascontiguousarray(weights[binds]),
+    return DualRows(
+        weights=sparse.csr_matrix(weights[binds]),
         low=low[binds],
         high=high[binds],
         place=place[binds],
         is_bound=is_bound[binds],
+        of_split=np.zeros(0, dtype=np.intp),
     )
 
 
-def _reach(weights: FloatArray, groups: _Groups) -> tuple[FloatArray, FloatArray]:
-    """Return the least and the most that each row (r, n) can come to, whatever the masses of the groups."""
-    ends = []
-    for side in (np.minimum, np.maximum):
-        end = np.full(
-            (len(weights), len(groups.records)), np.inf if side is np.minimum else -np.inf
-        )
-        for row, values in zip(end, weights, strict=True):
-            side.at(row, groups.group, values)
-        ends.append(end @ groups.records)
-    return ends[0], ends[1]
+def _reach(weights: sparse.csr_matrix, groups: DualGroups) -> tuple[FloatArray, FloatArray]:
+    """Return ends (r,) between which each row's value lies, whatever the masses of the groups."""
+    reached = sparse.csr_matrix(weights)
+    reached.data = reached.data * groups.records[groups.group][reached.indices]
+    wide = np.bincount(groups.group, minlength=len(groups.records))
+    row = np.repeat(np.arange(weights.shape[0]), np.diff(weights.indptr))
+    key = row * len(groups.records) + groups.group[reached.indices]
+    pairs, place, times = np.unique(key, return_inverse=True, return_counts=True)
+    is_whole = times == wide[pairs % len(groups.records)]
+    # A mass of the group that the row leaves out counts 0 there.
+    least, most = np.where(is_whole, np.inf, 0.0), np.where(is_whole, -np.inf, 0.0)
+    np.minimum.at(least, place, reached.data)
+    np.maximum.at(most, place, reached.data)
+    into = sparse.csr_matrix(
+        (np.ones(len(pairs)), (pairs // len(groups.records), np.arange(len(pairs)))),
+        shape=(weights.shape[0], len(pairs)),
+    )
+    return into @ least, into @ most
 
 
-def _multipliers(groups: _Groups, rows: _Rows) -> tuple[FloatArray, int] | None:
-    """Return the rows' multipliers and the steps that it took; None where no set of binding rows is found."""
-    price, steps = np.zeros(len(rows.low)), 0
-    at_low = at_high = rows.low == rows.high
-    is_equal = rows.low == rows.high
-    close = CLOSE_RECORDS * max(1.0, float(groups.records.sum()) ** 0.5)
+def _under_tangents(program: BlockProgram, groups: DualGroups) -> Solution | None:
+    """Return the optimum under all rows, of convex split rows their tangents where they are broken (Kelley 1960)."""
+    rows, steps = _across(program, groups), 0
+    price = np.zeros(len(rows.low))
     for _ in range(MOST_ROUNDS):
-        binding = at_low | at_high
-        ends = np.where(at_high, rows.high, rows.low)
-        price = np.where(binding, price, 0.0)
-        taken = _newton(groups, rows.weights[binding], ends[binding], price[binding], close)
-        if taken is None:
+        solved = find_multipliers(groups, rows, price)
+        if solved is None:
             return None
-        price[binding], steps = taken[0], steps + taken[1]
-        wrong = binding & ~is_equal & np.where(at_high, price < 0, price > 0)
-        if wrong.any():
-            at_low, at_high = at_low & ~wrong, at_high & ~wrong
-            continue
-        value = rows.weights @ groups.masses(-price @ rows.weights)[0]
-        below = ~binding & (value < rows.low - close)
-        above = ~binding & (value > rows.high + close)
-        if not (below | above).any():
-            return price, steps
-        at_low, at_high = at_low | below, at_high | above
+        price, steps = solved[0], steps + solved[1]
+        solution = _solution(program, groups, rows, price, steps)
+        excess = program.split_values(solution.z)
+        if (excess <= CLOSE_SHARE * program.splits.records).all() and _is_stationary(
+            program, solution
+        ):
+            return solution
+        broken = np.flatnonzero((excess > 0) | (solution.split > 0))
+        rows, price = _with_tangents(program, groups, (rows, price), (solution.z, excess, broken))
     return None
 
 
-def _newton(
-    groups: _Groups, weights: FloatArray, ends: FloatArray, price: FloatArray, close: float
-) -> tuple[FloatArray, int] | None:
-    """Return the multipliers (b,) for which rows (b, n) come to their ends, and the steps; None if it gets nowhere."""
-    z, level = groups.masses(-price @ weights)
-    dual = -float(groups.records @ level) - float(price @ ends)
-    for number in range(MOST_STEPS):
-        miss = weights @ z - ends
-        most = float(np.abs(miss).max(initial=0.0))
-        if most <= close:
-            return price, number
-        step = _step(groups, weights, z, miss)
-        if step is None:
-            return None
-        length, rise = 1.0, float(miss @ step)
-        is_near = rise <= NO_RISE * max(1.0, abs(dual))  # too near for the dual to show progress
-        while True:
-            new = price + length * step
-            moved, level = groups.masses(-new @ weights)
-            value = -float(groups.records @ level) - float(new @ ends)
-            if is_near and np.abs(weights @ moved - ends).max() > most / 2:
-                return price, number  # rows that say the same, but for their last digits
-            if is_near or value >= dual + LEAST_RISE * length * rise:
-                break
-            length /= 2
-            if length < SHORTEST_STEP:
-                return None
-        price, z, dual = new, moved, value
-    return None
+def _is_stationary(program: BlockProgram, solution: Solution) -> bool:
+    """Return whether the tangents stand where the optimum is, so that their slopes are those of the split rows."""
+    multipliers = (solution.linear, solution.split, solution.bounds)
+    return program.kkt_error(solution.z, *multipliers, 0.0) <= STATIONARY
 
 
-def _step(
-    groups: _Groups, weights: FloatArray, z: FloatArray, miss: FloatArray
-) -> FloatArray | None:
-    """Return Newton's step; None where it is one to a point at infinity, as rows that force masses to 0 have it."""
-    weighed = weights * z
-    by_group = np.stack(
-        [np.bincount(groups.group, weights=row, minlength=len(groups.records)) for row in weighed]
+def _with_tangents(
+    program: BlockProgram,
+    groups: DualGroups,
+    before: tuple[DualRows, FloatArray],
+    at: tuple[FloatArray, FloatArray, IndexArray],
+) -> tuple[DualRows, FloatArray]:
+    """Return the rows and multipliers with tangents of ``broken`` split rows, without those that do not bind."""
+    rows, price = before
+    z, excess, broken = at
+    masses, own = len(program.scale), len(rows.low) - len(rows.of_split)
+    # Near the optimum one tangent stands for those before it: their slopes are a little beside it.
+    is_near = excess <= NEAR_SHARE * program.splits.records
+    of_split, paid = rows.of_split, price[own:]
+    kept = np.concatenate([np.arange(own), own + np.flatnonzero((paid > 0) & ~is_near[of_split])])
+    whole = np.zeros(len(excess))
+    np.add.at(whole, of_split, paid)
+    slope = sparse.csr_matrix(program.split_jacobian(z)[broken])
+    across = slope[:, :masses] + slope[:, masses:] @ groups.sums
+    high = slope @ z - excess[broken] - slope[:, masses:] @ groups.constant
+    more = np.where(is_near[broken], whole[broken], 0.0)
+    return (
+        DualRows(
+            weights=sparse.csr_matrix(sparse.vstack([rows.weights[kept], across])),
+            low=np.concatenate([rows.low[kept], np.full(len(broken), -np.inf)]),
+            high=np.concatenate([rows.high[kept], high]),
+            place=rows.place,
+            is_bound=rows.is_bound,
+            of_split=np.concatenate([rows.of_split[kept[own:] - own], broken]),
+        ),
+        np.concatenate([price[kept], more]),
     )
-    curvature = weighed @ weights.T - (by_group / groups.records) @ by_group.T
-    unit = np.sqrt(np.maximum(np.diag(curvature), 0.0))
-    if not unit.all():
-        return None
-    scaled = curvature / np.outer(unit, unit)
-    step = np.linalg.lstsq(scaled, miss / unit, rcond=NO_CURVATURE)[0] / unit
-    return step if np.isfinite(step).all() and np.abs(step).max() < LONGEST_STEP else None
 
 
 def _solution(
-    program: BlockProgram, groups: _Groups, rows: _Rows, price: FloatArray, steps: int
+    program: BlockProgram, groups: DualGroups, rows: DualRows, price: FloatArray, steps: int
 ) -> Solution:
     """Return the point with the multipliers of all rows and bounds of the program."""
     masses = len(program.scale)
-    y, level = groups.masses(-price @ rows.weights)
+    y, level = groups.masses(-(rows.weights.T @ price))
     y = np.maximum(y, SMALLEST_MASS)
     z = np.concatenate([y, groups.sums @ y + groups.constant])
     linear, bounds = np.zeros(program.rows.shape[0]), np.zeros(program.size)
-    linear[rows.place[~rows.is_bound]] = price[~rows.is_bound]
-    np.add.at(bounds, rows.place[rows.is_bound], price[rows.is_bound])
+    own, tangents = np.split(price, [len(rows.place)])
+    linear[rows.place[~rows.is_bound]] = own[~rows.is_bound]
+    np.add.at(bounds, rows.place[rows.is_bound], own[rows.is_bound])
+    split = np.zeros(len(program.splits))
+    np.add.at(split, rows.of_split, tangents)
+    split_pull = program.split_jacobian(z).T @ split
     # A total has no part in the objective, so the row that makes it passes on what the others ask of it.
-    asked = (program.rows.T @ linear + bounds)[masses:]
+    asked = (program.rows.T @ linear + bounds + split_pull)[masses:]
     factor = np.asarray(program.rows[groups.of_total][:, masses:].diagonal())
     linear[groups.of_total] = -asked / factor
     linear[groups.row] = level - 1.0
-    residual = program.gradient(z, 0.0) + program.rows.T @ linear + bounds
+    residual = program.gradient(z, 0.0) + program.rows.T @ linear + bounds + split_pull
     is_least = y <= SMALLEST_MASS
     bounds[:masses][is_least] -= residual[:masses][is_least]
     return Solution(
-        z=z, linear=linear, split=np.zeros(0), bounds=bounds, status=Status.SOLVED, iterations=steps
+        z=z, linear=linear, split=split, bounds=bounds, status=Status.SOLVED, iterations=steps
     )

@@ -38,7 +38,7 @@ def conflict(system: System) -> tuple[Origin, ...]:
     if not system.across:
         return ()
     lumps, first, weight = _lumps(system)
-    said = zip(system.rows, system.said, strict=True)
+    said = zip(system.rows, system.contents, strict=True)
     found = ((row.origin, as_lines(system.case, row_content)) for row, row_content in said)
     m = len(system.case.tree.classes)
     parts = [_part(origin, lines, (lumps, first), m) for origin, lines in found if lines]

@@ -57,25 +57,25 @@ class System:
         return kind_of(self.kinds, row)
 
     @cached_property
-    def said(self) -> tuple[RowContent, ...]:
+    def contents(self) -> tuple[RowContent, ...]:
         """What each row says, in their order."""
-        return tuple(self.kind(row).said(self.case, row) for row in self.rows)
+        return tuple(self.kind(row).content_of(self.case, row) for row in self.rows)
 
     @cached_property
     def families(self) -> tuple[SplitFamily, ...]:
         """The candidates that learners compared; their places here are their numbers."""
-        return tuple(family for row_content in self.said for family in row_content.families)
+        return tuple(family for row_content in self.contents for family in row_content.families)
 
     @cached_property
     def across(self) -> tuple[Linear, ...]:
         """The rows that may be about several leaves; their places here are their numbers."""
-        return tuple(line for row_content in self.said for line in row_content.across)
+        return tuple(line for row_content in self.contents for line in row_content.across)
 
     @cached_property
     def ends(self) -> Mapping[int, tuple[LeafMass, ...]]:
         """What is known of single classes of those who stop at a node, by node."""
         found: dict[int, list[LeafMass]] = {}
-        for row_content in self.said:
+        for row_content in self.contents:
             for end in row_content.ends:
                 found.setdefault(end.node, []).append(end)
         return {node: tuple(ends) for node, ends in found.items()}
@@ -88,7 +88,7 @@ class System:
             ValueError: two rows say it of one node.
         """
         pluralities: dict[int, Plurality] = {}
-        for row_content in self.said:
+        for row_content in self.contents:
             for lead in row_content.leads:
                 if lead.node in pluralities:
                     raise ValueError(f"two rows say which class leads at node {lead.node}")
@@ -154,14 +154,14 @@ def system_of(
         return System(case, tuple(rows), (), tuple(left_out), tuple(whole), kinds)
     sure = _surely_held(case, rows, truth, kinds, share)
     checked = [
-        (row, None) if number in sure else kind_of(kinds, row).held(case, row, truth)
+        (row, None) if number in sure else kind_of(kinds, row).keep_true(case, row, truth)
         for number, row in enumerate(rows)
     ]
     kept = tuple(row for row, _ in checked if row is not None)
     dropped = [dropped_row for _, dropped_row in checked if dropped_row is not None]
     true = []
     for row in whole:
-        row_held, untrue = kind_of(kinds, row).held(case, row, truth)
+        row_held, untrue = kind_of(kinds, row).keep_true(case, row, truth)
         true += [] if row_held is None else [row_held]
         dropped += [] if untrue is None else [untrue]
     return System(case, kept, tuple(dropped), tuple(left_out), tuple(true), kinds)
@@ -202,10 +202,10 @@ def doubled(system: System) -> tuple[System, tuple[int, ...]]:
         if isinstance(truth, Undetermined):
             rows += [*one.possible, *one.implying, *one.lines]
             continue
-        held = [system.kind(family).held(case, family, truth)[0] for family in one.possible]
+        held = [system.kind(family).keep_true(case, family, truth)[0] for family in one.possible]
         rows += [row for row in held if row is not None]
         implying: tuple[Row, ...] = (*one.implying, *one.lines)
-        if any(system.kind(row).held(case, row, truth)[1] for row in implying):
+        if any(system.kind(row).keep_true(case, row, truth)[1] for row in implying):
             open_nodes.add(one.node)
         else:
             rows += implying
@@ -228,14 +228,18 @@ def left_out_in_words(system: System) -> tuple[str, ...]:
 
 
 def max_violation(
-    system: System, mass: FloatArray, over: Mapping[int, FloatArray] | None = None
+    system: System,
+    mass: FloatArray,
+    over: Mapping[int, FloatArray] | None = None,
+    numbers: Iterable[int] | None = None,
 ) -> float:
     """Return the largest relative violation over all rows, re-computed from their definitions.
 
     ``over`` is what ``impurity_rows.excess`` says of families at this very mass, by their numbers,
-    where that is known.
+    where that is known. With ``numbers``, only these rows are looked at.
     """
-    rows = {id(row): number for number, row in enumerate(system.rows)}
+    chosen = range(len(system.rows)) if numbers is None else sorted(numbers)
+    rows = {id(system.rows[number]): number for number in chosen}
     families = [family for family in system.families if id(family) in rows]
     found = {
         rows[id(family)]: over[number]
@@ -250,12 +254,30 @@ def max_violation(
         )
         found.update(excesses(asked, mass))
     worst = 0.0
-    for number, row in enumerate(system.rows):
-        broken = found.get(number)
+    for number in chosen:
+        row, broken = system.rows[number], found.get(number)
         if broken is None:
             broken = system.kind(row).broken(system.case, row, mass)
         worst = max(worst, float(broken.max(initial=0.0)))
     return worst
+
+
+def rows_by_leaf(system: System) -> dict[int, list[int]]:
+    """Return the numbers of the rows that concern the people of each node where records stop.
+
+    A row that gives no node and no profiles concerns all of them.
+    """
+    leaf = system.case.population.leaf
+    found: dict[int, list[int]] = {int(node): [] for node in np.unique(leaf)}
+    for number, content in enumerate(system.contents):
+        nodes = {end.node for end in content.ends} | {lead.node for lead in content.leads}
+        profiles = [line.profiles for line in content.across]
+        profiles += [family.profiles for family in content.families]
+        for part in profiles:
+            nodes.update(np.unique(leaf[part]).tolist())
+        for node in nodes or found:
+            found.setdefault(node, []).append(number)
+    return found
 
 
 # What the leaf rows together say about each node where records stop, and the estimate they give on their own.
@@ -278,7 +300,7 @@ class LeafKnowledge:
     named: BoolArray
 
     @property
-    def known(self) -> FloatArray:
+    def known_masses(self) -> FloatArray:
         """The mass of each class, NaN where it is not known exactly."""
         return np.where(self.low == self.high, self.low, np.nan)
 
@@ -330,7 +352,7 @@ def closed_form(leaf: LeafKnowledge) -> FloatArray:
 
     Known masses stand; what is left is spread evenly over the other classes, within their ends; a strict label leads.
     """
-    known = leaf.known
+    known = leaf.known_masses
     free = np.isnan(known)
     masses = np.where(free, 0.0, known)
     rest = leaf.records - masses.sum()
@@ -341,9 +363,9 @@ def closed_form(leaf: LeafKnowledge) -> FloatArray:
     return np.maximum(masses, 0.0) / leaf.records
 
 
-def _even(rest: float, low: FloatArray, high: FloatArray) -> FloatArray:
+def _even(mass: float, low: FloatArray, high: FloatArray) -> FloatArray:
     """Spread a mass evenly within ends: the water level at which the clipped values sum to it."""
-    level = rest / len(low)
+    level = mass / len(low)
     if (low <= level).all() and (level <= high).all():
         return np.full(len(low), level)
     bottom, top = float(low.min()), float(high.max())
@@ -352,11 +374,11 @@ def _even(rest: float, low: FloatArray, high: FloatArray) -> FloatArray:
         level = (bottom + top) / 2
         if level in (bottom, top):
             break  # no float lies between
-        bottom, top = (level, top) if _filled(level, ends) < rest else (bottom, level)
+        bottom, top = (level, top) if _filled(level, ends) < mass else (bottom, level)
     spread = np.clip((bottom + top) / 2, low, high)
     inside = (spread > low) & (spread < high)
     if inside.any():
-        spread[inside] += (rest - spread.sum()) / inside.sum()
+        spread[inside] += (mass - spread.sum()) / inside.sum()
     return np.asarray(spread)
 
 

@@ -241,9 +241,9 @@ class Call(Generic[Result]):
             worker = self._entered(self.pool.start)
         return None, worker
 
-    def _answer(self, number: int, found: Result | TreewardenError | None) -> None:
-        self.answers[number] = found
-        self.heard(number, found)
+    def _answer(self, number: int, result: Result | TreewardenError | None) -> None:
+        self.answers[number] = result
+        self.heard(number, result)
         self.done.put(number)
 
     def dismiss(self) -> None:

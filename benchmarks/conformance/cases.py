@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treewarden.ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn
-from treewarden.ppdm_models.tree.ensemble import Ensemble, Model, Other, trees_of
+from treewarden.ppdm_models.tree.ensemble import Ensemble, Model, NonTreeModel, trees_of
 from treewarden.ppdm_models.tree.predicate import AllOf, CategoryTest, NumericTest, Predicate, atoms
 from treewarden.ppdm_models.tree.tree import Feature, Tree
 
@@ -50,7 +50,7 @@ def _tests(model: Model) -> Iterator[Predicate]:
     if isinstance(model, Ensemble):
         for member in model.members:
             yield member.test
-            if not isinstance(member.model, Other):
+            if not isinstance(member.model, NonTreeModel):
                 yield from _tests(member.model)
     else:
         yield from (node.test for node in model.nodes)

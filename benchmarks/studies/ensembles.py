@@ -286,7 +286,7 @@ order; records that lack a value are left out.
 
 **Adversary.** Knows every column of every record but the label, and holds the file. All figures are shares of the
 people of the training table: *one leaf*, proved by one leaf alone; *all*, proved by all leaves together; *guess*,
-guessed right by the maximum-entropy estimate; *model*, predicted right by the model itself, which whoever uses it
+guessed right by the maximum-entropy estimate; *model*, predicted correctly by the model itself, which whoever uses it
 knows anyway. *sums exact* is the share of leaves whose number of people of each class follows exactly from the
 file.
 

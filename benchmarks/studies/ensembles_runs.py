@@ -33,7 +33,7 @@ from treewarden.ppdm_models.tree.ensemble import Ensemble, Model
 
 @dataclass(frozen=True)
 class Shares:
-    """Shares of all people: certain by one leaf, by all, guessed right, predicted right; None where it is not known.
+    """Shares of all people: proved by one leaf, by all, guessed right, predicted right; None where it is not known.
 
     ``recovered`` is the share of leaves with exact sums; ``problem`` why nothing could be told, "" where it could.
     """

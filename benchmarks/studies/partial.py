@@ -23,7 +23,7 @@ from benchmarks.studies.ensembles_data import LABEL, data_of
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.knowledge.levels import SplitLevel
 from treewarden.audit.partial.attributes.attribute_inference import infer_attribute
-from treewarden.audit.partial.secret_column import secret_of
+from treewarden.audit.partial.secret_values import secret_of
 from treewarden.audit.partial.target_inference import TargetInference, infer_target
 from treewarden.audit.partial.tree_context import TreeContext
 from treewarden.audit.population.population import Population, build_population

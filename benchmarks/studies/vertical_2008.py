@@ -162,7 +162,7 @@ def run(data: Joined, parties: int, mode: Mode) -> Run:
     began = time.perf_counter()
     played = play(session, holdings)
     seconds = time.perf_counter() - began
-    known = played.known(session)
+    known = played.shared_tree(session)
     rules = rules_found(known, plain)
     return Run(
         data.name,

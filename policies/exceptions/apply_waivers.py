@@ -28,8 +28,9 @@ from treewarden.policies.judging.decision import (
     Waived,
     WaiverUses,
 )
+from treewarden.policies.judging.figures import recorded_note
 from treewarden.policies.rules import rules
-from treewarden.policies.verdict import FindingKind, Severity, Verdict, worst
+from treewarden.policies.verdict import FindingKind, PolicyVerdict, Severity, worst
 from treewarden.ppdm_models.tree.fingerprint import LETTERS
 
 # Which parts of a finding may be accepted at all, and when a finding is accepted as a whole.
@@ -61,18 +62,18 @@ def group_of(finding: Finding, place: Location) -> str:
     """
     if place.leaf or place.kind != "profile" or not is_adversary(finding.of):
         return place.leaf
-    said = json.dumps([place.profile, place.note])
+    said = json.dumps([place.profile, recorded_note(place.note)])
     return f"profile {hashlib.sha256(said.encode('ascii')).hexdigest()[:LETTERS]}"
 
 
-def verdict_at(finding: Finding, place: Location) -> Verdict:
+def verdict_at(finding: Finding, place: Location) -> PolicyVerdict:
     """Return the verdict on one place; UNDETERMINED where that is not told.
 
     Where a clause has no rule, as several measures make it up, its places read 1 where they fail, and from 0 to 1 where
     that is open.
     """
     if finding.requirement.limit is None or finding.requirement.rule not in rules():
-        return Verdict.FAIL if place.low == place.high == 1 else Verdict.UNDETERMINED
+        return PolicyVerdict.FAIL if place.low == place.high == 1 else PolicyVerdict.UNDETERMINED
     return rules()[finding.requirement.rule].judge(reading_at(place), finding.requirement.limit)
 
 
@@ -134,7 +135,7 @@ def with_places(
     return replace(found, accepted=_joined([reason for reason in reasons if reason is not None]))
 
 
-def verdict_of(decision: Decision) -> Verdict:
+def verdict_of(decision: Decision) -> PolicyVerdict:
     """Return the verdict over what counts and is not accepted; undetermined where no clause counts."""
     findings = [finding for finding in decision.findings if decision.counts(finding)]
     clauses = [finding.open_verdict for finding in findings if is_of_pack(finding)]
@@ -251,7 +252,7 @@ def _finding(
         requirement=ClauseRequirement(unit="waivers"),
         severity=severity,
         reading=count,
-        verdict=Verdict.FAIL,
+        verdict=PolicyVerdict.FAIL,
         message=message,
     )
 
@@ -329,7 +330,7 @@ class _Applying:
 
         Waivers are of what everybody can tell of the model: of another release or an adversary nothing is accepted.
         """
-        if finding.verdict is Verdict.PASS or not is_of_pack(finding):
+        if finding.verdict is PolicyVerdict.PASS or not is_of_pack(finding):
             return finding
         mine = [waiver for waiver in waivers if waiver.clause == finding.clause]
         if finding.of:
@@ -340,7 +341,7 @@ class _Applying:
         digest = f"sha256:{self._model.digest}"
         whole = next((waiver for waiver in mine if waiver.digest == digest), None)
         if whole is not None and self._may(whole, finding):
-            said = self._said(whole)
+            said = self._accepted_by(whole)
             places = tuple(replace(location, accepted=said) for location in finding.places)
             return replace(finding, places=places, accepted=said)
         by_leaf = {waiver.leaf: waiver for waiver in mine if waiver.leaf}
@@ -353,7 +354,7 @@ class _Applying:
         who = [
             finding.of
             for finding in self._decision.findings
-            if finding.clause == waiver.clause and finding.verdict is not Verdict.PASS
+            if finding.clause == waiver.clause and finding.verdict is not PolicyVerdict.PASS
             if is_adversary(finding.of)
         ]
         if not who:
@@ -383,7 +384,7 @@ class _Applying:
             return False
         if self._is_outgrown(waiver, finding, finding.reading):
             return False
-        return self._is_decided(waiver, finding, Verdict.UNDETERMINED not in verdicts)
+        return self._is_decided(waiver, finding, PolicyVerdict.UNDETERMINED not in verdicts)
 
     def _at(self, finding: Finding, place: Location, by_leaf: dict[str, Waiver]) -> Accepted | None:
         waiver = by_leaf.get(place.leaf)
@@ -393,17 +394,17 @@ class _Applying:
         if waiver.undecided:
             verdict = verdict_at(finding, place)
             is_fine = self._may_stay_open(waiver, finding, verdict, reading_at(place))
-            return self._said(waiver) if is_fine else None
+            return self._accepted_by(waiver) if is_fine else None
         if self._is_outgrown(waiver, finding, reading_at(place)):
             return None
-        is_decided = verdict_at(finding, place) is not Verdict.UNDETERMINED
-        return self._said(waiver) if self._is_decided(waiver, finding, is_decided) else None
+        is_decided = verdict_at(finding, place) is not PolicyVerdict.UNDETERMINED
+        return self._accepted_by(waiver) if self._is_decided(waiver, finding, is_decided) else None
 
     def _may_stay_open(
-        self, waiver: Waiver, finding: Finding, verdict: Verdict, reading: Reading
+        self, waiver: Waiver, finding: Finding, verdict: PolicyVerdict, reading: Reading
     ) -> bool:
         """Return whether a waiver accepts that something is not decided; say so where it may not, or is decided now."""
-        if verdict is Verdict.FAIL:
+        if verdict is PolicyVerdict.FAIL:
             problem = (
                 f"{finding.clause!r} fails in {waiver.where}, and it accepts only that this was not decided; "
                 f"{waiver.owner} answers for it ({waiver.ticket})"
@@ -444,7 +445,7 @@ class _Applying:
         if waiver_fault not in self.told:
             self.told.append(waiver_fault)
 
-    def _said(self, waiver: Waiver) -> Accepted:
+    def _accepted_by(self, waiver: Waiver) -> Accepted:
         open_words = "not decided, and accepted as such: " if waiver.undecided else ""
         return Accepted(
             "waiver",

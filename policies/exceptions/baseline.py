@@ -49,7 +49,7 @@ from treewarden.policies.judging.decision import (
 )
 from treewarden.policies.judging.place_groups import PEOPLE
 from treewarden.policies.rules import rules
-from treewarden.policies.verdict import FindingKind, Severity, Verdict
+from treewarden.policies.verdict import FindingKind, PolicyVerdict, Severity
 from treewarden.ppdm_models.errors import BaselineError
 
 SCHEMA = "treewarden-baseline/1"
@@ -175,7 +175,7 @@ def model_baseline(decision: Decision, under: Circumstances) -> ModelBaseline:
     baseline_readings: list[BaselineReading] = []
     for finding in decision.findings:
         is_waived = finding.accepted is not None and finding.accepted.by == "waiver"
-        if finding.verdict is Verdict.PASS or is_waived or not is_of_pack(finding):
+        if finding.verdict is PolicyVerdict.PASS or is_waived or not is_of_pack(finding):
             continue
         if all(group_of(finding, place) for place in finding.places):
             baseline_readings.append(
@@ -244,7 +244,7 @@ def notes_of(finding: Finding, places: list[Location]) -> tuple[str, ...]:
     return tuple(sorted(sayable(place.note) for place in places))
 
 
-def at_worst(finding: Finding, places: list[Location]) -> tuple[Verdict, Reading]:
+def at_worst(finding: Finding, places: list[Location]) -> tuple[PolicyVerdict, Reading]:
     """Return the worst verdict and the worst ends of some places."""
     verdict = max(verdict_at(finding, place) for place in places)
     readings = [reading_at(place) for place in places]
@@ -276,10 +276,16 @@ def read_baseline(data: bytes, where: str) -> Baseline:
             data.decode("utf-8"), parse_constant=_no_number, object_pairs_hook=_each_key_once
         )
     except (ValueError, RecursionError) as error:
-        problem = f"not a baseline ({error}); write one: treewarden audit ... --write-baseline FILE"
+        why = "not valid JSON" if isinstance(error, json.JSONDecodeError) else error
+        problem = (
+            f"not a baseline file ({why}); to write one, add --write-baseline FILE to the audit"
+        )
         raise BaselineError(where, problem) from error
     if not isinstance(said, dict) or said.get("schema") != SCHEMA:
-        problem = f"not a baseline of the schema {SCHEMA}; write one: treewarden audit ... --write-baseline FILE"
+        problem = (
+            f"not a baseline file of the schema {SCHEMA}; to write one, add "
+            "--write-baseline FILE to the audit"
+        )
         raise BaselineError(where, problem)
     try:
         baseline = Baseline.model_validate(said)
@@ -294,14 +300,16 @@ def read_baseline(data: bytes, where: str) -> Baseline:
 def _baseline_reading(
     clause: str,
     leaf: str,
-    verdict: Verdict,
+    verdict: PolicyVerdict,
     reading: Reading,
     places: int = 0,
     notes: tuple[str, ...] = (),
 ) -> BaselineReading:
     ends = (None, None) if isinstance(reading, Undetermined) else (reading.low, reading.high)
     low, high = (None if end is None else _end(end) for end in ends)
-    word: Literal["fail", "undetermined"] = "fail" if verdict is Verdict.FAIL else "undetermined"
+    word: Literal["fail", "undetermined"] = (
+        "fail" if verdict is PolicyVerdict.FAIL else "undetermined"
+    )
     return BaselineReading(
         clause=clause, leaf=leaf, verdict=word, low=low, high=high, places=places, notes=notes
     )
@@ -314,7 +322,7 @@ def _end(value: float) -> float | Literal["inf", "-inf"]:
 
 
 def _no_number(name: str) -> float:
-    raise ValueError(f"{name} is no number of JSON")
+    raise ValueError(f"{name} is not a number of JSON")
 
 
 def _each_key_once(pairs: list[tuple[str, object]]) -> dict[str, object]:
@@ -386,7 +394,7 @@ def _noted(decision: Decision, kind: FindingKind, problem: str, severity: Severi
         requirement=ClauseRequirement(),
         severity=severity,
         reading=exactly(1),
-        verdict=Verdict.FAIL,
+        verdict=PolicyVerdict.FAIL,
         message=problem,
     )
     result = replace(decision, findings=(finding, *decision.findings))
@@ -398,7 +406,7 @@ def _hidden(finding: Finding, old: ModelBaseline) -> Finding:
 
     So it is with profiles of who knows some columns only, each by itself.
     """
-    if finding.verdict is Verdict.PASS or not is_of_pack(finding):
+    if finding.verdict is PolicyVerdict.PASS or not is_of_pack(finding):
         return finding
     baseline_readings = {
         baseline_reading.leaf: baseline_reading
@@ -439,7 +447,7 @@ def _is_as_before(finding: Finding, group: PlaceGroup, baseline_reading: Baselin
 
 
 def _is_worse(
-    finding: Finding, verdict: Verdict, reading: Reading, baseline_reading: BaselineReading
+    finding: Finding, verdict: PolicyVerdict, reading: Reading, baseline_reading: BaselineReading
 ) -> bool:
     """Return whether a verdict or either end of a reading moved toward danger, or what is open was not open before."""
     if verdict.word != baseline_reading.verdict:

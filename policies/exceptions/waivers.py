@@ -18,13 +18,13 @@ from pydantic import (
     field_validator,
 )
 
-from treewarden.ppdm_models.errors import WaiverError
+from treewarden.ppdm_models.errors import WaiverError, toml_reason
 
 Text = Annotated[str, Field(strict=True, min_length=1, pattern=r"\S")]
 WANTED = {
     "clause": "the id of a check of the policy",
-    "leaf": "a fingerprint as a report shows it: 24 letters 0-9 a-f, perhaps followed by #2",
-    "digest": '"sha256:" and the 64 letters of the SHA-256 of the model file',
+    "leaf": "a fingerprint as a report shows it: 24 characters (0-9, a-f), perhaps followed by #2",
+    "digest": '"sha256:" and the 64 characters of the SHA-256 of the model file',
     "model": "the name of the model in a gate, or of its file",
     "reason": "a text: why this is accepted",
     "owner": "a text: the responsible person",
@@ -34,6 +34,8 @@ WANTED = {
     "worst": "a number: the value that is accepted, so that a worse one counts again",
     "granted": "the day on which it was granted, as 2026-01-31 without quotes",
 }
+MISSING = {"ticket": 'is missing; add where it was decided, for example ticket = "RISK-12"'}
+"""What to do where a key is missing and an example tells most; of the others ``WANTED`` says it."""
 
 
 class Waiver(BaseModel):
@@ -95,7 +97,8 @@ def read_waivers(data: bytes, where: str) -> WaiverFile:
         said = tomllib.loads(data.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
         raise WaiverError(
-            where, f"not a TOML file ({error}); see the example in docs/waivers.md"
+            where,
+            f"not valid TOML ({toml_reason(error)}); correct the file (example: docs/waivers.md)",
         ) from error
     for key in said:
         if key != "waiver":
@@ -128,31 +131,34 @@ def check_lengths(waivers: WaiverFile, longest_days: int, today: date) -> None:
             )
 
 
-def _waiver(said: Mapping[str, Any], number: int, where: str) -> Waiver:
+def _waiver(entry: Mapping[str, Any], number: int, where: str) -> Waiver:
     place = f"{where}: waiver {number}"
-    if "number" in said:
-        raise WaiverError(f"{place}: number", f"unknown key; have {', '.join(WANTED)}")
+    if "number" in entry:
+        raise WaiverError(place, f"unknown key 'number'; use {', '.join(WANTED)}")
+    if "check" in entry:  # as policies call a clause too
+        if "clause" in entry:
+            raise WaiverError(place, "uses both check and clause; keep one of them")
+        entry = {("clause" if key == "check" else key): value for key, value in entry.items()}
     try:
-        waiver = Waiver.model_validate({**said, "number": number})
+        waiver = Waiver.model_validate({**entry, "number": number})
     except ValidationError as error:
         raise _refusal(error, place) from error
     for key in ("leaf", "digest"):
-        if key in said and not said[key]:
+        if key in entry and not entry[key]:
             raise WaiverError(f"{place}: {key}", f"is empty; give {WANTED[key]}")
     if not waiver.leaf and not waiver.digest:
-        problem = "is missing, and so is digest; name the leaf, or the model file"
-        raise WaiverError(f"{place}: leaf", problem)
+        raise WaiverError(place, "add leaf (for one leaf) or digest (for the whole file)")
     return waiver
 
 
 def _refusal(error: ValidationError, place: str) -> WaiverError:
     """Return the first problem: an unknown key before all others, as it may be a missing one that is misspelt."""
-    errors = sorted(error.errors(), key=lambda each: each["type"] != "extra_forbidden")
+    errors = sorted(error.errors(), key=lambda detail: detail["type"] != "extra_forbidden")
     first, key = errors[0], str(errors[0]["loc"][0])
     if first["type"] == "extra_forbidden":
-        return WaiverError(f"{place}: {key}", f"unknown key; have {', '.join(WANTED)}")
+        return WaiverError(place, f"unknown key {key!r}; use {', '.join(WANTED)}")
     if first["type"] == "missing":
-        return WaiverError(f"{place}: {key}", f"is missing; give {WANTED[key]}")
+        return WaiverError(f"{place}: {key}", MISSING.get(key, f"is missing; give {WANTED[key]}"))
     return WaiverError(f"{place}: {key}", f"is {first['input']!r:.60}; give {WANTED[key]}")
 
 

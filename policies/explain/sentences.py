@@ -18,20 +18,21 @@ from treewarden.policies.rules import rules
 WIDTH = 100
 NEEDS = {
     EvidenceSource.LEAVES: "the people in each leaf",
-    EvidenceSource.TRUTH: "their true values",
-    EvidenceSource.ESTIMATE: "the best inference (maximum entropy)",
-    EvidenceSource.WORLDS: "proofs over all consistent tables",
+    EvidenceSource.TRUTH: "people's true values",
+    EvidenceSource.ESTIMATE: "the probabilities that an adversary can derive (by maximum entropy)",
+    EvidenceSource.WORLDS: "proofs: which values are the same in every table that could have produced the file",
     EvidenceSource.CELLS: "how often each value can occur",
-    EvidenceSource.FILE: "the rest of the file",
+    EvidenceSource.FILE: "everything in the file except the trees",
     EvidenceSource.SHAPE: "the number of people, splits and leaves",
     EvidenceSource.NOISE: "the noisy and the true table",
     EvidenceSource.TOGETHER: "the leaves of all trees combined",
-    EvidenceSource.NUMBERS: "the proved interval of each person's number",
-    EvidenceSource.REBUILT: "proofs of whole records from the file alone",
+    EvidenceSource.NUMBERS: "the narrowest interval that is proved for each person's value",
+    EvidenceSource.REBUILT: "the complete records that follow from the file alone",
     EvidenceSource.MEMBERS: "membership: which people of a register were in the table",
     EvidenceSource.CLAIM: "the result for a claim of differential privacy",
     EvidenceSource.CONTRIBUTIONS: "the contribution of each record to leaf totals",
 }
+OWN, AUTHORS = "own judgement", "judgement of the policy's authors"
 PLACES = {
     "leaf": "in each leaf",
     "profile": "for each group of people with equal quasi-identifiers",
@@ -54,7 +55,8 @@ def _lines(pack: Pack) -> Iterator[str]:
     for each in pack.dropped:
         yield from _wrapped(f"It leaves out {each.id!r}: {each.reason}")
     yield from _wrapped(
-        "A check that cannot be decided never passes. By default, severity “error” is required, others are advisory."
+        "A check that cannot be decided never passes. By default, checks of severity "
+        "“error” are required, and the others are advisory."
     )
     for clause in pack.clauses:
         yield ""
@@ -66,7 +68,9 @@ def _lines(pack: Pack) -> Iterator[str]:
 def sentences(clause: Clause) -> Iterator[str]:
     """Yield what a clause asks for, what breaks it, under what it is judged, and why."""
     yield _sentence(demand(clause))
-    yield f"Fails if {breaks(clause) if clause.is_combined else f'it is {_too_far(clause)}'}."
+    yield (
+        f"Fails if {breaks(clause) if clause.is_combined else f'the value is {_too_far(clause)}'}."
+    )
     if clause.scope is not None:
         yield f"Checked {PLACES[clause.scope]}. The worst result counts."
     if clause.under is not None:
@@ -77,10 +81,10 @@ def sentences(clause: Clause) -> Iterator[str]:
     if clause.why:
         yield f"Why: {clause.why}"
     if clause.source:
-        yield f"Source: {clause.source}"
+        yield f"Source: {clause.source.replace(OWN, AUTHORS)}"
     for guidance in clause.guidance:
         said = f": {guidance.says}" if guidance.says else ""
-        yield f"Serves {guidance.document}, {guidance.paragraph}{said}"
+        yield f"Guidance: {guidance.document} ({guidance.paragraph}){said}"
     if clause.loosen is not None:
         yield f"Requires less than the policy that it extends, because: {clause.loosen}"
 
@@ -183,7 +187,8 @@ def _needs(clause: Clause) -> str:
     evidence_sources = {
         source for atom in clause.atoms for source in measures()[atom.call.measure].reads
     }
-    return ", ".join(words for source, words in NEEDS.items() if source in evidence_sources)
+    *first, last = [words for source, words in NEEDS.items() if source in evidence_sources]
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def _models(clause: Clause) -> str:
@@ -242,8 +247,8 @@ def _clause(clause: Clause) -> Iterator[str]:
     yield from _pairs({key: said[key] for key in ordered})
 
 
-def _pairs(said: Mapping[str, object]) -> Iterator[str]:
-    for key, value in said.items():
+def _pairs(entries: Mapping[str, object]) -> Iterator[str]:
+    for key, value in entries.items():
         line = f"{key} = {_value(value)}"
         if len(line) > WIDTH and isinstance(value, list):
             yield f"{key} = ["

@@ -35,14 +35,19 @@ def read_mapping(data: bytes, where: str) -> dict[str, object]:
     """
     yaml = _library(where)
     if len(data) > MOST_BYTES:
-        problem = f"it has {len(data):,} bytes; give a file of at most {MOST_BYTES:,}"
+        problem = (
+            f"too large for an ACRO configuration ({len(data):,} bytes, at most {MOST_BYTES:,}); "
+            "give ACRO's YAML file"
+        )
         raise PolicyError(where, problem)
     try:
         text = data.decode("utf-8-sig")
         _check(yaml, text, where)
         root = yaml.compose(text, Loader=yaml.SafeLoader)
         if not isinstance(root, yaml.MappingNode):
-            raise PolicyError(where, "not a mapping; give lines of the form 'key: value'")
+            raise PolicyError(
+                where, "not an ACRO configuration; give a file with lines of the form 'key: value'"
+            )
         _check_keys(root, where)
         said: dict[str, object] = yaml.safe_load(text)
     except UnicodeDecodeError as error:
@@ -203,17 +208,17 @@ def imported(data: bytes, where: str) -> bytes:
     return (head + "".join(_clauses(appetite))).encode("utf-8")
 
 
-def _appetite(said: Mapping[str, object], where: str) -> _Appetite:
+def _appetite(settings: Mapping[str, object], where: str) -> _Appetite:
     for wrong, right in MISNAMED.items():
-        if wrong in said:
+        if wrong in settings:
             raise PolicyError(f"{where}: {wrong}", f"ACRO does not read this key; write {right}")
     for one, other in (("safe_nk_n", "safe_nk_k"), ("safe_nk_k", "safe_nk_n")):
-        if one in said and other not in said:
+        if one in settings and other not in settings:
             raise PolicyError(
                 f"{where}: {other}", f"it is missing, but {one} is given; give both or none"
             )
     try:
-        return _Appetite.model_validate({k: v for k, v in said.items() if k not in LEFT_OUT})
+        return _Appetite.model_validate({k: v for k, v in settings.items() if k not in LEFT_OUT})
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         key = str(first["loc"][0])
@@ -249,7 +254,7 @@ def _clauses(appetite: _Appetite) -> Iterator[str]:
     why = "A few people in a leaf who share a value are singled out by it."
     yield _clause("small-groups", ("smallest_class", "at_least", least), why, threshold)
     if size > least:
-        why = "In a smaller group, a few people are too large a part of it."
+        why = "In a smaller group, a few people make up too large a part."
         yield _clause("dominance", ("k_anonymity", "at_least", size), why, rules)
     why = "If everybody in a leaf has the same value, knowing a person's leaf discloses the value."
     always = "no key; ACRO always checks that not all values of a cell are the same"

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from treewarden.audit.evidence import Enough, Evidence
 from treewarden.audit.measures import EvidenceSource, Measure, measured, measures
-from treewarden.policies.clause import Atom, Clause, Kind, Pack, Under
+from treewarden.policies.clause import Atom, Clause, Given, Kind, Pack, Under
 from treewarden.policies.judging.clause_evaluation import evaluate_clause, is_plain, of_worlds
 from treewarden.policies.rules import rules
-from treewarden.policies.verdict import Verdict
+from treewarden.policies.verdict import PolicyVerdict
 from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Link, Model
 
 ADDED_UP = (Combination.SUM, Combination.WEIGHTED_SUM)
@@ -27,7 +29,10 @@ KINDS = {
     "ensemble": "ensembles",
 }
 """What the kinds of models are called."""
-NO_REGISTER_GIVEN = "no register was given: --population"
+NOT_GIVEN: dict[Given, str] = {
+    "population": "needs a register of candidates (--population FILE)",
+    "totals": "needs a table of totals (--with FILE)",
+}
 OF_TARGET = frozenset(
     {
         EvidenceSource.TRUTH,
@@ -61,11 +66,13 @@ def kinds_of(model: Model) -> frozenset[Kind]:
     return frozenset({"ensemble", "forest", "boosted"})
 
 
-def why_not(clause: Clause, model: Model, secret: str = "", *, has_register: bool = False) -> str:
+def why_not(
+    clause: Clause, model: Model, secret: str = "", *, extra_inputs: Collection[str] = ()
+) -> str:
     """Return why a clause does not apply to a model, in words; "" where it does.
 
-    ``secret`` is the column that is to stay secret, where that is not the target; ``has_register`` says whether a
-    register of candidates was given.
+    ``secret`` is the column that is to stay secret, where that is not the target; ``extra_inputs`` are what was given
+    beside the table, a register of candidates or tables of totals.
     """
     known, when = measures(), clause.when
     own = [atom.call.measure for atom in clause.atoms if _is_of_target(known[atom.call.measure])]
@@ -80,9 +87,7 @@ def why_not(clause: Clause, model: Model, secret: str = "", *, has_register: boo
         return f"applies to {_either(when.task)} models only"
     if when.format and model.format not in when.format:
         return f"applies to files in {_either(when.format)} only; this one is in {model.format}"
-    if "population" in when.given and not has_register:
-        return NO_REGISTER_GIVEN
-    return ""
+    return next((NOT_GIVEN[needed] for needed in when.given if needed not in extra_inputs), "")
 
 
 def _is_of_target(measure: Measure) -> bool:
@@ -92,12 +97,14 @@ def _is_of_target(measure: Measure) -> bool:
     return not measure.is_of_knowledge and bool(measure.reads & OF_TARGET)
 
 
-def applying(pack: Pack, model: Model, secret: str = "", *, has_register: bool = False) -> Pack:
+def applying(
+    pack: Pack, model: Model, secret: str = "", *, extra_inputs: Collection[str] = ()
+) -> Pack:
     """Return the pack with the clauses alone that apply to a model; there may be none."""
     clauses = tuple(
         clause
         for clause in pack.clauses
-        if not why_not(clause, model, secret, has_register=has_register)
+        if not why_not(clause, model, secret, extra_inputs=extra_inputs)
     )
     return pack.model_copy(update={"clauses": clauses})
 
@@ -154,7 +161,7 @@ def failing(pack: Pack) -> Enough | None:
 
 def _fails(atom: Atom, evidence: Evidence) -> bool:
     reading = measured(atom.call, evidence).reading
-    return rules()[atom.rule].judge(reading, atom.limit) is Verdict.FAIL
+    return rules()[atom.rule].judge(reading, atom.limit) is PolicyVerdict.FAIL
 
 
 # When an audit may stop reasoning over whole records: once no clause that reads it can come out otherwise.
@@ -178,7 +185,7 @@ def enough(pack: Pack, under: str = "") -> Enough:
 
 
 def _is_decided(clause: Clause, evidence: Evidence) -> bool:
-    if why_not(clause, evidence.model, has_register=evidence.has_register):
+    if why_not(clause, evidence.model, extra_inputs=evidence.extra_inputs):
         return True
-    clause_evaluation = evaluate_clause(clause, evidence, lambda asked: measured(asked, evidence))
-    return clause_evaluation.verdict is not Verdict.UNDETERMINED
+    clause_evaluation = evaluate_clause(clause, evidence, lambda call: measured(call, evidence))
+    return clause_evaluation.verdict is not PolicyVerdict.UNDETERMINED

@@ -16,7 +16,7 @@ from treewarden.audit.reading import Interval, Measurement, Reading, Undetermine
 from treewarden.policies.clause import Atom, Clause, Pack, Part, Scope, is_same_anywhere
 from treewarden.policies.judging.figures import limit_text
 from treewarden.policies.rules import rules
-from treewarden.policies.verdict import Verdict
+from treewarden.policies.verdict import PolicyVerdict
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 # What could not be told stays so under not, and is never a pass. A verdict stands for a place here: a leaf, a profile,
 # a tree or the whole model, many at a time.
 
-UNDETERMINED = Verdict.UNDETERMINED
+UNDETERMINED = PolicyVerdict.UNDETERMINED
 OpenEnds = tuple[FloatArray, FloatArray] | Undetermined
 """The two ends of a reading, one a place; or why there are none."""
 EVERY: dict[Scope, str] = {
@@ -44,18 +44,18 @@ def combined(part: Part, of_atom: Callable[[Atom], IndexArray]) -> IndexArray:
         return of_atom(part.atom)
     each = [combined(inner, of_atom) for inner in part.parts]
     if part.form == "not":
-        return np.asarray(Verdict.FAIL - each[0])
+        return np.asarray(PolicyVerdict.FAIL - each[0])
     return np.asarray(reduce(np.maximum if part.form == "all" else np.minimum, each))
 
 
-def whole_verdict(part: Part, reading: Callable[[Atom], Reading]) -> Verdict:
+def whole_verdict(part: Part, reading: Callable[[Atom], Reading]) -> PolicyVerdict:
     """Return the verdict of a part on readings of the model as a whole."""
 
     def of_atom(atom: Atom) -> IndexArray:
         verdict = rules()[atom.rule].judge(reading(atom), atom.limit)
         return np.array([verdict], dtype=np.intp)
 
-    return Verdict(int(combined(part, of_atom)[0]))
+    return PolicyVerdict(int(combined(part, of_atom)[0]))
 
 
 def verdicts(atom: Atom, ends: OpenEnds, places: int) -> IndexArray:
@@ -222,13 +222,13 @@ def _from_profiles(
     return True
 
 
-def _position(among: IndexArray, wanted: IndexArray) -> IndexArray:
+def _position(among: IndexArray, numbers: IndexArray) -> IndexArray:
     """Return where each wanted number stands among others, each there once; -1 where it does not."""
     if not len(among):
-        return np.full(len(wanted), -1, dtype=np.intp)
+        return np.full(len(numbers), -1, dtype=np.intp)
     order = np.argsort(among, kind="stable")
-    at = np.minimum(np.searchsorted(among[order], wanted), len(among) - 1)
-    return np.where(among[order][at] == wanted, order[at], -1)
+    at = np.minimum(np.searchsorted(among[order], numbers), len(among) - 1)
+    return np.where(among[order][at] == numbers, order[at], -1)
 
 
 NOT_BELIEVED = Undetermined("it is not believed here")
@@ -248,7 +248,7 @@ class ClauseEvaluation:
     None where it was judged on readings of the model as a whole.
     """
 
-    verdict: Verdict
+    verdict: PolicyVerdict
     reading: Reading
     places: Locations | None = None
     each: IndexArray | None = None
@@ -288,14 +288,14 @@ def evaluate_clause(
         )
     places = places_of(kind, evidence)
     if isinstance(places, Undetermined):
-        return ClauseEvaluation(Verdict.UNDETERMINED, places)
+        return ClauseEvaluation(PolicyVerdict.UNDETERMINED, places)
     ends = {atom.call: at(atom.call, places) for atom in clause.atoms}
     size = len(places.indices)
     each = combined(clause, lambda atom: verdicts(atom, ends[atom.call], size))
     reasons = [end for end in ends.values() if isinstance(end, Undetermined)]
     found = tuple(ends[atom.call] for atom in clause.atoms)
     reading = counted(each, reasons) if clause.is_combined else _worst(clause, found[0])
-    return ClauseEvaluation(Verdict(int(each.max())), reading, places, each, found)
+    return ClauseEvaluation(PolicyVerdict(int(each.max())), reading, places, each, found)
 
 
 def is_plain(clause: Clause) -> bool:
@@ -318,10 +318,11 @@ def of_worlds(clause: Clause) -> bool:
     return any(measures()[atom.call.measure].is_of_worlds for atom in clause.atoms)
 
 
-def counted(each: IndexArray, readings: Sequence[Reading]) -> Reading:
+def counted(verdicts: IndexArray, readings: Sequence[Reading]) -> Reading:
     """Return how many places break a clause; where nothing fails and a reading is missing, why it could not be told."""
     fails, open_ = (
-        int((each == verdict).sum()) for verdict in (Verdict.FAIL, Verdict.UNDETERMINED)
+        int((verdicts == verdict).sum())
+        for verdict in (PolicyVerdict.FAIL, PolicyVerdict.UNDETERMINED)
     )
     reasons = [reading for reading in readings if isinstance(reading, Undetermined)]
     if open_ and not fails and reasons:
@@ -389,7 +390,7 @@ def _lack(clause: Clause, leaves: Leaves) -> str:
     if isinstance(values, Undetermined):
         return f"check {clause.id!r} cannot be decided: {values.reason}"
     worst = _worst_group(atom, values)
-    if rules()[atom.rule].judge(exactly(worst), atom.limit) is Verdict.PASS:
+    if rules()[atom.rule].judge(exactly(worst), atom.limit) is PolicyVerdict.PASS:
         return ""
     wanted = f"{atom.rule.replace('_', ' ')} {atom.limit:g}"
     return f"check {clause.id!r} requires {atom.call.measure} {wanted}; a group has {worst:g}"
@@ -409,7 +410,7 @@ def _combined_lack(clause: Clause, leaves: Leaves) -> str:
             values = np.array([_worst_group(atom, values)])
         return verdicts(atom, (values, values), len(values))
 
-    if combined(clause, of_atom).max() == Verdict.PASS:
+    if combined(clause, of_atom).max() == PolicyVerdict.PASS:
         return ""
     return f"check {clause.id!r} requires {words(clause)}; a group does not meet that"
 

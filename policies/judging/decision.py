@@ -12,7 +12,7 @@ from treewarden.audit.evidence import Evidence
 from treewarden.audit.measures import MeasureCall, measures
 from treewarden.audit.reading import Reading, Spot
 from treewarden.policies.clause import Atom, Guidance, Pack
-from treewarden.policies.verdict import Severity, Verdict, counts
+from treewarden.policies.verdict import PolicyVerdict, Severity, counts
 from treewarden.ppdm_models.tree.fingerprint import fingerprints
 from treewarden.ppdm_models.tree.paths import path_text
 
@@ -59,7 +59,7 @@ class PlaceGroup:
 
     leaf: str
     places: int
-    verdict: Verdict
+    verdict: PolicyVerdict
     low: float
     high: float
     notes: tuple[str, ...] = ()
@@ -71,7 +71,7 @@ class ClausePiece:
 
     atom: Atom
     reading: Reading
-    verdict: Verdict
+    verdict: PolicyVerdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ class Finding:
     requirement: ClauseRequirement
     severity: Severity
     reading: Reading
-    verdict: Verdict
+    verdict: PolicyVerdict
     message: str
     why: str = ""
     source: str = ""
@@ -159,9 +159,9 @@ class Finding:
         return bool(self.calls) and all(known[call.measure].is_of_file for call in self.calls)
 
     @property
-    def open_verdict(self) -> Verdict:
+    def open_verdict(self) -> PolicyVerdict:
         """The verdict that counts: a pass where all that breaks the clause was accepted, else its own."""
-        return Verdict.PASS if self.accepted is not None else self.verdict
+        return PolicyVerdict.PASS if self.accepted is not None else self.verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +172,7 @@ class Decision:
     not apply to this model, each with the reason.
     """
 
-    verdict: Verdict
+    verdict: PolicyVerdict
     findings: tuple[Finding, ...]
     pack: Pack
     fail_on: Severity = "error"
@@ -183,14 +183,14 @@ class Decision:
         return counts(finding.severity, self.fail_on)
 
     @property
-    def own(self) -> tuple[Finding, ...]:
+    def own_findings(self) -> tuple[Finding, ...]:
         """The findings of the model of the audit, whose places are in its trees; not those of other releases."""
         return tuple(finding for finding in self.findings if not finding.of)
 
     @property
     def failing(self) -> tuple[Finding, ...]:
         """The findings that keep the verdict from being a pass, worst first."""
-        kept = (f for f in self.findings if self.counts(f) and f.open_verdict > Verdict.PASS)
+        kept = (f for f in self.findings if self.counts(f) and f.open_verdict > PolicyVerdict.PASS)
         return tuple(sorted(kept, key=lambda finding: -finding.verdict))
 
 
@@ -211,14 +211,14 @@ class NamesByModel:
 class LeafNames:
     """How the leaves of one model are called, whatever its file numbers them."""
 
-    def __init__(self, evidence: Evidence, known: NamesByModel | None = None) -> None:
-        """Take the evidence about the model, and what ``known`` has of it: several adversaries are asked of one."""
+    def __init__(self, evidence: Evidence, names_by_model: NamesByModel | None = None) -> None:
+        """Take the evidence about the model, and what ``names_by_model`` has of it: adversaries share it."""
         self._evidence = evidence
-        self._known = NamesByModel() if known is None else known
+        self._known = NamesByModel() if names_by_model is None else names_by_model
 
-    def of(self, spot: Spot) -> str:
+    def fingerprint_of(self, spot: Spot) -> str:
         """Return the fingerprint of a leaf, or of the leaf where a profile stops; "" of the file and where none is."""
-        if spot.kind == "file":
+        if spot.kind in ("file", "cell"):
             return ""
         node = self._evidence.node_of(spot)
         return self._all[spot.tree][node] if node >= 0 else ""

@@ -3,27 +3,73 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Protocol
 
 import numpy as np
 
-from treewarden.audit.reading import Interval
+from treewarden.audit.reading import MOST_SPOTS, Interval
+from treewarden.policies.verdict import NONE
 
 FEWEST_DIGITS = 3
 MOST_DIGITS = 17
-SINGULAR = {"leaves": "leaf"}
-ONE_LESS_LETTER = ("profiles", "trees", "models", "records", "times", "values", "leaks", "waivers")
+SHOWN = {"records": "people", "leaks": "items", "profiles": "groups"}
+"""The word for people of a unit whose name is an id: a record of the table is a person."""
+SINGULAR = {"leaves": "leaf", "people": "person"}
+ONE_LESS_LETTER = (
+    "contributors",
+    "groups",
+    "items",
+    "leaks",
+    "models",
+    "profiles",
+    "records",
+    "times",
+    "trees",
+    "values",
+    "waivers",
+)
 
 
 def figure(value: float, unit: str, beside: float | None = None) -> str:
-    """Return a quantity as people write it: ``1,200 records``, ``93.5 %``, ``4.67``; other than ``beside`` if it is."""
+    """Return a quantity as people write it: ``1,200 people``, ``93.5 %``, ``4.67``; other than ``beside`` if it is."""
     return _distinct(value, unit, beside, _number_words)
 
 
+class IsPlace(Protocol):
+    """A place that does not pass a clause, as findings and reports hold it."""
+
+    @property
+    def kind(self) -> str:
+        """What it is: "leaf", "profile" ..."""
+
+    @property
+    def index(self) -> int:
+        """Which of its kind; of a leaf the index of its node."""
+
+    @property
+    def tree(self) -> int:
+        """Its tree, from 0."""
+
+
+def places_text(places: Sequence[IsPlace], one: str, several: str) -> str:
+    """Return how many places do not pass: ``3 leaves``, ``20 or more leaves``, ``1 leaf, perhaps more``.
+
+    The root of a tree that has leaves among the places stands for those of which nothing is known, and is none.
+    """
+    split = {place.tree for place in places if place.kind == "leaf" and place.index > 0}
+    is_open = any(p.kind == "leaf" and p.index == 0 and p.tree in split for p in places)
+    number = len(places) - is_open
+    noun = one if number == 1 else several
+    if is_open:
+        return f"{number:,} {noun}, perhaps more"
+    return f"{number:,} or more {noun}" if len(places) >= MOST_SPOTS else f"{number:,} {noun}"
+
+
 def limit_text(rule_words: str, limit: float, unit: str) -> str:
-    """Return a limit as people write it: ``at most 5 records``, but ``no records`` where none is allowed."""
+    """Return a limit as people write it: ``at most 5 people``, but ``none`` where the limit is 0."""
     if rule_words == "at most" and not limit:
-        return figure(limit, unit) if unit == "share" else f"no {unit}"
+        return figure(limit, unit) if unit == "share" else NONE
     return f"{rule_words} {figure(limit, unit)}"
 
 
@@ -33,7 +79,7 @@ def span(reading: Interval, unit: str, beside: float | None = None) -> str:
 
 
 def range_text(low: str, high: str) -> str:
-    """Return two figures as a range, with the unit once: "442 to 445 records"."""
+    """Return two figures as a range, with the unit once: "442 to 445 people"."""
     if low == high:
         return low
     number, _, unit = low.partition(" ")
@@ -45,6 +91,16 @@ def recorded_span(reading: Interval, unit: str, beside: float | None = None) -> 
     """Return a reading as baselines hold it: older ones are compared with it, so its words never change."""
     low, high = (_distinct(end, unit, beside, _recorded) for end in (reading.low, reading.high))
     return _between(low, high, unit)
+
+
+def recorded_note(note: str) -> str:
+    """Return a note of a place as baselines hold it: a number of people in the older words."""
+    number, _, rest = note.partition(" ")
+    word, _, more = rest.partition(" ")
+    if word.rstrip(":,") not in ("person", "people"):
+        return note
+    records = "record" if word.startswith("person") else "records"
+    return f"{number} {word.replace(word.rstrip(':,'), records)} {more}".rstrip()
 
 
 def _between(low: str, high: str, unit: str) -> str:
@@ -69,7 +125,8 @@ def _distinct(
 def _number_words(value: float, unit: str, digits: int) -> str:
     if math.isinf(value):
         return "infinite" if value > 0 else "minus infinite"
-    return _with_unit(value, unit, _marked(100 * value if unit == "share" else value, digits))
+    number = _marked(100 * value if unit == "share" else value, digits)
+    return _with_unit(value, SHOWN.get(unit, unit), number)
 
 
 def _recorded(value: float, unit: str, digits: int) -> str:

@@ -4,44 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from treewarden.audit.consistent_tables.result import ConsistentTables
 from treewarden.audit.evidence import NOT_RUN, Evidence
 from treewarden.audit.knowledge.knowledge import understated
-from treewarden.audit.measures import NO_MODEL, measured_of_noise, measures
+from treewarden.audit.measures import measures
 from treewarden.audit.reading import MOST_SPOTS, Interval, Measurement, Reading, Spot, Undetermined
 from treewarden.audit.result import NOT_MEASURED, Exposure
-from treewarden.policies.clause import Atom, Clause, Pack
+from treewarden.policies.clause import Atom, Clause
 from treewarden.policies.judging.clause_evaluation import (
     EVERY,
     UNITS,
     ClauseEvaluation,
-    counted,
     evaluate_clause,
     is_plain,
     of_worlds,
-    whole_verdict,
     words,
 )
 from treewarden.policies.judging.decision import (
     ClausePiece,
     ClauseRequirement,
-    Decision,
     Finding,
     LeafNames,
     Location,
     PlaceGroup,
 )
-from treewarden.policies.judging.figures import limit_text, recorded_span, span
+from treewarden.policies.judging.figures import limit_text, places_text, recorded_span, span
 from treewarden.policies.rules import rules
-from treewarden.policies.verdict import FindingKind, Verdict, capital, worst
+from treewarden.policies.verdict import FindingKind, PolicyVerdict, capital, requirement
 from treewarden.ppdm_models.tree.tree import Tree
-
-if TYPE_CHECKING:
-    from treewarden.audit.randomised.result import Randomisation
 
 LARGER = " (a larger --worlds-budget may decide it)"
 COMBINED = {"all": "all of", "any": "any of", "not": "not"}
@@ -49,7 +42,7 @@ COMBINED = {"all": "all of", "any": "any of", "not": "not"}
 BREAKS = {
     "leaf": ("leaf fails", "leaves fail"),
     "profile": ("group fails", "groups fail"),
-    "file": ("part of the file fails", "parts of the file fail"),
+    "file": ("part of what is published fails", "parts of what is published fail"),
     "tree": ("tree fails", "trees fail"),
     "column": ("column fails", "columns fail"),
 }
@@ -67,7 +60,7 @@ def finding_of(
     clause_evaluation = evaluate_clause(
         clause,
         exposure.evidence,
-        lambda asked: exposure.readings.get(asked, NOT_MEASURED),
+        lambda call: exposure.readings.get(call, NOT_MEASURED),
     )
     make = _combined if clause.is_combined else _atomic
     finding = make(exposure, clause, clause_evaluation, names, is_late=is_late)
@@ -108,7 +101,7 @@ def _atomic(
     is_late: bool,
 ) -> Finding:
     places: tuple[Location, ...] = ()
-    if names is not None and clause_evaluation.verdict is not Verdict.PASS:
+    if names is not None and clause_evaluation.verdict is not PolicyVerdict.PASS:
         if is_plain(clause):
             spots = breaking(clause, exposure.readings.get(clause.atom.call, NOT_MEASURED))
             places = tuple(_place(exposure.evidence, spot, names) for spot in spots)
@@ -122,7 +115,7 @@ def breaking(clause: Clause, taken: Measurement) -> Iterator[Spot]:
     atom = clause.atom
     rule = rules()[atom.rule]
     for spot in taken.spots:
-        if rule.judge(Interval(spot.low, spot.high), atom.limit) is not Verdict.PASS:
+        if rule.judge(Interval(spot.low, spot.high), atom.limit) is not PolicyVerdict.PASS:
             yield spot
 
 
@@ -167,7 +160,7 @@ def _combined(
     is_late: bool,
 ) -> Finding:
     places: tuple[Location, ...] = ()
-    if names is not None and clause_evaluation.verdict is not Verdict.PASS:
+    if names is not None and clause_evaluation.verdict is not PolicyVerdict.PASS:
         places = tuple(_broken_places(exposure.evidence, clause, clause_evaluation, names))
     readings = [exposure.readings.get(atom.call, NOT_MEASURED).reading for atom in clause.atoms]
     return of_parts(clause, clause_evaluation, readings, places, is_late=is_late)
@@ -209,18 +202,18 @@ def of_parts(
     )
 
 
-def _combined_message(clause: Clause, found: ClauseEvaluation, *, is_late: bool) -> str:
+def _combined_message(clause: Clause, evaluation: ClauseEvaluation, *, is_late: bool) -> str:
     said = f"Required of {EVERY[clause.scope or 'model']}, {words(clause)}: "
-    if found.verdict is Verdict.PASS:
+    if evaluation.verdict is PolicyVerdict.PASS:
         return f"{said}passed."
-    if isinstance(found.reading, Undetermined):
-        return f"{said}not decided, because {reason_text(found.reading)}{_how(found.reading)}."
-    if found.verdict is Verdict.UNDETERMINED:
+    if isinstance(evaluation.reading, Undetermined):
+        return f"{said}not decided, because {reason_text(evaluation.reading)}{_how(evaluation.reading)}."
+    if evaluation.verdict is PolicyVerdict.UNDETERMINED:
         more = LARGER if is_late else ""
         return f"{said}not decided{more}."
-    if found.each is None or clause.scope is None or clause.scope == "model":
+    if evaluation.each is None or clause.scope is None or clause.scope == "model":
         return f"{said}failed."
-    number = int((found.each == Verdict.FAIL).sum())
+    number = int((evaluation.each == PolicyVerdict.FAIL).sum())
     one, several = BREAKS[clause.scope]
     return f"{said}{number:,} {one if number == 1 else several}."
 
@@ -231,7 +224,7 @@ def _assumed(exposure: Exposure, clause: Clause, base: Exposure) -> Iterator[str
         return
     yield f"Checked as if an adversary knew {clause.under_words}."
     model = exposure.evidence.model
-    knowledge = clause.under.of(base.evidence.knowledge)
+    knowledge = clause.under.apply_to(base.evidence.knowledge)
     more = understated(knowledge, model) if isinstance(model, Tree) else ""
     if more:
         yield (
@@ -256,14 +249,14 @@ def _broken_places(
     if clause_evaluation.places is None or clause_evaluation.each is None:
         return
     places, each = clause_evaluation.places, clause_evaluation.each
-    broken = np.flatnonzero(each != Verdict.PASS)
+    broken = np.flatnonzero(each != PolicyVerdict.PASS)
     order = broken[np.argsort(-each[broken], kind="stable")]
     if not clause.is_combined and not isinstance(clause_evaluation.ends[0], Undetermined):
         low, high = clause_evaluation.ends[0]
         danger = low if measures()[clause.measure].risk == "low" else -high
         order = broken[np.argsort(danger[broken], kind="stable")]
     for at in order[:MOST_SPOTS].tolist():
-        fails = each[at] == Verdict.FAIL
+        fails = each[at] == PolicyVerdict.FAIL
         ends = (1.0 if fails else 0.0, 1.0)
         if not clause.is_combined and not isinstance(clause_evaluation.ends[0], Undetermined):
             ends = float(clause_evaluation.ends[0][0][at]), float(clause_evaluation.ends[0][1][at])
@@ -291,17 +284,18 @@ def _read_at(clause: Clause, clause_evaluation: ClauseEvaluation, at: int) -> st
 def _place(evidence: Evidence, spot: Spot, names: LeafNames) -> Location:
     if spot.kind == "file":
         return _file_place(evidence, spot)
+    if spot.kind == "cell":
+        return _cell_place(evidence, spot)
     tree, at = evidence.tree_of(spot), evidence.node_of(spot)
     if at < 0:
         return _nowhere(evidence, spot)
     node = tree.nodes[at]
-    number = f"tree {spot.tree + 1}: " if evidence.forest.is_ensemble else ""
     profile = evidence.population.describe(spot.index) if spot.kind == "profile" else ""
     return Location(
-        kind=spot.kind,
+        kind="profile" if spot.kind == "profile" else "leaf",
         index=spot.index,
         node=node.index,
-        name=f"{number}{node.name}",
+        name=evidence.forest.node_name(spot.tree, node.index),
         path=names.path(spot),
         profile=profile,
         line=node.line,
@@ -309,14 +303,14 @@ def _place(evidence: Evidence, spot: Spot, names: LeafNames) -> Location:
         high=spot.high,
         note=spot.note,
         tree=spot.tree,
-        leaf=names.of(spot),
+        leaf=names.fingerprint_of(spot),
     )
 
 
 def _nowhere(evidence: Evidence, spot: Spot) -> Location:
     """Return the place of people of whom it is not known where they stop."""
     return Location(
-        kind=spot.kind,
+        kind="profile",
         index=spot.index,
         node=0,
         name="",
@@ -335,7 +329,7 @@ def _file_place(evidence: Evidence, spot: Spot) -> Location:
     assert not isinstance(evidence.leaks, Undetermined)
     leak = evidence.leaks[spot.index]
     return Location(
-        kind=spot.kind,
+        kind="file",
         index=spot.index,
         node=0,
         name=str(leak.kind),
@@ -345,6 +339,25 @@ def _file_place(evidence: Evidence, spot: Spot) -> Location:
         low=spot.low,
         high=spot.high,
         note=spot.note,
+    )
+
+
+def _cell_place(evidence: Evidence, spot: Spot) -> Location:
+    """Return the place of a cell of a table beside the model; what several tables cut out is in no file."""
+    cells = evidence.records.cells
+    assert not isinstance(cells, Undetermined)
+    where, words = cells.words[spot.index]
+    return Location(
+        kind="file",
+        index=spot.index,
+        node=0,
+        name="cell of a table",
+        path=where or words,
+        profile="",
+        line=None,
+        low=spot.low,
+        high=spot.high,
+        note=f"{words}; {spot.note}" if where else spot.note,
     )
 
 
@@ -377,15 +390,14 @@ def _message(
     if isinstance(reading, Undetermined):
         return f"{said}not decided, because {reason_text(reading)}{_how(reading)}."
     required = limit_text(rule.words, limit, measure.unit)
-    said += f"{span(reading, measure.unit, limit)}; the policy requires {required}"
-    if verdict is Verdict.UNDETERMINED:
+    said += f"{span(reading, measure.unit, limit)}; {requirement(required)}"
+    if verdict is PolicyVerdict.UNDETERMINED:
         more = LARGER if is_late else ""
         return f"{said}, which is not decided{more}."
     if not places:
         return f"{said}."
     one, several = BREAKS[places[0].kind]
-    more = " or more" if len(places) >= MOST_SPOTS else ""
-    return f"{said}; {len(places):,}{more} {one if len(places) == 1 else several}."
+    return f"{said}; {places_text(places, one, several)}."
 
 
 def doubt(kind: FindingKind, reason: str) -> Finding:
@@ -396,7 +408,7 @@ def doubt(kind: FindingKind, reason: str) -> Finding:
         requirement=ClauseRequirement(),
         severity="error",
         reading=Undetermined(reason),
-        verdict=Verdict.UNDETERMINED,
+        verdict=PolicyVerdict.UNDETERMINED,
         message=message,
     )
 
@@ -408,82 +420,3 @@ def reason_text(reading: Undetermined) -> str:
 
 def _how(reading: Undetermined) -> str:
     return "; leave out --no-worlds to run them" if reading == NOT_RUN else ""
-
-
-# A policy's findings on a table of noisy records: its clauses about noise are judged, and no other ever passes.
-
-OF_PLACES = ("leaf", "profile", "tree")
-
-
-def judge_randomised(randomised: Randomisation, pack: Pack) -> Decision:
-    """Return the verdict of a pack on a table of noisy records, and why.
-
-    A clause that says for which models it is does not apply. Any other clause about models is undetermined: there is
-    none. Where nothing that counts applies, the verdict is no better than undetermined.
-    """
-    clauses = [clause for clause in pack.clauses if clause.when is None]
-    findings = tuple(_finding(randomised, clause) for clause in clauses)
-    not_judged = [
-        (clause.id, "applies to models only; this is a table of noisy records")
-        for clause in pack.clauses
-        if clause.when is not None
-    ]
-    not_judged += [(each.id, f"left out by this policy: {each.reason}") for each in pack.dropped]
-    counting = [
-        finding.verdict
-        for clause, finding in zip(clauses, findings, strict=True)
-        if pack.counts(clause)
-    ]
-    if not counting:
-        findings = (_nothing(randomised, pack), *findings)
-        counting = [Verdict.UNDETERMINED]
-    return Decision(worst(counting), findings, pack, pack.fail_on, tuple(not_judged))
-
-
-def _finding(randomised: Randomisation, clause: Clause) -> Finding:
-    measurements = {atom.call: measured_of_noise(atom.call, randomised) for atom in clause.atoms}
-    readings: list[Reading] = [measurements[atom.call].reading for atom in clause.atoms]
-    if clause.scope in OF_PLACES or clause.under is not None:
-        readings = [NO_MODEL for _ in readings]
-    told = {atom.call: reading for atom, reading in zip(clause.atoms, readings, strict=True)}
-    places: tuple[Location, ...] = ()
-    if clause.is_combined:
-        verdict = whole_verdict(clause, lambda atom: told[atom.call])
-        clause_evaluation = ClauseEvaluation(
-            verdict, counted(np.array([verdict], dtype=np.intp), readings)
-        )
-        finding = of_parts(clause, clause_evaluation, readings, places)
-    else:
-        reading = readings[0]
-        verdict = rules()[clause.atom.rule].judge(reading, clause.atom.limit)
-        if reading is not NO_MODEL:
-            places = tuple(map(_noise_place, breaking(clause, measurements[clause.atom.call])))
-        finding = of_atom(clause, ClauseEvaluation(verdict, reading), places)
-    return replace(
-        finding,
-        why=" ".join([*([clause.why] if clause.why else []), *loosened(clause)]),
-        guidance=clause.guidance,
-    )
-
-
-def _noise_place(spot: Spot) -> Location:
-    return Location(
-        kind="column",
-        index=spot.index,
-        node=0,
-        name=spot.note,
-        path="",
-        profile="",
-        line=None,
-        low=spot.low,
-        high=spot.high,
-        note="",
-    )
-
-
-def _nothing(randomised: Randomisation, pack: Pack) -> Finding:
-    reason = (
-        f"no required check of the policy applies to {randomised.source}, so nothing was decided about it "
-        f"(required: severity {pack.fail_on} or higher); choose a policy for such tables"
-    )
-    return doubt(FindingKind.NOTHING_JUDGED, reason)

@@ -11,6 +11,7 @@ from treewarden.audit.evidence import Evidence
 from treewarden.audit.knowledge.levels import LeafLevel
 from treewarden.audit.knowledge.statement import FACT
 from treewarden.audit.measures import measured, measures
+from treewarden.audit.population.audited_columns import LACKS
 from treewarden.audit.population.leaves import Leaves
 from treewarden.audit.progress import Share
 from treewarden.audit.reading import Measurement, Undetermined
@@ -28,7 +29,7 @@ from treewarden.policies.judging.figures import figure
 from treewarden.policies.judging.finding import doubt, finding_of
 from treewarden.policies.pack import calls, load_pack
 from treewarden.policies.shipped import shipped_packs
-from treewarden.policies.verdict import FindingKind, Verdict, worst
+from treewarden.policies.verdict import FindingKind, PolicyVerdict, worst
 from treewarden.ppdm_models.semantics.consistency import label_misfit
 from treewarden.ppdm_models.tree.plain_splits import tells_classes
 from treewarden.ppdm_models.tree.tree import Quality
@@ -46,7 +47,7 @@ def judge(audit: Audit, pack: Pack, share: Share | None = None) -> Decision:
     return _decision(audit, pack, NamesByModel(), share)
 
 
-def verdict_of(audit: Audit, pack: Pack) -> Verdict:
+def verdict_of(audit: Audit, pack: Pack) -> PolicyVerdict:
     """Return the verdict of a pack on an audit alone: where it does not pass is not looked up."""
     return _decision(audit, pack, None).verdict
 
@@ -54,9 +55,9 @@ def verdict_of(audit: Audit, pack: Pack) -> Verdict:
 def _decision(
     audit: Audit, pack: Pack, names_by_model: NamesByModel | None, share: Share | None = None
 ) -> Decision:
-    model, has_register = audit.full.evidence.model, audit.full.evidence.has_register
+    model, extra_inputs = audit.full.evidence.model, audit.full.evidence.extra_inputs
     reasons = {
-        clause.id: why_not(clause, model, audit.secret, has_register=has_register)
+        clause.id: why_not(clause, model, audit.secret, extra_inputs=extra_inputs)
         for clause in pack.clauses
     }
     clauses = [clause for clause in pack.clauses if not reasons[clause.id]]
@@ -78,7 +79,7 @@ def _decision(
     kept = (
         found
         for clause, by, found in judged
-        if not by.of or found.verdict is not Verdict.PASS or clause.id not in told
+        if not by.of or found.verdict is not PolicyVerdict.PASS or clause.id not in told
     )
     findings = (*doubts.values(), *kept)
     verdicts = [found.verdict for clause, _, found in judged if pack.counts(clause)]
@@ -86,11 +87,11 @@ def _decision(
     return Decision(verdict, findings, pack, pack.fail_on, tuple(not_judged))
 
 
-def _of_release(exposure: Exposure, found: Finding) -> Finding:
+def _of_release(exposure: Exposure, finding: Finding) -> Finding:
     """Return a finding that says which release it is of, where that is not the model of the audit."""
     if not exposure.of:
-        return found
-    return replace(found, message=f"Of {exposure.of}: {found.message}", of=exposure.of)
+        return finding
+    return replace(finding, message=f"Of {exposure.of}: {finding.message}", of=exposure.of)
 
 
 Judged = Sequence[tuple[Clause, Exposure, Finding]]
@@ -130,6 +131,7 @@ def _all_doubts(audit: Audit, counting: Pack, judged: Judged) -> Iterator[Findin
             yield from _odd_labels(exposure)
         own = [(clause, finding) for clause, by, finding in judged if by is exposure]
         yield from _believing_labels(exposure, counting, own)
+        yield from _believing_numbers(exposure, counting, own)
     known = measures()
     is_asked = any(
         known[atom.call.measure].is_of_knowledge for each in counting.clauses for atom in each.atoms
@@ -209,6 +211,31 @@ def _odd_labels(exposure: Exposure) -> Iterator[Finding]:
         )
 
 
+def _believing_numbers(
+    exposure: Exposure, counting: Pack, judged: Sequence[tuple[Clause, Finding]]
+) -> Iterator[Finding]:
+    """Doubt what an inference passes where the table lacks the target, so that nobody compared the file's counts."""
+    evidence = exposure.evidence
+    truth = evidence.population.truth
+    is_unlabelled = isinstance(truth, Undetermined) and truth.reason.startswith(LACKS)
+    if evidence.secret is not None or not is_unlabelled:
+        return
+    known = measures()
+    passed = [
+        clause.id
+        for clause, finding in judged
+        if counting.counts(clause) and finding.verdict is PolicyVerdict.PASS
+        if any(known[atom.call.measure].is_of_knowledge for atom in clause.atoms)
+    ]
+    if passed:
+        assert isinstance(truth, Undetermined)
+        yield doubt(
+            FindingKind.TABLE_AGREES,
+            f"the numbers of people with each value in {evidence.source} could not be compared with the table, so "
+            f"{', '.join(dict.fromkeys(passed))} cannot pass: {truth.reason}",
+        )
+
+
 def _believing_labels(
     exposure: Exposure, counting: Pack, judged: Sequence[tuple[Clause, Finding]]
 ) -> Iterator[Finding]:
@@ -223,7 +250,7 @@ def _believing_labels(
     held = [
         atom.limit
         for clause, finding in judged
-        if counting.counts(clause) and finding.verdict is Verdict.PASS
+        if counting.counts(clause) and finding.verdict is PolicyVerdict.PASS
         if _rests_on_certainty(exposure, clause)
         for atom in clause.atoms
         if atom.call.measure in CERTAINTIES
@@ -264,7 +291,7 @@ def _rests_on_certainty(exposure: Exposure, clause: Clause) -> bool:
     clause_evaluation = evaluate_clause(
         clause, evidence, lambda call: readings.get(call, NOT_MEASURED), CERTAINTIES
     )
-    return clause_evaluation.verdict is not Verdict.PASS
+    return clause_evaluation.verdict is not PolicyVerdict.PASS
 
 
 # Where no change can help, as the policy caps certainty below the tree's accuracy; and which policy would pass.
@@ -298,12 +325,12 @@ def advised(audit: Audit, decision: Decision) -> Decision:
         return decision
     said = out_of_reach(audit, decision)
 
-    def told(finding: Finding) -> Finding:
+    def with_reason(finding: Finding) -> Finding:
         if finding.clause != found.clause:
             return finding
         return replace(finding, message=f"{finding.message} {said}")
 
-    return replace(decision, findings=tuple(map(told, decision.findings)))
+    return replace(decision, findings=tuple(map(with_reason, decision.findings)))
 
 
 def out_of_reach(audit: Audit, decision: Decision) -> str:
@@ -336,7 +363,7 @@ def ceiling(audit: Audit, pack: Pack) -> Ceiling | None:
     if evidence.forest.is_ensemble or isinstance(leaves, Undetermined):
         return None
     accuracy = _accuracy(leaves)
-    asked = applying(pack, evidence.model, audit.secret, has_register=evidence.has_register)
+    asked = applying(pack, evidence.model, audit.secret, extra_inputs=evidence.extra_inputs)
     caps = sorted((cap, clause.id) for clause, cap in _caps(asked) if cap < accuracy)
     if not caps or isinstance(leaves.whole, Undetermined):
         return None
@@ -372,7 +399,7 @@ def _instead(audit: Audit, pack: Pack, accuracy: float) -> Iterator[str]:
     packs = [each.model_copy(update={"fail_on": pack.fail_on}) for each in shipped]
     passing = [each for each in packs if _passes(audit, each)]
     if passing:
-        nearest = min(passing, key=lambda each: _distance(pack, each))
+        nearest = min(passing, key=lambda candidate: _distance(pack, candidate))
         yield f"The built-in policy {nearest.name!r} passes it as it is."
         return
     yield "No other built-in policy passes it as it is."
@@ -394,14 +421,14 @@ def _passes(audit: Audit, pack: Pack) -> bool:
             measure_call: measured(measure_call, exposure.evidence) for measure_call in missing
         }
         exposures.append(replace(exposure, readings={**exposure.readings, **measurements}))
-    return verdict_of(replace(audit, exposures=tuple(exposures)), pack) is Verdict.PASS
+    return verdict_of(replace(audit, exposures=tuple(exposures)), pack) is PolicyVerdict.PASS
 
 
-def _distance(wanted: Pack, other: Pack) -> float:
+def _distance(pack: Pack, candidate: Pack) -> float:
     """Return how much of what one pack demands another does not: 1 for a clause that it lacks, less for a limit."""
-    theirs = {atom.call: atom.limit for clause in other.counting for atom in clause.demanded}
+    theirs = {atom.call: atom.limit for clause in candidate.counting for atom in clause.demanded}
     far = 0.0
-    for atom in (atom for clause in wanted.counting for atom in clause.demanded):
+    for atom in (atom for clause in pack.counting for atom in clause.demanded):
         limit = theirs.get(atom.call)
         most = max(abs(atom.limit), abs(limit or 0.0), 1e-9)
         far += 1.0 if limit is None else min(1.0, abs(limit - atom.limit) / most)

@@ -20,7 +20,7 @@ from treewarden.audit.reading import Spot, Undetermined
 from treewarden.policies.clause import Clause
 from treewarden.policies.judging.clause_evaluation import ClauseEvaluation, verdicts
 from treewarden.policies.judging.decision import LeafNames, PlaceGroup
-from treewarden.policies.verdict import Verdict
+from treewarden.policies.verdict import PolicyVerdict
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray
 
 PEOPLE = "profiles "
@@ -54,7 +54,7 @@ def groups_of_reading(
         return ()
     trees = np.zeros(len(read.indices), dtype=np.intp) if read.trees is None else read.trees
     judged = verdicts(atom, (read.low, read.high), len(read.indices))
-    broken = np.flatnonzero(judged != Verdict.PASS)
+    broken = np.flatnonzero(judged != PolicyVerdict.PASS)
     places = BrokenPlaces(
         kind=measure.places,
         indices=read.indices[broken],
@@ -77,9 +77,9 @@ def groups_of_scope(
     """Return the groups of a clause that was judged at every place; ``note`` says what was read at one of them."""
     if evaluation.places is None or evaluation.each is None or evaluation.places.kind == "tree":
         return ()
-    broken = np.flatnonzero(evaluation.each != Verdict.PASS)
+    broken = np.flatnonzero(evaluation.each != PolicyVerdict.PASS)
     judged = evaluation.each[broken]
-    low, high = np.where(judged == Verdict.FAIL, 1.0, 0.0), np.ones(len(broken))
+    low, high = np.where(judged == PolicyVerdict.FAIL, 1.0, 0.0), np.ones(len(broken))
     is_low = False
     if not clause.is_combined and not isinstance(evaluation.ends[0], Undetermined):
         low, high = (end[broken] for end in evaluation.ends[0])
@@ -113,7 +113,7 @@ def _groups(
         yield PlaceGroup(
             leaf=leaf or _digest_of_people(places, members, evidence),
             places=len(members),
-            verdict=Verdict(int(places.verdicts[members].max())),
+            verdict=PolicyVerdict(int(places.verdicts[members].max())),
             low=float(pick(places.low[members])),
             high=float(pick(places.high[members])),
             notes=(_digest(notes),) if notes else (),
@@ -131,7 +131,7 @@ def _leaves(places: BrokenPlaces, evidence: Evidence, names: LeafNames) -> list[
     known: dict[tuple[int, int], str] = {}
     for key, index in zip(keys, places.indices.tolist(), strict=True):
         if key not in known:
-            known[key] = names.of(Spot(kind, index, 0.0, 0.0, "", key[0]))
+            known[key] = names.fingerprint_of(Spot(kind, index, 0.0, 0.0, "", key[0]))
     return [known[key] for key in keys]
 
 

@@ -21,7 +21,7 @@ from treewarden.audit.reading import Undetermined
 from treewarden.policies.clause import Atom, Clause, Pack, Part
 from treewarden.policies.judging.clause_evaluation import combined, verdicts
 from treewarden.policies.remedies import NoProposal, Proposal, Remedy
-from treewarden.policies.verdict import Verdict
+from treewarden.policies.verdict import PolicyVerdict
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 from treewarden.ppdm_models.pruning.merged import merged_leaves, summed
 from treewarden.ppdm_models.pruning.prune import Prunable, Pruned
@@ -35,7 +35,7 @@ from treewarden.ppdm_models.tree.tree import Node, Task, Tree
 # else the best is taken to be true of what is not told, as only an audit tells. Every change is audited again in any
 # case.
 
-UNDETERMINED, PASS = Verdict.UNDETERMINED, Verdict.PASS
+UNDETERMINED, PASS = PolicyVerdict.UNDETERMINED, PolicyVerdict.PASS
 
 
 def met(clause: Clause, leaves: Leaves) -> BoolArray | str | None:
@@ -60,17 +60,17 @@ def met(clause: Clause, leaves: Leaves) -> BoolArray | str | None:
     return np.asarray(combined(aim, of_atom) == PASS)
 
 
-def _aim(part: Part, told: Container[Atom]) -> Part:
+def _aim(part: Part, readable: Container[Atom]) -> Part:
     """Return what every leaf can be asked for so that the model as a whole meets a part.
 
     That every leaf meets one way or another is not enough where all have to meet the same: of several ways it is the
     first that leaves alone tell.
     """
     if part.form == "any":
-        ways = [each for each in part.parts if all(atom in told for atom in each.atoms)]
-        return _aim((ways or part.parts)[0], told)
+        ways = [each for each in part.parts if all(atom in readable for atom in each.atoms)]
+        return _aim((ways or part.parts)[0], readable)
     if part.form == "all":
-        return part.model_copy(update={"every": tuple(_aim(each, told) for each in part.parts)})
+        return part.model_copy(update={"every": tuple(_aim(each, readable) for each in part.parts)})
     return part
 
 
@@ -85,7 +85,7 @@ def _atom_verdicts(atom: Atom, leaves: Leaves) -> IndexArray | str | None:
     return verdicts(atom, ends, len(leaves.nodes))
 
 
-def _flat(verdict: Verdict, size: int) -> IndexArray:
+def _flat(verdict: PolicyVerdict, size: int) -> IndexArray:
     return np.full(size, verdict, dtype=np.intp)
 
 

@@ -23,7 +23,7 @@ from treewarden.audit.reading import Undetermined
 from treewarden.audit.system.system import LeafKnowledge, closed_form, complete
 from treewarden.policies.pack import Pack
 from treewarden.policies.rules import Rule, rules
-from treewarden.policies.verdict import Verdict
+from treewarden.policies.verdict import PolicyVerdict
 from treewarden.ppdm_models.arrays import IndexArray
 from treewarden.ppdm_models.semantics.consistency import is_whole, records_may_stay
 from treewarden.ppdm_models.tree.tree import (
@@ -130,12 +130,12 @@ def _banded_rate(base: int) -> Callable[[Tree, Node], Node]:
 
 def steps(bases: Sequence[int]) -> tuple[WithholdingStep, ...]:
     """Return what a leaf may need to withhold, mildest first; the last step leaves labels and record counts."""
-    kept = "labels, record counts and"
+    kept = "predicted classes, record counts and"
     return (
         *(
             WithholdingStep(
                 (f"{CLASS_COUNTS} {FINER} {base}",),
-                f"give the class counts in bands of {base}; {kept} the bands stay",
+                f"publish class counts as ranges of {base}; {kept} these ranges stay",
                 banded(base),
             )
             for base in bases
@@ -146,7 +146,7 @@ def steps(bases: Sequence[int]) -> tuple[WithholdingStep, ...]:
         *(
             WithholdingStep(
                 (CLASS_COUNTS, f"{ERROR_RATES} {FINER} {base}"),
-                f"withhold the class counts and give the error rates in bands of {base} records",
+                f"withhold the class counts and publish error rates as ranges of {base} records",
                 _banded_rate(base),
             )
             for base in bases
@@ -173,7 +173,7 @@ class LeafRequirement:
         reading = self.measure.read(evidence, self.parameters).reading
         if isinstance(reading, Undetermined):
             return True
-        return self.rule.judge(reading, self.limit) is Verdict.PASS
+        return self.rule.judge(reading, self.limit) is PolicyVerdict.PASS
 
 
 def demands(pack: Pack) -> tuple[LeafRequirement, ...]:

@@ -46,9 +46,9 @@ class WithholdLeast(Remedy):
             return
         least, chosen = found.least, found.leaves
         if least.problem or not least.is_safe:
-            why = (
-                least.problem
-                or f"no set was found in {SECONDS:g} s; at least {least.lower_bound:,} leaves have to go"
+            why = least.problem or (
+                f"no set was found in {SECONDS:g} s; at least {least.lower_bound:,} "
+                "leaves must be withheld"
             )
             yield NoProposal(("withhold_least",), why)
             return
@@ -64,7 +64,9 @@ class WithholdLeast(Remedy):
             for node in tree.nodes
         )
         proof = (
-            "no fewer suffice" if least.is_optimal else f"at least {least.lower_bound:,} have to go"
+            "no fewer suffice"
+            if least.is_optimal
+            else f"at least {least.lower_bound:,} must be withheld"
         )
         title = (
             f"withhold the class counts of {len(chosen):,} of {len(tree.leaves):,} leaves, after which counts prove "

@@ -18,7 +18,7 @@ from treewarden.policies.judging.decision import Decision, Finding
 from treewarden.policies.remedies import NoProposal, Proposal
 from treewarden.policies.repair.utility import CrossValidation, Holdout, UtilityName
 from treewarden.policies.rules import rules
-from treewarden.policies.verdict import Verdict
+from treewarden.policies.verdict import PolicyVerdict
 from treewarden.ppdm_models.arrays import BoolArray, IndexArray
 from treewarden.ppdm_models.tree.ensemble import Ensemble, Model, trees_of
 from treewarden.ppdm_models.tree.tree import (
@@ -52,7 +52,7 @@ def privacy(decision: Decision) -> float | None:
 
 def _met(finding: Finding) -> float | None:
     if finding.requirement.limit is None:
-        return {Verdict.PASS: 1.0, Verdict.FAIL: 0.0}.get(finding.verdict)
+        return {PolicyVerdict.PASS: 1.0, PolicyVerdict.FAIL: 0.0}.get(finding.verdict)
     margin = rules()[finding.requirement.rule].margin(finding.reading, finding.requirement.limit)
     return None if margin is None else min(margin, MOST)
 
@@ -265,11 +265,13 @@ class RepairAttempt:
     not_audited: str = ""
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> PolicyVerdict:
         """The verdict on the changed model; never a pass where something could not be audited, or was not."""
         if self.decision is None:
-            return Verdict.UNDETERMINED
-        least = Verdict.UNDETERMINED if self.problem or self.not_audited else Verdict.PASS
+            return PolicyVerdict.UNDETERMINED
+        least = (
+            PolicyVerdict.UNDETERMINED if self.problem or self.not_audited else PolicyVerdict.PASS
+        )
         return max(self.decision.verdict, least)
 
     @property
@@ -283,7 +285,7 @@ class RepairAttempt:
         if self.decision is None:
             return ()
         failing = self.decision.failing
-        return tuple(f for f in failing if f.verdict is Verdict.FAIL or not self.not_audited)
+        return tuple(f for f in failing if f.verdict is PolicyVerdict.FAIL or not self.not_audited)
 
     @property
     def is_tried(self) -> bool:
@@ -299,6 +301,7 @@ class RepairSearch:
     ``advice`` is how to grow the model again, where it is a boosted one.
     ``applied`` is the recommended attempt, or the passing one that was chosen instead. ``ended`` says whether the
     search got to its end. ``validation`` is what the ``utility`` was measured with, or why it was not.
+    ``search_cut`` says why less is proved of the original than an audit of it proves; "" where as much is.
     """
 
     audit: Audit
@@ -313,12 +316,13 @@ class RepairSearch:
     advice: tuple[str, ...] = ()
     utility: UtilityName = "accuracy"
     validation: CrossValidation | Undetermined | None = None
+    search_cut: str = ""
 
     def exchanging(self, old: RepairAttempt, new: RepairAttempt) -> RepairSearch:
         """Return the same with another record of one attempt, wherever that stands."""
 
-        def now(each: RepairAttempt | None) -> RepairAttempt | None:
-            return new if each is old else each
+        def now(attempt: RepairAttempt | None) -> RepairAttempt | None:
+            return new if attempt is old else attempt
 
         return replace(
             self,
@@ -331,7 +335,7 @@ class RepairSearch:
     @property
     def is_needed(self) -> bool:
         """Whether the original does not pass."""
-        return self.decision.verdict is not Verdict.PASS
+        return self.decision.verdict is not PolicyVerdict.PASS
 
 
 def order(attempt: RepairAttempt) -> tuple[float, ...]:
@@ -339,12 +343,12 @@ def order(attempt: RepairAttempt) -> tuple[float, ...]:
 
     Nearest is what breaks fewest clauses, then what leaves fewest undecided, then what costs least.
     """
-    if attempt.verdict is Verdict.PASS:
+    if attempt.verdict is PolicyVerdict.PASS:
         return (0.0, 0.0, *_price(attempt))
     if attempt.decision is None:
         return (math.inf, float(bool(attempt.not_audited)), *_price(attempt))
     verdicts = [finding.verdict for finding in attempt.decision.failing]
-    failed = verdicts.count(Verdict.FAIL)
+    failed = verdicts.count(PolicyVerdict.FAIL)
     undecided = len(verdicts) - failed + bool(attempt.problem)
     return (failed, undecided, *_price(attempt))
 

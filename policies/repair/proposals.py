@@ -17,8 +17,8 @@ from treewarden.policies.judging.decision import Decision, Finding
 from treewarden.policies.pack import Pack
 from treewarden.policies.remedies import NoProposal, Proposal, Remedy, UsesTable, remedies
 from treewarden.policies.remedies._pruning import Prospect, Pruning, prospect
-from treewarden.policies.repair.utility import Given
-from treewarden.policies.verdict import Verdict
+from treewarden.policies.repair.utility import RepairResources
+from treewarden.policies.verdict import PolicyVerdict
 from treewarden.ppdm_models.files.convert import writable
 from treewarden.ppdm_models.tables.routing import route
 from treewarden.ppdm_models.tables.taxonomy import Taxonomies
@@ -209,7 +209,7 @@ def file_fails(decision: Decision) -> bool:
     """Return whether a clause about what stands beside the trees keeps the verdict from being a pass."""
     known = measures()
     return any(
-        finding.verdict is Verdict.FAIL
+        finding.verdict is PolicyVerdict.FAIL
         and any(known[call.measure].is_of_file for call in finding.calls)
         for finding in decision.failing
     )
@@ -266,7 +266,7 @@ class Proposing:
 
     population: Population
     pack: Pack
-    given: Given
+    given: RepairResources
 
     def first(
         self, model: Model, decision: Decision, evidence: Evidence
@@ -311,11 +311,11 @@ class Proposing:
                 yield _named(base, own, each)
 
 
-def _named(base: RepairBase, own: str, found: Proposal) -> Named:
-    return f"{base.name}+{own}" if base.name else own, _joined(base.proposal, found)
+def _named(base: RepairBase, name: str, proposal: Proposal) -> Named:
+    return f"{base.name}+{name}" if base.name else name, _joined(base.proposal, proposal)
 
 
-def _ready(base: RepairBase, given: Given) -> Iterator[tuple[str, Remedy]]:
+def _ready(base: RepairBase, resources: RepairResources) -> Iterator[tuple[str, Remedy]]:
     """Yield the remedies that may follow, with what they can use; the table goes with the tree as it was grown only."""
     ordered = sorted(remedies().items(), key=lambda item: (not item[1].mends_leaves, item[0]))
     names = [name for name, _ in ordered]
@@ -323,21 +323,21 @@ def _ready(base: RepairBase, given: Given) -> Iterator[tuple[str, Remedy]]:
     done = names.index(used[-1]) + 1 if used else 0
     for name, remedy in ordered[done:]:
         if isinstance(remedy, UsesTable):
-            if given.table is not None and not used:
-                yield name, remedy.using_table(given.table)
+            if resources.table is not None and not used:
+                yield name, remedy.using_table(resources.table)
         else:
-            yield name, remedy.using(given.taxonomies, given.bases)
+            yield name, remedy.using(resources.taxonomies, resources.bases)
 
 
-def _joined(base: Proposal, found: Proposal) -> Proposal:
+def _joined(base: Proposal, proposal: Proposal) -> Proposal:
     if not base.remedies:
-        return found
+        return proposal
     return replace(
-        found,
-        remedies=(*base.remedies, *found.remedies),
-        title=f"{base.title}; then {found.title}",
-        withheld=(*base.withheld, *found.withheld),
-        node_map=tuple(found.node_map[index] for index in base.node_map),
+        proposal,
+        remedies=(*base.remedies, *proposal.remedies),
+        title=f"{base.title}; then {proposal.title}",
+        withheld=(*base.withheld, *proposal.withheld),
+        node_map=tuple(proposal.node_map[index] for index in base.node_map),
         is_bare=base.is_bare,
     )
 

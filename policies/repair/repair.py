@@ -23,8 +23,8 @@ from treewarden.policies.repair.search import (
     Trial,
     to_nobody,
 )
-from treewarden.policies.repair.utility import NO_LIMIT, Deadline, Given
-from treewarden.policies.verdict import Verdict, capital
+from treewarden.policies.repair.utility import NO_LIMIT, Deadline, RepairResources
+from treewarden.policies.verdict import PolicyVerdict, capital
 from treewarden.ppdm_models.errors import TreewardenError
 from treewarden.ppdm_models.tables.taxonomy import fitting
 from treewarden.ppdm_models.tree.ensemble import Ensemble, Model
@@ -48,7 +48,7 @@ def message(
     ended: SearchEnd,
 ) -> str:
     """Return what came of the search; ``whole`` is what the model is called."""
-    if decision.verdict is Verdict.PASS:
+    if decision.verdict is PolicyVerdict.PASS:
         return f"The {whole} passes as it is; nothing needs to change."
     if doubts(decision):
         doubt = next(finding for finding in decision.findings if finding.is_about_evidence)
@@ -173,7 +173,7 @@ def advice(
 
     Of a model that is not boosted only what protects members and whole records is said.
     """
-    if decision.verdict is Verdict.PASS:
+    if decision.verdict is PolicyVerdict.PASS:
         return ()
     growth = model.growth if isinstance(model, Ensemble) else None
     proves_members = any(
@@ -256,11 +256,19 @@ def _studied(names: SettingNames) -> Iterator[str]:
         )
 
 
-def _share(found: Measured) -> str:
-    return f"{100 * float(found.certain):.3g} %"
+def _share(measured: Measured) -> str:
+    return f"{100 * float(measured.certain):.3g} %"
 
 
-__all__ = ["AuditAll", "Given", "RepairAttempt", "RepairSearch", "SearchEnd", "order", "repair"]
+__all__ = [
+    "AuditAll",
+    "RepairResources",
+    "RepairAttempt",
+    "RepairSearch",
+    "SearchEnd",
+    "order",
+    "repair",
+]
 
 Auditor = Callable[[Model], Audit]
 
@@ -270,14 +278,14 @@ def repair(
     population: Population,
     audit: Auditor,
     pack: Pack,
-    given: Given | None = None,
+    resources: RepairResources | None = None,
     audit_all: AuditAll | None = None,
     step: Step = silent,
     *,
     glance: Glance | None = None,
     deadline: Deadline = NO_LIMIT,
     every: bool = True,
-    wanted: str = "",
+    chosen: str = "",
     tell: Tell = to_nobody,
 ) -> RepairSearch:
     """Try each remedy, and each after the one before it, until all that is worth it was audited and judged.
@@ -285,7 +293,7 @@ def repair(
     ``population`` is that of the original; ``audit`` audits any model over the same people, under the same knowledge,
     with the pack's measures taken; ``audit_all`` does so for several proposals, each as it would be published. What
     fails at a ``glance`` is not audited. Without ``every``, what costs more than a change that passes is not audited
-    either, but for the one that is ``wanted`` by its name.
+    either, but for the one that is ``chosen`` by its name.
 
     ``step`` is told of each stage, and ``tell`` in words of each change. At the ``deadline``, and at a keyboard
     interrupt, the search ends, and what it found so far is returned; what else they raise ends the run.
@@ -294,8 +302,8 @@ def repair(
         TaxonomyError: a hierarchy speaks of what the model does not know, or lacks a value.
         TreewardenError: the original cannot be audited.
     """
-    given = given or Given()
-    fitting(given.taxonomies, model.features)
+    resources = resources or RepairResources()
+    fitting(resources.taxonomies, model.features)
     result = audit(model)
     decision = judge(result, pack)
     trial = Trial(
@@ -303,16 +311,16 @@ def repair(
         population=population,
         audit_all=audit_all or _one_by_one(audit),
         pack=pack,
-        given=given,
+        given=resources,
         step=step,
         glance=glance,
         deadline=deadline,
         every=every,
-        wanted=wanted,
+        wanted=chosen,
         tell=tell,
     )
     search = RemedySearch(trial)
-    if decision.verdict is not Verdict.PASS and not doubts(decision):
+    if decision.verdict is not PolicyVerdict.PASS and not doubts(decision):
         search.run(result, decision)
     return _outcome(model, result, decision, search)
 
@@ -321,7 +329,7 @@ def _outcome(model: Model, result: Audit, decision: Decision, search: RemedySear
     """Return what came of a search: what is recommended, or the nearest, and that in words."""
     attempts, refusals = tuple(search.attempts), tuple(search.refusals)
     best = min((attempt for attempt in attempts if attempt.is_tried), key=order, default=None)
-    recommended = best if best is not None and best.verdict is Verdict.PASS else None
+    recommended = best if best is not None and best.verdict is PolicyVerdict.PASS else None
     nearest = None if recommended else best
     whole = "tree" if isinstance(model, Tree) else "model"
     said = message(
@@ -333,7 +341,7 @@ def _outcome(model: Model, result: Audit, decision: Decision, search: RemedySear
         refusals=refusals,
         ended=search.ended,
     )
-    if decision.verdict is not Verdict.PASS and recommended is None:
+    if decision.verdict is not PolicyVerdict.PASS and recommended is None:
         said = " ".join(filter(None, (out_of_reach(result, decision), said)))
     return RepairSearch(
         audit=result,

@@ -25,8 +25,8 @@ from treewarden.policies.repair.attempts import (
     marked,
 )
 from treewarden.policies.repair.proposals import REDACT_FILE, Named, Proposing, RepairBase
-from treewarden.policies.repair.utility import NO_LIMIT, Deadline, Given, cross_validation
-from treewarden.policies.verdict import Verdict
+from treewarden.policies.repair.utility import NO_LIMIT, Deadline, RepairResources, cross_validation
+from treewarden.policies.verdict import PolicyVerdict
 from treewarden.ppdm_models.errors import TreewardenError
 from treewarden.ppdm_models.tree.ensemble import Model, trees_of
 from treewarden.ppdm_models.tree.tree import Tree
@@ -56,7 +56,7 @@ class Trial:
     population: Population
     audit_all: AuditAll
     pack: Pack
-    given: Given
+    given: RepairResources
     step: Step = silent
     glance: Glance | None = None
     deadline: Deadline = NO_LIMIT
@@ -73,9 +73,9 @@ class CostedProposal:
     proposal: Proposal
     cost: Cost
 
-    def is_as(self, other: CostedProposal) -> bool:
+    def is_as(self, candidate: CostedProposal) -> bool:
         """Return whether the same would be published."""
-        one, two = self.proposal, other.proposal
+        one, two = self.proposal, candidate.proposal
         is_alone = not isinstance(one, TableProposal) and not isinstance(two, TableProposal)
         return is_alone and one.is_bare == two.is_bare and one.model == two.model
 
@@ -133,12 +133,12 @@ class RemedySearch:
             if _has_split(proposal.model) or not _has_split(trial.model)
         ]
         if self._open:
-            self._audit(sorted(self._open, key=lambda each: each.cost.rank))
+            self._audit(sorted(self._open, key=lambda proposal: proposal.cost.rank))
         tried = self._close()
         return [
             RepairBase(a.name, a.proposal, a.decision, a.audit.full.evidence)
             for a in tried
-            if a.audit and a.decision and a.verdict is not Verdict.PASS
+            if a.audit and a.decision and a.verdict is not PolicyVerdict.PASS
             if isinstance(a.proposal.model, Tree) or a.name == REDACT_FILE
             if not isinstance(a.proposal, TableProposal)
             if not self._cheaper(a.cost, or_as_cheap=True)
@@ -183,7 +183,7 @@ class RemedySearch:
         if isinstance(found, TreewardenError):
             return False
         decision = judge(found, self.trial.pack)
-        if decision.verdict is not Verdict.FAIL:
+        if decision.verdict is not PolicyVerdict.FAIL:
             return False
         why = "its leaves, or its file, already fail a check"
         name, proposal, cost = candidate.name, candidate.proposal, candidate.cost
@@ -210,7 +210,9 @@ class RemedySearch:
 
     def _cheaper(self, cost: Cost, *, or_as_cheap: bool = False) -> str:
         """Return the name of the cheapest attempt that passes, if it is cheaper; else ""."""
-        passing = [a for a in (*self.attempts, *self._found.values()) if a.verdict is Verdict.PASS]
+        passing = [
+            a for a in (*self.attempts, *self._found.values()) if a.verdict is PolicyVerdict.PASS
+        ]
         best = min(passing, key=lambda a: a.cost.rank, default=None)
         if best is None or best.cost.rank > cost.rank:
             return ""
@@ -228,12 +230,14 @@ class RemedySearch:
     def _enter(self, attempt: RepairAttempt) -> None:
         """Note what came of a candidate, and tell of it."""
         is_first = not any(
-            a.verdict is Verdict.PASS for a in (*self.attempts, *self._found.values())
+            a.verdict is PolicyVerdict.PASS for a in (*self.attempts, *self._found.values())
         )
         self._found[attempt.name] = attempt
         left = len(self._open) - len(self._found)
-        self.trial.tell(f"{attempt.name}: {attempt.verdict.name}{_lacks(attempt)}; {left} left")
-        if attempt.verdict is Verdict.PASS and is_first:
+        self.trial.tell(
+            f"{attempt.name}: {attempt.verdict.name}{_lacks(attempt)}; {left} more to try"
+        )
+        if attempt.verdict is PolicyVerdict.PASS and is_first:
             more = "; looking for a cheaper one" if left else ""
             self.trial.tell(f"passes: {attempt.name} ({attempt.proposal.title}){more}")
 

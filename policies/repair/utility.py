@@ -93,7 +93,8 @@ def cross_validation(
     """Return what measures changes of a model; or why they are compared by training accuracy instead."""
     if not isinstance(model, Tree):
         return Undetermined(
-            "the leaves of several trees that work together cannot be set anew without the learner"
+            "the leaves of several trees that work together cannot be computed again "
+            "without the training program"
         )
     if (population.leaf < 0).any():
         return Undetermined("some records stop in no leaf")
@@ -256,7 +257,7 @@ class Holdout:
 
         That is the share of records predicted wrong (0-1 loss); for regression the mean squared error.
         """
-        said = self._told(model)
+        said = self._predicted(model)
         if isinstance(said, Undetermined):
             return said
         if model.task is Task.CLASSIFICATION:
@@ -265,7 +266,7 @@ class Holdout:
             return Undetermined("some leaf predicts nothing")
         return exactly(float(np.mean((said - self.truth) ** 2)))
 
-    def _told(self, model: Model) -> FloatArray | Undetermined:
+    def _predicted(self, model: Model) -> FloatArray | Undetermined:
         """Return what each record is told, shape (N,), as ``truth`` has it."""
         if isinstance(model, Ensemble):
             said = said_by(model, self.columns)
@@ -340,7 +341,7 @@ def _node_prediction(tree: Tree, node: Node) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class RepairResources:
     """What a repair may use beyond the model and its people.
 
     ``taxonomies`` are hierarchies of values that remedies may merge by; ``table`` holds the records where they are to

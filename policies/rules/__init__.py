@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from typing import ClassVar, Literal
 
 from treewarden.audit.reading import Reading, Undetermined
-from treewarden.policies.verdict import Verdict
+from treewarden.policies.verdict import PolicyVerdict
 from treewarden.ppdm_models.plugins import PluginIndex, discover
 
 
@@ -24,7 +24,7 @@ class Rule(ABC):
     words: ClassVar[str]
 
     @abstractmethod
-    def judge(self, reading: Reading, limit: float) -> Verdict:
+    def judge(self, reading: Reading, limit: float) -> PolicyVerdict:
         """Return PASS or FAIL where the whole reading says so, else UNDETERMINED."""
 
     def margin(self, reading: Reading, limit: float) -> float | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from treewarden.audit.reading import Reading, Undetermined
 from treewarden.policies.rules import Rule
-from treewarden.policies.verdict import Verdict
+from treewarden.policies.verdict import PolicyVerdict
 
 
 class AtLeast(Rule):
@@ -13,12 +13,12 @@ class AtLeast(Rule):
     risk = "low"
     words = "at least"
 
-    def judge(self, reading: Reading, limit: float) -> Verdict:
+    def judge(self, reading: Reading, limit: float) -> PolicyVerdict:
         if isinstance(reading, Undetermined):
-            return Verdict.UNDETERMINED
+            return PolicyVerdict.UNDETERMINED
         if reading.low >= limit:
-            return Verdict.PASS
-        return Verdict.UNDETERMINED if reading.high >= limit else Verdict.FAIL
+            return PolicyVerdict.PASS
+        return PolicyVerdict.UNDETERMINED if reading.high >= limit else PolicyVerdict.FAIL
 
 
 RULE = AtLeast()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from treewarden.audit.reading import Reading, Undetermined
 from treewarden.policies.rules import Rule
-from treewarden.policies.verdict import Verdict
+from treewarden.policies.verdict import PolicyVerdict
 
 
 class Below(Rule):
@@ -14,12 +14,12 @@ class Below(Rule):
     is_strict = True
     words = "less than"
 
-    def judge(self, reading: Reading, limit: float) -> Verdict:
+    def judge(self, reading: Reading, limit: float) -> PolicyVerdict:
         if isinstance(reading, Undetermined):
-            return Verdict.UNDETERMINED
+            return PolicyVerdict.UNDETERMINED
         if reading.high < limit:
-            return Verdict.PASS
-        return Verdict.UNDETERMINED if reading.low < limit else Verdict.FAIL
+            return PolicyVerdict.PASS
+        return PolicyVerdict.UNDETERMINED if reading.low < limit else PolicyVerdict.FAIL
 
 
 RULE = Below()

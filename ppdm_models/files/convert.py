@@ -9,7 +9,7 @@ from dataclasses import replace
 from treewarden.ppdm_models.errors import OutputError, TreeFormatError
 from treewarden.ppdm_models.files.load import load_model, writers
 from treewarden.ppdm_models.tree.column import number_text
-from treewarden.ppdm_models.tree.ensemble import Ensemble, Model, Other, trees_of
+from treewarden.ppdm_models.tree.ensemble import Ensemble, Model, NonTreeModel, trees_of
 from treewarden.ppdm_models.tree.plain_splits import on_32_bits
 from treewarden.ppdm_models.tree.predicate import Always, Predicate, text
 from treewarden.ppdm_models.tree.tree import Node, Tree, count_of
@@ -55,7 +55,7 @@ def _named(model: Model) -> Iterator[tuple[str, Tree]]:
         yield model.target or model.source, model
         return
     number = 0
-    stack: list[tuple[Tree | Ensemble | Other, str]] = [(model, "")]
+    stack: list[tuple[Tree | Ensemble | NonTreeModel, str]] = [(model, "")]
     while stack:
         part, said = stack.pop()
         if isinstance(part, Tree):
@@ -137,7 +137,7 @@ def target_of(suffix: str) -> str:
     """
     if suffix.lower() not in SUFFIXES:
         known = ", ".join(SUFFIXES)
-        raise OutputError(suffix or "the output", f"unknown suffix; use {known}")
+        raise OutputError("the output", f"unknown suffix {suffix!r}; use {known}, or add --to")
     return SUFFIXES[suffix.lower()]
 
 
@@ -170,6 +170,8 @@ def converted(model: Model, target: str) -> bytes:
     """
     if target in DRAWINGS:
         return DRAWINGS[target](model)
+    if isinstance(model, Ensemble) and model.is_additive:
+        raise OutputError(model.source, f"{target} cannot hold it (an additive model, no tree)")
     model = _with_shares_alone(model)
     data = _written(model, target)
     try:

@@ -20,10 +20,17 @@ from treewarden.ppdm_models.formats.skops._estimator import (
     fitted_of,
     matrix_before,
 )
-from treewarden.ppdm_models.formats.skops._models import leaks_of, model_of, of_steps
+from treewarden.ppdm_models.formats.skops._models import model_of
 from treewarden.ppdm_models.formats.skops._parts import LivePart
+from treewarden.ppdm_models.formats.skops._side_channels import leaks_of, of_steps
 from treewarden.ppdm_models.formats.skops._table_tests import tree_of_table
-from treewarden.ppdm_models.tree.ensemble import Ensemble, Model, with_trees
+from treewarden.ppdm_models.tree.ensemble import (
+    Ensemble,
+    Model,
+    claim_of,
+    with_claim,
+    with_trees,
+)
 from treewarden.ppdm_models.tree.side_channels import people_named
 
 NOTE = (
@@ -42,6 +49,10 @@ ACCEPTED = (
     "LightGBM or CatBoost"
 )
 SEARCHES = ("GridSearchCV", "RandomizedSearchCV", "HalvingGridSearchCV", "HalvingRandomSearchCV")
+SEARCHED = (
+    "the {kind} chose the settings by how well they fit the table, outside the mechanism, and every fit of it spent "
+    "epsilon; choose the settings without the table, and fit the estimator once"
+)
 
 
 def open_fitted(estimator: object, *, target: str = "", names: Sequence[str] = ()) -> OpenedFile:
@@ -61,7 +72,7 @@ def open_fitted(estimator: object, *, target: str = "", names: Sequence[str] = (
         return _of_sklearn(estimator, target, tuple(names))
     if tool not in TOOLS:
         kind = type(estimator).__name__
-        raise TreeFormatError(kind, f"no estimator that is read; give {ACCEPTED}")
+        raise TreeFormatError(kind, f"not a supported model; give {ACCEPTED}")
     return _of_tool(estimator, TOOLS[tool], target, tuple(names))
 
 
@@ -73,7 +84,8 @@ class _InMemory(Rewritable):
             return converted(changed, "pmml")
         except OutputError as error:
             advice = "audit can judge it; to change it, fit it with a larger min_samples_leaf or fewer leaves"
-            raise OutputError(error.where, f"{error.problem}; {advice}") from error
+            problem = error.problem.partition("; ")[0]
+            raise OutputError(error.where, f"{problem}; {advice}") from error
 
 
 def _of_sklearn(estimator: object, target: str, names: tuple[str, ...]) -> OpenedFile:
@@ -82,7 +94,7 @@ def _of_sklearn(estimator: object, target: str, names: tuple[str, ...]) -> Opene
         best = getattr(estimator, "best_estimator_", None)
         if best is None:
             raise TreeFormatError(kind, "is not fitted, or has no best estimator; call fit first")
-        return open_fitted(best, target=target, names=names)
+        return _of_search(kind, open_fitted(best, target=target, names=names))
     root = LivePart(kind, estimator)
     last = behind_pipelines(root)[0] if kind == "Pipeline" else root
     if last.module.partition(".")[0] in TOOLS and isinstance(last, LivePart):
@@ -92,6 +104,18 @@ def _of_sklearn(estimator: object, target: str, names: tuple[str, ...]) -> Opene
     model = replace(model, format=ESTIMATOR, notes=(*model.notes, f"{root.name}: {NOTE}"))
     leaks = (*leaks_of(root, fitted), *people_named(model))
     return OpenedFile(model, leaks, _InMemory(model, leaks))
+
+
+def _of_search(kind: str, file: OpenedFile) -> OpenedFile:
+    """Return the best model of a search, whose claim is no promise: choosing it read the table without noise."""
+    model = file.model
+    claim = claim_of(model)
+    if claim is None:
+        return file
+    producer = claim.producer
+    reasons = (*producer.unprotected, SEARCHED.format(kind=kind))
+    claim = replace(claim, producer=replace(producer, unprotected=reasons))
+    return replace(file, model=with_claim(model, claim))
 
 
 def _aimed(model: Model, target: str) -> Model:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -11,7 +12,7 @@ from pathlib import Path, PurePath, PurePosixPath
 
 from treewarden.ppdm_models import formats as formats_package
 from treewarden.ppdm_models import gc_control, limits
-from treewarden.ppdm_models.errors import TreeFormatError, os_reason
+from treewarden.ppdm_models.errors import TreeFormatError, reading_problem
 from treewarden.ppdm_models.formats import Format, Opened, Strippable, Writer
 from treewarden.ppdm_models.formats.common.json import DEPTH, nesting
 from treewarden.ppdm_models.formats.common.origin import packing_leaks, unpacked
@@ -20,11 +21,13 @@ from treewarden.ppdm_models.plugins import PluginIndex, discover
 from treewarden.ppdm_models.tree.ensemble import Model
 from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind, people_named, unread_rest
 from treewarden.ppdm_models.tree.tree import Tree
-from treewarden.ppdm_models.unsupported_files import model_advice
+from treewarden.ppdm_models.unsupported_files import members_advice, model_advice, text_advice
 
 PEEKED = 1 << 20
 MOST_TRIED = 100
 """So many bytes of a file, and so many files of a folder, are looked at to say what they are."""
+ADVICE_MARK = "; "
+QUOTED = re.compile(r"'[^']*'")
 LISTED = "for the formats: treewarden list formats; how to export a model: docs/formats.md"
 
 
@@ -39,6 +42,10 @@ class OpenedFile:
     model: Model
     leaks: tuple[Leak, ...]
     opened: Opened
+
+
+WRITTEN_SUFFIXES = {"pmml": ".pmml", "treewarden_json": ".json"}
+"""How files of the formats are named that models are written in."""
 
 
 def formats() -> PluginIndex[Format]:
@@ -92,7 +99,7 @@ def read_bytes(path: Path) -> bytes:
         size = path.stat().st_size
         data = path.read_bytes() if size <= limits.BYTES else b""
     except (OSError, ValueError) as error:
-        raise TreeFormatError(path.name, f"{os_reason(error)}; give the model file") from error
+        raise TreeFormatError(path.name, reading_problem(error, "check the path")) from error
     if size > limits.BYTES:
         raise TreeFormatError(path.name, _too_large(size))
     return data
@@ -106,11 +113,9 @@ def _of_folder(path: Path) -> bytes:
     ) and any(name.endswith(".parquet") for name in names)
     if is_of_spark:
         return archived(path)
-    from treewarden.ppdm_models.unsupported_models import members_advice  # for what is no model
-
     advice = members_advice(names, lambda name: _start_of(path / name))
     if not advice:
-        advice = f"a folder, but not one that Spark wrote; {_give_one(path, names)}"
+        advice = f"a folder, not the file of a model; {_give_one(path, names)}"
     raise TreeFormatError(path.name or str(path), advice)
 
 
@@ -216,8 +221,6 @@ def _archive_advice(data: bytes, source: str) -> str:
             names = archive.namelist()
             if len(names) > limits.ARCHIVE_ENTRIES:
                 return ""
-            from treewarden.ppdm_models.unsupported_models import members_advice  # as above
-
             return members_advice(names, lambda name: _start_in(archive, name))
     except DAMAGED:  # which the format tells that reads it
         return ""
@@ -241,11 +244,21 @@ def _opened(data: bytes, source: str) -> tuple[str, Opened]:
         except TreeFormatError as error:
             refused.append(error)
     if len(refused) == 1:
-        raise refused[0]
+        raise _with_advice(refused[0], plugin)
     reasons = "; ".join(
         f"as {name}: {error}" for name, error in zip(candidates, refused, strict=True)
     )
     raise TreeFormatError(source, f"no format fits ({reasons})") from refused[0]
+
+
+def _with_advice(error: TreeFormatError, plugin: Format) -> TreeFormatError:
+    """Return an error that ends in what to do, if it names nothing to do itself."""
+    if ADVICE_MARK in QUOTED.sub("", error.problem):
+        return error
+    advice = f"{plugin.how_to_export}, or give another format (docs/formats.md)"
+    told = TreeFormatError(error.where, f"{error.problem}{ADVICE_MARK}{advice}", error.notes)
+    told.__cause__ = error
+    return told
 
 
 def _too_large(size: int) -> str:
@@ -254,8 +267,6 @@ def _too_large(size: int) -> str:
 
 def _advice(data: bytes, source: str) -> str:
     """Return what bytes are that no format recognises, and what to do."""
-    from treewarden.ppdm_models.unsupported_models import text_advice  # as above
-
     known = text_advice(data)
     if known:
         return known
@@ -281,6 +292,8 @@ def _likeness(data: bytes) -> str:
     if start.startswith((b"{", b"[")):
         deepest, *_ = nesting(data)
         if deepest > DEPTH:
-            return f"hostile: JSON that nests {deepest:,} deep, as no tree does"
+            return (
+                f"rejected for security: nested {deepest:,} levels deep, more than any real model"
+            )
         return "JSON, but not a model format that treewarden can read"
     return "not a model format that treewarden can read"

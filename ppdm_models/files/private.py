@@ -65,7 +65,7 @@ def write_own(path: Path, data: bytes, *, is_durable: bool = False) -> None:
         temporary.unlink(missing_ok=True)
 
 
-def _is_own(said: os.stat_result) -> bool:
+def _is_own(status: os.stat_result) -> bool:
     if not hasattr(os, "geteuid"):
         return True
-    return said.st_uid == os.geteuid() and not said.st_mode & OTHERS_WRITE
+    return status.st_uid == os.geteuid() and not status.st_mode & OTHERS_WRITE

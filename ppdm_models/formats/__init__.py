@@ -33,6 +33,10 @@ class Opened:
         """What the file gives away, in its order; a format that needs long for it may look when it is first asked."""
         return self._leaks
 
+    def beyond_trees(self) -> tuple[str, ...]:
+        """Return what the file holds beside trees and what these need, in words."""
+        return ()
+
 
 class Rewritable(Opened, ABC):
     """A file whose trees can be changed where they stand."""
@@ -65,8 +69,12 @@ class Format(ABC):
     can stand in a file that is read. ``rewrites`` says that what it opens is ``Rewritable``,
     ``drops_trees`` that it may be written without its last trees, and ``rounds_leaves`` that what other numbers tell of
     leaf values goes where inner nodes have none any more, while the settings that these hang on stay.
+    ``how_to_export`` tells a user how to get the file anew: it ends a message that names no other way out.
+    ``publish_instead`` names a file of the same model that can pass, where one of this format cannot.
     """
 
+    how_to_export: ClassVar[str] = "export it again with the program that trained it"
+    publish_instead: ClassVar[str] = ""
     accounts_for_all: ClassVar[bool] = False
     rewrites: ClassVar[bool] = False
     drops_trees: ClassVar[bool] = False

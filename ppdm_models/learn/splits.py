@@ -343,9 +343,11 @@ def _beside_first(places: IndexArray, size: int) -> BoolArray:
     return np.concatenate([np.ones((len(places), 1)), others], axis=1).astype(bool)
 
 
-def _split(found: _AttributeCandidates, best: int, rule: SplitRule, rivals: int) -> LearnedSplit:
-    attribute, present, local = found.attribute, found.present, found.local
-    place, rank, name = int(found.places[best]), float(found.ranks[best]), attribute.name
+def _split(
+    candidates: _AttributeCandidates, best: int, rule: SplitRule, rivals: int
+) -> LearnedSplit:
+    attribute, present, local = candidates.attribute, candidates.present, candidates.local
+    place, rank, name = int(candidates.places[best]), float(candidates.ranks[best]), attribute.name
     tests: tuple[Predicate, ...]
     if attribute.distinct is not None:
         cut = threshold(

@@ -37,6 +37,8 @@ WITHHELD = frozenset(
     }
 )
 """How publishers write that a number is not told."""
+ALL_PEOPLE = "all people"
+"""Whom a cell is about that meets no condition, in words."""
 _NUMBER = re.compile(
     r"(?P<sign>[-+−]?)(?P<whole>\d{1,3}(?:,\d{3})+|\d+|(?=\.\d))(?:\.(?P<part>\d*))?(?:[eE](?P<power>[-+]?\d{1,3}))?"
 )
@@ -133,6 +135,7 @@ class Statistic(StrEnum):
     ``COUNT`` is how many they are. ``SHARE`` is how many of all of the group meet the entry's conditions, and
     ``CLASS_SHARE`` how many of all who meet the conditions have the group's class. The others are of the entry's
     column, over those who have a value there; quartiles are ``LOWER_QUARTILE`` and ``UPPER_QUARTILE``.
+    ``TOTAL`` is what the target of a model of numbers adds up to over those who meet the conditions.
     """
 
     COUNT = "count"
@@ -146,6 +149,7 @@ class Statistic(StrEnum):
     MINIMUM = "minimum"
     MAXIMUM = "maximum"
     MISSING = "missing"
+    TOTAL = "total"
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +205,8 @@ Condition = ColumnCondition | PredictedCondition | ScoreCondition
 class DescriptiveEntry:
     """One cell of a table: numbers about the people of one class who meet all conditions.
 
-    ``group`` is the class, None where the numbers are of all people. ``column`` is what means and the like are of.
+    ``group`` is the class, None where the numbers are of all people. ``column`` is what means and the like are of. A
+    cell of a table of totals that is withheld has no numbers.
     """
 
     where: str
@@ -341,6 +346,7 @@ class PublishedOutput:
 class TableColumns:
     """The columns of the table that outputs are of: the target and its classes, and the others' values.
 
+    There are no ``classes`` where the target is a number.
     ``categories`` says the values of each other column, None where it holds numbers. ``hierarchies`` say which values
     each label of a column holds, as far as files say so.
     """

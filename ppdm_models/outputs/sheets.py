@@ -1,6 +1,8 @@
 """The cells of a file that publishes an output, of CSV or Excel, and whom its columns and labels are about.
 
 Output files are small, and anybody may have written them: they are read within limits.
+
+What the text of a cell holds of a column's values is one of them, a range, a set, a mask, or a label of a hierarchy.
 """
 
 from __future__ import annotations
@@ -8,13 +10,23 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import PurePath
 
-from treewarden.ppdm_models.errors import OutputsError, TableError
-from treewarden.ppdm_models.outputs.published import PrintedNumber, TableColumns, read_count
+from treewarden.ppdm_models.errors import OutputsError, TableError, UnsupportedOutputError
+from treewarden.ppdm_models.outputs.published import (
+    ColumnCondition,
+    PrintedNumber,
+    RangeCondition,
+    TableColumns,
+    ValueCondition,
+    ValuesCondition,
+    read_count,
+    read_measured,
+)
+from treewarden.ppdm_models.unsupported_files import PICTURES
 
 MOST_BYTES = 4_000_000
 MOST_CELLS = 200_000
@@ -50,7 +62,7 @@ def read_sheet(data: bytes, source: str) -> CellSheet:
         OutputsError: it is too large, not text, or has no cells.
     """
     if len(data) > MOST_BYTES:
-        raise OutputsError(
+        raise UnsupportedOutputError(
             source, f"larger than {MOST_BYTES:,} bytes; give one output in each file"
         )
     read = _workbook_rows if data.startswith(WORKBOOK) else _csv_rows
@@ -61,14 +73,14 @@ def read_sheet(data: bytes, source: str) -> CellSheet:
         cells += len(row)
         if cells > MOST_CELLS:
             problem = f"more than {MOST_CELLS:,} cells; give one output in each file"
-            raise OutputsError(source, problem)
+            raise UnsupportedOutputError(source, problem)
         if any(cell.strip() for cell in row):
             rows.append(tuple(cell.rstrip() for cell in row))
             lines.append(line)
     if rows and all(not cell or cell.startswith(GROUPED) for cell in rows[0]):
         del rows[0], lines[0]
     if len(rows) < 2:
-        raise OutputsError(source, "has no rows below its header; give the output as CSV")
+        raise UnsupportedOutputError(source, "has no rows below its header; give the output as CSV")
     width = max(map(len, rows))
     padded = tuple(row + ("",) * (width - len(row)) for row in rows)
     return CellSheet(source, padded, tuple(lines))
@@ -83,15 +95,17 @@ def _csv_rows(data: bytes, source: str) -> Iterator[tuple[int, Sequence[str]]]:
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise OutputsError(source, "not UTF-8 text; save it as CSV in UTF-8") from error
+        if data.startswith(PICTURES):
+            raise UnsupportedOutputError(source, "a picture; give a CSV or Excel file") from error
+        raise UnsupportedOutputError(source, "not UTF-8 text; save it as CSV in UTF-8") from error
     if "\0" in text:
-        raise OutputsError(source, "not text; save it as CSV in UTF-8")
+        raise UnsupportedOutputError(source, "not text; save it as CSV in UTF-8")
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=_delimiter(text))
     try:
         for row in reader:
             yield reader.line_num, row
     except csv.Error as error:
-        raise OutputsError(source, f"not CSV: {error}; save it as CSV again") from error
+        raise UnsupportedOutputError(source, f"not CSV: {error}; save it as CSV again") from error
 
 
 def _workbook_rows(data: bytes, source: str) -> Iterator[tuple[int, Sequence[str]]]:
@@ -174,12 +188,15 @@ def column_of(text: str, columns: TableColumns) -> str | None:
 
 
 MOST_LEVELS = 30
+LEVEL_MARK = "@"
+"""How sdcTable and tau-ARGUS write how deep a code lies: once for the total, once more for each level below it."""
 
 
 def hierarchy_column(sheet: CellSheet, columns: TableColumns) -> str | None:
-    """Return the column of which a sheet is a value hierarchy, as ARX writes it; None: it is none.
+    """Return the column of which a sheet is a value hierarchy, as ARX or sdcTable writes it; None: it is none.
 
-    Such a file has no header: each row is a value and what it falls under, and the file's name holds the column's.
+    The file's name holds the column's. ARX's has no header: each row is a value and what it falls under. sdcTable's is
+    a list of codes, each with its level: ``@``, ``@@`` and so on.
     """
     stem = PurePath(sheet.source).stem.casefold()
     for column, categories in columns.categories.items():
@@ -187,7 +204,9 @@ def hierarchy_column(sheet: CellSheet, columns: TableColumns) -> str | None:
         is_named = any(stem == name or stem.endswith(f"{mark}{name}") for mark in "_-. ")
         if not is_named or not 2 <= len(sheet.header) <= MOST_LEVELS:
             continue
-        values = [cells[0].strip() for cells in sheet.rows]
+        paths = _code_paths(sheet)
+        values = [path[0] for path in paths or sheet.rows]
+        values = [value.strip() for value in values]
         is_all = all(map(_is_number, values)) if categories is None else {*values} >= {*categories}
         is_all = is_all and (categories is None or values[0] in categories)  # no header
         if is_all and len(set(values)) == len(values):
@@ -206,7 +225,129 @@ def _is_number(text: str) -> bool:
 def labels_of_hierarchy(sheet: CellSheet) -> dict[str, frozenset[str]]:
     """Return which values each label of a value hierarchy holds; a label on several levels holds all of them."""
     held: dict[str, set[str]] = {}
-    for cells in sheet.rows:
+    for cells in _code_paths(sheet) or sheet.rows:
         for label in cells[1:]:
             held.setdefault(label.strip(), set()).add(cells[0].strip())
     return {label: frozenset(values) for label, values in held.items() if label}
+
+
+def _code_paths(sheet: CellSheet) -> tuple[tuple[str, ...], ...]:
+    """Return each lowest code of a list of codes with levels, and those it falls under; () of other sheets."""
+    rows = [cells for cells in sheet.rows if cells[0].strip(LEVEL_MARK) == "" != cells[0]]
+    if (
+        len(rows) < len(sheet.rows) - 1 or len(sheet.header) != 2 or not rows
+    ):  # one row may be its header
+        return ()
+    levels = [len(cells[0]) for cells in rows]
+    above, paths = list[str](), list[tuple[str, ...]]()
+    for number, (level, (_, code)) in enumerate(zip(levels, rows, strict=True)):
+        del above[level - 1 :]
+        above.append(code.strip())
+        if number + 1 == len(levels) or levels[number + 1] <= level:
+            paths.append(tuple(reversed(above)))
+    return tuple(paths)
+
+
+_N = r"[-−]?\d+(?:\.\d+)?"
+_RANGE = re.compile(
+    rf"(?P<open>[\[(\]]?)\s*(?P<low>{_N})\s*(?:,|;|-|–|to|:)\s*(?P<high>{_N})\s*(?P<close>[\])\[]?)"
+)
+_ONE_END = re.compile(rf"(?P<sign><=|>=|≤|≥|<|>)\s*(?P<end>{_N})")
+
+
+def labels_of(
+    sheet: CellSheet, row: int, column_at: Mapping[int, str], columns: TableColumns
+) -> dict[str, str]:
+    """Return what a row says of each column that its people share; without those of which it is about everybody.
+
+    ``column_at`` are the columns by the place of their cells.
+
+    Raises:
+        OutputsError: a cell may mean everybody, or a value of its column that is called so.
+    """
+    labels = {}
+    for number, column in column_at.items():
+        text = bare(sheet.rows[row][number])
+        if not is_all(text):
+            labels[column] = text
+            continue
+        values = columns.categories[column] or ()
+        value = next((v for v in values if text and v.casefold() == text.casefold()), None)
+        if value is not None:
+            problem = (
+                f"{text!r} is a value of {column!r}, and could mean everybody; write {{{value}}} "
+                "for the value, or leave the cell empty for everybody"
+            )
+            raise OutputsError(sheet.where(row), problem)
+    return labels
+
+
+def read_condition(column: str, text: str, columns: TableColumns) -> ColumnCondition | None:
+    """Return which values of a column a text holds; None where that is not understood."""
+    known = columns.categories[column]
+    labelled = columns.hierarchies.get(column, {}).get(text)
+    if labelled is not None:
+        return ValuesCondition(column, labelled)
+    return _number(column, text) if known is None else _category(column, text, known)
+
+
+def conditions_of(
+    sheet: CellSheet, row: int, labels: Mapping[str, str], columns: TableColumns
+) -> tuple[ColumnCondition, ...]:
+    """Return whom a row of a table is about, from what it says of columns.
+
+    Raises:
+        OutputsError: nobody has such a value.
+    """
+    found = []
+    for column, text in labels.items():
+        condition = read_condition(column, text, columns)
+        if condition is None and columns.categories[column] is None:
+            problem = (
+                f"{column!r} contains numbers, but {text!r} is not a number or a range of numbers"
+            )
+            raise OutputsError(sheet.where(row), f"{problem}; correct it")
+        if condition is None:
+            problem = (
+                f"{column!r} is never {text!r}; correct the value, as the table writes it, or add the "
+                "hierarchy of its values as a further file that is called after the column"
+            )
+            raise OutputsError(sheet.where(row), problem)
+        found.append(condition)
+    return tuple(found)
+
+
+def _category(column: str, text: str, categories: tuple[str, ...]) -> ColumnCondition | None:
+    """Return what a text holds of a column's values; None where that is not understood."""
+    if text in categories:
+        return ValueCondition(column, text)
+    if text.startswith("{") and text.endswith("}"):
+        parts = [part.strip() for part in text[1:-1].split(",")]
+        return ValuesCondition(column, frozenset(parts)) if set(parts) <= set(categories) else None
+    start = text.rstrip("*")
+    if start and start != text:
+        alike = [
+            value for value in categories if len(value) == len(text) and value.startswith(start)
+        ]
+        return ValuesCondition(column, frozenset(alike)) if alike else None
+    return None
+
+
+def _number(column: str, text: str) -> ColumnCondition | None:
+    """Return which numbers a text holds; None where that is not understood."""
+    plain = read_measured(text)
+    if plain is not None and not text.endswith("%"):
+        return ValueCondition(column, text)
+    one = _ONE_END.fullmatch(text)
+    if one:
+        end, has_end = Fraction(one["end"].replace("−", "-")), one["sign"] not in "<>"
+        if one["sign"].startswith(("<", "≤")):
+            return RangeCondition(column, high=end, has_high=has_end)
+        return RangeCondition(column, low=end, has_low=has_end)
+    found = _RANGE.fullmatch(text)
+    if found is None:
+        return None
+    low, high = (Fraction(found[name].replace("−", "-")) for name in ("low", "high"))
+    # Without brackets both ends may belong to it: then it holds no less than what was meant.
+    has_low, has_high = found["open"] in ("[", ""), found["close"] in ("]", "")
+    return RangeCondition(column, low, high, has_low=has_low, has_high=has_high)

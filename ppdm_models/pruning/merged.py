@@ -90,7 +90,7 @@ class _PublishedNodes:
     banded: FloatArray
     scores: FloatArray
 
-    def each(self, change: Callable[[FloatArray], FloatArray]) -> _PublishedNodes:
+    def transform(self, change: Callable[[FloatArray], FloatArray]) -> _PublishedNodes:
         return _PublishedNodes(*(change(getattr(self, field.name)) for field in fields(self)))
 
 
@@ -151,7 +151,7 @@ def _as_published(
     guessed = counts_up(tree, candidates.members) if classes is None and tree.classes else None
     published_nodes = _published_nodes(tree, tree.nodes)
     inner = np.array([not node.is_leaf for node in tree.nodes])
-    below = published_nodes.each(lambda rows: summed(tree, _without(rows, inner)))
+    below = published_nodes.transform(lambda rows: summed(tree, _without(rows, inner)))
     leaves = [
         node
         if node.is_leaf
@@ -160,7 +160,7 @@ def _as_published(
     ]
     if len(candidates.members) == size:
         return tuple(leaves)
-    together = _published_nodes(tree, leaves).each(candidates.totals)
+    together = _published_nodes(tree, leaves).transform(candidates.totals)
     for number in range(size, len(candidates.members)):
         first = tree.nodes[candidates.members[number][0]]
         bare = replace(
@@ -223,20 +223,20 @@ def _ends(bands: tuple[Band | None, ...] | None, m: int, end: int) -> tuple[floa
 def _join_leaf(
     tree: Tree,
     node: Node,
-    told: _PublishedNodes,
+    nodes: _PublishedNodes,
     row: int,
     classes: FloatArray | None,
     guessed: FloatArray | None,
 ) -> Node:
     """Return a node as a leaf, from what is told below it in one row."""
-    records = _number_or_none(told.records[row]) if node.records is None else node.records
-    counts = node.class_counts or _all_known(told.counts[row])
-    shares = node.class_shares or _mean_shares(told, row, classes)
-    bands = _summed_bands(told, row) if counts is None and told.banded[row] > 0 else None
-    score = _score(tree, node, told, row, _numbers(tree, classes, counts or shares, guessed, node))
+    records = _number_or_none(nodes.records[row]) if node.records is None else node.records
+    counts = node.class_counts or _all_known(nodes.counts[row])
+    shares = node.class_shares or _mean_shares(nodes, row, classes)
+    bands = _summed_bands(nodes, row) if counts is None and nodes.banded[row] > 0 else None
+    score = _score(tree, node, nodes, row, _numbers(tree, classes, counts or shares, guessed, node))
     if counts is None and classes is not None and tree.has_people and score in tree.classes:
         label = tree.classes.index(str(score))
-        if told.listed[row] == 0:
+        if nodes.listed[row] == 0:
             counts = tuple(float(c) if k == label else None for k, c in enumerate(classes))
     return replace(
         node,
@@ -259,21 +259,21 @@ def _all_known(row: FloatArray) -> tuple[float, ...] | None:
 
 
 def _mean_shares(
-    told: _PublishedNodes, row: int, classes: FloatArray | None
+    nodes: _PublishedNodes, row: int, classes: FloatArray | None
 ) -> tuple[float, ...] | None:
     """Return the shares of all leaves together, by their published records or else by the real class counts."""
-    if np.isnan(told.shares[row]).any():
+    if np.isnan(nodes.shares[row]).any():
         return None
-    total = told.records[row]
+    total = nodes.records[row]
     if total > 0:
-        return _all_known(told.shares[row] / total)
+        return _all_known(nodes.shares[row] / total)
     if classes is None or not classes.sum():
         return None
     return _all_known(classes / classes.sum())
 
 
-def _summed_bands(told: _PublishedNodes, row: int) -> tuple[Band | None, ...]:
-    ends = zip(told.low[row].tolist(), told.high[row].tolist(), strict=True)
+def _summed_bands(nodes: _PublishedNodes, row: int) -> tuple[Band | None, ...]:
+    ends = zip(nodes.low[row].tolist(), nodes.high[row].tolist(), strict=True)
     return tuple(None if np.isnan(low) else (low, high) for low, high in ends)
 
 
@@ -297,10 +297,10 @@ def _numbers(
 
 
 def _score(
-    tree: Tree, node: Node, told: _PublishedNodes, row: int, numbers: Sequence[float]
+    tree: Tree, node: Node, nodes: _PublishedNodes, row: int, numbers: Sequence[float]
 ) -> str | float | None:
     if tree.task is Task.REGRESSION:
-        return _mean_score(told, row) if node.score is None else node.score
+        return _mean_score(nodes, row) if node.score is None else node.score
     if not numbers:
         return node.score
     most = max(numbers)
@@ -308,8 +308,8 @@ def _score(
     return node.score if node.score in best else best[0]
 
 
-def _mean_score(told: _PublishedNodes, row: int) -> float | None:
+def _mean_score(nodes: _PublishedNodes, row: int) -> float | None:
     """Return the mean of the leaves' numbers, weighted by their records; None where either is not published."""
-    if not told.records[row] > 0:
+    if not nodes.records[row] > 0:
         return None
-    return _number_or_none(told.scores[row] / told.records[row])
+    return _number_or_none(nodes.scores[row] / nodes.records[row])

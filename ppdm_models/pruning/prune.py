@@ -116,12 +116,12 @@ def prune(prunable: Prunable) -> Pruned | None:
     return cut(prunable, chosen) if kept[0] else None
 
 
-def _mended(prunable: Prunable, node: int, failing: list[int], kept: BoolArray) -> list[int] | None:
+def _mended(prunable: Prunable, node: int, failing: list[int], mask: BoolArray) -> list[int] | None:
     """Return the groups that mend a node's failing children; None where all must be merged into one."""
     way = prunable.candidates.ways.get(node)
     if isinstance(way, BranchGroups):
         return _grouped(prunable, way, failing)
-    return _run_together(prunable, way, kept) if isinstance(way, Runs) else None
+    return _run_together(prunable, way, mask) if isinstance(way, Runs) else None
 
 
 def _grouped(prunable: Prunable, way: BranchGroups, failing: list[int]) -> list[int] | None:
@@ -145,7 +145,7 @@ def _is_inside(way: BranchGroups, group: int, others: dict[int, None]) -> bool:
     return False
 
 
-def _run_together(prunable: Prunable, way: Runs, kept: BoolArray) -> list[int] | None:
+def _run_together(prunable: Prunable, way: Runs, mask: BoolArray) -> list[int] | None:
     """Merge the first run that fails with the smaller of its neighbours, until none does."""
     ends = list(range(len(way.children) + 1))
 
@@ -155,7 +155,7 @@ def _run_together(prunable: Prunable, way: Runs, kept: BoolArray) -> list[int] |
 
     def fails(i: int) -> bool:
         at = number(i)
-        return not (kept[at] if ends[i + 1] - ends[i] == 1 else prunable.satisfied[at])
+        return not (mask[at] if ends[i + 1] - ends[i] == 1 else prunable.satisfied[at])
 
     while len(ends) > 2:
         worst = next((i for i in range(len(ends) - 1) if fails(i)), None)
@@ -186,11 +186,14 @@ class _PruningPlan:
     merged: tuple[int, ...]
 
 
-def prune_optimally(prunable: Prunable, value: FloatArray, own: FloatArray) -> Pruned | None:
+def prune_optimally(
+    prunable: Prunable, value: FloatArray, stopping_value: FloatArray
+) -> Pruned | None:
     """Return the tree of the highest value in which every leaf satisfies the requirement; None where there is none.
 
-    ``value`` (N + G,) is what each candidate keeps as a leaf, ``own`` (N,) what those who stop at a node keep while it
-    is split. Of equal ones the one with the most leaves; it has as many as the prunable tree needs at least.
+    ``value`` (N + G,) is what each candidate keeps as a leaf, ``stopping_value`` (N,) what those who stop at a node
+    keep while it is split. Of equal ones the one with the most leaves; it has as many as the prunable tree needs at
+    least.
     """
     plans: list[_PruningPlan | None] = [None] * len(prunable.tree.nodes)
     must_split = _without_choice(prunable)
@@ -202,7 +205,7 @@ def prune_optimally(prunable: Prunable, value: FloatArray, own: FloatArray) -> P
             else _split(prunable, here, plans, value)
         )
         if split is not None:
-            worth = split.worth[0] + float(own[here]), split.worth[1]
+            worth = split.worth[0] + float(stopping_value[here]), split.worth[1]
             split = _PruningPlan(worth, split.kept, split.merged)
         leaf = None if here in must_split else _leaf(prunable, here, value)
         plans[here] = _better(split, leaf)

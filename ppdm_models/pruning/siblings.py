@@ -145,7 +145,7 @@ def _neighbours(tests: Sequence[Predicate]) -> list[tuple[int, NumericTest]] | N
     numeric = [(place, test) for place, test in enumerate(tests) if isinstance(test, NumericTest)]
     if len(numeric) < len(tests) or len({test.feature for _, test in numeric}) > 1:
         return None
-    numeric.sort(key=lambda each: (each[1].low, each[1].high))
+    numeric.sort(key=lambda group: (group[1].low, group[1].high))
     for (_, left), (_, right) in pairwise(numeric):
         if left.high != right.low or left.high_closed == right.low_closed:
             return None

@@ -88,19 +88,21 @@ def _plainly_adds_up(node: Node, children: Sequence[Node]) -> bool:
     return sums == node.class_counts and sum(sizes) == node.records  # type: ignore[arg-type]  # None is out
 
 
-def _clash(of: str, own: float, whose: str, other: float) -> str:
-    return f"holds {number_text(own)} records{of}, but its {whose} {number_text(other)}"
+def _clash(what: str, first: float, whose: str, second: float) -> str:
+    return f"holds {number_text(first)} records{what}, but its {whose} {number_text(second)}"
 
 
 def _gap(
-    own: float | None, theirs: Sequence[float | None], may_stay: bool
+    first: float | None, theirs: Sequence[float | None], may_stay: bool
 ) -> tuple[float, float] | None:
     known = math.fsum(count for count in theirs if count is not None)
-    if own is None:
+    if first is None:
         return None
     complete = None not in theirs
-    if known - own > _slack(own) or (complete and not may_stay and own - known > _slack(own)):
-        return own, known
+    if known - first > _slack(first) or (
+        complete and not may_stay and first - known > _slack(first)
+    ):
+        return first, known
     return None
 
 

@@ -33,7 +33,7 @@ from treewarden.ppdm_models.tree.tree import (
 
 DRAWS = {
     True: "the numbers count draws of a random sample, not people",
-    None: "the file does not say whether its numbers count people or the draws of a random sample",
+    None: "the file does not state whether its numbers count people or draws of a random sample",
 }
 HELD_OUT = "some records were held out for early stopping; the numbers count the others"
 MOST_TREES = 1000
@@ -51,9 +51,10 @@ def describe(model: Model, leaks: Sequence[Leak] = ()) -> dict[str, object]:
     reached count in ``support.empty_leaves`` and nowhere else. ``support.qualities`` says how many trees have each
     quality. ``publishes`` says how many leaves tell their label, their size, the rates and the counts of their
     classes; ``claim`` is what is claimed of differential privacy, in words (None: nothing), whether the file holds the
-    seed of its draws, and what an accountant in it adds up; ``notes`` is what the reader found remarkable.
+    seed of its draws, what an accountant in it adds up, and what it publishes without noise; ``notes`` is what the
+    reader found remarkable.
     """
-    trees = [_Summary.of(tree) for tree in trees_of(model)]
+    trees = [_Summary.from_tree(tree) for tree in trees_of(model)]
     said: dict[str, object] = {
         "trees": len(trees),
         "nodes": sum(summary.nodes for summary in trees),
@@ -144,7 +145,7 @@ class _Summary:
     impurities: int
 
     @classmethod
-    def of(cls, tree: Tree) -> _Summary:
+    def from_tree(cls, tree: Tree) -> _Summary:
         leaves = tree.leaves
         sizes = (
             [size for size in map(count_of, leaves) if size is not None] if tree.has_people else []
@@ -189,8 +190,32 @@ def _claim(model: Model) -> dict[str, object] | None:
         return None
     claim = claim_of(model)
     if claim is None:
-        return {"words": "", "seeded": None, "spent": None}
-    return {"words": claim.words, "seeded": claim.is_seeded, "spent": claim.spent}
+        return {
+            "words": "",
+            "seeded": None,
+            "spent": None,
+            "unprotected": [],
+            "open": [],
+            "trees": [],
+        }
+    return {
+        "words": claim.words,
+        "seeded": claim.is_seeded,
+        "spent": claim.spent,
+        "unprotected": [*claim.producer.unprotected],
+        "open": [*claim.producer.unevaluated],
+        "trees": _claims_of_trees(model),
+    }
+
+
+def _claims_of_trees(model: Model) -> list[dict[str, object]]:
+    """Return what each tree claims by itself, with how many trees do; nothing where all make one claim of the whole."""
+    claims = [tree.learner.claim for tree in trees_of(model)]
+    counted = Counter("" if claim is None else claim.words for claim in claims)
+    if claim_of(model) in claims and len(counted) == 1:
+        return []
+    said = [{"words": words, "trees": trees} for words, trees in counted.items()]
+    return said[:MOST_TREES]
 
 
 def _features(model: Model, tested: set[str]) -> list[dict[str, object]]:

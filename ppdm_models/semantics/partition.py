@@ -14,12 +14,6 @@ from typing import Literal
 import numpy as np
 
 from treewarden.ppdm_models.arrays import BoolArray
-from treewarden.ppdm_models.semantics.category_regions import (
-    CategoryRegion,
-    CategoryRegions,
-    DeclaredSplit,
-    category_split,
-)
 from treewarden.ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn
 from treewarden.ppdm_models.tree.nodes import NodeTable
 from treewarden.ppdm_models.tree.predicate import (
@@ -36,6 +30,85 @@ from treewarden.ppdm_models.tree.predicate import (
     text,
 )
 from treewarden.ppdm_models.tree.tree import Feature, Node, Tree
+
+
+@dataclass(frozen=True, slots=True)
+class CategoryRegion:
+    """What holds of every record that reaches a node: ``features`` were tested above it, each at one node.
+
+    ``conditions`` counts the tests that hold and those of earlier siblings that do not. ``is_reached`` says whether
+    some record meets all of them.
+    """
+
+    features: frozenset[str]
+    conditions: int
+    is_reached: bool
+
+
+EVERYTHING = CategoryRegion(frozenset(), 0, is_reached=True)
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredSplit:
+    """Children that each take some categories of one feature, which the file declares: its tests, in their order."""
+
+    feature: Feature
+    tests: tuple[CategoryTest, ...]
+
+    @property
+    def first_gap(self) -> str | None:
+        """The first declared category that no child takes; None where there is none."""
+        named = {value for test in self.tests for value in test.values}
+        return next((value for value in self.feature.values if value not in named), None)
+
+    @property
+    def has_overlap(self) -> bool:
+        """Whether some category is taken by two children."""
+        named = [value for test in self.tests for value in test.values]
+        return len(set(named)) < len(named)
+
+    def below(self, region: CategoryRegion) -> Iterator[CategoryRegion]:
+        """Yield the region of each child, in their order; ``region`` is that of their parent, free of the feature."""
+        features, taken = region.features | {self.feature.name}, set[str]()
+        for earlier, test in enumerate(self.tests):
+            is_reached = region.is_reached and not taken.issuperset(test.values)
+            yield CategoryRegion(features, region.conditions + 1 + earlier, is_reached)
+            taken.update(test.values)
+
+
+def category_split(
+    features: Mapping[str, Feature], tests: Sequence[Predicate]
+) -> DeclaredSplit | None:
+    """Return the split that tests make; None where one of them is not of a set of one feature's declared categories."""
+    sets = tuple(test for test in tests if isinstance(test, CategoryTest) and not test.negated)
+    if len(sets) < len(tests) or len({test.feature for test in sets}) != 1:
+        return None
+    feature = features.get(sets[0].feature)
+    if feature is None or feature.numeric or not feature.values:
+        return None
+    return DeclaredSplit(feature, sets)
+
+
+class CategoryRegions:
+    """The regions of a tree's nodes, as far as they are of this kind, worked out from the root down."""
+
+    def __init__(self, tree: Tree) -> None:
+        is_open = isinstance(tree.root.test, Always)
+        self._of_node = {tree.root.index: EVERYTHING} if is_open else {}
+
+    def take(
+        self, node: int, children: Sequence[int], split: DeclaredSplit | None
+    ) -> CategoryRegion | None:
+        """Return a node's region where it and the split of its children are of this kind; note those of its children.
+
+        Each is asked for once, after its parent; another order only means that less is known.
+        """
+        region = self._of_node.pop(node, None)
+        if region is None or split is None or split.feature.name in region.features:
+            return None
+        self._of_node.update(zip(children, split.below(region), strict=True))
+        return region
+
 
 # One record for every combination of answers that some tests can give: enough to decide what they say together.
 #
@@ -286,13 +359,13 @@ def _problems_at(
 
 
 def _is_reached(
-    known: Sequence[Condition], features: Mapping[str, Feature], budget: _Budget
+    met_conditions: Sequence[Condition], features: Mapping[str, Feature], budget: _Budget
 ) -> bool:
     """Whether some record meets all conditions, as far as that can be told."""
-    constant = [condition for condition in known if not any(features_of(condition[0]))]
+    constant = [condition for condition in met_conditions if not any(features_of(condition[0]))]
     if not _inside(constant, 1, {}).all():
         return False
-    rest = [condition for condition in known if any(features_of(condition[0]))]
+    rest = [condition for condition in met_conditions if any(features_of(condition[0]))]
     while rest:
         names, conditions, rest = _connected([next(features_of(rest[0][0]))], rest)
         made = _cells(names, features, [test for test, _ in conditions], budget)

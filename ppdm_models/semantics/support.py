@@ -35,13 +35,13 @@ REPEATED_TOTALS = "each class repeats the total of its node"
 """What is noted of files in which the probabilities alone tell the classes apart."""
 
 NO_COUNTS = (
-    "its nodes say that they hold 0 records, so counts are not told; its labels may have been drawn at random, as for "
-    "differential privacy"
+    "its nodes state 0 records, so there are no counts. Its labels may have been drawn "
+    "at random, as for differential privacy"
 )
 """What is noted of files in which no node has any record, as learners write them whose counts are not to be told."""
 
 REASONS = {
-    Quality.EXACT: "the numbers are whole and add up",
+    Quality.EXACT: "the record counts of the leaves add up",
     Quality.DERIVED: "the counts follow from other published numbers",
     Quality.WEIGHTED: "the numbers are sums of weights, not of people",
     Quality.NORMALISED: "the numbers are shares of each leaf, not records",
@@ -247,7 +247,8 @@ def _people(tree: Tree) -> Tree:
     if distrusted:
         first = tree.where(distrusted[0])
         notes.append(
-            f"{first}: says 0 records, but its classes hold some; they are believed ({len(distrusted)} nodes)"
+            f"{first}: the node states 0 records, but its classes have some. The classes "
+            f"are used ({len(distrusted)} nodes)"
         )
     nodes, is_derived, misfit = _from_shares(nodes)
     quality = Quality.DERIVED if is_derived else Quality.EXACT

@@ -43,7 +43,10 @@ from treewarden.ppdm_models.tree.column import CategoricalColumn
 MISSING = ("", "?", "NA", "N/A", "NaN", "nan", "null", "NULL", "None")
 """Texts that stand for a missing value, unless the tree declares one of them as a category."""
 
-NOT_A_NUMBER = "not a number, which the model's tests (or weights) need; correct it"
+NOT_A_NUMBER = (
+    "not a number, but a number is needed; write the cell as it was when the model was trained: a number, "
+    "or empty"
+)
 NUMBERS_NEEDED = "it must contain numbers (for the tree's tests, or as weights); check the column"
 CONVERT = (
     "convert the column to the numbers that the model was trained on before you give the table"
@@ -225,20 +228,22 @@ class ArrowColumn(RawColumn):
                 problem = problem.replace(of_file, of_memory)
         return TableError(self.source, f"{where}: {problem}")
 
-    def categories(self, known: tuple[str, ...]) -> CategoricalColumn:
+    def categories(self, known_values: tuple[str, ...]) -> CategoricalColumn:
         try:
-            categorical_column = _categories(_dated(self.values), known)
+            categorical_column = _categories(_dated(self.values), known_values)
         except pa.ArrowNotImplementedError as error:
             problem = f"column {self.name!r} holds {self.values.type}, neither numbers nor text"
             raise TableError(self.source, f"{problem}; make it one of them") from error
-        if known and self.dialect.is_guessed:
-            self._check_letters(categorical_column, known)
+        if known_values and self.dialect.is_guessed:
+            self._check_letters(categorical_column, known_values)
         return categorical_column
 
-    def _check_letters(self, categorical_column: CategoricalColumn, known: tuple[str, ...]) -> None:
+    def _check_letters(
+        self, categorical_column: CategoricalColumn, known_values: tuple[str, ...]
+    ) -> None:
         """Check that letters which depend on a guessed encoding are those of the model."""
         strange = [
-            not category.isascii() and category not in known
+            not category.isascii() and category not in known_values
             for category in categorical_column.categories
         ]
         if any(strange):
@@ -297,9 +302,9 @@ def _is_within(end: float, numbers: FloatArray) -> bool:
     return bool(np.nanmin(numbers) <= end <= np.nanmax(numbers))
 
 
-def _are_ordered_alike(one: FloatArray, other: FloatArray) -> bool:
+def _are_ordered_alike(one: FloatArray, second: FloatArray) -> bool:
     """Return whether the same cells are missing, equal and less than each other in two readings of a column."""
-    ranks = [np.unique(each, return_inverse=True)[1] for each in (one, other)]
+    ranks = [np.unique(each, return_inverse=True)[1] for each in (one, second)]
     return bool(np.array_equal(ranks[0], ranks[1]))
 
 

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
 
-from treewarden.ppdm_models.errors import OutputError, TableError, os_reason
+from treewarden.ppdm_models.errors import OutputError, TableError, reading_problem
 from treewarden.ppdm_models.tables.arrow_column import flat
 from treewarden.ppdm_models.tables.dialect import (
     GIVE_A_TABLE,
@@ -33,6 +33,7 @@ from treewarden.ppdm_models.tables.read_table import (
     encoded,
     is_encoding_error,
     is_guess_allowed,
+    missing_advice,
     packing,
     read_options,
     unpacked,
@@ -190,7 +191,7 @@ def open_batches(
     path, said = dialect_of(path) if dialect is None else (path, dialect)
     path, sheet = sheet_of(path)
     if path.exists() and not path.is_file():
-        raise TableError(name, f"no file that can be read twice; {GIVE_A_TABLE}")
+        raise TableError(name, f"this is not a file that can be read twice; {GIVE_A_TABLE}")
     try:
         with path.open("rb") as file:
             start = file.read(PEEKED)
@@ -219,18 +220,18 @@ def open_batches(
 
 
 def _open_csv(
-    path: Path, start: BinaryIO, packed: str, name: str, said: Dialect, *, may_guess: bool
+    path: Path, start: BinaryIO, packed: str, name: str, stated_dialect: Dialect, *, may_guess: bool
 ) -> Batches:
     """Return a CSV file; in another encoding than UTF-8, where its start shows it."""
-    dialect = encoded(said, start)
-    may_guess = may_guess and is_guess_allowed(said, dialect, start)
+    dialect = encoded(stated_dialect, start)
+    may_guess = may_guess and is_guess_allowed(stated_dialect, dialect, start)
     try:
         start.seek(0)
         header = csv_header(start, name, dialect.encoding)
     except UnicodeError:
         if not may_guess:
             raise
-        dialect, may_guess = as_guessed(said), False
+        dialect, may_guess = as_guessed(stated_dialect), False
         start.seek(0)
         header = csv_header(start, name, dialect.encoding)
     texts = pa.schema([(each, pa.string()) for each in header.names])
@@ -251,7 +252,7 @@ def _failed(source: str, error: OSError) -> TableError:
     """Return that a file cannot be opened, or, where the system says no reason, that what is in it cannot be read."""
     if not error.errno:
         return unreadable(source, error)
-    return TableError(source, f"{os_reason(error)}; {GIVE_A_TABLE}")
+    return TableError(source, reading_problem(error, GIVE_A_TABLE, missing_advice(source)))
 
 
 # Writes a table a piece at a time, as CSV or Parquet: cells keep their text, and only what needs it is quoted.

@@ -138,18 +138,18 @@ def guess_note(source: str) -> str:
     )
 
 
-def _dialect(name: str, said: dict[str, str]) -> Dialect:
-    for key, value in said.items():
+def _dialect(name: str, settings: dict[str, str]) -> Dialect:
+    for key, value in settings.items():
         is_known = _is_encoding(value) if key == "encoding" else value in VALUES[key]
         if not is_known:
             raise TableError(name, f"{key} is {value!r}; it may be {', '.join(VALUES[key])}")
-    percent = said.get("percent")
+    percent = settings.get("percent")
     style = NumberStyle(
-        DECIMALS.get(said.get("decimal", ""), ""),
+        DECIMALS.get(settings.get("decimal", ""), ""),
         Percent(percent) if percent else None,
-        YES.get(said.get("yes", "")),
+        YES.get(settings.get("yes", "")),
     )
-    encoding = said.get("encoding", "")
+    encoding = settings.get("encoding", "")
     is_utf_8 = bool(encoding) and codecs.lookup(encoding).name == "utf-8"
     return Dialect(encoding=UTF_8 if is_utf_8 else encoding, numbers=style)
 
@@ -198,6 +198,7 @@ def _is_workbook(path: Path) -> bool:
 
 LIKE_CELL = re.compile(r"[+-]?[.,]?\d[\d.,' \u00a0\u202f/:T-]*(?:[eE][+-]?\d+)?%?")
 """A number or a date: names of columns seldom are, and cells often."""
+NO_RECORDS = "the table has no records; give a table with one row per person"
 GIVE_A_TABLE = "give a table: CSV, Parquet, Arrow, Excel, SPSS, SAS or Stata"
 NO_HEADER = (
     "the first line seems to be a record, not a header; add a header line with the column "

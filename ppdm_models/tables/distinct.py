@@ -12,10 +12,10 @@ import pyarrow.compute as pc
 
 from treewarden.ppdm_models.arrays import FloatArray, IntArray
 from treewarden.ppdm_models.errors import TableError, near_text
+from treewarden.ppdm_models.limits import MORE_ROOM, room_bytes
 from treewarden.ppdm_models.tables.arrow_column import ArrowColumn, flat
 from treewarden.ppdm_models.tables.batches import Batches
-from treewarden.ppdm_models.tables.dialect import NO_HEADER, seem_cells
-from treewarden.ppdm_models.tables.memory import MORE_ROOM, room_bytes
+from treewarden.ppdm_models.tables.dialect import NO_HEADER, NO_RECORDS, seem_cells
 from treewarden.ppdm_models.tables.number_formats import numpy_of
 from treewarden.ppdm_models.tables.table import RawColumn, listed
 from treewarden.ppdm_models.tree.column import CategoricalColumn
@@ -47,8 +47,8 @@ class ValuesColumn(RawColumn):
     def is_numeric(self) -> bool:
         return self.own.is_numeric()
 
-    def categories(self, known: tuple[str, ...]) -> CategoricalColumn:
-        return self.own.categories(known)
+    def categories(self, known_values: tuple[str, ...]) -> CategoricalColumn:
+        return self.own.categories(known_values)
 
     def numbers(self) -> FloatArray:
         try:
@@ -128,7 +128,7 @@ def distinct_rows(table: Batches, columns: Sequence[str]) -> Distinct:
     found = _counted(table, columns, coders, room_bytes())
     table.check_unchanged(before)
     if found is None:
-        problem = "the table has no records; give the table that the tree was trained on"
+        problem = NO_RECORDS
         raise TableError(table.source, problem)
     *codes, counts, first = (numpy_of(flat(column), 0) for column in found.sort_by("first").columns)
     values_columns = {

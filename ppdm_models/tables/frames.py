@@ -202,9 +202,7 @@ def _columns(
     """Return a table of columns, which may have the same name."""
     found = list(columns)
     if not found:
-        raise TableError(
-            source, "there are no columns; give the table that the tree was trained on"
-        )
+        raise TableError(source, "there are no columns; give a table with columns")
     lengths = {len(values) for _, values in found} | ({rows} if rows is not None else set())
     if len(lengths) > 1:
         raise TableError(

@@ -96,7 +96,7 @@ def matched(
     own = _sensitive_column(model, table, sensitive)
     renamed = _target_renamed(model, table, own)
     pairs = _Pairs(model, table, {*taken, *(() if own is None else (own,))})
-    asked = None if qi is None else tuple(pairs.asked(name) for name in qi)
+    asked = None if qi is None else tuple(pairs.matched_name(name) for name in qi)
     pairs.check(
         [feature.name for feature in model.features if asked is None or feature.name in asked]
     )
@@ -128,15 +128,17 @@ def has_column(table: Table, name: str) -> bool:
     return name in table.columns or bool(_Index(table.columns).find(name))
 
 
-def are_alike(one: str, other: str) -> bool:
+def are_alike(one: str, second: str) -> bool:
     """Whether two names differ by nothing but blanks, ``_``, ``.``, case or R's ``make.names``."""
-    return bool(_Index([other]).find(one))
+    return bool(_Index([second]).find(one))
 
 
-def alike(names: Sequence[str], wanted: Sequence[str]) -> set[str]:
+def alike(names: Sequence[str], requested_names: Sequence[str]) -> set[str]:
     """Return those of the names that are wanted, or may be meant by one that is."""
     index = _Index(names)
-    return {name for each in wanted for name in index.find(each)} | (set(names) & set(wanted))
+    return {name for each in requested_names for name in index.find(each)} | (
+        set(names) & set(requested_names)
+    )
 
 
 def _plain(name: str) -> str:
@@ -196,7 +198,7 @@ class _Pairs:
         }
         self.said: dict[str, str] = {}
 
-    def asked(self, name: str) -> str:
+    def matched_name(self, name: str) -> str:
         """Return the name that a quasi-identifier has in the matched table."""
         if name in self.features:
             return name
@@ -259,36 +261,42 @@ class _Pairs:
         if is_none_there and next(iter(self.table.columns), "").lstrip().startswith(MARKUP):
             return "not a table, but a model or another document; did you swap MODEL and --data?"
         if is_none_there and not is_label and self.table.seems_headless():
-            return f"no column {lacking[0]!r}, a feature of {self.model.source}: {NO_HEADER}"
-        left = "columns that are no feature" if others else "columns"
+            return f"no column {lacking[0]!r}, which {self.model.source} uses: {NO_HEADER}"
+        left = "other columns of the table" if others else "columns of the table"
         return (
-            f"no column {lacking[0]!r}, a feature of {self.model.source}{near}{several}; its {left}: "
-            f"{listed(others or self.table.columns)}; name the columns as the model does"
+            f"no column {lacking[0]!r}, which {self.model.source} uses{near}{several}; {left}: "
+            f"{listed(others or self.table.columns)}; give the table of this model, rename the table's columns as in "
+            "the model, or map them with --columns"
         )
 
 
-def _sensitive_column(model: Model, table: Table, asked: str | None) -> str | None:
+def _sensitive_column(model: Model, table: Table, requested: str | None) -> str | None:
     """Return the column that is called so, or that alone differs from it by spelling."""
-    if asked is None or asked in table.columns:
-        return asked
+    if requested is None or requested in table.columns:
+        return requested
     features = {feature.name for feature in model.features}
-    found = [name for name in _Index(table.columns).find(asked) if name not in features]
+    found = [name for name in _Index(table.columns).find(requested) if name not in features]
     if len(found) > 1:
         raise TableError(
             table.source,
             (
-                f"no column {asked!r}, and several are similar; choose one: --sensitive {listed(found)}"
+                f"no column {requested!r}, and several are similar; choose one: --sensitive {listed(found)}"
             ),
         )
     return found[0] if found else None
 
 
-def _target_renamed(model: Model, table: Table, own: str | None) -> dict[str, str]:
+def _target_renamed(model: Model, table: Table, sensitive: str | None) -> dict[str, str]:
     """Return the sensitive column under the name of the target, where they differ by spelling."""
     target = model.target
-    if own is None or not target or target in table.columns or not are_alike(own, target):
+    if (
+        sensitive is None
+        or not target
+        or target in table.columns
+        or not are_alike(sensitive, target)
+    ):
         return {}
-    return {own: target}
+    return {sensitive: target}
 
 
 def _categories(model: Model, sensitive: str | None) -> dict[str, tuple[str, ...]]:
@@ -353,9 +361,13 @@ def _style_notes(table: Table, compared: Sequence[str]) -> Iterable[str]:
         yield f"{table.source}: numbers were read with {how} in {listed(names)}"
 
 
-def _label_notes(table: Table, known: Mapping[str, tuple[str, ...]]) -> Iterable[str]:
+def _label_notes(table: Table, known_values: Mapping[str, tuple[str, ...]]) -> Iterable[str]:
     """Yield what was taken of columns that have labels."""
-    taken = {name: raw.taken(known[name]) for name, raw in table.columns.items() if name in known}
+    taken = {
+        name: raw.taken(known_values[name])
+        for name, raw in table.columns.items()
+        if name in known_values
+    }
     labels, codes = (
         [n for n, each in taken.items() if each == what] for what in ("labels", "codes")
     )

@@ -104,7 +104,7 @@ SAY_PERCENT = (
     "write the numbers that the model was trained on, or add #percent=points (45) or "
     "#percent=fraction (0.45) to the file's name"
 )
-PLAIN_NUMBERS = "write each value as a number alone"
+PLAIN_NUMBERS = "write every value as a number without words, or name another column"
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,14 +220,14 @@ def _unit(parts: pa.Array) -> str:
     if None in numbers:
         known = text_array(["", *UNIT_NUMBER], beside.type)
         strange = pc.and_(there, pc.invert(pc.is_in(beside, known)))
-        _refuse(strange, "an unknown word or sign with the number", PLAIN_NUMBERS)
+        _refuse(strange, "the cell is not only a number", PLAIN_NUMBERS)
     if len(numbers) > 1:
         other = pc.and_(there, pc.not_equal(beside, beside[first_where(there)]))
-        _refuse(other, "another unit than in an earlier record", PLAIN_NUMBERS)
+        _refuse(other, "the unit differs from that of an earlier record", PLAIN_NUMBERS)
     return UNITS[numbers.pop() or 0][0]
 
 
-def _separators(body: pa.Array, exponent: pa.Array, said: str) -> tuple[str, str]:
+def _separators(body: pa.Array, exponent: pa.Array, text: str) -> tuple[str, str]:
     """Return what parts the decimals of numbers and what groups their thousands, "" where nothing does.
 
     Raises:
@@ -244,8 +244,8 @@ def _separators(body: pa.Array, exponent: pa.Array, said: str) -> tuple[str, str
         is_open = pc.and_(is_open, pc.equal(exponent, ""))
         parts = pc.and_not(pc.and_not(has_mark, groups), is_open)
         name = NAMES[mark].removesuffix("s")
-        if said:
-            contradicts = groups if mark == said else parts
+        if text:
+            contradicts = groups if mark == text else parts
             _refuse(contradicts, f"the {name} does not do what #decimal= says", SAY_DECIMAL)
         if pc.any(groups).as_py() and pc.any(parts).as_py():
             _refuse(
@@ -253,9 +253,9 @@ def _separators(body: pa.Array, exponent: pa.Array, said: str) -> tuple[str, str
                 f"the {name} is a thousands separator here and a decimal separator elsewhere",
                 SAY_DECIMAL,
             )
-        if said == mark or pc.any(parts).as_py():
+        if text == mark or pc.any(parts).as_py():
             decimals.append(mark)
-        elif said == other or pc.any(groups).as_py():
+        elif text == other or pc.any(groups).as_py():
             groupers.append(mark)
         else:
             problem = (

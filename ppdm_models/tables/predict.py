@@ -10,7 +10,14 @@ import numpy as np
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 from treewarden.ppdm_models.tables.routing import Router, prepared
 from treewarden.ppdm_models.tree.column import Columns
-from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Link, Model, Other, Silence
+from treewarden.ppdm_models.tree.ensemble import (
+    Combination,
+    Ensemble,
+    Link,
+    Model,
+    NonTreeModel,
+    Silence,
+)
 from treewarden.ppdm_models.tree.nodes import NodeTable
 from treewarden.ppdm_models.tree.predicate import Always, answer, features_of
 from treewarden.ppdm_models.tree.tree import Node, Task, Tree
@@ -18,11 +25,11 @@ from treewarden.ppdm_models.tree.tree import Node, Task, Tree
 # The middle or the largest of what the members of an ensemble say.
 
 
-def ranked(combination: Combination, said: FloatArray, weights: FloatArray) -> FloatArray:
+def ranked(combination: Combination, scores: FloatArray, weights: FloatArray) -> FloatArray:
     """Return the middle or the largest of what the members say; nothing where one of them says nothing."""
     asked = weights != 0.0
-    silent = (asked & np.isnan(said).any(axis=2)).any(axis=0) | ~asked.any(axis=0)
-    kept = np.where(asked[:, :, None] & ~silent[None, :, None], said, np.nan)
+    silent = (asked & np.isnan(scores).any(axis=2)).any(axis=0) | ~asked.any(axis=0)
+    kept = np.where(asked[:, :, None] & ~silent[None, :, None], scores, np.nan)
     kept[0, silent] = 0.0
     if combination is Combination.MAX:
         total = np.nanmax(kept, axis=0)
@@ -34,13 +41,13 @@ def ranked(combination: Combination, said: FloatArray, weights: FloatArray) -> F
     return np.asarray(total)
 
 
-def _weighted_median(said: FloatArray, weights: FloatArray) -> FloatArray:
+def _weighted_median(scores: FloatArray, weights: FloatArray) -> FloatArray:
     """Return the least number that half of the weight is not above (as scikit-learn's AdaBoostRegressor has it)."""
-    order = said.argsort(axis=0)
+    order = scores.argsort(axis=0)
     upto = np.take_along_axis(weights[:, :, None], order, axis=0).cumsum(axis=0)
     middle = np.argmax(upto >= 0.5 * upto[-1], axis=0)
     chosen = np.take_along_axis(order, middle[None], axis=0)
-    return np.asarray(np.take_along_axis(said, chosen, axis=0)[0])
+    return np.asarray(np.take_along_axis(scores, chosen, axis=0)[0])
 
 
 # What each node of a tree would say of a record that stops there, as a table of scores.
@@ -224,7 +231,7 @@ def _of_ensemble(
     as_votes = ensemble.combination in VOTES
     known: list[Scores | tuple[Scores, BoolArray]] = []
     for member in ensemble.members:
-        if isinstance(member.model, Other):
+        if isinstance(member.model, NonTreeModel):
             raise ValueError(
                 f"{ensemble.source}: contains a {member.model.kind}, which is not a tree"
             )
@@ -241,13 +248,13 @@ def _of_ensemble(
         # No more than one member is held at a time.
         refused = np.zeros(_size(columns), dtype=bool)
 
-        def each() -> Iterator[_MemberScores]:
+        def scores_of_members() -> Iterator[_MemberScores]:
             for member_scores in said:
                 refused[:] |= member_scores.refused
                 yield member_scores
 
         widths = [one[0].shape[1] if isinstance(one, tuple) else one.shape[1] for one in known]
-        return _summed(ensemble, each(), widths, _size(columns)), refused
+        return _summed(ensemble, scores_of_members(), widths, _size(columns)), refused
     all_said = [member_scores.by_record for member_scores in said]
     parts, weights = (
         [member_scores.scores for member_scores in all_said],
@@ -273,13 +280,13 @@ def _of_ensemble(
 def _members(
     ensemble: Ensemble,
     columns: Columns,
-    known: Sequence[Scores | tuple[Scores, BoolArray]],
+    score_arrays: Sequence[Scores | tuple[Scores, BoolArray]],
     stopped: Stopped,
 ) -> Iterator[_MemberScores]:
     """Yield what each member says; of trees the scores of their leaves are known."""
     size = _size(columns)
     seen, invalid = prepared(ensemble.features, columns)
-    for member, found in zip(ensemble.members, known, strict=True):
+    for member, found in zip(ensemble.members, score_arrays, strict=True):
         if isinstance(found, tuple):
             scores, refused = found
         else:
@@ -312,14 +319,16 @@ def _of_all(
     return _MemberScores(scores, np.ones(size, dtype=bool), np.full(size, weight), refused, rows)
 
 
-def _chosen(ensemble: Ensemble, said: Sequence[_MemberScores]) -> tuple[Scores, BoolArray]:
+def _chosen(
+    ensemble: Ensemble, scores_of_members: Sequence[_MemberScores]
+) -> tuple[Scores, BoolArray]:
     """Return what the first member says whose test holds."""
     if ensemble.combination is not Combination.SELECT_FIRST:
         raise ValueError(f"{ensemble.source}: {ensemble.combination} is not evaluated")
-    parts = [member_scores.scores for member_scores in said]
+    parts = [member_scores.scores for member_scores in scores_of_members]
     asked, refused = (
-        np.array([member_scores.speaks for member_scores in said]),
-        np.array([member_scores.refused for member_scores in said]),
+        np.array([member_scores.speaks for member_scores in scores_of_members]),
+        np.array([member_scores.refused for member_scores in scores_of_members]),
     )
     if ensemble.silence.treatment is Silence.SKIP_SEGMENT:
         asked &= ~np.isnan(np.stack(parts)).any(axis=2) | refused
@@ -353,7 +362,7 @@ def _first(parts: list[Scores], spoken: BoolArray) -> Scores:
 
 def _summed(
     ensemble: Ensemble,
-    said: Iterable[_MemberScores],
+    scores_of_members: Iterable[_MemberScores],
     widths: Sequence[int],
     size: int,
 ) -> Scores:
@@ -370,7 +379,7 @@ def _summed(
     total = np.zeros((size, width))
     heard = np.zeros(size)
     nothing = np.zeros(size)
-    for member_scores, output in zip(said, outputs, strict=True):
+    for member_scores, output in zip(scores_of_members, outputs, strict=True):
         part = member_scores.scores
         speaks = member_scores.weights != 0.0
         factor = member_scores.weights if weighted else speaks.astype(float)

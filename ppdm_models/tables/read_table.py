@@ -16,10 +16,11 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
 
 from treewarden.ppdm_models.arrays import FloatArray
-from treewarden.ppdm_models.errors import TableError, os_reason
+from treewarden.ppdm_models.errors import TableError, reading_problem
+from treewarden.ppdm_models.limits import room_bytes
 from treewarden.ppdm_models.tables.arrow_column import ArrowColumn, flat, table_of_arrays
 from treewarden.ppdm_models.tables.dialect import (
-    GIVE_A_TABLE,
+    NO_RECORDS,
     UTF_8,
     Dialect,
     as_guessed,
@@ -60,20 +61,20 @@ class LabelledColumn(RawColumn):
     def decimal_mark(self) -> str | None:
         return self.codes.decimal_mark()
 
-    def categories(self, known: tuple[str, ...]) -> CategoricalColumn:
-        if self.taken(known) == "codes":
-            return self.codes.categories(known)
+    def categories(self, known_values: tuple[str, ...]) -> CategoricalColumn:
+        if self.taken(known_values) == "codes":
+            return self.codes.categories(known_values)
         coded = self.codes.categories(tuple(self.labels))  # so that a code such as NA is one
         names = [self.labels.get(code, code) for code in coded.categories]
         texts = pa.array([None if code < 0 else names[code] for code in coded.codes], pa.string())
-        return replace(self.codes, values=texts).categories(known)
+        return replace(self.codes, values=texts).categories(known_values)
 
-    def taken(self, known: tuple[str, ...]) -> str:
+    def taken(self, known_values: tuple[str, ...]) -> str:
         """Return "labels" where more of the categories that a model knows are labels than are codes, else "codes"."""
         labels = {label.strip() for label in self.labels.values()}
         codes = {_number(code) for code in self.labels}
-        by_label = sum(each.strip() in labels for each in known)
-        by_code = sum(_number(each) in codes for each in known)
+        by_label = sum(each.strip() in labels for each in known_values)
+        by_code = sum(_number(each) in codes for each in known_values)
         return "labels" if by_label > by_code else "codes"
 
 
@@ -142,7 +143,15 @@ def read_table(path: Path) -> Table:
         with place.open("rb") as file:
             return _read(file, place, path.name, dialect, sheet)
     except (OSError, ValueError) as error:  # the second where no file can be called so
-        raise TableError(path.name, f"{os_reason(error)}; {GIVE_A_TABLE}") from error
+        problem = reading_problem(error, if_missing=missing_advice(path.name))
+        raise TableError(path.name, problem) from error
+
+
+def missing_advice(source: str) -> str:
+    """Return what to do about a table that is not there, by how it was named."""
+    if "#" in source:
+        return "check the path; write # only before the sheet of an Excel file or the table of a DuckDB file"
+    return "check the path"
 
 
 def read_table_bytes(data: bytes, name: str) -> Table:
@@ -200,9 +209,7 @@ def table_of_arrow(
     if problem:
         raise TableError(source, problem)
     if not table.num_rows:
-        raise TableError(
-            source, "the table has no records; give the table that the tree was trained on"
-        )
+        raise TableError(source, NO_RECORDS)
     arrays = {name: flat(table.column(name)) for name in names}
     return table_of_arrays(source, arrays, table.num_rows, index, dialect)
 
@@ -275,7 +282,10 @@ def unreadable(source: str, error: Exception) -> TableError:
     why = f" ({told[0]})" if told else ""
     if told and told[0].startswith("straddling"):
         why = " (a record is too large, or a quotation mark is not closed)"
-    return TableError(source, f"not a table that can be read{why}; give CSV in UTF-8, or Parquet")
+    return TableError(
+        source,
+        f"the table cannot be read{why}; correct the file, or save it again as CSV in UTF-8 or as Parquet",
+    )
 
 
 def _not_text(source: str) -> str:
@@ -327,8 +337,6 @@ def _read_csv(
 
 def _check_unpacked(whole: Path | pa.Buffer, name: str, packed: str) -> None:
     """Refuse a packed file that would fill the memory, before any of it is kept."""
-    from treewarden.ppdm_models.tables.memory import room_bytes  # for packed files only
-
     size = whole.stat().st_size if isinstance(whole, Path) else whole.size
     most = min(room_bytes(), max(UNPACKED_BYTES, UNPACKED_TIMES * size))
     left = most
@@ -349,10 +357,10 @@ def encoded(dialect: Dialect, start: BinaryIO) -> Dialect:
     return replace(dialect, encoding=found)
 
 
-def is_guess_allowed(said: Dialect, known: Dialect, start: BinaryIO) -> bool:
+def is_guess_allowed(stated: Dialect, dialect: Dialect, start: BinaryIO) -> bool:
     """Return whether a file that is not in UTF-8 may be read as something else: nobody says that it is."""
     start.seek(0)
-    return not said.encoding and known.encoding == UTF_8 and may_be_guessed(start.read(PEEKED))
+    return not stated.encoding and dialect.encoding == UTF_8 and may_be_guessed(start.read(PEEKED))
 
 
 def read_options(header: CsvHeader, dialect: Dialect) -> dict[str, object]:

@@ -14,10 +14,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from treewarden.ppdm_models.arrays import FloatArray, IntArray
-from treewarden.ppdm_models.errors import DictionaryError, TableError, near_text, os_reason
+from treewarden.ppdm_models.errors import DictionaryError, TableError, near_text, reading_problem
 from treewarden.ppdm_models.tables.dialect import COMMA, NO_HEADER, SAY_DECIMAL, seem_cells
 from treewarden.ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn
 from treewarden.ppdm_models.tree.tree import Feature
+from treewarden.ppdm_models.unsupported_files import PICTURES
 
 MOST_BYTES = 2**24
 MOST_LABEL, MOST_VALUE = 160, 80
@@ -79,15 +80,25 @@ def meanings_of_labels(
 
 
 def read_dictionary(path: Path) -> tuple[ColumnMeaning, ...]:
+    """Read a data dictionary from a file; as ``read_dictionary_bytes``, which raises where it cannot be read too."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(MOST_BYTES + 1)
+    except (OSError, ValueError) as error:  # the second where no file can be called so
+        raise DictionaryError(path.name, reading_problem(error, SAVE_AS)) from error
+    return read_dictionary_bytes(data, path.name)
+
+
+def read_dictionary_bytes(data: bytes, source: str) -> tuple[ColumnMeaning, ...]:
     """Read a data dictionary: CSV of ``column,label``, or with a row a value ``column,label,value,value_label``.
 
     Raises:
-        DictionaryError: it cannot be read, lacks a heading, or says two things of one column or value.
+        DictionaryError: it is too large or no CSV, lacks a heading, or says two things of one column or value.
     """
     labels: dict[str, str] = {}
     values: dict[str, dict[str, str]] = {}
-    for line, row in _rows(path):
-        where = f"{path.name}, line {line}"
+    for line, row in _rows(_text(data, source), source):
+        where = f"{source}, line {line}"
         name, label = row["column"].strip(), row["label"].strip()
         value, value_label = row.get("value", "").strip(), row.get("value_label", "").strip()
         if not name:
@@ -105,13 +116,12 @@ def read_dictionary(path: Path) -> tuple[ColumnMeaning, ...]:
                 raise DictionaryError(where, problem)
             codes[value] = value_label
     if not labels:
-        raise DictionaryError(path.name, f"describes no column; {SAVE_AS}")
+        raise DictionaryError(source, f"describes no column; {SAVE_AS}")
     return tuple(column_meaning(name, label, values[name]) for name, label in labels.items())
 
 
-def _rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
+def _rows(text: str, source: str) -> Iterator[tuple[int, dict[str, str]]]:
     """Yield the records of a dictionary, each with the line that it ends in."""
-    text = _text(path)
     delimiter = max(",;\t", key=text.partition("\n")[0].count)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     headings: Sequence[str] = ()
@@ -120,23 +130,23 @@ def _rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
             if not any(cell.strip() for cell in cells):
                 continue
             if not headings:
-                headings = _headings(path, [cell.strip().casefold() for cell in cells])
+                headings = _headings([cell.strip().casefold() for cell in cells], source)
                 continue
             if len(cells) > len(headings):
-                where = f"{path.name}, line {reader.line_num}"
+                where = f"{source}, line {reader.line_num}"
                 problem = f"{len(cells)} cells under {len(headings)} headings"
                 raise DictionaryError(where, f"{problem}; put labels with commas in quotes")
             padded = [*cells, *[""] * (len(headings) - len(cells))]
             yield reader.line_num, dict(zip(headings, padded, strict=True))
     except csv.Error as error:
-        where = f"{path.name}, line {reader.line_num}"
+        where = f"{source}, line {reader.line_num}"
         raise DictionaryError(where, f"is not CSV ({error}); {SAVE_AS}") from error
     if not headings:
-        raise DictionaryError(path.name, f"is empty; {SAVE_AS}")
+        raise DictionaryError(source, f"is empty; {SAVE_AS}")
 
 
-def _headings(path: Path, cells: list[str]) -> list[str]:
-    where = f"{path.name}, headings"
+def _headings(cells: list[str], source: str) -> list[str]:
+    where = f"{source}, headings"
     for name in NEEDED:
         if name not in cells:
             raise DictionaryError(where, f"no {name!r}{near_text(name, cells)}; {SAVE_AS}")
@@ -150,20 +160,15 @@ def _headings(path: Path, cells: list[str]) -> list[str]:
     return cells
 
 
-def _text(path: Path) -> str:
+def _text(data: bytes, source: str) -> str:
+    if len(data) > MOST_BYTES:
+        problem = f"is larger than {MOST_BYTES // 2**20} MB; keep the columns of this table only"
+        raise DictionaryError(source, problem)
     try:
-        with path.open("rb") as file:
-            data = file.read(MOST_BYTES + 1)
-        if len(data) > MOST_BYTES:
-            problem = (
-                f"is larger than {MOST_BYTES // 2**20} MB; keep the columns of this table only"
-            )
-            raise DictionaryError(path.name, problem)
         return data.decode("utf-8-sig")
     except UnicodeError as error:
-        raise DictionaryError(path.name, f"is not in UTF-8; {SAVE_AS}") from error
-    except (OSError, ValueError) as error:  # the second where no file can be called so
-        raise DictionaryError(path.name, f"{os_reason(error)}; {SAVE_AS}") from error
+        what = "a picture, not a dictionary" if data.startswith(PICTURES) else "not text in UTF-8"
+        raise DictionaryError(source, f"{what}; {SAVE_AS}") from error
 
 
 # Where in a table a row stands, as messages name it, whether it is one record or stands for several.
@@ -182,7 +187,7 @@ class FirstRecords:
     first: IntArray | None
     files: tuple[str, ...] = ()
 
-    def of(self, row: int) -> str:
+    def place_of(self, row: int) -> str:
         """Return where a row stands: its first record."""
         if self.first is None:
             return "a record"
@@ -193,7 +198,7 @@ class FirstRecords:
 
 def place(places: FirstRecords | None, row: int) -> str:
     """Return where a row stands in a table that may be read record by record."""
-    return f"record {row + 1}" if places is None else places.of(row)
+    return f"record {row + 1}" if places is None else places.place_of(row)
 
 
 MOST_LISTED = 12
@@ -255,10 +260,10 @@ class RawColumn(ABC):
         return self
 
     @abstractmethod
-    def categories(self, known: tuple[str, ...]) -> CategoricalColumn:
-        """Return the values as categories, a text that means one of the ``known`` as that."""
+    def categories(self, known_values: tuple[str, ...]) -> CategoricalColumn:
+        """Return the values as categories, a text that means one of the ``known_values`` as that."""
 
-    def taken(self, known: tuple[str, ...]) -> str:
+    def taken(self, known_values: tuple[str, ...]) -> str:
         """Return what is taken of codes that have labels as categories, "labels" or "codes"; "" where none has any."""
         return ""
 
@@ -312,13 +317,13 @@ class Table:
         self._check_points(name)
         return NumericColumn(numbers)
 
-    def categories(self, name: str, known: tuple[str, ...] = ()) -> CategoricalColumn:
-        """Return one column as categories, those ``known`` before it first.
+    def categories(self, name: str, known_values: tuple[str, ...] = ()) -> CategoricalColumn:
+        """Return one column as categories, those ``known_values`` before it first.
 
         Raises:
             TableError: the column is not there.
         """
-        return self._raw(name).categories(known)
+        return self._raw(name).categories(known_values)
 
     def guessed(self, name: str) -> Feature:
         """Return what a column looks like that the tree says nothing about: numeric where every value is a number.

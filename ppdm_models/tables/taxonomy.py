@@ -17,7 +17,7 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 from treewarden.ppdm_models import limits
-from treewarden.ppdm_models.errors import TaxonomyError, os_reason
+from treewarden.ppdm_models.errors import TaxonomyError, reading_problem, toml_reason
 from treewarden.ppdm_models.tree.column import number_text
 from treewarden.ppdm_models.tree.tree import Feature
 
@@ -108,7 +108,7 @@ def fitting(taxonomies: Taxonomies, features: Iterable[Feature]) -> None:
         where = f"{taxonomy.source}: {name!r}"
         if name not in known:
             have = ", ".join(map(repr, list(known)[:12]))
-            raise TaxonomyError(where, f"no such column; have {have}")
+            raise TaxonomyError(where, f"no such column; use {have}")
         if isinstance(taxonomy, IntervalHierarchy) != known[name].numeric:
             given, wanted = ("values", "cuts") if known[name].numeric else ("cuts", "values")
             raise TaxonomyError(where, f"gives {given}, but the column needs {wanted}")
@@ -133,7 +133,7 @@ def load_taxonomies(paths: Iterable[Path]) -> dict[str, Taxonomy]:
             with path.open("rb") as file:
                 data = file.read(limits.BYTES + 1)
         except OSError as error:
-            problem = f"{os_reason(error)}; give a TOML or CSV file"
+            problem = reading_problem(error, "give a TOML or CSV file")
             raise TaxonomyError(path.name, problem) from error
         if len(data) > limits.BYTES:
             raise TaxonomyError(path.name, f"larger than {limits.BYTES:,} bytes")
@@ -227,7 +227,9 @@ def read_toml(data: bytes, where: str) -> dict[str, Taxonomy]:
     try:
         said = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise TaxonomyError(where, f"not a TOML file ({error})") from error
+        raise TaxonomyError(
+            where, f"not valid TOML ({toml_reason(error)}); correct the file"
+        ) from error
     taxonomies: dict[str, Taxonomy] = {}
     for name, table in said.items():
         place = _TomlLine(where, text, name)
@@ -294,7 +296,10 @@ def _categories(name: str, table: Mapping[str, object], place: _TomlLine) -> Cat
     parent: dict[str, str] = {}
     for above, children in table.items():
         if not isinstance(children, list) or not all(isinstance(c, str) and c for c in children):
-            raise place.wrong(above, f"{above!r} must be a list of values, each a text")
+            raise place.wrong(
+                above,
+                f'{above!r} must be a list of texts; write for example {above!r} = ["x", "y"]',
+            )
         for child in children:
             if child in parent:
                 problem = f"{child!r} falls under {parent[child]!r} and under {above!r}"

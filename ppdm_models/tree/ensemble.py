@@ -18,6 +18,7 @@ from treewarden.ppdm_models.arrays import BoolArray, FloatArray
 from treewarden.ppdm_models.tree.predicate import Always, Predicate
 from treewarden.ppdm_models.tree.privacy_claim import PrivacyClaim
 from treewarden.ppdm_models.tree.tree import PRIVACY, Feature, Task, Tree
+from treewarden.ppdm_models.tree.tree_claims import claim_of_trees
 
 
 class FactSource(StrEnum):
@@ -115,7 +116,10 @@ class EnsembleGrowth:
 
 
 class Combination(StrEnum):
-    """How the scores of the members become one (PMML 4.4, multipleModelMethod, and what the boosting tools do)."""
+    """How the scores of the members become one (PMML 4.4, multipleModelMethod, and what the boosting tools do).
+
+    ``additive`` adds up terms of one column each, of a model that has no decision trees.
+    """
 
     SUM = "sum"
     AVERAGE = "average"
@@ -129,6 +133,7 @@ class Combination(StrEnum):
     SELECT_FIRST = "select-first"
     SELECT_ALL = "select-all"
     MODEL_CHAIN = "model-chain"
+    ADDITIVE = "additive"
 
 
 class Link(StrEnum):
@@ -178,7 +183,7 @@ def shrinkage_of(rate: float, ridge: float, starts_inside: bool = False) -> Shri
 
 
 @dataclass(frozen=True, slots=True)
-class Other:
+class NonTreeModel:
     """A part of a model that is no tree (a regression, a scorecard): named, never evaluated."""
 
     kind: str
@@ -193,7 +198,7 @@ class Member:
     ``output`` is the class (or target) that a tree's number is added to; None where its score speaks for all of them.
     """
 
-    model: Tree | Ensemble | Other
+    model: Tree | Ensemble | NonTreeModel
     weight: float = 1.0
     output: int | None = None
     test: Predicate = field(default_factory=Always)
@@ -257,23 +262,32 @@ class Ensemble:
             raise ValueError("an ensemble needs a member")
 
     @property
+    def is_additive(self) -> bool:
+        """Whether its members are the terms of an additive model, whose bins nobody takes for leaves."""
+        return self.combination is Combination.ADDITIVE
+
+    @property
     def trees(self) -> Iterator[Tree]:
         """The trees, those of nested ensembles too, in the file's order."""
         return (part for part in self._parts() if isinstance(part, Tree))
 
     @property
-    def others(self) -> Iterator[Other]:
+    def others(self) -> Iterator[NonTreeModel]:
         """The parts that are no trees, in the file's order."""
-        return (part for part in self._parts() if isinstance(part, Other))
+        return (part for part in self._parts() if isinstance(part, NonTreeModel))
 
-    def _parts(self) -> Iterator[Tree | Other]:
-        stack: list[Tree | Ensemble | Other] = [self]
+    @property
+    def ensembles(self) -> Iterator[Ensemble]:
+        """Itself and the ensembles nested in it, in the file's order."""
+        return (part for part in self._parts() if isinstance(part, Ensemble))
+
+    def _parts(self) -> Iterator[Tree | Ensemble | NonTreeModel]:
+        stack: list[Tree | Ensemble | NonTreeModel] = [self]
         while stack:
             part = stack.pop()
+            yield part
             if isinstance(part, Ensemble):
                 stack.extend(member.model for member in reversed(part.members))
-            else:
-                yield part
 
 
 Model = Tree | Ensemble
@@ -290,7 +304,7 @@ def outputs_of(model: Model) -> int:
     for member in model.members:
         if member.output is not None:
             parts.append(member.output + 1)
-        elif not isinstance(member.model, Other):
+        elif not isinstance(member.model, NonTreeModel):
             parts.append(outputs_of(member.model))
     return max(parts, default=1)
 
@@ -334,20 +348,30 @@ def claims_privacy(model: Model) -> bool:
 
 
 def claim_of(model: Model) -> PrivacyClaim | None:
-    """Return the claim of a model; None where none is known, or where its trees claim different things."""
-    claims = {tree.learner.claim for tree in trees_of(model)}
-    return claims.pop() if len(claims) == 1 else None
+    """Return the claim of a model; None where no tree makes one that is known.
+
+    Of trees that claim by themselves it is what they promise together, and why that stays open where they differ.
+    """
+    if isinstance(model, Tree):
+        return model.learner.claim
+    return claim_of_trees([tree.learner.claim for tree in trees_of(model)])
 
 
-def with_claim(model: Model, claim: PrivacyClaim) -> Model:
-    """Return the model with this claim: its labels and numbers may have been drawn, and none is taken for certain."""
+def with_claim(model: Model, claim: PrivacyClaim | None) -> Model:
+    """Return the model with this claim: its labels and numbers may have been drawn, and none is taken for certain.
+
+    With None it claims privacy, and nobody knows how much.
+    """
     if isinstance(model, Tree):
         return _claiming(model, claim)
-    claimed = (_claiming(tree, claim) for tree in trees_of(model))
+    whole = claim
+    if claim is not None:
+        whole = replace(claim, producer=replace(claim.producer, is_of_whole=True))
+    claimed = (_claiming(tree, whole) for tree in trees_of(model))
     return replace(with_trees(model, claimed), growth=model.growth, sampling=model.sampling)
 
 
-def _claiming(tree: Tree, claim: PrivacyClaim) -> Tree:
+def _claiming(tree: Tree, claim: PrivacyClaim | None) -> Tree:
     learner = tree.learner
     unmodelled = learner.unmodelled if learner.claims_privacy else (*learner.unmodelled, PRIVACY)
     return replace(tree, learner=replace(learner, unmodelled=unmodelled, claim=claim))

@@ -64,9 +64,9 @@ ANY = _TextInterval()
 
 
 def paths_in_text(
-    tree: Tree, say: Say, wanted: frozenset[int] | None = None
+    tree: Tree, say: Say, nodes: frozenset[int] | None = None
 ) -> list[tuple[int, str]] | None:
-    """Return each leaf, or those ``wanted``, with the items of a JSON list of all that leads there, in their order.
+    """Return each leaf, or those ``nodes``, with the items of a JSON list of all that leads there, in their order.
 
     ``say`` is how an end is said; ends of 32-bit features are moved to 32-bit numbers. None: the tree has other splits
     than plain ones, or a path that nobody can take.
@@ -78,7 +78,7 @@ def paths_in_text(
     if moved is None:
         return None
     found = []
-    for leaf, way in _ways(plain, moved, say, _nodes_towards(plain, wanted)):
+    for leaf, way in _ways(plain, moved, say, _nodes_towards(plain, nodes)):
         if way is None:
             return None
         found.append(
@@ -91,13 +91,13 @@ def _by_text(interval: _TextInterval) -> str:
     return interval.text
 
 
-def _nodes_towards(plain: Plain, wanted: frozenset[int] | None) -> list[bool] | None:
+def _nodes_towards(plain: Plain, nodes: frozenset[int] | None) -> list[bool] | None:
     """Return which nodes lead to those that are wanted, themselves included; None where all are."""
-    if wanted is None:
+    if nodes is None:
         return None
     parents = plain.parents.tolist()
     asked = [False] * len(parents)
-    for node in wanted:
+    for node in nodes:
         while node >= 0 and not asked[node]:
             asked[node] = True
             node = parents[node]
@@ -105,7 +105,7 @@ def _nodes_towards(plain: Plain, wanted: frozenset[int] | None) -> list[bool] | 
 
 
 def _ways(
-    plain: Plain, ends: Numbers, say: Say, asked: list[bool] | None
+    plain: Plain, ends: Numbers, say: Say, asked_nodes: list[bool] | None
 ) -> Iterator[tuple[int, list[_TextInterval] | None]]:
     """Yield each leaf with the intervals that lead there; None for one that nobody comes to, which ends it."""
     cuts, inner, parents = plain.cuts, plain.inner.tolist(), plain.parents.tolist()
@@ -114,7 +114,7 @@ def _ways(
     names = [json.dumps(name) for name in cuts.names]
     ways: dict[int, Mapping[int, _TextInterval]] = {}
     for node, parent in enumerate(parents):
-        if asked is not None and not asked[node]:
+        if asked_nodes is not None and not asked_nodes[node]:
             continue
         way: Mapping[int, _TextInterval] = {}
         if parent >= 0:
@@ -136,43 +136,43 @@ def _ways(
 
 
 def _above(
-    own: _TextInterval, end: float, is_in: bool, name: str, say: Say
+    interval: _TextInterval, end: float, is_in: bool, name: str, say: Say
 ) -> _TextInterval | None:
     """Return what of an interval is above an end, which ``is_in`` or not; None where that is nothing."""
-    if end < own.low:
-        return own
-    has = is_in and (end > own.low or own.has_low)
-    if end > own.high or (end == own.high and not (has and own.has_high)):
+    if end < interval.low:
+        return interval
+    has = is_in and (end > interval.low or interval.has_low)
+    if end > interval.high or (end == interval.high and not (has and interval.has_high)):
         return None
     low_text = _end(end, has, say)
-    text, item = _texts(name, low_text, own.high_text)
+    text, item = _texts(name, low_text, interval.high_text)
     return _TextInterval(
         low=end,
         has_low=has,
         low_text=low_text,
-        high=own.high,
-        has_high=own.has_high,
-        high_text=own.high_text,
+        high=interval.high,
+        has_high=interval.has_high,
+        high_text=interval.high_text,
         text=text,
         item=item,
     )
 
 
 def _below(
-    own: _TextInterval, end: float, is_in: bool, name: str, say: Say
+    interval: _TextInterval, end: float, is_in: bool, name: str, say: Say
 ) -> _TextInterval | None:
     """Return what of an interval is below an end, which ``is_in`` or not; None where that is nothing."""
-    if end > own.high:
-        return own
-    has = is_in and (end < own.high or own.has_high)
-    if end < own.low or (end == own.low and not (has and own.has_low)):
+    if end > interval.high:
+        return interval
+    has = is_in and (end < interval.high or interval.has_high)
+    if end < interval.low or (end == interval.low and not (has and interval.has_low)):
         return None
     high_text = _end(end, has, say)
-    text, item = _texts(name, own.low_text, high_text)
+    text, item = _texts(name, interval.low_text, high_text)
     return _TextInterval(
-        low=own.low,
-        has_low=own.has_low,
-        low_text=own.low_text,
+        low=interval.low,
+        has_low=interval.has_low,
+        low_text=interval.low_text,
         high=end,
         has_high=has,
         high_text=high_text,
@@ -270,17 +270,17 @@ def _leaf_texts(
     tests: Sequence[Predicate],
     target: str,
     say: Say,
-    wanted: frozenset[int] | None = None,
+    nodes: frozenset[int] | None = None,
 ) -> Iterator[tuple[int, str]]:
-    """Yield each node where records may stop, or those ``wanted``, with what holds of who does, in one text."""
-    plain = None if tests or _stops_inside(tree) else paths_in_text(tree, say, wanted)
+    """Yield each node where records may stop, or those ``nodes``, with what holds of who does, in one text."""
+    plain = None if tests or _stops_inside(tree) else paths_in_text(tree, say, nodes)
     if plain is not None:
         start = json.dumps(target)
         for index, items in plain:
             yield index, f"[{start}, {items}]" if items else f"[{start}]"
         return
     for index, way in _leaf_paths(on_32_bits(tree), tests):
-        if wanted is None or index in wanted:
+        if nodes is None or index in nodes:
             yield index, way.text(target, say)
 
 
@@ -406,7 +406,7 @@ class _Twins:
 
     def first(self, index: int) -> tuple[bool, str, str]:
         """Return by what a node is sorted: leaves first, then by what is predicted, then by all else in its tree."""
-        return index in self._inner, repr(self._scores[index]), self._said
+        return index in self._inner, repr(self._scores[index]), self._scores_digest
 
     @cached_property
     def _inner(self) -> frozenset[int]:
@@ -417,5 +417,5 @@ class _Twins:
         return scores_of(self._tree.nodes)
 
     @cached_property
-    def _said(self) -> str:
+    def _scores_digest(self) -> str:
         return _hash(json.dumps(sorted(zip(self._names, map(repr, self._scores), strict=True))))

@@ -182,7 +182,7 @@ class Cuts(Sequence[Predicate]):
             and (self.upper[one] != self.upper[two]).all()
         )
 
-    def asked(self) -> set[str]:
+    def tested_features(self) -> set[str]:
         """Return the names of the features that the tests ask for."""
         is_cut = self.features >= 0
         is_cut[list(self.others)] = False
@@ -279,9 +279,9 @@ class NodeTable(Sequence[Node]):
     def __reversed__(self) -> Iterator[Node]:
         return reversed(self._nodes())
 
-    def __eq__(self, other: object) -> bool:
-        return self is other or (
-            isinstance(other, tuple | NodeTable) and self._nodes() == tuple(other)
+    def __eq__(self, table: object) -> bool:
+        return self is table or (
+            isinstance(table, tuple | NodeTable) and self._nodes() == tuple(table)
         )
 
     def __hash__(self) -> int:

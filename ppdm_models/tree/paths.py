@@ -139,45 +139,45 @@ def _conditions(way: Sequence[tuple[Node, list[Node]]], say: Say) -> Iterator[Pr
                 yield part
 
 
-def apart(one: Predicate, other: Predicate) -> bool:
+def apart(one: Predicate, second: Predicate) -> bool:
     """Return whether two tests plainly exclude each other."""
-    if isinstance(one, NumericTest) and isinstance(other, NumericTest):
-        return one.feature == other.feature and both(one, other) is None
-    if isinstance(one, CategoryTest) and isinstance(other, CategoryTest):
-        if one.feature != other.feature:
+    if isinstance(one, NumericTest) and isinstance(second, NumericTest):
+        return one.feature == second.feature and both(one, second) is None
+    if isinstance(one, CategoryTest) and isinstance(second, CategoryTest):
+        if one.feature != second.feature:
             return False
-        if one.negated != other.negated:
-            category_test, left_out = (other, one) if one.negated else (one, other)
+        if one.negated != second.negated:
+            category_test, left_out = (second, one) if one.negated else (one, second)
             return set(category_test.values) <= set(left_out.values)
-        return not one.negated and not set(one.values) & set(other.values)
+        return not one.negated and not set(one.values) & set(second.values)
     return False
 
 
 def both(
-    one: NumericTest | CategoryTest, other: NumericTest | CategoryTest
+    one: NumericTest | CategoryTest, second: NumericTest | CategoryTest
 ) -> NumericTest | CategoryTest | None:
     """Return the one test that says both of two about one attribute, or None where nothing passes both."""
-    if isinstance(one, NumericTest) and isinstance(other, NumericTest):
-        return _interval(one, other)
-    if isinstance(one, CategoryTest) and isinstance(other, CategoryTest):
-        return _category(one, other)
+    if isinstance(one, NumericTest) and isinstance(second, NumericTest):
+        return _interval(one, second)
+    if isinstance(one, CategoryTest) and isinstance(second, CategoryTest):
+        return _category(one, second)
     return None
 
 
-def _interval(one: NumericTest, other: NumericTest) -> NumericTest | None:
-    low = max(one.low, other.low)
-    high = min(one.high, other.high)
-    low_closed = low > -math.inf and all(t.low_closed for t in (one, other) if t.low == low)
-    high_closed = high < math.inf and all(t.high_closed for t in (one, other) if t.high == high)
+def _interval(one: NumericTest, second: NumericTest) -> NumericTest | None:
+    low = max(one.low, second.low)
+    high = min(one.high, second.high)
+    low_closed = low > -math.inf and all(t.low_closed for t in (one, second) if t.low == low)
+    high_closed = high < math.inf and all(t.high_closed for t in (one, second) if t.high == high)
     if low > high or (low == high and not (low_closed and high_closed)):
         return None
     return NumericTest(one.feature, low, high, low_closed, high_closed)
 
 
-def _category(one: CategoryTest, other: CategoryTest) -> CategoryTest | None:
-    if one.negated and other.negated:
-        return CategoryTest(one.feature, one.values + other.values, negated=True)
+def _category(one: CategoryTest, second: CategoryTest) -> CategoryTest | None:
+    if one.negated and second.negated:
+        return CategoryTest(one.feature, one.values + second.values, negated=True)
     if one.negated:
-        one, other = other, one
-    values = tuple(v for v in one.values if (v in other.values) != other.negated)
+        one, second = second, one
+    values = tuple(v for v in one.values if (v in second.values) != second.negated)
     return CategoryTest(one.feature, values) if values else None

@@ -162,10 +162,10 @@ def atoms(test: Predicate) -> Iterator[Atom]:
             yield part
 
 
-def are_opposite(one: Predicate, other: Predicate) -> bool:
+def are_opposite(one: Predicate, second: Predicate) -> bool:
     """Whether of every value that is there exactly one of two simple tests holds; False where that is not seen."""
-    if isinstance(one, NumericTest) and isinstance(other, NumericTest):
-        low, high = (one, other) if one.low == -math.inf else (other, one)
+    if isinstance(one, NumericTest) and isinstance(second, NumericTest):
+        low, high = (one, second) if one.low == -math.inf else (second, one)
         return (
             low.feature == high.feature
             and low.low == -math.inf
@@ -173,9 +173,9 @@ def are_opposite(one: Predicate, other: Predicate) -> bool:
             and low.high_closed != high.low_closed
             and high.high == math.inf
         )
-    if isinstance(one, CategoryTest) and isinstance(other, CategoryTest):
-        is_one_set = (one.feature, one.values) == (other.feature, other.values)
-        return is_one_set and one.negated != other.negated
+    if isinstance(one, CategoryTest) and isinstance(second, CategoryTest):
+        is_one_set = (one.feature, one.values) == (second.feature, second.values)
+        return is_one_set and one.negated != second.negated
     return False
 
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields, replace
+from decimal import Decimal
 from enum import StrEnum
 
 MOST_CHARACTERS = 1_000
@@ -57,10 +58,28 @@ class BoundsOrigin(StrEnum):
 
 
 class ClaimUnit(StrEnum):
-    """Between which tables the promise holds: one record more or less, or all records of one person."""
+    """Between which tables the promise holds: one record more or less, or all records of one person.
+
+    What is not said is judged, and written, as a record; what is said cannot be stated otherwise.
+    """
 
     RECORD = "record"
     PERSON = "person"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class ProducerFacts:
+    """What is known of the files of a program whose mechanism is not evaluated here.
+
+    ``unprotected`` are reasons why its own file breaks the promise, ``unevaluated`` reasons why the claim stays open,
+    which no statement of the owner removes. ``is_of_whole`` says that the claim is about all trees of a model, whatever
+    its words say.
+    """
+
+    unprotected: tuple[str, ...] = ()
+    unevaluated: tuple[str, ...] = ()
+    is_of_whole: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,29 +88,32 @@ class PrivacyClaim:
 
     ``epsilon`` is promised for the whole file, in nats, with ``delta``; ``label_epsilon`` is spent on the labels of
     each tree, None where that is not said. ``bounds`` are the least and largest value that the learner lets a feature
-    have, by its name. ``is_seeded`` says that the file holds what its draws came from. ``spent`` is what an accountant
-    in the file adds up. ``where`` is who says so. ``is_relied_on`` says that an audit found nothing against it.
+    have, by its name; ``may_read_classes`` says that the list of classes may come from the table. ``is_seeded`` says
+    that the file holds what its draws came from. ``spent`` is what an accountant in the file adds up. ``where`` is who
+    says so. ``producer`` is what is known of the program. ``is_relied_on`` says that an audit found nothing against it.
     """
 
     epsilon: float
     delta: float = 0.0
-    unit: ClaimUnit = ClaimUnit.RECORD
+    unit: ClaimUnit = ClaimUnit.UNKNOWN
     mechanism: LabelMechanism = LabelMechanism.UNKNOWN
     label_epsilon: float | None = None
     splits: SplitOrigin = SplitOrigin.UNKNOWN
     trees: TreeRecords = TreeRecords.UNKNOWN
     bounds_origin: BoundsOrigin = BoundsOrigin.UNKNOWN
     bounds: tuple[tuple[str, float, float], ...] = ()
+    may_read_classes: bool = False
     is_seeded: bool = False
     spent: float | None = None
     where: str = "the file"
     is_relied_on: bool = False
+    producer: ProducerFacts = ProducerFacts()
 
     def __post_init__(self) -> None:
         if not (self.epsilon > 0 and 0 <= self.delta <= 1):
-            raise ValueError("epsilon is no number above 0, or delta none from 0 to 1")
+            raise ValueError("epsilon is not a number above 0, or delta none from 0 to 1")
         if self.label_epsilon is not None and not self.label_epsilon > 0:
-            raise ValueError("label_epsilon is no number above 0")
+            raise ValueError("label_epsilon is not a number above 0")
 
     @property
     def words(self) -> str:
@@ -104,7 +126,7 @@ class PrivacyClaim:
         return {
             "epsilon": f"{self.epsilon!r}",
             "delta": f"{self.delta!r}" if self.delta else "",
-            "unit": self.unit.value,
+            "unit": (ClaimUnit.PERSON if self.unit is ClaimUnit.PERSON else ClaimUnit.RECORD).value,
             "mechanism": _unless(self.mechanism, LabelMechanism.UNKNOWN),
             "label_epsilon": "" if labels is None else f"{labels!r}",
             "splits": _unless(self.splits, SplitOrigin.UNKNOWN),
@@ -120,6 +142,14 @@ def _any_of(enum: type[StrEnum]) -> str:
 
 def _unless(word: StrEnum, unknown: StrEnum) -> str:
     return "" if word is unknown else word.value
+
+
+def add_epsilons(numbers: Iterable[float]) -> float:
+    """Return the sum of numbers as they are written: 0.1 and 0.2 are 0.3; infinite where one is."""
+    found = list(numbers)
+    if not all(map(math.isfinite, found)):
+        return math.inf
+    return float(sum((Decimal(repr(number)) for number in found), Decimal(0)))
 
 
 _NUMBER = "(?:[0-9.e+-]{1,24}|inf)"
@@ -139,6 +169,7 @@ WORDS: Mapping[str, tuple[str, type[StrEnum]]] = {
 """The keys of a claim that are words: the field of each, and what it may be."""
 NUMBERS = ("epsilon", "delta", "label_epsilon")
 SEED = "seed"
+_ORDER = tuple(field.name for field in fields(PrivacyClaim))
 
 
 def read_claim(text: str, where: str, claim_of_file: PrivacyClaim | None = None) -> PrivacyClaim:
@@ -155,16 +186,61 @@ def read_claim(text: str, where: str, claim_of_file: PrivacyClaim | None = None)
     return _joined(given, claim_of_file, where)
 
 
-def check_claim(text: str) -> None:
-    """Check that words can be a claim, or a part of one.
+SEPARATOR = ";"
+"""Between the claims of several models, in their order; an empty part is what the file of that model says."""
+
+
+def check_claims(text: str) -> None:
+    """Check that words can be a claim, or a part of one, or those of several models.
 
     Raises:
         ValueError: they cannot; it begins with the name of the option, as errors of options do.
     """
     try:
-        _fields(text)
+        plain_claims(text)
     except ValueError as error:
         raise ValueError(f"claims: {error}") from error
+
+
+def plain_claims(text: str) -> str:
+    """Return the words of claims in one form, whatever their order and the space between them.
+
+    Raises:
+        ValueError: they are none.
+    """
+    parts = [part.strip() for part in text.split(SEPARATOR)]
+    if not any(parts):
+        raise ValueError("nothing is claimed; write KEY=VALUE, such as epsilon=1")
+    return f"{SEPARATOR} ".join(_plain(part) if part else "" for part in parts).strip()
+
+
+def claim_of_each(text: str, models: int) -> tuple[str, ...]:
+    """Return the words for each of several models, "" where only its file says: one for all, or one for each.
+
+    Raises:
+        ValueError: there are as many as neither.
+    """
+    parts = tuple(part.strip() for part in text.split(SEPARATOR))
+    if len(parts) == models:
+        return parts
+    if len(parts) == 1:
+        return parts * models
+    problem = f"{len(parts)} claims for {models} {'model' if models == 1 else 'models'}"
+    advice = (
+        "write one"
+        if models == 1
+        else f"write one for all, or one for each, with {SEPARATOR} between them"
+    )
+    raise ValueError(f"{problem}; {advice}")
+
+
+def _plain(part: str) -> str:
+    fields = _fields(part)
+    names = {"is_seeded": SEED} | {field: key for key, (field, _) in WORDS.items()}
+    return ", ".join(
+        f"{names.get(field, field)}={'known' if value is True else value}"
+        for field, value in sorted(fields.items(), key=lambda item: _ORDER.index(item[0]))
+    )
 
 
 def _fields(text: str) -> dict[str, object]:
@@ -176,11 +252,13 @@ def _fields(text: str) -> dict[str, object]:
         key, equals, value = (part.strip() for part in entry.partition("="))
         known = (*NUMBERS, *WORDS, SEED)
         if not equals or key not in known:
-            problem = f"{entry.strip()[:60]!r} is no entry of a claim"
-            raise ValueError(f"{problem}; write KEY=VALUE, of {', '.join(known)}")
+            problem = (
+                f"unknown key {key[:60]!r}" if equals else f"{entry.strip()[:60]!r} has no “=”"
+            )
+            raise ValueError(f"{problem}; write KEY=VALUE, with the keys {', '.join(known)}")
         name = "is_seeded" if key == SEED else WORDS[key][0] if key in WORDS else key
         if name in given:
-            raise ValueError(f"{key} stands there twice; write it once")
+            raise ValueError(f"{key} occurs twice; write it once")
         given[name] = _value(key, value)
     return given
 
@@ -189,7 +267,7 @@ def _value(key: str, value: str) -> object:
     if key in WORDS:
         words = WORDS[key][1]
         if value not in {word.value for word in words}:
-            raise ValueError(f"{key}={value[:60]}: one of {', '.join(words)} is needed")
+            raise ValueError(f"{key}={value[:60]}: choose one of {', '.join(words)}")
         return words(value)
     if key == SEED:
         if value != "known":
@@ -205,6 +283,43 @@ def _value(key: str, value: str) -> object:
     return number
 
 
+def spends_all_on_labels(claim: PrivacyClaim, trees: int) -> bool:
+    """Return whether so many trees can spend epsilon on labels alone, each of which counts each record once.
+
+    Of a program whose mechanism is not evaluated, nobody knows what it is spent on.
+    """
+    if (
+        claim.producer.unevaluated
+        or claim.splits is not SplitOrigin.INDEPENDENT
+        or claim.unit is ClaimUnit.PERSON
+    ):
+        return False
+    return trees == 1 or claim.trees is TreeRecords.ALL
+
+
+SPENDING_TOLERANCE = 1e-9
+"""What a sum of decimal numbers may differ by, as a share of it."""
+
+
+def check_label_epsilon(claim: PrivacyClaim, trees: int) -> None:
+    """Check that the labels of so many trees spend all of epsilon, where there is nothing else to spend it on.
+
+    Raises:
+        ValueError: they spend more or less.
+    """
+    labels = claim.label_epsilon
+    if labels is None or not spends_all_on_labels(claim, trees):
+        return
+    if math.isclose(labels * trees, claim.epsilon, rel_tol=SPENDING_TOLERANCE):
+        return
+    problem = (
+        f"label_epsilon is {labels:g}, but with independent splits the labels spend all of epsilon"
+    )
+    raise ValueError(
+        f"{problem} = {claim.epsilon:g}; write label_epsilon={claim.epsilon / trees!r}"
+    )
+
+
 def _joined(stated: dict[str, object], claim_of_file: PrivacyClaim, where: str) -> PrivacyClaim:
     """Return the claim of a file with what else is stated of it.
 
@@ -216,6 +331,7 @@ def _joined(stated: dict[str, object], claim_of_file: PrivacyClaim, where: str) 
         said = getattr(claim_of_file, name)
         is_open = said == getattr(unset, name) and name != "epsilon"
         if said != value and not is_open:
-            problem = f"{name} is {value}, and the file says {said}; leave it out"
+            key = {field: key for key, (field, _) in WORDS.items()}.get(name, name)
+            problem = f"{key} is {value}, and the file says {said}; leave it out"
             raise ValueError(problem)
     return replace(claim_of_file, **stated, where=f"the file, and {where}")  # type: ignore[arg-type]  # by name

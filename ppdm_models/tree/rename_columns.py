@@ -36,7 +36,7 @@ def rename_columns(model: Model, names: Mapping[str, str]) -> Model:
     own = [feature.name for feature in model.features]
     for name in names:
         if name not in own:
-            problem = f"no feature {name!r}{near_text(name, own)}; its features are {_listed(own)}"
+            problem = f"no feature {name!r}{near_text(name, own)}; map only its own features: {_listed(own)}"
             raise TreeFormatError(model.source, problem)
     features: dict[str, str] = {}
     for name in own:

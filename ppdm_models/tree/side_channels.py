@@ -21,8 +21,12 @@ class LeakGroup(StrEnum):
     def plain(self) -> str:
         """What is in the group, in words."""
         return {
-            LeakGroup.PEOPLE: "records, names or unrecognised content in the file outside its trees",
-            LeakGroup.TRAINING: "statistics of the training records in the file outside its trees",
+            LeakGroup.PEOPLE: (
+                "records, names or unrecognised content in the file but not in its trees"
+            ),
+            LeakGroup.TRAINING: (
+                "statistics about the training records, in the file but not in its trees"
+            ),
             LeakGroup.ORIGIN: "author, time or place of origin in the file",
         }[self]
 
@@ -118,9 +122,7 @@ class Leak:
 
 def unread_rest(form: str) -> Leak:
     """Return that a file may hold more than what its reader looks at; ``form`` is the name of its format."""
-    what = (
-        f"whatever else such a file may hold: the reader of {form} looks at no more than it needs"
-    )
+    what = f"any other content of such a file: the reader of {form} does not inspect the rest"
     return Leak(LeakKind.UNKNOWN, "anywhere in it", what, None, False, is_possible=True)
 
 
@@ -149,7 +151,7 @@ MAIL = re.compile(r"[\w.+-]+@[\w-]+\.[\w.]+")
 def people_named(model: Model) -> tuple[Leak, ...]:
     """Return one leak per place that names somebody: the trees cannot be written without it, in no format."""
     found = dict.fromkeys(where for where, text in _texts(model) if MAIL.search(text))
-    return tuple(Leak(LeakKind.PERSON, "", f"{where} holds a mail address") for where in found)
+    return tuple(Leak(LeakKind.PERSON, "", f"{where} contains a mail address") for where in found)
 
 
 def _texts(model: Model) -> Iterator[tuple[str, str]]:

@@ -49,7 +49,7 @@ class Stopping:
         if any(whole is not None and not 0 <= whole <= MOST for whole in wholes):
             raise ValueError(f"a limit of records, tests or leaves that is not from 0 to {MOST}")
         if not all(0 <= number < float("inf") for number in numbers):
-            raise ValueError("a decrease or a price of a leaf that is no number from 0")
+            raise ValueError("a decrease or a price of a leaf that is not a number from 0")
 
 
 class Task(StrEnum):
@@ -302,7 +302,7 @@ class Tree:
         """Return the features that some split tests."""
         nodes = self.nodes
         tests = nodes.tests if isinstance(nodes, NodeTable) else [node.test for node in nodes]
-        from_tests = tests.asked() if isinstance(tests, Cuts) else _tested_features(tests)
+        from_tests = tests.tested_features() if isinstance(tests, Cuts) else _tested_features(tests)
         return tuple(feature for feature in self.features if feature.name in from_tests)
 
     def where(self, node: Node) -> str:

@@ -14,22 +14,13 @@ from treewarden.audit.reading import Reading as Found
 from treewarden.audit.result import Audit, Exposure, Lacking
 from treewarden.policies.judging.decision import Decision, Finding, Location
 from treewarden.policies.judging.figures import figure
-from treewarden.policies.verdict import SEVERITIES, Severity, Verdict, worst
+from treewarden.policies.verdict import SEVERITIES, PolicyVerdict, Severity, worst
 from treewarden.ppdm_models.tree.paths import path_text
 from treewarden.ppdm_models.tree.tree import Task
 from treewarden.reports.building.lessons import node_label
 from treewarden.reports.building.worded import value, word
-from treewarden.reports.document.parts import (
-    Accepted,
-    Adversary,
-    Break,
-    Lack,
-    LeafCase,
-    Number,
-    Row,
-    Value,
-    number,
-)
+from treewarden.reports.document.inferred_parts import Adversary, Lack
+from treewarden.reports.document.parts import Accepted, Break, LeafCase, Number, Row, Value, number
 from treewarden.reports.document.parts import Reading as ShownReading
 from treewarden.reports.document.words import count, counted, percent
 
@@ -83,15 +74,15 @@ def _adversary(exposure: Exposure, decision: Decision) -> Adversary:
     )
 
 
-def _verdict(own: list[Verdict], decision: Decision) -> Verdict:
+def _verdict(verdicts: list[PolicyVerdict], decision: Decision) -> PolicyVerdict:
     """Return the verdict of clauses of which only those that do not pass are findings; none, where none was asked."""
-    if own:
-        return worst(own)
+    if verdicts:
+        return worst(verdicts)
     counting = (
         clause for clause in decision.pack.counting if clause.id not in dict(decision.not_judged)
     )
     is_asked = any(_is_told(atom.call.measure) for clause in counting for atom in clause.atoms)
-    return Verdict.PASS if is_asked else Verdict.UNDETERMINED
+    return PolicyVerdict.PASS if is_asked else PolicyVerdict.UNDETERMINED
 
 
 def _knows(exposure: Exposure) -> tuple[str, ...]:
@@ -140,12 +131,12 @@ def _is_told(measure: str) -> bool:
     return measures()[measure].is_of_knowledge
 
 
-def _lack(found: Lacking) -> Lack:
+def _lack(lacking: Lacking) -> Lack:
     return Lack(
-        column=found.column,
-        certain=value(found.certain_disclosure, "records"),
-        confidence=value(found.confidence, "share"),
-        guess_accuracy=value(found.guess_accuracy, "share"),
+        column=lacking.column,
+        certain=value(lacking.certain_disclosure, "records"),
+        confidence=value(lacking.confidence, "share"),
+        guess_accuracy=value(lacking.guess_accuracy, "share"),
     )
 
 
@@ -165,8 +156,8 @@ def leaf_cases(evidence: Evidence, decision: Decision) -> tuple[LeafCase, ...]:
     leaves of the same ones.
     """
     found: dict[Key, list[tuple[Finding, list[Location]]]] = {}
-    for finding in decision.own:
-        if finding.verdict is Verdict.PASS:
+    for finding in decision.own_findings:
+        if finding.verdict is PolicyVerdict.PASS:
             continue
         here: dict[Key, list[Location]] = {}
         for place in finding.places:
@@ -221,8 +212,12 @@ def _case(
     records = float(evidence.population.counts[here].sum())
     label, share = node_label(drawn, drawn.nodes[node]), _share(evidence, tree, node)
     breaks = tuple(_break(finding, places) for finding, places in broken)
-    path = path_text(drawn, node) or "every record"
-    story = f"{counted(records, 'person has', 'people have')} {path}."
+    path = path_text(drawn, node)
+    story = (
+        f"{counted(records, 'person has', 'people have')} {path}."
+        if path
+        else f"The tree has one leaf, with {counted(records, 'person', 'people')}."
+    )
     told = next((each for each in breaks if each.profile), None)
     is_one = records == 1
     if share and is_one:
@@ -231,14 +226,14 @@ def _case(
     elif share:
         story += f" The tree predicts “{label}” for them, which is correct for {share} of them."
     if told is not None and is_one:
-        story += f" The person: {told.profile}{_true_value(evidence, here)}."
+        story += f" This person has {told.profile}{_true_value(evidence, here)}."
     elif told is not None:
-        story += f" For example {told.profile}: {told.note or told.text}."
+        story += f" Example of people in this leaf: {told.profile} ({told.note or told.text})."
     return LeafCase(
         tree=tree,
         node=first.name,
         line=first.line,
-        path=path,
+        path=path or "all people",
         label=label,
         records=number(records),
         records_text=count(records),
@@ -254,7 +249,7 @@ def _true_value(evidence: Evidence, here: NDArray[np.bool_]) -> str:
     if isinstance(evidence.truth, Undetermined):
         return ""
     found = np.flatnonzero(evidence.truth[here].sum(axis=0))
-    return f", true value “{evidence.classes[found[0]]}”" if found.size == 1 else ""
+    return f" and the true value “{evidence.classes[found[0]]}”" if found.size == 1 else ""
 
 
 def _break(finding: Finding, places: list[Location]) -> Break:
@@ -295,11 +290,11 @@ def _share(evidence: Evidence, tree: int, node: int) -> str:
 # A verdict and a reading as values of a document; what could not be told never becomes a number.
 
 
-def place_value(found: Finding, place: Location) -> Value:
+def place_value(finding: Finding, place: Location) -> Value:
     """Return what was read at a place; of a combined clause, what each of its measures reads there."""
     ends = Interval(place.low, place.high)
-    if not found.is_combined:
-        return value(ends, found.requirement.unit, found.requirement.limit)
+    if not finding.is_combined:
+        return value(ends, finding.requirement.unit, finding.requirement.limit)
     return Value(low=number(ends.low), high=number(ends.high), text=place.note)
 
 
@@ -326,41 +321,41 @@ def readings(audit: Audit) -> dict[str, ShownReading]:
     }
 
 
-def reading(asked: MeasureCall, found: Found) -> ShownReading:
+def reading(call: MeasureCall, measured: Found) -> ShownReading:
     """Return one reading as a document holds it."""
-    measure = measures()[asked.measure]
-    said = value(found, measure.unit)
+    measure = measures()[call.measure]
+    said = value(measured, measure.unit)
     return ShownReading(
         low=said.low,
         high=said.high,
         text=said.text,
         reason=said.reason,
-        measure=asked.measure,
-        parameters=parameters(asked.parameters),
-        plain=plain(asked),
+        measure=call.measure,
+        parameters=parameters(call.parameters),
+        plain=plain(call),
         unit=measure.unit,
         danger="small" if measure.risk == "low" else "large",
     )
 
 
-def key(asked: MeasureCall) -> str:
+def key(call: MeasureCall) -> str:
     """Return the name of a reading: the bare measure only where every parameter is the default."""
-    changed = ",".join(f"{name}={said}" for name, said in _changed(asked))
-    return f"{asked.measure}[{changed}]" if changed else asked.measure
+    changed = ",".join(f"{name}={said}" for name, said in _changed(call))
+    return f"{call.measure}[{changed}]" if changed else call.measure
 
 
-def plain(asked: MeasureCall) -> str:
+def plain(call: MeasureCall) -> str:
     """Return what a reading is, in the measure's own words, with the changed parameters that these do not tell."""
-    changed = ", ".join(f"{name} = {said}" for name, said in _changed(asked))
-    measure = measures()[asked.measure]
-    words = measure.words(dict(asked.parameters))
+    changed = ", ".join(f"{name} = {said}" for name, said in _changed(call))
+    measure = measures()[call.measure]
+    words = measure.words(dict(call.parameters))
     return f"{words} ({changed})" if changed and words == measure.plain else words
 
 
-def _changed(asked: MeasureCall) -> list[tuple[str, str]]:
-    declared = measures()[asked.measure].parameters
+def _changed(call: MeasureCall) -> list[tuple[str, str]]:
+    declared = measures()[call.measure].parameters
     return [
         (name, said if isinstance(said, str) else f"{said:g}")
-        for name, said in asked.parameters
+        for name, said in call.parameters
         if said != declared[name].default
     ]

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
+from treewarden.audit.claims.result import CLAIM_NOT_JUDGED, NO_CLAIM
 from treewarden.audit.evidence import ONE_TREE, Evidence
 from treewarden.audit.measures import measures
+from treewarden.audit.population.forest import Forest
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.result import NOT_BLAMED, Audit
+from treewarden.policies.clause import atomic_parts
 from treewarden.policies.judging import decision as decisions
 from treewarden.policies.judging.decision import Decision
 from treewarden.policies.judging.figures import limit_text
 from treewarden.policies.pack import Pack
 from treewarden.policies.rules import rules
-from treewarden.policies.verdict import FindingKind
+from treewarden.policies.verdict import FindingKind, PolicyVerdict
 from treewarden.ppdm_models.tree.tree import Task
 from treewarden.reports.building.adversaries import (
     MOST_CASES,
@@ -24,15 +27,19 @@ from treewarden.reports.building.adversaries import (
     plain,
     readings,
 )
-from treewarden.reports.building.assumed import (
+from treewarden.reports.building.certain import blame_part, worlds_part
+from treewarden.reports.building.facts import (
     ABOUT_WAIVERS,
     assumed_known,
+    column_parts,
     knowledge,
+    model,
+    population,
+    quoted_column,
     secret_steps,
+    solver,
     untold,
 )
-from treewarden.reports.building.certain import worlds_part
-from treewarden.reports.building.facts import column_parts, model, population, quoted_column, solver
 from treewarden.reports.building.lessons import lessons, plots, tree_nodes
 from treewarden.reports.building.story import Story, audit_story
 from treewarden.reports.building.worded import value, word
@@ -41,34 +48,40 @@ from treewarden.reports.document.document import (
     Dropped,
     Policy,
     Provenance,
+    finding_id,
+    is_about_waivers,
 )
-from treewarden.reports.document.names import finding_id, is_about_waivers
+from treewarden.reports.document.inferred_parts import (
+    AttacksTried,
+    BlamedNumbers,
+    Claim,
+    Ensemble,
+    TriedAttack,
+    Values,
+)
 from treewarden.reports.document.parts import (
     Accepted,
     AssumedKnown,
-    AttacksTried,
-    BlamedNumbers,
-    Ensemble,
     Finding,
     Guidance,
     Piece,
     Place,
+    Reading,
     Row,
-    TriedAttack,
-    Values,
     number,
 )
+from treewarden.reports.document.words import count
 
 CONFIDENTIAL = (
     "Confidential: this report names groups, counts and true values of people in the table. Keep it with the table. "
-    "To share results, write a redacted report: --redacted."
+    "To share results, use a redacted report (--redacted)."
 )
 COMBINED = "several requirements combined"
 JUDGED = {
     "": "of the model as a whole",
     "model": "of the model as a whole",
     "leaf": "leaf by leaf",
-    "profile": "profile by profile",
+    "profile": "group by group",
     "tree": "tree by tree",
 }
 OF_THE_FILE = (
@@ -77,14 +90,14 @@ OF_THE_FILE = (
 )
 ALONE = (
     "No table was given, so only the file was judged. Its numbers were not compared with "
-    "the people, and checks that need people are not decided."
+    "a table, and checks that need the training table are not decided."
 )
 ABOUT_THE_EVIDENCE = "whether the file and the table can be believed"
 ABOUT: Mapping[str, str] = {
     FindingKind.FACTS_AGREE: "whether the assumed knowledge agrees with the table",
     FindingKind.RELEASES_LINKED: "whether people can be matched across the tables of the releases",
 }
-ABOUT_THE_POLICY = "whether the policy asks what is to be judged"
+ABOUT_THE_POLICY = "whether the policy covers what is to be judged"
 
 
 def audit_document(
@@ -131,6 +144,7 @@ def document_of(
     evidence = exposure.evidence
     cases, assumed = leaf_cases(evidence, decision), assumed or assumed_known(audit)
     ensemble, values = _of_several(evidence)
+    shown_readings = readings(audit)
     return Document(
         kind="repair" if kind == "repair" else "audit",
         confidential=OF_THE_FILE if evidence.population.is_absent else CONFIDENTIAL,
@@ -147,34 +161,41 @@ def document_of(
         assumed_known=assumed,
         basis="file" if evidence.population.is_absent else "table",
         rests_on=ALONE if evidence.population.is_absent else "",
+        unlimited=proved_unlimited(decision, shown_readings),
         leaves=cases[:MOST_CASES],
         leaves_broken=len(cases),
-        readings=readings(audit),
+        readings=shown_readings,
         solver=solver(exposure, len(audit.dropped)),
         population=population(evidence),
         model=model(evidence),
         knowledge=knowledge(evidence, audit.dropped),
         policy=policy_part(pack),
-        dropped=tuple(
-            Dropped(
-                constraint=dropped_row.constraint,
-                where=dropped_row.where,
-                problem=dropped_row.problem,
-                is_published=dropped_row.is_published,
-            )
-            for dropped_row in audit.dropped
-        ),
+        dropped=_dropped(audit),
         warnings=audit.warnings,
         tree=tree_nodes(evidence, decision),
-        plots=plots(audit.told, decision),
+        plots=plots(audit.primary_exposure, decision),
         worlds=worlds_part(evidence) if asks_worlds(evidence) and not audit.secret else None,
         ensemble=ensemble,
         values=values,
-        blame=_blame(audit),
+        blame=_blame(audit, evidence.forest),
         attacks=_attacks(audit, provenance),
         adversaries=adversaries(audit, decision),
         columns=column_parts(audit),
+        claims=_claims(audit, pack),
         provenance=provenance,
+    )
+
+
+def _dropped(audit: Audit) -> tuple[Dropped, ...]:
+    """Return the rows that the table breaks."""
+    return tuple(
+        Dropped(
+            constraint=dropped_row.constraint,
+            where=dropped_row.where,
+            problem=dropped_row.problem,
+            is_published=dropped_row.is_published,
+        )
+        for dropped_row in audit.dropped
     )
 
 
@@ -186,6 +207,15 @@ def _of_several(evidence: Evidence) -> tuple[Ensemble | None, Values | None]:
     from treewarden.reports.building.ensembles import ensemble_part, values_part  # as it says
 
     return ensemble_part(evidence) if asks[0] else None, values_part(evidence) if asks[1] else None
+
+
+def _claims(audit: Audit, pack: Pack) -> tuple[Claim, ...]:
+    """Return what came of claims of differential privacy; none where nothing is claimed."""
+    if audit.full.evidence.claim in (NO_CLAIM, CLAIM_NOT_JUDGED):
+        return ()
+    from treewarden.reports.building.claims import claim_parts  # where something is claimed
+
+    return claim_parts(audit, pack)
 
 
 def _attacks(audit: Audit, provenance: Provenance) -> AttacksTried | None:
@@ -203,8 +233,11 @@ def _attacks(audit: Audit, provenance: Provenance) -> AttacksTried | None:
             for result in audit.attacks
         ),
         sentences=(
-            "Attacks are lower bounds and no part of the verdict: what they miss is not safe. Compare them with the "
-            "proofs (membership_proved) and the exact posterior (membership_advantage).",
+            (
+                "Attacks give lower bounds and do not count for the verdict: what they miss "
+                "is not safe. Compare them with the proofs (membership_proved) and the exact "
+                "posterior (membership_advantage)."
+            ),
             *(
                 f"{result.name}: "
                 + ", ".join(f"{n} {each:.3f}" for n, each in result.metrics.items())
@@ -214,13 +247,12 @@ def _attacks(audit: Audit, provenance: Provenance) -> AttacksTried | None:
     )
 
 
-def _blame(audit: Audit) -> BlamedNumbers | None:
+def _blame(audit: Audit, forest: Forest) -> BlamedNumbers | None:
     """Return which numbers prove people's values; None where nobody asked."""
     if audit.blame is NOT_BLAMED:
         return None
-    from treewarden.reports.building.certain import blame_part  # where it is asked
 
-    return blame_part(audit.blame)
+    return blame_part(audit.blame, forest)
 
 
 def policy_part(pack: Pack) -> Policy:
@@ -257,31 +289,31 @@ def asks_values(evidence: Evidence) -> bool:
     return evidence.task is Task.REGRESSION and not evidence.population.is_absent
 
 
-def finding_part(found: decisions.Finding) -> Finding:
+def finding_part(finding: decisions.Finding) -> Finding:
     """Return what came of a clause as documents hold it."""
-    requirement, limit = found.requirement, found.requirement.limit
+    requirement, limit = finding.requirement, finding.requirement.limit
     return Finding(
-        clause=found.clause,
+        clause=finding.clause,
         measure=requirement.measure,
         parameters=parameters(requirement.parameters),
-        plain=_plain(found),
+        plain=_plain(finding),
         rule=requirement.rule,
         limit=None if limit is None else number(limit),
         limit_text=_limit_text(requirement.rule, limit, requirement.unit)
         if limit is not None
-        else _asks(found),
+        else _asks(finding),
         unit=requirement.unit,
-        value=value(found.reading, requirement.unit, limit),
-        verdict=word(found.verdict),
-        severity=found.severity,
-        message=found.message,
-        why=found.why,
-        source=found.source,
-        id=finding_id(found.key),
-        accepted=_accepted(found.accepted),
+        value=value(finding.reading, requirement.unit, limit),
+        verdict=word(finding.verdict),
+        severity=finding.severity,
+        message=finding.message,
+        why=finding.why,
+        source=finding.source,
+        id=finding_id(finding.key),
+        accepted=_accepted(finding.accepted),
         guidance=tuple(
             Guidance(document=guidance.document, paragraph=guidance.paragraph, says=guidance.says)
-            for guidance in found.guidance
+            for guidance in finding.guidance
         ),
         where=tuple(
             Place(
@@ -291,24 +323,24 @@ def finding_part(found: decisions.Finding) -> Finding:
                 index=place.index,
                 line=place.line,
                 profile=place.profile,
-                value=place_value(found, place),
-                note="" if found.is_combined else place.note,
+                value=place_value(finding, place),
+                note="" if finding.is_combined else place.note,
                 tree=place.tree,
-                id=finding_id(found.key, place.leaf),
+                id=finding_id(finding.key, place.leaf),
                 leaf=place.leaf,
                 accepted=_accepted(place.accepted),
             )
-            for place in found.places
+            for place in finding.places
         ),
         scope=requirement.scope,
         under=requirement.under,
-        of=found.of,
-        parts=tuple(map(_piece, found.pieces)),
+        of=finding.of,
+        parts=tuple(map(_piece, finding.pieces)),
     )
 
 
-def _piece(found: decisions.ClausePiece) -> Piece:
-    atom = found.atom
+def _piece(piece: decisions.ClausePiece) -> Piece:
+    atom = piece.atom
     unit = measures()[atom.call.measure].unit
     return Piece(
         measure=atom.call.measure,
@@ -318,31 +350,83 @@ def _piece(found: decisions.ClausePiece) -> Piece:
         limit=number(atom.limit),
         limit_text=_limit_text(atom.rule, atom.limit, unit),
         unit=unit,
-        value=value(found.reading, unit, atom.limit),
-        verdict=word(found.verdict),
+        value=value(piece.reading, unit, atom.limit),
+        verdict=word(piece.verdict),
     )
 
 
-def _plain(found: decisions.Finding) -> str:
-    if found.clause == FindingKind.NOTHING_JUDGED:
+def _plain(finding: decisions.Finding) -> str:
+    if finding.clause == FindingKind.NOTHING_JUDGED:
         return ABOUT_THE_POLICY
-    if found.is_about_evidence:
-        is_waivers = is_about_waivers(found.clause, found.requirement.measure)
-        if found.clause in ABOUT:
-            return ABOUT[found.clause]
+    if finding.is_about_evidence:
+        is_waivers = is_about_waivers(finding.clause, finding.requirement.measure)
+        if finding.clause in ABOUT:
+            return ABOUT[finding.clause]
         return ABOUT_WAIVERS if is_waivers else ABOUT_THE_EVIDENCE
-    if found.is_combined:
-        return f"{COMBINED}, {JUDGED[found.requirement.scope]}"
-    return plain(found.requirement.call)
+    if finding.is_combined:
+        return f"{COMBINED}, {JUDGED[finding.requirement.scope]}"
+    return plain(finding.requirement.call)
 
 
-def _asks(found: decisions.Finding) -> str:
-    return found.requirement.asks if found.is_combined else "–"
+def _asks(finding: decisions.Finding) -> str:
+    return finding.requirement.asks if finding.is_combined else "–"
 
 
 def _limit_text(rule: str, limit: float, unit: str) -> str:
     return limit_text(rules()[rule].words, limit, unit)
 
 
-def _accepted(found: decisions.Accepted | None) -> Accepted | None:
-    return None if found is None else Accepted(by=found.by, reason=found.reason)
+def _accepted(accepted: decisions.Accepted | None) -> Accepted | None:
+    return None if accepted is None else Accepted(by=accepted.by, reason=accepted.reason)
+
+
+# What a file proves although the policy that it passes has no check on it: said beside the verdict.
+
+LIMITED_BY = {
+    "certain_disclosure": frozenset({"certain_disclosure", "certain_in_small_groups"}),
+    "membership_proved": frozenset({"membership_proved"}),
+}
+"""Metrics that count proved people, and those whose checks limit that."""
+WORDS = {
+    "certain_disclosure": ("the value of {}", "follows from the file with certainty"),
+    "membership_proved": ("for {}", "the file proves that they are in the table"),
+}
+
+
+def proved_unlimited(decision: Decision, readings: Mapping[str, Reading]) -> str:
+    """Return what is proved, or may be, of people although no check of a policy that passes limits it; "" for nothing.
+
+    ``readings`` are those of the report, by the name of their metric.
+    """
+    if decision.verdict is not PolicyVerdict.PASS:
+        return ""
+    return " ".join(_sentences(decision, readings))
+
+
+def _sentences(decision: Decision, readings: Mapping[str, Reading]) -> Iterator[str]:
+    unjudged = {clause for clause, _ in decision.not_judged}
+    asked = {
+        atom.measure
+        for clause in decision.pack.clauses
+        if clause.id not in unjudged
+        for atom in atomic_parts(clause)
+    }
+    for measure, limiting in LIMITED_BY.items():
+        reading = readings.get(measure)
+        if limiting & asked or reading is None:
+            continue
+        low, high = (
+            end if isinstance(end, int | float) else 0 for end in (reading.low, reading.high)
+        )
+        what, verb = WORDS[measure]
+        if low > 0:
+            yield f"No check of this policy limits what is proved: {what.format(_people(low))} {verb}."
+        elif high > 0:
+            yield (
+                "No check of this policy limits what is proved. It is not decided whether "
+                f"{what.format(f'up to {_people(high)}')} {verb}."
+            )
+
+
+def _people(number: float) -> str:
+    return f"{count(number)} {'person' if number == 1 else 'people'}"

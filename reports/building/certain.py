@@ -1,40 +1,38 @@
-"""Results of the proofs, for the report: who is certain and why, who is witnessed otherwise, what is not decided.
-
-It also says which published numbers prove people's values: files, reasons, and the least to withhold.
-"""
+"""Results of the proofs, for the report: who is certain and why, who is witnessed otherwise, what is not decided."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from treewarden.audit.blame.result import Blame
+from treewarden.audit.blame.result import Blame, InferenceBlame, LeastWithholding, ProofReason
 from treewarden.audit.consistent_tables.result import (
     SAMPLING_STOPPED,
     Consistency,
     ConsistentTables,
 )
 from treewarden.audit.evidence import Evidence
+from treewarden.audit.population.forest import Forest
 from treewarden.audit.reading import Undetermined
 from treewarden.policies.judging.figures import span
 from treewarden.ppdm_models.arrays import BoolArray
 from treewarden.ppdm_models.tree.nodes import Node
 from treewarden.ppdm_models.tree.paths import path_text
 from treewarden.reports.building.worded import value
-from treewarden.reports.document.parts import (
+from treewarden.reports.document.inferred_parts import (
+    BlamedLeaf,
     BlamedNumber,
     BlamedNumbers,
     BlameReason,
     Certain,
     Found,
     Grade,
+    MostTelling,
     Otherwise,
     ProofOfFile,
-    Row,
-    Value,
-    number,
 )
-from treewarden.reports.document.parts import Worlds as WorldsPart
-from treewarden.reports.document.words import count, counted, percent, sentence
+from treewarden.reports.document.inferred_parts import Worlds as WorldsPart
+from treewarden.reports.document.parts import Row, Value, number
+from treewarden.reports.document.words import count, counted, listed, percent, sentence
 
 MOST_CERTAIN = 20
 FITS = {
@@ -92,21 +90,21 @@ def _larger(worlds: ConsistentTables) -> tuple[str, ...]:
     return (LARGER,) if worlds.not_decided and worlds.is_out_of_time else ()
 
 
-def _rows(worlds: ConsistentTables, told: str) -> tuple[Row, ...]:
+def _rows(worlds: ConsistentTables, probabilities_text: str) -> tuple[Row, ...]:
     """Return the counts as lines of a table."""
     ruled_out = float(worlds.counts[worlds.excluded.any(axis=1)].sum())
     bits = worlds.enumeration.split_bits
     said = (
         ("Groups with equal quasi-identifiers", count(float((worlds.counts > 0).sum()))),
         ("Proved", _groups(worlds, worlds.certain)),
-        ("Some value excluded", counted(ruled_out, "person", "people")),
+        ("Groups with an excluded value", counted(ruled_out, "person", "people")),
         ("Not decided", _groups(worlds, worlds.open_profiles)),
         ("File and table are consistent", FITS[worlds.consistency]),
         (
             "Disclosed by the choice of splits",
             sentence(bits.reason) if isinstance(bits, Undetermined) else span(bits, "bits"),
         ),
-        ("Probabilities over all consistent tables", told),
+        ("Probabilities over all consistent tables", probabilities_text),
     )
     return tuple(Row(name=name, text=text) for name, text in said)
 
@@ -121,7 +119,7 @@ def _unknown(reason: str) -> WorldsPart:
     return WorldsPart(
         reason=reason,
         consistency="not decided",
-        summary=f"Whose value is proved was not decided: {reason.rstrip('.')}.",
+        summary=f"It was not decided whose value is proved: {reason.rstrip('.')}.",
         split_bits=Value(low=None, high=None, text="not decided", reason=reason),
         posterior="not run",
         posterior_text=sentence(reason),
@@ -229,12 +227,17 @@ def _otherwise(evidence: Evidence, worlds: ConsistentTables) -> tuple[Otherwise,
 MOST_REASONS = 30
 """So many reasons and numbers are told, those of most people first."""
 MOST_SAID = 5
+LEAST_DIFFERENCE = 0.0005
+"""Of a probability: what rounds to the same percentage is no difference worth a sentence."""
 TOTALS_KNOWN = "The class totals are assumed to be known."
-WITHOUT_SPLITS = "Only the published numbers were used. The choice of splits may prove more."
+WITHOUT_SPLITS = (
+    "Only the outputs and the counts and labels of leaves were used. The choice of splits and the numbers of inner "
+    "nodes may prove more."
+)
 
 
-def blame_part(blame: Blame | Undetermined) -> BlamedNumbers:
-    """Return which numbers are to blame, or why that is not known."""
+def blame_part(blame: Blame | Undetermined, forest: Forest) -> BlamedNumbers:
+    """Return which numbers of a model are to blame, or why that is not known."""
     if isinstance(blame, Undetermined):
         said = f"The numbers that prove values could not be determined: {blame.reason}."
         return BlamedNumbers(sentences=(said,), reason=blame.reason)
@@ -245,6 +248,8 @@ def blame_part(blame: Blame | Undetermined) -> BlamedNumbers:
             numbers=tuple(blame.names[each] for each in sorted(reason.numbers)),
             records=number(people),
             minimal=reason.is_minimal,
+            smallest=reason.is_smallest,
+            leaves=_leaves(blame, reason, forest),
         )
         for reason, people in ordered
     )
@@ -273,46 +278,68 @@ def blame_part(blame: Blame | Undetermined) -> BlamedNumbers:
             if share > 0
         ),
         withhold=tuple(blame.names[each] for each in sorted(least.withheld)),
-        withhold_at_least=least.lower_bound,
+        withhold_cost=_cost(least.cost, least),
+        withhold_at_least=_cost(least.lower_bound, least),
         withhold_safe=least.is_safe,
         withhold_least=least.is_optimal,
+        most_telling=_most_telling(blame),
         bits=None if blame.information is None else number(blame.information.published),
         bits_of_values=None if blame.information is None else number(blame.information.values),
-        sentences=(
-            *_of_files(blame),
-            *map(_reason, reasons[:MOST_SAID]),
-            *_least(blame),
-            *_information(blame),
-            *((TOTALS_KNOWN,) if blame.sources else ()),
-            *(
-                f"Not used, though it may prove more: {words}."
-                for words in blame.unused[:MOST_SAID]
-            ),
-            WITHOUT_SPLITS,
-        ),
+        sentences=_sentences(blame, reasons),
     )
+
+
+def _sentences(blame: Blame, reasons: tuple[BlameReason, ...]) -> tuple[str, ...]:
+    return (
+        *_of_files(blame),
+        *map(_reason, reasons[:MOST_SAID]),
+        *_least(blame),
+        *_inference(blame),
+        *_information(blame),
+        *((TOTALS_KNOWN,) if blame.sources else ()),
+        *(f"Not used, though it may prove more: {words}." for words in blame.unused[:MOST_SAID]),
+        WITHOUT_SPLITS,
+    )
+
+
+def _leaves(blame: Blame, reason: ProofReason, forest: Forest) -> tuple[BlamedLeaf, ...]:
+    """Return the leaves whose numbers a reason has, each once."""
+    places = dict.fromkeys(blame.leaves[number_] for number_ in sorted(reason.numbers))
+    found = []
+    for tree, node in places:
+        if tree >= 0:
+            line = forest.trees[tree].nodes[node].line
+            found.append(BlamedLeaf(tree=tree, node=forest.node_name(tree, node), line=line))
+    return tuple(found)
+
+
+def _cost(units: int, least: LeastWithholding) -> float | int:
+    """Return a cost in the author's unit."""
+    return units // least.unit if units % least.unit == 0 else units / least.unit
 
 
 def _of_files(blame: Blame) -> tuple[str, ...]:
     """Return what each file proves alone, and all of them together."""
-    together = f"together {counted(blame.certain, 'person', 'people')}"
+    people = counted(blame.certain, "person", "people")
     open_ = (
         f", {counted(blame.may_be_certain, 'more person', 'more people')} not decided"
         if blame.may_be_certain
         else ""
     )
     if not blame.sources:
-        return (
-            f"{len(blame.names):,} published numbers prove {counted(blame.certain, 'person', 'people')}{open_}.",
-        )
+        return (f"{len(blame.names):,} published numbers prove the values of {people}{open_}.",)
     if all(not (source.certain or source.may_be_certain) for source in blame.sources):
-        return (f"No output alone proves a value; {together}{open_}.",)
+        return (
+            f"No output alone proves a value. Together they prove the values of {people}{open_}.",
+        )
     alone = [
         f"{source.name} {counted(source.certain, 'person', 'people')}"
         + (f" ({source.may_be_certain:,.0f} more not decided)" if source.may_be_certain else "")
         for source in blame.sources
     ]
-    return (f"Alone prove: {', '.join(alone)}; {together}{open_}.",)
+    return (
+        f"Values proved by one output alone: {', '.join(alone)}. Values proved by all together: {people}{open_}.",
+    )
 
 
 def _reason(reason: BlameReason) -> str:
@@ -321,12 +348,45 @@ def _reason(reason: BlameReason) -> str:
         reason.records if isinstance(reason.records, int | float) else 0, "person", "people"
     )
     if not reason.numbers:
-        return f"What is known in any case proves {people}."
+        return f"Without any of these numbers, the values of {people} are proved already."
     if len(reason.numbers) == 1:
-        return f"{reason.numbers[0]}: proves {people}."
-    least = "together" if reason.minimal else "together (one of them may not be needed)"
-    *others, last = reason.numbers
-    return f"{'; '.join(others)} and {last}: {least} prove {people}."
+        return f"The number “{reason.numbers[0]}” alone proves the values of {people}."
+    least = "" if reason.minimal else " One of them may not be needed."
+    least += " No fewer numbers prove them." if reason.smallest else ""
+    names = listed([f"“{name}”" for name in reason.numbers])
+    return f"The numbers {names} together prove the values of {people}.{least}"
+
+
+def _most_telling(blame: Blame) -> MostTelling | None:
+    found = blame.inference
+    if not isinstance(found, InferenceBlame):
+        return None
+    return MostTelling(
+        name=blame.names[found.number],
+        before=number(found.before),
+        after=number(found.after),
+        tried=found.tried,
+    )
+
+
+def _inference(blame: Blame) -> tuple[str, ...]:
+    """Return which number tells most of people's values, whether they are proved or inferred."""
+    found = blame.inference
+    if found is None:
+        return ()
+    if isinstance(found, Undetermined):
+        return (f"It was not determined which number adds most to inference: {found.reason}.",)
+    if found.after >= found.before - LEAST_DIFFERENCE:
+        return ("Withholding any single number hardly changes what can be inferred.",)
+    tried = (
+        f" ({found.tried:,} of {len(blame.names):,} numbers tried)"
+        if found.tried < len(blame.names)
+        else ""
+    )
+    return (
+        f"The number “{blame.names[found.number]}” adds most to inference{tried}. The average probability of a "
+        f"person's true value is {percent(found.before)} with this number and {percent(found.after)} without it.",
+    )
 
 
 def _information(blame: Blame) -> tuple[str, ...]:
@@ -334,8 +394,8 @@ def _information(blame: Blame) -> tuple[str, ...]:
     found = blame.information
     if found is None:
         return ()
-    said = f"The published numbers hold at most {found.published:,.0f} bits"
-    return (f"{said}. Everybody's values are {found.values:,.0f} bits.",)
+    said = f"The published numbers contain at most {found.published:,.0f} bits"
+    return (f"{said}. The values of all people contain {found.values:,.0f} bits.",)
 
 
 def _least(blame: Blame) -> tuple[str, ...]:
@@ -345,12 +405,31 @@ def _least(blame: Blame) -> tuple[str, ...]:
     if least.problem:
         return (f"Withholding does not help: {least.problem}.",)
     if not least.is_safe:
-        bound = f"At least {least.lower_bound:,} of {all_:,} numbers must be withheld"
-        return (f"{bound}; which ones was not found in time.",)
-    most = "no fewer suffice" if least.is_optimal else f"at least {least.lower_bound:,} have to go"
-    return (
-        (
-            f"Withholding {least.cost:,} of {all_:,} numbers is enough: then nobody's value is "
-            f"proved ({most})."
-        ),
+        bound = _cost(least.lower_bound, least)
+        said = (
+            f"Withholding costs at least {bound:,}"
+            if blame.has_costs
+            else (f"At least {bound:,} of {all_:,} numbers must be withheld")
+        )
+        return (f"{said}. There was not enough time to find out which ones.",)
+    most = _bound_words(blame)
+    said = f"Withholding {len(least.withheld):,} of {all_:,} numbers is enough"
+    has_leaves = any(blame.leaves[number_][0] >= 0 for number_ in least.withheld)
+    inner = (
+        ("Withhold the numbers and labels of inner nodes too, and audit the changed file.",)
+        if has_leaves
+        else ()
     )
+    return (f"{said}. The remaining numbers then prove nobody's value ({most}).", *inner)
+
+
+def _bound_words(blame: Blame) -> str:
+    """Return how near a withholding is to the least."""
+    least = blame.least
+    bound = _cost(least.lower_bound, least)
+    if not blame.has_costs:
+        return (
+            "fewer are not enough" if least.is_optimal else f"at least {bound:,} must be withheld"
+        )
+    cost = f"cost {_cost(least.cost, least):,}"
+    return f"{cost}, the lowest possible" if least.is_optimal else f"{cost}, and at least {bound:,}"

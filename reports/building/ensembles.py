@@ -15,15 +15,14 @@ from treewarden.ppdm_models.arrays import FloatArray
 from treewarden.ppdm_models.tree.column import brief
 from treewarden.ppdm_models.tree.ensemble import Fact, FactSource
 from treewarden.ppdm_models.tree.tree import Task
-from treewarden.reports.document.parts import (
+from treewarden.reports.document.inferred_parts import (
     Ensemble,
     KnownNumber,
     OverTrees,
     Release,
-    Row,
     Values,
-    number,
 )
+from treewarden.reports.document.parts import Row, number
 from treewarden.reports.document.words import count, counted, percent, sentence
 
 FACTS = {
@@ -139,15 +138,15 @@ def _of_numbers(evidence: Evidence) -> Ensemble:
     )
 
 
-def _release(found: Released) -> Release:
+def _release(release: Released) -> Release:
     return Release(
-        name=found.name,
-        trees=found.trees,
-        people=number(found.people),
-        joined=number(found.joined),
-        left=number(found.left),
-        certain_alone=None if found.alone is None else number(found.alone),
-        certain_so_far=None if found.so_far is None else number(found.so_far),
+        name=release.name,
+        trees=release.trees,
+        people=number(release.people),
+        joined=number(release.joined),
+        left=number(release.left),
+        certain_alone=None if release.alone is None else number(release.alone),
+        certain_so_far=None if release.so_far is None else number(release.so_far),
     )
 
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from treewarden.policies.verdict import FindingKind, Severity, counts
+from treewarden.policies.verdict import FindingKind, Severity, counts, requirement
 from treewarden.reports.building.redacted import OUTCOME
-from treewarden.reports.document.document import Document
-from treewarden.reports.document.gate import ClauseOutcome, Entry, Gate, Outcome, Result, Rule
-from treewarden.reports.document.names import (
+from treewarden.reports.document.document import (
+    Document,
     accepted_undecided,
     finding_id,
     its_own_words,
     without_counts,
 )
+from treewarden.reports.document.gate import ClauseOutcome, Entry, Gate, Outcome, Result, Rule
+from treewarden.reports.document.inferred_parts import BlamedLeaf
 from treewarden.reports.document.parts import Accepted, Finding, Place
 from treewarden.reports.document.words import counted
 
@@ -26,8 +27,13 @@ WHY: Mapping[str, str] = {
     FindingKind.NOT_JUDGED: "Nothing was decided about this model, so it must not be published.",
 }
 ORDER: Sequence[Outcome] = ("PASS", "UNDETERMINED", "FAIL", "NO AUDIT")
-IN_BASELINE = "it was there when the baseline was written"
+IN_BASELINE = "the finding was there already when the baseline was written"
 NO_LIMIT = ("", "–")
+UNLIMITED = "no check of this policy limits what the file proves about people"
+OF_PROOFS = frozenset({"certain_disclosure", "certain_in_small_groups"})
+"""Metrics of people whose value is proved."""
+MOST_TOGETHER = 20
+"""So many leaves are named beside a result."""
 
 
 def entry_of(document: Document, name: str = "", file: str = "") -> Entry:
@@ -48,7 +54,12 @@ def entry_of(document: Document, name: str = "", file: str = "") -> Entry:
         clauses=tuple(_clause(finding) for finding in document.findings),
         not_judged=document.not_judged,
         assumed_known=without_counts(document.assumed_known),
-        results=tuple(result for finding in findings for result in _results(finding)),
+        unlimited=UNLIMITED if document.unlimited else "",
+        results=tuple(
+            result
+            for finding in findings
+            for result in _results(finding, _joined_leaves(document, finding))
+        ),
     )
 
 
@@ -140,7 +151,8 @@ def _headline(document: Document) -> str:
     )
     beside += "".join(f"; {words}" for words in undecided_checks)
     if document.verdict == "PASS":
-        return f"all {'other ' if accepted else ''}required checks passed{beside}"
+        unlimited = f"; {UNLIMITED}" if document.unlimited else ""
+        return f"all {'other ' if accepted else ''}required checks passed{beside}{unlimited}"
     if not broken:
         return "no required check of the policy applies to this model"
     said = [
@@ -157,52 +169,78 @@ def _named(clauses: Sequence[str], words: str) -> str:
     return f"{counted(len(clauses), 'required check', 'required checks')} {words}: {', '.join(clauses)}"
 
 
-def _rule(document: Document, found: Finding) -> Rule:
+def _rule(document: Document, finding: Finding) -> Rule:
     return Rule(
-        clause=_called(found),
-        plain=found.plain,
-        asks="" if found.limit_text in NO_LIMIT else found.limit_text,
-        why=found.why,
-        source=found.source,
-        severity=found.severity,
+        clause=_called(finding),
+        plain=finding.plain,
+        asks="" if finding.limit_text in NO_LIMIT else finding.limit_text,
+        why=finding.why,
+        source=finding.source,
+        severity=finding.severity,
         policy=document.policy.name,
         version=document.policy.version,
     )
 
 
-def _called(found: Finding) -> str:
+def _called(finding: Finding) -> str:
     """Return the name of a clause, with the release that it was judged of where that is not the last of several."""
-    return f"{found.clause} ({found.of})" if found.of else found.clause
+    return f"{finding.clause} ({finding.of})" if finding.of else finding.clause
 
 
-def _clause(found: Finding) -> ClauseOutcome:
+def _clause(finding: Finding) -> ClauseOutcome:
     return ClauseOutcome(
-        clause=_called(found),
-        verdict=found.verdict,
-        severity=found.severity,
-        message=_message(found),
-        accepted=_public_acceptance(found.accepted),
+        clause=_called(finding),
+        verdict=finding.verdict,
+        severity=finding.severity,
+        message=_message(finding),
+        accepted=_public_acceptance(finding.accepted),
     )
 
 
-def _results(found: Finding) -> Iterator[Result]:
+def _joined_leaves(document: Document, finding: Finding) -> tuple[tuple[BlamedLeaf, ...], ...]:
+    """Return, for a clause about proofs, the leaves of each reason that has several, reasons of most people first."""
+    is_of_proofs = finding.measure in OF_PROOFS and not finding.of
+    if document.blame is None or not is_of_proofs or finding.verdict != "FAIL":
+        return ()
+    return tuple(reason.leaves for reason in document.blame.reasons if len(reason.leaves) > 1)
+
+
+def _together(
+    joined: Sequence[Sequence[BlamedLeaf]], place: Place | None
+) -> tuple[BlamedLeaf, ...]:
+    """Return the leaves that prove values together with a place, or with one another where there is none."""
+    chosen = [
+        leaf
+        for leaves in joined
+        if place is None or any(_is_at(leaf, place) for leaf in leaves)
+        for leaf in leaves
+        if place is None or not _is_at(leaf, place)
+    ]
+    return tuple(dict.fromkeys(chosen))[:MOST_TOGETHER]
+
+
+def _is_at(leaf: BlamedLeaf, place: Place) -> bool:
+    return (leaf.tree, leaf.node) == (place.tree, place.node)
+
+
+def _results(finding: Finding, joined: Sequence[Sequence[BlamedLeaf]]) -> Iterator[Result]:
     """Yield one result a leaf, whatever number of its profiles break the clause; else one for the model as a whole.
 
     A clause that is still open is never left without an open result: its places may be the worst ones only.
     """
     leaves: dict[str, list[Place]] = {}
     for place in (
-        found.where if not found.of else ()
+        finding.where if not finding.of else ()
     ):  # the leaves of another release are in another file
         leaves.setdefault(place.leaf, []).append(place)
-    accepted = {leaf: found.accepted or _all_accepted(places) for leaf, places in leaves.items()}
+    accepted = {leaf: finding.accepted or _all_accepted(places) for leaf, places in leaves.items()}
     for leaf, places in leaves.items():
         if leaf:
-            yield _result(found, places[0], accepted[leaf])
+            yield _result(finding, places[0], accepted[leaf], joined)
     if "" in leaves:
-        yield _result(found, None, accepted[""])
-    elif not any(each is None for each in accepted.values()) and not (leaves and found.accepted):
-        yield _result(found, None, found.accepted)
+        yield _result(finding, None, accepted[""], joined)
+    elif not any(each is None for each in accepted.values()) and not (leaves and finding.accepted):
+        yield _result(finding, None, finding.accepted, joined)
 
 
 def _all_accepted(places: Sequence[Place]) -> Accepted | None:
@@ -217,27 +255,35 @@ def _public_acceptance(accepted: Accepted | None) -> Accepted | None:
     return accepted.model_copy(update={"reason": IN_BASELINE})
 
 
-def _result(found: Finding, place: Place | None, accepted: Accepted | None) -> Result:
+def _result(
+    finding: Finding,
+    place: Place | None,
+    accepted: Accepted | None,
+    joined: Sequence[Sequence[BlamedLeaf]],
+) -> Result:
     return Result(
-        id=found.id if place is None else place.id,
-        clause=_called(found),
-        verdict=found.verdict,
-        severity=found.severity,
-        message=_message(found),
+        id=finding.id if place is None else place.id,
+        clause=_called(finding),
+        verdict=finding.verdict,
+        severity=finding.severity,
+        message=_message(finding),
         leaf="" if place is None else place.leaf,
         path="" if place is None else place.path,
         node="" if place is None else place.node,
         line=None if place is None else place.line,
         tree=0 if place is None else place.tree,
         accepted=_public_acceptance(accepted),
+        together=_together(joined, place),
     )
 
 
-def _message(found: Finding) -> str:
+def _message(finding: Finding) -> str:
     """Return what is asked and whether it is met, without how far: that may be a count of few people."""
-    own = its_own_words(found)
+    own = its_own_words(finding)
     if own is not None:
         return own
-    asks = "" if found.limit_text in NO_LIMIT else f"; the policy requires {found.limit_text}"
-    release = f"Of {found.of}: " if found.of else ""
-    return f"{release}{found.plain[:1].upper()}{found.plain[1:]}: {OUTCOME[found.verdict]}{asks}"
+    asks = "" if finding.limit_text in NO_LIMIT else f"; {requirement(finding.limit_text)}"
+    release = f"Of {finding.of}: " if finding.of else ""
+    return (
+        f"{release}{finding.plain[:1].upper()}{finding.plain[1:]}: {OUTCOME[finding.verdict]}{asks}"
+    )

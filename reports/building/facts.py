@@ -1,27 +1,51 @@
-"""The facts of an audit that need no explanation: the solver's, the table's and the model's.
+"""What an audit rests on: facts of the solver, the table and the model, and what the adversary is assumed to know.
 
 What columns and values mean is shown beside their names, never instead of them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
 from treewarden.audit.entropy.posterior import SolverReport
 from treewarden.audit.evidence import Evidence
+from treewarden.audit.facts.rows import DroppedRow
+from treewarden.audit.knowledge.knowledge import Knowledge as Known
+from treewarden.audit.knowledge.levels import LeafLevel, RowOrder
+from treewarden.audit.knowledge.statement import FACT
 from treewarden.audit.population.forest import Forest
 from treewarden.audit.population.table_counts import Weights
 from treewarden.audit.reading import Undetermined
-from treewarden.audit.result import Audit, Exposure
+from treewarden.audit.result import AssumedColumns, Audit, Exposure, ProvedColumn, assumed_columns
+from treewarden.audit.system.system import kinds_of_facts
+from treewarden.policies.judging.decision import Decision
 from treewarden.ppdm_models.tables.table import ColumnMeaning, bounded
 from treewarden.ppdm_models.tree.ensemble import Ensemble
-from treewarden.ppdm_models.tree.tree import WORST_LAST
-from treewarden.reports.document.document import Document, Model, Population, Solver
+from treewarden.ppdm_models.tree.tree import WORST_LAST, Tree
+from treewarden.reports.document.document import (
+    MOST_IN_A_LINE,
+    Document,
+    Knowledge,
+    Model,
+    Population,
+    Solver,
+    one_line,
+)
+from treewarden.reports.document.parts import AssumedKnown, Number, ProvedBySizes, Row, number
 from treewarden.reports.document.parts import ColumnMeaning as ColumnPart
-from treewarden.reports.document.parts import Number, Row, number
-from treewarden.reports.document.words import count, percent
+from treewarden.reports.document.words import count, counted, listed, percent
+
+if TYPE_CHECKING:
+    from treewarden.audit.regression.result import ValueBounds
+
 
 WEIGHTS = {
     Weights.FREQUENCIES: "frequencies: how many people each row stands for",
-    Weights.SAMPLING: "of a survey: each row is one person, and the model’s numbers are weighed",
+    Weights.SAMPLING: (
+        "survey weights: each row is one person, and the model’s numbers are weighted"
+    ),
 }
 
 
@@ -76,9 +100,9 @@ def _solver_texts(report: SolverReport) -> tuple[tuple[str, str], ...]:
             _small(report.run.max_violation),
         ),
         ("Iterations", f"{report.run.iterations:,}"),
-        ("Statements used (rows)", f"{report.rows:,}"),
+        ("Constraints used (rows)", f"{report.rows:,}"),
         ("Split choices that changed the inference", f"{report.rows_active:,}"),
-        ("Distance from stationary", _small(report.run.kkt_error)),
+        ("Distance from a stationary point", _small(report.run.kkt_error)),
         ("Independent blocks", f"{report.blocks.total:,}"),
         ("Blocks that were not solved", f"{report.blocks.stalled:,}"),
         ("Blocks with several equally good inferences", f"{report.blocks.flat:,}"),
@@ -103,7 +127,10 @@ def population(evidence: Evidence) -> Population:
     if people.is_absent:
         return _nobody(len(classes))
     truth = people.truth
-    shares = [("Records", count(people.records)), ("Distinct profiles", count(len(people.counts)))]
+    shares = [
+        ("People", count(people.records)),
+        ("Groups with equal quasi-identifiers", count(len(people.counts))),
+    ]
     if people.weights is not Weights.NONE:
         shares.append(("Weights of the rows", WEIGHTS[people.weights]))
     if people.weight is not None:
@@ -217,3 +244,210 @@ def _meaning(audit: Audit, name: str) -> ColumnMeaning | None:
 
 def _in_brackets(label: str) -> str:
     return f" ({bounded(label, MOST_IN_SENTENCE)})" if label else ""
+
+
+# What the adversary is assumed to know, which columns no verdict covers, and what was accepted, in plain sentences.
+
+UNLESS = ", except where the table contradicts it"
+
+
+def knowledge(evidence: Evidence, dropped: Sequence[DroppedRow] = ()) -> Knowledge:
+    """Return the knowledge of an audit, as values and in sentences, without facts that the table contradicts."""
+    evidence = replace(evidence, knowledge=_true(evidence.knowledge, dropped))
+    known = evidence.knowledge
+    return Knowledge(
+        leaf=known.leaf.value,
+        split=known.split.value,
+        marginal=known.marginal,
+        accuracy=known.accuracy,
+        strict_labels=known.strict_labels,
+        min_leaf=known.min_leaf,
+        facts=tuple(fact.sentence for fact in known.facts),
+        sentences=tuple(_sentences(evidence, {dropped_row.constraint for dropped_row in dropped})),
+    )
+
+
+def untold(audit: Audit) -> str:
+    """Return in a sentence how much of what the adversary was to know the table contradicts; "" where nothing."""
+    number = sum(not dropped_row.is_published for dropped_row in audit.dropped)
+    if not number:
+        return ""
+    said = counted(number, "statement", "statements")
+    was = "it was" if number == 1 else "they were"
+    return (
+        f" The table contradicts {said} of the assumed knowledge, so {was} not used (see "
+        "“Not assumed”)."
+    )
+
+
+def _true(knowledge: Known, dropped: Sequence[DroppedRow]) -> Known:
+    """Return what is known without the facts from elsewhere that the table contradicts."""
+    untrue = {dropped_row.where for dropped_row in dropped if dropped_row.constraint == FACT}
+    facts = tuple(fact for fact in knowledge.facts if fact.words not in untrue)
+    return knowledge.model_copy(update={"facts": facts})
+
+
+def _sentences(evidence: Evidence, contradicted: Collection[str]) -> Iterator[str]:
+    known, qi = evidence.knowledge, evidence.population.qi
+    if evidence.population.is_absent:
+        yield "No knowledge about people was assumed, because no table was given."
+    else:
+        yield f"Everyone in the table, by {counted(len(qi), 'quasi-identifier', 'quasi-identifiers')}: {', '.join(qi)}."
+    if evidence.population.weight is not None:
+        yield "The sampling weight of everyone in the table, as it follows from the survey’s design."
+    if evidence.others:
+        models = "model" if len(evidence.others) == 1 else "models"
+        names = listed(list(evidence.others))
+        yield f"The {models} {names}, published beside this one, and which people each release holds."
+    what = "The tree" if not evidence.forest.is_ensemble else "Each tree"
+    yield f"{what} as published: its tests, its labels and how it sends records to leaves."
+    yield f"For each leaf: {_leaf(known, evidence.forest.drawn)}."
+    target = f"“{evidence.target}”" if evidence.target else "the target"
+    for name, kind in kinds_of_facts().items():
+        but = UNLESS if name in contradicted else ""
+        yield from (f"{words}{but}." for words in kind.words(known, target))
+    if known.min_leaf is not None:
+        yield f"That training allowed no leaf with fewer than {counted(known.min_leaf, 'person', 'people')}."
+    if known.learner is not None:
+        yield f"That {known.learner.value} trained the tree, and therefore which splits were compared."
+    if known.row_order is RowOrder.UNKNOWN:
+        yield "Not the order of the records in the table."
+    elif not isinstance(evidence.together, Undetermined) and evidence.together.is_replayed:
+        yield "The order of the records in the table, so that a bootstrap sample can be repeated from its seed."
+    if known.seeds:
+        yield f"That samples may have been drawn with {counted(len(known.seeds), 'seed', 'seeds')}."
+    if known.training:
+        said = listed([f"{name} {value:g}" for name, value in known.training.items()])
+        yield f"How the model was trained: {said}."
+    if not isinstance(evidence.together, Undetermined):
+        yield (
+            "How the library computes the values of leaves, so that they can be inverted into the number of people "
+            "with each value."
+        )
+    if not isinstance(evidence.numbers, Undetermined):
+        yield from _of_numbers(evidence, evidence.numbers)
+    for fact in known.facts:
+        yield f"Besides: {fact.sentence}."
+
+
+def _of_numbers(evidence: Evidence, numbers: ValueBounds) -> Iterator[str]:
+    """Yield what is taken as known where leaves are inverted into sums of people's numbers."""
+    if evidence.forest.is_ensemble:
+        yield (
+            "How the library computes the values of leaves, so that they can be inverted into sums of people’s "
+            "numbers."
+        )
+    target = f"“{evidence.target}”" if evidence.target else "the target"
+    table = "each release’s table" if evidence.others else "the table"
+    yield f"The smallest and the largest value of {target} in {table}, and that at least one person has each of them."
+    if numbers.step:
+        yield (
+            f"That all values of {target} are whole multiples of one step above the smallest, and the "
+            "size of this step."
+        )
+
+
+def _leaf(knowledge: Known, tree: Tree) -> str:
+    if knowledge.leaf is LeafLevel.LABELS:
+        return "its label and no numbers"
+    if knowledge.leaf is LeafLevel.RATES:
+        return "its label and its error rate"
+    if knowledge.leaf is LeafLevel.COUNTS:
+        return "how many people with each value are in it"
+    return f"everything that the file publishes about it ({listed(_published(tree))})"
+
+
+def _published(tree: Tree) -> list[str]:
+    leaves = tree.leaves
+    parts = {
+        "labels": any(leaf.score is not None for leaf in leaves),
+        "record counts": any(leaf.records is not None for leaf in leaves),
+        "class counts": any(leaf.class_counts is not None for leaf in leaves),
+        "class counts in bands": any(leaf.bands is not None for leaf in leaves),
+        "class shares": any(leaf.class_shares is not None for leaf in leaves),
+    }
+    return [name for name, is_there in parts.items() if is_there] or ["nothing"]
+
+
+# The columns that a model tests and that were assumed known, as documents name them.
+
+
+def assumed_known(audit: Audit) -> AssumedKnown:
+    """Return what an audit assumed known and did not judge, in full and in one line."""
+    found = assumed_columns(audit)
+    return AssumedKnown(
+        columns=found.names,
+        proved=tuple(_proved(proved_column, found) for proved_column in found.proved),
+        incomplete=found.incomplete if found.names else (),
+        summary=one_line(
+            found.names,
+            [
+                f"{proved_column.column} for {_people(proved_column)}"
+                for proved_column in found.proved
+            ],
+        ),
+    )
+
+
+def secret_steps(assumed: AssumedKnown) -> tuple[str, ...]:
+    """Return what to do where sizes prove something of columns that were assumed known; nothing elsewhere."""
+    names = list(dict.fromkeys(proved_by_sizes.column for proved_by_sizes in assumed.proved))
+    if not names:
+        return ()
+    more = len(names) - MOST_IN_A_LINE
+    said = listed(
+        [
+            *names[:MOST_IN_A_LINE],
+            *([counted(more, "more column", "more columns")] if more > 0 else []),
+        ]
+    )
+    is_one = len(names) == 1
+    secret = f"--secret {names[0]}" if is_one else "--secret COLUMN"
+    columns = "that column" if is_one else "each of these columns"
+    return (
+        (
+            f"The sizes of leaves disclose {said} for some people. Decide whether that is "
+            f"acceptable. If not, check {columns} too: audit again with {secret}."
+        ),
+    )
+
+
+def _people(proof: ProvedColumn) -> str:
+    return counted(proof.people, "person", "people")
+
+
+def _proved(proof: ProvedColumn, columns: AssumedColumns) -> ProvedBySizes:
+    release = (
+        f" of {proof.release}"
+        if len({proved_column.release for proved_column in columns.proved}) > 1
+        else ""
+    )
+    tree = f"tree {proof.tree + 1}, " if proof.is_of_several else ""
+    where = f"{tree}node {proof.node}{release} ({proof.path})"
+    return ProvedBySizes(
+        column=proof.column,
+        people=number(proof.people),
+        release=proof.release,
+        tree=proof.tree,
+        node=proof.node,
+        path=proof.path,
+        text=(
+            f"{proof.column} for {_people(proof)}. An adversary who knows the person's other columns can prove on "
+            "which side of a split the value is, for example for "
+            f"{counted(proof.people_of_node, 'person', 'people')} in {where}"
+        ),
+    )
+
+
+# What a report says of waivers and baselines: findings about them, and how much was accepted.
+
+ABOUT_WAIVERS = "whether waivers and baseline files are valid"
+
+
+def accepted_words(decision: Decision) -> str:
+    """Return how many findings were accepted, in words; "" where none was."""
+    some = sum(finding.accepted is not None for finding in decision.findings)
+    if not some:
+        return ""
+    they = "is" if some == 1 else "are"
+    return f"{counted(some, 'finding', 'findings')} {they} accepted and {'does' if some == 1 else 'do'} not count"

@@ -14,7 +14,7 @@ from treewarden.audit.reading import Interval, Undetermined
 from treewarden.audit.result import Audit, Exposure
 from treewarden.policies.judging.decision import Decision, Finding
 from treewarden.policies.judging.figures import span
-from treewarden.policies.verdict import Verdict
+from treewarden.policies.verdict import PolicyVerdict
 from treewarden.ppdm_models.arrays import FloatArray, by_rows
 from treewarden.ppdm_models.tree.column import brief
 from treewarden.ppdm_models.tree.paths import path_text, rounded
@@ -22,16 +22,8 @@ from treewarden.ppdm_models.tree.predicate import text
 from treewarden.ppdm_models.tree.tree import Node, Task, Tree
 from treewarden.reports.building.facts import quoted_value
 from treewarden.reports.building.worded import value
-from treewarden.reports.document.parts import (
-    Certainty,
-    Divergence,
-    Lesson,
-    Level,
-    Plots,
-    Risk,
-    TreeNode,
-    number,
-)
+from treewarden.reports.document.inferred_parts import Certainty, Divergence, Level, Plots
+from treewarden.reports.document.parts import Lesson, Risk, TreeNode, number
 from treewarden.reports.document.words import count, counted, percent, sentence
 
 # The series behind a report's charts: how sure an adversary is of how many people, and how far from the truth.
@@ -105,7 +97,7 @@ def _certainty(
         certain=certain,
         limit=limit,
         summary=f"The adversary is at least 90 % confident about {count(sure)} of "
-        f"{count(people.records)} records ({percent(sure / people.records)}){known}.",
+        f"{counted(people.records, 'person', 'people')} ({percent(sure / people.records)}){known}.",
     )
 
 
@@ -135,7 +127,7 @@ def _divergence(estimate: Posterior, truth: FloatArray, limit: float | None) -> 
         infinite=ruled_out,
         limit=limit,
         summary="Near 0 the inference equals the truth. Below 0.69 (ln 2), the true value has a probability above "
-        f"one half: this holds for {percent(near)} of the records.{said}",
+        f"one half: this holds for {percent(near)} of the people.{said}",
     )
 
 
@@ -208,17 +200,19 @@ def _upwards(tree: Tree, leaf: np.ndarray, amounts: FloatArray) -> FloatArray:
     return sums
 
 
-def _marks(decision: Decision, shown: int) -> dict[int, tuple[Risk, list[str]]]:
+def _marks(decision: Decision, tree: int) -> dict[int, tuple[Risk, list[str]]]:
     """Return the nodes at risk, the worst first, each with its worst risk and the clauses that do not pass there.
 
     Of an ensemble only those of the tree that is drawn.
     """
     found: dict[int, tuple[Risk, list[str]]] = {}
-    broken = [finding for finding in decision.own if finding.verdict is not Verdict.PASS]
+    broken = [
+        finding for finding in decision.own_findings if finding.verdict is not PolicyVerdict.PASS
+    ]
     risks = {finding.clause: _risk(finding, decision) for finding in broken}
     for finding in sorted(broken, key=lambda finding: _ORDER.index(risks[finding.clause])):
         for place in finding.places:
-            if place.kind not in ("leaf", "profile") or place.tree != shown:
+            if place.kind not in ("leaf", "profile") or place.tree != tree:
                 continue
             _, clauses = found.setdefault(place.node, (risks[finding.clause], []))
             if finding.clause not in clauses:
@@ -229,7 +223,7 @@ def _marks(decision: Decision, shown: int) -> dict[int, tuple[Risk, list[str]]]:
 def _risk(finding: Finding, decision: Decision) -> Risk:
     if not decision.counts(finding):
         return "warning"
-    return "fail" if finding.verdict is Verdict.FAIL else "undetermined"
+    return "fail" if finding.verdict is PolicyVerdict.FAIL else "undetermined"
 
 
 def node_label(tree: Tree, node: Node) -> str:
@@ -250,7 +244,7 @@ def _share(evidence: Evidence, node: Node, classes: FloatArray | None) -> str:
         return "not known"
     code = evidence.classes.index(tree.classes[code])
     total = float(classes[node.index].sum())
-    return percent(float(classes[node.index, code]) / total) if total else "no records"
+    return percent(float(classes[node.index, code]) / total) if total else "no people"
 
 
 UNKNOWN = "Not known"
@@ -258,7 +252,7 @@ UNKNOWN = "Not known"
 
 def lessons(audit: Audit) -> tuple[Lesson, ...]:
     """Return the lessons of an audit, those on the estimate first."""
-    exposure, told = audit.full, audit.told
+    exposure, told = audit.full, audit.primary_exposure
     if exposure.evidence.task is Task.REGRESSION:
         return (_exactness(exposure.evidence), _smallest_leaf(exposure))
     return (
@@ -319,7 +313,7 @@ def _guesses(exposure: Exposure) -> Lesson:
     without = percent(max(reading.low - gain.low, 0.0))
     detail = f"The most common value is right for {without} (majority class): the {whole} adds {_points(gain)}."
     if not reading.is_exact:
-        detail += " If several values are equally likely, any of them may be chosen."
+        detail += " The range arises where several values are equally likely, so that an adversary may choose any."
     return Lesson(
         figure=_shares(reading),
         text="of people’s values are inferred correctly.",
@@ -359,11 +353,12 @@ def _own_part(exposure: Exposure) -> Iterator[Lesson]:
     if isinstance(measured.reading, Undetermined):
         return
     note = f" {sentence(measured.spots[0].note)}" if measured.spots else ""
+    is_all = measured.reading.low == measured.reading.high == 1
+    rest = "" if is_all else " The rest comes from other people’s records."
     yield Lesson(
         figure=_shares(measured.reading),
-        text="of the confidence about a person comes from that person's own record, at worst. "
-        "The rest comes from other people's records.",
-        detail=f"What is true of a whole group is known with or without one person’s record.{note}",
+        text=f"of the confidence about a person comes from that person’s own record, in the worst case.{rest}",
+        detail=f"A fact about a whole group is known with or without the record of one person.{note}",
     )
 
 

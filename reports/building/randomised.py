@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from treewarden.audit.randomised.result import HiddenColumn, Randomisation
 from treewarden.audit.reading import exactly
 from treewarden.policies.judging.decision import Decision
-from treewarden.policies.verdict import Verdict
+from treewarden.policies.verdict import PolicyVerdict
 from treewarden.ppdm_models.methods.randomised import reconstruction
 from treewarden.ppdm_models.methods.randomised.manifest import Hidden, Manifest
 from treewarden.ppdm_models.methods.randomised.noise import ClassNoise, Gaussian, Uniform
@@ -58,19 +58,24 @@ KNOWN = (
     "not used. An adversary who knows more, or uses other attacks, may learn more."
 )
 MEANING = {
-    Verdict.PASS: "For an adversary who has the noisy table, the noise and the distribution of values, every hidden "
-    "column remains as uncertain as the policy requires.",
-    Verdict.FAIL: "An adversary who has the noisy table and the noise could narrow values down further than the policy "
-    "allows.",
-    Verdict.UNDETERMINED: "No check failed, but at least one could not be decided. Treat it as a "
-    "FAIL.",
+    PolicyVerdict.PASS: (
+        "For an adversary who has the noisy table, the noise and the distribution of values, every "
+        "hidden column remains as uncertain as the policy requires."
+    ),
+    PolicyVerdict.FAIL: (
+        "An adversary who has the noisy table and the noise could narrow values down further than "
+        "the policy allows."
+    ),
+    PolicyVerdict.UNDETERMINED: (
+        "No check failed, but at least one could not be decided. Treat it as a FAIL."
+    ),
 }
 NEXT = {
-    Verdict.PASS: (
+    PolicyVerdict.PASS: (
         "Publish the noisy table together with its manifest; both are needed to use it.",
         "Keep this one result: never randomise the same table for a second release.",
     ),
-    Verdict.FAIL: (
+    PolicyVerdict.FAIL: (
         (
             "Raise --level, or choose Gaussian noise, which also protects values at the ends of a "
             "domain."
@@ -80,7 +85,7 @@ NEXT = {
             "everybody has the same value."
         ),
     ),
-    Verdict.UNDETERMINED: (
+    PolicyVerdict.UNDETERMINED: (
         "Read under “Findings” what could not be decided, and what is missing.",
         (
             "Remove columns that are not needed (--drop), or name those that may be published "
@@ -91,7 +96,7 @@ NEXT = {
 
 
 def randomisation_document(
-    found: Randomisation,
+    randomisation: Randomisation,
     decision: Decision,
     figures: Sequence[reconstruction.ColumnDistribution],
     manifest: Manifest,
@@ -102,18 +107,18 @@ def randomisation_document(
     return RandomisedDocument(
         kind="randomisation",
         confidential=CONFIDENTIAL,
-        title=f"What noise leaves hidden in {found.source}",
+        title=f"Protection by noise in {randomisation.source}",
         verdict=word(decision.verdict),
-        headline=_headline(found, decision),
+        headline=_headline(randomisation, decision),
         meaning=MEANING[decision.verdict],
         next_steps=NEXT[decision.verdict],
         findings=tuple(map(finding_part, decision.findings)),
         fail_on=decision.fail_on,
         not_judged=tuple(Row(name=name, text=why) for name, why in decision.not_judged),
-        records=found.records,
+        records=randomisation.records,
         columns=tuple(
             _column(column.said, column.missing, column_distributions.get(column.said.name), column)
-            for column in found.columns
+            for column in randomisation.columns
         ),
         related=tuple(
             Related(
@@ -121,11 +126,11 @@ def randomisation_document(
                 second=related_columns.second,
                 correlation=number(related_columns.correlation),
             )
-            for related_columns in found.related
+            for related_columns in randomisation.related
         ),
-        clear=found.clear,
-        harmless=found.harmless,
-        label=found.label,
+        clear=randomisation.clear,
+        harmless=randomisation.harmless,
+        label=randomisation.label,
         limits=_limits(manifest),
         warnings=warnings,
         policy=policy_part(decision.pack),
@@ -175,53 +180,53 @@ def reconstruction_document(
     )
 
 
-def hidden_by(said: Hidden) -> str:
+def hidden_by(hidden: Hidden) -> str:
     """Return how a column is hidden, in words."""
-    if said.noise == Uniform.kind:
-        return f"uniform noise between -{said.parameter:,.6g} and {said.parameter:.6g}"
-    if said.noise == Gaussian.kind:
-        return f"Gaussian noise with a standard deviation of {said.parameter:,.6g}"
-    return f"the middle of classes {said.parameter:,.6g} wide"
+    if hidden.noise == Uniform.kind:
+        return f"uniform noise between -{hidden.parameter:,.6g} and {hidden.parameter:.6g}"
+    if hidden.noise == Gaussian.kind:
+        return f"Gaussian noise with a standard deviation of {hidden.parameter:,.6g}"
+    return f"the middle of classes {hidden.parameter:,.6g} wide"
 
 
 def _column(
-    said: Hidden,
+    hidden: Hidden,
     missing: int,
     figure: reconstruction.ColumnDistribution | None,
-    own: HiddenColumn | None,
+    column: HiddenColumn | None,
 ) -> Column:
     return Column(
-        name=said.name,
-        noise=said.noise,
-        hidden_by=hidden_by(said),
-        level=number(said.level),
-        confidence=number(said.confidence),
-        parameter=number(said.parameter),
-        low=number(said.low),
-        high=number(said.high),
-        is_whole=said.is_whole,
-        values=said.values,
+        name=hidden.name,
+        noise=hidden.noise,
+        hidden_by=hidden_by(hidden),
+        level=number(hidden.level),
+        confidence=number(hidden.confidence),
+        parameter=number(hidden.parameter),
+        low=number(hidden.low),
+        high=number(hidden.high),
+        is_whole=hidden.is_whole,
+        values=hidden.values,
         domain="declared"
-        if said.domain == "declared"
-        else "read off the data, which tells its ends",
+        if hidden.domain == "declared"
+        else "taken from the data, which discloses its ends",
         missing=missing,
         left=None
-        if own is None
+        if column is None
         else Left(
-            equivalent_width=_share(own.left.equivalent_width),
-            loss=_share(own.left.loss),
-            mean_width=_share(own.left.mean_width),
-            worst_width=_share(own.left.worst_width),
+            equivalent_width=_share(column.left.equivalent_width),
+            loss=_share(column.left.loss),
+            mean_width=_share(column.left.mean_width),
+            worst_width=_share(column.left.worst_width),
         ),
         recovered=()
-        if own is None
+        if column is None
         else tuple(
             Recovered(
                 attack=recovered_column.attack,
                 width=_share(recovered_column.width),
                 error=_share(recovered_column.error),
             )
-            for recovered_column in own.recovered
+            for recovered_column in column.recovered
         ),
         distribution=None if figure is None else _distribution(figure),
     )
@@ -248,10 +253,12 @@ def _summary(figure: reconstruction.ColumnDistribution) -> str:
     noisy = (figure.noisy_edges[:-1] + figure.noisy_edges[1:]) / 2
     said = [
         f"{count(figure.values)} values; the reconstructed mean is {_plain(middle)}",
-        f"that of the noisy values {_plain(float(figure.noisy @ noisy))}",
+        f"the mean of the noisy values is {_plain(float(figure.noisy @ noisy))}",
     ]
     if figure.true is not None and figure.error is not None:
-        said.append(f"that of the true values {_plain(float(figure.true @ figure.own.middles))}")
+        said.append(
+            f"the mean of the true values is {_plain(float(figure.true @ figure.own.middles))}"
+        )
         said.append(
             f"{100 * figure.error:.1f} % of the distribution differs from the reconstruction"
         )
@@ -269,16 +276,16 @@ def _series(edges: NDArray[np.float64], shares: NDArray[np.float64]) -> Series:
     return Series(edges=tuple(map(float, edges)), shares=tuple(map(float, shares)))
 
 
-def _share(of: float) -> Value:
-    return value(exactly(of), "share")
+def _share(share: float) -> Value:
+    return value(exactly(share), "share")
 
 
-def _headline(found: Randomisation, decision: Decision) -> str:
-    columns = counted(len(found.columns), "hidden column", "hidden columns")
-    if decision.verdict is Verdict.PASS:
+def _headline(randomisation: Randomisation, decision: Decision) -> str:
+    columns = counted(len(randomisation.columns), "hidden column", "hidden columns")
+    if decision.verdict is PolicyVerdict.PASS:
         return f"{columns} may be published: the noise hides what the policy requires."
     failing = [finding.clause for finding in decision.failing]
-    what = "not met" if decision.verdict is Verdict.FAIL else "not decided"
+    what = "not met" if decision.verdict is PolicyVerdict.FAIL else "not decided"
     return f"Do not publish this table as it is: {listed(failing)} {what}."
 
 

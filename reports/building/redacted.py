@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import math
 
+from treewarden.policies.verdict import requirement
 from treewarden.ppdm_models.errors import (
     KnowledgeError,
     OutputError,
     OutputsError,
     TableError,
     TreewardenError,
+    UnsupportedOutputError,
     os_problem,
 )
 from treewarden.reports.document.document import (
@@ -26,8 +28,10 @@ from treewarden.reports.document.document import (
     Provenance,
     Repair,
     Side,
+    its_own_words,
+    without_counts,
 )
-from treewarden.reports.document.names import its_own_words, without_counts
+from treewarden.reports.document.inferred_parts import Claim, Plots
 from treewarden.reports.document.parts import (
     Accepted,
     AssumedKnown,
@@ -35,12 +39,11 @@ from treewarden.reports.document.parts import (
     Finding,
     Number,
     Piece,
-    Plots,
     ProvedBySizes,
     Row,
     Value,
 )
-from treewarden.reports.document.words import count, counted
+from treewarden.reports.document.words import count, counted, sentence
 
 LEAST = 10
 """Counts of people below this are left out where the policy has no smallest group of its own: ACRO's minimum."""
@@ -58,6 +61,9 @@ STEPS = (
         "verdict does."
     ),
 )
+
+
+UNCOUNTED = "The file proves something about people that no check of this policy limits; the full report says how many."
 
 
 def redacted(document: Document) -> Document:
@@ -83,6 +89,7 @@ def redacted(document: Document) -> Document:
         "redacted_below": least,
         "meaning": _meaning(document),
         "next_steps": STEPS,
+        "unlimited": UNCOUNTED if document.unlimited else "",
         "assumed_known": _assumed(document.assumed_known),
         "lessons": (),
         "findings": tuple(_finding(finding, least) for finding in document.findings),
@@ -110,6 +117,7 @@ def redacted(document: Document) -> Document:
             column.model_copy(update={"values": (), "values_left_out": 0})
             for column in document.columns
         ),
+        "claims": tuple(map(_claim, document.claims)),
         "provenance": _provenance(document),
         "repair": None if document.repair is None else _repair(document.repair),
     }
@@ -140,45 +148,57 @@ def _meaning(document: Document) -> str:
     return f"Of {checks} of the policy “{document.policy.title}”, {are_met}."
 
 
-def _assumed(found: AssumedKnown | None) -> AssumedKnown | None:
+def _assumed(assumed: AssumedKnown | None) -> AssumedKnown | None:
     """Return the columns that were assumed known, and which of them follow of somebody, not of how many and where."""
-    if found is None:
+    if assumed is None:
         return None
-    names = dict.fromkeys(proved_by_sizes.column for proved_by_sizes in found.proved)
+    names = dict.fromkeys(proved_by_sizes.column for proved_by_sizes in assumed.proved)
     proved = tuple(
         ProvedBySizes(column=name, people=None, text=f"{name}: {LEFT_OUT} of how many people")
         for name in names
     )
-    return AssumedKnown(columns=found.columns, proved=proved, summary=without_counts(found))
+    return AssumedKnown(columns=assumed.columns, proved=proved, summary=without_counts(assumed))
 
 
-def _finding(found: Finding, least: int) -> Finding:
-    outcome = OUTCOME[found.verdict]
-    shown = found.value if _may_be_told(found, least) else None
-    words = f"{found.plain[:1].upper()}{found.plain[1:]}: {outcome}"
+def _finding(finding: Finding, least: int) -> Finding:
+    outcome = OUTCOME[finding.verdict]
+    shown = finding.value if _may_be_told(finding, least) else None
+    words = f"{finding.plain[:1].upper()}{finding.plain[1:]}: {outcome}"
     value = shown or Value(low=None, high=None, text=outcome, reason=LEFT_OUT)
-    asks = f"; the policy requires {found.limit_text}" if found.measure else ""
-    under = f" Checked as if an adversary knew {found.under}." if found.under else ""
-    release = f"Of {found.of}: " if found.of else ""
-    message = its_own_words(found) or f"{release}{words}{asks}.{under}"
-    told = {"value": value, "message": message, "accepted": _accepted(found.accepted)}
-    return found.model_copy(update={**told, "where": (), "parts": ()})
+    asks = f"; {requirement(finding.limit_text)}" if finding.measure else ""
+    under = f" Checked as if an adversary knew {finding.under}." if finding.under else ""
+    release = f"Of {finding.of}: " if finding.of else ""
+    message = its_own_words(finding) or f"{release}{words}{asks}.{under}"
+    told = {"value": value, "message": message, "accepted": _accepted(finding.accepted)}
+    return finding.model_copy(update={**told, "where": (), "parts": ()})
 
 
-def _accepted(given: Accepted | None) -> Accepted | None:
+def _claim(claim: Claim) -> Claim:
+    """Return what is claimed and what came of it: losses, and what labels show, are facts about the table."""
+    told: dict[str, object] = {
+        "reason": "",
+        "p_value": None,
+        "epsilon_used": _nothing(),
+        "largest_loss": _nothing(),
+    }
+    told |= {"mean_loss": None, "people_at_epsilon": None, "losses": (), "losses_left_out": 0}
+    return claim.model_copy(update={**told, "summary": sentence(f"the claim is {claim.outcome}")})
+
+
+def _accepted(accepted: Accepted | None) -> Accepted | None:
     """Return by what it is accepted: the reason is in words of the owner, which may hold anything."""
-    return None if given is None else given.model_copy(update={"reason": LEFT_OUT})
+    return None if accepted is None else accepted.model_copy(update={"reason": LEFT_OUT})
 
 
-def _may_be_told(found: Finding, least: int) -> bool:
+def _may_be_told(finding: Finding, least: int) -> bool:
     """Whether a value is the size of a large group, or says that something is true of nobody.
 
     How many people something is true of is not told, however many: of the others there may be few.
     """
-    ends = (found.value.low, found.value.high)
-    if found.unit != "records":
+    ends = (finding.value.low, finding.value.high)
+    if finding.unit != "records":
         return False
-    if found.measure == GROUP_SIZE:
+    if finding.measure == GROUP_SIZE:
         return all(_says_many(end, least) for end in ends)
     return ends == (0, 0)
 
@@ -197,16 +217,16 @@ def _population(people: Population, least: int) -> Population:
     return people.model_copy(update={"shares": shares, "profiles": profiles})
 
 
-def _knowledge(known: Knowledge) -> Knowledge:
+def _knowledge(knowledge: Knowledge) -> Knowledge:
     """Return what the adversary knows but for facts about people, which come last of the sentences."""
-    others = known.sentences[: len(known.sentences) - len(known.facts)]
-    more = len(known.facts)
+    others = knowledge.sentences[: len(knowledge.sentences) - len(knowledge.facts)]
+    more = len(knowledge.facts)
     said = (
         (f"Also {counted(more, 'background fact', 'background facts')}: {LEFT_OUT}.",)
         if more
         else ()
     )
-    return known.model_copy(update={"facts": (), "sentences": (*others, *said)})
+    return knowledge.model_copy(update={"facts": (), "sentences": (*others, *said)})
 
 
 def _provenance(document: Document) -> Provenance:
@@ -227,8 +247,9 @@ def _provenance(document: Document) -> Provenance:
         for earlier_files in provenance.earlier
     )
     register = None if provenance.candidates is None else _unnamed(provenance.candidates)
+    outputs = tuple(map(_unnamed, provenance.outputs))
     kept = {"model": model, "table": table, "written": written, "asked": None, "earlier": before}
-    return provenance.model_copy(update={**kept, "candidates": register})
+    return provenance.model_copy(update={**kept, "candidates": register, "outputs": outputs})
 
 
 def _unnamed(file: File) -> File:
@@ -290,6 +311,7 @@ def _nothing() -> Value:
 
 QUOTES_PEOPLE = (TableError, KnowledgeError, OutputsError)
 """Errors whose messages may hold a record, a value, a count of few people, or a fact about somebody."""
+NO_OUTPUT = "this is not understood, or is not what the table gives"
 WHERE_IT_IS_TOLD = "run 'treewarden audit' where the table may be seen; it says what is wrong"
 
 
@@ -298,7 +320,11 @@ def problem_of(error: BaseException) -> str:
 
     What the operating system says of a file is told, and so is what is wrong with a model, a policy or a setting.
     """
-    if isinstance(error, QUOTES_PEOPLE) and not isinstance(error.__cause__, OSError):
+    is_quoting = isinstance(error, QUOTES_PEOPLE) and not isinstance(error, UnsupportedOutputError)
+    if is_quoting and not isinstance(error.__cause__, OSError):
+        assert isinstance(error, QUOTES_PEOPLE)
+        if isinstance(error, OutputsError):
+            return f"{error.where}: {NO_OUTPUT}; {WHERE_IT_IS_TOLD}"
         what = "table" if isinstance(error, TableError) else "knowledge"
         return (
             f"{error.where}: the {what} does not fit the model, or is not valid; {WHERE_IT_IS_TOLD}"

@@ -12,7 +12,7 @@ from treewarden.audit.result import Audit
 from treewarden.policies.judging.decision import Decision
 from treewarden.policies.repair import attempts as repairs
 from treewarden.policies.repair.attempts import RepairSearch, order, privacy
-from treewarden.policies.verdict import Verdict
+from treewarden.policies.verdict import PolicyVerdict
 from treewarden.ppdm_models.tree.tree import Task
 from treewarden.reports.building.adversaries import readings
 from treewarden.reports.building.build import document_of
@@ -55,7 +55,7 @@ def repair_part(repair: RepairSearch) -> RepairPart:
         message=repair.message,
         is_found=repair.applied is not None,
         privacy=_privacy(privacy(repair.decision)),
-        before=_side("Before: as given", repair.audit, repair.decision, tree_shown),
+        before=_side("Before the repair", repair.audit, repair.decision, tree_shown),
         after=_side(_title(repair), after.audit, after.decision, tree_shown)
         if after and after.audit and after.decision
         else None,
@@ -68,6 +68,7 @@ def repair_part(repair: RepairSearch) -> RepairPart:
         summary=_summary(repair),
         advice=repair.advice,
         utility=_utility_words(repair),
+        search_cut=repair.search_cut,
     )
 
 
@@ -110,7 +111,7 @@ def _summary(repair: RepairSearch) -> str:
     """Return what the picture of privacy against utility shows, in words."""
     tried = sum(attempt.is_tried for attempt in repair.attempts)
     left = len(repair.attempts) - tried
-    passing = sum(attempt.verdict is Verdict.PASS for attempt in repair.attempts)
+    passing = sum(attempt.verdict is PolicyVerdict.PASS for attempt in repair.attempts)
     said = f"{counted(tried, 'change was', 'changes were')} tried, {count(passing)} of them "
     said += f"{'passes' if passing == 1 else 'pass'}."
     said += f" {counted(left, 'more was', 'more were')} not audited." if left else ""

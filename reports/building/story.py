@@ -2,205 +2,44 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from treewarden.audit.evidence import NOT_RUN, Evidence
+from treewarden.audit.evidence import Evidence
 from treewarden.audit.inverters import facts_of
 from treewarden.audit.knowledge.knowledge import understated
-from treewarden.audit.reading import NOT_LINKED, Undetermined
-from treewarden.audit.run_inputs import NOT_JOINED
+from treewarden.audit.reading import Undetermined
 from treewarden.policies.judging.decision import (
     Decision,
     Finding,
 )
-from treewarden.policies.verdict import FindingKind, Verdict
-from treewarden.ppdm_models.files.load import formats, writers
-from treewarden.ppdm_models.formats import ESTIMATOR
-from treewarden.ppdm_models.tree.ensemble import Model
-from treewarden.ppdm_models.tree.side_channels import kinds_of
-from treewarden.reports.building.assumed import accepted_words, untold
-from treewarden.reports.building.facts import quoted_column
-from treewarden.reports.document.names import is_about_waivers
+from treewarden.policies.verdict import FindingKind, PolicyVerdict
+from treewarden.reports.building.facts import accepted_words, quoted_column, untold
+from treewarden.reports.building.steps import (
+    OF_TABLES,
+    ONE_ID,
+    OTHER_FILES,
+    OTHER_TABLES,
+    SAY_WHAT_TO_DO,
+    lacks_target,
+    publish_step,
+    releases_steps,
+    removal,
+    repair_steps,
+    undecided_steps,
+)
+from treewarden.reports.document.document import is_about_waivers
 from treewarden.reports.document.words import counted, listed, percent, sentence
 
 if TYPE_CHECKING:
     from treewarden.policies.repair.attempts import RepairSearch
 
-# A file's side channels in words, and the command that takes them out.
 
-REDACTED = "-redacted"
-WRITTEN = ("pmml", "treewarden_json")
-
-
-def publish_step(evidence: Evidence) -> str:
-    """Return the step after a pass: only a file that gives nothing else away is to be published as it is."""
-    source, leaks = evidence.source, evidence.leaks
-    if isinstance(leaks, Undetermined):
-        return f"Do not publish {source} yet: {leaks.reason}."
-    if evidence.model.format == ESTIMATOR:
-        return _from_memory(evidence.model)
-    if not leaks:
-        return f"Publish exactly this file, {source}; a changed file needs an audit of its own."
-    told = f"{counted(len(leaks), 'finding', 'findings')} outside its trees ({listed(list(kinds_of(leaks)))})"
-    return (
-        f"Before you publish {source}, look at what else it contains: {told}. {removal(evidence)}"
-    )
-
-
-def removal(evidence: Evidence) -> str:
-    """Return how what stands beside the trees is taken out, or what to do where the format does not let it go."""
-    assert not isinstance(evidence.leaks, Undetermined)
-    if evidence.model.format == ESTIMATOR:
-        return _from_memory(evidence.model)
-    goes = [leak for leak in evidence.leaks if leak.removable]
-    stays = [leak for leak in evidence.leaks if not leak.removable]
-    said = []
-    if goes:
-        some = "all of it" if not stays else listed(list(kinds_of(goes)))
-        said.append(
-            f"“{redact_command(evidence.source)}” removes {some}. Audit the file that it writes."
-        )
-    if stays:
-        form = evidence.model.format
-        kinds = listed(list(kinds_of(stays)))
-        said.append(f"The format {form} cannot be written without this: {kinds}.")
-        said.append(_otherwise(evidence.model, evidence.source))
-    return " ".join(said)
-
-
-def _from_memory(model: Model) -> str:
-    """Return how an estimator becomes a file to publish: its own attributes stay behind where the trees are alone."""
-    from treewarden.ppdm_models.files.convert import SUFFIXES, writable  # what can be written
-
-    able = writable(model)
-    forms = [suffix for suffix, form in SUFFIXES.items() if form in able]
-    if not forms:
-        return "Do not publish a pickle of it: this verdict covers its trees only, and no format can hold them alone."
-    return (
-        "Do not publish a pickle of it: this verdict covers its trees only. Write them to a file in Python "
-        f"(“result.save_model('model{forms[0]}')”), audit that file, and publish exactly that file."
-    )
-
-
-def _otherwise(model: Model, source: str) -> str:
-    """Return what to do about what stays; PMML is written as it was read, so that converting it again is no help."""
-    from treewarden.ppdm_models.files.convert import writable  # what can be written
-
-    if model.format in WRITTEN or "pmml" not in writable(model):
-        return "Export the model again without it."
-    output = _typed(f"{PurePath(source).stem}.pmml")
-    convert = f"treewarden convert {_typed(source)} {output}"
-    return f"Export the model again without it, or write only the trees (“{convert}”) and audit that file."
-
-
-def redact_command(source: str) -> str:
-    """Return the command that takes out what can go, as it is typed where the file is."""
-    path = PurePath(source)
-    output = f"{path.stem}{REDACTED}{path.suffix}"
-    return f"treewarden redact {_typed(path.name)} -o {_typed(output)}"
-
-
-def _typed(name: str) -> str:
-    return shlex.quote(f"./{name}" if name.startswith("-") else name)
-
-
-# What to do next, as steps to follow: for the format at hand, and for what could not be decided.
-
-MOST_REASONS = 4
-TRIES = "it tries changes, audits each, and shows the cost in accuracy."
-SETTINGS = "(min_samples_leaf, min_data_in_leaf, min_child_weight)"
-ONE_ID = (
-    "Name the column that identifies a person in all tables: --id COLUMN, or id in a gate and in a notebook. "
-    "Pseudonyms are enough. If all models were trained on one table, give it once."
+WHO_KNOWS_MORE = (
+    "Consider who could know more than is listed under “Knowledge assumed”. If someone could, add this knowledge and "
+    "audit again."
 )
-
-
-def releases_steps(evidence: Evidence, decision: Decision) -> Iterator[str]:
-    """Yield what is to be known of several releases: what repair can do there, and what no change of the last mends."""
-    yield (
-        f"“treewarden repair” looks at {evidence.source} and its table only. Audit what it writes again together with "
-        "the earlier releases."
-    )
-    if any(finding.of for finding in decision.failing):
-        yield (
-            f"Other releases fail by themselves (audit each of them). No change of {evidence.source} fixes that."
-        )
-
-
-def repair_target(model: Model) -> str | None:
-    """Return the format that a repair has to name: "" where it writes what it read; None where none says the model."""
-    if not _is_only_read(model):
-        return ""
-    from treewarden.ppdm_models.files.convert import first_writable  # what can be written
-
-    return first_writable(model)
-
-
-def _is_only_read(model: Model) -> bool:
-    known = formats().get(model.format)
-    return known is not None and not known.rewrites and model.format not in writers()
-
-
-def repair_steps(evidence: Evidence, command: str = "") -> Iterator[str]:
-    """Yield how the model is repaired: with the command that its format allows, else by whoever trained it.
-
-    ``command`` is all of it, where it is known how it is typed.
-    """
-    model = evidence.model
-    anew = "train the trees again" if evidence.forest.is_ensemble else "train the tree again"
-    anew += f" with larger leaves {SETTINGS}"
-    is_only_read = model.format != ESTIMATOR and _is_only_read(model)
-    # Where there is a command, a format was found for it, which takes long: the model is written to see that it can be.
-    target = repair_target(model) if is_only_read and not command else ""
-    read_only = f"the format {model.format} is only read, not written"
-    if model.format == ESTIMATOR:
-        yield f"Call treewarden.repair with the same estimator and table: {TRIES}"
-    elif target is None:
-        yield (
-            f"“treewarden repair” cannot help: {read_only}, and no other format can hold this model. "
-            f"Instead, {anew}, and audit the new file."
-        )
-        return
-    elif command:
-        yield f"Run this command{f', as {read_only}' if is_only_read else ''}: {TRIES}"
-        yield command
-    elif target:
-        yield f"Run “treewarden repair --to {target}” with the same files, as {read_only}: {TRIES}"
-    else:
-        yield f"Run “treewarden repair” with the same files: {TRIES}"
-    if evidence.forest.is_ensemble:
-        yield f"If that costs too much accuracy, {anew}."
-
-
-def undecided_steps(decision: Decision) -> Iterator[str]:
-    """Yield what could not be decided, why, and what can be done about it: once for each reason."""
-    clauses: dict[str, list[str]] = {}
-    for finding in decision.failing:
-        if finding.requirement.measure and isinstance(finding.reading, Undetermined):
-            if finding.reading.reason.startswith(NOT_LINKED):
-                continue  # the finding about the releases says what to do
-            named = clauses.setdefault(finding.reading.reason, [])
-            named += [finding.clause] if finding.clause not in named else []
-    for reason, named in list(clauses.items())[:MOST_REASONS]:
-        yield f"{listed(named)}: not decided, because {reason.rstrip('. ')}. {_way_out(reason, named)}"
-
-
-def _way_out(reason: str, clauses: list[str]) -> str:
-    if reason == NOT_RUN.reason:
-        return "Audit again without --no-worlds."
-    what = "this check" if len(clauses) == 1 else "these checks"
-    openly = f"a policy without {what}, and say so openly"
-    if reason.startswith(NOT_JOINED):
-        return f"Publish a single tree, for which this can be decided, or use {openly}."
-    return f"If you cannot fix that, use {openly}."
-
-
-SAY_WHAT_TO_DO = (FindingKind.FACTS_AGREE, FindingKind.NOTHING_JUDGED, FindingKind.RELEASES_LINKED)
-"""Doubts of which neither the file nor the table is the cause."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,14 +54,14 @@ class Story:
 def headline(evidence: Evidence, decision: Decision) -> str:
     """Return a verdict in one sentence."""
     whole, is_alone = _whole(evidence), evidence.population.is_absent
-    but = ", but for what is accepted" if accepted_words(decision) else ""
-    but += ", as far as its file tells the truth" if is_alone else ""
+    but = ", except for the accepted findings" if accepted_words(decision) else ""
+    but += ", if the numbers in its file are correct" if is_alone else ""
     return {
-        Verdict.PASS: f"The {whole} meets the policy{but}.",
-        Verdict.UNDETERMINED: "Undetermined: the file alone does not decide it."
+        PolicyVerdict.PASS: f"The {whole} meets the policy{but}.",
+        PolicyVerdict.UNDETERMINED: "The file alone is not enough to decide."
         if is_alone
-        else "Undetermined: the audit could not decide.",
-        Verdict.FAIL: f"Do not publish this {whole} as it is.",
+        else "The audit could not decide.",
+        PolicyVerdict.FAIL: f"Do not publish this {whole} as it is.",
     }[decision.verdict]
 
 
@@ -242,9 +81,9 @@ def audit_story(
     ``contradicted`` says how much of what an adversary was to know the table contradicts. ``secret`` is the column that
     is to stay so, in quotes and with its label.
     """
-    if decision.verdict is Verdict.FAIL:
+    if decision.verdict is PolicyVerdict.FAIL:
         steps = _after_fail(evidence, decision, command)
-    elif decision.verdict is Verdict.PASS:
+    elif decision.verdict is PolicyVerdict.PASS:
         steps = _after_pass(evidence, decision)
     else:
         steps = _after_doubt(evidence, decision)
@@ -263,7 +102,7 @@ def repair_story(repair: RepairSearch) -> Story:
         cost, mended = best.cost, best.audit.full.evidence
         kept = f"It keeps {cost.leaves_after} of {cost.leaves_before} leaves"
         told = cost.predictions_changed
-        unknown = "how many predictions change is not decided"
+        unknown = "it is not known how many predictions change"
         changed = (
             unknown
             if isinstance(told, Undetermined)
@@ -277,13 +116,20 @@ def repair_story(repair: RepairSearch) -> Story:
                 _of_repaired(mended),
                 *_to_audit_again(mended),
                 "Check in the table of attempts that the model is still useful at this cost.",
-                "Check that nobody outside knows more than is listed under “Knowledge assumed”.",
+                WHO_KNOWS_MORE,
             ),
         )
+    meaning = (
+        f"{_meaning(evidence, repair.decision, quoted_column(repair.audit, evidence.secret_name))}"
+        f"{untold(repair.audit)}"
+    )
+    if lacks_target(repair.decision):
+        steps = tuple(decision_steps(repair.decision))
+        said = f"Do not publish this {whole}: it cannot be repaired with this table."
+        return Story(said, meaning, steps)
     return Story(
         f"No repair was found: do not publish this {whole}.",
-        f"{_meaning(evidence, repair.decision, quoted_column(repair.audit, evidence.secret_name))}"
-        f"{untold(repair.audit)}",
+        meaning,
         (
             "Read in the table of attempts which checks each change still fails.",
             f"Consider training a new {whole}: larger leaves, fewer tests, or without the columns on the marked paths.",
@@ -303,8 +149,9 @@ def _to_audit_again(evidence: Evidence) -> Iterator[str]:
     if training:
         said = ", ".join(f"{name} = {value:g}" for name, value in training.items())
         yield (
-            "To audit the repaired file by itself, write what it withholds into a knowledge file (--knowledge): "
-            f"[training], and below it a line for each of {said}."
+            "To audit the repaired file by itself, list the withheld settings in a "
+            "knowledge file (--knowledge): write [training], and below it one line for "
+            f"each of {said}."
         )
 
 
@@ -316,30 +163,33 @@ def _of_repaired(evidence: Evidence) -> str:
 
 def _meaning(evidence: Evidence, decision: Decision, secret: str = "") -> str:
     verdicts = _by_demand(decision, lambda finding: finding.open_verdict)
-    failed = sum(verdict is Verdict.FAIL for verdict in verdicts.values())
-    open_ = sum(verdict is Verdict.UNDETERMINED for verdict in verdicts.values())
+    failed = sum(verdict is PolicyVerdict.FAIL for verdict in verdicts.values())
+    open_ = sum(verdict is PolicyVerdict.UNDETERMINED for verdict in verdicts.values())
     waived = accepted_words(decision)
     apart = f" {waived[:1].upper()}{waived[1:]}." if waived else ""
     policy = f"the policy “{decision.pack.title}”"
     doubts = [f.message for f in decision.findings if f.is_about_evidence and decision.counts(f)]
-    if decision.verdict is Verdict.PASS:
-        weak = sum(f.open_verdict is not Verdict.PASS for f in decision.findings)
+    if decision.verdict is PolicyVerdict.PASS:
+        weak = sum(f.open_verdict is not PolicyVerdict.PASS for f in decision.findings)
         warned = (
-            f" {counted(weak, 'advisory check', 'advisory checks')} raised a warning; see the findings."
+            (
+                f" {counted(weak, 'advisory check', 'advisory checks')} did not pass (see the "
+                "findings)."
+            )
             if weak
             else ""
         )
         checks = counted(len(verdicts), "required check", "required checks")
-        held = f"{len(verdicts)} of {checks} passed"
+        held = f"{len(verdicts)} of {checks} of {policy} passed"
         if waived:
             shown = _by_demand(decision, lambda finding: finding.verdict)
-            met = sum(verdict is Verdict.PASS for verdict in shown.values())
-            held = f"{met} of {checks} passed"
+            met = sum(verdict is PolicyVerdict.PASS for verdict in shown.values())
+            held = f"{met} of {checks} of {policy} passed"
         return (
-            f"{held[:1].upper()}{held[1:]} of {policy}, even in the worst case that the audit could not exclude. "
-            f"This holds for an adversary who knows what is listed below, and no more.{apart}{warned}"
+            f"{held[:1].upper()}{held[1:]}, even in the worst case that the audit could not exclude. "
+            f"This covers an adversary who knows what is listed under “Knowledge assumed”, and no more.{apart}{warned}"
         )
-    if decision.verdict is Verdict.UNDETERMINED:
+    if decision.verdict is PolicyVerdict.UNDETERMINED:
         if not verdicts:
             said = f"No required check of {policy} applies to this model."
             if not decision.pack.counting:
@@ -357,26 +207,28 @@ def _meaning(evidence: Evidence, decision: Decision, secret: str = "") -> str:
         )
     undecided = f"; {open_} more could not be decided" if open_ else ""
     named = secret or f"“{evidence.secret_name}”"
-    whose = f" people’s {named}" if evidence.secret_name else " people"
+    whose = f" the column {named}" if evidence.secret_name else " people"
     return (
         f"{sentence(_part(failed, len(verdicts)))[:-1]} of {policy} failed{undecided}. "
         f"An adversary could learn more about{whose} from the {_whole(evidence)} than the policy allows.{apart}"
     )
 
 
-def _by_demand(decision: Decision, verdict: Callable[[Finding], Verdict]) -> dict[str, Verdict]:
+def _by_demand(
+    decision: Decision, verdict: Callable[[Finding], PolicyVerdict]
+) -> dict[str, PolicyVerdict]:
     """Return the verdict on each demand that counts: of several releases, the worst of them."""
-    verdicts: dict[str, Verdict] = {}
+    verdicts: dict[str, PolicyVerdict] = {}
     for finding in decision.findings:
         if decision.counts(finding) and not finding.is_about_evidence:
             verdicts[finding.clause] = max(
-                verdicts.get(finding.clause, Verdict.PASS), verdict(finding)
+                verdicts.get(finding.clause, PolicyVerdict.PASS), verdict(finding)
             )
     return verdicts
 
 
-def _part(some: int, all_: int) -> str:
-    return f"{some} of {counted(all_, 'required check', 'required checks')}"
+def _part(number: int, all_: int) -> str:
+    return f"{number} of {counted(all_, 'required check', 'required checks')}"
 
 
 def clearance_step(evidence: Evidence) -> str:
@@ -392,8 +244,8 @@ def clearance_step(evidence: Evidence) -> str:
 
 def _after_pass(evidence: Evidence, decision: Decision) -> Iterator[str]:
     yield clearance_step(evidence)
-    yield "Check that nobody outside knows more than is listed under “Knowledge assumed”."
-    yield "Keep this report inside: it describes the table."
+    yield WHO_KNOWS_MORE
+    yield "Keep this report inside your organisation: it describes the table."
 
 
 def _after_doubt(evidence: Evidence, decision: Decision) -> Iterator[str]:
@@ -413,12 +265,23 @@ def _after_fail(evidence: Evidence, decision: Decision, command: str) -> Iterato
             "Correct the waivers: each needs one check, a leaf that fails it, and a last day in "
             "the future."
         )
-    failed = [f for f in decision.failing if f.verdict is Verdict.FAIL and not f.is_about_evidence]
+    failed = [
+        f for f in decision.failing if f.verdict is PolicyVerdict.FAIL and not f.is_about_evidence
+    ]
     about_leaves = _each_once(f.clause for f in failed if f.is_of_leaves)
     about_file = _each_once(f.clause for f in decision.failing if f.is_of_file)
-    others = _each_once(f.clause for f in failed if f.clause not in (*about_leaves, *about_file))
+    of_tables = _each_once(f.clause for f in failed if f.requirement.measure == OF_TABLES)
+    others = _each_once(
+        f.clause for f in failed if f.clause not in (*about_leaves, *about_file, *of_tables)
+    )
+    is_of_another = any(f.clause == FindingKind.TABLE_AGREES for f in decision.failing)
+    if is_of_another or lacks_target(decision):
+        yield from decision_steps(decision)  # what is repaired with another table may still fail
+        return
     yield from _beside_steps(evidence, decision)
-    if not evidence.population.is_absent:
+    if of_tables:
+        yield f"To fix {listed(of_tables)}: {OTHER_TABLES[:1].lower()}{OTHER_TABLES[1:]}."
+    if not evidence.population.is_absent and (about_leaves or others or not of_tables):
         yield from repair_steps(evidence, command)
     if about_leaves:
         yield (
@@ -427,8 +290,8 @@ def _after_fail(evidence: Evidence, decision: Decision, command: str) -> Iterato
         )
     if others:
         yield (
-            f"To fix {listed(others)}, merge leaves, or remove numbers from the file. After numbers are removed, the "
-            "adversary is less sure, but is right just as often."
+            f"To fix {listed(others)}, merge leaves, or remove numbers from the file. "
+            "Removing numbers makes the adversary less certain, but the inferences stay right as often."
         )
     yield from decision_steps(decision)
     if evidence.is_of_several:
@@ -456,7 +319,7 @@ def decision_steps(decision: Decision) -> Iterator[str]:
         if not is_about_waivers(finding.clause, finding.requirement.measure)
     ]
     if any(finding.clause not in SAY_WHAT_TO_DO for finding in doubted):
-        yield "Find out first whether the file or the table is wrong, and audit the two that belong together."
+        yield OTHER_FILES
     if any(finding.clause == FindingKind.FACTS_AGREE for finding in doubted):
         yield (
             "Correct or remove the fact that the table contradicts. Write a rounded share as two facts, with >= and <=."

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from treewarden.audit.reading import exactly
-from treewarden.policies.verdict import Verdict, worst
+from treewarden.policies.verdict import PolicyVerdict, worst
 from treewarden.ppdm_models.methods.vertical.messages import MINER, Log, LogEntry, MessageKind, role
 from treewarden.ppdm_models.methods.vertical.party_view import SideView, Skeleton
 from treewarden.ppdm_models.methods.vertical.secure_minimum import threshold
@@ -18,12 +19,16 @@ from treewarden.reports.document.methods import (
     Audited,
     LeakageDocument,
     Member,
-    Side,
+    SessionSide,
     Size,
     Traffic,
 )
 from treewarden.reports.document.parts import Value
-from treewarden.reports.document.words import counted
+from treewarden.reports.document.words import count, counted
+
+if TYPE_CHECKING:  # with all measures, of which a side of a session needs none
+    from treewarden.policies.judging.decision import Decision
+
 
 # What a side of a session learns, and what not, in words; and what the protocol rests on.
 
@@ -42,15 +47,26 @@ BROKEN = {
     Mode.IDS: (
         "The miner together with one party learns all that the relay hides: every node’s records, and the names of "
         "that party’s nodes.",
-        "Two parties together know each node’s block by the value of whichever of them won it.",
+        (
+            "Two parties together can match each block of a node with its value, if one of "
+            "them won the node."
+        ),
         LYING,
     ),
     Mode.SHARED: (
-        "The miner together with ONE party opens the columns of ALL parties: it dealt the masks, and parties send what "
-        "is masked to each other.",
-        "Small counts point at people: whoever alone has a value is seen by the party that holds it at every node "
-        "that is split on their way, with their class.",
-        "A pure leaf with few people tells whoever gets its totals their class, as the tree itself does.",
+        (
+            "The miner together with ONE party can read the columns of ALL parties, because "
+            "the miner made the masks, and the parties send each other the masked columns."
+        ),
+        (
+            "Small counts identify people: if only one person has a value, the party that "
+            "holds this column sees that person at every split node on their path, with "
+            "their class."
+        ),
+        (
+            "The totals of a pure leaf with few people disclose their class to the party "
+            "that gets the totals, as the tree itself does."
+        ),
         LYING,
     ),
 }
@@ -60,22 +76,25 @@ SELF = (
 )
 
 
-def learnt(seen: SideView, session: Session, asked: int) -> tuple[str, ...]:
-    """Return what a side learnt; ``asked`` is how many records were classified."""
+def learnt(seen: SideView, session: Session, side: int) -> tuple[str, ...]:
+    """Return what a side learnt; ``side`` is how many records were classified."""
     if seen.name == role(MINER, session.parties):
-        return tuple(_by_miner(session, asked))
-    return tuple(_by_party(seen, session, asked))
+        return tuple(_by_miner(session, side))
+    return tuple(_by_party(seen, session, side))
 
 
-def hidden(seen: SideView, session: Session, asked: int) -> tuple[str, ...]:
+def hidden(seen: SideView, session: Session, side: int) -> tuple[str, ...]:
     """Return what a side was not shown."""
     if seen.name == role(MINER, session.parties):
-        but = " but of those that were classified" if asked else ""
+        but = " but of those that were classified" if side else ""
         return (
             "the name of an attribute, or a value",
             f"a count of people, or a record’s number{but}",
         )
-    gain = "the gain of another party’s attribute that lost, or a name or value of any"
+    gain = (
+        "the gain of another party’s attribute that was not chosen, or the name or a "
+        "value of any attribute"
+    )
     if session.mode is Mode.IDS:
         return (gain,)
     return (
@@ -92,45 +111,60 @@ def broken_by(session: Session) -> tuple[str, ...]:
     return (*BROKEN[session.mode], together, SELF)
 
 
-def _by_miner(session: Session, asked: int) -> Iterator[str]:
+def _by_miner(session: Session, side: int) -> Iterator[str]:
     yield "the skeleton of the tree: which party decides at each node, and by which of that party’s own nodes"
     yield "how many branches each node has, and the class of each leaf"
     if session.mode is Mode.SHARED:
         yield "how many values the attributes of each party have together, rounded up"
-    if asked:
-        yield "of each record that was classified, by its number: its path, who decided on it, and its class"
+    if side:
+        yield (
+            "for each classified record, by number: its path, the parties that decided "
+            "on it, and its class"
+        )
     yield "when each message came, and how long it was"
 
 
-def _by_party(seen: SideView, session: Session, asked: int) -> Iterator[str]:
+def _by_party(seen: SideView, session: Session, side: int) -> Iterator[str]:
     own = session.parties.index(seen.name)
     has_some = bool(session.ranks[own])
     if any(kind_traffic.kind is MessageKind.HIDDEN_IDS for kind_traffic in seen.received):
         yield "which of its ids all parties have, and how many ids each other party has"
         if own == FIRST:
-            yield "as the one that compares hidden ids: which of its own each other party has, and how many any share"
+            yield (
+                "because it compares hidden ids: which of its own ids each other party "
+                "has, and how many ids any parties share"
+            )
     yield f"that its own attributes decide at {counted(seen.won, 'node', 'nodes')}"
     if session.mode is Mode.IDS:
         if own != session.labelled:
             yield f"the class of every record, which {session.parties[session.labelled]} sent to all parties"
         yield "the shape of the tree, and whose attribute decides at each node"
-        yield "the record numbers of every node: the split of whoever won, as blocks that have no name"
-        yield "how many of each class are in these blocks, and so how good an attribute of another party is that won"
+        yield (
+            "the record numbers of every node: the split of the winning party, as "
+            "blocks without names"
+        )
+        yield (
+            "how many records of each class are in these blocks, and so how good the "
+            "winning attribute of another party is"
+        )
     else:
         yield "the shape of the tree: which nodes are split, and into how many branches"
         yield "how many values the attributes of each other party have together, rounded up"
         if has_some:
             yield "at every node that is split, how many records have each of its own values and each class"
-            yield "the way and class of anybody who alone has one of its values: such counts are about one person"
+            yield (
+                "the path and class of every person who alone has one of its values: "
+                "such counts describe one person"
+            )
         if seen.won:
             yield "the class totals of all nodes right below its own, and so the classes of leaves there"
-    if asked and seen.won:
-        yield "of the records that were classified, by their numbers: which came to its own nodes"
+    if side and seen.won:
+        yield "for the classified records, by number: which of them reached its own nodes"
 
 
 CONFIDENTIAL = (
-    "Confidential: this document lists who saw what about people. It is for the parties "
-    "and for those who decide about publishing the tree."
+    "Confidential: this document lists who saw what about people. Only the parties and "
+    "the people who decide about the publication may read it."
 )
 IDEAL = (
     "Simulation: all sides ran in one process that sees everything, so nobody is "
@@ -196,7 +230,7 @@ def leakage_document(
     kinds = {entry.kind for entry in log.entries}
     is_ideal = not whose or MessageKind.KEY in kinds
     real = REAL if MessageKind.COMPARING in kinds else UNCOMPARED
-    verdict = word(worst(Verdict[audit.verdict] for audit in audits)) if audits else None
+    verdict = word(worst(PolicyVerdict[audit.verdict] for audit in audits)) if audits else None
     why = "" if audits else LEFT_OUT if is_left_out else NOBODY
     return LeakageDocument(
         title=f"What {whose or 'each side'} learnt in the session “{about.name}”",
@@ -230,7 +264,10 @@ def _headline(about: About, skeleton: Skeleton | None, audits: Sequence[Audited]
         records = counted(session.records, "record", "records")
         return f"{who} and a coordinator trained a tree over {records}. It was not audited."
     nodes = counted(skeleton.inner, "inner node", "inner nodes")
-    grew = f"{who} and a miner grew a tree of {nodes} over {counted(session.records, 'record', 'records')}"
+    grew = (
+        f"{who} and a miner trained a tree of {nodes} over "
+        f"{counted(session.records, 'record', 'records')}"
+    )
     if not audits:
         return f"{grew}. It was not audited."
     for bad, words in (("FAIL", "fails"), ("UNDETERMINED", "may not meet")):
@@ -238,7 +275,7 @@ def _headline(about: About, skeleton: Skeleton | None, audits: Sequence[Audited]
             if audit.verdict == bad:
                 why = f"the {audit.name} {words} the policy “{audit.policy}”"
                 return f"{grew}. Do not publish it as it is: {why}."
-    return f"{grew}. All that the policy asks of it holds."
+    return f"{grew}. It meets all required checks of the policy."
 
 
 def _agreed(about: About) -> Agreed:
@@ -260,8 +297,8 @@ def _agreed(about: About) -> Agreed:
     )
 
 
-def _side(seen: SideView, about: About) -> Side:
-    return Side(
+def _side(seen: SideView, about: About) -> SessionSide:
+    return SessionSide(
         name=seen.name,
         learnt=learnt(seen, about.session, about.asked),
         hidden=hidden(seen, about.session, about.asked),
@@ -295,8 +332,8 @@ def _blocks(sides: Sequence[SideView], session: Session) -> float | None:
     return cells / max(session.attributes, 1) / (len(session.parties) - 1)
 
 
-def _share(of: float | None) -> Value | None:
-    return None if of is None else value(exactly(of), "share")
+def _share(share: float | None) -> Value | None:
+    return None if share is None else value(exactly(share), "share")
 
 
 def _flow(entries: Sequence[LogEntry], names: tuple[str, ...]) -> tuple[Traffic, ...]:
@@ -318,4 +355,32 @@ def _flow(entries: Sequence[LogEntry], names: tuple[str, ...]) -> tuple[Traffic,
             bytes=sizes[sender, receiver, kind],
         )
         for sender, receiver, kind in messages
+    )
+
+
+MOST_FINDINGS = 12
+
+
+def audited(name: str, decision: Decision) -> Audited:
+    """Return the verdict on a tree, and what was found that is no pass."""
+    no_pass = (
+        finding for finding in decision.findings if finding.verdict is not PolicyVerdict.PASS
+    )
+    open_ones = sorted(no_pass, key=lambda finding: -finding.verdict)
+    holds = "all checks of the policy pass" if decision.findings else "the policy has no checks"
+    told = [
+        f"{word(open_one.verdict)}: {open_one.clause}: {open_one.message}" for open_one in open_ones
+    ]
+    more = len(told) - MOST_FINDINGS
+    if more > 0:
+        told = [*told[:MOST_FINDINGS], f"and {count(more)} more"]
+    return Audited(
+        name=name,
+        verdict=word(decision.verdict),
+        headline=f"{counted(len(open_ones), 'check', 'checks')} did not pass"
+        if open_ones
+        else holds,
+        policy=decision.pack.name,
+        policy_sha256=decision.pack.digest,
+        findings=tuple(told),
     )

@@ -6,21 +6,21 @@ from collections.abc import Mapping
 
 from treewarden.audit.reading import Reading, Undetermined
 from treewarden.policies.judging.figures import span
-from treewarden.policies.verdict import Verdict
+from treewarden.policies.verdict import PolicyVerdict
 from treewarden.reports.document.parts import Value, number
 from treewarden.reports.document.words import Word
 
 UNKNOWN = "not decided"
 
 
-WORDS: Mapping[Verdict, Word] = {
-    Verdict.PASS: "PASS",
-    Verdict.UNDETERMINED: "UNDETERMINED",
-    Verdict.FAIL: "FAIL",
+WORDS: Mapping[PolicyVerdict, Word] = {
+    PolicyVerdict.PASS: "PASS",
+    PolicyVerdict.UNDETERMINED: "UNDETERMINED",
+    PolicyVerdict.FAIL: "FAIL",
 }
 
 
-def word(verdict: Verdict) -> Word:
+def word(verdict: PolicyVerdict) -> Word:
     """Return a verdict as documents spell it."""
     return WORDS[verdict]
 

@@ -1,36 +1,44 @@
-"""The one versioned document behind every report: all that renderers say, as plain values and finished words."""
+"""The one versioned document behind every report: all that renderers say, as plain values and finished words.
+
+What findings are called is the same in every report, and tells them from each other by what they are about.
+"""
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Sequence
 from typing import Literal
 
 from pydantic import Field
 
-from treewarden.policies.verdict import Severity, counts
-from treewarden.reports.document.parts import (
+from treewarden.policies.verdict import OF_EXCEPTIONS, FindingKind, Severity, counts
+from treewarden.reports.document.inferred_parts import (
     Adversary,
-    AssumedKnown,
     AttacksTried,
     BlamedNumbers,
+    Claim,
+    Ensemble,
+    Plots,
+    Values,
+    Worlds,
+)
+from treewarden.reports.document.parts import (
+    AssumedKnown,
     Break,
     ColumnMeaning,
-    Ensemble,
     File,
     Finding,
     LeafCase,
     Lesson,
     Number,
     Part,
-    Plots,
     Reading,
     Row,
     Text,
     TreeNode,
     Value,
-    Values,
-    Worlds,
 )
-from treewarden.reports.document.words import Word
+from treewarden.reports.document.words import Word, counted
 
 SCHEMA: Literal["treewarden-report/1"] = "treewarden-report/1"
 Setting = bool | Number | Text | tuple[Text, ...] | None
@@ -140,7 +148,7 @@ class Policy(Part):
     extends: tuple[Text, ...] = ()
 
 
-class Asked(Part):
+class StatedRequest(Part):
     """How the audit was asked: its options and the adversary's knowledge, as given. With the files they repeat it.
 
     ``facts`` are those of the knowledge and ``adversaries`` who knows some columns only, each as JSON, ``training``
@@ -170,7 +178,8 @@ class Provenance(Part):
     ``written`` is the repaired model, of a repair that wrote one; ``model`` is then the one that was given. ``earlier``
     are the releases before it, in the order of their publication. ``salt`` is a random number where the digest of the
     report is published, so that it confirms no guess. ``candidates`` is the register of everybody who may be in the
-    table, null where none was given. Time, and durations other than ``solver.seconds``, stand here and nowhere else.
+    table, null where none was given. ``outputs`` are the files that are published with the model. Time, and durations
+    other than ``solver.seconds``, stand here and nowhere else.
     """
 
     version: Text
@@ -180,10 +189,11 @@ class Provenance(Part):
     written: File | None = None
     created: Text | None = None
     seconds: Number | None = None
-    asked: Asked | None = None
+    asked: StatedRequest | None = None
     salt: Text = ""
     earlier: tuple[EarlierFiles, ...] = ()
     candidates: File | None = None
+    outputs: tuple[File, ...] = ()
 
 
 class Side(Part):
@@ -247,6 +257,7 @@ class Repair(Part):
 
     ``privacy`` is that of the model as it was given; ``summary`` says what the picture of all attempts shows.
     ``advice`` is how to grow a boosted model again. ``utility`` says by what the changes are compared.
+    ``search_cut`` says why ranges of the original are wider than in its own audit; empty where they are not.
     """
 
     message: Text
@@ -260,6 +271,7 @@ class Repair(Part):
     summary: Text
     advice: tuple[Text, ...] = ()
     utility: Text = ""
+    search_cut: Text = ""
 
 
 class Document(Part):
@@ -275,7 +287,9 @@ class Document(Part):
     judged; null in older ones. ``adversaries`` are all who were asked about, where that are not only those who know
     every quasi-identifier; ``readings`` then are those of the worst of them. ``basis`` is "file" where no table was
     given, and ``rests_on`` says then what the verdict rests on. ``columns`` say what columns and values mean, where
-    labels are known; all else has the names of the table.
+    labels are known; all else has the names of the table. ``claims`` is what came of each claim of differential
+    privacy; of several releases, the last is of all of them. ``unlimited`` says what is proved of people although no
+    check of a policy that passes limits it; "" where nothing is.
     """
 
     schema_version: Literal["treewarden-report/1"] = Field(default=SCHEMA, alias="schema")
@@ -295,6 +309,7 @@ class Document(Part):
     assumed_known: AssumedKnown | None = None
     basis: Literal["table", "file"] = "table"
     rests_on: Text = ""
+    unlimited: Text = ""
     leaves: tuple[LeafCase, ...] = ()
     leaves_broken: int = 0
     readings: dict[Text, Reading]
@@ -314,9 +329,109 @@ class Document(Part):
     attacks: AttacksTried | None = None
     adversaries: tuple[Adversary, ...] = ()
     columns: tuple[ColumnMeaning, ...] = ()
+    claims: tuple[Claim, ...] = ()
     provenance: Provenance
     repair: Repair | None = None
 
-    def counts(self, found: Finding | Break) -> bool:
+    def counts(self, finding: Finding | Break) -> bool:
         """Return whether a finding, or what it is in a leaf, is grave enough to make up the verdict."""
-        return counts(found.severity, self.fail_on)
+        return counts(finding.severity, self.fail_on)
+
+
+def finding_id(clause: str, leaf: str = "") -> str:
+    """Return the name of what breaks a clause in a leaf, or in the model as a whole: the same in every output."""
+    return hashlib.sha256(f"{clause}\n{leaf}".encode("utf-8", "backslashreplace")).hexdigest()[:16]
+
+
+def is_about_waivers(clause: str, measure: str) -> bool:
+    """Return whether a finding is about a waiver or a baseline, and so about nobody in the table."""
+    return not measure and clause.startswith(OF_EXCEPTIONS)
+
+
+def its_own_words(finding: Finding) -> str | None:
+    """Return the message of a finding that is about nobody in the table, as it may be read by anybody; else None."""
+    is_of_nobody = is_about_waivers(finding.clause, finding.measure) or (
+        not finding.measure and finding.clause == FindingKind.RELEASES_LINKED
+    )
+    return finding.message if is_of_nobody else None
+
+
+def accepted_undecided(findings: Sequence[Finding]) -> tuple[str, ...]:
+    """Return the clauses that are not decided and accepted all the same, each with who accepted it, why, until when."""
+    return tuple(
+        f"{finding.clause}: {finding.accepted.reason}"
+        for finding in findings
+        if finding.verdict == "UNDETERMINED" and finding.accepted is not None
+    )
+
+
+# One line that says which columns were assumed known and not judged: names first, the rest of many counted.
+
+NONE_TESTED = "nothing: the model tests no column"
+MOST_IN_A_LINE = 5
+MOST_ASSUMED = 25
+"""So many names stand in the sentences of a report, whose reader signs what was assumed."""
+LONGEST_NAME = 60
+
+
+def one_line(names: Sequence[str], proved: Sequence[str] = ()) -> str:
+    """Return in one line which columns were assumed known, and of which sizes prove something; the first of many."""
+    columns = _first_names(names) if names else NONE_TESTED
+    said = f"assumed known to adversaries and not judged: {columns}"
+    return f"{said}. The sizes of leaves disclose {_first_names(proved)}" if proved else said
+
+
+def without_counts(assumed: AssumedKnown | None) -> str:
+    """Return the same line without a count of people."""
+    if assumed is None:
+        return ""
+    return one_line(
+        assumed.columns,
+        list(dict.fromkeys(proved_by_sizes.column for proved_by_sizes in assumed.proved)),
+    )
+
+
+def _first_names(names: Sequence[str], most: int = MOST_IN_A_LINE) -> str:
+    shown = [
+        each if len(each) <= LONGEST_NAME else f"{each[: LONGEST_NAME - 1]}…"
+        for each in names[:most]
+    ]
+    more = len(names) - len(shown)
+    rest = counted(more, "more column", "more columns")
+    return ", ".join(shown) + (f" and {rest}" if more else "")
+
+
+def assumed_sentences(document: Document) -> str:
+    """Return the same in sentences, for a reader who sees the report for the first time."""
+    known = document.assumed_known
+    if known is None:
+        return ""
+    if not known.columns:
+        return "The model tests no column, so the adversary was assumed to know none."
+    said = (
+        f"Not judged: what the file discloses about the columns that the model tests "
+        f"({_first_names(known.columns, MOST_ASSUMED)}). The audit assumes that the adversary already knows them."
+    )
+    proved = dict.fromkeys(
+        each.column
+        if each.people is None
+        else f"{each.column} ({counted(float(each.people), 'person', 'people')})"
+        for each in known.proved
+    )
+    if not proved:
+        return said
+    return (
+        f"{said} But the leaf sizes in this file disclose these columns for some people: "
+        f"{_first_names(list(proved), MOST_ASSUMED)}. An adversary who knows all other columns of such a person can "
+        "prove something about the person's value, for example that it is above a threshold of the model."
+    )
+
+
+def summary_of(document: Document) -> str:
+    """Return in one line which columns were assumed known; "" of documents that do not tell."""
+    assumed_known = document.assumed_known
+    return (
+        ""
+        if assumed_known is None
+        else f"{assumed_known.summary[:1].upper()}{assumed_known.summary[1:]}"
+    )

@@ -13,6 +13,7 @@ from typing import Literal
 from pydantic import Field
 
 from treewarden.policies.verdict import Severity
+from treewarden.reports.document.inferred_parts import BlamedLeaf
 from treewarden.reports.document.parts import Accepted, Finite, Part, Row, Text
 from treewarden.reports.document.words import Word
 
@@ -48,7 +49,8 @@ class Result(Part):
     """One thing that is not met: a clause in a leaf, or, with ``leaf`` empty, in the model or its file as a whole.
 
     ``id`` is the same in every output. ``line`` is that of the leaf in the model's file, null where the format has
-    none. ``path`` is the way to the leaf.
+    none. ``path`` is the way to the leaf. ``together`` are further leaves whose published numbers prove values together
+    with this one's, where it was asked which numbers do.
     """
 
     id: Text
@@ -62,6 +64,7 @@ class Result(Part):
     line: int | None
     tree: int = 0
     accepted: Accepted | None = None
+    together: tuple[BlamedLeaf, ...] = ()
 
 
 class Entry(Part):
@@ -70,7 +73,7 @@ class Entry(Part):
     ``basis`` says what the verdict rests on: an audit with its table, the file alone, or an attestation.
     ``not_judged`` names the clauses that do not apply to this model, and why. ``assumed_known`` says in one line which
     columns the model tests that the adversary was assumed to know, so that nobody judged them; "" where that is not
-    known.
+    known. ``unlimited`` says of one that passes that its file proves what no check of the policy limits.
     """
 
     name: Text
@@ -85,6 +88,7 @@ class Entry(Part):
     clauses: tuple[ClauseOutcome, ...] = ()
     not_judged: tuple[Row, ...] = ()
     assumed_known: Text = ""
+    unlimited: Text = ""
     results: tuple[Result, ...] = ()
 
 

@@ -7,6 +7,7 @@ what each side learnt, and the audits of the tree.
 from __future__ import annotations
 
 import json
+import re
 from typing import Literal
 
 from pydantic import Field
@@ -134,9 +135,9 @@ class RandomisedDocument(Part):
     policy: Policy | None
     provenance: Origin
 
-    def counts(self, found: Finding) -> bool:
+    def counts(self, finding: Finding) -> bool:
         """Return whether a finding is grave enough to make up the verdict."""
-        return counts(found.severity, self.fail_on)
+        return counts(finding.severity, self.fail_on)
 
 
 def randomised_schema() -> bytes:
@@ -192,7 +193,7 @@ class Traffic(Part):
     bytes: int
 
 
-class Side(Part):
+class SessionSide(Part):
     """What one side was shown.
 
     ``learnt`` and ``hidden`` say what it learnt and what it was not shown. ``won`` are the nodes at which it decides,
@@ -243,7 +244,7 @@ class LeakageDocument(Part):
     whose: Text
     session: Agreed
     tree: Size | None
-    sides: tuple[Side, ...]
+    sides: tuple[SessionSide, ...]
     blocks: Value | None
     messages: int
     bytes: int
@@ -262,4 +263,6 @@ def leakage_schema() -> bytes:
         "$id": f"urn:{LEAKAGE_SCHEMA.replace('/', ':')}",
         **LeakageDocument.model_json_schema(mode="serialization", by_alias=True),
     }
+    # The definition keeps the name under which it was published.
+    said = json.loads(re.sub(r"\bSessionSide\b", "Side", json.dumps(said)))
     return (json.dumps(said, indent=1, sort_keys=True) + "\n").encode()

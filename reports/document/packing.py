@@ -10,13 +10,13 @@ findings. What follows from the rest is null. The reader gives the same document
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pydantic import ValidationError
 
-from treewarden.reports.document.document import SCHEMA, Document
-from treewarden.reports.document.names import finding_id
+from treewarden.reports.document.document import SCHEMA, Document, finding_id
 from treewarden.reports.document.parts import in_lines
 
 PACKED = "treewarden-report/2"
@@ -392,6 +392,8 @@ def json_schema() -> bytes:
         "$id": f"urn:{PACKED.replace('/', ':')}",
         **said,
     }
+    # The definition keeps the name under which it was published.
+    said = json.loads(re.sub(r"\bStatedRequest\b", "Asked", json.dumps(said)))
     return (json.dumps(said, indent=1, sort_keys=True) + "\n").encode()
 
 

@@ -57,13 +57,13 @@ def printable(text: str) -> str:
     )
 
 
-def wrapped(text: str, first: str = "", rest: str | None = None) -> list[str]:
+def wrapped(text: str, first: str = "", continuation: str | None = None) -> list[str]:
     """Return the text in lines; a name's own line breaks are escaped before, so it never starts one."""
     return textwrap.wrap(
         printable(text),
         WIDTH,
         initial_indent=first,
-        subsequent_indent=first if rest is None else rest,
+        subsequent_indent=first if continuation is None else continuation,
         break_long_words=False,
         break_on_hyphens=False,
     )

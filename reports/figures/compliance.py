@@ -13,7 +13,7 @@ from treewarden.policies.verdict import Severity, capital
 from treewarden.reports.document.document import Attempt, Document, Repair
 from treewarden.reports.document.parts import Accepted, File, Finding, Value
 from treewarden.reports.document.words import listed, sentence
-from treewarden.reports.figures.finding_rows import meaning_sections, with_label
+from treewarden.reports.figures.finding_rows import claim_lines, meaning_sections, with_label
 from treewarden.reports.figures.officer import (
     named_clauses,
     questions,
@@ -73,21 +73,21 @@ def _rows(repair: Repair, made: Attempt) -> Iterator[tuple[Cell, ...]]:
         Cell(before.verdict, kind="verdict"),
         Cell(after.verdict, kind="verdict"),
     )
-    yield Cell("Clauses not met"), _names(before.failing), _names(after.failing)
+    yield Cell("Failed checks"), _names(before.failing), _names(after.failing)
     yield Cell("Leaves"), Cell(f"{before.leaves:,}"), Cell(f"{after.leaves:,}")
     yield (
-        Cell("Right on the table itself"),
+        Cell("Training accuracy"),
         _value(made.accuracy_before),
         _value(made.accuracy_after),
     )
     if made.loss_before is not None and made.loss_after is not None:
         yield (
-            Cell("Expected loss on records held out"),
+            Cell("Expected loss on held-out records"),
             _value(made.loss_before),
             _value(made.loss_after),
         )
     yield (
-        Cell("Predictions that change"),
+        Cell("Changed predictions"),
         Cell(NOTHING),
         Cell(_paragraphs(made.predictions_changed_text)),
     )
@@ -103,9 +103,10 @@ def _value(value: Value) -> Cell:
 
 
 def _paragraphs(text: str) -> str:
-    return "not told" if text == NOTHING else text
+    return "not determined" if text == NOTHING else text
 
 
+CLAIMED = "Claim of differential privacy"
 DISCLAIMER = (
     "This report contains evidence about what the model could disclose. It does not state that a law, a regulation or "
     "any guidance is complied with. The people who sign it have to judge that."
@@ -117,15 +118,15 @@ MAPPED = (
 )
 SCOPES = {
     "leaf": "leaf by leaf",
-    "profile": "profile by profile",
+    "profile": "group by group",
     "tree": "tree by tree",
     "model": "over the whole model",
 }
 MOST_PLACES = 100
 """So many accepted places are listed; the JSON report has all."""
 COUNTED: dict[Severity, str] = {
-    "error": "errors decide the verdict; warnings and notes do not",
-    "warning": "errors and warnings decide the verdict; notes do not",
+    "error": "errors decide the verdict, warnings and notes do not",
+    "warning": "errors and warnings decide the verdict, notes do not",
     "note": "errors, warnings and notes decide the verdict",
 }
 DECISION = (
@@ -134,6 +135,7 @@ DECISION = (
     "do not publish",
 )
 SIGN_OFF = ("Name", "Role", "Date", "Signature")
+WHO_DECIDES = "The controller decides and signs. The data protection officer advises (GDPR, Articles 38 and 39)."
 
 
 def filing(document: Document, report_sections: tuple[ReportSection, ...] = ()) -> Filing:
@@ -147,7 +149,7 @@ def filing(document: Document, report_sections: tuple[ReportSection, ...] = ()) 
         running="Redacted report" if is_public else "Confidential: describes people in the table",
         verdict=document.verdict,
         headline=signed(document.headline),
-        meaning=signed(document.meaning),
+        meaning=signed(" ".join(filter(None, (document.meaning, document.unlimited)))),
         disclaimer=DISCLAIMER,
         created=document.provenance.created or "",
         sections=(
@@ -187,14 +189,18 @@ def _subject(document: Document) -> Iterator[Block]:
     trees = f"{model.trees:,} trees ({model.combination})" if model.combination else "one tree"
     size = f"{trees}, {model.nodes:,} nodes, {model.leaves:,} leaves, depth {model.depth}"
     yield _facts(
-        "The model" if provenance.written is None else "The model: as it was given, and repaired",
+        "The model" if provenance.written is None else "The model before and after the repair",
         *_named(provenance.model),
         *(_named(provenance.written, ", repaired") if provenance.written is not None else ()),
         ("Format", Cell(f"{words_of_code(model.format)}, {model.task}")),
         ("Size" if document.repair is None else "Size, as audited", Cell(size)),
         ("Published numbers", Cell(model.quality)),
         ("Sensitive column", Cell(_sensitive(document))),
+        *((CLAIMED, Cell(line)) for line in claim_lines(document.claims)),
     )
+    if provenance.outputs:
+        rows = (row for output in provenance.outputs for row in _named(output))
+        yield _facts("Outputs that are published with the model, and judged with it", *rows)
     names = document.population.quasi_identifiers
     known = "; ".join(with_label(document, name) for name in names) or "none"
     yield _facts(
@@ -214,7 +220,7 @@ def _subject(document: Document) -> Iterator[Block]:
     )
     made = (("Made", Cell(provenance.created)),) if provenance.created else ()
     report = Cell(f"treewarden, version {provenance.version}")
-    yield _facts("This report", ("Program and form", report), *made)
+    yield _facts("This report", ("Program and format", report), *made)
 
 
 def _sensitive(document: Document) -> str:
@@ -227,9 +233,9 @@ def _named(file: File, which: str = "") -> Iterator[tuple[str, Cell]]:
     yield f"SHA-256{which}", _digest(file.sha256)
 
 
-def _digest(said: str) -> Cell:
+def _digest(digest: str) -> Cell:
     left_out = "omitted: a digest could confirm a guess of the content"
-    return Cell(said, kind="code") if said else Cell(left_out)
+    return Cell(digest, kind="code") if digest else Cell(left_out)
 
 
 def _facts(caption: str, *rows: tuple[str, Cell]) -> ReportTable:
@@ -257,7 +263,7 @@ def _policy(document: Document) -> Iterator[Block]:
         ("Name", Cell(f"{policy.title} ({policy.name})")),
         ("Version", Cell(policy.version)),
         ("SHA-256", _digest(policy.sha256)),
-        ("What counts", Cell(COUNTED[document.fail_on])),
+        ("Checks that count", Cell(COUNTED[document.fail_on])),
     )
     findings = [finding for finding in document.findings if is_clause(finding)]
     rows = tuple(
@@ -288,12 +294,12 @@ def _clause(finding: Finding, fail_on: Severity) -> tuple[Cell, ...]:
     )
 
 
-def _judged(found: Finding) -> Iterator[str]:
+def _judged(finding: Finding) -> Iterator[str]:
     """Yield where a clause is judged, and under which knowledge, where it says so."""
-    if found.scope:
-        yield f"Judged {SCOPES.get(found.scope, found.scope)}."
-    if found.under:
-        yield f"Checked as if an adversary knew: {found.under}."
+    if finding.scope:
+        yield f"Judged {SCOPES.get(finding.scope, finding.scope)}."
+    if finding.under:
+        yield f"Checked as if an adversary knew: {finding.under}."
 
 
 def _guidance(document: Document) -> Iterator[Block]:
@@ -353,7 +359,7 @@ def _waivers(document: Document) -> Iterator[Block]:
 
 
 def _sign_off() -> tuple[Block, ...]:
-    return (Boxes(DECISION), Blanks(SIGN_OFF))
+    return (Paragraph(WHO_DECIDES, "note"), Boxes(DECISION), Blanks(SIGN_OFF))
 
 
 # Text as the fonts of a PDF can show it: a sign that they lack, or that could reorder a line, is written by its code.

@@ -12,7 +12,7 @@ from treewarden.reports.document.document import Attempt, Repair
 from treewarden.reports.document.parts import Number
 from treewarden.reports.document.words import LOG_LOSS, Word, printable, wrapped
 
-AS_GIVEN = "as given"
+AS_GIVEN = "original"
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +153,7 @@ def attempt_lines(repair: Repair) -> Iterator[str]:
     if not repair.attempts:
         return
     first = repair.attempts[0]
-    given = ("as given", repair.before.verdict, repair.privacy.text, first.accuracy_before.text)
+    given = ("original", repair.before.verdict, repair.privacy.text, first.accuracy_before.text)
     has_accuracy = tells_accuracy(repair)
     said = [
         (

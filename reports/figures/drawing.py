@@ -127,8 +127,8 @@ def outline(nodes: Sequence[TreeNode]) -> Iterator[DrawnStep]:
             yield DrawnStep("close")
             continue
         here, below = node[index], selection.children[index]
-        said = "every record" if here.parent is None else here.test
-        records = f"{here.records_text} {'record' if here.records_text == '1' else 'records'}"
+        said = "everyone" if here.parent is None else here.test
+        records = f"{here.records_text} {'person' if here.records_text == '1' else 'people'}"
         if below:
             yield DrawnStep("open", said, records, here, selection.depth[index] < OPEN_LEVELS)
             waiting += [None, *reversed(below)]
@@ -378,7 +378,8 @@ def _marks(frame: _Skeleton) -> Iterator[Mark]:
         breaks = f"; breaks {', '.join(node.clauses)}" if node.clauses else ""
         line = f", line {node.line}" if node.line else ""
         kind = "label" if node.label_share_text else "value"
-        full = f"node {node.name}{line}: {node.records_text} records, {kind} {node.label}{breaks}"
+        held = f"{node.records_text} {'person' if node.records_text == '1' else 'people'}"
+        full = f"node {node.name}{line}: {held}, {kind} {node.label}{breaks}"
         yield Mark(x, frame.y[index], node.risk, full)
 
 

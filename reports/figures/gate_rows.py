@@ -57,7 +57,7 @@ class GateRow:
         return f"{self.result.path} ({node})" if self.result.path else node
 
     @property
-    def said(self) -> str:
+    def sentence(self) -> str:
         """What is not met, where, and whether it was accepted, in one sentence."""
         where = f" In {self.where}." if self.result.path or self.result.node else ""
         accepted = f" Accepted, {self.accepted}." if self.accepted else ""
@@ -161,9 +161,9 @@ ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "@": "&#64;", "#": "&#35;", 
 MARKS = "\\`*_[]|~"
 
 
-def marked(said: str) -> str:
+def marked(text: str) -> str:
     """Return a text that Markdown shows as it is: no mark, table, HTML, link, mention or formula comes of it."""
     signs = (
-        ENTITIES.get(each) or (f"\\{each}" if each in MARKS else each) for each in printable(said)
+        ENTITIES.get(each) or (f"\\{each}" if each in MARKS else each) for each in printable(text)
     )
     return "".join(signs).replace("://", ":&#47;&#47;").replace("www.", "www&#46;")

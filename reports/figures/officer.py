@@ -1,9 +1,9 @@
 """What guidance on anonymity asks of a model, question by question: what was measured, what was not, and why.
 
-For the data protection officer who signs. The questions are those of EDPB Opinion 28/2024 (its summary, on when a model
-is anonymous), of recital 26 of the GDPR, and of the UK Information Commissioner's guidance on anonymisation ("How do we
-ensure anonymisation is effective?"), in our own words. Nothing is measured here: what a report does not tell is said to
-be not measured.
+For the data protection officer who advises, and the controller who decides. The questions are those of EDPB Opinion
+28/2024 (its summary, on when a model is anonymous), of recital 26 of the GDPR, and of the UK Information Commissioner's
+guidance on anonymisation ("How do we ensure anonymisation is effective?"), in our own words. Nothing is measured here:
+what a report does not tell is said to be not measured.
 
 It is in plain words, without flags of a command or ids of code.
 """
@@ -88,7 +88,10 @@ def questions(document: Document) -> ReportSection:
 def _question_rows(document: Document) -> Iterator[tuple[str, str, str, str]]:
     yield (
         OPINION,
-        "How likely is it that personal data are extracted from the model directly, also with a probability?",
+        (
+            "How likely is it that personal data can be extracted from the model directly, "
+            "with certainty or with a probability?"
+        ),
         _measured_words(
             document, EXTRACTION.get(document.model.task, EXTRACTION["classification"])
         ),
@@ -97,7 +100,7 @@ def _question_rows(document: Document) -> Iterator[tuple[str, str, str, str]]:
     )
     yield (
         OPINION,
-        "How likely is it that personal data are obtained by queries, on purpose or not?",
+        "How likely is it that queries yield personal data, intentionally or not?",
         "The audit of the file covers this: each answer of the model follows from the file, so answers cannot disclose "
         "more than the row above states.",
         f"{NOT_MEASURED} Queries to a model whose file stays secret were not tested.{_other_answers(document)}",
@@ -122,8 +125,10 @@ def _means_rows(document: Document) -> Iterator[tuple[str, str, str, str]]:
     yield (
         f"{RECITAL}; {OPINION}",
         "Which means are reasonably likely to be used, by the controller or by another person?",
-        f"The strongest inference from what is assumed known of everyone: {_known_columns(document)}. Cost, time and "
-        "skill do not limit it.",
+        (
+            "The strongest inference from the columns that are assumed known for everyone: "
+            f"{_known_columns(document)}. It is not limited by cost, time or skill."
+        ),
         "Which means are likely: whether others can get these columns, at what cost and with what technology, now or "
         "later. This needs knowledge of the recipients and of other sources.",
     )
@@ -139,7 +144,8 @@ def _means_rows(document: Document) -> Iterator[tuple[str, str, str, str]]:
         "Can the model be linked with other data about the same people?",
         f"Linked with {len(earlier):,} earlier {'release' if len(earlier) == 1 else 'releases'} of the same people."
         if earlier
-        else "Linked with a register of everyone's known columns, which the adversary is assumed to hold.",
+        else "Linked with a register of everyone's known columns, which the adversary is assumed to hold."
+        + _linked_outputs(document),
         "Links to further registers, publications or models of the same people.",
     )
     others = [adversary.name for adversary in document.adversaries]
@@ -173,8 +179,10 @@ def _membership_words(document: Document) -> tuple[str, str]:
         )
     return (
         NOT_MEASURED,
-        "The adversary is assumed to know who is in the table. If membership itself is sensitive, repeat the audit "
-        "with a register of everybody who may be in the table.",
+        (
+            "The adversary is assumed to know who is in the table. If membership itself is "
+            "sensitive, repeat the audit with a register of candidates (--population)."
+        ),
     )
 
 
@@ -198,10 +206,16 @@ def _measured_words(document: Document, measures: tuple[tuple[str, str], ...]) -
             reasons.append(sentence(reading.reason))
     if not told:
         if document.redacted_below is not None:
-            return f"Measured or not decided; {REDACTED}."
+            return f"Measured or not decided: {REDACTED}."
         return " ".join([NOT_MEASURED, *dict.fromkeys(reasons)])
     known = sentence("; ".join(told))
     return f"{known} Not decided: {'; '.join(untold)}." if untold else known
+
+
+def _linked_outputs(document: Document) -> str:
+    """Return that what is published with the model was judged with it, as a sentence behind another."""
+    names = [output.name for output in document.provenance.outputs]
+    return f" Also linked with what is published with the model: {listed(names)}." if names else ""
 
 
 def _other_answers(document: Document) -> str:
@@ -280,12 +294,15 @@ SETTINGS = {
 }
 """What stands for a flag in a sentence."""
 SENTENCES = {
-    "To share results, write a redacted report: --redacted": "To share results, use a redacted report"
+    "To share results, use a redacted report (--redacted)": "To share results, use a redacted report"
 }
 ASIDE = re.compile(r"\s*\((?:say |see |give )?--[a-z][a-z-]*(?: [A-Z][A-Z|,\[\].]*)?\)")
 FLAG = re.compile(r"(?<![\w-])--([a-z][a-z-]*)(?:[ =][A-Z][A-Z_|,\[\].]*\b)?")
 QUOTED = re.compile(r"['‘`]([\w-]+)['’`]")
-COMMAND = re.compile(r"['`‘“]?\btreewarden ([a-z]+)\b['`’”]?(?= )|['`‘“]treewarden ([a-z]+)['`’”]")
+NAMES = "anonymize|attest|audit|convert|demo|doctor|gate|grow|inspect|list|policy|redact|repair|sanitize|serve|verify"
+COMMAND = re.compile(
+    rf"['`‘“]?\btreewarden ({NAMES})\b['`’”]?(?= )|['`‘“]treewarden ({NAMES})['`’”]"
+)
 
 
 def signed(text: str) -> str:

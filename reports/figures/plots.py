@@ -17,8 +17,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from treewarden.reports.document.document import Repair
+from treewarden.reports.document.inferred_parts import Certainty, Divergence, Ensemble, Level
 from treewarden.reports.document.methods import Column, Series
-from treewarden.reports.document.parts import Certainty, Divergence, Ensemble, Level, Number
+from treewarden.reports.document.parts import Number
 from treewarden.reports.document.words import Word, printable
 from treewarden.reports.figures.curve import AS_GIVEN, CurvePoint, curve_of
 
@@ -86,10 +87,10 @@ class _MarkArea:
     right: float
     high: float
 
-    def meets(self, other: _MarkArea) -> bool:
+    def meets(self, area: _MarkArea) -> bool:
         """Whether the two cover a point together."""
-        across = self.left < other.right and other.left < self.right
-        return across and self.low < other.high and other.low < self.high
+        across = self.left < area.right and area.left < self.right
+        return across and self.low < area.high and area.low < self.high
 
 
 @lru_cache(maxsize=KEPT)
@@ -98,7 +99,9 @@ def certainty(series: Certainty) -> Markup:
     with new_figure() as figure:
         axes = figure.add_subplot()
         x = [100 * p for p in series.probability]
-        axes.step(x, _percents(series.guess), where="pre", color=BLUE, lw=2, label="the inference")
+        axes.step(
+            x, _percents(series.guess), where="pre", color=BLUE, lw=2, label="most likely value"
+        )
         if series.truth is not None:
             axes.step(
                 x,
@@ -107,27 +110,27 @@ def certainty(series: Certainty) -> Markup:
                 color=ORANGE,
                 lw=2,
                 ls=(0, (5, 2)),
-                label="what is true",
+                label="true value",
             )
         if series.worlds is not None:
-            proved = "whole records: proved, at least"
+            proved = "proved, at least"
             name = proved if series.worlds_are_proved_only else "over all consistent tables"
             reached = _percents(series.worlds)
             axes.step(x, reached, where="pre", color=INK, lw=1.4, ls=(0, (6, 2, 1, 2)), label=name)
         if series.certain is not None:
             axes.plot(
-                [100], [100 * series.certain], "o", color=INK, ms=5, clip_on=False, label="certain"
+                [100], [100 * series.certain], "o", color=INK, ms=5, clip_on=False, label="proved"
             )
         axes.set(xlim=(0, 100), ylim=(0, 104))
-        axes.set_xlabel("probability the adversary gives it, at least")
-        axes.set_ylabel("share of records")
+        axes.set_xlabel("adversary's probability of a value, at least")
+        axes.set_ylabel("share of people")
         axes.xaxis.set_major_formatter(PercentFormatter(decimals=0, symbol=" %"))
         axes.yaxis.set_major_formatter(PercentFormatter(decimals=0, symbol=" %"))
         axes.grid(visible=True)
         if series.limit is not None:
             _limit(axes, 100 * series.limit)
         figure.legend(loc="outside lower center", ncols=2)
-        return svg(figure, "certainty", "How sure the adversary can be", series.summary)
+        return svg(figure, "certainty", "Confidence of the adversary", series.summary)
 
 
 @lru_cache(maxsize=KEPT)
@@ -150,8 +153,8 @@ def divergence(series: Divergence) -> Markup:
                 hatch="///",
             )
             axes.text(at, 100 * series.infinite, "infinite", ha="center", va="bottom", fontsize=9)
-        axes.set_xlabel("distance from the truth (nats); small: much is disclosed")
-        axes.set_ylabel("share of records")
+        axes.set_xlabel("distance from the truth, in nats (0: all is disclosed)")
+        axes.set_ylabel("share of people")
         axes.yaxis.set_major_formatter(PercentFormatter(decimals=0, symbol=" %"))
         axes.grid(visible=True, axis="y")
         axes.margins(y=0.12)
@@ -169,7 +172,14 @@ def levels(series: tuple[Level, ...], summary: str) -> Markup:
             _bar(axes, place + 0.19, level.guess_accuracy.low, level.guess_accuracy.high, BLUE)
             _bar(axes, place - 0.19, level.disclosure.low, level.disclosure.high, ORANGE)
         axes.barh([0], [0], color=BLUE, label="inferred correctly")
-        axes.barh([0], [0], color=PAPER, edgecolor=ORANGE, hatch="////", label="surest true guess")
+        axes.barh(
+            [0],
+            [0],
+            color=PAPER,
+            edgecolor=ORANGE,
+            hatch="////",
+            label="highest confidence in a true value",
+        )
         axes.set_yticks(range(len(series)), [_plain(level.name) for level in reversed(series)])
         axes.set(xlim=(0, 118), xticks=range(0, 101, 25), ylim=(-0.6, len(series) - 0.4))
         axes.xaxis.set_major_formatter(PercentFormatter(decimals=0, symbol=" %"))
@@ -185,10 +195,10 @@ def over_trees(ensemble: Ensemble, people: Number) -> Markup | None:
     if len(series) < 2 or isinstance(people, str) or not people:
         return None
     lines: tuple[tuple[str, list[Number | None], str, object], ...] = (
-        ("certain by all leaves", [each.certain for each in series], ORANGE, "-"),
-        ("certain by one leaf", [each.by_leaf for each in series], ORANGE, (0, (1, 2))),
+        ("proved by all leaves", [each.certain for each in series], ORANGE, "-"),
+        ("proved by one leaf", [each.by_leaf for each in series], ORANGE, (0, (1, 2))),
         ("inferred correctly", [each.guessed for each in series], BLUE, "-"),
-        ("predicted right by the model", [each.predicted for each in series], INK, (0, (5, 2))),
+        ("predicted correctly by the model", [each.predicted for each in series], INK, (0, (5, 2))),
     )
     with new_figure() as figure:
         axes = figure.add_subplot()
@@ -207,12 +217,12 @@ def over_trees(ensemble: Ensemble, people: Number) -> Markup | None:
         axes.minorticks_off()
         axes.set(ylim=(0, 104))
         axes.set_xlabel("trees")
-        axes.set_ylabel("share of records")
+        axes.set_ylabel("share of people")
         axes.yaxis.set_major_formatter(PercentFormatter(decimals=0, symbol=" %"))
         axes.grid(visible=True)
         figure.legend(loc="outside lower center", ncols=2)
         return svg(
-            figure, "over-trees", "What the first trees tell, and then all", ensemble.summary
+            figure, "over-trees", "What the first trees and all trees disclose", ensemble.summary
         )
 
 
@@ -251,7 +261,7 @@ def tradeoff(repair: Repair) -> Markup | None:
         for verdict, words in VERDICT_WORDS.items():
             colour, marker = VERDICT_MARKS[verdict]
             axes.plot([], [], marker, ms=8, color=colour, label=words)
-        axes.plot([], [], "o", ms=8, mfc="none", mec=FAINT, label="beaten by another")
+        axes.plot([], [], "o", ms=8, mfc="none", mec=FAINT, label="dominated")
         if any(point.is_chosen for point in curve.points):
             axes.plot([], [], "o", ms=13, mfc="none", mec=INK, label="chosen")
         figure.legend(loc="outside lower center", ncols=5, handletextpad=0.1, columnspacing=1)

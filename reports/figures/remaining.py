@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from treewarden.policies.verdict import Severity
-from treewarden.reports.document.document import Document
-from treewarden.reports.document.names import summary_of
-from treewarden.reports.document.parts import Finding, Level, Place
+from treewarden.reports.document.document import Document, summary_of
+from treewarden.reports.document.inferred_parts import Level
+from treewarden.reports.document.parts import Finding, Place
 from treewarden.reports.document.words import Word, sentence, wrapped
 
 if TYPE_CHECKING:
@@ -100,11 +100,11 @@ class Filing:
     sections: tuple[ReportSection, ...]
 
 
-# The columns that were assumed known and not judged, as lines and items that every form shows alike.
+# The columns that were assumed known to adversaries and not judged, as lines and items that every form shows alike.
 
 MOST_PROVED = 10
 """So many columns that sizes prove are told in text; the other forms have all."""
-LABEL = "Assumed known and not judged"
+LABEL = "Assumed known to adversaries and not judged"
 
 
 def assumed_words(entry: Entry) -> str:
@@ -119,9 +119,9 @@ def assumed_items(document: Document) -> Iterator[str]:
         return
     yield f"{LABEL}: {', '.join(assumed_known.columns) or 'nothing, as the model tests no column'}."
     for proved_by_sizes in assumed_known.proved:
-        yield f"The sizes of leaves disclose: {proved_by_sizes.text}."
+        yield f"The sizes of leaves disclose {proved_by_sizes.text}."
     for why in assumed_known.incomplete:
-        yield f"The sizes of leaves may disclose more, which was not computed: {why}."
+        yield f"The sizes of leaves may disclose more. Not computed, because {why}."
 
 
 def assumed_lines(document: Document) -> Iterator[str]:
@@ -161,8 +161,8 @@ BUT_FOR_ACCEPTED = (
     "learned than the policy allows."
 )
 NO_MEMBERSHIP = (
-    "Membership: the adversary is assumed to know who is in the table. It was not judged, "
-    "because no register was given (--population)."
+    "Membership was not judged, because no register was given (--population). The "
+    "adversary is assumed to know who is in the table."
 )
 NO_REBUILDING = "Whole records that the file alone proves: not decided."
 BY_COUNTS = (
@@ -170,7 +170,7 @@ BY_COUNTS = (
     "the choice of splits."
 )
 LIMITS = (
-    "Another file: the result holds for exactly the model named here. A changed file needs an audit of its own.",
+    "Another file: the result holds for exactly the model named here. A changed file needs a new audit.",
     "An adversary who knows more than is listed, for example several people who cooperate, or another register.",
     "Other columns: only what the model discloses about its target is judged.",
     "People who are not in the table: what the model shows about a large group may also hold for "
@@ -201,12 +201,12 @@ def counts(finding: Finding, fail_on: Severity) -> bool:
     return finding.accepted is None and GRAVITY.index(finding.severity) >= GRAVITY.index(fail_on)
 
 
-def aside(found: Finding, fail_on: Severity) -> str:
+def aside(finding: Finding, fail_on: Severity) -> str:
     """Return what a reader must know beside a result: why it does not count, where it does not."""
-    if found.accepted is not None:
-        return f"accepted by a {found.accepted.by}"
-    if found.verdict != "PASS" and not counts(found, fail_on):
-        return f"{found.severity} only"
+    if finding.accepted is not None:
+        return f"accepted by a {finding.accepted.by}"
+    if finding.verdict != "PASS" and not counts(finding, fail_on):
+        return f"{finding.severity} only"
     return ""
 
 
@@ -281,10 +281,10 @@ def remaining_risk(document: Document) -> Iterator[Block]:
             yield Paragraph(LABELS_TOO)
 
 
-def _failed_in_words(found: Finding) -> str:
+def _failed_in_words(finding: Finding) -> str:
     """Return what a check came to, after its name where that does not say it already."""
-    is_named = found.message.startswith(found.clause)
-    return found.message if is_named else f"{found.clause}: {found.message}"
+    is_named = finding.message.startswith(finding.clause)
+    return finding.message if is_named else f"{finding.clause}: {finding.message}"
 
 
 def _level(level: Level) -> tuple[Cell, ...]:

@@ -101,9 +101,9 @@ def _cells(row: GateRow) -> tuple[str, ...]:
     return tuple(map(_safe, cells))
 
 
-def _safe(said: str) -> str:
-    said = printable(said)
-    return f"'{said}" if said.lstrip()[:1] and said.lstrip()[0] in FORMULA else said
+def _safe(cell: str) -> str:
+    cell = printable(cell)
+    return f"'{cell}" if cell.lstrip()[:1] and cell.lstrip()[0] in FORMULA else cell
 
 
 RENDERER = CsvRenderer()

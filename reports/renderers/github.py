@@ -63,10 +63,10 @@ def _annotations(kind: str, rows: Sequence[GateRow]) -> Iterator[str]:
     yield from shown
     hidden = len(lines) - len(shown)
     if hidden:
-        words = f"{counted(hidden, f'more {kind}', f'more {kind}s')}; the log has all"
+        words = f"{counted(hidden, f'more {kind}', f'more {kind}s')}: see the log"
         if len(shown) < len(heads):
             models_left = counted(len(heads) - len(shown), "more model", "more models")
-            words = f"{models_left} with {kind}s; the log has all"
+            words = f"{models_left} with {kind}s: see the log"
         yield f"::{kind} title={_property(TITLE)}::{_data(words)}"
 
 
@@ -96,13 +96,12 @@ def _annotation(kind: str, row: GateRow) -> str:
 def _assumed(gate: Gate) -> Iterator[str]:
     """Yield for the log which columns of each model were assumed known; no name in it can make a command."""
     for entry in gate.entries:
-        if entry.assumed_known:
-            said = f"- {entry.name}: {entry.assumed_known}"
-            yield printable(said).replace("##[", "## [")
+        for words in filter(None, (entry.assumed_known, entry.unlimited)):
+            yield printable(f"- {entry.name}: {words}").replace("##[", "## [")
 
 
 def _row_message(row: GateRow) -> str:
-    return f"{row.said} [{row.result.id}]"
+    return f"{row.sentence} [{row.result.id}]"
 
 
 def _plain(row: GateRow) -> str:
@@ -112,13 +111,13 @@ def _plain(row: GateRow) -> str:
     return printable(said).replace("##[", "## [")
 
 
-def _data(said: str) -> str:
+def _data(text: str) -> str:
     """Return the message of a command, escaped as the runner reads it."""
-    return printable(said).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return printable(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
-def _property(said: str) -> str:
-    return _data(said).replace(":", "%3A").replace(",", "%2C")
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")
 
 
 RENDERER = GithubRenderer()

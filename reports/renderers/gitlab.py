@@ -24,7 +24,7 @@ class GitlabRenderer(GateRenderer):
     def render_gate(self, gate: Gate) -> bytes:
         issues = [
             {
-                "description": printable(f"{row.said} [{row.result.id}]"),
+                "description": printable(f"{row.sentence} [{row.result.id}]"),
                 "check_name": printable(row.rule_id),
                 "fingerprint": row.key,
                 "severity": _severity(row),

@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from markupsafe import Markup
 
 from treewarden.policies.verdict import counts
-from treewarden.reports.document.document import Document
+from treewarden.reports.document.document import Document, assumed_sentences
 from treewarden.reports.document.gate import Gate
 from treewarden.reports.document.methods import RandomisedDocument
-from treewarden.reports.document.names import assumed_sentences
 from treewarden.reports.figures.curve import tells_accuracy
 from treewarden.reports.figures.drawing import Drawing, draw, outline
 from treewarden.reports.figures.finding_rows import (
@@ -18,6 +17,7 @@ from treewarden.reports.figures.finding_rows import (
     ORIGIN,
     adversary_notes,
     adversary_rows,
+    learned_facts,
     values_text,
 )
 from treewarden.reports.figures.gate_rows import (
@@ -27,7 +27,6 @@ from treewarden.reports.figures.gate_rows import (
     in_words,
     open_and_accepted,
 )
-from treewarden.reports.figures.learned import learned_facts
 from treewarden.reports.figures.pages import environment
 from treewarden.reports.figures.plots import (
     certainty,

@@ -95,7 +95,7 @@ def _outcome(clause: ClauseOutcome, gate: Gate, rows: Sequence[GateRow]) -> etre
 
 
 def _line(row: GateRow) -> str:
-    return printable(f"{row.entry.file}:{row.line}: {row.said} [{row.result.id}]")
+    return printable(f"{row.entry.file}:{row.line}: {row.sentence} [{row.result.id}]")
 
 
 def _element(

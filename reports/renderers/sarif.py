@@ -10,8 +10,9 @@ from urllib.parse import quote
 
 from treewarden.policies.verdict import FindingKind, counts
 from treewarden.reports.document.gate import Entry, Gate, Outcome, Rule
+from treewarden.reports.document.inferred_parts import BlamedLeaf
 from treewarden.reports.document.words import printable, sentence
-from treewarden.reports.figures.gate_rows import GateRow, gate_rows, in_words, marked
+from treewarden.reports.figures.gate_rows import FIRST_LINE, GateRow, gate_rows, in_words, marked
 from treewarden.reports.renderers import GateRenderer
 
 SCHEMA = (
@@ -107,7 +108,7 @@ def _result(row: GateRow, rule: int, gate: Gate) -> dict[str, Any]:
         "ruleIndex": rule,
         "kind": "fail",
         "level": found.severity,
-        "message": _text(row.said),
+        "message": _text(row.sentence),
         "locations": [_location(row.entry, row.line, row)],
         "partialFingerprints": {FINGERPRINT: printable(found.id), LINE_HASH: f"{row.key}:1"},
         "properties": {
@@ -117,12 +118,29 @@ def _result(row: GateRow, rule: int, gate: Gate) -> dict[str, Any]:
             "counts": not row.accepted and counts(found.severity, gate.fail_on),
         },
     }
+    if found.together:
+        result["relatedLocations"] = [
+            {"id": number, **_related(row.entry, leaf)}
+            for number, leaf in enumerate(found.together)
+        ]
     if found.accepted is not None:
         justification = printable(row.accepted)
         result["suppressions"] = [
             {"kind": "external", "status": "accepted", "justification": justification}
         ]
     return result
+
+
+def _related(entry: Entry, leaf: BlamedLeaf) -> dict[str, Any]:
+    """Return a leaf whose numbers prove values together with those of the result's leaf, or of other leaves named."""
+    name = f"node {leaf.node}"
+    return {
+        **_location(entry, leaf.line or FIRST_LINE),
+        "logicalLocations": [
+            {"name": printable(leaf.node), "fullyQualifiedName": printable(name), "kind": "leaf"}
+        ],
+        "message": _text(f"The class counts of {name} help to prove values."),
+    }
 
 
 def _location(entry: Entry, line: int, row: GateRow | None = None) -> dict[str, Any]:
@@ -162,6 +180,7 @@ def _invocation(gate: Gate) -> dict[str, Any]:
     }
     told = [("error", f"No audit: {each.problem}", each) for each in broken]
     told += [("note", each.assumed_known, each) for each in gate.entries if each.assumed_known]
+    told += [("note", each.unlimited, each) for each in gate.entries if each.unlimited]
     if told:
         invocation["toolExecutionNotifications"] = [
             {"level": level, "message": _text(said), "locations": [_location(entry, 1)]}
@@ -170,13 +189,13 @@ def _invocation(gate: Gate) -> dict[str, Any]:
     return invocation
 
 
-def _text(said: str) -> dict[str, str]:
-    return {"text": _unlinked(printable(said))}
+def _text(text: str) -> dict[str, str]:
+    return {"text": _unlinked(printable(text))}
 
 
-def _unlinked(said: str) -> str:
+def _unlinked(text: str) -> str:
     """Return a text in which no name from a file makes a link, as ``[name](target)`` does in SARIF."""
-    return said.replace("](", "] (")
+    return text.replace("](", "] (")
 
 
 RENDERER = SarifRenderer()

@@ -8,13 +8,15 @@ from itertools import chain
 from treewarden.audit.reading import MOST_SPOTS
 from treewarden.reports.document.document import Document
 from treewarden.reports.document.gate import Gate
+from treewarden.reports.document.inferred_parts import Release
 from treewarden.reports.document.methods import Column, RandomisedDocument
-from treewarden.reports.document.parts import Accepted, Finding, Release
+from treewarden.reports.document.parts import Accepted, Finding
 from treewarden.reports.document.words import WIDTH, count, is_command, printable, wrapped
 from treewarden.reports.figures.curve import advice_lines, attempt_lines
 from treewarden.reports.figures.finding_rows import (
     TITLE,
     adversary_lines,
+    claim_lines,
     meaning_lines,
     told_apart,
     told_once,
@@ -49,6 +51,7 @@ class TextRenderer(GateRenderer, RandomisedRenderer):
             *wrapped(f"[{document.confidential}]", "  "),
             *wrapped(document.title, "  "),
             *wrapped(document.meaning, "  "),
+            *wrapped(document.unlimited, "  "),
             *assumed_lines(document),
             *_repair(document),
             *_findings(document),
@@ -61,6 +64,7 @@ class TextRenderer(GateRenderer, RandomisedRenderer):
             *_list("What an adversary can infer", _lessons(document)),
             *_list("Proved values", _certain(document)),
             *_list("Numbers that prove values", document.blame.sentences if document.blame else ()),
+            *_list("Claim of differential privacy", tuple(claim_lines(document.claims))),
             *_list("Attacks tried", document.attacks.sentences if document.attacks else ()),
             *adversary_lines(document),
             *_readings(document),
@@ -130,7 +134,7 @@ def _lines(heading: str, rows: Sequence[GateRow]) -> Iterator[str]:
 
 def _line(row: GateRow) -> str:
     place = printable(f"{row.entry.file}:{row.line}")
-    what = printable(f"{row.result.severity} {row.rule_id}: {row.said}")
+    what = printable(f"{row.result.severity} {row.rule_id}: {row.sentence}")
     return f"  {place}: {what} [{printable(row.result.id)}]"
 
 
@@ -196,17 +200,17 @@ def _places(finding: Finding) -> Iterator[str]:
         )
         if place.leaf not in ("", leaf):
             leaf = place.leaf
-            yield f"        leaf {printable(leaf)}"
+            yield f"        fingerprint of the leaf, for waivers: {printable(leaf)}"
         if place.accepted is not None and finding.accepted is None:
             yield from wrapped(_accepted(place.accepted), "        ", "        ")
     more = len(finding.where) - MOST_PLACES
     if more > 0:
         least = "at least " if len(finding.where) >= MOST_SPOTS else ""
-        yield f"      ... and {least}{count(more)} more {'place' if more == 1 else 'places'}"
+        yield f"      ... and {least}{count(more)} more (--format json=FILE lists them)"
 
 
-def _accepted(found: Accepted) -> str:
-    return f"accepted by a {found.by}: {found.reason}"
+def _accepted(accepted: Accepted) -> str:
+    return f"accepted by a {accepted.by}: {accepted.reason}"
 
 
 def _contradicted(document: Document) -> Iterator[str]:
@@ -233,14 +237,17 @@ def _certain(document: Document) -> tuple[str, ...]:
     return (*together, worlds.summary, *worlds.not_decided) if worlds else together
 
 
-def _release(found: Release) -> str:
-    moved = [f"{found.joined:,} joined"] if found.joined else []
-    moved += [f"{found.left:,} left"] if found.left else []
-    people = ", ".join([f"{found.people:,} people", *moved])
-    if found.certain_alone is None or found.certain_so_far is None:
-        return f"{found.name} ({people}): who is certain by it is not known."
-    alone, so_far = f"{found.certain_alone:,}", f"{found.certain_so_far:,}"
-    return f"{found.name} ({people}): {alone} or more are certain by it alone, {so_far} by all releases so far."
+def _release(release: Release) -> str:
+    moved = [f"{release.joined:,} joined"] if release.joined else []
+    moved += [f"{release.left:,} left"] if release.left else []
+    people = ", ".join([f"{release.people:,} people", *moved])
+    if release.certain_alone is None or release.certain_so_far is None:
+        return f"{release.name} ({people}): it is not known whose values this release proves."
+    alone, so_far = f"{release.certain_alone:,}", f"{release.certain_so_far:,}"
+    return (
+        f"{release.name} ({people}): this release alone proves the values of at least "
+        f"{alone} people, all releases so far those of {so_far}."
+    )
 
 
 def _readings(document: Document) -> Iterator[str]:
@@ -282,8 +289,10 @@ def _column_lines(column: Column) -> Iterator[str]:
     if column.left is not None:
         left = column.left
         yield (
-            f"{column.name}: left of the domain {left.mean_width.text} on average, {left.worst_width.text} to the 1 % "
-            f"hidden least; 2^h(X|W) {left.equivalent_width.text}, given away {left.loss.text}"
+            f"{column.name}: 95 % interval of a true value {left.mean_width.text} of the "
+            f"domain on average, {left.worst_width.text} for the 1 % least protected "
+            f"people. Equivalent width 2^h(X|W) {left.equivalent_width.text}, uncertainty "
+            f"removed {left.loss.text}"
         )
     for each in column.recovered:
         yield f"{column.name}: the {each.attack} leaves {each.width.text}"

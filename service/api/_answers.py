@@ -63,7 +63,7 @@ class KeyClaim:
     at: datetime
 
 
-def claim(site: Site, who: Principal, key: str, request_hash: str) -> KeyClaim | StoredAnswer:
+def claim(site: Site, principal: Principal, key: str, request_hash: str) -> KeyClaim | StoredAnswer:
     """Return the answer that is kept under a key, or the right to make it.
 
     Raises:
@@ -71,37 +71,43 @@ def claim(site: Site, who: Principal, key: str, request_hash: str) -> KeyClaim |
         ConflictError: the request is being answered just now.
     """
     if not (0 < len(key) <= LONGEST and key.isascii() and key.isprintable()):
-        raise InvalidError(WHERE, f"has to be 1 to {LONGEST} printable signs of ASCII")
+        raise InvalidError(
+            WHERE, f"must have 1 to {LONGEST} printable ASCII characters; choose another key"
+        )
     try:
         with site.unit() as unit:
-            return _claimed(unit, who, key, request_hash)
+            return _claimed(unit, principal, key, request_hash)
     except IntegrityError as error:  # another request was faster by a hair
         raise _in_flight() from error
 
 
-def _claimed(unit: Unit, who: Principal, key: str, request_hash: str) -> KeyClaim | StoredAnswer:
+def _claimed(
+    unit: Unit, principal: Principal, key: str, request_hash: str
+) -> KeyClaim | StoredAnswer:
     found = unit.connection.execute(
-        select(idempotency).where(*_is(who, key)).with_for_update()
+        select(idempotency).where(*_is(principal, key)).with_for_update()
     ).first()
     if found is None:
         unit.connection.execute(
             insert(idempotency).values(
-                organisation_id=who.organisation_id,
-                account_id=who.account_id,
+                organisation_id=principal.organisation_id,
+                account_id=principal.account_id,
                 key=key,
                 request_hash=request_hash,
                 created_at=unit.now,
             )
         )
-        return KeyClaim(who, key, unit.now)
+        return KeyClaim(principal, key, unit.now)
     if found.request_hash != request_hash:
-        raise InvalidError(WHERE, "was sent with another request; take a new one")
+        raise InvalidError(WHERE, "was already used for a different request; use a new key")
     if found.status is not None:
         return StoredAnswer(found.status, dict(found.headers), found.body)
     if found.created_at + GIVEN_UP > unit.now:
         raise _in_flight()
-    unit.connection.execute(update(idempotency).where(*_is(who, key)).values(created_at=unit.now))
-    return KeyClaim(who, key, unit.now)
+    unit.connection.execute(
+        update(idempotency).where(*_is(principal, key)).values(created_at=unit.now)
+    )
+    return KeyClaim(principal, key, unit.now)
 
 
 def keep(unit: Unit, claimed: KeyClaim, answer: StoredAnswer) -> None:
@@ -125,10 +131,10 @@ def give_back(site: Site, claimed: KeyClaim) -> None:
         unit.connection.execute(delete(idempotency).where(*_claim_holds(claimed)))
 
 
-def _is(who: Principal, key: str) -> tuple[ColumnElement[bool], ...]:
+def _is(principal: Principal, key: str) -> tuple[ColumnElement[bool], ...]:
     return (
-        idempotency.c.organisation_id == who.organisation_id,
-        idempotency.c.account_id == who.account_id,
+        idempotency.c.organisation_id == principal.organisation_id,
+        idempotency.c.account_id == principal.account_id,
         idempotency.c.key == key,
     )
 
@@ -142,7 +148,7 @@ def _claim_holds(claimed: KeyClaim) -> tuple[ColumnElement[bool], ...]:
 
 
 def _in_flight() -> ConflictError:
-    return ConflictError(WHERE, "is being answered just now; ask again in a moment")
+    return ConflictError(WHERE, "the same request is still being answered; ask again in a moment")
 
 
 MEDIA_TYPE = "application/problem+json"
@@ -220,10 +226,10 @@ async def _invalid(request: Request, error: Exception) -> Response:
         for each in error.errors()[:50]
     ]
     names = ", ".join(each["field"] for each in errors[:5])
-    detail = f"{names}: cannot be; look at the fields in “errors”"
+    detail = f"{names}: not valid; see the fields in “errors”"
     if not request.url.path.startswith("/api/"):
         last = ", ".join(each["field"].rpartition(".")[2].replace("_", " ") for each in errors[:5])
-        detail = f"{last}: cannot be; go back, and change or leave out what you gave"
+        detail = f"{last}: not valid; go back and correct or remove it"
     return problem(request.url.path, 422, "Invalid", detail, errors=errors)
 
 
@@ -231,12 +237,15 @@ async def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     title = HTTPStatus(error.status_code).phrase
     headers = dict(error.headers or {})
-    detail = f"request: {title.lower()}; look at /api/v1/openapi.json"
+    detail = f"request: {title.lower()}; see /api/v1/openapi.json"
     return problem(request.url.path, error.status_code, title, detail, headers=headers)
 
 
 async def _unknown(request: Request, error: Exception) -> Response:
-    detail = "service: something went wrong; its log says what, under the request's id"
+    detail = (
+        "service: something went wrong; the administrator finds the cause in the "
+        "log, under the id of this request"
+    )
     headers = BOUND | {"X-Request-Id": getattr(request.state, "request_id", "")}
     return problem(request.url.path, 500, "Internal error", detail, headers=headers)
 
@@ -254,7 +263,9 @@ PARAMETER = {
     "name": WHERE,
     "in": "header",
     "required": False,
-    "description": "The same request with the same key is answered the same, and not done twice.",
+    "description": (
+        "The same request with the same key gets the same answer and is not carried out twice."
+    ),
     "schema": {"type": "string", "minLength": 1, "maxLength": LONGEST},
 }
 
@@ -315,7 +326,9 @@ def takes_no_key(request: Request) -> None:
         InvalidError: there is one.
     """
     if WHERE in request.headers and request.method == "POST":
-        raise InvalidError(WHERE, "is not taken here, as answers with secrets are not kept")
+        raise InvalidError(
+            WHERE, "cannot be used here, because answers with secrets are not stored; leave it out"
+        )
 
 
 async def _once(request: Request, key: str, handler: Handler, needed: Permission) -> Response:
@@ -401,6 +414,6 @@ def _is_whole(start: Message) -> bool:
     return start["status"] == OK and is_json and "content-length" in headers
 
 
-def _matches(wanted: str, tag: str) -> bool:
-    told = (each.strip().removeprefix("W/") for each in wanted.split(","))
+def _matches(etags: str, tag: str) -> bool:
+    told = (each.strip().removeprefix("W/") for each in etags.split(","))
     return any(each in ("*", tag) for each in told)

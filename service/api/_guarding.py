@@ -124,11 +124,13 @@ class Guard:
         if self.hosts and host not in self.hosts and not _is_health(scope["path"]):
             raise InvalidError("host", "is not the address of this service; use its base URL")
         if "\0" in scope["path"] or b"%00" in scope["query_string"]:
-            raise InvalidError("address", "holds a sign that no name has; leave it out")
+            raise InvalidError(
+                "address", "contains a character that is not allowed in a name; remove it"
+            )
         if scope["method"] not in SAFE:
             _check_origin(headers, host)
         if headers.get("content-encoding", "identity").lower() != "identity":
-            raise WrongKindError("content-encoding", "is not taken; send the bytes as they are")
+            raise WrongKindError("content-encoding", "is not accepted; send the bytes unchanged")
         if STREAMED.fullmatch(f"{scope['method']} {scope['path']}"):
             return receive
         return await _read(headers, receive, self.settings.max_body)
@@ -161,12 +163,14 @@ def _check_origin(headers: Headers, host: str) -> None:
         return
     if site is None and origin is None and COOKIE not in headers.get("cookie", ""):
         return
-    raise ForbiddenError("origin", "another site sent this; use the pages of this service")
+    raise ForbiddenError(
+        "origin", "the request came from another site; use the pages of this service"
+    )
 
 
 async def _read(headers: Headers, receive: Receive, most: int) -> Receive:
     """Return the body, read whole and no further than its limit, whatever its length is said to be."""
-    too_large = TooLargeError("body", f"has more than {most} bytes; send less")
+    too_large = TooLargeError("body", f"has more than {most} bytes; send a shorter one")
     said = headers.get("content-length", "")
     if said.isdecimal() and (len(said) > 18 or int(said) > most):
         raise too_large
@@ -188,7 +192,7 @@ async def _read(headers: Headers, receive: Receive, most: int) -> Receive:
 def _once(first: Message, receive: Receive) -> Receive:
     left = [first]
 
-    async def given() -> Message:
+    async def next_message() -> Message:
         return left.pop() if left else await receive()
 
-    return given
+    return next_message

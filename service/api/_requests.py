@@ -73,7 +73,10 @@ def _recognise(request: Request, unit: Unit) -> PendingUse | None:
     authorization = request.headers.get("authorization", "")
     if authorization:
         if not authorization.lower().startswith(BEARER):
-            raise NotSignedInError("authorization", "is no “Bearer TOKEN”")
+            raise NotSignedInError(
+                "authorization",
+                "is not of the form “Bearer TOKEN”; send “Authorization: Bearer TOKEN”",
+            )
         principal, used = by_token(unit, authorization[len(BEARER) :].strip())
     elif cookie := request.cookies.get(cookie_name(unit.site.settings, COOKIE)):
         principal, used = by_session(unit, cookie)
@@ -130,8 +133,8 @@ Reading = Annotated[Unit, Depends(_reading, scope="function", max_concurrency=MO
 def asks(permission: Permission, **more: Any) -> dict[str, Any]:  # noqa: ANN401  # as FastAPI takes it
     """Return what a route is declared with: the permission that it needs, checked before anything else."""
 
-    async def check(who: Who) -> None:
-        who.check(permission)
+    async def check(principal: Who) -> None:
+        principal.check(permission)
 
     return {"dependencies": [Depends(check)], "openapi_extra": {"x-permission": permission}, **more}
 
@@ -139,8 +142,8 @@ def asks(permission: Permission, **more: Any) -> dict[str, Any]:  # noqa: ANN401
 def reads(permission: Permission, **more: Any) -> dict[str, Any]:  # noqa: ANN401  # as FastAPI takes it
     """Return the same for a route that takes ``Reading``: one view serves the check and all the rest."""
 
-    async def check(_: Reading, who: Who) -> None:
-        who.check(permission)
+    async def check(_: Reading, principal: Who) -> None:
+        principal.check(permission)
 
     return {"dependencies": [Depends(check)], "openapi_extra": {"x-permission": permission}, **more}
 
@@ -176,7 +179,7 @@ class Forwarded:
             if names_another and caller not in self._inner.trusted_hosts:
                 self._is_told = True
                 LOG.warning(
-                    "a proxy is not trusted: everybody behind it counts as one address",
+                    "a proxy is not trusted, so all people behind it count as one address",
                     address=str(caller)[:LONGEST],
                     setting="TREEWARDEN_TRUSTED_PROXIES",
                 )

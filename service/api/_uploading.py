@@ -5,6 +5,7 @@ Nothing is held whole and nothing is written in clear, unlike with ``request.for
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import AsyncIterable, AsyncIterator, Mapping
 from dataclasses import dataclass
 
@@ -16,9 +17,11 @@ from starlette.requests import ClientDisconnect
 
 from treewarden.service.auth.principal import Principal
 from treewarden.service.errors import InvalidError, TooLargeError, WrongKindError
+from treewarden.service.schemas.models import Holds
+from treewarden.service.settings import Settings
 from treewarden.service.site import Site
-from treewarden.service.use_cases.blobs import Kind, keep, most_of, room
-from treewarden.service.vault.sealing import Receiving, Stored
+from treewarden.service.use_cases.blobs import Kind, keep, most_of, most_of_table, room
+from treewarden.service.vault.vault import Receiving, Stored
 
 MOST_FIELDS = 200
 MOST_BOUNDARY = 70
@@ -36,11 +39,29 @@ class UploadedFile:
 
 
 @dataclass(frozen=True, slots=True)
+class FileField:
+    """A field of a form that takes files: what they become, and how many it takes at most."""
+
+    kind: Kind
+    holds: Holds = "records"
+    most_files: int = 1
+
+    def most_bytes(self, settings: Settings) -> int:
+        """Return how many bytes a file of it may have at most."""
+        most = most_of(settings, self.kind)
+        return most if self.kind == "model" else min(most, most_of_table(settings, self.holds))
+
+
+@dataclass(frozen=True, slots=True)
 class UploadForm:
-    """A form: its texts, and its files that are not empty."""
+    """A form: its texts, and its files that are not empty, by their fields."""
 
     fields: dict[str, str]
-    files: dict[str, UploadedFile]
+    files: dict[str, tuple[UploadedFile, ...]]
+
+    def file(self, field: str) -> UploadedFile | None:
+        """Return the file of a field that takes one; None where none was chosen."""
+        return next(iter(self.files.get(field, ())), None)
 
 
 def plain_body(request: Request, most: int) -> AsyncIterator[bytes]:
@@ -52,20 +73,23 @@ def plain_body(request: Request, most: int) -> AsyncIterator[bytes]:
         InvalidError: it ended early, found out when it is read.
     """
     if request.headers.get("content-encoding", "identity").strip().lower() != "identity":
-        raise WrongKindError("Content-Encoding", "is not taken; send the bytes as they are")
+        raise WrongKindError("Content-Encoding", "is not accepted; send the bytes unchanged")
     said = request.headers.get("content-length", "0")
     if not (said.isascii() and said.isdigit()):
-        raise InvalidError("Content-Length", "is no number; leave it to your HTTP client")
+        raise InvalidError("Content-Length", "is not a number; let your HTTP client set it")
     if int(said[:20]) > most:
-        problem = f"holds more than {most:,} bytes; send less, or have the limit raised"
+        problem = (
+            f"contains more than {most:,} bytes; send a smaller file, or ask the "
+            "administrator to raise the limit"
+        )
         raise TooLargeError("body", problem)
     return _pieces(request)
 
 
 async def receive_form(
-    request: Request, site: Site, who: Principal, kinds: Mapping[str, Kind]
+    request: Request, site: Site, principal: Principal, fields: Mapping[str, FileField]
 ) -> UploadForm:
-    """Return a form whose file fields are those of ``kinds``; it is kept whole or not at all.
+    """Return a form whose file fields are ``fields``; it is kept whole or not at all.
 
     Raises:
         WrongKindError: it is no multipart form, or compressed.
@@ -74,12 +98,14 @@ async def receive_form(
         UnavailableError: nothing more can be kept.
     """
     boundary = _boundary(request)
-    most = site.settings.max_body + sum(most_of(site.settings, kind) for kind in kinds.values())
+    most = site.settings.max_body + sum(
+        field.most_files * field.most_bytes(site.settings) for field in fields.values()
+    )
     pieces = plain_body(request, most)
-    parts = _FormParts(site, kinds, await run_sync(room, site, who))
+    parts = _FormParts(site, fields, await run_sync(room, site, principal))
     try:
         await _feed(parts.parser(boundary), pieces, most)
-        return await run_sync(parts.form, who)
+        return await run_sync(parts.form, principal)
     except FormParserError as error:
         raise _broken() from error
     finally:
@@ -91,18 +117,28 @@ async def _feed(parser: MultipartParser, pieces: AsyncIterable[bytes], most: int
     async for piece in pieces:
         size += len(piece)
         if size > most:
-            raise TooLargeError("form", f"holds more than {most:,} bytes; send less")
+            raise TooLargeError("form", f"contains more than {most:,} bytes; send less")
         await run_sync(parser.write, piece)
     parser.finalize()
+
+
+@dataclass(frozen=True, slots=True)
+class _ArrivedFile:
+    """A file as it is stored, with its field and what it is called."""
+
+    field: str
+    stored: Stored
+    file_name: str
 
 
 class _FormParts:
     """What was found in a form so far; the parser calls it in the order of the bytes."""
 
-    def __init__(self, site: Site, kinds: Mapping[str, Kind], most: int) -> None:
-        self._site, self._kinds, self._most = site, kinds, most
+    def __init__(self, site: Site, file_fields: Mapping[str, FileField], most: int) -> None:
+        self._site, self._file_fields, self._most = site, file_fields, most
         self._fields: dict[str, bytearray] = {}
-        self._files: dict[str, tuple[Stored, Kind, str]] = {}
+        self._files: list[_ArrivedFile] = []
+        self._parts: Counter[str] = Counter()
         self._header, self._value = bytearray(), bytearray()
         self._disposition = b""
         self._name, self._file_name, self._size = "", "", 0
@@ -126,18 +162,18 @@ class _FormParts:
             },
         )
 
-    def form(self, who: Principal) -> UploadForm:
+    def form(self, principal: Principal) -> UploadForm:
         """Write down what arrived."""
         if not self._is_whole:
             raise _broken()
         fields = {name: _text(bytes(value)) for name, value in self._fields.items()}
-        arrived = [(stored, kind) for stored, kind, _ in self._files.values()]
+        arrived = [(file.stored, self._file_fields[file.field].kind) for file in self._files]
         self._is_kept = True
-        uploads = keep(self._site, who, arrived) if arrived else []
-        files = {
-            field: UploadedFile(upload.digest, upload.size, upload.is_known, file_name)
-            for (field, (_, _, file_name)), upload in zip(self._files.items(), uploads, strict=True)
-        }
+        uploads = keep(self._site, principal, arrived) if arrived else []
+        files: dict[str, tuple[UploadedFile, ...]] = {}
+        for file, upload in zip(self._files, uploads, strict=True):
+            uploaded = UploadedFile(upload.digest, upload.size, upload.is_known, file.file_name)
+            files[file.field] = (*files.get(file.field, ()), uploaded)
         return UploadForm(fields, files)
 
     def close(self) -> None:
@@ -145,8 +181,8 @@ class _FormParts:
         if self._receiving is not None:
             self._receiving.close()
         if not self._is_kept:
-            for stored, _, _ in self._files.values():
-                self._site.vault.discard(stored)
+            for file in self._files:
+                self._site.vault.discard(file.stored)
 
     def _part_begin(self) -> None:
         self._disposition = b""
@@ -169,17 +205,23 @@ class _FormParts:
         _, options = parse_options_header(self._disposition)
         self._name, self._size = _text(options.get(b"name", b"")), 0
         if not self._name or len(self._name) > _MOST_NAME:
-            raise InvalidError("form", "has a field without a name, or with too long a one")
-        if self._name in self._fields or self._name in self._files:
-            raise InvalidError("form", f"the field {self._name!r} is given twice; give it once")
-        if len(self._fields) + len(self._files) >= MOST_FIELDS:
-            raise TooLargeError("form", f"holds more than {MOST_FIELDS} fields; send fewer")
-        if self._name in self._kinds:
+            raise InvalidError(
+                "form", "has a field whose name is missing or too long; correct the form"
+            )
+        field = self._file_fields.get(self._name)
+        self._parts[self._name] += 1
+        if self._parts[self._name] > (1 if field is None else field.most_files):
+            self._refuse_again(field)
+        if self._parts.total() > MOST_FIELDS:
+            raise TooLargeError("form", f"contains more than {MOST_FIELDS} fields; send fewer")
+        if field is not None:
             self._file_name = _line(_text(options.get(b"filename", b"")))
-            most = min(most_of(self._site.settings, self._kinds[self._name]), self._most)
+            most = min(field.most_bytes(self._site.settings), self._most)
             self._receiving = self._site.vault.receiving(most).open()
         elif b"filename" in options:
-            raise InvalidError("form", f"the field {self._name!r} takes no file; leave it out")
+            raise InvalidError(
+                "form", f"the field {self._name!r} does not accept a file; remove the file"
+            )
         else:
             self._fields[self._name] = bytearray()
 
@@ -190,7 +232,7 @@ class _FormParts:
             return
         self._left -= end - start
         if self._left < 0:
-            raise TooLargeError("form", "holds too much text; shorten it")
+            raise TooLargeError("form", "contains too much text; shorten it")
         self._fields[self._name] += data[start:end]
 
     def _part_end(self) -> None:
@@ -199,10 +241,16 @@ class _FormParts:
             return
         try:
             if self._size:  # a browser sends an empty file where none was chosen
-                kind = self._kinds[self._name]
-                self._files[self._name] = (receiving.stored(), kind, self._file_name)
+                file = _ArrivedFile(self._name, receiving.stored(), self._file_name)
+                self._files.append(file)
         finally:
             receiving.close()
+
+    def _refuse_again(self, field: FileField | None) -> None:
+        if field is not None and field.most_files > 1:
+            problem = f"the field {self._name!r} takes {field.most_files} files at most; send fewer"
+            raise TooLargeError("form", problem)
+        raise InvalidError("form", f"the field {self._name!r} is given twice; give it once")
 
     def _end(self) -> None:
         self._is_whole = True
@@ -213,27 +261,27 @@ async def _pieces(request: Request) -> AsyncIterator[bytes]:
         async for piece in request.stream():
             yield piece
     except ClientDisconnect as error:
-        raise InvalidError("body", "ended before it was whole; send it again") from error
+        raise InvalidError("body", "was cut off; send it again") from error
 
 
 def _boundary(request: Request) -> bytes:
     kind, options = parse_options_header(request.headers.get("content-type", ""))
     boundary = options.get(b"boundary", b"")
     if kind != b"multipart/form-data" or not 0 < len(boundary) <= MOST_BOUNDARY:
-        problem = "is not multipart/form-data with a boundary; send the form as it is"
+        problem = "is not multipart/form-data with a boundary; send the form unchanged"
         raise WrongKindError("Content-Type", problem)
     return boundary
 
 
 def _broken() -> InvalidError:
-    return InvalidError("form", "is not whole, or no multipart form; send it again")
+    return InvalidError("form", "is incomplete or not a multipart form; send it again")
 
 
 def _text(data: bytes) -> str:
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise InvalidError("form", "holds text that is not UTF-8; send it as UTF-8") from error
+        raise InvalidError("form", "contains text that is not UTF-8; send it as UTF-8") from error
 
 
 def _line(name: str) -> str:

@@ -29,37 +29,39 @@ FRAMED = (
 
 
 @ROUTER.post("/audits", status_code=202, **asks(Permission.SUBMIT))
-def post_audit(who: Who, unit: Writing, new: NewAudit, response: Response) -> Audit:
+def post_audit(principal: Who, unit: Writing, new: NewAudit, response: Response) -> Audit:
     """Queue an audit or a repair; a worker does it."""
-    audit = audits.submit(unit, who, new)
+    audit = audits.submit(unit, principal, new)
     response.headers["Location"] = f"/api/v1/audits/{audit.id}"
     return audit
 
 
 @ROUTER.get("/audits", **reads(Permission.READ))
-def get_audits(who: Who, unit: Reading, wanted: Annotated[WantedAudits, Query()]) -> Page[Audit]:
+def get_audits(
+    principal: Who, unit: Reading, query: Annotated[WantedAudits, Query()]
+) -> Page[Audit]:
     """Return audits, of one state, verdict or model where these are named."""
-    return audits.list_audits(unit, who, wanted, wanted.state, wanted.verdict, wanted.model_id)
+    return audits.list_audits(unit, principal, query, query.state, query.verdict, query.model_id)
 
 
 @ROUTER.get("/audits/{audit_id}", **reads(Permission.READ))
-def get_audit(who: Who, unit: Reading, audit_id: Id) -> Audit:
+def get_audit(principal: Who, unit: Reading, audit_id: Id) -> Audit:
     """Return an audit. UNDETERMINED is a verdict like the others, and never a pass."""
-    return audits.get_audit(unit, who, audit_id)
+    return audits.get_audit(unit, principal, audit_id)
 
 
 @ROUTER.get("/audits/{audit_id}/findings", **reads(Permission.READ))
 def get_findings(
-    who: Who, unit: Reading, audit_id: Id, wanted: Annotated[PageRequest, Query()]
+    principal: Who, unit: Reading, audit_id: Id, query: Annotated[PageRequest, Query()]
 ) -> Page[Finding]:
     """Return what is not met."""
-    return audits.list_findings(unit, who, audit_id, wanted)
+    return audits.list_findings(unit, principal, audit_id, query)
 
 
 @ROUTER.post("/audits/{audit_id}/cancel", **asks(Permission.SUBMIT))
-def post_cancel(who: Who, unit: Writing, audit_id: Id) -> Audit:
+def post_cancel(principal: Who, unit: Writing, audit_id: Id) -> Audit:
     """Cancel an audit that you asked for; its table is erased where no other audit needs it."""
-    return audits.cancel(unit, who, audit_id)
+    return audits.cancel(unit, principal, audit_id)
 
 
 @ROUTER.get(
@@ -68,10 +70,10 @@ def post_cancel(who: Who, unit: Writing, audit_id: Id) -> Audit:
     **reads(Permission.READ),
 )
 def get_report(
-    who: Who, unit: Reading, audit_id: Id, kind: Literal["internal", "public"], form: str
+    principal: Who, unit: Reading, audit_id: Id, kind: Literal["internal", "public"], form: str
 ) -> StreamingResponse:
     """Return a report; the internal one needs the permission ``internal``, and is kept only where that is allowed."""
-    report_file = audits.get_report(unit, who, audit_id, kind, form)
+    report_file = audits.get_report(unit, principal, audit_id, kind, form)
     headers = {"Content-Disposition": f'inline; filename="{report_file.name}"'}
     if report_file.form == "html":
         headers["Content-Security-Policy"] = FRAMED
@@ -86,34 +88,34 @@ def get_report(
 )
 async def get_events(
     request: Request,
-    who: Who,
+    principal: Who,
     site: AtSite,
     audit_id: Id,
     last_event_id: Annotated[str, Header(max_length=20)] = "",
 ) -> StreamingResponse:
     """Return progress as server-sent events, from the one after Last-Event-ID on, until the audit has ended."""
     after = int(last_event_id[:9]) if last_event_id.isascii() and last_event_id.isdigit() else 0
-    first = await to_thread.run_sync(_news, site, who, audit_id, after)
+    first = await to_thread.run_sync(_news, site, principal, audit_id, after)
     return StreamingResponse(
-        _events(request, site, who, audit_id, after, first),
+        _events(request, site, principal, audit_id, after, first),
         media_type="text/event-stream",
         headers={"X-Accel-Buffering": "no"},
     )
 
 
 def _news(
-    site: Site, who: Principal, audit_id: str, after: int
+    site: Site, principal: Principal, audit_id: str, after: int
 ) -> tuple[tuple[Progress, ...], bool]:
     """Return what happened since, and whether that was all; no connection is held in between."""
     with site.reading() as unit:
-        has_ended = audits.get_audit(unit, who, audit_id).state in ENDED
-        return audits.progress(unit, who, audit_id, after), has_ended
+        has_ended = audits.get_audit(unit, principal, audit_id).state in ENDED
+        return audits.progress(unit, principal, audit_id, after), has_ended
 
 
 async def _events(
     request: Request,
     site: Site,
-    who: Principal,
+    principal: Principal,
     audit_id: str,
     after: int,
     news: tuple[tuple[Progress, ...], bool],
@@ -130,4 +132,4 @@ async def _events(
         if quiet % SIGN_OF_LIFE == 0:
             yield ": still here\n\n"
         await sleep(POLL_SECONDS)
-        news = await to_thread.run_sync(_news, site, who, audit_id, after)
+        news = await to_thread.run_sync(_news, site, principal, audit_id, after)

@@ -26,20 +26,20 @@ _ASKS["openapi_extra"] |= _BODY
 @ROUTER.put(
     "/blobs/{sha256}",
     status_code=201,
-    responses={200: {"model": Uploaded, "description": "These bytes are kept already"}},
+    responses={200: {"model": Uploaded, "description": "These bytes are stored already"}},
     **_ASKS,
 )
 async def put_bytes(
     request: Request,
     response: Response,
     site: AtSite,
-    who: Who,
+    principal: Who,
     sha256: Annotated[str, Path(pattern="^[0-9a-f]{64}$")],
     kind: Annotated[Kind, Query()],
 ) -> Uploaded:
     """Keep the bytes of a model or a table, sealed; they expire unless a version or a table is made of them."""
     body = plain_body(request, most_of(site.settings, kind))
-    upload = await put_blob(site, who, sha256, kind, body)
+    upload = await put_blob(site, principal, sha256, kind, body)
     if upload.is_known:
         response.status_code = 200
     return Uploaded(digest=upload.digest, size=upload.size)

@@ -17,7 +17,7 @@ ROUTER = APIRouter(tags=["audits"])
 
 @ROUTER.get("/audits/{audit_id}/compare", **reads(Permission.READ))
 def get_comparison(
-    who: Who, unit: Reading, audit_id: Id, to: Annotated[Id, Query()]
+    principal: Who, unit: Reading, audit_id: Id, to: Annotated[Id, Query()]
 ) -> AuditComparison:
     """Return what differs between an audit and another one, of the same model or of another."""
-    return compare_audits(unit, who, audit_id, to)
+    return compare_audits(unit, principal, audit_id, to)

@@ -15,33 +15,33 @@ ROUTER = APIRouter(tags=["people"])
 
 
 @ROUTER.get("/me", **reads(Permission.GATE))
-def get_me(who: Who, unit: Reading) -> Me:
+def get_me(principal: Who, unit: Reading) -> Me:
     """Return who asks, and what may be done."""
     name = unit.connection.execute(
-        select(organisation.c.name).where(organisation.c.id == who.organisation_id)
+        select(organisation.c.name).where(organisation.c.id == principal.organisation_id)
     ).scalar_one()
     return Me(
-        id=who.account_id,
-        name=who.name,
-        role=who.role,
+        id=principal.account_id,
+        name=principal.name,
+        role=principal.role,
         organisation=name,
-        permissions=tuple(sorted(who.permissions)),
+        permissions=tuple(sorted(principal.permissions)),
     )
 
 
 @ROUTER.get("/me/notices", **reads(Permission.READ))
-def get_notices(who: Who, unit: Reading) -> Notices:
+def get_notices(principal: Who, unit: Reading) -> Notices:
     """Return what you hear of by e-mail, and what became of the newest one."""
-    return notices.get_notices(unit, who)
+    return notices.get_notices(unit, principal)
 
 
 @ROUTER.put("/me/notices", **asks(Permission.READ))
-def put_notices(who: Who, unit: Writing, new: NewNotices) -> Notices:
+def put_notices(principal: Who, unit: Writing, new: NewNotices) -> Notices:
     """Change what you hear of by e-mail."""
-    return notices.set_notices(unit, who, new)
+    return notices.set_notices(unit, principal, new)
 
 
 @ROUTER.post("/me/notices/test", **asks(Permission.READ))
-def post_test(who: Who, unit: Writing) -> Notices:
+def post_test(principal: Who, unit: Writing) -> Notices:
     """Send yourself an e-mail that tells of nothing, to see whether it arrives."""
-    return notices.send_test(unit, who)
+    return notices.send_test(unit, principal)

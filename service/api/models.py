@@ -19,53 +19,55 @@ from treewarden.service.schemas.models import (
     Version,
     WantedModels,
 )
-from treewarden.service.use_cases import model_history, models
+from treewarden.service.use_cases import models
 
 ROUTER = APIRouter(tags=["models"], route_class=Once)
 
 
 @ROUTER.post("/models", status_code=201, **asks(Permission.SUBMIT))
-def post_model(who: Who, unit: Writing, new: NewModel, response: Response) -> Model:
+def post_model(principal: Who, unit: Writing, new: NewModel, response: Response) -> Model:
     """Make a model; its files are versions."""
-    made = models.create_model(unit, who, new)
+    made = models.create_model(unit, principal, new)
     response.headers["Location"] = f"/api/v1/models/{made.id}"
     return made
 
 
 @ROUTER.get("/models", **reads(Permission.READ))
-def get_models(who: Who, unit: Reading, wanted: Annotated[WantedModels, Query()]) -> Page[Model]:
+def get_models(
+    principal: Who, unit: Reading, query: Annotated[WantedModels, Query()]
+) -> Page[Model]:
     """Return models, those whose name holds a text where one is given."""
-    return models.list_models(unit, who, wanted, wanted.name)
+    return models.list_models(unit, principal, query, query.name)
 
 
 @ROUTER.get("/models/{model_id}", **reads(Permission.READ))
-def get_model(who: Who, unit: Reading, model_id: Id) -> Model:
+def get_model(principal: Who, unit: Reading, model_id: Id) -> Model:
     """Return a model and its newest version."""
-    return models.get_model(unit, who, model_id)
+    return models.get_model(unit, principal, model_id)
 
 
 @ROUTER.post("/models/{model_id}/versions", status_code=202, **asks(Permission.SUBMIT))
 def post_version(
-    who: Who, unit: Writing, model_id: Id, new: NewVersion, response: Response
+    principal: Who, unit: Writing, model_id: Id, new: NewVersion, response: Response
 ) -> Version:
     """Make an uploaded file a version; a worker reads it."""
-    version = models.add_version(unit, who, model_id, new)
+    version = models.add_version(unit, principal, model_id, new)
     response.headers["Location"] = f"/api/v1/models/{model_id}/versions/{version.id}"
     return version
 
 
 @ROUTER.get("/models/{model_id}/versions", **reads(Permission.READ))
 def get_versions(
-    who: Who, unit: Reading, model_id: Id, wanted: Annotated[PageRequest, Query()]
+    principal: Who, unit: Reading, model_id: Id, query: Annotated[PageRequest, Query()]
 ) -> Page[Version]:
     """Return the versions of a model."""
-    return models.list_versions(unit, who, model_id, wanted)
+    return models.list_versions(unit, principal, model_id, query)
 
 
 @ROUTER.get("/models/{model_id}/versions/{version_id}", **reads(Permission.READ))
-def get_version(who: Who, unit: Reading, model_id: Id, version_id: Id) -> Version:
+def get_version(principal: Who, unit: Reading, model_id: Id, version_id: Id) -> Version:
     """Return a version; ``summary`` says what its file publishes, once it was read."""
-    return models.version_of(unit, who, model_id, version_id)
+    return models.version_of(unit, principal, model_id, version_id)
 
 
 @ROUTER.get(
@@ -73,10 +75,10 @@ def get_version(who: Who, unit: Reading, model_id: Id, version_id: Id) -> Versio
     response_class=StreamingResponse,
     **reads(Permission.INTERNAL),
 )
-def get_file(who: Who, unit: Reading, model_id: Id, version_id: Id) -> StreamingResponse:
+def get_file(principal: Who, unit: Reading, model_id: Id, version_id: Id) -> StreamingResponse:
     """Return the file of a version, as it was uploaded or as a repair wrote it."""
-    models.version_of(unit, who, model_id, version_id)
-    version, chunks = models.model_file(unit, who, version_id)
+    models.version_of(unit, principal, model_id, version_id)
+    version, chunks = models.model_file(unit, principal, version_id)
     name = "".join(sign if sign.isascii() and sign.isalnum() else "_" for sign in version.file_name)
     suffix = version.file_name.rpartition(".")[2]
     if suffix.isascii() and suffix.isalnum() and suffix != version.file_name:
@@ -90,11 +92,11 @@ def get_file(who: Who, unit: Reading, model_id: Id, version_id: Id) -> Streaming
 
 @ROUTER.get("/models/{model_id}/compare", **asks(Permission.READ))
 def get_comparison(
-    who: Who,
+    principal: Who,
     unit: Writing,
     model_id: Id,
     from_version: Annotated[Id, Query(alias="from")],
     to_version: Annotated[Id, Query(alias="to")],
 ) -> Comparison:
     """Return what differs between two versions; ``trees`` is null until a worker has compared them."""
-    return model_history.compare(unit, who, model_id, from_version, to_version)
+    return models.compare_versions(unit, principal, model_id, from_version, to_version)

@@ -20,34 +20,34 @@ Named = Annotated[str, Query(min_length=1, max_length=220)]
 
 
 @ROUTER.get("/packs", **reads(Permission.READ))
-def get_packs(who: Who, unit: Reading) -> Page[Pack]:
+def get_packs(principal: Who, unit: Reading) -> Page[Pack]:
     """Return the newest version of each pack: the organisation's own, and those that ship."""
-    return Page(items=policies.list_packs(unit, who))
+    return Page(items=policies.list_packs(unit, principal))
 
 
 @ROUTER.post("/packs", status_code=201, **asks(Permission.POLICIES))
-def post_pack(who: Who, unit: Writing, new: NewPack, response: Response) -> Pack:
+def post_pack(principal: Who, unit: Writing, new: NewPack, response: Response) -> Pack:
     """Add a version of a pack; its own name says of which."""
-    pack = policies.add_pack(unit, who, new)
+    pack = policies.add_pack(unit, principal, new)
     response.headers["Location"] = f"/api/v1/packs/{quote(pack.name, safe='')}@{pack.n}"
     return pack
 
 
 @ROUTER.get("/packs-difference", **reads(Permission.READ))
 def get_difference(
-    who: Who,
+    principal: Who,
     unit: Reading,
     old: Annotated[Named, Query(alias="from")],
     new: Annotated[Named, Query(alias="to")],
 ) -> PackDifference:
     """Return clause by clause which of two packs is stricter."""
-    return policies.diff_packs(unit, who, old, new)
+    return policies.diff_packs(unit, principal, old, new)
 
 
 @ROUTER.get("/packs/{name}", **reads(Permission.READ))
-def get_pack(who: Who, unit: Reading, name: str) -> Pack:
+def get_pack(principal: Who, unit: Reading, name: str) -> Pack:
     """Return a pack, or a version of it by ``name@2``, in sentences and as TOML."""
-    return policies.get_pack(unit, who, name)
+    return policies.get_pack(unit, principal, name)
 
 
 @ROUTER.get(
@@ -56,12 +56,12 @@ def get_pack(who: Who, unit: Reading, name: str) -> Pack:
     responses={200: {"content": {TOML: {}}}},
     **reads(Permission.READ),
 )
-def get_toml(who: Who, unit: Reading, name: str) -> Response:
+def get_toml(principal: Who, unit: Reading, name: str) -> Response:
     """Return a pack, or a version of it by ``name@2``, as a file that ``--policy`` reads.
 
     It is whole: what it takes from packs that it extends stands in it.
     """
-    pack = policies.get_pack(unit, who, name)
+    pack = policies.get_pack(unit, principal, name)
     file = quote(f"{name}.toml", safe="")
     named = {"Content-Disposition": f"attachment; filename*=UTF-8''{file}"}
     return Response(pack.toml, media_type=TOML, headers=named)

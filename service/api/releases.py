@@ -28,42 +28,44 @@ IfMatch = Annotated[str, Header(max_length=40)]
 
 
 @ROUTER.post("/releases", status_code=201, **asks(Permission.SUBMIT))
-def post_release(who: Who, unit: Writing, new: NewRelease, response: Response) -> Release:
+def post_release(principal: Who, unit: Writing, new: NewRelease, response: Response) -> Release:
     """Ask that a version be released, on the strength of an audit of it."""
-    release = releases.open_release(unit, who, new)
+    release = releases.open_release(unit, principal, new)
     response.headers["Location"] = f"/api/v1/releases/{release.id}"
     return _tagged(release, response)
 
 
 @ROUTER.get("/releases", **reads(Permission.READ))
 def get_releases(
-    who: Who, unit: Reading, wanted: Annotated[WantedReleases, Query()]
+    principal: Who, unit: Reading, query: Annotated[WantedReleases, Query()]
 ) -> Page[Release]:
     """Return releases, of one state where it is named."""
-    return releases.list_releases(unit, who, wanted, wanted.state)
+    return releases.list_releases(unit, principal, query, query.state)
 
 
 @ROUTER.get("/releases/{release_id}", **reads(Permission.READ))
-def get_release(who: Who, unit: Reading, release_id: Id, response: Response) -> Release:
+def get_release(principal: Who, unit: Reading, release_id: Id, response: Response) -> Release:
     """Return a release; its ETag is the revision that If-Match takes."""
-    return _tagged(releases.get_release(unit, who, release_id), response)
+    return _tagged(releases.get_release(unit, principal, release_id), response)
 
 
 @ROUTER.get("/releases/{release_id}/gate", **reads(Permission.GATE))
-def get_gate(who: Who, unit: Reading, release_id: Id) -> GateAnswer:
+def get_gate(principal: Who, unit: Reading, release_id: Id) -> GateAnswer:
     """Return whether a version may be released: the exit code for a pipeline, null while it waits."""
-    return gate.gate_answer(unit, who, release_id)
+    return gate.gate_answer(unit, principal, release_id)
 
 
 @ROUTER.get("/gate", **reads(Permission.GATE))
-def get_file_gate(who: Who, unit: Reading, wanted: Annotated[WantedFile, Query()]) -> GateAnswer:
+def get_file_gate(
+    principal: Who, unit: Reading, query: Annotated[WantedFile, Query()]
+) -> GateAnswer:
     """Return whether a file may be released, by its SHA-256: its newest release decides."""
-    return gate.file_answer(unit, who, wanted.sha256)
+    return gate.file_answer(unit, principal, query.sha256)
 
 
 @ROUTER.put("/releases/{release_id}/checklist/{check_id}", **asks(Permission.REVIEW))
 def put_tick(
-    who: Who,
+    principal: Who,
     unit: Writing,
     release_id: Id,
     check_id: str,
@@ -73,19 +75,19 @@ def put_tick(
 ) -> Release:
     """Tick a line of the checklist, or take the tick back."""
     revision = _revision(if_match)
-    done = releases.tick(unit, who, release_id, check_id, body.is_met, revision)
+    done = releases.tick(unit, principal, release_id, check_id, body.is_met, revision)
     return _tagged(done, response)
 
 
 @ROUTER.post("/releases/{release_id}/comments", status_code=201, **asks(Permission.READ))
-def post_comment(who: Who, unit: Writing, release_id: Id, new: NewComment) -> Release:
+def post_comment(principal: Who, unit: Writing, release_id: Id, new: NewComment) -> Release:
     """Make a remark."""
-    return releases.add_comment(unit, who, release_id, new)
+    return releases.add_comment(unit, principal, release_id, new)
 
 
 @ROUTER.post("/releases/{release_id}/reviews", status_code=201, **asks(Permission.REVIEW))
 def post_review(
-    who: Who,
+    principal: Who,
     unit: Writing,
     release_id: Id,
     new: NewReview,
@@ -93,28 +95,28 @@ def post_review(
     if_match: IfMatch = "",
 ) -> Release:
     """Decide about what somebody else asks for: neither the uploader nor who opened it may."""
-    return _tagged(releases.review(unit, who, release_id, new, _revision(if_match)), response)
+    return _tagged(releases.review(unit, principal, release_id, new, _revision(if_match)), response)
 
 
 @ROUTER.post("/releases/{release_id}/withdraw", **asks(Permission.SUBMIT))
 def post_withdraw(
-    who: Who, unit: Writing, release_id: Id, response: Response, if_match: IfMatch = ""
+    principal: Who, unit: Writing, release_id: Id, response: Response, if_match: IfMatch = ""
 ) -> Release:
     """Take the wish back."""
-    return _tagged(releases.withdraw(unit, who, release_id, _revision(if_match)), response)
+    return _tagged(releases.withdraw(unit, principal, release_id, _revision(if_match)), response)
 
 
 @ROUTER.post("/releases/{release_id}/release", **asks(Permission.SUBMIT))
 def post_release_it(
-    who: Who, unit: Writing, release_id: Id, response: Response, if_match: IfMatch = ""
+    principal: Who, unit: Writing, release_id: Id, response: Response, if_match: IfMatch = ""
 ) -> Release:
     """Write down that an approved version went out."""
-    return _tagged(releases.release_it(unit, who, release_id, _revision(if_match)), response)
+    return _tagged(releases.release_it(unit, principal, release_id, _revision(if_match)), response)
 
 
-def _tagged(found: Release, response: Response) -> Release:
-    response.headers["ETag"] = f'"{found.revision}"'
-    return found
+def _tagged(release: Release, response: Response) -> Release:
+    response.headers["ETag"] = f'"{release.revision}"'
+    return release
 
 
 def _revision(if_match: str) -> int | None:
@@ -123,5 +125,7 @@ def _revision(if_match: str) -> int | None:
         return None
     number = if_match.removeprefix("W/").strip('"')
     if not (number.isascii() and number.isdigit() and len(number) < 10):
-        raise InvalidError("If-Match", "is no ETag of a release; send the one that you read")
+        raise InvalidError(
+            "If-Match", "is not the ETag of a release; send the ETag that you received"
+        )
     return int(number)

@@ -25,45 +25,45 @@ ROUTER = APIRouter(tags=["tables"], route_class=Once)
 
 
 @ROUTER.post("/tables", status_code=202, **asks(Permission.SUBMIT))
-def post_table(new: NewTable, who: Who, unit: Writing, response: Response) -> TrainingTable:
+def post_table(new: NewTable, principal: Who, unit: Writing, response: Response) -> TrainingTable:
     """Take an upload, or a file of the server below an allowed folder, as a table; it is read by a job."""
-    training_table = add_table(unit, who, new)
+    training_table = add_table(unit, principal, new)
     response.headers["Location"] = f"/api/v1/tables/{training_table.id}"
     return training_table
 
 
 @ROUTER.get("/tables", **reads(Permission.READ))
 def get_tables(
-    who: Who, unit: Reading, wanted: Annotated[PageRequest, Query()]
+    principal: Who, unit: Reading, query: Annotated[PageRequest, Query()]
 ) -> Page[TrainingTable]:
     """Return your tables and those shared with you, newest first, erased ones too: nothing else is kept of those."""
-    return list_tables(unit, who, wanted)
+    return list_tables(unit, principal, query)
 
 
 @ROUTER.get("/tables/{table_id}", **reads(Permission.READ))
-def get_one_table(table_id: Id, who: Who, unit: Reading) -> TrainingTable:
+def get_one_table(table_id: Id, principal: Who, unit: Reading) -> TrainingTable:
     """Return a table."""
-    return get_table(unit, who, table_id)
+    return get_table(unit, principal, table_id)
 
 
 @ROUTER.delete("/tables/{table_id}", status_code=204, **asks(Permission.SUBMIT))
-def delete_table(table_id: Id, who: Who, site: AtSite) -> None:
+def delete_table(table_id: Id, principal: Who, site: AtSite) -> None:
     """Erase a table before its time: by who uploaded it, or an administrator.
 
     Audits that wait for it end with an error, and those that read it are cancelled.
     """
     with site.unit() as unit:
-        erased = erase_table(unit, who, table_id)
+        erased = erase_table(unit, principal, table_id)
     erase_files(site, erased)
 
 
 @ROUTER.post("/tables/{table_id}/shares", status_code=201, **asks(Permission.SUBMIT))
-def post_share(table_id: Id, new: NewShare, who: Who, unit: Writing) -> TrainingTable:
+def post_share(table_id: Id, new: NewShare, principal: Who, unit: Writing) -> TrainingTable:
     """Share a table of yours with somebody of the organisation who may submit audits."""
-    return share_table(unit, who, table_id, new)
+    return share_table(unit, principal, table_id, new)
 
 
 @ROUTER.delete("/tables/{table_id}/shares/{account_id}", **asks(Permission.SUBMIT))
-def delete_share(table_id: Id, account_id: Id, who: Who, unit: Writing) -> TrainingTable:
+def delete_share(table_id: Id, account_id: Id, principal: Who, unit: Writing) -> TrainingTable:
     """Share a table with somebody no more; what that person asked for with it ends."""
-    return withdraw_table(unit, who, table_id, account_id)
+    return withdraw_table(unit, principal, table_id, account_id)

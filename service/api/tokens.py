@@ -21,18 +21,20 @@ ROUTER = APIRouter(tags=["people"], dependencies=[Depends(takes_no_key)])
 
 
 @ROUTER.get("/tokens", **reads(Permission.READ))
-def get_tokens(who: Who, unit: Reading, wanted: Annotated[PageRequest, Query()]) -> Page[Token]:
+def get_tokens(
+    principal: Who, unit: Reading, query: Annotated[PageRequest, Query()]
+) -> Page[Token]:
     """Return one's own tokens; administrators see those of all."""
-    return list_tokens(unit, who, wanted)
+    return list_tokens(unit, principal, query)
 
 
 @ROUTER.post("/tokens", status_code=201, **asks(Permission.READ))
-def post_token(who: Who, unit: Writing, new: NewToken) -> MadeToken:
+def post_token(principal: Who, unit: Writing, new: NewToken) -> MadeToken:
     """Make a token; its secret is shown this once."""
-    return create_token(unit, who, new)
+    return create_token(unit, principal, new)
 
 
 @ROUTER.delete("/tokens/{token_id}", **asks(Permission.READ))
-def delete_token(who: Who, unit: Writing, token_id: Id) -> Token:
+def delete_token(principal: Who, unit: Writing, token_id: Id) -> Token:
     """Have a token let nobody in any more."""
-    return revoke_token(unit, who, token_id)
+    return revoke_token(unit, principal, token_id)

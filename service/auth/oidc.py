@@ -56,9 +56,11 @@ def check_oidc(settings: Settings) -> None:
     _secure(settings.oidc_issuer)
     for name in ("oidc_client_id", "oidc_organisation"):
         if not getattr(settings, name):
-            raise SetupError(f"TREEWARDEN_{name.upper()}", "is missing; it belongs to the issuer")
+            raise SetupError(
+                f"TREEWARDEN_{name.upper()}", "is missing; set it together with the issuer"
+            )
     if settings.oidc_role not in tuple(Role):
-        problem = f"is no role; choose one of {', '.join(Role)}"
+        problem = f"is not a role; choose one of {', '.join(Role)}"
         raise SetupError("TREEWARDEN_OIDC_ROLE", problem)
 
 
@@ -96,7 +98,7 @@ def finish(settings: Settings, back: str, begun: SignInStart, code: str) -> Pers
         except httpx2.HTTPError as error:
             raise _unreachable() from error
         except (AuthlibBaseError, JoseError, KeyError, ValueError, TypeError) as error:
-            problem = "the provider did not vouch for you; try again"
+            problem = "the provider did not confirm who you are; try again"
             raise NotSignedInError("sign-in", problem) from error
     return _person(settings, token.claims)
 
@@ -157,9 +159,9 @@ def _secure(url: str) -> str:
     parts = urlsplit(url)
     if parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in LOOPBACK):
         return url
-    raise SetupError("TREEWARDEN_OIDC_ISSUER", "has to be an https address")
+    raise SetupError("TREEWARDEN_OIDC_ISSUER", "must be an https address")
 
 
 def _unreachable() -> UnavailableError:
-    problem = "the provider does not answer as it should; try again, or sign in by a password"
+    problem = "the provider gave an invalid answer; try again, or sign in with a password"
     return UnavailableError("sign-in", problem)

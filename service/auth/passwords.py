@@ -57,12 +57,14 @@ def hash_of(password: str) -> str:
     return _HASHER.hash(password.encode("utf-8", "surrogatepass"))
 
 
-def matches(password: str, kept: str | None) -> bool:
+def matches(password: str, stored_hash: str | None) -> bool:
     """Return whether a password is the one that is kept; takes as long, and a turn, whatever is kept or nothing."""
-    if kept is None or kept.startswith(RANDOM):
+    if stored_hash is None or stored_hash.startswith(RANDOM):
         _verifies(password, _nobodys())
-        return kept is not None and hmac.compare_digest(random_hash_of(password), kept)
-    return _verifies(password, kept)
+        return stored_hash is not None and hmac.compare_digest(
+            random_hash_of(password), stored_hash
+        )
+    return _verifies(password, stored_hash)
 
 
 def check_new(password: str, old: str, words: Sequence[str] = ()) -> None:
@@ -72,10 +74,10 @@ def check_new(password: str, old: str, words: Sequence[str] = ()) -> None:
         InvalidError: it is too short, too long, the old one, or easy to guess.
     """
     if not SHORTEST <= len(password) <= LONGEST:
-        problem = f"has to have {SHORTEST} to {LONGEST} signs; choose another"
+        problem = f"must have {SHORTEST} to {LONGEST} characters; choose another"
         raise InvalidError("new password", problem)
     if password == old:
-        raise InvalidError("new password", "is the old one; choose another")
+        raise InvalidError("new password", "is the same as the old one; choose another")
     if zxcvbn(password[:LONGEST_JUDGED], user_inputs=list(words))["score"] < STRENGTH:
         problem = "is easy to guess (a common word, a name or a pattern); use a few random words"
         raise InvalidError("new password", problem)
@@ -124,11 +126,11 @@ class HashingQueue:
         share = (is_known, whose)
         with self._lock:
             if self._taken[is_known] >= PLACES or self._shares[share] >= SHARE:
-                problem = "too many people sign in just now; try again in a moment"
+                problem = "too many people are signing in; try again in a moment"
                 raise TooManyError("sign-in", problem, RETRY_SECONDS)
             self._taken[is_known] += 1
             self._shares[share] += 1
-        return self._held(share)
+        return self._share_held(share)
 
     @contextmanager
     def turn(self) -> Iterator[None]:
@@ -137,7 +139,7 @@ class HashingQueue:
             yield
 
     @contextmanager
-    def _held(self, share: tuple[bool, str]) -> Iterator[None]:
+    def _share_held(self, share: tuple[bool, str]) -> Iterator[None]:
         try:
             yield
         finally:

@@ -77,5 +77,8 @@ class Principal:
             ForbiddenError: it may not.
         """
         if not self.may(permission):
-            problem = f"{self.role} {self.name!r} may not do that here; it needs the permission {permission.value!r}"
+            problem = (
+                f"{self.role} {self.name!r} may not do this, because the permission "
+                f"{permission.value!r} is missing; ask an administrator"
+            )
             raise ForbiddenError("account", problem)

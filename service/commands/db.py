@@ -54,12 +54,12 @@ def upgrade_command(data_dir: Path | None, database: str | None) -> None:
 def backup_command(file: Path, data_dir: Path | None, database: str | None) -> None:
     """Copy the database into a new FILE while the service runs.
 
-    The copy contains no keys of tables. Then also copy the folder blobs, and store the key file in another place: copy
-    and key together open models and reports.
+    The copy contains no encryption keys of training tables. Also copy the folder 'blobs'. Store the key file in
+    another place, because the copy and the key file together give access to models and reports.
     """
     with _opened(data_dir, database) as site:
         number = back_up(site, file)
-    click.echo(f"{file}: {number} rows; keys of tables are not included")
+    click.echo(f"{file}: {number} rows; encryption keys of training tables are not included")
 
 
 @db_command.command("restore")
@@ -68,7 +68,7 @@ def backup_command(file: Path, data_dir: Path | None, database: str | None) -> N
 def restore_command(file: Path, data_dir: Path | None, database: str | None) -> None:
     """Restore the copy in FILE into an empty database.
 
-    The database may be of the other kind: this is also how to move from SQLite to PostgreSQL.
+    The new database may be of another kind, so this command also moves a service from SQLite to PostgreSQL.
     """
     with _opened(data_dir, database) as site:
         number = restore(site, file)
@@ -81,13 +81,14 @@ def restore_command(file: Path, data_dir: Path | None, database: str | None) -> 
     "--anchor",
     "anchors",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="A file of anchors (see TREEWARDEN_ANCHOR_FILE): the log must still contain each of its rows.",
+    help="A file with earlier last entries of the log and their digests (see TREEWARDEN_ANCHOR_FILE). The check fails "
+    "if the log no longer contains one of them.",
 )
 @click.pass_context
 def check_command(
     context: click.Context, data_dir: Path | None, database: str | None, anchors: Path | None
 ) -> None:
-    """Check the level, logs, seals, references and all files; exit with 1 if something is wrong."""
+    """Check that the database, its logs and its files are complete and unaltered."""
     wrong = 0
     known = () if anchors is None else read_anchors(anchors)
     with _opened(data_dir, database) as site:
@@ -114,8 +115,8 @@ def create_admin_command(
 ) -> None:
     """Create an administrator NAME and print a one-time password.
 
-    A missing organisation is created too, and so are the tables of a new SQLite database. The service may be running.
-    Run the command as the service's user.
+    A missing organisation is created too, and so are the tables of a new SQLite database. You can run
+    the command while the service is running. Run it as the service's user.
     """
     site = ready_site(settings_from({"data_dir": data_dir, "database": database}))
     try:

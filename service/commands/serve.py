@@ -34,7 +34,7 @@ from treewarden.service.use_cases.accounts.people import DEFAULT, create_adminis
 )
 @click.option("--organisation", default=DEFAULT, help="The organisation of that administrator.")
 def serve_command(create_admin: str | None, organisation: str, **given: object) -> None:
-    """Run the service, for an organisation: pages, API and a worker that audits.
+    """Run the web service for an organisation: its web pages, its API, and a worker that runs the audits.
 
     Every option is also an environment variable, such as TREEWARDEN_DATA_DIR.
     """

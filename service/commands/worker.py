@@ -28,11 +28,13 @@ from treewarden.service.worker.working import follow, stop_at_signals, work
     type=click.IntRange(min=1, max=64),
     help="The number of parallel jobs.  [default: one per processor, at most 8]",
 )
-@click.option("--follow", "parent", type=int, hidden=True, help="The server to end with.")
+@click.option(
+    "--follow", "parent", type=int, hidden=True, help="The server whose end also ends the worker."
+)
 def worker_command(
     data_dir: Path | None, database: str | None, slots: int | None, parent: int | None
 ) -> None:
-    """Run audits for a service, for operators of several machines.
+    """Run audits for a service that is spread over several machines.
 
     Every option is also an environment variable, such as TREEWARDEN_DATA_DIR. If a worker is stopped (Ctrl-C, SIGTERM),
     another one starts its jobs again.

@@ -123,7 +123,10 @@ def rebuilding(engine: Engine) -> Iterator[Connection]:
                 before = _lost_references(connection)
                 yield connection
                 if _lost_references(connection) - before:
-                    problem = "rows would refer to none; nothing was changed: treewarden db check"
+                    problem = (
+                        "some rows would refer to rows that do not exist, so nothing was "
+                        "changed; run: treewarden db check"
+                    )
                     raise SetupError("database", problem)
         finally:
             driver.execute("PRAGMA foreign_keys = ON")
@@ -178,7 +181,10 @@ def _first_line(error: DBAPIError) -> str:
 
 
 SCRIPTS = Path(__file__).with_name("migrations")
-NEWER = "is on level {}, which this version does not know; install the version that wrote it, or a newer one"
+NEWER = (
+    "has level {}, which this version does not know; install the version that wrote "
+    "it, or a newer one"
+)
 
 
 def head() -> str:
@@ -209,10 +215,11 @@ def check_level(engine: Engine) -> None:
     if found == needed:
         return
     if found is None:
-        problem = "has no tables of treewarden; make them: treewarden db upgrade"
+        problem = "has no tables of treewarden; create them: treewarden db upgrade"
     elif found in _known_levels():
         problem = (
-            f"is on level {found}, older than {needed}; back it up, then: treewarden db upgrade"
+            f"has level {found}, but level {needed} is needed; make a backup, then run: "
+            "treewarden db upgrade"
         )
     else:
         problem = NEWER.format(found)

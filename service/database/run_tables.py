@@ -144,6 +144,16 @@ more than one that passes. ``register_id`` is the table of everybody who may be 
 one is. ``keeps_table``: whether the table stays for its hours where this does not pass.
 ``seal`` is a digest with a key that no database holds (``service/ledger/log.py``), here and in the tables below."""
 
+audit_file = Table(
+    "audit_file",
+    METADATA,
+    Column("audit_id", ID, ForeignKey("audit.id"), primary_key=True),
+    Column("n", Integer, primary_key=True),
+    reference_column("organisation"),
+    reference_column("data_table", index=True),
+)
+"""The further files of an audit, in their order: its outputs, and its dictionary; erased as its table is."""
+
 proposal = Table(
     "proposal",
     METADATA,

@@ -193,10 +193,12 @@ data_table = Table(
     moment_column(),
     moment_column("expires_at"),
     moment_column("erased_at", optional=True),
+    Column("holds", WORD, nullable=False, server_default="records"),
     Index(None, "organisation_id", "created_at"),
 )
-"""A training table. ``kind``: upload, path; ``state``: reading, ready, refused, erased; ``columns``: their names and
-kinds."""
+"""A training table, or a further file of an audit, kept as one. ``kind``: upload, path; ``state``: reading, ready,
+refused, erased; ``columns``: their names and kinds. ``holds``: records, output (published with a model), dictionary
+(labels of columns)."""
 
 table_share = Table(
     "table_share",

@@ -69,10 +69,10 @@ def is_sealed(site: Site, table: str, row: Mapping[Any, Any]) -> bool:
     return seal is not None and hmac.compare_digest(seal, seal_of(site, table, row))
 
 
-def canonical(told: object) -> bytes:
+def canonical(value: object) -> bytes:
     """Return JSON that is the same for the same content; a moment is told in UTC."""
     text = json.dumps(
-        told, sort_keys=True, separators=(",", ":"), ensure_ascii=True, default=_moment
+        value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, default=_moment
     )
     return text.encode("ascii")
 
@@ -118,25 +118,25 @@ SYSTEM = "treewarden"
 
 def record(
     unit: Unit,
-    who: Principal | str,
+    principal: Principal | str,
     action: str,
     object_kind: str,
     object_id: str,
     detail: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write a row, in the transaction of what it tells; ``who`` is an organisation's id where nobody asked.
+    """Write a row, in the transaction of what it tells; ``principal`` is an organisation's id where nobody asked.
 
     ``action`` is a verb with what it is done to (``model.created``); ``detail`` holds no cell of a table.
     """
-    organisation = who.organisation_id if isinstance(who, Principal) else who
+    organisation = principal.organisation_id if isinstance(principal, Principal) else principal
     _one_at_a_time(unit, organisation)
     last, head = _last(unit, organisation), _head(unit, organisation)
     row: dict[str, Any] = {
         "organisation_id": organisation,
         "seq": 1 if last is None else last.seq + 1,
         "at": unit.now,
-        "actor_id": who.account_id if isinstance(who, Principal) else None,
-        "actor": who.name if isinstance(who, Principal) else SYSTEM,
+        "actor_id": principal.account_id if isinstance(principal, Principal) else None,
+        "actor": principal.name if isinstance(principal, Principal) else SYSTEM,
         "action": action,
         "object_kind": object_kind,
         "object_id": object_id,
@@ -176,7 +176,7 @@ def _problem(unit: Unit, last: Row[Any, Any, Any] | None, head: Row[Any] | None)
     if head is None or not is_sealed(unit.site, "log_head", head._mapping):
         return "the seal of its last row is missing or broken"
     if last is None or (last.seq, last.hash) != (head.seq, head.hash):
-        return f"it does not end with row {head.seq} as that was sealed"
+        return f"its last row is not the sealed row {head.seq}"
     return ""
 
 

@@ -44,7 +44,9 @@ def main(folder: Path) -> int:
                     print(f"sign in as {ADMINISTRATOR}: {said['one-time password']}")
                     print(f"a second person to review, {REVIEWER}: {password}")
                 else:
-                    print(f"served as it was left; to begin anew: rm -r {folder}")
+                    print(
+                        f"this is the state in which it was left. To start afresh: rm -r {folder}"
+                    )
                 print(said["http"], flush=True)
             return server.wait()
         except KeyboardInterrupt:

@@ -184,7 +184,7 @@ def _problem(site: Site, row: Row[tuple[object, ...]]) -> str:
     except UnavailableError as error:
         return str(error)
     if digest.hexdigest() != row.digest or size != row.size:
-        return "its file holds other bytes than its row says"
+        return "its file does not have the SHA-256 of its row"
     return ""
 
 
@@ -223,7 +223,7 @@ def back_up(site: Site, path: Path) -> int:
             os.fsync(file.fileno())
         os.link(part, path)  # unlike to rename it, this never replaces a file
     except FileExistsError as error:
-        raise SetupError(str(path), "is there already; name a new file") from error
+        raise SetupError(str(path), "exists already; name a new file") from error
     except OSError as error:
         problem = f"cannot be written ({os_reason(error)}); name another file"
         raise SetupError(str(path), problem) from error
@@ -251,7 +251,9 @@ def restore(site: Site, path: Path) -> int:
             with _without_triggers(unit, "review"):
                 return _restored(unit, file, path)
     except OSError as error:
-        raise SetupError(str(path), f"cannot be read ({os_reason(error)})") from error
+        raise SetupError(
+            str(path), f"cannot be read ({os_reason(error)}); check the path"
+        ) from error
 
 
 @contextlib.contextmanager
@@ -309,25 +311,25 @@ def _written(row: Row[Any]) -> dict[str, Any]:
     return found
 
 
-def _line(told: object) -> bytes:
-    return json.dumps(told, ensure_ascii=True, separators=(",", ":")).encode("ascii") + b"\n"
+def _line(value: object) -> bytes:
+    return json.dumps(value, ensure_ascii=True, separators=(",", ":")).encode("ascii") + b"\n"
 
 
 def _check_empty(unit: Unit) -> None:
     for table in SCHEMA.sorted_tables:
         if unit.connection.execute(select(table).limit(1)).first() is not None:
-            problem = "holds something already; restore into a new, empty one"
+            problem = "is not empty; restore into a new, empty one"
             raise SetupError("database", problem)
 
 
 def _restored(unit: Unit, file: BinaryIO, path: Path) -> int:
-    broken = SetupError(str(path), "is no whole backup of treewarden; take another copy")
+    broken = SetupError(str(path), "is not a complete backup of treewarden; use another copy")
     tables = {table.name: table for table in SCHEMA.sorted_tables if table not in MOMENTARY}
     lines = _checked(file, path, broken)
     number = 0
     try:
         for (name, columns), rows in groupby(
-            lines, key=lambda said: (said["table"], [*said["row"]])
+            lines, key=lambda line: (line["table"], [*line["row"]])
         ):
             types = {column: tables[name].c[column].type for column in columns}
             while part := list(islice(rows, ROWS_AT_ONCE)):
@@ -362,13 +364,13 @@ def _checked(file: BinaryIO, path: Path, broken: SetupError) -> Iterator[dict[st
         raise broken
 
 
-def _check_form(said: dict[str, Any], path: Path, broken: SetupError) -> None:
-    if said.get("form") != FORM:
+def _check_form(form: dict[str, Any], path: Path, broken: SetupError) -> None:
+    if form.get("form") != FORM:
         raise broken
-    if said.get("level") != head():
+    if form.get("level") != head():
         problem = (
-            f"is of level {said.get('level')}, this version needs {head()}; restore it with treewarden "
-            f"{said.get('version')}, then: treewarden db upgrade"
+            f"has level {form.get('level')}, but this version needs {head()}; restore it "
+            f"with treewarden {form.get('version')}, then run: treewarden db upgrade"
         )
         raise SetupError(str(path), problem)
 

@@ -53,7 +53,7 @@ def log_as_json(level: str, to: TextIO | None = None) -> None:
         SetupError: there is no such level.
     """
     if level.lower() not in LEVELS:
-        problem = f"is no level; give one of {', '.join(LEVELS)}"
+        problem = f"is not a level; choose one of {', '.join(LEVELS)}"
         raise SetupError("TREEWARDEN_LOG_LEVEL", problem)
     known: list[Processor] = [
         structlog.contextvars.merge_contextvars,
@@ -102,12 +102,12 @@ def tell_errors(_logger: object, _method: str, event: EventDict) -> EventDict:
     return event
 
 
-def _caught(given: Any) -> Caught | None:  # noqa: ANN401  # as logging takes it: true, an error, or what is caught
-    if isinstance(given, BaseException):
-        return type(given), given, given.__traceback__
-    if isinstance(given, tuple):
-        return given if given[0] is not None else None
-    kind, error, trace = sys.exc_info() if given else (None, None, None)
+def _caught(exc_info: Any) -> Caught | None:  # noqa: ANN401  # as logging takes it: true, an error, or what is caught
+    if isinstance(exc_info, BaseException):
+        return type(exc_info), exc_info, exc_info.__traceback__
+    if isinstance(exc_info, tuple):
+        return exc_info if exc_info[0] is not None else None
+    kind, error, trace = sys.exc_info() if exc_info else (None, None, None)
     return None if kind is None or error is None else (kind, error, trace)
 
 
@@ -182,7 +182,12 @@ class _OfSite:
 
     def collect(self) -> Iterator[Metric]:
         """Yield the figures; without a database, that there is none."""
-        yield _gauge("info", "The version that runs.", [((treewarden.__version__,), 1)], "version")
+        yield _gauge(
+            "info",
+            "The version of the running program.",
+            [((treewarden.__version__,), 1)],
+            "version",
+        )
         try:
             with self._site.reading() as unit:
                 found = list(_figures(unit))
@@ -206,7 +211,7 @@ def _figures(unit: Unit) -> Iterator[Metric]:
     yield _gauge("tables_overdue", text, [((), unit.connection.execute(overdue).scalar_one())])
     seen = unit.now - timedelta(seconds=unit.site.settings.lease_seconds)
     alive = select(func.count()).where(worker.c.seen_at >= seen)
-    text = "Workers that were heard of within a lease."
+    text = "Workers that reported within the last lease."
     yield _gauge("workers", text, [((), unit.connection.execute(alive).scalar_one())])
     sent = select(delivery.c.state, func.count()).group_by(delivery.c.state)
     yield _gauge("deliveries", "Events for webhooks, by state.", _by(unit, sent), "state")
@@ -224,7 +229,11 @@ def _jobs(unit: Unit) -> Iterator[Metric]:
     sums = select(func.sum(taken), func.sum(job.c.failures))
     takeovers, failures = unit.connection.execute(sums).one()
     for name, text, value in (
-        ("job_takeovers", "Jobs begun anew as their worker was not heard of.", takeovers),
+        (
+            "job_takeovers",
+            "Jobs that were started again because their worker did not report.",
+            takeovers,
+        ),
         ("job_failures", "Processes of jobs that died.", failures),
     ):
         found = CounterMetricFamily(f"treewarden_{name}", text)
@@ -300,16 +309,16 @@ class Watching:
         try:
             await self.app(scope, receive, noted)
         except Exception:
-            LOG.exception("a mistake in treewarden itself", **self._told(scope))
+            LOG.exception("a bug in treewarden", **self._request_facts(scope))
             raise
         finally:
             seconds = time.monotonic() - started
-            told = self._told(scope)
+            told = self._request_facts(scope)
             self.metrics.count(told["method"], told["route"], status, seconds)
             log = LOG.debug if told["route"] in QUIET else LOG.info
             log("request", **told, status=status, seconds=round(seconds, 4))
 
-    def _told(self, scope: Scope) -> dict[str, str]:
+    def _request_facts(self, scope: Scope) -> dict[str, str]:
         state, who = scope["state"], scope["state"].get("principal")
         method = scope["method"] if scope["method"] in METHODS else NOWHERE
         route = getattr(scope.get("route"), "path", NOWHERE)

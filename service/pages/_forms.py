@@ -59,11 +59,12 @@ def drop_session(answer: Response, settings: Settings) -> None:
 
 
 def keep_browser(
-    answer: Response, site: Site, known: tuple[KnownBrowser, ...], account_id: str
+    answer: Response, site: Site, browsers: tuple[KnownBrowser, ...], account_id: str
 ) -> None:
     """Have a browser keep that an account signed in with it."""
     mine = next(
-        (known_browser for known_browser in known if known_browser.account_id == account_id), None
+        (known_browser for known_browser in browsers if known_browser.account_id == account_id),
+        None,
     )
     name = BROWSER + digest_of(account_id)[:12]
     value = seal_browser(site, mine or new_browser(account_id))
@@ -74,9 +75,9 @@ SEE_OTHER = 303
 WORDS = {
     "missing": "is missing",
     "string_too_short": "is missing",
-    "string_too_long": "is too long",
-    "string_pattern_mismatch": "has signs that cannot stand there, or is empty",
-    "value_error": "cannot be",
+    "string_too_long": "is too long; shorten it",
+    "string_pattern_mismatch": ("is empty or contains characters that are not allowed; correct it"),
+    "value_error": "is not valid; correct it",
 }
 
 
@@ -149,8 +150,8 @@ NOTICES = {"address": "E-mail address"}
 SIGN_IN = {"organisation": "Organisation", "name": "Name", **PASSWORD}
 PERSON = {"name": "Name", "role": "Role"}
 TOKEN = {
-    "name": "What it is for",
-    "permissions": "What it may do",
+    "name": "Purpose",
+    "permissions": "Permissions",
     "days": "Days until it expires",
 }
 RETENTION = {
@@ -159,7 +160,7 @@ RETENTION = {
     "checklist": "Checklist of a release",
 }
 WEBHOOK = {"url": "Address", "events": "Events"}
-PACK = {"toml": "Pack, as TOML", "note": "What is new in this version"}
+PACK = {"toml": "Policy as TOML", "note": "What is new in this version"}
 WAIVERS_FILE = {"toml": "Content of the file"}
 WAIVER = {
     "clause": "Check",
@@ -168,7 +169,7 @@ WAIVER = {
     "digest": "File",
     "worst": "Not worse than",
     "reason": "Why this can be accepted",
-    "owner": "Who answers for it",
+    "owner": "Responsible person",
     "ticket": "Where it was decided",
     "expires": "Last day on which it is valid",
 }
@@ -179,10 +180,12 @@ RELEASE_DECISION = {"decision": "Your decision", "comment": "Why", "text": "A re
 FILES = {
     "model_id": "Model",
     "name": "Name of the new model",
-    "description": "What it is for",
+    "description": "Purpose",
     "model_file": "Model file",
     "table_file": "Table file",
     "table_path": "Or a file on the server",
+    "output_files": "Outputs published with the model",
+    "dictionary_file": "Data dictionary",
 }
 COMPARISON = {"to": "Audit"}
 SHARE = {"name": "Name of a person"}
@@ -193,21 +196,24 @@ AUDIT = {
     "pack": "Policy",
     "kind": "What to do",
     "keeps_table": "Keep the table if the model does not pass",
-    "register_id": "Register of everybody who may be in the table",
-    "waivers": "Approved waivers hold",
+    "register_id": "Register of candidates: everyone who might be in the table",
+    "output_ids": "Outputs published with the model",
+    "dictionary_id": "Data dictionary",
+    "waivers": "Approved waivers count",
     "purpose": "What it is published for",
-    "leaf": "Of each leaf",
+    "leaf": "Known about each leaf",
     "split": "The criterion of the splits",
     "row_order": "The order of the table’s records",
     "weights": "Column with the number of people per row",
-    "worlds_budget": "Seconds for whole records",
+    "worlds_budget": "Seconds to search for proofs",
     "marginal": "The adversary knows each class’s overall share",
     "accuracy": "The adversary knows the training accuracy",
     "knows": "Columns that the neighbour knows",
     "secret": "Another column to protect",
-    "bins": "Cut points of its numbers",
-    "target_known": "The neighbour knows what the model predicts of a person",
+    "bins": "Cut points for its numbers",
+    "target_known": "The neighbour knows what the model predicts for a person",
     "knowledge": "Knowledge file",
+    "claims": "Claim of differential privacy",
 }
 FORMS = {
     "account": {**PASSWORD, **NOTICES},

@@ -31,20 +31,20 @@ UNITS = ("bytes", "KB", "MB", "GB")
 def page(
     request: Request,
     name: str,
-    who: Principal | None,
+    principal: Principal | None,
     /,
     *,
     status: int = 200,
     **context: Any,  # noqa: ANN401  # what the template shows
 ) -> HTMLResponse:
-    """Return a page: the template ``name`` with ``context``; ``who`` is None where nobody is signed in.
+    """Return a page: the template ``name`` with ``context``; ``principal`` is None where nobody is signed in.
 
     Signs that nobody sees are written out wherever they stand: a name must not look like another.
     """
     text = (
         environment()
         .get_template(name)
-        .render(here=request.url.path, who=who, labels=labels_of(name), **context)
+        .render(here=request.url.path, who=principal, labels=labels_of(name), **context)
     )
     return HTMLResponse(
         names.escape_page(text), status_code=status, headers={"Cache-Control": "no-store"}
@@ -157,7 +157,9 @@ def grouped(findings: Iterable[Finding]) -> tuple[FindingGroup, ...]:
 
 
 def _group(findings: list[Finding]) -> FindingGroup:
-    several = sorted(findings, key=lambda each: (bool(each.accepted), _gravity(each.verdict)))
+    several = sorted(
+        findings, key=lambda finding: (bool(finding.accepted), _gravity(finding.verdict))
+    )
     first = several[0]
     return FindingGroup(first.clause, first.verdict, first.severity, first.message, tuple(several))
 
@@ -181,13 +183,13 @@ HEADS = {
     "people": "People",
     "smallest leaf": "Smallest leaf",
     "trees": "Trees",
-    "split by": "Split by",
+    "criterion": "Split criterion",
     "also contains": "Also contains",
     "notes": "Notes",
 }
 
 
-BEGINNINGS = ("Fails if", "Checked", "Applies to", "Computed from", "Serves", "Source:", "Why:")
+BEGINNINGS = ("Fails if", "Checked", "Applies to", "Computed from", "Guidance:", "Source:", "Why:")
 """With what sentences about a clause begin."""
 
 

@@ -26,71 +26,71 @@ OWN, ANYBODYS = "/account/access", "/administration/people/{account_id}/access"
 
 
 @ROUTER.get(OWN, **reads(Permission.READ))
-def get_own(request: Request, who: Who, unit: Reading) -> Response:
+def get_own(request: Request, principal: Who, unit: Reading) -> Response:
     """Show one's own sessions and tokens."""
-    return _render_page(request, unit, who, None)
+    return _render_page(request, unit, principal, None)
 
 
 @ROUTER.post(OWN, **asks(Permission.READ))
-def post_own(who: Who, unit: Writing) -> Response:
+def post_own(principal: Who, unit: Writing) -> Response:
     """End all of them but this session."""
-    end_access(unit, who, who.account_id)
+    end_access(unit, principal, principal.account_id)
     return see(OWN)
 
 
 @ROUTER.post(f"{OWN}/sessions/{{session_id}}", **asks(Permission.READ))
-def post_own_session(who: Who, unit: Writing, session_id: Id) -> Response:
+def post_own_session(principal: Who, unit: Writing, session_id: Id) -> Response:
     """End one session."""
-    end_session(unit, who, session_id)
+    end_session(unit, principal, session_id)
     return see(OWN)
 
 
 @ROUTER.post(f"{OWN}/tokens/{{token_id}}", **asks(Permission.READ))
-def post_own_token(who: Who, unit: Writing, token_id: Id) -> Response:
+def post_own_token(principal: Who, unit: Writing, token_id: Id) -> Response:
     """Revoke one token."""
-    revoke_token(unit, who, token_id)
+    revoke_token(unit, principal, token_id)
     return see(OWN)
 
 
 @ROUTER.get(ANYBODYS, **reads(Permission.ADMIN))
-def get_anybodys(request: Request, who: Who, unit: Reading, account_id: Id) -> Response:
+def get_anybodys(request: Request, principal: Who, unit: Reading, account_id: Id) -> Response:
     """Show the sessions and tokens of an account."""
-    return _render_page(request, unit, who, get_account(unit, who, account_id))
+    return _render_page(request, unit, principal, get_account(unit, principal, account_id))
 
 
 @ROUTER.post(ANYBODYS, **asks(Permission.ADMIN))
-def post_anybodys(who: Who, unit: Writing, account_id: Id) -> Response:
+def post_anybodys(principal: Who, unit: Writing, account_id: Id) -> Response:
     """End all of them, but for the session that asks."""
-    end_access(unit, who, account_id)
+    end_access(unit, principal, account_id)
     return see(ANYBODYS.format(account_id=account_id))
 
 
 @ROUTER.post(f"{ANYBODYS}/sessions/{{session_id}}", **asks(Permission.ADMIN))
-def post_session(who: Who, unit: Writing, account_id: Id, session_id: Id) -> Response:
+def post_session(principal: Who, unit: Writing, account_id: Id, session_id: Id) -> Response:
     """End one session."""
-    end_session(unit, who, session_id)
+    end_session(unit, principal, session_id)
     return see(ANYBODYS.format(account_id=account_id))
 
 
 @ROUTER.post(f"{ANYBODYS}/tokens/{{token_id}}", **asks(Permission.ADMIN))
-def post_token(who: Who, unit: Writing, account_id: Id, token_id: Id) -> Response:
+def post_token(principal: Who, unit: Writing, account_id: Id, token_id: Id) -> Response:
     """Revoke one token."""
-    revoke_token(unit, who, token_id)
+    revoke_token(unit, principal, token_id)
     return see(ANYBODYS.format(account_id=account_id))
 
 
 def _render_page(
-    request: Request, unit: Unit, who: Principal, somebody: Account | None
+    request: Request, unit: Unit, principal: Principal, somebody: Account | None
 ) -> Response:
-    account_id = who.account_id if somebody is None else somebody.id
+    account_id = principal.account_id if somebody is None else somebody.id
     page_request = PageRequest(limit=200)
-    tokens = list_tokens(unit, who, page_request, account_id).items
+    tokens = list_tokens(unit, principal, page_request, account_id).items
     return page(
         request,
         "access.html.j2",
-        who,
+        principal,
         name=None if somebody is None else somebody.name,
-        sessions=list_sessions(unit, who, page_request, account_id).items,
+        sessions=list_sessions(unit, principal, page_request, account_id).items,
         tokens=[
             token
             for token in tokens

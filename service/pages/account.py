@@ -30,10 +30,10 @@ from treewarden.service.use_cases.notices import get_notices, send_test, set_not
 
 ROUTER = APIRouter(tags=["pages"])
 EVENTS = {
-    Event.AUDIT_FINISHED: "an audit that you asked for has ended",
-    Event.WAIVER_DECIDED: "a waiver that you asked for was decided",
-    Event.RELEASE_DECIDED: "a release that you asked for was decided",
-    Event.RELEASE_RELEASED: "a release that you asked for went out",
+    Event.AUDIT_FINISHED: "an audit that you requested has ended",
+    Event.WAIVER_DECIDED: "a waiver that you requested was decided",
+    Event.RELEASE_DECIDED: "a release that you requested was decided",
+    Event.RELEASE_RELEASED: "a release that you requested was published",
     Event.WAIVER_REQUESTED: "a waiver waits for your decision",
     Event.RELEASE_OPENED: "a release waits for your decision",
 }
@@ -41,20 +41,20 @@ Secret = Annotated[str, Form(max_length=500)]
 
 
 @ROUTER.get("/account", **asks(Permission.GATE))
-def get_account(request: Request, who: Who, site: AtSite, changed: bool = False) -> Response:
+def get_account(request: Request, principal: Who, site: AtSite, changed: bool = False) -> Response:
     """Show the form for a new password."""
-    return _render_page(request, who, site, changed=changed)
+    return _render_page(request, principal, site, changed=changed)
 
 
 @ROUTER.post("/account", **asks(Permission.GATE))
 def post_account(
-    request: Request, who: Who, site: AtSite, password: Secret = "", new_password: Secret = ""
+    request: Request, principal: Who, site: AtSite, password: Secret = "", new_password: Secret = ""
 ) -> Response:
     """Change the password, and go on with a new session."""
     try:
-        signed_in = change_password(site, who, password, new_password, address_of(request))
+        signed_in = change_password(site, principal, password, new_password, address_of(request))
     except ServiceError as error:
-        return _render_page(request, who, site, error=error)
+        return _render_page(request, principal, site, error=error)
     answer = see("/account?changed=true")
     keep_session(answer, site.settings, signed_in.secret)
     return answer
@@ -63,7 +63,7 @@ def post_account(
 @ROUTER.post("/account/notices", **asks(Permission.READ))
 def post_notices(
     request: Request,
-    who: Who,
+    principal: Who,
     site: AtSite,
     address: Annotated[Typed, Form()] = "",
     events: Annotated[tuple[str, ...], Form()] = (),
@@ -72,38 +72,38 @@ def post_notices(
     try:
         new = NewNotices.model_validate({"address": address, "events": events})
         with site.unit() as unit:
-            set_notices(unit, who, new)
+            set_notices(unit, principal, new)
     except (ServiceError, ValidationError) as error:
-        return _render_page(request, who, site, error=error)
+        return _render_page(request, principal, site, error=error)
     return see("/account#notices")
 
 
 @ROUTER.post("/account/notices/test", **asks(Permission.READ))
-def post_test(request: Request, who: Who, site: AtSite) -> Response:
+def post_test(request: Request, principal: Who, site: AtSite) -> Response:
     """Send an e-mail that tells of nothing."""
     try:
         with site.unit() as unit:
-            send_test(unit, who)
+            send_test(unit, principal)
     except ServiceError as error:
-        return _render_page(request, who, site, error=error)
+        return _render_page(request, principal, site, error=error)
     return see("/account#notices")
 
 
 def _render_page(
     request: Request,
-    who: Principal,
+    principal: Principal,
     site: Site,
     *,
     changed: bool = False,
     error: ServiceError | ValidationError | None = None,
 ) -> Response:
     with site.reading() as unit:
-        has_one = has_password(unit, who)
-        notices = get_notices(unit, who) if who.may(Permission.READ) else None
+        has_one = has_password(unit, principal)
+        notices = get_notices(unit, principal) if principal.may(Permission.READ) else None
     answer = page(
         request,
         "account.html.j2",
-        who,
+        principal,
         status=status_of(error) if error else 200,
         has_password=has_one,
         changed=changed,

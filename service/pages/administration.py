@@ -30,15 +30,15 @@ ROUTER = APIRouter(tags=["pages"])
 
 
 @ROUTER.get("/administration", **asks(Permission.ADMIN))
-def get_people(request: Request, who: Who, site: AtSite) -> Response:
+def get_people(request: Request, principal: Who, site: AtSite) -> Response:
     """Show who may sign in."""
-    return _people(request, who, site)
+    return _people(request, principal, site)
 
 
 @ROUTER.post("/administration/people", **asks(Permission.ADMIN))
 def post_person(
     request: Request,
-    who: Who,
+    principal: Who,
     site: AtSite,
     name: Annotated[Typed, Form()] = "",
     role: Annotated[str, Form(max_length=40)] = "",
@@ -47,16 +47,16 @@ def post_person(
     try:
         new_account = NewAccount.model_validate({"name": name, "role": role})
         with site.unit() as unit:
-            made = create_account(unit, who, new_account)
+            made = create_account(unit, principal, new_account)
     except (ServiceError, ValidationError) as error:
-        return _people(request, who, site, typed={"name": name, "role": role}, error=error)
-    return _people(request, who, site, made=made)
+        return _people(request, principal, site, typed={"name": name, "role": role}, error=error)
+    return _people(request, principal, site, made=made)
 
 
 @ROUTER.post("/administration/people/{account_id}", **asks(Permission.ADMIN))
 def post_change(
     request: Request,
-    who: Who,
+    principal: Who,
     site: AtSite,
     account_id: Id,
     role: Annotated[Role | None, Form()] = None,
@@ -65,40 +65,40 @@ def post_change(
     """Change a role, or let somebody in no more, or again."""
     try:
         with site.unit() as unit:
-            change_account(unit, who, account_id, Changed(role=role, is_disabled=is_disabled))
+            change_account(unit, principal, account_id, Changed(role=role, is_disabled=is_disabled))
     except ServiceError as error:
-        return _people(request, who, site, error=error)
+        return _people(request, principal, site, error=error)
     return see("/administration")
 
 
 @ROUTER.post("/administration/people/{account_id}/password", **asks(Permission.ADMIN))
-def post_password(request: Request, who: Who, site: AtSite, account_id: Id) -> Response:
+def post_password(request: Request, principal: Who, site: AtSite, account_id: Id) -> Response:
     """Make a new one-time password, and show it in this answer alone."""
     try:
         with site.unit() as unit:
-            made = new_password(unit, who, account_id)
+            made = new_password(unit, principal, account_id)
     except ServiceError as error:
-        return _people(request, who, site, error=error)
-    return _people(request, who, site, made=made)
+        return _people(request, principal, site, error=error)
+    return _people(request, principal, site, made=made)
 
 
 @ROUTER.get("/administration/retention", **asks(Permission.ADMIN))
-def get_retention(request: Request, who: Who, site: AtSite, saved: bool = False) -> Response:
+def get_retention(request: Request, principal: Who, site: AtSite, saved: bool = False) -> Response:
     """Show what is kept, how long, and what reviewers tick off."""
     with site.reading() as unit:
-        organisation = get_organisation(unit, who)
+        organisation = get_organisation(unit, principal)
     typed = {
         "keeps_profiles": organisation.keeps_profiles,
         "report_days": str(organisation.report_days),
         "checklist": "\n".join(organisation.checklist),
     }
-    return page(request, "retention.html.j2", who, typed=typed, refused="", saved=saved)
+    return page(request, "retention.html.j2", principal, typed=typed, refused="", saved=saved)
 
 
 @ROUTER.post("/administration/retention", **asks(Permission.ADMIN))
 def post_retention(
     request: Request,
-    who: Who,
+    principal: Who,
     site: AtSite,
     keeps_profiles: Annotated[bool, Form()] = False,
     report_days: Annotated[Typed, Form()] = "",
@@ -110,12 +110,12 @@ def post_retention(
     try:
         retention = Retention.model_validate({**typed, "checklist": lines})
         with site.unit() as unit:
-            set_retention(unit, who, retention)
+            set_retention(unit, principal, retention)
     except (ServiceError, ValidationError) as error:
         return page(
             request,
             "retention.html.j2",
-            who,
+            principal,
             status=status_of(error),
             typed=typed,
             refused=refusal(error, RETENTION),
@@ -125,14 +125,14 @@ def post_retention(
 
 
 @ROUTER.get("/administration/workers", **reads(Permission.ADMIN))
-def get_workers(request: Request, who: Who, unit: Reading) -> Response:
+def get_workers(request: Request, principal: Who, unit: Reading) -> Response:
     """Show the processes that do jobs."""
-    return page(request, "workers.html.j2", who, workers=list_workers(unit), now=unit.now)
+    return page(request, "workers.html.j2", principal, workers=list_workers(unit), now=unit.now)
 
 
 def _people(
     request: Request,
-    who: Principal,
+    principal: Principal,
     site: Site,
     *,
     made: Made | None = None,
@@ -140,11 +140,11 @@ def _people(
     error: ServiceError | ValidationError | None = None,
 ) -> Response:
     with site.reading() as unit:
-        found = list_accounts(unit, who, PageRequest(limit=200))
+        found = list_accounts(unit, principal, PageRequest(limit=200))
     return page(
         request,
         "people.html.j2",
-        who,
+        principal,
         status=status_of(error) if error else 200,
         accounts=found.items,
         roles=[(role.value, role.value.replace("_", " ")) for role in Role],

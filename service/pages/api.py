@@ -103,26 +103,28 @@ def described(document: Mapping[str, Any]) -> Described:
 
 
 def _operation(
-    method: str, path: str, said: Mapping[str, Any], schemas: Mapping[str, Schema]
+    method: str, path: str, operation: Mapping[str, Any], schemas: Mapping[str, Schema]
 ) -> Operation:
     values = tuple(
         _value(each["name"], each["in"], each["schema"], bool(each.get("required")))
-        for each in said.get("parameters", ())
+        for each in operation.get("parameters", ())
     )
-    contents: Mapping[str, Any] = said.get("requestBody", {}).get("content", {})
+    contents: Mapping[str, Any] = operation.get("requestBody", {}).get("content", {})
     nothing: Mapping[str, Any] = {}
     media, content = next(iter(contents.items()), ("", nothing))
     body = _named(content.get("schema", {}))
     example = schemas[body].example if body else ""
     answers = tuple(
-        (status, _answered(answer)) for status, answer in said["responses"].items() if status < "4"
+        (status, _answered(answer))
+        for status, answer in operation["responses"].items()
+        if status < "4"
     )
     return Operation(
-        anchor=said["operationId"],
+        anchor=operation["operationId"],
         method=method.upper(),
         path=path,
-        text=said.get("description", "").strip(),
-        permission=said.get("x-permission", ""),
+        text=operation.get("description", "").strip(),
+        permission=operation.get("x-permission", ""),
         values=values,
         body=body,
         answers=answers,
@@ -148,7 +150,7 @@ def _curl(
         if _is_needed(described_value)
     ]
     query = f"?{'&'.join(asked)}" if asked else ""
-    address = PLACEHOLDER.sub(lambda found: f"${{{found[1].upper()}:?}}", path) + query
+    address = PLACEHOLDER.sub(lambda match: f"${{{match[1].upper()}:?}}", path) + query
     parts = ["curl --fail-with-body", TOKEN]
     if media and media != "application/json":
         parts.append('-T "$FILE"')
@@ -170,19 +172,19 @@ def _first(value: DescribedValue) -> str:
     return words[0] if len(words) > 1 else f"${{{value.name.upper()}:?}}"
 
 
-def _schema(name: str, said: Mapping[str, Any]) -> Schema:
-    required = said.get("required", ())
+def _schema(name: str, schema: Mapping[str, Any]) -> Schema:
+    required = schema.get("required", ())
     fields = tuple(
         _value(field, "body", found, field in required)
-        for field, found in said.get("properties", {}).items()
+        for field, found in schema.get("properties", {}).items()
     )
-    examples = said.get("examples", ())
+    examples = schema.get("examples", ())
     return Schema(
         name=name,
-        title=said.get("title", name),
-        text=said.get("description", "").strip(),
+        title=schema.get("title", name),
+        text=schema.get("description", "").strip(),
         fields=fields,
-        words=tuple(map(str, said.get("enum", ()))),
+        words=tuple(map(str, schema.get("enum", ()))),
         example=json.dumps(examples[0], indent=2, ensure_ascii=False) if examples else "",
     )
 
@@ -236,21 +238,21 @@ def _limits(schema: Mapping[str, Any]) -> Iterator[str]:
         if pattern and len(pattern) <= LONGEST_PATTERN:
             yield f"as {pattern}"
     if schema.get("default") not in (None, "", [], {}):
-        yield f"{json.dumps(schema['default'])} where nothing is said"
+        yield f"{json.dumps(schema['default'])} by default"
 
 
 ROUTER = APIRouter(tags=["pages"])
 
 
 @ROUTER.get("/api", **reads(Permission.READ))
-def get_api(request: Request, who: Who, unit: Reading) -> Response:
+def get_api(request: Request, principal: Who, unit: Reading) -> Response:
     """Show what programs can ask, from the same description that they read."""
     server = unit.site.settings.base_url.rstrip("/") or str(request.base_url).rstrip("/")
     document = request.app.openapi()
     return page(
         request,
         "api.html.j2",
-        who,
+        principal,
         api=described(document),
         version=document["info"]["version"],
         server=shlex.quote(server),

@@ -23,7 +23,7 @@ def get_asset(name: str) -> Response:
     """Return a file of the folder ``static``."""
     found = _assets().get(name)
     if found is None:
-        raise NotFoundError("static", "there is no such file")
+        raise NotFoundError("static", "there is no such file; check the address")
     data, kind = found
     return Response(data, media_type=kind, headers={"Cache-Control": LONG})
 

@@ -24,6 +24,7 @@ from treewarden.service.use_cases.audits import (
     list_findings,
     progress,
 )
+from treewarden.service.use_cases.releases import makes_pdf
 from treewarden.service.use_cases.repairs import list_proposals, list_repairs
 from treewarden.service.use_cases.tables import roots_of
 
@@ -38,7 +39,7 @@ MOST = 200
 @ROUTER.get("/audits", **reads(Permission.READ))
 def get_audits(
     request: Request,
-    who: Who,
+    principal: Who,
     unit: Reading,
     state: State | Literal[""] = "",
     verdict: Verdict | Literal[""] = "",
@@ -50,7 +51,7 @@ def get_audits(
     """Show audits, all or those that are like what was asked."""
     found = list_audits(
         unit,
-        who,
+        principal,
         PageRequest(cursor=cursor, limit=25),
         state=state,
         verdict=verdict,
@@ -61,7 +62,7 @@ def get_audits(
     return page(
         request,
         "audits.html.j2",
-        who,
+        principal,
         audits=found.items,
         next=found.next,
         is_first=not cursor,
@@ -76,18 +77,18 @@ def get_audits(
 @ROUTER.get("/audits/{audit_id}", **reads(Permission.READ))
 def get_one(
     request: Request,
-    who: Who,
+    principal: Who,
     unit: Reading,
     audit_id: Id,
     report: Literal["public", "internal"] = "public",
 ) -> Response:
     """Show an audit."""
-    return show_audit(request, who, unit, audit_id, report)
+    return show_audit(request, principal, unit, audit_id, report)
 
 
 def show_audit(
     request: Request,
-    who: Principal,
+    principal: Principal,
     unit: Unit,
     audit_id: str,
     report: Literal["public", "internal"] = "public",
@@ -98,8 +99,8 @@ def show_audit(
     Raises:
         NotFoundError: the organisation has no such audit.
     """
-    audit = get_audit(unit, who, audit_id)
-    findings = list_findings(unit, who, audit_id, PageRequest(limit=MOST)).items
+    audit = get_audit(unit, principal, audit_id)
+    findings = list_findings(unit, principal, audit_id, PageRequest(limit=MOST)).items
     kinds = [report_of.kind for report_of in audit.reports if report_of.form == "html"]
     if report == "public" and kinds and "public" not in kinds:
         report = "internal"
@@ -111,28 +112,31 @@ def show_audit(
     return page(
         request,
         "audit.html.j2",
-        who,
+        principal,
         status=status_of(error) if error else 200,
         refused=refusal(error, COMPARISON) if error else "",
         audit=audit,
         groups=grouped(findings),
         shown=len(findings),
-        events=progress(unit, who, audit_id, 0),
-        may_cancel=audit.created_by == who.name or who.may(Permission.ADMIN),
+        events=progress(unit, principal, audit_id, 0),
+        may_cancel=audit.created_by == principal.name or principal.may(Permission.ADMIN),
         is_waiting=audit.state in LIVE,
-        report=pages[0] if pages and _may_see(who.permissions, report) else None,
-        kinds=[kind for kind in kinds if _may_see(who.permissions, kind)],
-        repairs=list_repairs(unit, who, audit_id) if _can_fail(audit) else None,
-        proposals=list_proposals(unit, who, audit_id) if _has_tried(audit) else None,
-        others=_others(unit, who, audit) if audit.state == "done" and audit.kind == "audit" else [],
-        has_roots=bool(roots_of(unit, who.organisation_id)),
+        report=pages[0] if pages and _may_see(principal.permissions, report) else None,
+        kinds=[kind for kind in kinds if _may_see(principal.permissions, kind)],
+        repairs=list_repairs(unit, principal, audit_id) if _can_fail(audit) else None,
+        proposals=list_proposals(unit, principal, audit_id) if _has_tried(audit) else None,
+        others=_others(unit, principal, audit)
+        if audit.state == "done" and audit.kind == "audit"
+        else [],
+        makes_pdf=makes_pdf(),
+        has_roots=bool(roots_of(unit, principal.organisation_id)),
     )
 
 
 @ROUTER.get("/audits/{audit_id}/progress", **reads(Permission.READ))
 def get_progress(
     request: Request,
-    who: Who,
+    principal: Who,
     unit: Reading,
     audit_id: Id,
     seen: Annotated[int, Query(ge=0)] = 0,
@@ -142,19 +146,19 @@ def get_progress(
 
     Once it has begun or ended the page is loaded anew, as more of it changes.
     """
-    audit = get_audit(unit, who, audit_id)
+    audit = get_audit(unit, principal, audit_id)
     if audit.state != state:
         return Response(headers={"HX-Refresh": "true"})
-    events: tuple[Progress, ...] = tuple(progress(unit, who, audit_id, 0))
+    events: tuple[Progress, ...] = tuple(progress(unit, principal, audit_id, 0))
     if events and events[-1].seq == seen:
         return Response(status_code=204)
-    return page(request, "_progress.html.j2", who, audit=audit, events=events)
+    return page(request, "_progress.html.j2", principal, audit=audit, events=events)
 
 
 @ROUTER.post("/audits/{audit_id}/cancel", **asks(Permission.SUBMIT))
-def post_cancel(who: Who, unit: Writing, audit_id: Id) -> Response:
+def post_cancel(principal: Who, unit: Writing, audit_id: Id) -> Response:
     """Cancel an audit that has not ended."""
-    audit: Audit = cancel(unit, who, audit_id)
+    audit: Audit = cancel(unit, principal, audit_id)
     return see(f"/audits/{audit.id}")
 
 
@@ -166,14 +170,14 @@ def _has_tried(audit: Audit) -> bool:
     return audit.kind == "repair" and audit.state == "done"
 
 
-def _others(unit: Unit, who: Principal, audit: Audit) -> list[tuple[str, str]]:
+def _others(unit: Unit, principal: Principal, audit: Audit) -> list[tuple[str, str]]:
     """Return the audits to compare with, those of the same model first, each with what it is called."""
     return [
         (
             row.id,
             f"{row.verdict}: {row.model_name}, version {row.version}, {row.created_at:%Y-%m-%d %H:%M}",
         )
-        for row in comparable_audits(unit, who, audit, MOST_OTHERS)
+        for row in comparable_audits(unit, principal, audit, MOST_OTHERS)
     ]
 
 

@@ -12,8 +12,8 @@ from treewarden.service.api._requests import AtSite, is_open
 from treewarden.service.operations.observability import GOOD, Metrics, readiness
 
 ROUTER = APIRouter(tags=["operations"])
-REFUSED = "authorization: is not the token for metrics; see the setting metrics_token\n"
-CLOSED = "metrics: are closed; set TREEWARDEN_METRICS_TOKEN, or TREEWARDEN_METRICS_OPEN=true\n"
+REFUSED = "authorization: this is not the token for metrics; see the setting metrics_token\n"
+CLOSED = "metrics: not open; set TREEWARDEN_METRICS_TOKEN, or TREEWARDEN_METRICS_OPEN=true\n"
 """Told as it is: what reads figures does not sign in by a page."""
 
 

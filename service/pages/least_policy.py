@@ -19,37 +19,39 @@ from treewarden.service.use_cases.accounts.people import get_organisation, set_l
 from treewarden.service.use_cases.policies import list_packs
 
 ROUTER = APIRouter(tags=["pages"])
-NONE = ("", "none: reviewers judge for themselves")
+NONE = ("", "none: reviewers decide")
 
 
 @ROUTER.get("/administration/least-policy", **reads(Permission.ADMIN))
-def get_least_policy(request: Request, who: Who, unit: Reading, saved: bool = False) -> Response:
+def get_least_policy(
+    request: Request, principal: Who, unit: Reading, saved: bool = False
+) -> Response:
     """Show the least policy, and what can be chosen."""
     return _render_page(
-        request, who, unit, get_organisation(unit, who).least_pack or "", saved=saved
+        request, principal, unit, get_organisation(unit, principal).least_pack or "", saved=saved
     )
 
 
 @ROUTER.post("/administration/least-policy", **asks(Permission.ADMIN))
 def post_least_policy(
     request: Request,
-    who: Who,
+    principal: Who,
     site: AtSite,
     pack: Annotated[str, Form(max_length=300)] = "",
 ) -> Response:
     """Choose the least policy, or none."""
     try:
         with site.unit() as unit:
-            set_least_pack(unit, who, LeastPack(pack=pack or None))
+            set_least_pack(unit, principal, LeastPack(pack=pack or None))
     except (ServiceError, ValidationError) as error:
         with site.reading() as unit:
-            return _render_page(request, who, unit, pack, error=error)
+            return _render_page(request, principal, unit, pack, error=error)
     return see("/administration/least-policy?saved=true")
 
 
 def _render_page(
     request: Request,
-    who: Principal,
+    principal: Principal,
     unit: Unit,
     chosen: str,
     *,
@@ -57,14 +59,15 @@ def _render_page(
     error: ServiceError | ValidationError | None = None,
 ) -> Response:
     names = [
-        pack.name if pack.is_shipped else f"{pack.name}@{pack.n}" for pack in list_packs(unit, who)
+        pack.name if pack.is_shipped else f"{pack.name}@{pack.n}"
+        for pack in list_packs(unit, principal)
     ]
     if chosen and chosen not in names and not error:
         names.append(chosen)  # an older version that was chosen stays until another one is
     return page(
         request,
         "least_policy.html.j2",
-        who,
+        principal,
         status=status_of(error) if error else 200,
         options=[NONE, *((name, name) for name in names)],
         chosen=chosen,

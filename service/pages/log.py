@@ -13,7 +13,7 @@ from treewarden.service.auth.principal import Permission
 from treewarden.service.pages._forms import Words
 from treewarden.service.pages._rendering import page
 from treewarden.service.schemas.base import PageRequest
-from treewarden.service.schemas.operations import Sort
+from treewarden.service.schemas.people import Sort
 from treewarden.service.use_cases.log import check_log, list_log
 
 ROUTER = APIRouter(tags=["pages"])
@@ -29,7 +29,7 @@ PLACES = {
 @ROUTER.get("/log", **reads(Permission.READ))
 def get_log(
     request: Request,
-    who: Who,
+    principal: Who,
     unit: Reading,
     text: Words = "",
     since: date | Literal[""] = "",
@@ -41,7 +41,7 @@ def get_log(
     """Show the log; ``check`` has the chain of digests recomputed, of all rows whichever are shown."""
     found = list_log(
         unit,
-        who,
+        principal,
         PageRequest(cursor=cursor, limit=50),
         text=text,
         since=since or None,
@@ -51,7 +51,7 @@ def get_log(
     return page(
         request,
         "log.html.j2",
-        who,
+        principal,
         rows=found.items,
         next=found.next,
         text=text,
@@ -59,6 +59,6 @@ def get_log(
         until=until,
         sort=sort,
         shown_at=PLACES,
-        checked=check_log(unit, who) if check else None,
+        checked=check_log(unit, principal) if check else None,
         is_first=not cursor,
     )

@@ -19,8 +19,14 @@ from treewarden.service.pages._forms import is_asked_again, waited
 from treewarden.service.pages._rendering import facts_of, page
 from treewarden.service.schemas.base import Id, PageRequest
 from treewarden.service.use_cases.audits import list_audits, newest_audits
-from treewarden.service.use_cases.model_history import Past, compare, model_history
-from treewarden.service.use_cases.models import get_model, list_models, list_versions
+from treewarden.service.use_cases.models import (
+    Past,
+    compare_versions,
+    get_model,
+    list_models,
+    list_versions,
+    model_history,
+)
 
 LEFT = 112
 """The words beside the rows stand here; sizes are pixels, as a chart that is made smaller could not be read."""
@@ -122,45 +128,45 @@ MOST = 200
 @ROUTER.get("/models", **reads(Permission.READ))
 def get_models(
     request: Request,
-    who: Who,
+    principal: Who,
     unit: Reading,
     name: Annotated[str, Query(max_length=200)] = "",
     cursor: Annotated[str, Query(max_length=200)] = "",
 ) -> Response:
     """Show all models, newest first, or those with some letters in their names."""
-    found = list_models(unit, who, PageRequest(cursor=cursor, limit=25), name.strip())
+    found = list_models(unit, principal, PageRequest(cursor=cursor, limit=25), name.strip())
     newest = [each.latest.id for each in found.items if each.latest]
     return page(
         request,
         "models.html.j2",
-        who,
+        principal,
         models=found.items,
         next=found.next,
         name=name.strip(),
         is_first=not cursor,
-        verdicts=newest_audits(unit, who, newest),
+        verdicts=newest_audits(unit, principal, newest),
     )
 
 
 @ROUTER.get("/models/{model_id}", **reads(Permission.READ))
 def get_one(
     request: Request,
-    who: Who,
+    principal: Who,
     unit: Reading,
     model_id: Id,
     cursor: Annotated[str, Query(max_length=200)] = "",
 ) -> Response:
     """Show a model: its versions, what the newest publishes, its audits."""
-    model = get_model(unit, who, model_id)
-    versions = list_versions(unit, who, model_id, PageRequest(cursor=cursor, limit=25))
+    model = get_model(unit, principal, model_id)
+    versions = list_versions(unit, principal, model_id, PageRequest(cursor=cursor, limit=25))
     if is_asked_again(request):
         return waited(not any(version.state == "reading" for version in versions.items))
-    audits = list_audits(unit, who, PageRequest(limit=MOST), model_id=model_id).items
-    history = model_history(unit, who, model_id)
+    audits = list_audits(unit, principal, PageRequest(limit=MOST), model_id=model_id).items
+    history = model_history(unit, principal, model_id)
     return page(
         request,
         "model.html.j2",
-        who,
+        principal,
         model=model,
         versions=versions.items,
         next=versions.next,
@@ -168,7 +174,7 @@ def get_one(
         audits=audits,
         history=history,
         chart=charted(history) if len(history) > 1 else None,
-        verdicts=newest_audits(unit, who, [version.id for version in versions.items]),
+        verdicts=newest_audits(unit, principal, [version.id for version in versions.items]),
         facts=facts_of(model.latest),
         is_waiting=any(version.state == "reading" for version in versions.items),
     )
@@ -177,21 +183,21 @@ def get_one(
 @ROUTER.get("/models/{model_id}/compare", **asks(Permission.READ))
 def get_comparison(
     request: Request,
-    who: Who,
+    principal: Who,
     unit: Writing,
     model_id: Id,
     from_version: Annotated[Id, Query(alias="from")],
     to_version: Annotated[Id, Query(alias="to")],
 ) -> Response:
     """Show what differs between two versions; the trees are compared by a worker when it is first asked for."""
-    comparison = compare(unit, who, model_id, from_version, to_version)
+    comparison = compare_versions(unit, principal, model_id, from_version, to_version)
     if is_asked_again(request):
         return waited(comparison.state != "reading")
     return page(
         request,
         "comparison.html.j2",
-        who,
-        model=get_model(unit, who, model_id),
+        principal,
+        model=get_model(unit, principal, model_id),
         both=comparison,
         is_waiting=comparison.state == "reading",
         sides=(facts_of(comparison.from_version), facts_of(comparison.to_version)),

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from fastapi import APIRouter, Form, Query, Request
 from fastapi.responses import Response
-from pydantic import ValidationError, create_model
+from pydantic import Field, ValidationError, create_model
 
 from treewarden.audit.knowledge.adversaries import PRESETS
 from treewarden.audit.knowledge.levels import LeafLevel, RowOrder, SplitLevel
@@ -17,7 +18,7 @@ from treewarden.service.auth.principal import Permission, Principal
 from treewarden.service.errors import InvalidError, ServiceError
 from treewarden.service.pages._forms import AUDIT, is_asked_again, refusal, see, status_of, waited
 from treewarden.service.pages._rendering import asked_columns, facts_of, page, target_of
-from treewarden.service.schemas.audits import NewAudit
+from treewarden.service.schemas.audits import MOST_OUTPUTS, NewAudit
 from treewarden.service.schemas.base import Body, Id, PageRequest
 from treewarden.service.schemas.models import TrainingTable, Version
 from treewarden.service.site import Unit
@@ -28,20 +29,20 @@ from treewarden.service.use_cases.tables import get_table, list_tables
 
 ROUTER = APIRouter(tags=["pages"])
 LEAVES = (
-    (LeafLevel.AS_PUBLISHED, "what the file says"),
-    (LeafLevel.LABELS, "its label alone"),
+    (LeafLevel.AS_PUBLISHED, "what the file contains"),
+    (LeafLevel.LABELS, "only its label"),
     (LeafLevel.RATES, "the shares of its classes"),
     (LeafLevel.COUNTS, "the counts of its classes"),
 )
 SPLITS = (
-    (SplitLevel.AS_PUBLISHED, "as the file says"),
+    (SplitLevel.AS_PUBLISHED, "as in the file"),
     (SplitLevel.NONE, "not known"),
     (SplitLevel.GINI, "Gini impurity"),
     (SplitLevel.ENTROPY, "entropy"),
     (SplitLevel.GAIN_RATIO, "gain ratio"),
 )
 ORDERS = (
-    (RowOrder.KNOWN, "known: draws of records can be repeated from a seed"),
+    (RowOrder.KNOWN, "known: a sample can be repeated from its seed"),
     (RowOrder.UNKNOWN, "not known"),
 )
 
@@ -81,6 +82,7 @@ if TYPE_CHECKING:
         knows: str = ""
         bins: str = ""
         target_known: str = ""
+        claims: str = ""
 
 else:
     NewAuditForm = create_model(
@@ -91,70 +93,117 @@ else:
     )
 
 
+class NamedFiles(Body):
+    """The files of an audit, by their ids, as the address names them; ``outputs`` are parted by commas."""
+
+    table: Id | None = None
+    outputs: str = Field(default="", max_length=33 * MOST_OUTPUTS, pattern=r"^[0-9a-f,]*$")
+    dictionary: Id | Literal[""] = ""
+
+    @property
+    def output_ids(self) -> tuple[str, ...]:
+        """The ids of the outputs."""
+        return tuple(_parts(self.outputs))
+
+
+@dataclass(frozen=True, slots=True)
+class AuditSources:
+    """What is to be audited: a version, its table, and the further files, in the order of the form."""
+
+    version: Version
+    table: TrainingTable | None
+    outputs: tuple[TrainingTable, ...]
+    dictionary: TrainingTable | None
+
+    @property
+    def tables(self) -> tuple[TrainingTable, ...]:
+        """The files beside the model."""
+        return tuple(each for each in (self.table, *self.outputs, self.dictionary) if each)
+
+    @property
+    def is_read(self) -> bool:
+        """Whether none is still being read."""
+        files: tuple[Version | TrainingTable, ...] = (self.version, *self.tables)
+        return all(file.state != "reading" for file in files)
+
+    @property
+    def unreadable(self) -> TrainingTable | None:
+        """The first of the further files that could not be read or is erased."""
+        further = (file for file in self.tables if file is not self.table)
+        return next((file for file in further if file.state in ("refused", "erased")), None)
+
+
+def _sources(unit: Unit, principal: Principal, version_id: str, named: NamedFiles) -> AuditSources:
+    return AuditSources(
+        get_version(unit, principal, version_id),
+        get_table(unit, principal, named.table) if named.table else None,
+        tuple(get_table(unit, principal, table_id) for table_id in named.output_ids),
+        get_table(unit, principal, named.dictionary) if named.dictionary else None,
+    )
+
+
 @ROUTER.get("/submit/{version_id}", **reads(Permission.SUBMIT))
 def get_asked(
     request: Request,
-    who: Who,
+    principal: Who,
     unit: Reading,
     version_id: Id,
-    table: Annotated[Id | None, Query()] = None,
+    named: Annotated[NamedFiles, Query()],
 ) -> Response:
     """Show what can be asked; while the files are being read, wait for that."""
-    version = get_version(unit, who, version_id)
-    training_table = get_table(unit, who, table) if table else None
+    sources = _sources(unit, principal, version_id, named)
     if is_asked_again(request):
-        return waited(_is_read(version, training_table))
-    return _render_page(
-        request, who, unit, version, training_table, _first(version, training_table)
-    )
+        return waited(sources.is_read)
+    return _render_page(request, principal, unit, sources, _first(sources.version, sources.table))
 
 
 @ROUTER.post("/submit/{version_id}", **asks(Permission.SUBMIT))
 def post_asked(
     request: Request,
-    who: Who,
+    principal: Who,
     site: AtSite,
     version_id: Id,
-    asked: Annotated[NewAuditForm, Form()],
-    table: Annotated[Id | None, Query()] = None,
+    form: Annotated[NewAuditForm, Form()],
+    named: Annotated[NamedFiles, Query()],
 ) -> Response:
     """Ask for the audit, and lead on to it."""
     try:
         new = NewAudit(
-            kind=asked.kind,  # type: ignore[arg-type]  # pydantic refuses any other
+            kind=form.kind,  # type: ignore[arg-type]  # pydantic refuses any other
             model_version_id=version_id,
-            table_id=table,
-            register_id=asked.register_id or None,
-            pack=asked.pack,
-            options=_options(asked, table is not None),
-            knowledge=asked.knowledge.strip(),
-            waivers=bool(asked.waivers),
-            purpose=asked.purpose.strip(),
-            keeps_table=bool(asked.keeps_table),
+            table_id=named.table,
+            register_id=form.register_id or None,
+            output_ids=named.output_ids,
+            dictionary_id=named.dictionary or None,
+            pack=form.pack,
+            options=_options(form, named.table is not None),
+            knowledge=form.knowledge.strip(),
+            waivers=bool(form.waivers),
+            purpose=form.purpose.strip(),
+            keeps_table=bool(form.keeps_table),
         )
         with site.unit() as unit:
-            audit = submit(unit, who, new)
+            audit = submit(unit, principal, new)
     except (ServiceError, ValidationError) as error:
         with site.reading() as unit:
-            version = get_version(unit, who, version_id)
-            training_table = get_table(unit, who, table) if table else None
-            return _render_page(
-                request, who, unit, version=version, table=training_table, asked=asked, error=error
-            )
+            sources = _sources(unit, principal, version_id, named)
+            return _render_page(request, principal, unit, sources, form, error)
     return see(f"/audits/{audit.id}")
 
 
-def _registers(unit: Unit, who: Principal, table: TrainingTable | None) -> list[tuple[str, str]]:
+def _registers(
+    unit: Unit, principal: Principal, table: TrainingTable | None
+) -> list[tuple[str, str]]:
     """Return the other tables that somebody may audit with, newest first: which of them may be a register."""
     if table is None:
         return []
-    tables = list_tables(unit, who, PageRequest()).items
-    others = (other for other in tables if other.may_audit and other.state == "ready")
+    tables = list_tables(unit, principal, PageRequest()).items
+    others = (
+        other
+        for other in tables
+        if other.may_audit and other.state == "ready" and other.holds == "records"
+    )
     return [(other.id, other.file_name) for other in others if other.id != table.id]
-
-
-def _is_read(*each: Version | TrainingTable | None) -> bool:
-    return all(one is None or one.state != "reading" for one in each)
 
 
 def _first(version: Version, table: TrainingTable | None) -> NewAuditForm:
@@ -166,14 +215,14 @@ def _first(version: Version, table: TrainingTable | None) -> NewAuditForm:
     return NewAuditForm(sensitive=sensitive, qi=asked, waivers="yes")
 
 
-def _options(asked: NewAuditForm, has_table: bool) -> dict[str, Any]:
+def _options(form: NewAuditForm, has_table: bool) -> dict[str, Any]:
     """Return the options of the audit; those that were left as they are stand for themselves."""
     if has_table:
-        _check_columns(asked)
+        _check_columns(form)
     left_out = set() if has_table else {Concern.COLUMNS, Concern.ADVERSARY}
-    left_out |= {Concern.KNOWLEDGE} if asked.knowledge.strip() else set()
+    left_out |= {Concern.KNOWLEDGE} if form.knowledge.strip() else set()
     values = {
-        name: _value_of(name, getattr(asked, name))
+        name: _value_of(name, getattr(form, name))
         for name in FORM_OPTIONS
         if OPTION_SPECS[name].concern not in left_out
     }
@@ -199,21 +248,25 @@ def _value_of(name: str, text: str | list[str]) -> Any:  # noqa: ANN401  # as th
         raise InvalidError(name, "a number is needed, such as 20") from None
 
 
-def _check_columns(asked: NewAuditForm) -> None:
+def _check_columns(form: NewAuditForm) -> None:
     """Check that what is to be protected is not known, and that an adversary with partial knowledge is whole."""
-    if asked.sensitive in asked.qi:
-        problem = f"{asked.sensitive!r} is to be protected; it cannot be known to everybody too"
+    if form.sensitive in form.qi:
+        problem = (
+            f"{form.sensitive!r} is the protected column, so it cannot also be "
+            "known to the adversary; untick it"
+        )
         raise InvalidError("qi", problem)
-    if asked.secret and asked.secret == asked.sensitive:
-        problem = f"{asked.secret!r} is to be protected already; choose another column, or none"
+    if form.secret and form.secret == form.sensitive:
+        problem = f"{form.secret!r} is protected already; choose another column, or none"
         raise InvalidError("secret", problem)
-    if asked.target_known and not (
-        _parts(asked.knows) and (asked.secret or asked.knowledge.strip())
-    ):
-        problem = "say which columns the neighbour knows, and which other column is to stay secret"
+    if form.target_known and not (_parts(form.knows) and (form.secret or form.knowledge.strip())):
+        problem = (
+            "the neighbour needs both: name the columns that the neighbour knows, "
+            "and the other column to protect"
+        )
         raise InvalidError("target_known", problem)
-    if _parts(asked.bins) and not asked.secret:
-        raise InvalidError("bins", "part the numbers of another secret; choose its column")
+    if _parts(form.bins) and not form.secret:
+        raise InvalidError("bins", "belong to another protected column; choose that column")
 
 
 def _parts(text: str) -> list[str]:
@@ -222,28 +275,31 @@ def _parts(text: str) -> list[str]:
 
 def _render_page(
     request: Request,
-    who: Principal,
+    principal: Principal,
     unit: Unit,
-    version: Version,
-    table: TrainingTable | None,
-    asked: NewAuditForm,
+    sources: AuditSources,
+    form: NewAuditForm,
     error: ServiceError | ValidationError | None = None,
 ) -> Response:
+    version, table = sources.version, sources.table
     return page(
         request,
         "asked.html.j2",
-        who,
+        principal,
         status=status_of(error) if error else 200,
         version=version,
         table=table,
-        asked=asked,
-        registers=_registers(unit, who, table),
-        packs=list_packs(unit, who),
+        outputs=sources.outputs,
+        dictionary=sources.dictionary,
+        unreadable=sources.unreadable,
+        asked=form,
+        registers=_registers(unit, principal, table),
+        packs=list_packs(unit, principal),
         leaves=LEAVES,
         splits=SPLITS,
         orders=ORDERS,
         presets=tuple(PRESETS),
         facts=facts_of(version),
-        is_waiting=not _is_read(version, table),
+        is_waiting=not sources.is_read,
         refused=refusal(error, AUDIT) if error else "",
     )

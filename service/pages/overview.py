@@ -16,16 +16,16 @@ ROUTER = APIRouter(tags=["pages"])
 
 
 @ROUTER.get("/", **reads(Permission.READ))
-def get_overview(request: Request, who: Who, unit: Reading) -> Response:
+def get_overview(request: Request, principal: Who, unit: Reading) -> Response:
     """Show what there is to do."""
-    found = overview(unit, who)
-    may_decide = who.may(Permission.REVIEW)
+    found = overview(unit, principal)
+    may_decide = principal.may(Permission.REVIEW)
     return page(
         request,
         "overview.html.j2",
-        who,
+        principal,
         all=found,
-        audits=list_audits(unit, who, PageRequest(limit=8)).items,
+        audits=list_audits(unit, principal, PageRequest(limit=8)).items,
         to_decide=[
             waiting
             for waiting in found.waiting

@@ -23,28 +23,31 @@ Named = Annotated[str, Query(max_length=220)]
 
 
 @ROUTER.get("/packs", **reads(Permission.READ))
-def get_packs(request: Request, who: Who, unit: Reading) -> Response:
+def get_packs(request: Request, principal: Who, unit: Reading) -> Response:
     """Show all packs: the organisation's own, and those that ship."""
-    packs = list_packs(unit, who)
+    packs = list_packs(unit, principal)
     own = [pack for pack in packs if not pack.is_shipped]
     shipped = [pack for pack in packs if pack.is_shipped]
     options = _options(packs)
-    return page(request, "packs.html.j2", who, own=own, shipped=shipped, options=options)
+    return page(request, "packs.html.j2", principal, own=own, shipped=shipped, options=options)
 
 
 @ROUTER.get("/packs/new", **reads(Permission.POLICIES))
 def get_new(
-    request: Request, who: Who, unit: Reading, begin: Annotated[Named, Query(alias="from")] = ""
+    request: Request,
+    principal: Who,
+    unit: Reading,
+    begin: Annotated[Named, Query(alias="from")] = "",
 ) -> Response:
     """Show the form for a new version; it begins with the text of another one."""
-    toml = get_pack(unit, who, begin).toml if begin else ""
-    return _new(request, who, toml, "", begin)
+    toml = get_pack(unit, principal, begin).toml if begin else ""
+    return _new(request, principal, toml, "", begin)
 
 
 @ROUTER.post("/packs", **asks(Permission.POLICIES))
 def post_pack(
     request: Request,
-    who: Who,
+    principal: Who,
     site: AtSite,
     toml: Annotated[str, Form(max_length=300_000)] = "",
     note: Annotated[Typed, Form()] = "",
@@ -55,16 +58,16 @@ def post_pack(
     try:
         new_pack = NewPack(toml=text, note=note)
         with site.unit() as unit:
-            pack = add_pack(unit, who, new_pack)
+            pack = add_pack(unit, principal, new_pack)
     except (ServiceError, ValidationError) as error:
-        return _new(request, who, text, note, begin, error)
+        return _new(request, principal, text, note, begin, error)
     return see(f"/packs/{quote(_named(pack), safe='@')}")
 
 
 @ROUTER.get("/packs/compare", **reads(Permission.READ))
 def get_difference(
     request: Request,
-    who: Who,
+    principal: Who,
     unit: Reading,
     first: Annotated[Named, Query(alias="from")],
     second: Annotated[Named, Query(alias="to")],
@@ -73,23 +76,23 @@ def get_difference(
     return page(
         request,
         "packs_compare.html.j2",
-        who,
-        both=diff_packs(unit, who, first, second),
-        options=_options(list_packs(unit, who), first, second),
+        principal,
+        both=diff_packs(unit, principal, first, second),
+        options=_options(list_packs(unit, principal), first, second),
         first=first,
         second=second,
     )
 
 
 @ROUTER.get("/packs/{name}", **reads(Permission.READ))
-def get_one(request: Request, who: Who, unit: Reading, name: str) -> Response:
+def get_one(request: Request, principal: Who, unit: Reading, name: str) -> Response:
     """Show a version of a pack, in sentences; the newest where the name says no version."""
-    pack = get_pack(unit, who, name)
+    pack = get_pack(unit, principal, name)
     others = [f"{pack.name}@{n}" for n in range(pack.n - 1, 0, -1)] if not pack.is_shipped else []
     return page(
         request,
         "pack.html.j2",
-        who,
+        principal,
         pack=pack,
         told=paragraphs(pack.plain),
         named=_named(pack),
@@ -113,7 +116,7 @@ def _named(pack: Pack) -> str:
 
 def _new(
     request: Request,
-    who: Principal,
+    principal: Principal,
     toml: str,
     note: str,
     begin: str,
@@ -122,7 +125,7 @@ def _new(
     return page(
         request,
         "pack_new.html.j2",
-        who,
+        principal,
         status=status_of(error) if error else 200,
         toml=toml,
         note=note,

@@ -40,7 +40,7 @@ SHOWN = 25
 @ROUTER.get("/releases", **reads(Permission.READ))
 def get_releases(
     request: Request,
-    who: Who,
+    principal: Who,
     unit: Reading,
     state: State | Literal[""] = "",
     text: Words = "",
@@ -50,14 +50,21 @@ def get_releases(
     """Show releases; those that wait for a decision stand apart, above all others, unless some are looked for."""
     is_first = not cursor
     waits = is_first and not text
-    waiting = list_releases(unit, who, PageRequest(limit=100), state="open").items if waits else ()
+    waiting = (
+        list_releases(unit, principal, PageRequest(limit=100), state="open").items if waits else ()
+    )
     found = list_releases(
-        unit, who, PageRequest(cursor=cursor, limit=25), state=state or None, text=text, sort=sort
+        unit,
+        principal,
+        PageRequest(cursor=cursor, limit=25),
+        state=state or None,
+        text=text,
+        sort=sort,
     )
     return page(
         request,
         "releases.html.j2",
-        who,
+        principal,
         waiting=waiting,
         releases=found.items,
         next=found.next,
@@ -69,15 +76,15 @@ def get_releases(
 
 
 @ROUTER.get("/releases/{release_id}", **reads(Permission.READ))
-def get_one(request: Request, who: Who, unit: Reading, release_id: Id) -> Response:
+def get_one(request: Request, principal: Who, unit: Reading, release_id: Id) -> Response:
     """Show a release."""
-    return _render_page(request, who, unit, release_id, {})
+    return _render_page(request, principal, unit, release_id, {})
 
 
 @ROUTER.post("/releases/{release_id}/ticks", **asks(Permission.REVIEW))
 def post_tick(
     request: Request,
-    who: Who,
+    principal: Who,
     site: AtSite,
     release_id: Id,
     check: Annotated[str, Form(max_length=200)],
@@ -87,15 +94,15 @@ def post_tick(
     """Tick a line of the checklist, or take the tick back."""
 
     def do(unit: Unit) -> object:
-        return tick(unit, who, release_id, check, is_met, revision)
+        return tick(unit, principal, release_id, check, is_met, revision)
 
-    return _done(request, who, site, release_id, do, "#checklist")
+    return _done(request, principal, site, release_id, do, "#checklist")
 
 
 @ROUTER.post("/releases/{release_id}/comments", **asks(Permission.READ))
 def post_comment(
     request: Request,
-    who: Who,
+    principal: Who,
     site: AtSite,
     release_id: Id,
     text: Annotated[Typed, Form()] = "",
@@ -103,15 +110,15 @@ def post_comment(
     """Make a remark."""
 
     def do(unit: Unit) -> object:
-        return add_comment(unit, who, release_id, NewComment(text=text))
+        return add_comment(unit, principal, release_id, NewComment(text=text))
 
-    return _done(request, who, site, release_id, do, "#talk", text=text)
+    return _done(request, principal, site, release_id, do, "#talk", text=text)
 
 
 @ROUTER.post("/releases/{release_id}/reviews", **asks(Permission.REVIEW))
 def post_review(
     request: Request,
-    who: Who,
+    principal: Who,
     site: AtSite,
     release_id: Id,
     revision: Revision,
@@ -122,36 +129,46 @@ def post_review(
 
     def do(unit: Unit) -> object:
         if not decision:
-            raise InvalidError("decision", "none was chosen; approve, ask for changes or reject")
+            raise InvalidError(
+                "decision", "no decision was chosen; approve, ask for changes or reject"
+            )
         new_review = NewReview.model_validate({"decision": decision, "comment": comment})
-        return review(unit, who, release_id, new_review, revision)
+        return review(unit, principal, release_id, new_review, revision)
 
-    return _done(request, who, site, release_id, do, decision=decision, comment=comment)
+    return _done(request, principal, site, release_id, do, decision=decision, comment=comment)
 
 
 @ROUTER.post("/releases/{release_id}/withdraw", **asks(Permission.SUBMIT))
 def post_withdraw(
-    request: Request, who: Who, site: AtSite, release_id: Id, revision: Revision
+    request: Request, principal: Who, site: AtSite, release_id: Id, revision: Revision
 ) -> Response:
     """Take the wish back."""
     return _done(
-        request, who, site, release_id, lambda unit: withdraw(unit, who, release_id, revision)
+        request,
+        principal,
+        site,
+        release_id,
+        lambda unit: withdraw(unit, principal, release_id, revision),
     )
 
 
 @ROUTER.post("/releases/{release_id}/release", **asks(Permission.SUBMIT))
 def post_release_it(
-    request: Request, who: Who, site: AtSite, release_id: Id, revision: Revision
+    request: Request, principal: Who, site: AtSite, release_id: Id, revision: Revision
 ) -> Response:
     """Write down that the version went out."""
     return _done(
-        request, who, site, release_id, lambda unit: release_it(unit, who, release_id, revision)
+        request,
+        principal,
+        site,
+        release_id,
+        lambda unit: release_it(unit, principal, release_id, revision),
     )
 
 
 def _done(
     request: Request,
-    who: Principal,
+    principal: Principal,
     site: Site,
     release_id: str,
     do: Callable[[Unit], object],
@@ -164,28 +181,28 @@ def _done(
             do(unit)
     except (ServiceError, ValidationError) as error:
         with site.reading() as unit:
-            return _render_page(request, who, unit, release_id, typed, error)
+            return _render_page(request, principal, unit, release_id, typed, error)
     return see(f"/releases/{release_id}{place}")
 
 
 def _render_page(
     request: Request,
-    who: Principal,
+    principal: Principal,
     unit: Unit,
     release_id: str,
     typed: dict[str, str],
     error: ServiceError | ValidationError | None = None,
 ) -> Response:
-    release = get_release(unit, who, release_id)
-    findings = list_findings(unit, who, release.audit_id, PageRequest(limit=SHOWN))
+    release = get_release(unit, principal, release_id)
+    findings = list_findings(unit, principal, release.audit_id, PageRequest(limit=SHOWN))
     return page(
         request,
         "release.html.j2",
-        who,
+        principal,
         status=status_of(error) if error else 200,
         release=release,
-        gate=gate_answer(unit, who, release_id),
-        audit=get_audit(unit, who, release.audit_id),
+        gate=gate_answer(unit, principal, release_id),
+        audit=get_audit(unit, principal, release.audit_id),
         findings=findings.items,
         has_more=findings.next is not None,
         server=unit.site.settings.base_url.rstrip("/") or str(request.base_url).rstrip("/"),

@@ -12,7 +12,7 @@ from fastapi.responses import Response
 from pydantic import ValidationError
 
 from treewarden.service.api._requests import AtSite, Reading, Who, asks, reads
-from treewarden.service.api._uploading import receive_form
+from treewarden.service.api._uploading import FileField, receive_form
 from treewarden.service.api.repairs import Number
 from treewarden.service.auth.principal import Permission, Principal
 from treewarden.service.errors import InvalidError, ServiceError
@@ -23,27 +23,26 @@ from treewarden.service.schemas.audits import NewRepair, Taking
 from treewarden.service.schemas.base import Id
 from treewarden.service.schemas.models import NewTable
 from treewarden.service.site import Site, Unit
-from treewarden.service.use_cases.blobs import Kind
 from treewarden.service.use_cases.repairs import start_repair, start_repair_with, take_proposal
 from treewarden.service.use_cases.show_audit import compare_audits
 
 ROUTER = APIRouter(tags=["pages"])
-KINDS: dict[str, Kind] = {"table_file": "table"}
+FILE_FIELDS = {"table_file": FileField("table")}
 
 
 @ROUTER.get("/audits/{audit_id}/compare", **reads(Permission.READ))
 def get_comparison(
-    request: Request, who: Who, unit: Reading, audit_id: Id, to: Annotated[Id, Query()]
+    request: Request, principal: Who, unit: Reading, audit_id: Id, to: Annotated[Id, Query()]
 ) -> Response:
     """Show what differs between two audits."""
-    both = compare_audits(unit, who, audit_id, to)
-    return page(request, "audits_compare.html.j2", who, both=both)
+    both = compare_audits(unit, principal, audit_id, to)
+    return page(request, "audits_compare.html.j2", principal, both=both)
 
 
 @ROUTER.post("/audits/{audit_id}/repairs", **asks(Permission.SUBMIT))
 def post_repair(
     request: Request,
-    who: Who,
+    principal: Who,
     site: AtSite,
     audit_id: Id,
     tries_all: Annotated[bool, Form()] = False,
@@ -51,22 +50,22 @@ def post_repair(
     """Look for a repair with the table that is there."""
 
     def do(unit: Unit) -> str:
-        audit = start_repair(unit, who, audit_id, NewRepair(tries_all=tries_all))
+        audit = start_repair(unit, principal, audit_id, NewRepair(tries_all=tries_all))
         return f"/audits/{audit.id}"
 
-    return _done(request, who, site, audit_id, do)
+    return _done(request, principal, site, audit_id, do)
 
 
 @ROUTER.post("/audits/{audit_id}/repairs/table", **asks(Permission.SUBMIT))
 async def post_repair_with_table(
-    request: Request, who: Who, site: AtSite, audit_id: Id
+    request: Request, principal: Who, site: AtSite, audit_id: Id
 ) -> Response:
     """Take the table once more, streamed into the vault, and look for a repair with it; all of it or nothing."""
     try:
-        form = await receive_form(request, site, who, KINDS)
+        form = await receive_form(request, site, principal, FILE_FIELDS)
     except ServiceError as error:
-        return await to_thread.run_sync(partial(_again, request, who, site, audit_id, error))
-    file, path = form.files.get("table_file"), form.fields.get("table_path", "").strip()
+        return await to_thread.run_sync(partial(_again, request, principal, site, audit_id, error))
+    file, path = form.file("table_file"), form.fields.get("table_path", "").strip()
 
     def do(unit: Unit) -> str:
         if path:
@@ -76,43 +75,45 @@ async def post_repair_with_table(
         else:
             raise InvalidError("table", "no file was chosen; choose the one of the audit")
         tries_all = bool(form.fields.get("tries_all"))
-        return f"/audits/{start_repair_with(unit, who, audit_id, new, tries_all=tries_all).id}"
+        return (
+            f"/audits/{start_repair_with(unit, principal, audit_id, new, tries_all=tries_all).id}"
+        )
 
-    return await to_thread.run_sync(partial(_done, request, who, site, audit_id, do))
+    return await to_thread.run_sync(partial(_done, request, principal, site, audit_id, do))
 
 
 @ROUTER.post("/audits/{audit_id}/proposals/{number}/version", **asks(Permission.SUBMIT))
 def post_version(
-    request: Request, who: Who, site: AtSite, audit_id: Id, number: Number
+    request: Request, principal: Who, site: AtSite, audit_id: Id, number: Number
 ) -> Response:
     """Take a proposal as a version, and lead on to its audit, or to where its table is uploaded."""
 
     def do(unit: Unit) -> str:
-        taken = take_proposal(unit, who, audit_id, number, Taking())
+        taken = take_proposal(unit, principal, audit_id, number, Taking())
         if taken.audit is not None:
             return f"/audits/{taken.audit.id}"
         return address("/submit", version=taken.version.id)
 
-    return _done(request, who, site, audit_id, do)
+    return _done(request, principal, site, audit_id, do)
 
 
 def _done(
-    request: Request, who: Principal, site: Site, audit_id: str, do: Callable[[Unit], str]
+    request: Request, principal: Principal, site: Site, audit_id: str, do: Callable[[Unit], str]
 ) -> Response:
     """Do it in a transaction of its own, and lead on; a refusal undoes all, and is shown on the audit's page."""
     try:
         with site.unit() as unit:
             return see(do(unit))
     except (ServiceError, ValidationError) as error:
-        return _again(request, who, site, audit_id, error)
+        return _again(request, principal, site, audit_id, error)
 
 
 def _again(
     request: Request,
-    who: Principal,
+    principal: Principal,
     site: Site,
     audit_id: str,
     error: ServiceError | ValidationError,
 ) -> Response:
     with site.reading() as unit:
-        return show_audit(request, who, unit, audit_id, error=error)
+        return show_audit(request, principal, unit, audit_id, error=error)

@@ -56,20 +56,22 @@ class Releasing(Body):
 @ROUTER.get("/audits/{audit_id}/waive", **reads(Permission.SUBMIT))
 def get_waive(
     request: Request,
-    who: Who,
+    principal: Who,
     unit: Reading,
     audit_id: Id,
     finding: Annotated[int, Query(ge=0)],
 ) -> Response:
     """Show what a waiver needs, with all that the finding says of itself."""
     last = (unit.now + timedelta(days=DAYS)).date().isoformat()
-    return _waiving(request, who, unit, audit_id, finding, Waiving(owner=who.name, expires=last))
+    return _waiving(
+        request, principal, unit, audit_id, finding, Waiving(owner=principal.name, expires=last)
+    )
 
 
 @ROUTER.post("/audits/{audit_id}/waive", **asks(Permission.SUBMIT))
 def post_waive(
     request: Request,
-    who: Who,
+    principal: Who,
     site: AtSite,
     audit_id: Id,
     finding: Annotated[int, Query(ge=0)],
@@ -79,10 +81,10 @@ def post_waive(
     try:
         expires = day_of(typed.expires)
         if expires is None:
-            raise InvalidError("expires", "is no day; a day is written as 2026-01-31")
+            raise InvalidError("expires", "is not a date; write it as 2026-01-31")
         with site.unit() as unit:
-            audit, found = _find_finding(unit, who, audit_id, finding)
-            version = get_version(unit, who, audit.model_version_id)
+            audit, found = _find_finding(unit, principal, audit_id, finding)
+            version = get_version(unit, principal, audit.model_version_id)
             new = NewWaiver(
                 clause=found.clause,
                 leaf=found.leaf,
@@ -93,27 +95,29 @@ def post_waive(
                 ticket=typed.ticket.strip(),
                 expires=expires,
             )
-            request_waiver(unit, who, new)
+            request_waiver(unit, principal, new)
     except (ServiceError, ValidationError) as error:
         with site.reading() as unit:
             return _waiving(
-                request, who, unit, audit_id=audit_id, n=finding, typed=typed, error=error
+                request, principal, unit, audit_id=audit_id, n=finding, typed=typed, error=error
             )
     return see("/waivers?state=requested")
 
 
 @ROUTER.get("/audits/{audit_id}/release", **reads(Permission.SUBMIT))
-def get_release(request: Request, who: Who, unit: Reading, audit_id: Id) -> Response:
+def get_release(request: Request, principal: Who, unit: Reading, audit_id: Id) -> Response:
     """Show what a release needs."""
-    audit = get_audit(unit, who, audit_id)
+    audit = get_audit(unit, principal, audit_id)
     title = f"{audit.model_name}, version {audit.version}"
-    return _releasing(request, who, unit, audit_id, Releasing(title=title, purpose=audit.purpose))
+    return _releasing(
+        request, principal, unit, audit_id, Releasing(title=title, purpose=audit.purpose)
+    )
 
 
 @ROUTER.post("/audits/{audit_id}/release", **asks(Permission.SUBMIT))
 def post_release(
     request: Request,
-    who: Who,
+    principal: Who,
     site: AtSite,
     audit_id: Id,
     typed: Annotated[Releasing, Form()],
@@ -124,23 +128,23 @@ def post_release(
             audit_id=audit_id, title=typed.title.strip(), purpose=typed.purpose.strip()
         )
         with site.unit() as unit:
-            release = open_release(unit, who, new)
+            release = open_release(unit, principal, new)
     except (ServiceError, ValidationError) as error:
         with site.reading() as unit:
-            return _releasing(request, who, unit, audit_id, typed, error)
+            return _releasing(request, principal, unit, audit_id, typed, error)
     return see(f"/releases/{release.id}")
 
 
-def _find_finding(unit: Unit, who: Principal, audit_id: str, n: int) -> tuple[Audit, Finding]:
+def _find_finding(unit: Unit, principal: Principal, audit_id: str, n: int) -> tuple[Audit, Finding]:
     """Return an audit and one of its findings.
 
     Raises:
         NotFoundError: there is no such finding.
     """
-    audit = get_audit(unit, who, audit_id)
+    audit = get_audit(unit, principal, audit_id)
     cursor = ""
     while True:
-        part = list_findings(unit, who, audit_id, PageRequest(limit=MOST, cursor=cursor))
+        part = list_findings(unit, principal, audit_id, PageRequest(limit=MOST, cursor=cursor))
         for finding in part.items:
             if finding.n == n:
                 return audit, finding
@@ -151,18 +155,18 @@ def _find_finding(unit: Unit, who: Principal, audit_id: str, n: int) -> tuple[Au
 
 def _waiving(
     request: Request,
-    who: Principal,
+    principal: Principal,
     unit: Unit,
     audit_id: str,
     n: int,
     typed: Waiving,
     error: ServiceError | ValidationError | None = None,
 ) -> Response:
-    audit, finding = _find_finding(unit, who, audit_id, n)
+    audit, finding = _find_finding(unit, principal, audit_id, n)
     return page(
         request,
         "waive.html.j2",
-        who,
+        principal,
         status=status_of(error) if error else 200,
         audit=audit,
         finding=finding,
@@ -174,7 +178,7 @@ def _waiving(
 
 def _releasing(
     request: Request,
-    who: Principal,
+    principal: Principal,
     unit: Unit,
     audit_id: str,
     typed: Releasing,
@@ -183,9 +187,9 @@ def _releasing(
     return page(
         request,
         "wish_release.html.j2",
-        who,
+        principal,
         status=status_of(error) if error else 200,
-        audit=get_audit(unit, who, audit_id),
+        audit=get_audit(unit, principal, audit_id),
         typed=typed,
         refused=refusal(error, RELEASE) if error else "",
     )

@@ -84,10 +84,10 @@ def post_sign_in(
 
 
 @ROUTER.post("/sign-out", **asks(Permission.GATE))
-def post_sign_out(who: Who, site: AtSite) -> Response:
+def post_sign_out(principal: Who, site: AtSite) -> Response:
     """End the session."""
     with site.unit() as unit:
-        sign_out(unit, who)
+        sign_out(unit, principal)
     answer = see("/sign-in")
     drop_session(answer, site.settings)
     return answer

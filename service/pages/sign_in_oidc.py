@@ -30,7 +30,9 @@ LONGEST = 2000
 def get_there(request: Request, site: AtSite, next: str = "/") -> Response:  # noqa: A002  # the name in the address
     """Lead to the provider."""
     if not site.settings.oidc_issuer:
-        raise NotFoundError("provider", "there is none; sign in by a password")
+        raise NotFoundError(
+            "provider", "no other service is set up for sign-in; sign in with a password"
+        )
     try:
         begun = begin(site.settings, _back(request, site))
     except ServiceError as error:
@@ -45,7 +47,9 @@ def get_back(request: Request, site: AtSite, code: str = "", state: str = "") ->
     """Begin a session of whom the provider vouches for; the sealed cookie holds for one attempt."""
     try:
         if not site.settings.oidc_issuer:
-            raise NotFoundError("provider", "there is none; sign in by a password")
+            raise NotFoundError(
+                "provider", "no other service is set up for sign-in; sign in with a password"
+            )
         begun, following = _opened(site, request.cookies.get(cookie_name(site.settings, FLOW), ""))
         is_ours = secrets.compare_digest(state.encode(), begun.state.encode())
         if not is_ours or not 0 < len(code) <= LONGEST:
@@ -85,4 +89,4 @@ def _opened(site: Site, cookie: str) -> tuple[SignInStart, str]:
 
 
 def _not_begun() -> NotSignedInError:
-    return NotSignedInError("sign-in", "was not begun here, or too long ago; begin again")
+    return NotSignedInError("sign-in", "was started elsewhere or too long ago; start again")

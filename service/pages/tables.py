@@ -33,68 +33,76 @@ SHOWN = 50
 @ROUTER.get("/tables", **reads(Permission.SUBMIT))
 def get_tables(
     request: Request,
-    who: Who,
+    principal: Who,
     unit: Reading,
     cursor: Annotated[str, Query(max_length=200)] = "",
 ) -> Response:
     """Show tables, newest first."""
-    return _render_page(request, who, unit, cursor)
+    return _render_page(request, principal, unit, cursor)
 
 
 @ROUTER.post("/tables/{table_id}/share", **asks(Permission.SUBMIT))
 def post_share(
-    request: Request, who: Who, site: AtSite, table_id: Id, name: Annotated[Typed, Form()] = ""
+    request: Request,
+    principal: Who,
+    site: AtSite,
+    table_id: Id,
+    name: Annotated[Typed, Form()] = "",
 ) -> Response:
     """Share a table with somebody."""
 
     def do(unit: Unit) -> object:
-        return share_table(unit, who, table_id, NewShare(name=name))
+        return share_table(unit, principal, table_id, NewShare(name=name))
 
-    return _done(request, who, site, do)
+    return _done(request, principal, site, do)
 
 
 @ROUTER.post("/tables/{table_id}/withdraw", **asks(Permission.SUBMIT))
 def post_withdraw(
-    request: Request, who: Who, site: AtSite, table_id: Id, account_id: Annotated[Id, Form()]
+    request: Request, principal: Who, site: AtSite, table_id: Id, account_id: Annotated[Id, Form()]
 ) -> Response:
     """Share a table with somebody no more."""
-    return _done(request, who, site, lambda unit: withdraw_table(unit, who, table_id, account_id))
+    return _done(
+        request, principal, site, lambda unit: withdraw_table(unit, principal, table_id, account_id)
+    )
 
 
 @ROUTER.post("/tables/{table_id}/erase", **asks(Permission.SUBMIT))
-def post_erase(request: Request, who: Who, site: AtSite, table_id: Id) -> Response:
+def post_erase(request: Request, principal: Who, site: AtSite, table_id: Id) -> Response:
     """Erase a table."""
 
     def do(unit: Unit) -> None:
-        erased = erase_table(unit, who, table_id)
+        erased = erase_table(unit, principal, table_id)
         unit.afterwards.append(partial(erase_files, site, erased))
 
-    return _done(request, who, site, do)
+    return _done(request, principal, site, do)
 
 
-def _done(request: Request, who: Principal, site: Site, do: Callable[[Unit], object]) -> Response:
+def _done(
+    request: Request, principal: Principal, site: Site, do: Callable[[Unit], object]
+) -> Response:
     """Do it in a transaction of its own, and lead back; a refusal undoes all, and is shown."""
     try:
         with site.unit() as unit:
             do(unit)
     except (ServiceError, ValidationError) as error:
         with site.reading() as unit:
-            return _render_page(request, who, unit, "", error)
+            return _render_page(request, principal, unit, "", error)
     return see("/tables")
 
 
 def _render_page(
     request: Request,
-    who: Principal,
+    principal: Principal,
     unit: Unit,
     cursor: str,
     error: ServiceError | ValidationError | None = None,
 ) -> Response:
-    found = list_tables(unit, who, PageRequest(cursor=cursor, limit=SHOWN))
+    found = list_tables(unit, principal, PageRequest(cursor=cursor, limit=SHOWN))
     return page(
         request,
         "tables.html.j2",
-        who,
+        principal,
         status=status_of(error) if error else 200,
         tables=found.items,
         next=found.next,

@@ -36,15 +36,15 @@ MEANINGS = {
 
 
 @ROUTER.get("/tokens", **asks(Permission.READ))
-def get_tokens(request: Request, who: Who, site: AtSite) -> Response:
+def get_tokens(request: Request, principal: Who, site: AtSite) -> Response:
     """Show tokens, and the form for a new one."""
-    return _render_page(request, who, site)
+    return _render_page(request, principal, site)
 
 
 @ROUTER.post("/tokens", **asks(Permission.READ))
 def post_token(
     request: Request,
-    who: Who,
+    principal: Who,
     site: AtSite,
     name: Annotated[Typed, Form()] = "",
     permissions: Annotated[tuple[str, ...], Form()] = (),
@@ -55,26 +55,26 @@ def post_token(
     try:
         new_token = NewToken.model_validate({**typed, "days": days or None})
         with site.unit() as unit:
-            made_token = create_token(unit, who, new_token)
+            made_token = create_token(unit, principal, new_token)
     except (ServiceError, ValidationError) as error:
-        return _render_page(request, who, site, typed=typed, error=error)
-    return _render_page(request, who, site, made=made_token)
+        return _render_page(request, principal, site, typed=typed, error=error)
+    return _render_page(request, principal, site, made=made_token)
 
 
 @ROUTER.post("/tokens/{token_id}/revoke", **asks(Permission.READ))
-def post_revoke(request: Request, who: Who, site: AtSite, token_id: Id) -> Response:
+def post_revoke(request: Request, principal: Who, site: AtSite, token_id: Id) -> Response:
     """Have a token let nobody in any more."""
     try:
         with site.unit() as unit:
-            revoke_token(unit, who, token_id)
+            revoke_token(unit, principal, token_id)
     except ServiceError as error:
-        return _render_page(request, who, site, error=error)
+        return _render_page(request, principal, site, error=error)
     return see("/tokens")
 
 
 def _render_page(
     request: Request,
-    who: Principal,
+    principal: Principal,
     site: Site,
     *,
     made: MadeToken | None = None,
@@ -82,17 +82,17 @@ def _render_page(
     error: ServiceError | ValidationError | None = None,
 ) -> Response:
     with site.reading() as unit:
-        found = list_tokens(unit, who, PageRequest(limit=200))
+        found = list_tokens(unit, principal, PageRequest(limit=200))
         now = unit.now
     return page(
         request,
         "tokens.html.j2",
-        who,
+        principal,
         status=status_of(error) if error else 200,
         tokens=found.items,
         now=now,
         meanings=[
-            (permission, told) for permission, told in MEANINGS.items() if who.may(permission)
+            (permission, told) for permission, told in MEANINGS.items() if principal.may(permission)
         ],
         made=made,
         typed=typed or {"name": "", "permissions": ("gate",), "days": "90"},

@@ -55,7 +55,7 @@ class WaiverForm(Body):
     ticket: Typed = ""
     expires: Typed = ""
 
-    def wanted(self) -> NewWaiver:
+    def new_waiver(self) -> NewWaiver:
         """Return what is asked for; what was left empty is not said.
 
         Raises:
@@ -69,7 +69,7 @@ class WaiverForm(Body):
 @ROUTER.get("/waivers", **reads(Permission.READ))
 def get_waivers(
     request: Request,
-    who: Who,
+    principal: Who,
     unit: Reading,
     state: Literal["", "requested", "approved", "refused", "revoked"] = "",
     text: Words = "",
@@ -78,11 +78,11 @@ def get_waivers(
 ) -> Response:
     """Show waivers, all or those that are like what was asked."""
     page_request = PageRequest(cursor=cursor, limit=50)
-    found = list_waivers(unit, who, page_request, state=state, text=text, sort=sort)
+    found = list_waivers(unit, principal, page_request, state=state, text=text, sort=sort)
     return page(
         request,
         "waivers.html.j2",
-        who,
+        principal,
         waivers=found.items,
         next=found.next,
         state=state,
@@ -95,75 +95,75 @@ def get_waivers(
 
 
 @ROUTER.get("/waivers/new", **asks(Permission.SUBMIT))
-def get_new(request: Request, who: Who, asked: Annotated[WaiverForm, Query()]) -> Response:
+def get_new(request: Request, principal: Who, form: Annotated[WaiverForm, Query()]) -> Response:
     """Show the form that asks for a waiver; a finding's page fills in what it is about."""
-    first = asked.model_copy(update={"owner": asked.owner or who.name})
-    return _new(request, who, first)
+    first = form.model_copy(update={"owner": form.owner or principal.name})
+    return _new(request, principal, first)
 
 
 @ROUTER.post("/waivers", **asks(Permission.SUBMIT))
 def post_waiver(
-    request: Request, who: Who, site: AtSite, asked: Annotated[WaiverForm, Form()]
+    request: Request, principal: Who, site: AtSite, form: Annotated[WaiverForm, Form()]
 ) -> Response:
     """Ask for a waiver, and lead on to it."""
     try:
-        new_waiver = asked.wanted()
+        new_waiver = form.new_waiver()
         with site.unit() as unit:
-            waiver = request_waiver(unit, who, new_waiver)
+            waiver = request_waiver(unit, principal, new_waiver)
     except (ServiceError, ValidationError) as error:
-        return _new(request, who, asked, error)
+        return _new(request, principal, form, error)
     return see(f"/waivers/{waiver.id}")
 
 
 @ROUTER.get("/waivers/import", **asks(Permission.SUBMIT))
-def get_import(request: Request, who: Who) -> Response:
+def get_import(request: Request, principal: Who) -> Response:
     """Show the form that takes a waivers file."""
-    return page(request, "waivers_import.html.j2", who, toml="", refused="", taken=None)
+    return page(request, "waivers_import.html.j2", principal, toml="", refused="", taken=None)
 
 
 @ROUTER.post("/waivers/import", **asks(Permission.SUBMIT))
 def post_import(
     request: Request,
-    who: Who,
+    principal: Who,
     site: AtSite,
     toml: Annotated[str, Form(max_length=500_000)] = "",
 ) -> Response:
     """Take a waivers file; each waiver in it becomes a wish."""
     try:
         with site.unit() as unit:
-            taken = import_waivers(unit, who, toml.replace("\r\n", "\n").encode())
+            taken = import_waivers(unit, principal, toml.replace("\r\n", "\n").encode())
     except ServiceError as error:
         return page(
             request,
             "waivers_import.html.j2",
-            who,
+            principal,
             status=status_of(error),
             toml=toml,
             refused=refusal(error, WAIVERS_FILE),
             taken=None,
         )
-    return page(request, "waivers_import.html.j2", who, toml="", refused="", taken=taken)
+    return page(request, "waivers_import.html.j2", principal, toml="", refused="", taken=taken)
 
 
 @ROUTER.get("/waivers/export", **reads(Permission.READ))
-def get_export(who: Who, unit: Reading) -> Response:
+def get_export(principal: Who, unit: Reading) -> Response:
     """Return the approved waivers as the file that ``treewarden audit --waivers`` reads."""
     named = {"Content-Disposition": 'attachment; filename="waivers.toml"'}
     named["Cache-Control"] = "no-store"
-    data = export_waivers(unit, who)
+    data = export_waivers(unit, principal)
     return Response(data, media_type="application/toml", headers=named)
 
 
 @ROUTER.get("/waivers/{waiver_id}", **reads(Permission.READ))
-def get_one(request: Request, who: Who, unit: Reading, waiver_id: Id) -> Response:
+def get_one(request: Request, principal: Who, unit: Reading, waiver_id: Id) -> Response:
     """Show a waiver."""
-    return _render_page(request, who, unit, waiver_id, "")
+    return _render_page(request, principal, unit, waiver_id, "")
 
 
 @ROUTER.post("/waivers/{waiver_id}/{decision}", **asks(Permission.REVIEW))
 def post_decision(
     request: Request,
-    who: Who,
+    principal: Who,
     site: AtSite,
     waiver_id: Id,
     decision: Literal["approve", "refuse", "revoke"],
@@ -175,12 +175,12 @@ def post_decision(
         "refuse": refuse_waiver,
         "revoke": revoke_waiver,
     }[decision]
-    return _decided(request, who, site, waiver_id, decide, comment)
+    return _decided(request, principal, site, waiver_id, decide, comment)
 
 
 def _decided(
     request: Request,
-    who: Principal,
+    principal: Principal,
     site: Site,
     waiver_id: str,
     decide: Callable[..., object],
@@ -189,30 +189,30 @@ def _decided(
     try:
         deciding = Deciding(comment=comment)
         with site.unit() as unit:
-            decide(unit, who, waiver_id, deciding)
+            decide(unit, principal, waiver_id, deciding)
     except (ServiceError, ValidationError) as error:
         with site.reading() as unit:
-            return _render_page(request, who, unit, waiver_id, comment, error)
+            return _render_page(request, principal, unit, waiver_id, comment, error)
     return see(f"/waivers/{waiver_id}")
 
 
 def _render_page(
     request: Request,
-    who: Principal,
+    principal: Principal,
     unit: Unit,
     waiver_id: str,
     comment: str,
     error: ServiceError | ValidationError | None = None,
 ) -> Response:
-    waiver = get_waiver(unit, who, waiver_id)
-    may_decide = waiver.state == "requested" and who.may(Permission.REVIEW)
+    waiver = get_waiver(unit, principal, waiver_id)
+    may_decide = waiver.state == "requested" and principal.may(Permission.REVIEW)
     return page(
         request,
         "waiver.html.j2",
-        who,
+        principal,
         status=status_of(error) if error else 200,
         waiver=waiver,
-        why_not=why_not_approved(unit, who, waiver_id) if may_decide else "",
+        why_not=why_not_approved(unit, principal, waiver_id) if may_decide else "",
         today=unit.now.date(),
         comment=comment,
         refused=refusal(error, WAIVER_DECISION) if error else "",
@@ -221,16 +221,16 @@ def _render_page(
 
 def _new(
     request: Request,
-    who: Principal,
-    asked: WaiverForm,
+    principal: Principal,
+    form: WaiverForm,
     error: ServiceError | ValidationError | None = None,
 ) -> Response:
     return page(
         request,
         "waiver_new.html.j2",
-        who,
+        principal,
         status=status_of(error) if error else 200,
-        asked=asked,
+        asked=form,
         wrong=_wrong(error),
         refused=refusal(error, WAIVER) if error else "",
     )

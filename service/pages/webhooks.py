@@ -16,7 +16,7 @@ from treewarden.service.ledger.log import Event
 from treewarden.service.pages._forms import WEBHOOK, Typed, refusal, see, status_of
 from treewarden.service.pages._rendering import page
 from treewarden.service.schemas.base import Id, PageRequest
-from treewarden.service.schemas.operations import MadeWebhook, NewWebhook
+from treewarden.service.schemas.people import MadeWebhook, NewWebhook
 from treewarden.service.site import Site, Unit
 from treewarden.service.use_cases.notices import (
     create_webhook,
@@ -31,25 +31,25 @@ from treewarden.service.use_cases.notices import (
 ROUTER = APIRouter(tags=["pages"])
 AT = "/administration/webhooks"
 EVENTS = {
-    Event.AUDIT_FINISHED: "an audit has ended, in whatever way",
-    Event.WAIVER_REQUESTED: "somebody asks for a waiver",
+    Event.AUDIT_FINISHED: "an audit has ended, with any result",
+    Event.WAIVER_REQUESTED: "a waiver was requested",
     Event.WAIVER_DECIDED: "a waiver was approved, refused or revoked",
-    Event.RELEASE_OPENED: "somebody asks for a release",
-    Event.RELEASE_DECIDED: "a release was decided about",
-    Event.RELEASE_RELEASED: "a version went out",
+    Event.RELEASE_OPENED: "a release was requested",
+    Event.RELEASE_DECIDED: "a release was decided",
+    Event.RELEASE_RELEASED: "a version was released",
 }
 
 
 @ROUTER.get(AT, **asks(Permission.ADMIN))
-def get_webhooks(request: Request, who: Who, site: AtSite) -> Response:
+def get_webhooks(request: Request, principal: Who, site: AtSite) -> Response:
     """Show all webhooks, and the form for a new one."""
-    return _all(request, who, site)
+    return _all(request, principal, site)
 
 
 @ROUTER.post(AT, **asks(Permission.ADMIN))
 def post_webhook(
     request: Request,
-    who: Who,
+    principal: Who,
     site: AtSite,
     url: Annotated[Typed, Form()] = "",
     events: Annotated[tuple[str, ...], Form()] = (),
@@ -58,49 +58,57 @@ def post_webhook(
     try:
         new_webhook = NewWebhook.model_validate({"url": url, "events": events})
         with site.unit() as unit:
-            made_webhook = create_webhook(unit, who, new_webhook)
+            made_webhook = create_webhook(unit, principal, new_webhook)
     except (ServiceError, ValidationError) as error:
-        return _all(request, who, site, typed={"url": url, "events": events}, error=error)
-    return _all(request, who, site, made=made_webhook)
+        return _all(request, principal, site, typed={"url": url, "events": events}, error=error)
+    return _all(request, principal, site, made=made_webhook)
 
 
 @ROUTER.get(AT + "/{webhook_id}", **reads(Permission.ADMIN))
 def get_one(
     request: Request,
-    who: Who,
+    principal: Who,
     unit: Reading,
     webhook_id: Id,
     cursor: Annotated[str, Query(max_length=200)] = "",
 ) -> Response:
     """Show a webhook, and what became of each event."""
-    return _one(request, who, unit, webhook_id, cursor)
+    return _one(request, principal, unit, webhook_id, cursor)
 
 
 @ROUTER.post(AT + "/{webhook_id}/ping", **asks(Permission.ADMIN))
-def post_ping(request: Request, who: Who, site: AtSite, webhook_id: Id) -> Response:
+def post_ping(request: Request, principal: Who, site: AtSite, webhook_id: Id) -> Response:
     """Send an event that says nothing, to see whether it arrives."""
-    return _done(request, who, site, webhook_id, lambda unit: ping(unit, who, webhook_id))
+    return _done(
+        request, principal, site, webhook_id, lambda unit: ping(unit, principal, webhook_id)
+    )
 
 
 @ROUTER.post(AT + "/{webhook_id}/disable", **asks(Permission.ADMIN))
-def post_disable(request: Request, who: Who, site: AtSite, webhook_id: Id) -> Response:
+def post_disable(request: Request, principal: Who, site: AtSite, webhook_id: Id) -> Response:
     """Send nothing there any more."""
     return _done(
-        request, who, site, webhook_id, lambda unit: disable_webhook(unit, who, webhook_id)
+        request,
+        principal,
+        site,
+        webhook_id,
+        lambda unit: disable_webhook(unit, principal, webhook_id),
     )
 
 
 @ROUTER.post(AT + "/{webhook_id}/deliveries/{delivery_id}", **asks(Permission.ADMIN))
 def post_again(
-    request: Request, who: Who, site: AtSite, webhook_id: Id, delivery_id: Id
+    request: Request, principal: Who, site: AtSite, webhook_id: Id, delivery_id: Id
 ) -> Response:
     """Send an event once more."""
-    return _done(request, who, site, webhook_id, lambda unit: redeliver(unit, who, delivery_id))
+    return _done(
+        request, principal, site, webhook_id, lambda unit: redeliver(unit, principal, delivery_id)
+    )
 
 
 def _done(
     request: Request,
-    who: Principal,
+    principal: Principal,
     site: Site,
     webhook_id: str,
     do: Callable[[Unit], object],
@@ -110,25 +118,25 @@ def _done(
             do(unit)
     except ServiceError as error:
         with site.reading() as unit:
-            return _one(request, who, unit, webhook_id, "", error)
+            return _one(request, principal, unit, webhook_id, "", error)
     return see(f"{AT}/{webhook_id}")
 
 
 def _one(
     request: Request,
-    who: Principal,
+    principal: Principal,
     unit: Unit,
     webhook_id: str,
     cursor: str,
     error: ServiceError | None = None,
 ) -> Response:
-    found = list_deliveries(unit, who, webhook_id, PageRequest(cursor=cursor, limit=50))
+    found = list_deliveries(unit, principal, webhook_id, PageRequest(cursor=cursor, limit=50))
     return page(
         request,
         "webhook.html.j2",
-        who,
+        principal,
         status=status_of(error) if error else 200,
-        webhook=get_webhook(unit, who, webhook_id),
+        webhook=get_webhook(unit, principal, webhook_id),
         deliveries=found.items,
         next=found.next,
         is_first=not cursor,
@@ -138,7 +146,7 @@ def _one(
 
 def _all(
     request: Request,
-    who: Principal,
+    principal: Principal,
     site: Site,
     *,
     made: MadeWebhook | None = None,
@@ -146,11 +154,11 @@ def _all(
     error: ServiceError | ValidationError | None = None,
 ) -> Response:
     with site.reading() as unit:
-        found = list_webhooks(unit, who, PageRequest(limit=200))
+        found = list_webhooks(unit, principal, PageRequest(limit=200))
     return page(
         request,
         "webhooks.html.j2",
-        who,
+        principal,
         status=status_of(error) if error else 200,
         webhooks=found.items,
         events=list(EVENTS.items()),

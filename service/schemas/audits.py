@@ -7,13 +7,16 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from treewarden.reports.document.words import Word
 from treewarden.service.schemas.base import Body, Id, Name, PageRequest, Prose, shown_as
 from treewarden.service.schemas.models import Difference, Version
 
 Kind = Literal["audit", "repair"]
 State = Literal["queued", "running", "done", "error", "cancelled"]
-Verdict = Literal["PASS", "FAIL", "UNDETERMINED"]
+Verdict = Word
 Sort = Literal["newest", "oldest", "model"]
+MOST_OUTPUTS = 50
+"""So many outputs are judged with a model at most, as on the command line."""
 
 
 class NewAudit(Body):
@@ -22,6 +25,8 @@ class NewAudit(Body):
     ``pack`` is a pack that ships, or one of the organisation: ``name``, or ``name@2`` for its second version.
     ``options`` are those of ``treewarden audit`` by name (``sensitive``, ``qi``, ``leaf``, ``worlds_budget``, ...).
     ``register_id`` is a table of everybody who may be in the training table, to judge whether the file proves who was.
+    ``output_ids`` are tables added with ``"holds": "output"``: they are published with the model, and all are judged
+    together. ``dictionary_id`` is one with ``"holds": "dictionary"``: labels of columns and values for the reports.
     ``knowledge`` is a knowledge file. The organisation's approved waivers hold unless ``waivers`` is false.
     With ``keeps_table`` the table stays for its hours where the model does not pass, so that it can be repaired.
     """
@@ -40,6 +45,8 @@ class NewAudit(Body):
     model_version_id: Id
     table_id: Id | None = None
     register_id: Id | None = None
+    output_ids: tuple[Id, ...] = Field(default=(), max_length=MOST_OUTPUTS)
+    dictionary_id: Id | None = None
     pack: Name = "standard"
     options: dict[str, Any] = Field(default_factory=dict)
     knowledge: str = Field(default="", max_length=200_000, pattern=r"^[^\x00]*$")
@@ -87,6 +94,9 @@ class Audit(Body):
     table_name: str = ""
     table_erased_at: datetime | None = None
     register_id: Id | None = None
+    output_ids: tuple[Id, ...] = ()
+    output_names: tuple[str, ...] = ()
+    dictionary_id: Id | None = None
     pack: str
     pack_digest: str
     options: dict[str, Any]

@@ -18,9 +18,16 @@ from treewarden.service.schemas.base import (
     shown_as,
 )
 
+Holds = Literal["records", "output", "dictionary"]
+"""What a file of an audit holds: people's records, numbers that are published with a model, or labels of columns."""
+
 
 class NewTable(Body):
-    """A table: the digest of an upload, or the path of a file below an allowed folder."""
+    """A table: the digest of an upload, or the path of a file below an allowed folder.
+
+    A file that ``holds`` no records is kept like a table: an output that is published with a model (a table of
+    characteristics, a cross table, a regression and more, as CSV or Excel), or a data dictionary (CSV).
+    """
 
     model_config = shown_as(
         {
@@ -32,6 +39,7 @@ class NewTable(Body):
     digest: Digest | None = None
     path: str | None = None
     file_name: FileName | None = None
+    holds: Holds = "records"
 
     @model_validator(mode="after")
     def _one_of_both(self) -> NewTable:
@@ -72,6 +80,7 @@ class TrainingTable(Body):
 
     id: Id
     kind: Literal["upload", "path"]
+    holds: Holds = "records"
     file_name: str
     digest: str
     state: Literal["reading", "ready", "refused", "erased"]

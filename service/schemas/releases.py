@@ -287,7 +287,7 @@ class GateAnswer(Body):
     """
 
     release_id: Id | None = None
-    outcome: Literal["PASS", "FAIL", "UNDETERMINED", "NO AUDIT", "PENDING"]
+    outcome: Literal["PASS", "UNDETERMINED", "FAIL", "NO AUDIT", "PENDING"]
     exit_code: Literal[0, 1, 3, 4] | None
     pending: bool
     why: str

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import partial
 from typing import Any
 
 from sqlalchemy import Row, Select, and_, func, insert, select
 
 from treewarden.audit.knowledge.knowledge import read_knowledge
-from treewarden.audit.option_spec import Content, OptionDoor
+from treewarden.audit.option_spec import OptionDoor
 from treewarden.audit.options import OPTION_SPECS, AuditOptions, find_conflict, options_of
 from treewarden.ppdm_models.errors import KnowledgeError
-from treewarden.ppdm_models.tables.matching import are_alike
 from treewarden.reports.building.redacted import problem_of
 from treewarden.reports.renderers import names, renderer
 from treewarden.service.auth.principal import Permission, Principal
-from treewarden.service.database.run_tables import audit, finding, job, job_event, report
+from treewarden.service.database.run_tables import (
+    audit,
+    finding,
+    job,
+    job_event,
+    report,
+)
 from treewarden.service.database.tables import account, blob, model, model_version
 from treewarden.service.errors import (
     ConflictError,
@@ -37,6 +41,7 @@ from treewarden.service.use_cases.jobs import cancel_job, queue_job
 from treewarden.service.use_cases.models import get_version
 from treewarden.service.use_cases.paging import NEWEST, OLDEST, ListOrder, narrowed, paged
 from treewarden.service.use_cases.policies import chosen_pack, days_allowed
+from treewarden.service.use_cases.requested_files import add_files, claim_files, further_files
 from treewarden.service.use_cases.retention import erase_files
 from treewarden.service.use_cases.show_audit import (
     all_shown,
@@ -45,7 +50,6 @@ from treewarden.service.use_cases.show_audit import (
     show_audit,
     shown_state,
 )
-from treewarden.service.use_cases.tables import claim_table
 from treewarden.service.use_cases.waivers import in_force
 
 # The options of an audit as somebody submits them, in the words of the command line.
@@ -54,31 +58,31 @@ NAMES = options_of(OptionDoor.SERVICE)
 """Options that a submitter sets; the service decides how many processes an audit has, and with which solver."""
 MOST_BUDGET = 600.0
 """Seconds that whole records may have at most: the processors are everybody's."""
-COLUMNS = tuple(name for name, spec in OPTION_SPECS.items() if spec.content is Content.COLUMNS)
-"""Options that name columns of the table."""
-NEAREST = 3
 MOST = 1e9
 """No number is larger, also not without end."""
 
 
-def audit_options(said: Mapping[str, Any]) -> AuditOptions:
+def audit_options(stated_options: Mapping[str, Any]) -> AuditOptions:
     """Return how an audit is done: in one process, as others have the other processors.
 
     Raises:
         InvalidError: an option is unknown, or cannot be.
     """
-    for name, value in said.items():
+    for name, value in stated_options.items():
         if name not in NAMES:
-            more = "; the service does not offer it, treewarden audit does" * (name in OPTION_SPECS)
-            raise InvalidError(f"options: {name[:80]!a}", f"unknown; have {', '.join(NAMES)}{more}")
+            more = "; only the command line offers it: treewarden audit" * (name in OPTION_SPECS)
+            raise InvalidError(
+                f"options: {name[:80]!a}", f"unknown; choose one of {', '.join(NAMES)}{more}"
+            )
         _check(name, value)
-    budget = said.get("worlds_budget")
+    budget = stated_options.get("worlds_budget")
     if isinstance(budget, int | float) and budget > MOST_BUDGET:
-        problem = f"{budget:g} is too much; a service gives {MOST_BUDGET:g} seconds at most"
+        problem = f"{budget:g} is too much; give at most {MOST_BUDGET:g} seconds"
         raise InvalidError("options: worlds_budget", problem)
     try:
         values: dict[str, Any] = {
-            name: tuple(value) if isinstance(value, list) else value for name, value in said.items()
+            name: tuple(value) if isinstance(value, list) else value
+            for name, value in stated_options.items()
         }
         options = AuditOptions(**values, jobs=1)
     except (TypeError, ValueError) as error:
@@ -89,37 +93,21 @@ def audit_options(said: Mapping[str, Any]) -> AuditOptions:
     return options
 
 
-def check_columns(table: Row[Any], said: Mapping[str, Any]) -> None:
-    """Check that the columns which options name are those of a table, as far as it was read.
-
-    Raises:
-        InvalidError: one is not; the message says which names come nearest.
-    """
-    if table.columns is None:
-        return
-    names = [column["name"] for column in table.columns]
-    for option in COLUMNS:
-        value = said.get(option)
-        for name in value if isinstance(value, list) else () if value is None else (value,):
-            if name not in names and not any(are_alike(name, each) for each in names):
-                near = get_close_matches(name, names, NEAREST, cutoff=0.5) or names[:NEAREST]
-                problem = (
-                    f"the table has no column {name[:80]!r}; the nearest are {', '.join(near)}"
-                )
-                raise InvalidError(f"options: {option}", problem)
-
-
 def _check(name: str, value: Any) -> None:  # noqa: ANN401  # whatever JSON holds
     """Refuse what can be neither a column nor a number nor kept, before anything repeats it."""
     place = f"options: {name}"
     if isinstance(value, int | float) and abs(value) > MOST:
-        raise InvalidError(place, f"is more than {MOST:g} or less than -{MOST:g}; give another")
+        raise InvalidError(
+            place, f"is more than {MOST:g} or less than -{MOST:g}; give another number"
+        )
     texts = value if isinstance(value, list) else [value] if isinstance(value, str) else []
     if isinstance(value, dict):
         texts = [*value, *value.values()]
     for text in texts:
         if not isinstance(text, str) or not text or not is_text(text):
-            raise InvalidError(place, "holds what is no text, or an empty one; give names")
+            raise InvalidError(
+                place, "contains something that is not text, or is empty; give names"
+            )
 
 
 SEARCHED = (
@@ -166,7 +154,7 @@ def submit(unit: Unit, principal: Principal, new: NewAudit) -> Audit:
     audit_options(new.options)
     if new.kind == "repair" and new.table_id is None:
         raise InvalidError(
-            "table_id", "is missing; a repair needs the table, to audit each change with"
+            "table_id", "is missing, but a repair audits each change with it; give the table"
         )
     if new.knowledge:
         try:
@@ -174,7 +162,7 @@ def submit(unit: Unit, principal: Principal, new: NewAudit) -> Audit:
         except KnowledgeError as error:
             # what it says may be facts about somebody
             raise InvalidError("knowledge", problem_of(error).partition(": ")[2]) from error
-    _claim_tables(unit, principal, new)
+    claim_files(unit, principal, new)
     waivers = (
         in_force(
             unit,
@@ -210,31 +198,11 @@ def submit(unit: Unit, principal: Principal, new: NewAudit) -> Audit:
             state="queued",
         )
     )
+    add_files(unit, principal, made, further_files(new))
     queue_job(unit, principal.organisation_id, new.kind, made)
-    record(unit, principal, f"{new.kind}.submitted", "audit", made, {"version": version.id})
+    detail = {"version": version.id, "outputs": list(new.output_ids)}
+    record(unit, principal, f"{new.kind}.submitted", "audit", made, detail)
     return get_audit(unit, principal, made)
-
-
-def _claim_tables(unit: Unit, principal: Principal, new: NewAudit) -> None:
-    """Check that the table and the register of an audit are there for who asks, and stay until its transaction ends.
-
-    Raises:
-        NotFoundError: one of them is not there, or is for others.
-        ConflictError: one could not be read, or was erased.
-        InvalidError: there is a register and no table, both are one, or an option names no column of the table.
-    """
-    if new.register_id is not None and new.table_id in (None, new.register_id):
-        problem = (
-            "can be judged only with the training table; give it too"
-            if new.table_id is None
-            else "is the training table itself; give the table of everybody who may be in it"
-        )
-        raise InvalidError("register_id", problem)
-    named = {each for each in (new.table_id, new.register_id) if each is not None}
-    # Rows of one kind are locked in the order of their ids: else two could wait for each other.
-    claimed = {table_id: claim_table(unit, principal, table_id) for table_id in sorted(named)}
-    if new.table_id is not None:
-        check_columns(claimed[new.table_id], new.options)
 
 
 def list_audits(
@@ -338,7 +306,9 @@ def list_findings(
     if page_request.cursor and not (
         page_request.cursor.isascii() and page_request.cursor.isdigit()
     ):
-        raise InvalidError("cursor", "is none that a list gave; leave it out to begin anew")
+        raise InvalidError(
+            "cursor", "was not given by a list; leave it out to start at the beginning"
+        )
     after = int(page_request.cursor[:9] or 0)
     rows = unit.connection.execute(
         select(finding)
@@ -364,14 +334,19 @@ def get_report(unit: Unit, principal: Principal, audit_id: str, kind: str, form:
     if kind == "internal":
         principal.check(Permission.INTERNAL)
     if form not in names():
-        raise NotFoundError("report", f"there is no such form; have {', '.join(names())}")
+        raise NotFoundError(
+            "report", f"there is no such format; choose one of {', '.join(names())}"
+        )
     found = unit.connection.execute(
         select(blob)
         .join(report, report.c.blob_id == blob.c.id)
         .where(report.c.audit_id == audit_id, report.c.kind == kind, report.c.form == form)
     ).first()
     if found is None:
-        raise NotFoundError(f"report {kind}.{form}"[:80], "is not kept of this audit")
+        raise NotFoundError(
+            f"report {kind}.{form}"[:80],
+            "is not stored for this audit; see the list of its reports",
+        )
     of = renderer(form)
     return ReportFile(
         f"audit-{audit_id[:12]}-{kind}.{of.suffix}",
@@ -392,7 +367,9 @@ def cancel(unit: Unit, principal: Principal, audit_id: str) -> Audit:
     """
     row = _row(unit, principal, audit_id)
     if row.created_by != principal.account_id and not principal.may(Permission.ADMIN):
-        problem = "was asked for by somebody else; let them, or an administrator, cancel it"
+        problem = (
+            "was requested by another person; ask that person or an administrator to cancel it"
+        )
         raise ForbiddenError("audit", problem)
     found = _job(unit, audit_id)
     if found is None:
@@ -449,4 +426,4 @@ def _check_there(unit: Unit, principal: Principal, audit_id: str) -> None:
 
 
 def _missing(audit_id: str) -> NotFoundError:
-    return NotFoundError(f"audit {audit_id[:40]!r}", "there is none of that id")
+    return NotFoundError(f"audit {audit_id[:40]!r}", "nothing here has this id; check the id")

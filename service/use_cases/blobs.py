@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, Iterable, Sequence
+from collections.abc import AsyncIterable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Literal
@@ -10,14 +10,17 @@ from typing import Any, Literal
 from anyio.to_thread import run_sync
 from sqlalchemy import ColumnElement, Row, exists, func, insert, select, true, update
 
+from treewarden.ppdm_models.outputs import sheets
+from treewarden.ppdm_models.tables.table import MOST_BYTES as MOST_OF_DICTIONARY
 from treewarden.service.auth.principal import Principal
 from treewarden.service.database.run_tables import job
 from treewarden.service.database.tables import blob, contributor, data_table
 from treewarden.service.errors import InvalidError, NotFoundError, TooLargeError, TooManyError
 from treewarden.service.ledger.log import record
+from treewarden.service.schemas.models import Holds
 from treewarden.service.settings import Settings
 from treewarden.service.site import Site, Unit
-from treewarden.service.vault.sealing import Stored
+from treewarden.service.vault.vault import Stored
 
 # How much an organisation may have at a time: jobs that wait, tables, and bytes that are kept.
 #
@@ -35,7 +38,10 @@ def check_waiting(unit: Unit, principal: Principal) -> None:
         job.c.organisation_id == principal.organisation_id, job.c.state == "queued"
     )
     if unit.connection.execute(waiting).scalar_one() >= most:
-        problem = f"{most:,} audits and files of your organisation wait for a worker, which is the most at a time"
+        problem = (
+            f"{most:,} audits and files of your organisation are waiting for a "
+            "worker, and no more may wait"
+        )
         raise TooManyError("jobs", f"{problem}; wait until some are done, or cancel audits")
 
 
@@ -50,7 +56,9 @@ def check_tables(unit: Unit, principal: Principal) -> None:
         data_table.c.organisation_id == principal.organisation_id, data_table.c.erased_at.is_(None)
     )
     if unit.connection.execute(kept).scalar_one() >= most:
-        problem = f"your organisation has {most:,} tables that are not erased, which is the most at a time"
+        problem = (
+            f"your organisation has {most:,} tables that are not erased, and may not have more"
+        )
         raise TooManyError(
             "tables", f"{problem}; erase some, or wait until their audits have ended"
         )
@@ -88,12 +96,20 @@ def _left(unit: Unit, principal: Principal) -> int:
 
 
 def _no_room(site: Site, left: int) -> TooLargeError:
-    problem = f"your organisation may keep {max(left, 0):,} bytes more, of {site.settings.max_stored:,} in all"
-    advice = "erase tables, keep reports for fewer days, or have TREEWARDEN_MAX_STORED raised"
+    problem = (
+        f"your organisation may store {max(left, 0):,} more bytes, of "
+        f"{site.settings.max_stored:,} in all"
+    )
+    advice = (
+        "erase tables, keep reports for fewer days, or ask the administrator to "
+        "raise TREEWARDEN_MAX_STORED"
+    )
     return TooLargeError("body", f"{problem}; {advice}")
 
 
 Kind = Literal["model", "table"]
+MOST_OF_FILE: Mapping[Holds, int] = {"output": sheets.MOST_BYTES, "dictionary": MOST_OF_DICTIONARY}
+"""Bytes that the readers of further files take at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +122,7 @@ class Upload:
 
 
 async def put_blob(
-    site: Site, who: Principal, digest: str, kind: Kind, chunks: AsyncIterable[bytes]
+    site: Site, principal: Principal, digest: str, kind: Kind, chunks: AsyncIterable[bytes]
 ) -> Upload:
     """Keep bytes as they arrive; known ones are read to the end too, so that whoever names them has them.
 
@@ -115,14 +131,19 @@ async def put_blob(
         TooLargeError: they are more than is taken, or than the organisation may keep.
         UnavailableError: nothing more can be kept.
     """
-    most = min(most_of(site.settings, kind), await run_sync(room, site, who))
+    most = min(most_of(site.settings, kind), await run_sync(room, site, principal))
     stored = await site.vault.receive(chunks, most)
-    return await run_sync(_keep_checked, site, who, stored, kind, digest)
+    return await run_sync(_keep_checked, site, principal, stored, kind, digest)
 
 
 def most_of(settings: Settings, kind: Kind) -> int:
     """Return how many bytes are taken at most."""
     return settings.max_model if kind == "model" else settings.max_table
+
+
+def most_of_table(settings: Settings, holds: Holds) -> int:
+    """Return how many bytes a table may have at most; a further file is small, as its reader says."""
+    return min(settings.max_table, MOST_OF_FILE.get(holds, settings.max_table))
 
 
 def keep(site: Site, principal: Principal, arrived: Sequence[tuple[Stored, Kind]]) -> list[Upload]:
@@ -181,7 +202,7 @@ def _keep_checked(
     if stored.digest != digest:
         site.vault.discard(stored)
         problem = (
-            "is not the SHA-256 of the bytes that arrived; nothing was kept, so send them again"
+            "is not the SHA-256 of the bytes that arrived, so nothing was stored; send them again"
         )
         raise InvalidError("digest", problem)
     return keep(site, principal, [(stored, kind)])[0]

@@ -54,7 +54,7 @@ def contradiction_of(unit: Unit, organisation_id: str, release_id: str, audit_id
 def log_contradiction(unit: Unit, organisation_id: str) -> str:
     """Return what is wrong with the end of an organisation's log."""
     problem = head_problem(unit, organisation_id)
-    return f"the log was changed past the service: {problem}" if problem else ""
+    return f"the log was changed outside the service: {problem}" if problem else ""
 
 
 def contradicted_audits(unit: Unit, audit_ids: Collection[str]) -> dict[str, str]:
@@ -154,22 +154,22 @@ def tell(site: Site, organisation_id: str, kind: str, object_id: str, problem: s
 
 def _of_verdict(unit: Unit, row: Row[Any]) -> Iterator[str]:
     if row.entry is not None and row.entry.get("outcome") != row.verdict:
-        yield f"the verdict is {row.verdict}, its own entry says {row.entry.get('outcome')}"
+        yield (f"the verdict is {row.verdict}, but its own entry states {row.entry.get('outcome')}")
     if not is_sealed(unit.site, "audit", row._mapping):
         yield f"the verdict {_unsealed(row)}"
 
 
-def _of_findings(row: Row[Any], kept: Sequence[Row[Any]]) -> Iterator[str]:
+def _of_findings(row: Row[Any], rows: Sequence[Row[Any]]) -> Iterator[str]:
     told = [] if row.entry is None else row.entry.get("results", [])
     names = ("id", "clause", "verdict", "severity", "message", "leaf", "path", "accepted")
     wanted = [tuple(each.get(name) for name in names) for each in told]
-    found = [(each.result_id, *(getattr(each, name) for name in names[1:])) for each in kept]
+    found = [(each.result_id, *(getattr(each, name) for name in names[1:])) for each in rows]
     if row.entry is not None and wanted != found:
         yield f"its {len(found)} findings are not the {len(wanted)} of its entry"
 
 
-def _of_reports(unit: Unit, kept: Sequence[Row[Any]]) -> Iterator[str]:
-    for each in kept:
+def _of_reports(unit: Unit, rows: Sequence[Row[Any]]) -> Iterator[str]:
+    for each in rows:
         if not is_sealed(unit.site, "report", each._mapping):
             yield f"the report {each.kind}.{each.form} {_unsealed(each)}"
 
@@ -186,7 +186,7 @@ def _of_reviews(unit: Unit, decided: Sequence[Row[Any]]) -> Iterator[str]:
 
 
 def _unsealed(row: Row[Any]) -> str:
-    return "has no seal" if row.seal is None else "was changed past the service"
+    return "has no seal" if row.seal is None else "was changed outside the service"
 
 
 def _of_log(
@@ -194,17 +194,17 @@ def _of_log(
 ) -> Iterator[str]:
     """Compare a row with what the log says of it: what it was last brought to, and with which seal."""
     if not logged:
-        yield f"its {name} is {value}, and the log says nothing of it"
+        yield f"its {name} is {value}, but the log does not mention it"
         return
     if any(each.hash != digest_of(each._mapping) for each in logged):
         yield "a row of the log about it was changed after it was written"
         return
     said = [state for each in logged if (state := _logged_state(each)) is not None]
     if not said or said[-1] != value:
-        yield f"its {name} is {value}, the log says {said[-1] if said else 'nothing of it'}"
+        yield f"its {name} is {value}, the log says {said[-1] if said else 'nothing about it'}"
     seal = logged[-1].detail.get("seal", row.seal)
     if seal != row.seal:
-        yield f"its {name} is an older one than the log tells of last"
+        yield f"its {name} is older than the last one in the log"
 
 
 def _logged_state(entry: Row[Any]) -> str | None:

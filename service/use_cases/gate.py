@@ -25,7 +25,7 @@ from treewarden.service.schemas.releases import GateAnswer
 from treewarden.service.site import Unit
 from treewarden.service.use_cases.contradictions import ADVICE, contradiction_of
 
-Outcome = Literal["PASS", "FAIL", "UNDETERMINED", "NO AUDIT", "PENDING"]
+Outcome = Literal["PASS", "UNDETERMINED", "FAIL", "NO AUDIT", "PENDING"]
 EXITS: dict[Outcome, Literal[0, 1, 3, 4] | None] = {
     "PASS": 0,
     "FAIL": 1,
@@ -82,7 +82,9 @@ def gate_answer(unit: Unit, principal: Principal, release_id: str) -> GateAnswer
         .where(release.c.organisation_id == principal.organisation_id, release.c.id == release_id)
     ).first()
     if row is None:
-        raise NotFoundError(f"release {release_id[:40]!r}", "there is none of that id")
+        raise NotFoundError(
+            f"release {release_id[:40]!r}", "nothing here has this id; check the id"
+        )
     outcome, why = decided(
         GateBasis(
             row.audit_state,
@@ -109,34 +111,36 @@ def gate_answer(unit: Unit, principal: Principal, release_id: str) -> GateAnswer
     )
 
 
-def decided(of: GateBasis) -> tuple[Outcome, str]:
+def decided(basis: GateBasis) -> tuple[Outcome, str]:
     """Return the outcome, and why; what is not known to be fine is no pass."""
-    if of.contradiction:
-        return "UNDETERMINED", f"{of.contradiction}; {ADVICE}"
-    if of.audit_state in ("error", "cancelled"):
+    if basis.contradiction:
+        return "UNDETERMINED", f"{basis.contradiction}; {ADVICE}"
+    if basis.audit_state in ("error", "cancelled"):
         return "NO AUDIT", "there was no audit; submit a new one, and a new release with it"
-    if of.audit_state != "done":
+    if basis.audit_state != "done":
         return "PENDING", "the audit is not done yet"
-    if of.verdict == "FAIL":
-        return "FAIL", "the audit failed; a version that fails is not released"
-    if of.release_state == "rejected":
+    if basis.verdict == "FAIL":
+        return "FAIL", "the audit failed, so this version must not be released"
+    if basis.release_state == "rejected":
         return "FAIL", "the release was rejected"
-    if of.release_state == "withdrawn":
+    if basis.release_state == "withdrawn":
         return "FAIL", "the release was withdrawn"
-    if of.verdict != "PASS":
-        return "UNDETERMINED", "the audit could not decide every clause; that is never a pass"
-    if of.lapsed:
-        return "UNDETERMINED", f"{of.lapsed}; audit the version again"
-    if of.release_state in ("approved", "released") and not of.has_approval:
+    if basis.verdict != "PASS":
+        return "UNDETERMINED", (
+            "the audit could not decide every check, so this version must not be released"
+        )
+    if basis.lapsed:
+        return "UNDETERMINED", f"{basis.lapsed}; audit the version again"
+    if basis.release_state in ("approved", "released") and not basis.has_approval:
         return (
             "UNDETERMINED",
-            "no approval of somebody without a part in it is written down; open a new release",
+            "no approval by a person who was not involved is recorded; open a new release",
         )
-    if of.release_state in ("approved", "released"):
-        return "PASS", "the audit passed, and somebody else approved the release"
-    if of.release_state in ("open", "changes"):
-        return "PENDING", "the audit passed; the release waits for a decision"
-    return "UNDETERMINED", f"the release is {of.release_state!r}, which says nothing"
+    if basis.release_state in ("approved", "released"):
+        return "PASS", "the audit passed, and another person approved the release"
+    if basis.release_state in ("open", "changes"):
+        return "PENDING", "the audit passed, and the release waits for a decision"
+    return "UNDETERMINED", f"the release has the unknown state {basis.release_state!r}"
 
 
 def _is_own() -> ColumnElement[bool]:
@@ -162,11 +166,11 @@ def lapsed(ids: Sequence[str], rows: Mapping[str, Row[Any]], now: datetime) -> s
     for id_ in ids:
         row = rows.get(id_)
         if row is None:
-            return f"waiver {id_[:12]} is missing, or was changed past the service"
+            return f"waiver {id_[:12]} is missing, or was changed outside the service"
         if row.state != "approved":
             return f"waiver {id_[:12]} was revoked"
         if row.expires < today:
-            return f"waiver {id_[:12]} of {row.clause!r} held until {row.expires}"
+            return f"waiver {id_[:12]} of {row.clause!r} expired on {row.expires}"
     return ""
 
 
@@ -233,10 +237,14 @@ def _waits_for(state: str | None, verdict: str | None) -> tuple[Outcome, str]:
     if state != "done":
         return "PENDING", "the audit is not done yet, and no release is open"
     if verdict == "FAIL":
-        return "FAIL", "the audit failed; a version that fails is not released"
+        return "FAIL", "the audit failed, so this version must not be released"
     if verdict != "PASS":
-        return "UNDETERMINED", "the audit could not decide every clause; that is never a pass"
-    return "PENDING", "the audit passed, but no release is open; open one, and have it decided"
+        return "UNDETERMINED", (
+            "the audit could not decide every check, so this version must not be released"
+        )
+    return "PENDING", (
+        "the audit passed, but no release is open; open a release and ask for a decision"
+    )
 
 
 def _answer(outcome: Outcome, why: str, sha256: str) -> GateAnswer:

@@ -6,14 +6,20 @@ from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import Row, func, insert, or_, select, update
+from sqlalchemy import Row, func, insert, select, update
 
 from treewarden.service.database.run_tables import audit, job, job_event, worker
 from treewarden.service.errors import ConflictError, new_id
 from treewarden.service.ledger.log import Event, emit, record
-from treewarden.service.schemas.operations import Worker
+from treewarden.service.schemas.people import Worker
 from treewarden.service.site import Unit
-from treewarden.service.use_cases.retention import LIVE, Erased, finish_with_tables
+from treewarden.service.use_cases.retention import (
+    LIVE,
+    Erased,
+    finish_with_tables,
+    tables_of_audit,
+    uses_table,
+)
 
 # Queueing a job, in the transaction of what it is about.
 
@@ -66,17 +72,15 @@ def cancel_job(unit: Unit, job_id: str) -> tuple[Erased, ...]:
         if found.kind not in ("audit", "repair"):
             return ()
         asked = unit.connection.execute(
-            select(audit.c.data_table_id, audit.c.register_id, audit.c.keeps_table).where(
-                audit.c.id == found.subject_id
-            )
+            select(audit.c.keeps_table).where(audit.c.id == found.subject_id)
         ).one()
         stays = asked.keeps_table and found.kind == "repair"
         # The tables' rows are locked before the log is, as everybody does: else two could wait for each other.
-        erased = () if stays else finish_with_tables(unit, asked.data_table_id, asked.register_id)
+        erased = () if stays else finish_with_tables(unit, *tables_of_audit(unit, found.subject_id))
         cancel_audit(unit, found.organisation_id, found.subject_id)
         return erased
     if found.state != "running":
-        raise ConflictError("audit", f"is {found.state} already; there is nothing to cancel")
+        raise ConflictError("audit", f"is {found.state} already, so it cannot be cancelled")
     unit.connection.execute(update(job).where(job.c.id == job_id).values(cancel_requested=True))
     return ()
 
@@ -119,7 +123,7 @@ def lock_jobs_of(unit: Unit, table_id: str) -> Sequence[Row[Any]]:
         select(job, audit.c.created_by)
         .join(audit, audit.c.id == job.c.subject_id)
         .where(
-            or_(audit.c.data_table_id == table_id, audit.c.register_id == table_id),
+            uses_table(table_id),
             job.c.state.in_(LIVE),
         )
         .order_by(job.c.id)

@@ -24,13 +24,13 @@ from treewarden.service.errors import InvalidError, SetupError, UnavailableError
 from treewarden.service.ledger.log import FIRST, Event, digest_of, emit, head_problem
 from treewarden.service.names import shown_in_json
 from treewarden.service.schemas.base import Body, Digest, Id, Page, PageRequest
-from treewarden.service.schemas.operations import LogCheck, LogEntry, Sort
+from treewarden.service.schemas.people import LogCheck, LogEntry, Sort
 from treewarden.service.site import Site, Unit
 from treewarden.service.use_cases.paging import narrowed
 
 PART = 500
 COLUMNS = tuple(LogEntry.model_fields)
-HIDDEN = "for those who may see full reports"
+HIDDEN = "only for people who may read full reports"
 """What stands for the digest of a table, which confirms whoever guesses the table; the chain is of what was written."""
 SEARCHED = (
     log_entry.c.actor,
@@ -68,7 +68,9 @@ def list_log(
         statement = statement.where(log_entry.c.at < _midnight(until + timedelta(days=1)))
     if page_request.cursor:
         if not (page_request.cursor.isascii() and page_request.cursor.isdigit()):
-            raise InvalidError("cursor", "is none of this list; take “next” of the page before")
+            raise InvalidError(
+                "cursor", "does not belong to this list; use “next” of the previous page"
+            )
         last = int(page_request.cursor[:18])
         statement = statement.where(number < last if sort == "newest" else number > last)
     found = unit.connection.execute(
@@ -83,9 +85,9 @@ def list_log(
     )
 
 
-def check_log(unit: Unit, who: Principal | str) -> LogCheck:
+def check_log(unit: Unit, principal: Principal | str) -> LogCheck:
     """Recompute the chain of an organisation's log, and say where it breaks."""
-    organisation_id = who if isinstance(who, str) else who.organisation_id
+    organisation_id = principal if isinstance(principal, str) else principal.organisation_id
     previous, number = FIRST, 0
     for row in _log_rows(unit, organisation_id):
         number += 1
@@ -202,16 +204,18 @@ class Anchor(Body):
     at: datetime
 
 
-def anchor(site: Site, known: dict[str, int]) -> tuple[Anchor, ...]:
+def anchor(site: Site, anchored_rows: dict[str, int]) -> tuple[Anchor, ...]:
     """Say the last row of each log to the output, to webhooks and to the anchor file, where it is another than before.
 
-    ``known`` holds the numbers of the rows that were said, and is brought up to date.
+    ``anchored_rows`` holds the numbers of the rows that were said, and is brought up to date.
 
     Raises:
         UnavailableError: the anchor file cannot be written.
     """
     with site.reading() as unit:
-        anchors = tuple(each for each in _heads(unit) if known.get(each.organisation) != each.seq)
+        anchors = tuple(
+            each for each in _heads(unit) if anchored_rows.get(each.organisation) != each.seq
+        )
     if not anchors:
         return ()
     with site.unit() as unit:
@@ -221,7 +225,7 @@ def anchor(site: Site, known: dict[str, int]) -> tuple[Anchor, ...]:
         LOG.info("log anchored", **each.model_dump(mode="json"))
     if site.settings.anchor_file is not None:
         _append(site.settings.anchor_file, anchors)
-    known.update({each.organisation: each.seq for each in anchors})
+    anchored_rows.update({each.organisation: each.seq for each in anchors})
     return anchors
 
 
@@ -234,7 +238,11 @@ def anchor_problems(unit: Unit, anchors: Sequence[Anchor]) -> Iterator[str]:
             )
         ).scalar()
         if row != each.hash:
-            what = "is missing; the end of the log was cut off" if row is None else "is another"
+            what = (
+                "is missing; the end of the log was cut off"
+                if row is None
+                else "is a different one"
+            )
             last = f"row {each.seq}, the last one on {each.at:%Y-%m-%d %H:%M},"
             yield f"log of {_name(unit, each.organisation)}: {last} {what}"
 
@@ -248,14 +256,16 @@ def read_anchors(path: Path) -> tuple[Anchor, ...]:
     try:
         lines = path.read_bytes().splitlines()
     except OSError as error:
-        raise SetupError(str(path), f"cannot be read ({os_reason(error)})") from error
+        raise SetupError(
+            str(path), f"cannot be read ({os_reason(error)}); check the path"
+        ) from error
     anchors = tuple(
         _read(line, f"{path}: line {number}")
         for number, line in enumerate(lines, start=1)
         if line.strip()
     )
     if not anchors:
-        problem = "holds no anchor; name the file that TREEWARDEN_ANCHOR_FILE wrote"
+        problem = "contains no anchor; name the file that TREEWARDEN_ANCHOR_FILE wrote"
         raise SetupError(str(path), problem)
     return anchors
 
@@ -287,7 +297,9 @@ def _read(line: bytes, where: str) -> Anchor:
             said = said.get("data")
         return Anchor.model_validate(said)
     except (ValueError, RecursionError, ValidationError) as error:
-        raise SetupError(where, "is no anchor; take the line out, or another file") from error
+        raise SetupError(
+            where, "is not an anchor; remove the line, or name another file"
+        ) from error
 
 
 def _name(unit: Unit, organisation_id: str) -> str:

@@ -20,15 +20,22 @@ from treewarden.service.errors import (
 )
 from treewarden.service.ledger.log import Event, queue, queue_mail, record
 from treewarden.service.schemas.base import Page, PageRequest
-from treewarden.service.schemas.operations import Delivery, MadeWebhook, NewWebhook, Webhook
-from treewarden.service.schemas.people import NewNotices, Notices, SentMail
+from treewarden.service.schemas.people import (
+    Delivery,
+    MadeWebhook,
+    NewNotices,
+    NewWebhook,
+    Notices,
+    SentMail,
+    Webhook,
+)
 from treewarden.service.site import Unit
 from treewarden.service.use_cases.paging import paged
 from treewarden.service.vault.addresses import target
 
 PAUSE = timedelta(minutes=1)
 """How long somebody waits between two tests: an address is whoever's it says."""
-NOT_SET_UP = "none is sent here; an administrator sets TREEWARDEN_MAIL_HOST"
+NOT_SET_UP = "this service sends no e-mail; an administrator can set TREEWARDEN_MAIL_HOST"
 
 
 def get_notices(unit: Unit, principal: Principal) -> Notices:
@@ -68,7 +75,9 @@ def set_notices(unit: Unit, principal: Principal, new: NewNotices) -> Notices:
     """
     domains = tuple(mail_domain.lower() for mail_domain in unit.site.settings.mail_domains)
     if new.address and domains and new.address.rpartition("@")[2].lower() not in domains:
-        raise InvalidError("address", f"is of no domain that mail goes to: {', '.join(domains)}")
+        raise InvalidError(
+            "address", f"is not in an allowed domain; use one of {', '.join(domains)}"
+        )
     events = list(dict.fromkeys(map(str, new.events)))
     unit.connection.execute(
         update(account)
@@ -95,14 +104,14 @@ def send_test(unit: Unit, principal: Principal) -> Notices:
     if not notices.is_set_up:
         raise ConflictError("e-mail", NOT_SET_UP)
     if not notices.address:
-        raise ConflictError("address", "is missing; give one first")
+        raise ConflictError("address", "is missing; enter one first")
     recent = select(mail.c.id).where(
         mail.c.account_id == principal.account_id,
         mail.c.event == Event.PING,
         mail.c.created_at > unit.now - PAUSE,
     )
     if unit.connection.execute(recent).first() is not None:
-        raise TooManyError("e-mail", "a test was sent within the last minute; wait for it")
+        raise TooManyError("e-mail", "a test was sent in the last minute; wait until it arrives")
     queue_mail(unit, principal.organisation_id, principal.account_id, Event.PING, "/account")
     return get_notices(unit, principal)
 
@@ -153,7 +162,9 @@ def get_webhook(unit: Unit, principal: Principal, webhook_id: str) -> Webhook:
         )
     ).first()
     if found is None:
-        raise NotFoundError(f"webhook {webhook_id[:40]!r}", "there is none of that id")
+        raise NotFoundError(
+            f"webhook {webhook_id[:40]!r}", "nothing here has this id; check the id"
+        )
     return _webhook(found)
 
 
@@ -165,7 +176,7 @@ def disable_webhook(unit: Unit, principal: Principal, webhook_id: str) -> Webhoo
         ConflictError: it is disabled already.
     """
     if get_webhook(unit, principal, webhook_id).is_disabled:
-        raise ConflictError("webhook", "is disabled already")
+        raise ConflictError("webhook", "is disabled already, so nothing was changed")
     unit.connection.execute(
         update(webhook).where(webhook.c.id == webhook_id).values(disabled_at=unit.now)
     )
@@ -186,7 +197,7 @@ def ping(unit: Unit, principal: Principal, webhook_id: str) -> Delivery:
         ConflictError: it is disabled.
     """
     if get_webhook(unit, principal, webhook_id).is_disabled:
-        raise ConflictError("webhook", "is disabled; make a new one")
+        raise ConflictError("webhook", "is disabled; create a new one")
     made = queue(unit, principal.organisation_id, webhook_id, Event.PING, {})
     return _delivery(_row(unit, principal, made))
 
@@ -214,9 +225,9 @@ def redeliver(unit: Unit, principal: Principal, delivery_id: str) -> Delivery:
     """
     found = _row(unit, principal, delivery_id)
     if found.state == "pending":
-        raise ConflictError("delivery", "waits to be sent already")
+        raise ConflictError("delivery", "is waiting to be sent already")
     if get_webhook(unit, principal, found.webhook_id).is_disabled:
-        raise ConflictError("webhook", "is disabled; make a new one")
+        raise ConflictError("webhook", "is disabled; create a new one")
     unit.connection.execute(
         update(delivery)
         .where(delivery.c.id == delivery_id)
@@ -233,7 +244,9 @@ def _row(unit: Unit, principal: Principal, delivery_id: str) -> Row[Any]:
         )
     ).first()
     if found is None:
-        raise NotFoundError(f"delivery {delivery_id[:40]!r}", "there is none of that id")
+        raise NotFoundError(
+            f"delivery {delivery_id[:40]!r}", "nothing here has this id; check the id"
+        )
     return found
 
 

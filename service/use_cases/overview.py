@@ -30,10 +30,10 @@ from treewarden.service.use_cases.show_audit import shown_state
 PARTS: Mapping[str, str] = {
     "uploaded": "you uploaded this version",
     "opened": "you opened this release",
-    "asked": "you asked for its audit",
-    "brought": "you brought the bytes of its file",
-    "wrote": "you wrote the version of the policy that it was judged by",
-    "waived": "you asked for a waiver that its audit rests on",
+    "asked": "you requested its audit",
+    "brought": "you uploaded the bytes of its file",
+    "wrote": "you wrote the version of the policy that was used",
+    "waived": "you requested a waiver that its audit uses",
 }
 """The parts that somebody can have in a release, each as it is told to them."""
 MOST_NAMED = 20
@@ -66,7 +66,7 @@ def why_own(parties: Sequence[Row[Any]], principal: Principal) -> str:
     """Return why somebody does not decide about a release, "" where it is not their own."""
     for row in parties:
         if row.account_id == principal.account_id:
-            return f"{PARTS[row.part]}, so somebody else decides"
+            return f"{PARTS[row.part]}, so another person must decide"
     return ""
 
 

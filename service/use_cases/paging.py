@@ -72,7 +72,9 @@ def _after(
     order: ListOrder,
 ) -> ColumnElement[bool]:
     """Return what holds of the rows after the one whose id is the cursor."""
-    refused = InvalidError("cursor", "is none of this list; take “next” of the page before")
+    refused = InvalidError(
+        "cursor", "does not belong to this list; use “next” of the previous page"
+    )
     if not is_id(cursor):
         raise refused
     *first, ids = keys

@@ -98,10 +98,12 @@ def add_pack(unit: Unit, principal: Principal, new: NewPack) -> Pack:
     policy = _read(unit, principal.organisation_id, new.toml)
     toml = written(policy)
     if _as_read(policy.name) in map(_as_read, _shipped_names()):
-        problem = f"{policy.name!r} is read as the name of a pack that ships; choose another"
+        problem = (
+            f"{policy.name!r} can be mistaken for the name of a built-in policy; choose another"
+        )
         raise InvalidError("name", problem)
     if set(policy.name) & set("@/") or len(policy.name) > 200 or not policy.name.isprintable():
-        problem = "holds an @, a / or a sign without a shape, or is long; choose another"
+        problem = "contains an @, a / or an invisible character, or is too long; choose another"
         raise InvalidError("name", problem)
     own = unit.connection.execute(
         select(pack)
@@ -117,7 +119,7 @@ def add_pack(unit: Unit, principal: Principal, new: NewPack) -> Pack:
     ).first()
     if last is not None and last.digest == policy.digest:
         raise ConflictError(
-            "toml", f"asks for what version {last.n} asks for; there is nothing new"
+            "toml", f"requires the same as version {last.n}; change it, or keep that version"
         )
     n = 1 if last is None else last.n + 1
     made = new_id()
@@ -169,9 +171,9 @@ def compare_with_least(
     try:
         one, two = (chosen_pack(unit, organisation_id, each) for each in (least, name))
     except NotFoundError:
-        return PackComparison("different", (f"{least!r} or {name!r} is not there any more",))
+        return PackComparison("different", (f"{least!r} or {name!r} no longer exists",))
     if two.digest != digest:
-        return PackComparison("different", (f"{name!r} asks for something else by now",))
+        return PackComparison("different", (f"{name!r} has different requirements by now",))
     return _compared(one.toml, two.toml)
 
 
@@ -229,8 +231,8 @@ def _read(unit: Unit, organisation_id: str, text: str) -> Policy:
             return read_pack(data, "pack")
         return read_over(data, "pack", _policy(unit, organisation_id, extended))
     except NotFoundError as error:
-        have = f"{', '.join(_shipped_names())} and your own"
-        problem = f"{extended!a:.80} is no pack that ships, nor one of yours; have {have}"
+        have = f"{', '.join(_shipped_names())} or one of your own"
+        problem = f"{extended!a:.80} is neither a built-in policy nor one of yours; use {have}"
         raise InvalidError("extends", problem) from error
     except PolicyError as error:
         raise as_invalid(error) from error
@@ -255,7 +257,9 @@ def _begin(unit: Unit, principal: Principal, name: str) -> str:
         created_at=unit.now,
     )
     if not was_added(unit, row):
-        raise ConflictError("name", f"somebody adds a pack {name!r} just now; look at it first")
+        raise ConflictError(
+            "name", f"another person has just added a policy {name!r}; look at it first"
+        )
     return made
 
 
@@ -291,7 +295,7 @@ def _version(unit: Unit, organisation_id: str, name: str) -> Row[Any]:
         statement.order_by(pack_version.c.n.desc()).limit(1)
     ).first()
     if found is None:
-        problem = f"there is no such pack; have {', '.join(_shipped_names())} and your own"
+        problem = f"there is no such policy; use {', '.join(_shipped_names())} or one of your own"
         raise NotFoundError(f"pack {name[:80]!r}", problem)
     return found
 

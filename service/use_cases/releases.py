@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any, Literal
 
 from sqlalchemy import Row, func, insert, select, update
 
+from treewarden.reports.document.document import Document
+from treewarden.reports.figures.remaining import ReportSection
 from treewarden.reports.renderers import FilingRenderer, renderer
 from treewarden.service.auth.principal import Permission, Principal
 from treewarden.service.database.run_tables import audit
@@ -30,6 +32,7 @@ from treewarden.service.schemas.releases import (
     Sort,
 )
 from treewarden.service.site import Unit
+from treewarden.service.use_cases.audits import get_audit
 from treewarden.service.use_cases.contradictions import ADVICE, contradiction_of
 from treewarden.service.use_cases.gate import gate_answer
 from treewarden.service.use_cases.overview import parties_of, why_own
@@ -80,19 +83,25 @@ def open_release(unit: Unit, principal: Principal, new: NewRelease) -> Release:
         .with_for_update(of=audit)  # so that two who ask at once see each other's release
     ).first()
     if found is None:
-        raise NotFoundError(f"audit {new.audit_id[:40]!r}", "there is none of that id")
+        raise NotFoundError(
+            f"audit {new.audit_id[:40]!r}", "nothing here has this id; check the id"
+        )
     if found.kind != "audit":
-        problem = "is a repair; audit the version that it wrote, and ask with that audit"
+        problem = "is a repair; audit the version that it wrote, and use that audit"
         raise ConflictError("audit", problem)
     if found.state in ("error", "cancelled"):
         raise ConflictError(
-            "audit", f"ended as {found.state!r}; a release needs an audit that is done"
+            "audit",
+            f"has the state {found.state!r}, but a release needs a finished "
+            "audit; audit the version again",
         )
     same = select(release.c.id).where(
         release.c.audit_id == new.audit_id, release.c.state.in_(UNDECIDED)
     )
     if unit.connection.execute(same).first() is not None:
-        raise ConflictError("release", "one with this audit waits for a decision already")
+        raise ConflictError(
+            "release", "a release with this audit already waits for a decision; open that one"
+        )
     made = new_id()
     texts = [{"text": text, "is_met": False} for text in found.checklist]
     unit.connection.execute(
@@ -212,8 +221,8 @@ def review(
     if new.decision == "approve":
         open_lines = [check.text for check in checks(unit, row) if not check.is_met]
         if open_lines:
-            problem = f"not met: {'; '.join(open_lines)}"
-            raise ConflictError("checklist", f"{problem}; an approval needs all lines")
+            problem = f"these lines of the checklist are open: {', '.join(open_lines)}"
+            raise ConflictError("checklist", f"{problem}; tick all lines before you approve")
     made: dict[str, Any] = {
         "id": new_id(),
         "organisation_id": principal.organisation_id,
@@ -248,9 +257,12 @@ def withdraw(
     """
     row = _current(unit, principal, release_id, revision)
     if principal.account_id != row.opened_by and not principal.may(Permission.ADMIN):
-        raise ForbiddenError("release", "only who opened it, or an administrator, takes it back")
+        raise ForbiddenError(
+            "release",
+            "only the person who opened it or an administrator may withdraw it; ask one of them",
+        )
     if row.state not in (*UNDECIDED, "approved"):
-        raise ConflictError("release", f"is {row.state}; there is nothing to take back")
+        raise ConflictError("release", f"is {row.state}, so it cannot be withdrawn")
     seal = _change(unit, row, state="withdrawn", decided_at=unit.now)
     record(unit, principal, "release.withdrawn", "release", release_id, {"seal": seal})
     _tell(unit, principal, Event.RELEASE_DECIDED, release_id, "withdrawn")
@@ -269,7 +281,7 @@ def release_it(
     """
     row = _current(unit, principal, release_id, revision)
     if row.state != "approved":
-        raise ConflictError("release", f"is {row.state}; only an approved one goes out")
+        raise ConflictError("release", f"is {row.state}; only an approved release may be published")
     answer = gate_answer(unit, principal, release_id)
     if answer.exit_code != 0:
         raise ConflictError("release", answer.why)
@@ -285,7 +297,9 @@ def _row(unit: Unit, principal: Principal, release_id: str, *, is_locked: bool =
         statement = statement.with_for_update(of=release)
     found = unit.connection.execute(statement).first()
     if found is None:
-        raise NotFoundError(f"release {release_id[:40]!r}", "there is none of that id")
+        raise NotFoundError(
+            f"release {release_id[:40]!r}", "nothing here has this id; check the id"
+        )
     return found
 
 
@@ -320,7 +334,7 @@ def _change(unit: Unit, row: Row[Any], **values: Any) -> str:  # noqa: ANN401  #
         .values(**values, revision=row.revision + 1)
     )
     if not changed.rowcount:
-        raise StaleError("release", "was changed meanwhile; read it again, then decide")
+        raise StaleError("release", "was changed in the meantime; read it again, then decide")
     return _seal(unit, row.id)
 
 
@@ -341,16 +355,19 @@ def _number(row: Row[Any], check_id: str) -> int:
         if check_id == f"text-{number + 1}":
             return number
     if check_id in (*AUTOMATIC, AGREES, LEAST):
-        raise ConflictError("checklist", "the service keeps this line by itself")
-    raise NotFoundError(f"line {check_id[:40]!r}", "there is none of that id")
+        raise ConflictError("checklist", "the service ticks this line by itself; leave it out")
+    raise NotFoundError(f"line {check_id[:40]!r}", "nothing here has this id; check the id")
 
-
-# The compliance report of a release: what a data protection officer files, from the document of its audit.
 
 Form = Literal["html", "pdf"]
 RENDERERS = {"html": "compliance", "pdf": "pdf"}
-NO_PDF = "no PDF is made here, as typst is not installed; take the page and print it, or pip install 'treewarden[pdf]'"
-NO_REPORT = "no report of its audit is kept that says enough; audit the version again, and ask with that audit"
+NO_PDF = (
+    "a PDF needs the package typst, which is not installed here; print the page, or "
+    "run: pip install 'treewarden[pdf]'"
+)
+NO_REPORT = (
+    "no stored report of the audit contains enough; audit the version again, and use the new audit"
+)
 
 
 def makes_pdf() -> bool:
@@ -358,7 +375,17 @@ def makes_pdf() -> bool:
     return find_spec("typst") is not None
 
 
-def compliance_report(unit: Unit, principal: Principal, release_id: str, form: Form) -> bytes:
+def audit_compliance(unit: Unit, principal: Principal, audit_id: str, form: Form) -> bytes:
+    """Return the compliance report of an audit: the full one for who may see it where it is kept.
+
+    Raises:
+        NotFoundError: the organisation has no such audit, no report of it is kept, or no PDF can be made.
+    """
+    audit = get_audit(unit, principal, audit_id)
+    return _rendered(_document(unit, principal, audit.id), form)
+
+
+def release_compliance(unit: Unit, principal: Principal, release_id: str, form: Form) -> bytes:
     """Return the compliance report of a release: the full one for who may see it where it is kept.
 
     Where the audit named no purpose, that of the release stands in it; what the service holds of the release is a
@@ -368,14 +395,23 @@ def compliance_report(unit: Unit, principal: Principal, release_id: str, form: F
         NotFoundError: the organisation has no such release, no report of its audit is kept, or no PDF can be made.
     """
     release = get_release(unit, principal, release_id)
-    if form == "pdf" and not makes_pdf():
-        raise NotFoundError("report", NO_PDF)
-    documents = (kept_document(unit, release.audit_id, kind) for kind in kinds_for(principal))
+    document = _document(unit, principal, release.audit_id)
+    if not document.purpose:
+        document = document.model_copy(update={"purpose": release.purpose})
+    return _rendered(document, form, (release_record(unit, principal, release),))
+
+
+def _document(unit: Unit, principal: Principal, audit_id: str) -> Document:
+    documents = (kept_document(unit, audit_id, kind) for kind in kinds_for(principal))
     document = next((each for each in documents if each is not None), None)
     if document is None:
         raise NotFoundError("report", NO_REPORT)
-    if not document.purpose:
-        document = document.model_copy(update={"purpose": release.purpose})
+    return document
+
+
+def _rendered(document: Document, form: Form, sections: Sequence[ReportSection] = ()) -> bytes:
+    if form == "pdf" and not makes_pdf():
+        raise NotFoundError("report", NO_PDF)
     made = renderer(RENDERERS[form])
     assert isinstance(made, FilingRenderer)
-    return made.render_with(document, (release_record(unit, principal, release),))
+    return made.render_with(document, tuple(sections))

@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Row, insert, select, update
 
 from treewarden.service.auth.principal import Permission, Principal
-from treewarden.service.database.run_tables import audit, proposal
+from treewarden.service.database.run_tables import audit, audit_file, proposal
 from treewarden.service.database.tables import blob, data_table, model, model_version
 from treewarden.service.errors import (
     ConflictError,
@@ -35,7 +35,8 @@ from treewarden.service.use_cases.audits import get_audit, submit
 from treewarden.service.use_cases.blobs import check_waiting
 from treewarden.service.use_cases.jobs import queue_job
 from treewarden.service.use_cases.models import add_version
-from treewarden.service.use_cases.retention import locked_table
+from treewarden.service.use_cases.requested_files import add_files
+from treewarden.service.use_cases.retention import locked_table, tables_of_audit
 from treewarden.service.use_cases.show_audit import all_shown, audits_of
 from treewarden.service.use_cases.tables import add_table, claim_table, get_table
 
@@ -51,22 +52,30 @@ SAME = (
     "keeps_table",
 )
 """What a repair asks as its audit did."""
-OF_A_REPAIR = "is a repair already; take one of its proposals, or repair the audit of the version that it became"
+OF_A_REPAIR = (
+    "is a repair already; choose one of its proposals, or repair the audit of "
+    "the version that was made from it"
+)
 NO_VERDICT = (
-    "has no verdict, so nothing says what to repair; wait for it, or submit the audit again"
+    "has no verdict yet, so it is not known what to repair; wait for it, or submit the audit again"
 )
 PASSES = "passes already, so there is nothing to repair"
-NO_TABLE = "was made without a table, and each change is audited with one; submit an audit with the table first"
-ERASED = (
-    "its table is erased, as tables are when their audit has ended; upload the same table once more"
+NO_TABLE = "was made without a table, but a repair needs one; submit an audit with the table first"
+ERASED = "its table was erased after the audit; upload the same table again"
+ANOTHER = "is not the table of the audit; upload that table, or submit a separate repair"
+WITH_REGISTER = (
+    "was made with a register, which a repair needs too; submit a separate "
+    "repair with table and register"
 )
-ANOTHER = (
-    "is not the table that the audit was made with; upload that one, or submit a repair of its own"
+OF_OTHERS = (
+    "its table belongs to another person; ask that person to share it, or upload it yourself"
 )
-WITH_REGISTER = "was made with a register, which a repair would need again; submit a repair of its own, with both"
-OF_OTHERS = "its table is not yours; ask who uploaded it to share it, or upload it yourself"
-AT_IT = "is being repaired already; wait for that, or cancel it"
-TABLE_AGAIN = "its table is erased; upload it once more to audit this version"
+WITH_OUTPUTS = (
+    "was made with outputs that are published with the model, which are erased; submit a separate "
+    "repair with the table and the outputs"
+)
+AT_IT = "is being repaired already; wait for that repair, or cancel it"
+TABLE_AGAIN = "its table is erased; upload it again to audit this version"
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +130,10 @@ def start_repair(unit: Unit, principal: Principal, audit_id: str, new: NewRepair
     table_id = new.table_id or found.data_table_id
     if new.table_id is None and _is_erased(unit, table_id):
         raise ConflictError("table", ERASED)
-    table = claim_table(unit, principal, table_id)
+    files = _kept_files(unit, audit_id)
+    # Rows of one kind are locked in the order of their ids: else two could wait for each other.
+    claimed = {each: claim_table(unit, principal, each) for each in sorted({table_id, *files})}
+    table = claimed[table_id]
     if table.digest and table.digest != _digest(unit, found.data_table_id):
         raise ConflictError("table", ANOTHER)
     made = new_id()
@@ -142,6 +154,7 @@ def start_repair(unit: Unit, principal: Principal, audit_id: str, new: NewRepair
             }
         )
     )
+    add_files(unit, principal, made, tuple(files))
     queue_job(unit, principal.organisation_id, "repair", made)
     record(unit, principal, "repair.submitted", "audit", made, {"audit": audit_id})
     return get_audit(unit, principal, made)
@@ -209,11 +222,12 @@ def take_proposal(
         select(model_version.c.model_id).where(model_version.c.id == found.model_version_id)
     ).scalar_one()
     unit.connection.execute(select(model.c.id).where(model.c.id == of_model).with_for_update())
-    for table_id in sorted({found.data_table_id, found.register_id} - {None}):
+    tables = tables_of_audit(unit, repair_id)
+    for table_id in tables:
         locked_table(unit, table_id)
     kept = _kept_proposal(unit, repair_id, n, is_locked=True)
     if kept.model_version_id is not None:
-        raise ConflictError("proposal", "was taken already; audit the version that it became")
+        raise ConflictError("proposal", "was made a version already; audit that version")
     new = NewVersion(digest=kept.digest, file_name=kept.file_name)
     version = add_version(unit, principal, of_model, new)
     unit.connection.execute(
@@ -227,51 +241,81 @@ def take_proposal(
     )
     if not taking.audits:
         return Taken(version=version)
-    tables = [found.data_table_id, *([found.register_id] if found.register_id else [])]
-    if None in tables or any(_is_erased(unit, each) for each in tables):
+    if found.data_table_id is None or any(_is_erased(unit, each) for each in tables):
         return Taken(version=version, why_no_audit=TABLE_AGAIN)
     try:
-        made = submit(unit, principal, _same_question(found, version.id))
+        made = submit(unit, principal, _same_question(unit, found, version.id))
     except (NotFoundError, ForbiddenError, ConflictError) as error:
         return Taken(version=version, why_no_audit=str(error))
     return Taken(version=version, audit=made)
 
 
-def _same_question(found: Row[Any], version_id: str) -> NewAudit:
+def _kept_files(unit: Unit, audit_id: str) -> dict[str, str]:
+    """Return the further files of an audit that are not erased, in their order, and what each holds."""
+    rows = unit.connection.execute(
+        select(data_table.c.id, data_table.c.holds)
+        .join(audit_file, audit_file.c.data_table_id == data_table.c.id)
+        .where(audit_file.c.audit_id == audit_id, data_table.c.erased_at.is_(None))
+        .order_by(audit_file.c.n)
+    )
+    return {row.id: row.holds for row in rows}
+
+
+def _lacks_outputs(unit: Unit, audit_id: str) -> bool:
+    """Return whether an output that an audit was made with is erased."""
+    erased = (
+        select(data_table.c.id)
+        .join(audit_file, audit_file.c.data_table_id == data_table.c.id)
+        .where(
+            audit_file.c.audit_id == audit_id,
+            data_table.c.holds == "output",
+            data_table.c.erased_at.is_not(None),
+        )
+    )
+    return unit.connection.execute(erased).first() is not None
+
+
+def _same_question(unit: Unit, row: Row[Any], version_id: str) -> NewAudit:
+    files = _kept_files(unit, row.id)
+    dictionary = next((each for each, holds in files.items() if holds == "dictionary"), None)
     return NewAudit(
         model_version_id=version_id,
-        table_id=found.data_table_id,
-        register_id=found.register_id,
-        pack=found.pack_name,
-        options=found.options,
-        knowledge=found.knowledge,
-        purpose=found.purpose,
-        keeps_table=bool(found.keeps_table),
+        table_id=row.data_table_id,
+        register_id=row.register_id,
+        output_ids=tuple(each for each, holds in files.items() if holds == "output"),
+        dictionary_id=dictionary,
+        pack=row.pack_name,
+        options=row.options,
+        knowledge=row.knowledge,
+        purpose=row.purpose,
+        keeps_table=bool(row.keeps_table),
     )
 
 
-def _why_not(unit: Unit, found: Row[Any]) -> str:
+def _why_not(unit: Unit, row: Row[Any]) -> str:
     """Return why an audit cannot be repaired, whoever asks and with whatever table; "" where it can."""
-    if found.kind != "audit":
+    if row.kind != "audit":
         return OF_A_REPAIR
-    if found.verdict is None:
+    if row.verdict is None:
         return NO_VERDICT
-    if found.verdict == "PASS":
+    if row.verdict == "PASS":
         return PASSES
-    if found.data_table_id is None:
+    if row.data_table_id is None:
         return NO_TABLE
-    if found.register_id is not None:
+    if row.register_id is not None:
         return WITH_REGISTER
-    at_it = select(audit.c.id).where(audit.c.original_audit_id == found.id, audit.c.state.in_(LIVE))
+    if _lacks_outputs(unit, row.id):
+        return WITH_OUTPUTS
+    at_it = select(audit.c.id).where(audit.c.original_audit_id == row.id, audit.c.state.in_(LIVE))
     return AT_IT if unit.connection.execute(at_it).first() is not None else ""
 
 
-def _why_no_table(unit: Unit, principal: Principal, found: Row[Any]) -> tuple[str, bool]:
+def _why_no_table(unit: Unit, principal: Principal, row: Row[Any]) -> tuple[str, bool]:
     """Return why the table of an audit is not there for a repair, and whether uploading it once more helps."""
-    if _is_erased(unit, found.data_table_id):
+    if _is_erased(unit, row.data_table_id):
         return ERASED, True
     try:
-        get_table(unit, principal, found.data_table_id)
+        get_table(unit, principal, row.data_table_id)
     except ServiceError:
         return OF_OTHERS, True
     return "", False
@@ -302,7 +346,7 @@ def _row(unit: Unit, principal: Principal, audit_id: str) -> Row[Any]:
         )
     ).first()
     if found is None:
-        raise NotFoundError(f"audit {audit_id[:40]!r}", "there is none of that id")
+        raise NotFoundError(f"audit {audit_id[:40]!r}", "nothing here has this id; check the id")
     return found
 
 
@@ -321,12 +365,14 @@ def _kept_proposal(unit: Unit, repair_id: str, n: int, *, is_locked: bool = Fals
         statement = statement.with_for_update(of=proposal)
     found = unit.connection.execute(statement).first()
     if found is None:
-        raise NotFoundError(f"proposal {n}", "there is none of that number; see the proposals")
+        raise NotFoundError(f"proposal {n}", "no proposal has this number; see the proposals")
     if found.blob_id is None:
-        problem = "has no file, as only changes that pass do, the cheapest five of them"
-        raise NotFoundError(f"proposal {n}", f"{problem}; take one that has")
+        problem = (
+            "has no file, because files are written only for the five cheapest changes that pass"
+        )
+        raise NotFoundError(f"proposal {n}", f"{problem}; choose a proposal with a file")
     if found.sealed_key is None:
-        raise NotFoundError(f"proposal {n}", "its file was erased; look for a repair again")
+        raise NotFoundError(f"proposal {n}", "its file was erased; start the repair again")
     return found
 
 

@@ -13,7 +13,14 @@ from typing import Any
 from sqlalchemy import ColumnElement, Row, Select, delete, exists, or_, select, update
 
 from treewarden.service.auth.principal import Principal
-from treewarden.service.database.run_tables import audit, idempotency, job, mail, report
+from treewarden.service.database.run_tables import (
+    audit,
+    audit_file,
+    idempotency,
+    job,
+    mail,
+    report,
+)
 from treewarden.service.database.tables import (
     blob,
     data_table,
@@ -45,14 +52,33 @@ class Erased:
     digest: str
 
 
-def finish_with_tables(unit: Unit, *table_ids: str | None) -> tuple[Erased, ...]:
-    """Erase the tables of an audit that no queued or running audit or repair needs any more; None is no table.
+def tables_of_audit(unit: Unit, audit_id: str) -> tuple[str, ...]:
+    """Return the ids of the tables of an audit or repair, in their order: also of its register and further files."""
+    found = unit.connection.execute(
+        select(audit.c.data_table_id, audit.c.register_id).where(audit.c.id == audit_id)
+    ).one()
+    files = select(audit_file.c.data_table_id).where(audit_file.c.audit_id == audit_id)
+    named = {*found, *unit.connection.execute(files).scalars()}
+    return tuple(sorted(table_id for table_id in named if table_id is not None))
+
+
+def uses_table(table_id: str | ColumnElement[str]) -> ColumnElement[bool]:
+    """Return what is true of the audits and repairs that read a table: as theirs, as a register or a further file."""
+    its_files = select(audit_file.c.audit_id).where(audit_file.c.data_table_id == table_id)
+    return or_(
+        audit.c.data_table_id == table_id,
+        audit.c.register_id == table_id,
+        audit.c.id.in_(its_files.correlate(data_table)),
+    )
+
+
+def finish_with_tables(unit: Unit, *table_ids: str) -> tuple[Erased, ...]:
+    """Erase the tables of an audit that no queued or running audit or repair needs any more.
 
     Called in the transaction in which a job ends, after its state was written and before anything is logged; hand the
     result to ``erase_files``.
     """
-    named = {table_id for table_id in table_ids if table_id is not None}
-    rows = [locked_table(unit, table_id) for table_id in sorted(named)]
+    rows = [locked_table(unit, table_id) for table_id in sorted(set(table_ids))]
     due = [row for row in rows if row and row.erased_at is None and not is_needed(unit, row.id)]
     erased = tuple(each for row in due for each in _erase_content(unit, row))
     for row in due:  # last, as with the log: see ``erase_row``
@@ -81,30 +107,30 @@ def locked_table(unit: Unit, table_id: str) -> Row[Any] | None:
     ).first()
 
 
-def erase_row(unit: Unit, who: Principal | str, found: Row[Any]) -> tuple[Erased, ...]:
+def erase_row(unit: Unit, principal: Principal | str, row: Row[Any]) -> tuple[Erased, ...]:
     """Erase a table that was locked, and its bytes where no other table has the same."""
-    erased = _erase_content(unit, found)
+    erased = _erase_content(unit, row)
     # last, as it has the log to itself from here on: rows are always locked before the log
-    record(unit, who, "table.erased", "table", found.id, {"digest": found.digest})
+    record(unit, principal, "table.erased", "table", row.id, {"digest": row.digest})
     return erased
 
 
-def _erase_content(unit: Unit, found: Row[Any]) -> tuple[Erased, ...]:
+def _erase_content(unit: Unit, row: Row[Any]) -> tuple[Erased, ...]:
     """Erase what a table holds.
 
     The names of its columns stay only where an audit found what it asks about among them: in a file without a header
     the names are the first person's values.
     """
     values: dict[str, Any] = {"state": "erased", "erased_at": unit.now}
-    if not unit.connection.execute(select(_was_audited(found.id))).scalar_one():
+    if not unit.connection.execute(select(_was_audited(row.id))).scalar_one():
         values["columns"] = None
-    unit.connection.execute(update(data_table).where(data_table.c.id == found.id).values(**values))
+    unit.connection.execute(update(data_table).where(data_table.c.id == row.id).values(**values))
     unit.connection.execute(  # whoever still reads it stops
         update(job)
-        .where(job.c.subject_id == found.id, job.c.state.in_(LIVE))
+        .where(job.c.subject_id == row.id, job.c.state.in_(LIVE))
         .values(cancel_requested=True)
     )
-    return () if found.blob_id is None else erase_blob(unit, found.blob_id)
+    return () if row.blob_id is None else erase_blob(unit, row.blob_id)
 
 
 def erase_blob(unit: Unit, blob_id: str) -> tuple[Erased, ...]:
@@ -142,7 +168,7 @@ def _was_audited(table_id: str) -> ColumnElement[bool]:
 def _audits_of(table_id: str) -> tuple[ColumnElement[bool], ...]:
     return (
         job.c.subject_id == audit.c.id,
-        or_(audit.c.data_table_id == table_id, audit.c.register_id == table_id),
+        uses_table(table_id),
         job.c.kind.in_(("audit", "repair")),
     )
 
@@ -211,7 +237,7 @@ def _late(unit: Unit) -> Select[str]:
     is_audited = exists().where(
         is_live,
         job.c.subject_id == audit.c.id,
-        or_(audit.c.data_table_id == data_table.c.id, audit.c.register_id == data_table.c.id),
+        uses_table(data_table.c.id),
     )
     return select(data_table.c.id).where(
         data_table.c.erased_at.is_(None),

@@ -13,7 +13,7 @@ from treewarden.reports.document import parts
 from treewarden.reports.document.document import Document
 from treewarden.reports.document.packing import UnreadableReportError, read_document
 from treewarden.service.auth.principal import Permission, Principal
-from treewarden.service.database.run_tables import audit, finding, job, report
+from treewarden.service.database.run_tables import audit, audit_file, finding, job, report
 from treewarden.service.database.tables import account, blob, data_table, model, model_version
 from treewarden.service.errors import ConflictError, InvalidError, NotFoundError
 from treewarden.service.schemas.audits import (
@@ -27,7 +27,10 @@ from treewarden.service.schemas.audits import (
 from treewarden.service.schemas.models import Difference
 from treewarden.service.site import Unit
 
-NO_REPORTS = "the reports of both are not kept, so clauses and readings cannot be compared; audit again for that"
+NO_REPORTS = (
+    "the reports of the two audits are not stored, so checks and metrics cannot "
+    "be compared; audit again to compare them"
+)
 UNSHOWN = frozenset((audit.c.entry, audit.c.knowledge))
 """Columns that may be large, and that no list shows."""
 ENDED = ("done", "error", "cancelled")
@@ -88,10 +91,27 @@ def show_audit(unit: Unit, principal: Principal, row: Row[Any]) -> Audit:
 def all_shown(unit: Unit, principal: Principal, rows: Sequence[Row[Any]]) -> tuple[Audit, ...]:
     """Return audits as they are shown to somebody; their reports are looked up once."""
     reports = _reports(unit, principal, [row.id for row in rows if row.state == "done"])
-    return tuple(_audit_body(principal, row, tuple(reports[row.id])) for row in rows)
+    files = _further_files(unit, [row.id for row in rows])
+    return tuple(_audit_body(principal, row, tuple(reports[row.id]), files[row.id]) for row in rows)
 
 
-def _audit_body(principal: Principal, row: Row[Any], reports: tuple[ReportOf, ...]) -> Audit:
+def _further_files(unit: Unit, audit_ids: Sequence[str]) -> defaultdict[str, list[Any]]:
+    """Return the further files of audits, in their order: rows of ``id``, ``file_name`` and ``holds``."""
+    found: defaultdict[str, list[Any]] = defaultdict(list)
+    for row in unit.connection.execute(
+        select(audit_file.c.audit_id, data_table.c.id, data_table.c.file_name, data_table.c.holds)
+        .join(data_table, data_table.c.id == audit_file.c.data_table_id)
+        .where(audit_file.c.audit_id.in_(audit_ids))
+        .order_by(audit_file.c.audit_id, audit_file.c.n)
+    ):
+        found[row.audit_id].append(row)
+    return found
+
+
+def _audit_body(
+    principal: Principal, row: Row[Any], reports: tuple[ReportOf, ...], files: Sequence[Row[Any]]
+) -> Audit:
+    outputs = [file for file in files if file.holds == "output"]
     return Audit(
         id=row.id,
         kind=row.kind,
@@ -108,6 +128,9 @@ def _audit_body(principal: Principal, row: Row[Any], reports: tuple[ReportOf, ..
         table_name=row.table_name or "",
         table_erased_at=row.table_erased_at,
         register_id=row.register_id,
+        output_ids=tuple(output.id for output in outputs),
+        output_names=tuple(output.file_name for output in outputs),
+        dictionary_id=next((file.id for file in files if file.holds == "dictionary"), None),
         pack=row.pack_name,
         pack_digest=row.pack_digest,
         options=row.options,
@@ -124,12 +147,14 @@ def _audit_body(principal: Principal, row: Row[Any], reports: tuple[ReportOf, ..
     )
 
 
-def _provenance(principal: Principal, told: dict[str, Any] | None) -> dict[str, Any] | None:
+def _provenance(principal: Principal, provenance: dict[str, Any] | None) -> dict[str, Any] | None:
     """Return the provenance without digests of people's data for who may see no full report: they confirm a guess."""
-    if told is None or principal.may(Permission.INTERNAL):
-        return told
-    tables = {name: told[name] for name in ("table", "candidates") if told.get(name)}
-    return told | {name: {**table, "sha256": ""} for name, table in tables.items()}
+    if provenance is None or principal.may(Permission.INTERNAL):
+        return provenance
+    tables = {name: provenance[name] for name in ("table", "candidates") if provenance.get(name)}
+    outputs = [{**output, "sha256": ""} for output in provenance.get("outputs", ())]
+    hidden = {name: {**table, "sha256": ""} for name, table in tables.items()}
+    return provenance | hidden | ({"outputs": outputs} if outputs else {})
 
 
 def _reports(
@@ -204,7 +229,7 @@ def compare_audits(unit: Unit, principal: Principal, from_id: str, to_id: str) -
     """
     old, new = (_audited(unit, principal, each) for each in (from_id, to_id))
     if old.id == new.id:
-        raise InvalidError("to", "is the same audit; choose two")
+        raise InvalidError("to", "is the same audit; choose two different ones")
     before, after = all_shown(unit, principal, [old, new])
     pair, is_internal = _documents(unit, principal, old.id, new.id)
     had, has = _findings(unit, old.id), _findings(unit, new.id)
@@ -229,12 +254,12 @@ def _audited(unit: Unit, principal: Principal, audit_id: str) -> Row[Any]:
         audits_of(principal).add_columns(audit.c.knowledge).where(audit.c.id == audit_id)
     ).first()
     if found is None:
-        raise NotFoundError(f"audit {audit_id[:40]!r}", "there is none of that id")
+        raise NotFoundError(f"audit {audit_id[:40]!r}", "nothing here has this id; check the id")
     if found.kind == "repair":
-        problem = "is a repair, whose verdict is about another file; compare audits of versions"
+        problem = "is a repair, so its verdict is about another file; compare audits of versions"
         raise ConflictError("audit", problem)
     if found.verdict is None:
-        raise ConflictError("audit", "has no verdict, so there is nothing to compare; wait for it")
+        raise ConflictError("audit", "has no verdict yet; wait until it has ended")
     return found
 
 
@@ -265,7 +290,7 @@ def _clauses(old: Document, new: Document) -> Iterator[ClauseChange]:
     changes = [
         _clause_change(before.get(key), after.get(key)) for key in dict.fromkeys((*before, *after))
     ]
-    yield from sorted(changes, key=lambda each: not each.is_changed)
+    yield from sorted(changes, key=lambda change: not change.is_changed)
 
 
 def _by_clause(document: Document) -> Mapping[tuple[str, str], parts.Finding]:

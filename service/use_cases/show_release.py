@@ -85,8 +85,8 @@ AGREEMENT = "Verdict, findings, reports, decisions and log agree with their seal
 AUTOMATIC: Mapping[str, str] = {
     "audited": "The audit is done",
     "passed": "The audit passed",
-    "waivers": "All waivers that the audit was given still hold",
-    "read": "The file of this version was read",
+    "waivers": "All waivers of the audit are still valid",
+    "read": "The file of this version could be read",
 }
 
 
@@ -114,11 +114,13 @@ def _policies(row: Row[Any]) -> tuple[str | None, ...]:
 def _policy_check(row: Row[Any], policy: PackComparison) -> Iterator[Check]:
     """Yield the line about the least policy, where the organisation has one."""
     why = {
-        "laxer": f"{row.pack_name!r} asks for less than {row.least_pack!r}",
-        "different": f"{row.pack_name!r} is not proved to ask for as much as {row.least_pack!r}",
+        "laxer": f"{row.pack_name!r} requires less than {row.least_pack!r}",
+        "different": (
+            f"it is not proved that {row.pack_name!r} requires as much as {row.least_pack!r}"
+        ),
     }.get(policy.standing, "")
     if policy.standing != "not set":
-        text = "The policy asks for at least as much as the organisation’s least policy"
+        text = "The policy requires at least as much as the organisation’s minimum policy"
         yield Check(id=LEAST, text=text, automatic=True, is_met=not why, why=why)
 
 
@@ -179,7 +181,7 @@ def all_shown(unit: Unit, principal: Principal, rows: Sequence[Row[Any]]) -> tup
             policy=standings[_policies(row)],
             parties=parties[row.id],
             decided=tuple(decided[row.id]),
-            said=tuple(said[row.id]),
+            comments=tuple(said[row.id]),
         )
         for row in rows
     )
@@ -192,11 +194,11 @@ def _release_body(
     policy: PackComparison,
     parties: Sequence[Row[Any]],
     decided: tuple[Review, ...],
-    said: tuple[Comment, ...],
+    comments: tuple[Comment, ...],
 ) -> Release:
     own = why_own(parties, principal)
     if not own and not principal.may(Permission.REVIEW):
-        own = "your role does not decide about releases"
+        own = "your role may not decide on releases"
     if not own and row.state not in UNDECIDED:
         own = f"the release is {row.state}"
     return Release(
@@ -225,7 +227,7 @@ def _release_body(
         parties=tuple(Party(name=party.name, part=party.part) for party in parties),
         checklist=_checks(row, gone, policy),
         reviews=decided,
-        comments=said,
+        comments=comments,
         may_review=not own,
         why_not=own,
     )
@@ -262,8 +264,9 @@ def _comments(unit: Unit, release_ids: Sequence[str]) -> defaultdict[str, list[C
 
 DECIDED = {"approve": "approved", "reject": "rejected", "changes": "asked for changes"}
 ABOUT = (
-    "This is what the service had on record when the report was made. The digest is that of the last row that its log "
-    "holds of this release; each row holds the digest of the one before, so that none can be changed unseen."
+    "This is what the service had on record when the report was made. The digest is that "
+    "of the last log row about this release. Each row contains the digest of the row "
+    "before it, so a change of any row is noticed."
 )
 
 
@@ -278,12 +281,12 @@ def _blocks(unit: Unit, principal: Principal, release: Release) -> Iterator[Bloc
     if release.reviews:
         yield _decisions(release)
     else:
-        yield Paragraph("Nobody has decided about it yet.")
+        yield Paragraph("No decision has been made yet.")
     waivers = _waivers(unit, principal, release)
     if waivers:
         yield _accepted(waivers)
     else:
-        yield Paragraph("The audit rests on no waiver.")
+        yield Paragraph("The audit used no waiver.")
 
 
 def _facts(unit: Unit, principal: Principal, release: Release) -> ReportTable:
@@ -292,21 +295,21 @@ def _facts(unit: Unit, principal: Principal, release: Release) -> ReportTable:
             audit.c.organisation_id == principal.organisation_id, audit.c.id == release.audit_id
         )
     ).one()
-    author = f", written by {release.policy_author}" if release.policy_author else ", as it ships"
+    author = f", written by {release.policy_author}" if release.policy_author else ", built in"
     seals = next((check for check in release.checklist if check.id == AGREES), None)
-    agrees = "not looked at" if seals is None else seals.why or "agrees with its seals"
+    agrees = "not checked" if seals is None else seals.why or "agrees with its seals"
     rows = (
         ("Release", Cell(release.title, note=release.id)),
         ("State", Cell(release.state)),
         ("Version", Cell(f"{release.model_name}, version {release.version}")),
         ("SHA-256 of the file", Cell(release.digest, kind="code")),
         ("Uploaded by", Cell(release.uploader)),
-        ("Audit asked for by", Cell(f"{release.asked_by}, {_moment(asked_at.created_at)}")),
-        ("Release asked for by", Cell(f"{release.opened_by}, {_moment(release.opened_at)}")),
+        ("Audit requested by", Cell(f"{release.asked_by}, {_moment(asked_at.created_at)}")),
+        ("Release requested by", Cell(f"{release.opened_by}, {_moment(release.opened_at)}")),
         ("Decided", Cell(_moment(release.decided_at))),
         ("Policy version", Cell(f"{release.policy}{author}")),
         ("SHA-256 of the policy", Cell(asked_at.pack_digest, kind="code")),
-        ("What is written of it", Cell(agrees)),
+        ("Log rows about it", Cell(agrees)),
         *_logged(unit, principal, release),
     )
     said = tuple((Cell(name), cell) for name, cell in rows)
@@ -324,7 +327,7 @@ def _logged(unit: Unit, principal: Principal, release: Release) -> Iterator[tupl
         .limit(1)
     ).first()
     if row is None:
-        yield "Log", Cell("no row tells of this release")
+        yield "Log", Cell("no row is about this release")
     else:
         yield f"Log, digest of row {row.seq}", Cell(row.hash, kind="code")
 
@@ -365,7 +368,7 @@ def _accepted(waivers: list[Waiver]) -> ReportTable:
         for each in waivers
     )
     headings = ("Check", "Requested by", "Decided by", "State")
-    return ReportTable("Waivers that the audit was given", headings, rows, (35, 20, 20, 25))
+    return ReportTable("Waivers of the audit", headings, rows, (35, 20, 20, 25))
 
 
 def _moment(at: datetime | None) -> str:

@@ -24,6 +24,7 @@ from treewarden.service.errors import (
     ForbiddenError,
     NotFoundError,
     SetupError,
+    TooLargeError,
     new_id,
 )
 from treewarden.service.ledger.log import record
@@ -32,7 +33,12 @@ from treewarden.service.schemas.models import ColumnOf, NewShare, NewTable, Shar
 from treewarden.service.settings import Settings
 from treewarden.service.site import Unit
 from treewarden.service.use_cases.accounts.attempts import was_added
-from treewarden.service.use_cases.blobs import check_tables, check_waiting, claim_blob
+from treewarden.service.use_cases.blobs import (
+    check_tables,
+    check_waiting,
+    claim_blob,
+    most_of_table,
+)
 from treewarden.service.use_cases.jobs import end_with_table, lock_jobs_of, queue_job, tell_ended
 from treewarden.service.use_cases.retention import Erased, erase_row, locked_table
 from treewarden.service.vault.addresses import open_below
@@ -80,7 +86,7 @@ def check_table_roots(unit: Unit) -> None:
     if unnamed is not None and len(rows) > 1:
         which = " or ".join(f"{_written(row.name, row.id)}={unnamed.folder}" for row in rows[:2])
         problem = (
-            f"{unnamed.folder!r} names no organisation, and there are {len(rows)}; write {which}"
+            f"{unnamed.folder!r} names no organisation, but there are {len(rows)}; write {which}"
         )
         raise SetupError(WHERE, problem)
     ids = {row.name: row.id for row in rows}
@@ -103,16 +109,16 @@ def _check_apart(table_roots: Sequence[TableRoot]) -> None:
         first, second = Path(table_root.folder).resolve(), Path(two.folder).resolve()
         if first.is_relative_to(second) or second.is_relative_to(first):
             problem = (
-                f"{table_root.folder!r} and {two.folder!r} are of two organisations, and one lies in the other; "
-                "give each a folder of its own"
+                f"{table_root.folder!r} and {two.folder!r} belong to two organisations, "
+                "and one is inside the other; give each organisation its own folder"
             )
             raise SetupError(WHERE, problem)
 
 
-def _root(said: str) -> TableRoot:
-    name, separator, folder = said.partition("=")
+def _root(setting: str) -> TableRoot:
+    name, separator, folder = setting.partition("=")
     if not separator or "/" in name:
-        return TableRoot("", said)
+        return TableRoot("", setting)
     return TableRoot(name.strip(), folder.strip())
 
 
@@ -129,7 +135,10 @@ MOST_SIGNS = 200
 ERASED = (
     "its table was erased by its owner or an administrator; upload it again and submit a new audit"
 )
-WITHDRAWN = "its table is not shared with who asked any more; ask its owner to share it again"
+WITHDRAWN = (
+    "its table is no longer shared with the person who submitted the audit; ask "
+    "the owner to share it again"
+)
 
 
 def add_table(unit: Unit, principal: Principal, new: NewTable) -> TrainingTable:
@@ -145,23 +154,28 @@ def add_table(unit: Unit, principal: Principal, new: NewTable) -> TrainingTable:
     check_tables(unit, principal)
     made = new_id()
     row: dict[str, Any]
+    most = most_of_table(unit.site.settings, new.holds)
     if new.digest is not None:
         found = claim_blob(unit, principal, new.digest, "table")
         name = new.file_name or "table"
+        if found.size > most:
+            problem = f"is larger than {most:,} bytes; give one {new.holds} in each file"
+            raise TooLargeError(name, problem)
         row = {"kind": "upload", "blob_id": found.id, "digest": new.digest}
-        detail = {"digest": new.digest}
+        detail = {"digest": new.digest, "holds": new.holds}
     else:
-        path, settings = new.path or "", unit.site.settings
-        open_below(path, roots_of(unit, principal.organisation_id), settings.max_table).close()
+        path = new.path or ""
+        open_below(path, roots_of(unit, principal.organisation_id), most).close()
         name = new.file_name or path.rpartition("/")[2][:MOST_SIGNS]
         row = {"kind": "path", "path": path, "digest": ""}
-        detail = {"path": path}
+        detail = {"path": path, "holds": new.holds}
     unit.connection.execute(
         insert(data_table).values(
             id=made,
             organisation_id=principal.organisation_id,
             file_name=name,
             state="reading",
+            holds=new.holds,
             uploaded_by=principal.account_id,
             created_at=unit.now,
             expires_at=unit.now + timedelta(hours=unit.site.settings.table_hours),
@@ -207,11 +221,13 @@ def claim_table(unit: Unit, principal: Principal, table_id: str) -> Row[Any]:
     locked_table(unit, table_id)
     found = _row(unit, principal, table_id)
     if not found.may_audit:
-        raise ForbiddenError("table", "belongs to somebody else; ask them to share it with you")
+        raise ForbiddenError(
+            "table", "belongs to another person; ask that person to share it with you"
+        )
     if found.erased_at is not None:
         raise ConflictError("table", "was erased; upload it again")
     if found.state == "refused":
-        raise ConflictError("table", "could not be read; see what it says, and upload another one")
+        raise ConflictError("table", "could not be read; see the message, and upload another table")
     return found
 
 
@@ -246,7 +262,7 @@ def share_table(unit: Unit, principal: Principal, table_id: str, new: NewShare) 
     _check_owner(unit, principal, table_id, "shares it")
     found = locked_table(unit, table_id)
     if found is None or found.erased_at is not None:
-        raise ConflictError("table", "was erased; there is nothing to share")
+        raise ConflictError("table", "was erased, so it cannot be shared; upload it again")
     with_whom = unit.connection.execute(
         select(account).where(
             account.c.organisation_id == principal.organisation_id,
@@ -255,7 +271,7 @@ def share_table(unit: Unit, principal: Principal, table_id: str, new: NewShare) 
         )
     ).first()
     if with_whom is None or Permission.SUBMIT not in ALLOWED[Role(with_whom.role)]:
-        problem = "nobody of that name here may submit audits; look at how the name is written"
+        problem = "no person with this name may submit audits here; check the spelling"
         raise NotFoundError("name", problem)
     row = insert(table_share).values(
         data_table_id=table_id,
@@ -264,7 +280,7 @@ def share_table(unit: Unit, principal: Principal, table_id: str, new: NewShare) 
         created_at=unit.now,
     )
     if with_whom.id == principal.account_id or not was_added(unit, row):
-        raise ConflictError("name", "may audit with it already")
+        raise ConflictError("name", "may use it already")
     record(unit, principal, "table.shared", "table", table_id, {"with": with_whom.name})
     return get_table(unit, principal, table_id)
 
@@ -287,7 +303,7 @@ def withdraw_table(
         )
     )
     if not gone.rowcount:
-        raise NotFoundError("table", "is not shared with them; see the table")
+        raise NotFoundError("table", "is not shared with this person; see the table")
     ended = end_with_table(unit, table_id, account_id, WITHDRAWN)
     record(unit, principal, "table.withdrawn", "table", table_id, {"from": account_id})
     tell_ended(unit, principal.organisation_id, ended)
@@ -300,7 +316,7 @@ def _check_owner(
     """Check that a table is somebody's own, or that a permission stands in for that."""
     is_instead = or_with is not None and principal.may(or_with)
     if _row(unit, principal, table_id).uploaded_by != principal.account_id and not is_instead:
-        raise ForbiddenError("table", f"only who uploaded it {does}; ask them")
+        raise ForbiddenError("table", f"only the person who uploaded it {does}; ask that person")
 
 
 def _row(unit: Unit, principal: Principal, table_id: str) -> Row[Any]:
@@ -348,6 +364,7 @@ def _table(principal: Principal, row: Row[Any], shares: tuple[Share, ...]) -> Tr
     return TrainingTable(
         id=row.id,
         kind=row.kind,
+        holds=row.holds,
         file_name=row.file_name,
         digest=row.digest if row.may_audit and principal.may(Permission.INTERNAL) else "",
         state=row.state,

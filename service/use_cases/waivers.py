@@ -118,9 +118,9 @@ ORDERS: Mapping[WaiverSort, ListOrder] = {
     "ends": ListOrder(waiver.c.expires),
     "clause": ListOrder(func.lower(waiver.c.clause)),
 }
-CHANGED = "was changed past the service; refuse it, and have it asked for again"
-OWN = "nobody decides about what he asked for himself; let somebody else decide"
-OWN_MODEL = "you uploaded or brought a model that it is for; let somebody else decide"
+CHANGED = "was changed outside the service; refuse it, and ask for a new request"
+OWN = "you requested it yourself; ask another person to decide"
+OWN_MODEL = "you uploaded a model that it is for; ask another person to decide"
 
 
 def request_waiver(unit: Unit, principal: Principal, new: NewWaiver) -> Waiver:
@@ -131,16 +131,22 @@ def request_waiver(unit: Unit, principal: Principal, new: NewWaiver) -> Waiver:
         ConflictError: the same is asked for or accepted already.
     """
     if new.expires < unit.now.date():
-        raise InvalidError("expires", f"{new.expires} is over; give a day to come")
+        raise InvalidError("expires", f"{new.expires} is in the past; give a day in the future")
     if not new.leaf and not new.digest:
-        problem = "is missing; say for which leaf it is, or give the digest of the model file"
+        problem = "is missing; give a leaf (for one leaf) or a digest (for the whole file)"
         raise InvalidError("leaf", problem)
     longest = longest_days(unit, principal)
     if (new.expires - unit.now.date()).days > longest:
-        problem = f"{new.expires} is more than {longest} days from today; no pack allows that"
+        problem = (
+            f"{new.expires} is more than {longest} days from today, and no policy "
+            "allows that; give an earlier day"
+        )
         raise InvalidError("expires", problem)
     if _rival(unit, principal.organisation_id, new) is not None:
-        problem = f"a waiver of {new.clause!r} for the same is asked for or holds already"
+        problem = (
+            f"a waiver of {new.clause!r} for the same place is requested or valid "
+            "already; use that one"
+        )
         raise ConflictError("waiver", problem)
     made = new_id()
     unit.connection.execute(
@@ -228,17 +234,15 @@ def why_not_approved(unit: Unit, principal: Principal, waiver_id: str) -> str:
     return f"it {refused.problem}" if isinstance(refused, ConflictError) else refused.problem
 
 
-def _refused(unit: Unit, principal: Principal, found: Row[Any]) -> ServiceError | None:
+def _refused(unit: Unit, principal: Principal, row: Row[Any]) -> ServiceError | None:
     """Return what an approval is refused with; None where it is not, or where it is decided already."""
-    if not is_sealed(unit.site, "waiver", found._mapping):
+    if not is_sealed(unit.site, "waiver", row._mapping):
         return ConflictError("waiver", CHANGED)
-    if date.fromisoformat(found.expires) < unit.now.date():
-        return ConflictError(
-            "waiver", f"was to hold until {found.expires}, which is over; refuse it"
-        )
-    if is_own_model(unit, principal, found):
+    if date.fromisoformat(row.expires) < unit.now.date():
+        return ConflictError("waiver", f"would have expired on {row.expires}; refuse it")
+    if is_own_model(unit, principal, row):
         return ForbiddenError("waiver", OWN_MODEL)
-    return ForbiddenError("waiver", OWN) if found.requested_by == principal.account_id else None
+    return ForbiddenError("waiver", OWN) if row.requested_by == principal.account_id else None
 
 
 def refuse_waiver(unit: Unit, principal: Principal, waiver_id: str, body: Deciding) -> Waiver:
@@ -285,14 +289,17 @@ def import_waivers(unit: Unit, principal: Principal, data: bytes) -> Imported:
         raise as_invalid(error) from error
     for each in waiver_file.each:
         if each.undecided:
-            problem = "is for the command line and the gate; here a person decides on a check that was not decided"
+            problem = (
+                "can be used only on the command line and in the gate; leave it "
+                "out, because a person decides here"
+            )
             raise InvalidError(f"waivers: waiver {each.number}: undecided", problem)
         waiver_fields = each.model_dump(exclude={"granted", "number", "undecided"})
         try:
             new = NewWaiver.model_validate(waiver_fields)
         except ValidationError as error:
             field = ".".join(map(str, error.errors()[0]["loc"]))
-            problem = "is too long, or holds what cannot be kept; write another"
+            problem = "is too long, or contains characters that cannot be stored; change it"
             raise InvalidError(f"waivers: waiver {each.number}: {field}", problem) from error
         if _same(unit, principal.organisation_id, new) is not None:
             known += 1
@@ -362,14 +369,14 @@ def _check_file(rows: Iterable[Row[Any]]) -> None:
 
 
 def _decide(
-    unit: Unit, principal: Principal, found: Row[Any], before: str, after: str, body: Deciding
+    unit: Unit, principal: Principal, row: Row[Any], before: str, after: str, body: Deciding
 ) -> Waiver:
-    if found.requested_by == principal.account_id:
+    if row.requested_by == principal.account_id:
         raise ForbiddenError("waiver", OWN)
     granted = unit.now.date().isoformat() if after == "approved" else None
     decided = unit.connection.execute(
         update(waiver)
-        .where(waiver.c.id == found.id, waiver.c.state == before)
+        .where(waiver.c.id == row.id, waiver.c.state == before)
         .values(
             state=after,
             granted=granted,
@@ -379,10 +386,10 @@ def _decide(
         )
     )
     if not decided.rowcount:
-        raise ConflictError("waiver", f"is {found.state} already")
-    _seal(unit, found.id)
-    _tell(unit, principal, found.id, after)
-    return get_waiver(unit, principal, found.id)
+        raise ConflictError("waiver", f"is {row.state} already")
+    _seal(unit, row.id)
+    _tell(unit, principal, row.id, after)
+    return get_waiver(unit, principal, row.id)
 
 
 def _tell(unit: Unit, principal: Principal, waiver_id: str, state: str) -> None:
@@ -437,5 +444,5 @@ def _row(unit: Unit, principal: Principal, waiver_id: str) -> Row[Any]:
         waivers_from(principal.organisation_id).where(waiver.c.id == waiver_id)
     ).first()
     if found is None:
-        raise NotFoundError(f"waiver {waiver_id[:40]!r}", "there is none of that id")
+        raise NotFoundError(f"waiver {waiver_id[:40]!r}", "nothing here has this id; check the id")
     return found

@@ -68,14 +68,17 @@ def target(url: str, own_hosts: Sequence[str], resolve: Resolve = resolved) -> C
     scheme, host, port, path = _parts(url)
     is_own = host in own_hosts or f"{host}:{port}" in own_hosts
     if scheme != "https" and not is_own:
-        raise InvalidError(_WHERE, "is no https address; give one that begins with https://")
+        raise InvalidError(_WHERE, "is not an https address; give one that begins with https://")
     addresses = resolve(host, port)
     if not addresses:
         raise InvalidError(_WHERE, f"the host {host[:80]!r} is not found; check its name")
     if not is_own:
         for address in addresses:
             if not _is_public(address):
-                problem = "leads to this machine or an inner network; the administrator can allow it (webhook_hosts)"
+                problem = (
+                    "leads to this machine or an internal network; ask the "
+                    "administrator to allow it (webhook_hosts)"
+                )
                 raise InvalidError(_WHERE, problem)
     return CallTarget(scheme, host, addresses[0], port, path)
 
@@ -83,20 +86,23 @@ def target(url: str, own_hosts: Sequence[str], resolve: Resolve = resolved) -> C
 def _parts(url: str) -> tuple[str, str, int, str]:
     advice = "give an address such as https://example.org/hook"
     if any(ord(sign) < 33 or ord(sign) == 127 for sign in url):
-        raise InvalidError(_WHERE, f"holds spaces or control characters; {advice}")
+        raise InvalidError(_WHERE, f"contains spaces or control characters; {advice}")
     try:
         found = urlsplit(url)
         port = found.port
         host = (found.hostname or "").encode("idna").decode() if found.hostname else ""
     except (ValueError, UnicodeError) as error:
-        raise InvalidError(_WHERE, f"is no address; {advice}") from error
+        raise InvalidError(_WHERE, f"is not an address; {advice}") from error
     if found.scheme not in ("https", "http") or not host:
-        raise InvalidError(_WHERE, f"is no https address; {advice}")
+        raise InvalidError(_WHERE, f"is not an https address; {advice}")
     if found.username is not None or found.password is not None or found.fragment:
-        raise InvalidError(_WHERE, f"holds a name, a password or a #; {advice}")
+        raise InvalidError(_WHERE, f"contains a user name, a password or a #; {advice}")
     path = (found.path or "/") + (f"?{found.query}" if found.query else "")
     if not path.isascii():
-        raise InvalidError(_WHERE, "holds signs that no request line can; write them as %C3%A9")
+        raise InvalidError(
+            _WHERE,
+            "contains characters that are not allowed in an address; write them in the form %C3%A9",
+        )
     return found.scheme, host.lower(), port or {"https": 443, "http": 80}[found.scheme], path
 
 
@@ -154,9 +160,7 @@ def open_below(path: str, roots: Iterable[str], most: int) -> BinaryIO:
         finally:
             os.close(folder)
     except OSError as error:
-        problem = (
-            "no file that can be read is there; links are not followed, so name the file itself"
-        )
+        problem = "there is no readable file; name the file itself, because links are not followed"
         raise InvalidError(_WHERE_OF_PATHS, problem) from error
 
 
@@ -167,10 +171,10 @@ def _split(path: str, roots: Iterable[str]) -> tuple[str, list[str]]:
     if _URL.match(path):
         raise InvalidError(_WHERE_OF_PATHS, "is a URL; give the path of a file of the server")
     if not path.startswith("/"):
-        raise InvalidError(_WHERE_OF_PATHS, "does not begin with “/”; give the whole path")
+        raise InvalidError(_WHERE_OF_PATHS, "does not begin with “/”; give the full path")
     parts = _parts_of_path(path)
     if ".." in path.split("/") or "." in path.split("/") or path.endswith("/"):
-        problem = "holds “.” or “..”, or names a folder; give the path of a file as it is"
+        problem = "contains “.” or “..”, or names a folder; give the plain path of a file"
         raise InvalidError(_WHERE_OF_PATHS, problem)
     found: tuple[str, list[str]] | None = None
     depth = -1
@@ -179,7 +183,10 @@ def _split(path: str, roots: Iterable[str]) -> tuple[str, list[str]]:
         if len(above) > depth and len(parts) > len(above) and parts[: len(above)] == above:
             found, depth = ("/" + "/".join(above), parts[len(above) :]), len(above)
     if found is None:
-        problem = "is not below an allowed folder; see the setting table_roots, or upload the table"
+        problem = (
+            "is not in an allowed folder; upload the table, or ask the "
+            "administrator (setting table_roots)"
+        )
         raise InvalidError(_WHERE_OF_PATHS, problem)
     return found
 
@@ -204,14 +211,19 @@ def _opened(folder: int, name: str, most: int) -> BinaryIO:
     finally:
         os.close(seen)
     if not stat.S_ISREG(known.st_mode):
-        raise InvalidError(_WHERE_OF_PATHS, "is not a plain file; give the path of a file itself")
+        raise InvalidError(
+            _WHERE_OF_PATHS, "is not a regular file; give the path of the file itself"
+        )
     file = os.fdopen(os.open(name, _READ, dir_fd=folder), "rb")
     now = os.fstat(file.fileno())
     if not stat.S_ISREG(now.st_mode) or (now.st_dev, now.st_ino) != (known.st_dev, known.st_ino):
         file.close()
-        raise InvalidError(_WHERE_OF_PATHS, "was changed while it was opened; try again")
+        raise InvalidError(_WHERE_OF_PATHS, "was changed while it was being opened; try again")
     if now.st_size > most:
         file.close()
-        problem = f"holds more than {most:,} bytes; give a smaller table, or have the limit raised"
+        problem = (
+            f"contains more than {most:,} bytes; give a smaller table, or ask the "
+            "administrator to raise the limit"
+        )
         raise TooLargeError(_WHERE_OF_PATHS, problem)
     return file

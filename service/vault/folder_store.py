@@ -118,7 +118,7 @@ class Store(ABC):
 
 
 INCOMING = "incoming"
-FULL = "is full"
+FULL = "is full; free some space"
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 
 
@@ -140,7 +140,7 @@ class FolderStore(Store):
         except FileNotFoundError:
             raise
         except OSError as error:
-            raise UnavailableError("vault", f"{os_reason(error)}; see the data folder") from error
+            raise UnavailableError("vault", f"{os_reason(error)}; check the data folder") from error
 
     def holds(self, blob_id: str, digest: str) -> bool:
         return place_of(self.folder, blob_id, digest).exists()
@@ -149,7 +149,7 @@ class FolderStore(Store):
         try:
             place_of(self.folder, blob_id, digest).unlink(missing_ok=True)
         except OSError as error:
-            raise UnavailableError("vault", f"{os_reason(error)}; see the data folder") from error
+            raise UnavailableError("vault", f"{os_reason(error)}; check the data folder") from error
 
     def files(self) -> Iterator[tuple[StoredFile, ...]]:
         try:
@@ -157,7 +157,7 @@ class FolderStore(Store):
                 if folder.name != INCOMING and folder.is_dir():
                     yield tuple(filter(None, map(_stored, folder.iterdir())))
         except OSError as error:
-            raise UnavailableError("vault", f"{os_reason(error)}; see the data folder") from error
+            raise UnavailableError("vault", f"{os_reason(error)}; check the data folder") from error
 
     def problem(self) -> str:
         return folder_problem(self.folder)
@@ -252,7 +252,10 @@ def folder_problem(folder: Path) -> str:
 
 def full(error: OSError) -> UnavailableError:
     """Return how it is told that a disk takes no more."""
-    problem = f"nothing more can be kept ({os_reason(error)}); the administrator has to look at the data folder"
+    problem = (
+        f"nothing more can be stored ({os_reason(error)}); ask the administrator to "
+        "check the data folder"
+    )
     return UnavailableError("vault", problem)
 
 

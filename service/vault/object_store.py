@@ -107,7 +107,9 @@ class ObjectStore(Store):
             problem = f"cannot be used ({error}); see bucket, endpoint, region and credentials"
             raise SetupError("object store", problem) from error
         if not is_same or self.holds(blob_id, ""):
-            raise SetupError("object store", "does not keep or remove what it is told; use another")
+            raise SetupError(
+                "object store", "does not store or remove objects reliably; use another"
+            )
 
     def _newest(self, blob_id: str, written: float) -> float:
         """Return when the newest part of a file was written that seems old; a new one is none the sweep removes."""
@@ -144,7 +146,7 @@ class _ObjectWriter(SealedWriter):
 
     def _put(self, part: bytes) -> None:
         if self._clock() - self._at > SLOWEST_SECONDS:
-            raise UnavailableError("vault", "the bytes came too slowly; send them again")
+            raise UnavailableError("vault", "the bytes arrived too slowly; send them again")
         name = _name(self._blob_id, self._number)
         self._number += 1
         try:
@@ -189,7 +191,7 @@ def open_object_store(settings: Settings) -> ObjectStore:
     """
     endpoint = settings.bucket_endpoint
     if endpoint.startswith("http:") and not settings.bucket_http:
-        problem = "is not https; what is kept is sealed, but names and credentials are not"
+        problem = "is not https: stored content is encrypted, but names and credentials are not"
         raise SetupError(
             "TREEWARDEN_BUCKET_ENDPOINT",
             f"{problem}: give https, or set TREEWARDEN_BUCKET_HTTP=true",
@@ -239,7 +241,7 @@ def _ask_store(ask: Callable[[], Done]) -> Done:
     except FileNotFoundError:
         raise
     except (BaseError, OSError) as error:
-        problem = f"the object store did not do it ({_brief(error)})"
+        problem = f"the object store failed ({_brief(error)}); try again"
         raise UnavailableError("vault", problem) from error
 
 

@@ -7,12 +7,17 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
-from pathlib import Path, PurePath
-from typing import Any, Literal
+from multiprocessing.connection import Connection
+from pathlib import PurePath
+from typing import Any
 
 import treewarden
 from treewarden.audit.knowledge.knowledge import read_knowledge
@@ -22,8 +27,7 @@ from treewarden.jobs.audit_inputs import AuditInputs
 from treewarden.jobs.audit_request import AuditFiles, Request
 from treewarden.jobs.auditing import asked_of
 from treewarden.jobs.exceptions import Accepting
-from treewarden.jobs.inputs import ModelBytes
-from treewarden.jobs.inspecting import said_of
+from treewarden.jobs.inputs import ModelBytes, OutputBytes, file_of_source
 from treewarden.jobs.read_inputs import read_subject
 from treewarden.jobs.repairing import published, repair_file
 from treewarden.policies.exceptions.waivers import read_waivers
@@ -32,45 +36,50 @@ from treewarden.policies.judging.judge import advised, judge
 from treewarden.policies.pack import read_pack
 from treewarden.policies.repair.attempts import RepairAttempt, order
 from treewarden.policies.repair.utility import Deadline
-from treewarden.policies.verdict import Verdict
-from treewarden.ppdm_models.errors import OutputError, RemedyError
-from treewarden.ppdm_models.files.load import open_model
-from treewarden.ppdm_models.semantics.describe import describe, leaf_entries
-from treewarden.ppdm_models.tables.read_table import read_table_bytes
-from treewarden.ppdm_models.tables.table import Table
-from treewarden.ppdm_models.tree.ensemble import Model
+from treewarden.policies.verdict import PolicyVerdict
+from treewarden.ppdm_models.errors import OutputError, RemedyError, TreewardenError
+from treewarden.ppdm_models.files.load import WRITTEN_SUFFIXES
 from treewarden.reports.building.build import audit_document
 from treewarden.reports.building.entry import entry_of
-from treewarden.reports.building.redacted import redacted
+from treewarden.reports.building.redacted import problem_of, redacted
 from treewarden.reports.building.repair_document import repair_document
-from treewarden.reports.building.story import repair_target
+from treewarden.reports.building.steps import repair_target
 from treewarden.reports.document.document import Attempt as AttemptPart
 from treewarden.reports.document.document import Document, Provenance
 from treewarden.reports.document.parts import File
-from treewarden.reports.document.words import counted, printable
 from treewarden.reports.renderers import rendered, renderer
-from treewarden.service.errors import ConflictError
+from treewarden.service.errors import ServiceError
 from treewarden.service.use_cases.audits import audit_options
-from treewarden.service.vault.addresses import open_below
-from treewarden.service.vault.sealing import opened_stream
 from treewarden.service.worker.orders import (
+    READ,
     JobAnswer,
     JobOrder,
     KeptFile,
-    PlainFile,
     Proposed,
-    SealedFile,
+    receive,
+    send,
 )
+from treewarden.service.worker.reading import (
+    compared,
+    content,
+    dictionary_in,
+    inspected_dictionary,
+    inspected_model,
+    inspected_output,
+    inspected_table,
+    named_content,
+    table_of,
+)
+from treewarden.service.worker.sandbox import ProcessLimits, confine
 
 MOST_FILES = 5
 """So many of the changes that pass are kept as files, the cheapest ones."""
 MOST_PROPOSALS = 200
-SUFFIXES = {"pmml": ".pmml", "treewarden_json": ".json"}
 NO_FORMAT = (
     "the format {} is only read here, and no format that is written says this model; "
     "train it anew with larger leaves"
 )
-WITHHELD = "could not be audited; the full report says why, where it is kept"
+WITHHELD = "could not be audited; the full report states the reason, if it is stored"
 SAYS_OPTION = re.compile(r"--[a-z]")
 """A piece of advice that names an option of the command line, which is nothing that a page has."""
 
@@ -117,7 +126,9 @@ def search_repairs(
     document = repair_document(found.repair, provenance, order_.purpose)
     attempts = sorted(found.repair.attempts, key=order)[:MOST_PROPOSALS]
     passing = [
-        repair_attempt for repair_attempt in attempts if repair_attempt.verdict is Verdict.PASS
+        repair_attempt
+        for repair_attempt in attempts
+        if repair_attempt.verdict is PolicyVerdict.PASS
     ][:MOST_FILES]
     file_name = _repaired_name(name, wanted)
     assert document.repair is not None
@@ -146,7 +157,7 @@ def _file(subject: AuditInputs, attempt: RepairAttempt, target: str | None) -> b
 
 def _repaired_name(name: str, target: str | None) -> str:
     path = PurePath(name)
-    return f"{path.stem}-repaired{SUFFIXES.get(target or '', path.suffix)}"
+    return f"{path.stem}-repaired{WRITTEN_SUFFIXES.get(target or '', path.suffix)}"
 
 
 def _proposed(part: AttemptPart, file_name: str, problem: str) -> Proposed:
@@ -156,7 +167,7 @@ def _proposed(part: AttemptPart, file_name: str, problem: str) -> Proposed:
         "predictions changed": part.predictions_changed_text,
         "training accuracy": f"{part.accuracy_after.text}, was {part.accuracy_before.text}",
         "numbers withheld": part.numbers_withheld_text,
-        "clauses met": part.privacy.text,
+        "checks passed": part.privacy.text,
     }
     if loss is not None and part.loss_before is not None:
         cost["loss"] = f"{loss.text}, was {part.loss_before.text}"
@@ -173,47 +184,11 @@ def _proposed(part: AttemptPart, file_name: str, problem: str) -> Proposed:
     )
 
 
-# Opens what an order names, in the process of the job: sealed files are read into memory, and stay there.
-
-
-def content(file: SealedFile | PlainFile) -> bytes:
-    """Return the bytes of a file.
-
-    Raises:
-        UnavailableError: it was erased, or cannot be unsealed.
-        InvalidError: its path is not allowed any more.
-    """
-    if isinstance(file, PlainFile):
-        with open_below(file.path, file.roots, file.most) as plain:
-            return plain.read()
-    with Path(file.place).open("rb") as sealed:
-        return b"".join(opened_stream(sealed, bytes.fromhex(file.key)))
-
-
-def table_of(file: SealedFile | PlainFile) -> tuple[Table, File]:
-    """Return a table, and what a report tells of its file.
-
-    Raises:
-        ConflictError: it was changed since it was named: what was said of it is of another table.
-        TableError: it is no table that can be read.
-    """
-    data = content(file)
-    digest = hashlib.sha256(data).hexdigest()
-    if file.digest and digest != file.digest:
-        raise ConflictError(file.name, "was changed since it was named; name it again")
-    return read_table_bytes(data, file.name), File(name=file.name, sha256=digest)
-
-
 PUBLIC_FORMS = ("html", "json")
 """Redacted; the others say no more of anybody than an entry does."""
 PIPELINE_FORMS = ("sarif", "junit", "markdown", "csv")
 INTERNAL_FORMS = ("html", "json")
 WAIVERS = "waivers.toml"
-VERDICTS: Mapping[str, Literal["PASS", "FAIL", "UNDETERMINED"]] = {
-    "PASS": "PASS",
-    "FAIL": "FAIL",
-    "UNDETERMINED": "UNDETERMINED",
-}
 
 
 def audited(
@@ -229,17 +204,24 @@ def audited(
     assert order.model is not None
     data = content(order.model)
     table, file = (None, None) if order.table is None else table_of(order.table)
+    further = order.further
     register, register_file = (
-        (None, None) if order.candidates is None else table_of(order.candidates)
+        (None, None) if further.candidates is None else table_of(further.candidates)
     )
     knowledge = (
         read_knowledge(order.knowledge.encode(), "knowledge.toml") if order.knowledge else None
     )
+    outputs = tuple(OutputBytes(named_content(file), file.name) for file in further.outputs)
     request = Request(
         ModelBytes(data, order.model.name),
         table,
         audit_options(order.options),
-        AuditFiles(knowledge=knowledge, population=register),
+        AuditFiles(
+            knowledge=knowledge,
+            dictionary=None if further.dictionary is None else dictionary_in(further.dictionary),
+            population=register,
+            beside=outputs,
+        ),
         read_pack(order.pack.encode(), order.pack_name),
         name=order.model_name,
         today=date.fromisoformat(order.today),
@@ -258,6 +240,7 @@ def audited(
         model=File(name=order.model.name, sha256=hashlib.sha256(data).hexdigest()),
         table=file,
         candidates=register_file,
+        outputs=tuple(map(file_of_source, outputs)),
         pack=File(name=subject.pack.name.replace("/", "_"), sha256=subject.pack.digest),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         asked=asked_of(request, subject.knowledge),
@@ -283,7 +266,7 @@ def _answer(
     for number, data in () if repairing is None else repairing.files:
         made.append((KeptFile(kind="repaired", form=str(number)), data))
     answer = JobAnswer(
-        verdict=VERDICTS[document.verdict],
+        verdict=document.verdict,
         headline="; ".join(each for each in (entry.headline, entry.assumed_known) if each),
         entry=json.loads(entry.model_dump_json(by_alias=True)),
         provenance=_provenance(document.provenance),
@@ -318,89 +301,50 @@ def _provenance(provenance: Provenance) -> dict[str, Any]:
     return said
 
 
-# What is read from a model or a table on arrival: what it publishes, and names and kinds of columns; no values.
-
-
-def inspected_model(order: JobOrder) -> JobAnswer:
-    """Return what ``treewarden inspect`` says of a model."""
-    assert order.model is not None
-    said = said_of(ModelBytes(content(order.model), order.model.name))
-    return JobAnswer(summary=said, format=str(said["format"]))
-
-
-def inspected_table(order: JobOrder) -> JobAnswer:
-    """Return the columns of a table, and how many records it has."""
-    assert order.table is not None
-    table, file = table_of(order.table)
-    columns = tuple(
-        {"name": name, "kind": "number" if table.guessed(name).numeric else "category"}
-        for name in table.columns
-    )
-    return JobAnswer(columns=columns, records=table.rows, digest=file.sha256)
-
-
-# How the trees of two files differ, in words: what they are, and their leaves by the way that leads to them.
-
-TOLD = {
-    "task": "what it predicts",
-    "target": "the target",
-    "classes": "the classes",
-    "trees": "the number of trees",
-    "nodes": "the number of nodes",
-    "leaves": "the number of leaves",
-    "depth": "the depth",
-    "criterion": "the criterion",
-    "format": "the format",
+TOO_LITTLE = (
+    "needs more memory than one audit may use here; try fewer quasi-identifiers or a smaller tree"
+)
+SELDOM_SECONDS = 0.3
+PLAIN: dict[str, Callable[[JobOrder], JobAnswer]] = {
+    "inspect_model": inspected_model,
+    "inspect_table": inspected_table,
+    "inspect_output": inspected_output,
+    "inspect_dictionary": inspected_dictionary,
+    "compare": compared,
 }
-MOST_LINES = 200
 
 
-def compared(order: JobOrder) -> JobAnswer:
-    """Return how the trees of two models differ."""
-    assert order.model is not None
-    assert order.other is not None
-    old = open_model(content(order.model), order.model.name)
-    new = open_model(content(order.other), order.other.name)
-    said = [
-        {"format": opened_file.model.format, **describe(opened_file.model, opened_file.leaks)}
-        for opened_file in (old, new)
-    ]
-    lines = [*_facts(*said), *_leaves(old.model, new.model)]
-    more = len(lines) - MOST_LINES
-    if more > 0:
-        lines = [*lines[:MOST_LINES], f"and {counted(more, 'more difference', 'more differences')}"]
-    return JobAnswer(trees=tuple(map(printable, lines)))
+def run(connection: Connection, limits: ProcessLimits) -> None:
+    """Do the one job that is asked over a connection, and answer there; started in a process of its own."""
+    confine(limits)
+    order = JobOrder.model_validate(receive(connection).said)
+    answer, files = _answered(order, connection)
+    send(connection, {"answer": answer.model_dump(mode="json")}, files)
+    connection.close()
+    os._exit(0)  # nothing is left to do, and tidying up large results takes its time
 
 
-def _facts(old: Mapping[str, object], new: Mapping[str, object]) -> Iterator[str]:
-    for key, words in TOLD.items():
-        if old.get(key) != new.get(key):
-            yield f"{words}: {_text(old.get(key))}, now {_text(new.get(key))}"
+def _answered(order: JobOrder, connection: Connection) -> tuple[JobAnswer, tuple[bytes, ...]]:
+    told = [0.0]
 
+    @contextmanager
+    def step(doing: str) -> Iterator[None]:
+        if time.monotonic() - told[0] >= SELDOM_SECONDS:
+            told[0] = time.monotonic()
+            send(connection, {"stage": doing})
+        yield
 
-def _leaves(old: Model, new: Model) -> Iterator[str]:
-    """Yield leaves by the way that leads to them: those that went, that came, and that say something else."""
-    before, after = _by_region(old), _by_region(new)
-    for region, said in before.items():
-        if region not in after:
-            yield f"leaf gone: {region}"
-        elif after[region] != said:
-            yield f"leaf changed: {region}: {said}, now {after[region]}"
-    for region in after:
-        if region not in before:
-            yield f"leaf new: {region}"
-
-
-def _by_region(model: Model) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for entry in leaf_entries(model, exact=True):
-        records = "" if entry["records"] is None else f", {entry['records']:g} records"
-        region = f"tree {entry['tree']}, {entry['region']}"
-        found[region] = f"says {_text(entry['says'])}{records}"
-    return found
-
-
-def _text(value: object) -> str:
-    if isinstance(value, list | tuple):
-        return ", ".join(map(str, value)) or "none"
-    return "nothing" if value in (None, "") else str(value)
+    try:
+        if order.kind in PLAIN:
+            return PLAIN[order.kind](order), ()
+        return audited(order, step, lambda: send(connection, {"stage": READ}))
+    except MemoryError:
+        return JobAnswer(problem=TOO_LITTLE), ()
+    except ServiceError as error:
+        return JobAnswer(problem=str(error)), ()
+    except TreewardenError as error:
+        return JobAnswer(problem=problem_of(error)), ()
+    except Exception as error:  # whatever a stranger's file did here, it ends with this process
+        if os.environ.get("TREEWARDEN_TRACEBACK"):
+            traceback.print_exc()
+        return JobAnswer(problem=problem_of(error)), ()

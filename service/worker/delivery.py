@@ -80,13 +80,13 @@ def _hang_up(sock: socket.socket | None) -> None:
 # One e-mail by SMTP: what happened and a link, over a connection that is checked and does not last.
 
 SAYS = {
-    Event.AUDIT_FINISHED: "An audit that you asked for has ended",
+    Event.AUDIT_FINISHED: "An audit that you requested has ended",
     Event.WAIVER_REQUESTED: "A waiver waits for a decision",
-    Event.WAIVER_DECIDED: "A waiver that you asked for was decided",
+    Event.WAIVER_DECIDED: "A waiver that you requested was decided",
     Event.RELEASE_OPENED: "A release waits for a decision",
-    Event.RELEASE_DECIDED: "A release that you asked for was decided",
-    Event.RELEASE_RELEASED: "A release that you asked for went out",
-    Event.PING: "This is a test, and tells of nothing",
+    Event.RELEASE_DECIDED: "A release that you requested was decided",
+    Event.RELEASE_RELEASED: "A release that you requested was published",
+    Event.PING: "This is a test message",
 }
 OK, PERMANENT = 250, 500
 
@@ -103,7 +103,8 @@ def compose(
     message["Message-ID"] = f"<{mail_id}@{settings.mail_from.rpartition('@')[2]}>"
     message["Auto-Submitted"] = "auto-generated"
     message.set_content(
-        f"{said}.\n\n{base}{path}\n\n-- \nYou wished to hear of this. Change that: {base}/account\n"
+        f"{said}.\n\n{base}{path}\n\n-- \nYou chose to receive this message. To change "
+        f"that: {base}/account\n"
     )
     return message
 
@@ -229,29 +230,27 @@ def _taken(site: Site, channel: DeliveryChannel) -> Row[Any] | None:
         return found
 
 
-def _mail(site: Site, found: Row[Any]) -> DeliveryResult:
-    if found.disabled_at is not None or not found.mail_address:
-        return DeliveryResult(None, "nobody hears of it any more", is_final=True)
-    message = compose(
-        site.settings, found.id, found.mail_address, found.event, found.path, found.created_at
-    )
+def _mail(site: Site, row: Row[Any]) -> DeliveryResult:
+    if row.disabled_at is not None or not row.mail_address:
+        return DeliveryResult(None, "no person receives it any more", is_final=True)
+    message = compose(site.settings, row.id, row.mail_address, row.event, row.path, row.created_at)
     return send_mail(site.settings, message)
 
 
-def _call(site: Site, found: Row[Any], resolve: Resolve) -> DeliveryResult:
-    body = json.dumps(found.payload, sort_keys=True).encode()
+def _call(site: Site, row: Row[Any], resolve: Resolve) -> DeliveryResult:
+    body = json.dumps(row.payload, sort_keys=True).encode()
     with site.reading() as unit:
         at = int(unit.now.timestamp())
-    secret = site.vault.unseal(found.sealed_secret).decode()
+    secret = site.vault.unseal(row.sealed_secret).decode()
     headers = {
         "Content-Type": "application/json",
         "User-Agent": f"treewarden/{treewarden.__version__}",
-        "Treewarden-Delivery": found.id,
-        "Treewarden-Event": found.event,
+        "Treewarden-Delivery": row.id,
+        "Treewarden-Event": row.event,
         HEADER: signature(secret, body, at),
     }
     try:
-        to = target(found.url, site.settings.webhook_hosts, resolve)
+        to = target(row.url, site.settings.webhook_hosts, resolve)
     except InvalidError as error:
         return DeliveryResult(None, str(error))
     return post(to, body, headers)
@@ -294,8 +293,8 @@ class _CheckedConnection(HTTPSConnection):
         self.sock = self.context.wrap_socket(self.sock, server_hostname=self.to.host)
 
 
-def _write_down(site: Site, table: Table, found: Row[Any], sent: DeliveryResult) -> None:
-    number = found.attempts + 1
+def _write_down(site: Site, table: Table, row: Row[Any], sent: DeliveryResult) -> None:
+    number = row.attempts + 1
     with site.unit() as unit:
         values: dict[str, Any]
         if sent.is_done:
@@ -308,6 +307,6 @@ def _write_down(site: Site, table: Table, found: Row[Any], sent: DeliveryResult)
             values["status_code"] = sent.status
         unit.connection.execute(
             update(table)
-            .where(table.c.id == found.id, table.c.attempts == number, table.c.state == "pending")
+            .where(table.c.id == row.id, table.c.attempts == number, table.c.state == "pending")
             .values(**values, problem=sent.problem)
         )

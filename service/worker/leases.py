@@ -7,11 +7,12 @@ transaction, keys unsealed last.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
 from importlib import resources
-from typing import Any
+from typing import Any, Literal
 
 from sqlalchemy import (
     ColumnElement,
@@ -26,7 +27,7 @@ from sqlalchemy import (
     update,
 )
 
-from treewarden.service.database.run_tables import audit, comparison, job
+from treewarden.service.database.run_tables import audit, audit_file, comparison, job
 from treewarden.service.database.tables import (
     blob,
     data_table,
@@ -37,10 +38,17 @@ from treewarden.service.database.tables import (
 )
 from treewarden.service.errors import ConflictError
 from treewarden.service.site import Unit
+from treewarden.service.use_cases.blobs import most_of_table
 from treewarden.service.use_cases.jobs import add_event
 from treewarden.service.use_cases.tables import roots_of
 from treewarden.service.use_cases.waivers import waivers_of
-from treewarden.service.worker.orders import JobOrder, PlainFile, SealedFile, SearchLimits
+from treewarden.service.worker.orders import (
+    FurtherFiles,
+    JobOrder,
+    PlainFile,
+    SealedFile,
+    SearchLimits,
+)
 
 MOST_ATTEMPTS = 5
 """How often a job is begun at all: one that takes its worker down with it must not take all of them."""
@@ -186,9 +194,7 @@ def give_back(unit: Unit, job_claim: JobClaim, why: str, *, is_failure: bool = T
 
 SEARCH_SHARE = 0.8
 """Part of the time of a job after which a repair ends its search, so that what it has found is not lost with it."""
-ANOTHER = (
-    "is not the table that the audit was made with; name that one, or submit a repair of its own"
-)
+ANOTHER = "is not the table of the audit; name that table, or submit a separate repair"
 GONE = "was erased before the audit began; upload it again and submit a new audit"
 
 
@@ -206,8 +212,19 @@ def _inspect_model(unit: Unit, version_id: str) -> JobOrder:
     return JobOrder(kind="inspect_model", model=_version(unit, version_id))
 
 
+INSPECTING: Mapping[str, Literal["inspect_table", "inspect_output", "inspect_dictionary"]] = {
+    "records": "inspect_table",
+    "output": "inspect_output",
+    "dictionary": "inspect_dictionary",
+}
+"""What is asked of a process, by what the file of a table holds."""
+
+
 def _inspect_table(unit: Unit, table_id: str) -> JobOrder:
-    return JobOrder(kind="inspect_table", table=_table(unit, table_id))
+    holds = unit.connection.execute(
+        select(data_table.c.holds).where(data_table.c.id == table_id)
+    ).scalar_one()
+    return JobOrder(kind=INSPECTING[holds], table=_table(unit, table_id))
 
 
 def _compare(unit: Unit, comparison_id: str) -> JobOrder:
@@ -234,7 +251,7 @@ def _audit(unit: Unit, audit_id: str) -> JobOrder:
         kind=found.kind,
         model=_version(unit, found.model_version_id),
         table=None if found.data_table_id is None else _table(unit, found.data_table_id),
-        candidates=None if found.register_id is None else _table(unit, found.register_id),
+        further=_further_files(unit, audit_id, found.register_id),
         model_name=found.model_name,
         pack=_pack(unit, found),
         pack_name=found.pack_name,
@@ -251,17 +268,33 @@ def _audit(unit: Unit, audit_id: str) -> JobOrder:
     )
 
 
-def _check_same_table(unit: Unit, found: Row[Any]) -> None:
+def _further_files(unit: Unit, audit_id: str, register_id: str | None) -> FurtherFiles:
+    """Return the files of an audit beside model and table."""
+    rows = unit.connection.execute(
+        select(audit_file.c.data_table_id, data_table.c.holds)
+        .join(data_table, data_table.c.id == audit_file.c.data_table_id)
+        .where(audit_file.c.audit_id == audit_id)
+        .order_by(audit_file.c.n)
+    ).all()
+    files = [(row.holds, _table(unit, row.data_table_id)) for row in rows]
+    return FurtherFiles(
+        candidates=None if register_id is None else _table(unit, register_id),
+        outputs=tuple(file for holds, file in files if holds == "output"),
+        dictionary=next((file for holds, file in files if holds == "dictionary"), None),
+    )
+
+
+def _check_same_table(unit: Unit, job_row: Row[Any]) -> None:
     """Refuse a repair of an audit with another table: what it says would be of other people."""
-    if found.original_audit_id is None or found.data_table_id is None:
+    if job_row.original_audit_id is None or job_row.data_table_id is None:
         return
     rows = unit.connection.execute(
         select(data_table.c.digest, data_table.c.file_name, audit.c.id)
         .join(audit, audit.c.data_table_id == data_table.c.id)
-        .where(audit.c.id.in_((found.original_audit_id, found.id)))
+        .where(audit.c.id.in_((job_row.original_audit_id, job_row.id)))
     ).all()
     if len({row.digest for row in rows}) > 1:
-        name = next(row.file_name for row in rows if row.id == found.id)
+        name = next(row.file_name for row in rows if row.id == job_row.id)
         raise ConflictError(name, ANOTHER)
 
 
@@ -292,7 +325,7 @@ def _table(unit: Unit, table_id: str) -> SealedFile | PlainFile:
         return PlainFile(
             path=found.path,
             roots=roots_of(unit, found.organisation_id),
-            most=settings.max_table,
+            most=most_of_table(settings, found.holds),
             name=found.file_name,
             digest=found.digest,
         )
@@ -300,24 +333,24 @@ def _table(unit: Unit, table_id: str) -> SealedFile | PlainFile:
     return _sealed(unit, kept, found.file_name)
 
 
-def _sealed(unit: Unit, found: Row[Any], name: str) -> SealedFile:
-    if found.sealed_key is None:
+def _sealed(unit: Unit, job_row: Row[Any], name: str) -> SealedFile:
+    if job_row.sealed_key is None:
         raise ConflictError(name, GONE)
     return SealedFile(
-        blob_id=found.id,
-        key=unit.site.vault.unseal(found.sealed_key).hex(),
+        blob_id=job_row.id,
+        key=unit.site.vault.unseal(job_row.sealed_key).hex(),
         name=name,
-        digest=found.digest,
+        digest=job_row.digest,
     )
 
 
-def _pack(unit: Unit, found: Row[Any]) -> str:
-    if found.pack_version_id is None:
-        file = resources.files("treewarden.policies") / "packs" / f"{found.pack_name}.toml"
+def _pack(unit: Unit, job_row: Row[Any]) -> str:
+    if job_row.pack_version_id is None:
+        file = resources.files("treewarden.policies") / "packs" / f"{job_row.pack_name}.toml"
         return file.read_text("utf-8")
     return str(
         unit.connection.execute(
-            select(pack_version.c.toml).where(pack_version.c.id == found.pack_version_id)
+            select(pack_version.c.toml).where(pack_version.c.id == job_row.pack_version_id)
         ).scalar_one()
     )
 

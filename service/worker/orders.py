@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from treewarden.reports.document.words import Word
 from treewarden.service.schemas.base import Body
 
 READ = "model and table are read"
@@ -54,17 +55,38 @@ class SearchLimits(Body):
     tries_all: bool = False
 
 
+class FurtherFiles(Body):
+    """The files of an audit beside model and table.
+
+    ``candidates`` is the register of everybody who may be in the table, ``outputs`` are published with the model, and
+    ``dictionary`` says what columns are called.
+    """
+
+    candidates: SealedFile | PlainFile | None = None
+    outputs: tuple[SealedFile | PlainFile, ...] = ()
+    dictionary: SealedFile | PlainFile | None = None
+
+
 class JobOrder(Body):
     """One job. ``other`` is the second model of a comparison; ``is_internal``: whether full reports are wanted too.
 
-    ``candidates`` is the register of everybody who may be in the table, ``limits`` how far a repair searches.
+    ``further`` are the files beside model and table, ``limits`` how far a repair searches. An output or a dictionary is
+    inspected in place of the table.
     """
 
-    kind: Literal["inspect_model", "inspect_table", "audit", "repair", "compare"]
+    kind: Literal[
+        "inspect_model",
+        "inspect_table",
+        "inspect_output",
+        "inspect_dictionary",
+        "audit",
+        "repair",
+        "compare",
+    ]
     model: SealedFile | None = None
     other: SealedFile | None = None
     table: SealedFile | PlainFile | None = None
-    candidates: SealedFile | PlainFile | None = None
+    further: FurtherFiles = FurtherFiles()
     model_name: str = ""
     pack: str = ""
     pack_name: str = ""
@@ -90,7 +112,7 @@ class Proposed(Body):
     name: str
     title: str
     remedies: tuple[str, ...]
-    verdict: Literal["PASS", "FAIL", "UNDETERMINED"]
+    verdict: Word
     is_recommended: bool
     cost: dict[str, str]
     failing: tuple[str, ...]
@@ -108,7 +130,7 @@ class JobAnswer(Body):
     records: int | None = None
     digest: str = ""
     trees: tuple[str, ...] | None = None
-    verdict: Literal["PASS", "FAIL", "UNDETERMINED"] | None = None
+    verdict: Word | None = None
     headline: str = ""
     entry: dict[str, Any] | None = None
     provenance: dict[str, Any] | None = None
@@ -137,9 +159,9 @@ class Frame:
     files: tuple[bytes, ...] = ()
 
 
-def send(connection: Connection, said: Mapping[str, Any], files: Sequence[bytes] = ()) -> None:
+def send(connection: Connection, message: Mapping[str, Any], files: Sequence[bytes] = ()) -> None:
     """Say something."""
-    head = json.dumps({"files": len(files), "said": dict(said)}).encode()
+    head = json.dumps({"files": len(files), "said": dict(message)}).encode()
     for each in (head, *files):
         for part in (_LENGTH.pack(len(each)), each):
             rest = memoryview(part)

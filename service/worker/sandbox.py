@@ -16,6 +16,7 @@ own, as the password of a database or the keys of a bucket are needed again.
 from __future__ import annotations
 
 import ctypes
+import importlib
 import multiprocessing
 import os
 import resource
@@ -26,6 +27,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing import forkserver, resource_tracker
+from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerProcess
 
 KEPT = frozenset(
@@ -49,6 +51,7 @@ KEPT = frozenset(
 """What a job may need to find its programs, languages and limits."""
 KEPT_BEGIN = ("LC_", "MKL_", "OMP_", "OPENBLAS_", "PYTHON", "TREEWARDEN_LIMIT_")
 _LOCK = threading.Lock()
+AUDITING = "treewarden.service.worker.auditing"
 
 
 def start_forkserver() -> None:
@@ -63,6 +66,11 @@ def start_process(process: ForkServerProcess) -> None:
     """Start the process of a job; where what it comes from was ended meanwhile, that is begun anew, as clean."""
     start_forkserver()
     process.start()
+
+
+def run_job(connection: Connection, limits: ProcessLimits) -> None:
+    """Do the one job that is asked over a connection, in a process of its own; a worker itself never loads audits."""
+    importlib.import_module(AUDITING).run(connection, limits)
 
 
 def is_kept(name: str) -> bool:

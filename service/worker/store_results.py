@@ -30,8 +30,9 @@ from treewarden.service.use_cases.retention import (
     erase_blob,
     erase_files,
     finish_with_tables,
+    tables_of_audit,
 )
-from treewarden.service.vault.sealing import Stored
+from treewarden.service.vault.vault import Stored
 from treewarden.service.worker.leases import JobClaim, end
 from treewarden.service.worker.orders import JobAnswer, KeptFile, Proposed
 
@@ -128,13 +129,13 @@ def _table_of(unit: Unit, job_claim: JobClaim, *, is_passed: bool) -> tuple[Eras
     if job_claim.kind not in ("audit", "repair"):
         return ()
     found = unit.connection.execute(
-        select(audit.c.data_table_id, audit.c.register_id, audit.c.keeps_table).where(
-            audit.c.id == job_claim.subject_id
-        )
+        select(audit.c.keeps_table).where(audit.c.id == job_claim.subject_id)
     ).one()
     # what a repair found is audited next: its table is needed once more, whatever came of it
     stays = found.keeps_table and (job_claim.kind == "repair" or not is_passed)
-    return () if stays else finish_with_tables(unit, found.data_table_id, found.register_id)
+    if stays:
+        return ()
+    return finish_with_tables(unit, *tables_of_audit(unit, job_claim.subject_id))
 
 
 def say_of_model(unit: Unit, job_claim: JobClaim, answer: JobAnswer, files: Sequence[File]) -> None:

@@ -23,7 +23,6 @@ from treewarden.service.errors import UnavailableError
 from treewarden.service.site import Site
 from treewarden.service.use_cases.jobs import add_event
 from treewarden.service.vault.vault import Vault
-from treewarden.service.worker.child import run
 from treewarden.service.worker.leases import (
     MOST_ATTEMPTS,
     MOST_FAILURES,
@@ -37,18 +36,25 @@ from treewarden.service.worker.orders import (
     READ,
     Frame,
     FrameError,
+    FurtherFiles,
     Incoming,
     JobAnswer,
     JobOrder,
     SealedFile,
     send,
 )
-from treewarden.service.worker.sandbox import ProcessLimits, start_forkserver, start_process
+from treewarden.service.worker.sandbox import (
+    AUDITING,
+    ProcessLimits,
+    run_job,
+    start_forkserver,
+    start_process,
+)
 from treewarden.service.worker.store_results import commit, finish, say_cancelled, store
 
 # Brings the sealed files that an order names to this machine, for its process, which reaches no network.
 
-FILES = ("model", "other", "table", "candidates")
+FILES = ("model", "other", "table", "further")
 """The fields of an order that may be files of the vault."""
 
 
@@ -62,20 +68,25 @@ def fetched(vault: Vault, order: JobOrder, progress: Callable[[], None]) -> Iter
         NotFoundError: a file was erased.
         UnavailableError: a file cannot be read just now.
     """
-    places: dict[str, SealedFile] = {}
     with ExitStack() as copies:
-        for field in FILES:
-            file = getattr(order, field)
-            if isinstance(file, SealedFile):
-                copy = vault.sealed_file(file.blob_id, file.digest, progress)
-                place = str(copies.enter_context(copy))
-                places[field] = file.model_copy(update={"place": place})
+
+        def placed(file: object) -> object:
+            if isinstance(file, tuple):
+                return tuple(map(placed, file))
+            if isinstance(file, FurtherFiles):
+                return file.model_copy(update={name: placed(kept) for name, kept in file})
+            if not isinstance(file, SealedFile):
+                return file
+            copy = vault.sealed_file(file.blob_id, file.digest, progress)
+            return file.model_copy(update={"place": str(copies.enter_context(copy))})
+
+        places = {field: placed(getattr(order, field)) for field in FILES}
         yield order.model_copy(update=places)
 
 
 LOG = structlog.get_logger(__name__)
 PRELOADED = (
-    "treewarden.service.worker.child",
+    AUDITING,
     "treewarden.audit.ipopt.solver_backends",
     "ortools.sat.python.cp_model",
     "treewarden.reports.figures.plots",
@@ -83,15 +94,20 @@ PRELOADED = (
     "sklearn.tree",
 )
 """What audits need: loaded once, and before a process may no longer write. What is not installed is left out."""
-DIED = "the process that did it was ended, twice, as the system does where memory runs out; {}"
+DIED = "its process was ended twice, as happens when memory runs out; {}"
 ADVICE = "give it more memory, or try fewer quasi-identifiers or a smaller tree"
-WORE_OUT = "its worker was lost {} times; see the workers' logs"
-TOO_LONG = "took longer than {:,} seconds, which is the most here; try a smaller budget or fewer quasi-identifiers"
-TOO_LONG_TO_READ = (
-    "reading took longer than {:,} seconds, which is the most here; give a smaller file, a table as CSV or Parquet, "
-    "or have TREEWARDEN_READ_SECONDS raised"
+WORE_OUT = "its worker stopped responding {} times; see the workers' logs"
+TOO_LONG = (
+    "took longer than the limit of {:,} seconds; try a smaller budget or fewer quasi-identifiers"
 )
-NOT_TAKEN = "its result cannot be written down; see the workers' logs, and whether the model holds odd characters"
+TOO_LONG_TO_READ = (
+    "reading took longer than the limit of {:,} seconds; give a smaller file, give the "
+    "table as CSV or Parquet, or ask the administrator to raise TREEWARDEN_READ_SECONDS"
+)
+NOT_TAKEN = (
+    "its result cannot be stored; see the workers' logs, and check whether the "
+    "model contains unusual characters"
+)
 RETRY_SECONDS = 1.0
 Written = TypeVar("Written")
 
@@ -123,8 +139,8 @@ class _EndedError(Exception):
 class _LeaseKeeper:
     """Renews the lease of a job where it is time for it, and tells when the job is not to go on."""
 
-    def __init__(self, site: Site, of: JobClaim, stop: threading.Event) -> None:
-        self._site, self._of, self._stop = site, of, stop
+    def __init__(self, site: Site, claim: JobClaim, stop: threading.Event) -> None:
+        self._site, self._of, self._stop = site, claim, stop
         self._beaten = time.monotonic()
         self._lease_ends = self._beaten + site.settings.lease_seconds
 
@@ -254,7 +270,7 @@ def _done_here(
     settings = site.settings
     ours, theirs = context.Pipe()
     limits = ProcessLimits(settings.child_memory, settings.child_seconds)
-    process = context.Process(target=run, args=(theirs, limits), daemon=True)
+    process = context.Process(target=run_job, args=(theirs, limits), daemon=True)
     start_process(process)
     theirs.close()
     try:
@@ -291,7 +307,7 @@ def _watched(
             process.join(1.0)
             return ProcessEnd(why=f"its process ended ({_how(process.exitcode)})")
         except FrameError as error:
-            return ProcessEnd(why=f"its process answered what is not understood ({error})")
+            return ProcessEnd(why=f"its process gave an invalid answer ({error})")
         is_read = is_read or (frame is not None and frame.said.get("stage") == READ)
         process_end = None if frame is None else _heard(site, job_claim, frame)
         if process_end is not None:
@@ -309,9 +325,9 @@ def _heard(site: Site, job_claim: JobClaim, frame: Frame) -> ProcessEnd | None:
     try:
         answer = JobAnswer.model_validate(frame.said.get("answer"))
     except ValidationError:
-        return ProcessEnd(why="its process answered what is not understood")
+        return ProcessEnd(why="its process gave an invalid answer")
     if len(answer.kept) != len(frame.files):
-        return ProcessEnd(why="its process answered what is not understood")
+        return ProcessEnd(why="its process gave an invalid answer")
     return ProcessEnd(answer, frame.files)
 
 

@@ -64,7 +64,7 @@ def _slot(site: Site, name: str, context: ForkServerContext, stop: threading.Eve
         except (
             Exception
         ):  # one job's trouble must not end the slot: the lease runs out, and others see to it
-            LOG.exception("a mistake in treewarden itself", job=job_claim.id if job_claim else None)
+            LOG.exception("a bug in treewarden", job=job_claim.id if job_claim else None)
         if job_claim is None:
             stop.wait(site.settings.poll_seconds)
 
@@ -92,14 +92,14 @@ def _seldom(chore: Callable[[], object]) -> None:
     except UnavailableError as error:
         LOG.warning("waiting for the database", why=str(error))
     except Exception:  # a chore's trouble must not end the worker
-        LOG.exception("a mistake in treewarden itself")
+        LOG.exception("a bug in treewarden")
 
 
-def _enrol(site: Site, own: str, name: str, slots: int) -> None:
+def _enrol(site: Site, worker_id: str, name: str, slots: int) -> None:
     with site.unit() as unit:
         unit.connection.execute(
             insert(worker).values(
-                id=own,
+                id=worker_id,
                 name=name,
                 slots=slots,
                 version=treewarden.__version__,
@@ -109,13 +109,13 @@ def _enrol(site: Site, own: str, name: str, slots: int) -> None:
         )
 
 
-def _seen(site: Site, own: str, name: str, slots: int) -> None:
+def _seen(site: Site, worker_id: str, name: str, slots: int) -> None:
     with site.unit() as unit:
         found = unit.connection.execute(
-            update(worker).where(worker.c.id == own).values(seen_at=unit.now)
+            update(worker).where(worker.c.id == worker_id).values(seen_at=unit.now)
         )
     if not found.rowcount:
-        _enrol(site, own, name, slots)
+        _enrol(site, worker_id, name, slots)
 
 
 # When a worker ends: by a signal, or with the server that started it, in whatever way that ends.

@@ -24,7 +24,7 @@ from treewarden.audit.reading import Interval, Undetermined
 from treewarden.policies.judging.judge import judge
 from treewarden.policies.pack import calls, load_pack, read_pack
 from treewarden.policies.shipped import shipped_packs
-from treewarden.policies.verdict import Verdict
+from treewarden.policies.verdict import PolicyVerdict
 from treewarden.ppdm_models.tree.ensemble import (
     Combination,
     Ensemble,
@@ -46,17 +46,17 @@ def test_what_it_reads_is_what_an_audit_reads(leaves, name):
     brief = glance(tree, people, Knowledge(), calls(pack), leaks=())
     whole = auditor(people, pack)(tree)
     assert brief.full.readings.items() <= whole.full.readings.items()
-    if judge(brief, pack).verdict is Verdict.FAIL:
-        assert judge(whole, pack).verdict is Verdict.FAIL
+    if judge(brief, pack).verdict is PolicyVerdict.FAIL:
+        assert judge(whole, pack).verdict is PolicyVerdict.FAIL
 
 
 def test_nothing_passes_at_a_glance_where_an_estimate_is_asked_for():
     tree = flat_tree([[50, 50, 50], [60, 50, 40]])
     pack = pack_of(("k_anonymity", "at_least", 5), ("confidence", "at_most", 0.9))
     people = people_of(tree)
-    assert judge(auditor(people, pack)(tree), pack).verdict is Verdict.PASS
+    assert judge(auditor(people, pack)(tree), pack).verdict is PolicyVerdict.PASS
     brief = glance(tree, people, Knowledge(), calls(pack), leaks=())
-    assert judge(brief, pack).verdict is Verdict.UNDETERMINED
+    assert judge(brief, pack).verdict is PolicyVerdict.UNDETERMINED
 
 
 OF_LEAVES = sorted(name for name, each in measures().items() if isinstance(each, LeafMeasure))
@@ -117,7 +117,7 @@ def test_no_pack_that_ships_is_passed_without_people(leaves, name):
         for each in pack.clauses
         if not measures()[each.measure].is_of_file
     )
-    assert verdict is not Verdict.PASS or not asks_people
+    assert verdict is not PolicyVerdict.PASS or not asks_people
 
 
 def test_a_leaf_of_one_fails_whatever_else_is_unknown():
@@ -127,18 +127,18 @@ def test_a_leaf_of_one_fails_whatever_else_is_unknown():
         for node in tree.nodes
     ]
     decision = judge(alone(replace(tree, nodes=tuple(nodes))), LENIENT)
-    assert decision.verdict is Verdict.FAIL
+    assert decision.verdict is PolicyVerdict.FAIL
     assert decision.findings[0].places[0].node == 2
     assert decision.findings[0].reading == Interval(1.0, 1.0)
 
 
 def test_large_counts_that_may_be_weights_pass_nothing():
     decision = judge(alone(flat_tree([[200, 200], [300, 300]])), LENIENT)
-    assert {each.verdict for each in decision.findings} == {Verdict.UNDETERMINED}
+    assert {each.verdict for each in decision.findings} == {PolicyVerdict.UNDETERMINED}
 
 
 def test_large_counts_of_people_pass():
-    assert judge(alone(counted([[200, 200], [300, 300]])), LENIENT).verdict is Verdict.PASS
+    assert judge(alone(counted([[200, 200], [300, 300]])), LENIENT).verdict is PolicyVerdict.PASS
 
 
 def test_a_pure_leaf_is_pure_under_any_weights():
@@ -192,14 +192,14 @@ def test_the_worst_leaf_fails_a_clause_wherever_that_is_judged(asked, scope):
     )
     pack = read_pack(said.encode(), "p.toml")
     finding = judge(alone(flat_tree([[2, 1], [200, 200]]), pack), pack).findings[0]
-    assert finding.verdict is Verdict.FAIL
+    assert finding.verdict is PolicyVerdict.FAIL
     is_atomic = finding.requirement.limit is not None
     assert finding.reading == (Interval(1.0, 3.0) if is_atomic else Interval(1.0, 1.0))
-    assert judge(alone(flat_tree([[9, 8]] * 2), pack), pack).verdict is Verdict.UNDETERMINED
+    assert judge(alone(flat_tree([[9, 8]] * 2), pack), pack).verdict is PolicyVerdict.UNDETERMINED
 
 
 @pytest.mark.parametrize(
-    ("form", "verdict"), [("any", Verdict.UNDETERMINED), ("all", Verdict.FAIL)]
+    ("form", "verdict"), [("any", PolicyVerdict.UNDETERMINED), ("all", PolicyVerdict.FAIL)]
 )
 def test_who_is_in_which_leaves_of_several_trees_is_not_known(form, verdict):
     parts = """[ { measure = "k_anonymity", rule = "at_least", limit = 10 },
@@ -209,7 +209,7 @@ def test_who_is_in_which_leaves_of_several_trees_is_not_known(form, verdict):
     pack = read_pack(said.encode(), "p.toml")
     large, mixed = counted([[20, 0], [20, 20]]), counted([[3, 2], [37, 18]])
     assert judge(alone(_forest(large, False), pack), pack).verdict is (
-        Verdict.PASS if form == "any" else Verdict.FAIL
+        PolicyVerdict.PASS if form == "any" else PolicyVerdict.FAIL
     )
     both = replace(_forest(large, False), members=(Member(large), Member(mixed)))
     assert judge(alone(both, pack), pack).verdict is verdict
@@ -223,8 +223,10 @@ def test_what_needs_people_says_so():
 def test_what_stands_beside_the_trees_is_judged():
     pack = pack_of(("side_leaks", "at_most", 0))
     leak = Leak(LeakKind.PERSON, "line 2", "a name")
-    assert judge(alone(flat_tree([[3, 3], [4, 4]]), pack), pack).verdict is Verdict.PASS
-    assert judge(alone(flat_tree([[3, 3], [4, 4]]), pack, (leak,)), pack).verdict is Verdict.FAIL
+    assert judge(alone(flat_tree([[3, 3], [4, 4]]), pack), pack).verdict is PolicyVerdict.PASS
+    assert (
+        judge(alone(flat_tree([[3, 3], [4, 4]]), pack, (leak,)), pack).verdict is PolicyVerdict.FAIL
+    )
 
 
 def test_why_counts_are_not_believed_is_told():

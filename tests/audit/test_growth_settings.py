@@ -46,7 +46,7 @@ def test_a_tree_keeps_to_the_settings_that_it_was_grown_with(settings):
 @pytest.mark.parametrize(
     ("changes", "limit"),
     [
-        ({"min_leaf_records": 30}, "leaves hold 30 records at least"),
+        ({"min_leaf_records": 30}, "every leaf has at least 30 records"),
         ({"stopping": Stopping(max_depth=1)}, "no node is below 1 tests"),
         ({"stopping": Stopping(max_leaves=2)}, "there are 2 leaves at most"),
         ({"stopping": Stopping(min_split_records=30)}, "fewer than 30 records are not split"),

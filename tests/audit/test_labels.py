@@ -16,7 +16,7 @@ from treewarden.audit.run import run
 from treewarden.policies.judging.judge import judge
 from treewarden.policies.pack import read_pack
 from treewarden.policies.shipped import shipped_packs
-from treewarden.policies.verdict import Verdict
+from treewarden.policies.verdict import PolicyVerdict
 from treewarden.ppdm_models.tree.column import CategoricalColumn
 from treewarden.ppdm_models.tree.ensemble import TreeSampling
 from treewarden.ppdm_models.tree.tree import CLASS_WEIGHT, NOISE, Learner, Quality
@@ -69,7 +69,7 @@ def test_it_never_passes_at_any_level(level):
         audit = run(tree, people, Knowledge(split="none", leaf=level))
         decision = judge(audit, BASELINE)
         assert ("table-agrees" in [each.clause for each in decision.findings]) is not is_true
-        assert is_true or decision.verdict is not Verdict.PASS
+        assert is_true or decision.verdict is not PolicyVerdict.PASS
 
 
 def test_a_tie_is_no_contradiction():

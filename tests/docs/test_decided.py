@@ -9,4 +9,4 @@ def test_the_page_is_what_the_code_decides():
 
 def test_a_fact_leaves_no_kind_of_model_undetermined():
     assert {kind for kind in KINDS if decided(kind, "and a fact") == "undetermined"} == set()
-    assert len(KNOWLEDGE) == 8
+    assert len(KNOWLEDGE) == 10

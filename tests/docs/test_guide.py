@@ -29,6 +29,17 @@ def prose(text):
     return pages.INLINE.sub("", pages.INDENTED.sub("", pages.FENCED.sub("", text)))
 
 
+DECIDES = re.compile(r"\b(decides?|signs?|approves?)\b")
+
+
+@pytest.mark.parametrize("page", [pages.DOCS.parent / "README.md", *GUIDE], ids=pages.name)
+def test_an_officer_advises_and_does_not_decide(page):
+    # GDPR, Articles 38 and 39: the controller decides.
+    text = " ".join(prose(page.read_text("utf-8")).split())
+    told = [each for each in re.split(r"(?<=[.!?]) ", text) if "protection officer" in each]
+    assert [each for each in told if DECIDES.search(each) and "advi" not in each] == []
+
+
 def test_the_guide_is_short():
     assert sum(len(page.read_text("utf-8").split()) for page in GUIDE) <= MOST_WORDS
 

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 
 from tests.kit.small_audits import people_of
-from treewarden.ppdm_models.tree.ensemble import with_claim
+from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Member, with_claim
 from treewarden.ppdm_models.tree.predicate import CategoryTest
 from treewarden.ppdm_models.tree.privacy_claim import read_claim
 from treewarden.ppdm_models.tree.tree import Feature, Learner, Node, Quality, Tree
@@ -81,6 +82,54 @@ def labelled_tree(leaves, labels, said=None):
         quality=Quality.ABSENT,
     )
     return tree if said is None else with_claim(tree, said)
+
+
+def labelled_forest(places, groups, labels, said):
+    """Return trees over the same places: ``groups`` (T, places) is the leaf of each, of which ``labels`` are told."""
+    names = [f"p{place}" for place in range(len(places))]
+    trees = []
+    for of_place, drawn in zip(groups, labels, strict=True):
+        counts = merged(places, of_place)
+        tree = labelled_tree(counts, drawn, said)
+        below = [
+            replace(
+                node,
+                test=CategoryTest(
+                    "place",
+                    tuple(
+                        name
+                        for name, leaf in zip(names, of_place, strict=True)
+                        if leaf == node.index - 1
+                    ),
+                ),
+            )
+            for node in tree.nodes[1:]
+        ]
+        features = (Feature("place", False, tuple(names)),)
+        trees.append(replace(tree, nodes=(tree.nodes[0], *below), features=features))
+    first = trees[0]
+    return Ensemble(
+        tuple(Member(tree) for tree in trees),
+        Combination.AVERAGE,
+        first.features,
+        first.target,
+        first.classes,
+    )
+
+
+def merged(places, of_place):
+    """Return the counts of leaves that hold these places."""
+    counts = [[0] * len(places[0]) for _ in range(max(of_place) + 1)]
+    for here, leaf in zip(places, of_place, strict=True):
+        counts[leaf] = [a + b for a, b in zip(counts[leaf], here, strict=True)]
+    return counts
+
+
+def forest_outputs(places, groups, epsilon, drawn=flips):
+    """Yield every output of such trees, each drawn with this epsilon: the labels of each, and their probability."""
+    of_trees = [outputs(merged(places, of_place), epsilon, drawn) for of_place in groups]
+    for parts in itertools.product(*map(list, of_trees)):
+        yield tuple(labels for labels, _ in parts), math.prod(chance for _, chance in parts)
 
 
 def people_in(leaves):

@@ -44,7 +44,7 @@ def random_case(seed, *, classes=2, impurities=0.0, labels=0.7):
     decimals = int(draw.integers(1, 4))
     nodes = []
     for node in tree.nodes:
-        total = truth[own.of(node.index)].sum(axis=0)
+        total = truth[own.profiles_at(node.index)].sum(axis=0)
         if draw.random() < labels:
             node = replace(node, score=tree.classes[int(total.argmax())])
         if draw.random() < impurities:
@@ -80,7 +80,7 @@ def all_tables(case):
     places = np.array(list(itertools.product(*(range(len(way)) for way in ways))))
     tables = np.stack([np.array(way)[places[:, q]] for q, way in enumerate(ways)], axis=1)
     for node in case.tree.nodes:
-        totals = tables[:, case.members.of(node.index)].sum(axis=1)
+        totals = tables[:, case.members.profiles_at(node.index)].sum(axis=1)
         keep = np.ones(len(tables), dtype=bool)
         if node.score is not None:
             keep &= totals[:, case.tree.classes.index(node.score)] == totals.max(axis=1)

@@ -11,7 +11,7 @@ from scipy import sparse
 
 from treewarden.audit.facts.rows import TRUTH_TOLERANCE_SHARE
 from treewarden.audit.partial.fitting.flows import Network, network
-from treewarden.audit.partial.leaf_table import LeafTable
+from treewarden.audit.partial.tree_context import LeafTable
 from treewarden.audit.population.population import Population, build_population
 from treewarden.audit.population.record_linkage import merged
 from treewarden.audit.reading import Undetermined

@@ -4,8 +4,8 @@
 
 A case draws up to eight groups of one to two people, up to nine published numbers of them (some exact, some ranges,
 some with weights), and costs. Who is certain by any of the numbers must be who is so in all tables; a reason must prove
-its groups, and none of its numbers may be missed; and nothing cheaper than the least withholding may be safe. Prints
-the seed of every miss; the exit code is 1 where there is one.
+its groups, and none of its numbers may be missed; no fewer numbers may prove what a smallest one proves; and nothing
+cheaper than the least withholding may be safe. Prints the seed of every miss; the exit code is 1 where there is one.
 """
 
 from __future__ import annotations
@@ -13,13 +13,15 @@ from __future__ import annotations
 import argparse
 import itertools
 import sys
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy import sparse
 
 from treewarden.audit.blame.certainty import ALWAYS_KNOWN, CertaintyOracle, PublishedNumbers
-from treewarden.audit.blame.withholding import reasons_of_all, withhold_least
+from treewarden.audit.blame.result import ProofReason
+from treewarden.audit.blame.withholding import find_smallest, reasons_of_all, withhold_least
 from treewarden.audit.engine.problem import Problem
 from treewarden.audit.progress import clock
 
@@ -32,6 +34,7 @@ class BlameTally:
 
     cases: int = 0
     reasons: int = 0
+    smallest: int = 0
     optimal: int = 0
     misses: list[str] = field(default_factory=list)
 
@@ -39,6 +42,7 @@ class BlameTally:
         """Take what another tally counted."""
         self.cases += other.cases
         self.reasons += other.reasons
+        self.smallest += other.smallest
         self.optimal += other.optimal
         self.misses += other.misses
 
@@ -129,6 +133,7 @@ def judge(seed: int) -> BlameTally:
         for number in reason.numbers:
             if reason.is_minimal and set(reason.groups) & certain(reason.numbers - {number}):
                 tally.misses.append(f"{seed}: a number of a minimal reason can be missed")
+        _judge_smallest(seed, oracle, reason, certain, tally)
     _judge_withholding(seed, numbers, oracle, certain, tally)
     return tally
 
@@ -140,6 +145,30 @@ def _broken(numbers: PublishedNumbers, table: np.ndarray) -> frozenset[int]:
         if not of.low[row] <= total <= of.high[row]:
             found.add(number)
     return frozenset(found)
+
+
+def _judge_smallest(
+    seed: int,
+    oracle: CertaintyOracle,
+    reason: ProofReason,
+    certain: Callable[[frozenset[int]], frozenset[int]],
+    tally: BlameTally,
+) -> None:
+    """Hold a smallest reason of a group against all sets of fewer numbers."""
+    found = find_smallest(oracle, replace(reason, groups=reason.groups[:1]))
+    group = reason.groups[0]
+    if group not in certain(found.numbers):
+        tally.misses.append(f"{seed}: a smallest reason does not prove its group")
+    tally.smallest += found.is_smallest
+    fewer = itertools.combinations(
+        sorted(oracle.numbers.everything), max(len(found.numbers) - 1, 0)
+    )
+    if (
+        found.is_smallest
+        and found.numbers
+        and any(group in certain(frozenset(chosen)) for chosen in fewer)
+    ):
+        tally.misses.append(f"{seed}: called the smallest reason, and is not")
 
 
 def _judge_withholding(seed, numbers, oracle, certain, tally) -> None:  # type: ignore[no-untyped-def]
@@ -185,7 +214,8 @@ def main() -> None:
     for miss in total.misses:
         print("MISS", miss)
     print(
-        f"{total.cases:,} cases, {len(total.misses)} misses; {total.reasons:,} reasons; {total.optimal:,} withholdings "
+        f"{total.cases:,} cases, {len(total.misses)} misses; {total.reasons:,} reasons, "
+        f"{total.smallest:,} smallest ones; {total.optimal:,} withholdings "
         "proved to be the least"
     )
     sys.exit(bool(total.misses))

@@ -27,11 +27,10 @@ from scipy.special import entr
 from tests.judges.certificates_again import proved_again
 from tests.judges.spread import ask_where, imported, in_order
 from treewarden.audit.consistent_tables.proofs.bounds import ContradictionError
-from treewarden.audit.engine.bounds import Bounds, How
 from treewarden.audit.engine.counts import NO_ROW, counts_of, settled_class
 from treewarden.audit.engine.driver import reason
 from treewarden.audit.engine.newton_steps import tightened
-from treewarden.audit.engine.problem import ALL_PEOPLE, Problem
+from treewarden.audit.engine.problem import ALL_PEOPLE, Bounds, How, Problem
 from treewarden.audit.engine.time_budget import TimeBudget
 from treewarden.audit.progress import clock
 from treewarden.audit.reading import Undetermined

@@ -24,9 +24,8 @@ from scipy import sparse
 
 from tests.judges.spread import ask_where, imported, in_order
 from treewarden.audit.engine.amounts import ends_by_row, ends_of_one
-from treewarden.audit.engine.bounds import Bounds
 from treewarden.audit.engine.driver import reason
-from treewarden.audit.engine.problem import AmountRange, Amounts, Problem
+from treewarden.audit.engine.problem import AmountRange, Amounts, Bounds, Problem
 from treewarden.audit.engine.time_budget import TimeBudget
 from treewarden.audit.progress import FOREVER
 from treewarden.ppdm_models.arrays import IntArray

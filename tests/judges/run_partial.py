@@ -39,11 +39,10 @@ from treewarden.audit.knowledge.levels import LeafLevel, SplitLevel
 from treewarden.audit.partial.attributes.attribute_inference import infer_attribute
 from treewarden.audit.partial.fitting.flows import Rooms, ends
 from treewarden.audit.partial.fitting.margin_fitting import GAP, fit_margins
-from treewarden.audit.partial.leaf_table import leaf_table
 from treewarden.audit.partial.reachability import proofs, shares
-from treewarden.audit.partial.secret_column import secret_of
+from treewarden.audit.partial.secret_values import secret_of
 from treewarden.audit.partial.target_inference import TargetInference, infer_target
-from treewarden.audit.partial.tree_context import TreeContext
+from treewarden.audit.partial.tree_context import TreeContext, leaf_table
 from treewarden.audit.progress import clock
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import IntArray

@@ -25,8 +25,7 @@ from tests.judges.spread import ask_where, imported, in_order
 from tests.judges.worlds.brute_force import Every, every_world
 from tests.judges.worlds.cases import Told, altered, at_levels, example_system, small_sample, told
 from treewarden.audit.consistent_tables.engine import reason
-from treewarden.audit.consistent_tables.outcome import Tiers
-from treewarden.audit.consistent_tables.result import Consistency, ConsistentTables
+from treewarden.audit.consistent_tables.result import Consistency, ConsistentTables, Tiers
 from treewarden.audit.consistent_tables.witnesses.sample import ERROR
 from treewarden.audit.reading import Undetermined
 

@@ -12,7 +12,7 @@ from fractions import Fraction
 import numpy as np
 
 from treewarden.audit.consistent_tables.engine import reason
-from treewarden.audit.consistent_tables.outcome import Tiers
+from treewarden.audit.consistent_tables.result import Tiers
 from treewarden.audit.facts.rows import (
     Case,
     Grouping,
@@ -88,12 +88,12 @@ def leaf_rows(node, known):
 
 
 def family(case, node, branches, criterion):
-    inside = case.members.of(node)
+    inside = case.members.profiles_at(node)
     order = np.sort(inside)
     bins = np.array([int(branch) for branch in branches])
     chosen = np.full(len(case.population.counts), -1)
     for number, child in enumerate(case.tree.nodes[node].children):
-        chosen[case.members.of(child)] = number
+        chosen[case.members.profiles_at(child)] = number
     return SplitFamily(
         node,
         f"a{branches}",

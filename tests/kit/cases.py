@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import cache
 from importlib import import_module
 
 import numpy as np
+import pytest
 
 from treewarden.audit.entropy.estimate import estimate
 from treewarden.audit.entropy.search import EntropySearch
@@ -85,14 +87,15 @@ class _Recorder(EntropySearch):
         return [solve_task(task) for task in asked]
 
 
-def curved_tasks(monkeypatch, split, seeds=range(8), **table):
-    """The blocks of some small audits whose rows are not convex, as tasks."""
-    monkeypatch.setattr(
-        import_module("treewarden.audit.entropy.rounds"), "EntropySearch", _Recorder
-    )
-    monkeypatch.setattr(_Recorder, "seen", [])
+@cache
+def curved_tasks(split, seeds=range(8), records=24):
+    """The blocks of some small audits whose rows are not convex, as tasks: the same ones each time."""
     options = AuditOptions(jobs=1, rows="real")
-    for seed in seeds:
-        case = multiway_case(seed, Knowledge(leaf="rates", split=split), **table)
-        estimate(build_system(case), options)
-    return [t for t in _Recorder.seen if t.chains is not None and not t.program.is_convex]
+    with pytest.MonkeyPatch.context() as patch:
+        rounds = import_module("treewarden.audit.entropy.rounds")
+        patch.setattr(rounds, "EntropySearch", _Recorder)
+        patch.setattr(_Recorder, "seen", [])
+        for seed in seeds:
+            case = multiway_case(seed, Knowledge(leaf="rates", split=split), records=records)
+            estimate(build_system(case), options)
+        return [t for t in _Recorder.seen if t.chains is not None and not t.program.is_convex]

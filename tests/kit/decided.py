@@ -19,8 +19,7 @@ from treewarden.audit.knowledge.adversaries import Adversary
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.knowledge.statement import KnownRecord
 from treewarden.audit.options import AuditOptions
-from treewarden.audit.partial.adversary_request import AdversaryRequest
-from treewarden.audit.partial.secret_column import Secret
+from treewarden.audit.partial.secret_values import AdversaryRequest, Secret
 from treewarden.audit.population.linked_population import shared_people
 from treewarden.audit.population.population import build_population
 from treewarden.audit.reading import Undetermined
@@ -43,10 +42,8 @@ COLUMNS = {
 }
 FEATURES = (Feature("sex", numeric=False), Feature("town", numeric=False))
 OPTIONS = AuditOptions(worlds_budget=5.0)
-FACTS = {
-    "class": KnownRecord.model_validate({"record": {"sex": "F", "town": "c"}, "class": "no"}),
-    "number": KnownRecord.model_validate({"record": {"sex": "F", "town": "c"}, "class": "0"}),
-}
+VALUES_OF_C = {"class": "no", "number": "0"}
+"""What one of the two people of town c has."""
 KINDS = {
     "tree": ("class", 1, False),
     "forest": ("class", 2, False),
@@ -64,6 +61,8 @@ KNOWLEDGE = {
     "some columns": "one of two columns of everybody (`--knows`)",
     "a secret column": "all columns but a secret one (`--secret`)",
     "and the target": "besides, what the model predicts of everybody (`--target-known`)",
+    "some columns, a fact": "one of two columns, and the value of one person whom it names",
+    "a secret column, a fact": "all columns but a secret one, and the value of such a person",
     "sampling weights": "all columns, of a model that counts survey weights (`--sampling-weights`)",
     "some columns, weights": "one of two columns and everybody's weight, of such a model",
 }
@@ -129,8 +128,10 @@ def _exposure(kind: str, what: str) -> Exposure:
     """Return what somebody who knows so much can infer of a model of a kind."""
     target, _, is_released = KINDS[kind]
     weight = "weight" if "weights" in what else ""
+    known = {"sex": "F", "town": "c"} if what == "and a fact" else {"town": "c"}
+    fact = KnownRecord.model_validate({"record": known, "class": VALUES_OF_C[target]})
     knowledge = Knowledge(
-        facts=(FACTS[target],) if what == "and a fact" else (), marginal=what == "and class totals"
+        facts=(fact,) if "a fact" in what else (), marginal=what == "and class totals"
     )
     everybody, first = list(range(10)), list(range(9))
     cases, tables = [], []
@@ -179,7 +180,7 @@ def _request(what: str, case: ReleaseCase) -> AdversaryRequest | None:
     secret = Secret("sex", tuple(column.categories), codes, nothing, nothing)
     if "some columns" in what:
         return AdversaryRequest((Adversary("some", ("town",)),))
-    if what == "a secret column":
+    if "a secret column" in what:
         return AdversaryRequest((Adversary("all but one", None),), secret)
     if what == "and the target":
         return AdversaryRequest((Adversary("all but one", None, target=True),), secret)
@@ -193,7 +194,7 @@ def decided(kind: str, what: str) -> str:
     except TreewardenError:
         return "refused"
     evidence = exposure.evidence
-    is_number = KINDS[kind][0] == "number" and what not in ("a secret column", "and the target")
+    is_number = KINDS[kind][0] == "number" and what != "and the target" and "a secret" not in what
     return _of_numbers(evidence) if is_number else _of_classes(evidence)
 
 

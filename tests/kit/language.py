@@ -1,19 +1,13 @@
 """Counts the names of the product that carry no meaning, and the class names that stand for several records.
 
-``python -m tests.kit.language`` prints the figures; ``--shrink`` takes out of the list of what is tolerated whatever is
-mended, and never adds to it.
+``python -m tests.kit.language`` prints the figures.
 """
 
-import json
-import sys
 from collections import Counter, defaultdict
 from functools import cache
 from pathlib import Path
 
-from tests.kit import places
 from tests.kit.syntax import product
-
-TOLERATED = places.ROOT / "tests" / "language.json"
 
 PARTICIPLES = frozenset(
     [
@@ -297,25 +291,5 @@ def concepts() -> list[str]:
     ]
 
 
-def tolerated() -> dict[str, list[str]]:
-    """Return what is not mended yet."""
-    return json.loads(TOLERATED.read_text("utf-8"))
-
-
-@cache
-def current() -> dict[str, list[str]]:
-    """Return all that the list of what is tolerated may hold, as it is now."""
-    return {**bare_names(), "shared class names": sorted(shared_class_names())}
-
-
-def shrink() -> None:
-    """Take out of the list of what is tolerated whatever is mended."""
-    now, before = current(), tolerated()
-    kept = {kind: sorted(set(names) & set(now.get(kind, ()))) for kind, names in before.items()}
-    TOLERATED.write_text(json.dumps(kept, indent=1) + "\n", "utf-8")
-
-
 if __name__ == "__main__":
-    if "--shrink" in sys.argv:
-        shrink()
     print(figures())

@@ -18,8 +18,8 @@ LABELLED = ("sav", "zsav", "dta")
 def write(path, columns, **more):
     """Write a table in the form of its suffix: None is a missing value; truth values are numbers where there are none.
 
-    ``labels``, ``missing`` and ``formats`` are pyreadstat's ``variable_value_labels``, ``missing_ranges`` and
-    ``variable_format``.
+    ``labels``, ``missing``, ``formats`` and ``titles`` are pyreadstat's ``variable_value_labels``, ``missing_ranges``,
+    ``variable_format`` and ``column_labels``.
     """
     form = path.suffix[1:]
     rows = list(zip(*columns.values(), strict=True))
@@ -38,6 +38,7 @@ def write(path, columns, **more):
             "variable_value_labels": more.get("labels"),
             "missing_ranges": more.get("missing"),
             "variable_format": more.get("formats"),
+            "column_labels": more.get("titles"),
         }
         said = {name: value for name, value in said.items() if value}
         writer = getattr(

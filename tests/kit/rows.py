@@ -9,14 +9,19 @@ from typing import Any
 
 import pytest
 
+from tests.kit.tiers import few
+
 LONGEST = 200
 """So many characters of a row name it."""
 
 
-def rows(names: str | Sequence[str], table: Iterable[Any]) -> Callable[[Callable], Callable]:
+def rows(
+    names: str | Sequence[str], table: Iterable[Any], quick: int | None = None
+) -> Callable[[Callable], Callable]:
     """Try a test on all rows, and name each that fails: written as ``pytest.mark.parametrize``, and one case.
 
-    For rows that take milliseconds and share no fixture that they change.
+    For rows that take milliseconds and share no fixture that they change. With ``quick`` the quick tier tries so many
+    of them, evenly spread.
     """
     columns = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
     every = [_values(row, columns) for row in table]
@@ -25,16 +30,17 @@ def rows(names: str | Sequence[str], table: Iterable[Any]) -> Callable[[Callable
     def joined(test: Callable) -> Callable:
         @wraps(test)
         def try_all(**fixtures: Any) -> None:
-            failed = [found for row in every if (found := _failure(test, row, fixtures))]
+            tried = every if quick is None else few(every, quick)
+            failed = [found for row in tried if (found := _failure(test, row, fixtures))]
             if failed:
                 told = "\n".join(f"{name}: {_last_line(error)}" for name, error in failed)
-                text = f"{len(failed)} of {len(every)} rows fail, the first as above:\n{told}"
+                text = f"{len(failed)} of {len(tried)} rows fail, the first as above:\n{told}"
                 raise AssertionError(text) from failed[0][1]
 
         signature = inspect.signature(test)
         left = [each for name, each in signature.parameters.items() if name not in columns]
         try_all.__signature__ = signature.replace(parameters=left)
-        return try_all
+        return try_all if quick is None else pytest.mark.in_both(try_all)
 
     return joined
 

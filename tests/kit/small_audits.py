@@ -13,8 +13,8 @@ from treewarden.audit.consistent_tables.result import (
     TableEnumeration,
 )
 from treewarden.audit.consistent_tables.witnesses.enumerate import (
-    ExactPosterior,
     TableNumbers,
+    UniformPosterior,
 )
 from treewarden.audit.entropy.posterior import Posterior, SolverReport, certain
 from treewarden.audit.evidence import NOT_RUN, Evidence, RecordEvidence
@@ -163,7 +163,7 @@ def only_world(population):
     reasons = {int(profile): "the counts of its leaf" for profile in pure}
     ends = (truth, truth, truth, truth)
     exact = certain(truth / counts[:, None])
-    posterior = ExactPosterior(exact.values, exact.values, exact.values)
+    posterior = UniformPosterior(exact.values, exact.values, exact.values)
     return ConsistentTables(
         counts,
         *ends,

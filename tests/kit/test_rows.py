@@ -3,8 +3,10 @@
 import inspect
 
 import pytest
+from hypothesis import settings
 
 from tests.kit.rows import rows
+from tests.kit.tiers import EXAMPLES, IN_BOTH
 
 
 def test_every_row_is_tried_and_each_that_fails_is_named():
@@ -20,6 +22,19 @@ def test_every_row_is_tried_and_each_that_fails_is_named():
     assert tried == [2, 3, 4, 5]
     assert "number=3, half=1: AssertionError" in str(failure.value)
     assert "number=5, half=1: AssertionError" in str(failure.value)
+
+
+def test_the_quick_tier_tries_a_few_rows_of_a_table_that_says_so():
+    tried = []
+
+    @rows("number", range(9), quick=3)
+    def takes(number):
+        tried.append(number)
+
+    takes()
+    quick = settings().max_examples == EXAMPLES["quick"]
+    assert tried == ([0, 4, 8] if quick else list(range(9)))
+    assert IN_BOTH in {mark.name for mark in takes.pytestmark}
 
 
 def test_what_is_expected_to_raise_and_does_not_is_a_row_that_fails():

@@ -2,6 +2,8 @@
 
 import ast
 import re
+import subprocess
+import tomllib
 from collections import Counter
 
 import pytest
@@ -101,7 +103,47 @@ def test_what_is_left_out_is_counted_by_reason():
     )
 
 
+def test_a_long_case_is_left_out_unless_its_claim_would_be_tried_on_none():
+    tests = [("f[a]", None), ("f[b]", None), ("f[c]", "more_seeds"), ("g[a]", None), ("h", None)]
+    found = tiers.without_long_cases(tests, {"f[b]", "f[c]", "g[a]"})
+    assert found == [None, "more_cases", "more_seeds", None, None]
+    found = tiers.without_long_cases(tests, {"f[a]", "f[b]"})
+    assert found == [None, None, "more_seeds", None, None]
+
+
+def test_long_cases_are_in_order_and_of_tests_that_are_there():
+    text = (places.ROOT / "tests/kit/long_cases.txt").read_text(encoding="utf-8")
+    assert text.splitlines() == sorted(tiers.LONG_CASES)
+    for name in map(tiers.claim_of, tiers.LONG_CASES):
+        path, _, test = name.partition("::")
+        assert f"def {test.rpartition('::')[2]}(" in (places.ROOT / path).read_text("utf-8"), name
+
+
 @pytest.mark.parametrize("quick", [0, (), (8,), 9])
 def test_a_claim_has_a_seed_in_the_quick_tier(quick):
     with pytest.raises(AssertionError):
         tiers.seeds(8, quick=quick)
+
+
+def test_the_tools_that_only_one_environment_has_are_all_looked_for():
+    """Else a test that is skipped everywhere is run nowhere."""
+    made = tomllib.loads((places.ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    extras = {
+        extra: {re.split(r"[^A-Za-z0-9_-]", each)[0].replace("-", "_") for each in needs}
+        for extra, needs in made["project"]["optional-dependencies"].items()
+    }
+    only_tools = (
+        extras["tools"] - extras["dev"] - extras["demo"] - {"pyopenssl"}
+    )  # sigstore needs it
+    looked_for = re.search(r"^ONLY_TOOLS := (.*)$", (places.ROOT / "Makefile").read_text(), re.M)[1]
+    assert [each for each in only_tools if not re.match(looked_for, each)] == []
+    ran = subprocess.run(
+        ["make", "--dry-run", "test-tools"],
+        cwd=places.ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    for path in (places.ROOT / "tests").rglob("test_*.py"):
+        if re.search(rf"importorskip\(\s*\"({looked_for})", path.read_text(encoding="utf-8")):
+            assert str(path.relative_to(places.ROOT)) in ran

@@ -2,15 +2,17 @@
 
 The quick tier holds every claim that needs nothing but Python; where a claim is tried on many draws, it holds a few of
 them. The second tier holds the rest: a test says so by one of the markers below, `pytestmark = pytest.mark.cluster`
-for instance. Draws get theirs from ``seeds``, and whatever asks for the browser is marked by itself. A test of
-Hypothesis is in both: the quick tier tries a fifth of its ``examples``, the second all of them. So is one that is
-marked ``in_both``: its loops go over a ``few`` in the quick tier, and over all in the second.
+for instance. Draws get theirs from ``seeds``, and whatever asks for the browser is marked by itself. So is a case that
+``long_cases.txt`` lists, as long as the quick tier tries another one of its claim. A test of Hypothesis is in both: the
+quick tier tries a tenth of its ``examples``, the second all of them. So is one that is marked ``in_both``: its loops go
+over a ``few`` in the quick tier, and over all in the second.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable
+from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
@@ -35,13 +37,24 @@ IN_BOTH = "in_both"
 FIXTURES = {"browser": "browser", "cluster": "cluster", "postgresql_schema": "postgresql"}
 """Fixtures that put a test into the second tier, and with which marker."""
 
-EXAMPLES = {"quick": 20, "rest": 100, "all": 100}
+LONG_CASES = frozenset(
+    Path(__file__).with_name("long_cases.txt").read_text(encoding="utf-8").splitlines()
+)
+"""Cases that take longest, by the names that pytest has for them, of claims that shorter ones of the quick tier try."""
+
+EXAMPLES = {"quick": 10, "rest": 100, "all": 100}
 """How many of a hundred examples a test of Hypothesis tries in each tier."""
 
 
 def load_profile(tier: str) -> None:
-    """Give tests of Hypothesis as many examples as their tier tries, and no deadline."""
-    settings.register_profile(tier, deadline=None, max_examples=EXAMPLES[tier])
+    """Give tests of Hypothesis as many examples as their tier tries, and no deadline.
+
+    The quick tier draws the same examples each time: a commit passes it or does not. The second tier looks further.
+    """
+    is_quick = tier == "quick"
+    settings.register_profile(
+        tier, deadline=None, max_examples=EXAMPLES[tier], derandomize=is_quick
+    )
     settings.load_profile(tier)
 
 
@@ -107,12 +120,31 @@ def split(items: list[pytest.Item], tier: str) -> tuple[list[pytest.Item], Count
     """Return the tests of a tier, and how many of the second were left out, by marker."""
     if tier == "all":
         return items, Counter()
-    second = [second_tier(item) for item in items]
+    second = without_long_cases([(item.nodeid, second_tier(item)) for item in items], LONG_CASES)
     if tier == "quick":
         kept = [item for item, marker in zip(items, second, strict=True) if marker is None]
         return kept, Counter(marker for marker in second if marker)
     kept = [item for item, marker in zip(items, second, strict=True) if marker or _is_in_both(item)]
     return kept, Counter()
+
+
+def without_long_cases(
+    tests: Iterable[tuple[str, str | None]], long_cases: Collection[str]
+) -> list[str | None]:
+    """Return the markers of tests, also of those that are long; a claim keeps its cases if all of them are."""
+    every = list(tests)
+    tried = {claim_of(name) for name, marker in every if marker is None and name not in long_cases}
+    return [
+        "more_cases"
+        if marker is None and name in long_cases and claim_of(name) in tried
+        else marker
+        for name, marker in every
+    ]
+
+
+def claim_of(test: str) -> str:
+    """Return the function that several cases are tried on."""
+    return test.partition("[")[0]
 
 
 def _is_in_both(item: pytest.Item) -> bool:

@@ -8,6 +8,8 @@ import os
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Sequence
+from itertools import takewhile
 from pathlib import Path, PurePosixPath
 
 from tests.mutants.choosing import AREAS, Mutant
@@ -143,17 +145,17 @@ def _results() -> dict[str, dict[str, dict]]:
 def _tests_of(
     mutant: Mutant, tests: dict[str, dict], tried: set[str], seconds: float
 ) -> tuple[list[str], int]:
-    """Return the tests of a mutant, those of its own room first and short ones first, and how many are left."""
+    """Return the tests of a mutant, those nearest to its module first and short ones first, and how many are left."""
     reaching = {name for name, t in tests.items() if t["passed"] and mutant.number in t["reached"]}
     # What a test of a file keeps for the others (a cached case) was noted of the first of them alone.
     files = {file_of(name) for name in reaching}
     beside = {name for name, t in tests.items() if t["passed"] and file_of(name) in files}
-    room = f"tests/{PurePosixPath(mutant.path).parent}/"
+    room = ("tests", *PurePosixPath(mutant.path).parent.parts)
     order = sorted(
         beside - tried,
         key=lambda name: (
             name not in reaching,
-            not name.startswith(room),
+            -shared_folders(room, PurePosixPath(file_of(name)).parts),
             tests[name]["seconds"],
             name,
         ),
@@ -164,6 +166,11 @@ def _tests_of(
             names.append(name)
             total += tests[name]["seconds"]
     return names, len(reaching - tried - set(names))
+
+
+def shared_folders(one: Sequence[str], other: Sequence[str]) -> int:
+    """Return how many folders two paths begin with together."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 
 def _report(mutants: list[Mutant]) -> None:

@@ -7,6 +7,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 from tests.mutants.switching import sites_of
@@ -93,12 +94,18 @@ def candidates(root: Path, name: str, area: Area) -> Iterator[Mutant]:
         path = root / folder
         for file in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
             where = file.relative_to(root).as_posix()
-            module = ast.parse(file.read_text(encoding="utf-8"))
-            alike = Counter[tuple[str, str]]()
-            for place, (function, mutation) in enumerate(sites_of(module)):
-                text, line = str(mutation), mutation.original.lineno
-                alike[function, text] += 1
-                yield Mutant(0, name, where, function, place, line, text, alike[function, text])
+            yield from _of_file(name, where, file.read_text(encoding="utf-8"))
+
+
+@cache
+def _of_file(name: str, where: str, source: str) -> tuple[Mutant, ...]:
+    """Return the mutants of a file of an area; the same file is asked for again and again."""
+    found, alike = [], Counter[tuple[str, str]]()
+    for place, (function, mutation) in enumerate(sites_of(ast.parse(source))):
+        text, line = str(mutation), mutation.original.lineno
+        alike[function, text] += 1
+        found.append(Mutant(0, name, where, function, place, line, text, alike[function, text]))
+    return tuple(found)
 
 
 def _digest(mutant: Mutant) -> str:

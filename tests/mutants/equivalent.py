@@ -19,29 +19,33 @@ EQUIVALENT = {
     "measures/estimate_gain.py:EstimateGain.read:other end: own.low -> own.high": (
         "how often a model is right on its own table is one number"
     ),
-    "noise/__init__.py:ColumnMeasure.of:other end: spot.high -> spot.low": (
+    "noise/__init__.py:ColumnMeasure.reading_of:other end: spot.high -> spot.low": (
         "what is read of a column is one number"
     ),
     "judging/figures.py:_recorded:comparison: value > 0 -> value >= 0": (
         "it is asked of infinite values alone"
     ),
+    "judging/figures.py:range_text:dropped condition: "
+    "bool(unit) and number[-1:].isdigit() and (' ' in high) -> number[-1:].isdigit() and ' ' in high": (
+        "a figure without a unit is its number"
+    ),
     "judging/finding.py:_atomic:dropped condition: "
-    "names is not None and clause_evaluation.verdict is not Verdict.PASS -> names is not None": (
+    "names is not None and clause_evaluation.verdict is not PolicyVerdict.PASS -> names is not None": (
         "what passes has no place that does not pass"
     ),
     "judging/finding.py:_broken_places:dropped condition: "
     "clause_evaluation.places is None or clause_evaluation.each is None -> "
     "clause_evaluation.each is None": ("a clause that is judged at places has the verdict of each"),
     "judging/finding.py:_combined:dropped condition: "
-    "names is not None and clause_evaluation.verdict is not Verdict.PASS -> names is not None": (
+    "names is not None and clause_evaluation.verdict is not PolicyVerdict.PASS -> names is not None": (
         "what passes has no place that does not pass"
     ),
     "judging/finding.py:_combined_message:dropped condition: "
-    "found.each is None or clause.scope is None or clause.scope == 'model' -> "
-    "found.each is None or clause.scope is None": (
+    "evaluation.each is None or clause.scope is None or clause.scope == 'model' -> "
+    "evaluation.each is None or clause.scope is None": (
         "a clause about the model as a whole is judged at no places"
     ),
-    "judging/finding.py:_finding:constant: True -> False": ONE_LENGTH,
+    "judging/randomised.py:_finding:constant: True -> False": ONE_LENGTH,
     "judging/finding.py:_read_at:constant: True -> False": ONE_LENGTH,
     "judging/judge.py:_rests_on_certainty:constant: False -> True": (
         "of a clause without a limit on certainty no such limit is taken"
@@ -73,12 +77,19 @@ EQUIVALENT = {
     "proofs/linear.py:IntegerRows.add:other end: self.low -> self.high (3)": (
         "there are as many of one as of the other"
     ),
+    "proofs/propagate.py:_best_threshold:arithmetic: values * sign -> values / sign": (
+        "the sign is 1 or -1, and numbers of people are exact as floats too"
+    ),
+    "regression/rows.py:rows_of:constant: True -> False (2)": ONE_LENGTH,
     "lightgbm/_arrays.py:_prune:dropped condition: len(entries) > 1 or entries[0] -> len(entries) > 1": (
         "a tree with one split that is pruned has none left"
     ),
     "lightgbm/_model.py:_named:constant: 0 -> 1": "no feature has an empty list of codes",
     "lightgbm/lightgbm_text.py:_header:comparison: len(outputs) < 8 -> len(outputs) <= 8": (
         "a file of ten million classes or more is refused either way"
+    ),
+    "xgboost/_rewrite.py:without_leaks:dropped condition: len(reached) < size and whole -> whole": (
+        "where all nodes are reached each keeps its number, and none was deleted"
     ),
     "pmml/_columns.py:_Columns.table:dropped condition: "
     "is_own or self.task is Task.REGRESSION or bool((has_score | inner).all()) -> "

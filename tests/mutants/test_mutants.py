@@ -8,6 +8,7 @@ from functools import cache
 import pytest
 
 from tests.kit.places import ROOT
+from tests.mutants.__main__ import _tests_of
 from tests.mutants.choosing import AREAS, Mutant, candidates, chosen, of_area
 from tests.mutants.copying import Records, keep_current
 from tests.mutants.equivalent import EQUIVALENT
@@ -167,3 +168,25 @@ def test_who_evaluates_a_mutant_that_is_new_is_recorded_again():
     left = kept(changed={"b.py"}, new=[*OLD, mutant(3, "b.py", "c < d -> c <= d")])
     assert left.reach == [RECORDS.reach[0], RECORDS.reach[2]]
     assert [line["path"] for line in left.recorded] == ["test_a.py", "test_c.py"]
+
+
+def test_the_tests_nearest_to_a_mutant_are_tried_first_and_of_them_the_shortest():
+    tests = {
+        name: {"passed": True, "reached": {7}, "seconds": seconds}
+        for name, seconds in [
+            ("tests/far/test_a.py::f", 0.1),
+            ("tests/rooms/test_b.py::f", 0.2),
+            ("tests/rooms/deep/test_c.py::g", 0.4),
+            ("tests/rooms/deep/test_c.py::h", 0.3),
+            ("tests/far/test_d.py::f", 9.0),
+        ]
+    }
+    of_room = Mutant(7, "rules", "rooms/deep/a.py", "f", 0, 1, "a < b -> a <= b")
+    found, left = _tests_of(of_room, tests, set(), 2.0)
+    assert [name.partition("_")[2] for name in found] == [
+        "c.py::h",
+        "c.py::g",
+        "b.py::f",
+        "a.py::f",
+    ]
+    assert left == 1

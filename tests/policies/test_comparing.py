@@ -6,12 +6,13 @@ import random
 import pytest
 
 from tests.kit.rows import rows
+from tests.kit.tiers import few
 from treewarden.audit.measures import call
 from treewarden.audit.reading import Interval
 from treewarden.policies.comparing import Strictness, compared, part_as_strict, stricter
 from treewarden.policies.pack import read_pack
 from treewarden.policies.rules import rules
-from treewarden.policies.verdict import Verdict
+from treewarden.policies.verdict import PolicyVerdict
 
 HEAD = 'name = "p"\nversion = "1"\ntitle = "P"\n'
 EQUAL, STRICTER, LOOSER, DIFFERENT = Strictness
@@ -119,19 +120,20 @@ def verdict(part, world):
         return rules()[part.atom.rule].judge(world[part.atom.call], part.atom.limit)
     each = [verdict(inner, world) for inner in part.parts]
     if part.form == "not":
-        return Verdict(2 - each[0])
+        return PolicyVerdict(2 - each[0])
     return max(each) if part.form == "all" else min(each)
 
 
+@pytest.mark.in_both
 def test_what_is_proved_stricter_never_has_a_better_verdict():
     rng = random.Random(5)
     proved = 0
-    for _ in range(1500):
+    for _ in few(range(1500), 500):
         old, new = (clause(f"not = {{ not = {drawn(rng, 3)} }}") for _ in range(2))
         if part_as_strict(new, old):
             proved += 1
             assert all(verdict(new, world) >= verdict(old, world) for world in WORLDS)
-    assert proved > 100
+    assert proved > 30
 
 
 def test_a_clause_is_as_strict_as_itself_however_it_is_built():

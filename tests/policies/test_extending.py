@@ -82,11 +82,11 @@ def test_a_new_clause_stands_behind_those_of_the_base(tmp_path):
 LOOSER = {
     "limit": (
         clause("k", "limit = 5"),
-        "check 'k': limit: 5 is looser than the 10 of 'base'; give 10 or more, or say why: ",
+        "check 'k': limit: 5 is looser than 10 in 'base'; give 10 or more, or say why: ",
     ),
     "limit of a maximum": (
         clause("sure", "limit = 1"),
-        "check 'sure': limit: 1 is looser than the 0.9 of 'base'; give 0.9 or less",
+        "check 'sure': limit: 1 is looser than 0.9 in 'base'; give 0.9 or less",
     ),
     "severity": (
         clause("k", 'severity = "note"'),
@@ -135,7 +135,7 @@ def test_a_reason_to_loosen_is_kept_and_gives_no_leave_to_the_next_pack(tmp_path
     (tmp_path / "next.toml").write_text(
         'name = "next"\nversion = "1"\nextends = "mine.toml"\n' + clause("k", "limit = 7")
     )
-    with pytest.raises(PolicyError, match="limit: 7 is looser than the 8 of 'mine'"):
+    with pytest.raises(PolicyError, match="limit: 7 is looser than 8 in 'mine'"):
         load_pack(str(tmp_path / "next.toml"))
     (tmp_path / "next.toml").write_text(
         'name = "next"\nversion = "1"\nextends = "mine.toml"\n' + clause("k", "limit = 9")
@@ -199,6 +199,14 @@ def test_an_override_that_is_not_understood_is_named_with_its_clause(tmp_path):
     )
 
 
+def test_a_slip_in_the_id_of_a_check_is_named(tmp_path):
+    problem = refusal(tmp_path, clause("sur", "limit = 5"))
+    assert problem.startswith("mine.toml: check 'sur': ")
+    assert problem.endswith(
+        "has no such check (did you mean 'sure'?); correct the id, or add 'measure'"
+    )
+
+
 def test_packs_that_extend_each_other_are_refused(tmp_path):
     for one, other in (("a", "b"), ("b", "a")):
         text = f'name = "{one}"\nversion = "1"\nextends = "{other}.toml"\n'
@@ -230,7 +238,8 @@ def test_a_chain_of_ten_is_read_and_a_longer_one_refused(tmp_path):
 def test_a_base_that_is_not_there_is_named_with_the_pack_that_wants_it(tmp_path):
     (tmp_path / "mine.toml").write_text('name = "m"\nversion = "1"\nextends = "none.toml"\n')
     with pytest.raises(
-        PolicyError, match=r"mine.toml: extends: none.toml: unknown policy; built-in: "
+        PolicyError,
+        match=r"mine.toml: extends: none.toml: there is no such file; check the path, or name",
     ):
         load_pack(str(tmp_path / "mine.toml"))
 

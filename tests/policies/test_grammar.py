@@ -85,26 +85,29 @@ def test_a_clause_may_be_about_several_kinds_of_models():
 REFUSED = {
     "both atomic and combined": (
         [*ATOM, f"any = [ {SURE} ]"],
-        "mine.toml: 'clause.0' has 'any' and 'measure' and 'rule' and 'limit'; keep one of them",
+        "mine.toml: clause number 1: has 'any' and 'measure' and 'rule' and 'limit'; keep one of them",
     ),
     "two combinations": (
         [f"any = [ {SURE} ]", f"all = [ {K} ]"],
-        "mine.toml: 'clause.0' has 'all' and 'any'; keep one of them",
+        "mine.toml: clause number 1: has 'all' and 'any'; keep one of them",
     ),
-    "empty any": (["any = []"], "mine.toml: 'clause.0.any' is []: "),
-    "empty all": (["all = []"], "mine.toml: 'clause.0.all' is []: "),
-    "nothing asked": (["severity = 'note'"], "mine.toml: 'clause.0.measure' is missing; add it"),
+    "empty any": (["any = []"], "mine.toml: clause number 1: 'any' is []: "),
+    "empty all": (["all = []"], "mine.toml: clause number 1: 'all' is []: "),
+    "nothing asked": (
+        ["severity = 'note'"],
+        "mine.toml: clause number 1: 'measure' is missing; add it",
+    ),
     "an atom without a limit": (
         ['any = [ { measure = "confidence", rule = "at_most" } ]'],
-        "mine.toml: 'clause.0.any.0.limit' is missing; add it",
+        "mine.toml: clause number 1: 'any.0.limit' is missing; add it",
     ),
     "unknown key of an atom": (
         ['any = [ { measure = "confidence", rule = "at_most", limit = 1, why = "" } ]'],
-        "mine.toml: unknown key 'clause.0.any.0.why'; use measure, parameters, rule, limit, all, any, not",
+        "mine.toml: clause number 1: unknown key 'any.0.why'; use measure, parameters, rule, limit, all, any, not",
     ),
     "unknown measure inside": (
         ['not = { measure = "size", rule = "at_most", limit = 1 }'],
-        "mine.toml: check 'a': no metric 'size'; list them: treewarden list measures",
+        "mine.toml: check 'a': no metric 'size'; list them: treewarden list metrics",
     ),
     "limit out of range inside": (
         ['not = { measure = "confidence", rule = "at_most", limit = 2 }'],
@@ -112,28 +115,29 @@ REFUSED = {
     ),
     "unknown knowledge": (
         [*ATOM, 'under = { leafs = "labels" }'],
-        "mine.toml: unknown key 'clause.0.under.leafs' (did you mean 'leaf' or 'min_leaf'?); "
+        "mine.toml: clause number 1: unknown key 'under.leafs' (did you mean 'leaf' or 'min_leaf'?); "
         "use leaf, split, marginal, accuracy, strict_labels, min_leaf",
     ),
     "unknown value of knowledge": (
         [*ATOM, 'under = { leaf = "label" }'],
-        "mine.toml: 'clause.0.under.leaf' is 'label': input should be 'labels', 'rates'",
+        "mine.toml: clause number 1: 'under.leaf' is 'label': must be 'labels', 'rates'",
     ),
     "empty knowledge": (
         [*ATOM, "under = {}"],
-        "mine.toml: 'clause.0.under' is empty; leave it out",
+        "mine.toml: clause number 1: 'under' is empty; leave it out",
     ),
     "knowledge that is no truth": (
         [*ATOM, 'under = { marginal = "yes" }'],
-        "mine.toml: 'clause.0.under.marginal' is 'yes': ",
+        "mine.toml: clause number 1: 'under.marginal' is 'yes': ",
     ),
     "unknown kind of model": (
         [*ATOM, 'when = { model = "shrub" }'],
-        "mine.toml: 'clause.0.when.model.0' is 'shrub': input should be 'tree', 'ensemble', 'forest' or 'boosted'",
+        "mine.toml: clause number 1: 'when.model.0' is 'shrub': "
+        "must be 'tree', 'ensemble', 'forest' or 'boosted'",
     ),
     "unknown task": (
         [*ATOM, 'when = { task = "ranking" }'],
-        "mine.toml: 'clause.0.when.task.0' is 'ranking': ",
+        "mine.toml: clause number 1: 'when.task.0' is 'ranking': ",
     ),
     "unknown format": (
         [*ATOM, 'when = { format = "word" }'],
@@ -141,14 +145,17 @@ REFUSED = {
     ),
     "unknown key of when": (
         [*ATOM, 'when = { kind = "tree" }'],
-        "mine.toml: unknown key 'clause.0.when.kind'; use model, task, format",
+        "mine.toml: clause number 1: unknown key 'when.kind'; use model, task, format",
     ),
-    "empty when": ([*ATOM, "when = {}"], "mine.toml: 'clause.0.when' is empty; leave it out"),
+    "empty when": (
+        [*ATOM, "when = {}"],
+        "mine.toml: clause number 1: 'when' is empty; leave it out",
+    ),
     "no kind of model": (
         [*ATOM, "when = { model = [] }"],
-        "mine.toml: 'clause.0.when.model' is []: ",
+        "mine.toml: clause number 1: 'when.model' is []: ",
     ),
-    "unknown scope": ([*ATOM, 'scope = "node"'], "mine.toml: 'clause.0.scope' is 'node': "),
+    "unknown scope": ([*ATOM, 'scope = "node"'], "mine.toml: clause number 1: 'scope' is 'node': "),
     "no value per leaf": (
         [f"any = [ {K}, {LEAKS} ]", 'scope = "leaf"'],
         "mine.toml: check 'a': scope 'leaf': the metric 'side_leaks' has no value per leaf; use ",
@@ -163,7 +170,7 @@ REFUSED = {
     ),
     "unknown key of guidance": (
         [*ATOM, 'guidance = [ { document = "law", paragraph = "1", page = "2" } ]'],
-        "mine.toml: unknown key 'clause.0.guidance.0.page'; use document, paragraph, says",
+        "mine.toml: clause number 1: unknown key 'guidance.0.page'; use document, paragraph, says",
     ),
     "waivers of a wrong kind": (
         [*ATOM, "[waivers]", "longest_days = 0"],

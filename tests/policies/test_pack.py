@@ -109,7 +109,7 @@ def test_a_message_names_the_table_that_the_file_has(table):
     text = GOOD.replace(b"[[clause]]", f"[[{table}]]".encode()).replace(
         b"limit = 5", b'limit = "5"'
     )
-    with pytest.raises(PolicyError, match=rf"'{table}\.0\.limit' is '5'"):
+    with pytest.raises(PolicyError, match=rf"{table} number 1: 'limit' is '5'"):
         read_pack(text, "mine.toml")
 
 

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from treewarden.audit.reading import Interval, Undetermined
 from treewarden.policies.rules import rules
-from treewarden.policies.verdict import Verdict, worst
+from treewarden.policies.verdict import PolicyVerdict, worst
 
 RULES = rules()
-PASS, UNDETERMINED, FAIL = Verdict.PASS, Verdict.UNDETERMINED, Verdict.FAIL
+PASS, UNDETERMINED, FAIL = PolicyVerdict.PASS, PolicyVerdict.UNDETERMINED, PolicyVerdict.FAIL
 
 
 @pytest.mark.parametrize(
@@ -94,4 +94,4 @@ def test_the_worst_verdict_counts():
 
 
 def test_verdicts_are_typed_in_small_letters():
-    assert [verdict.word for verdict in Verdict] == ["pass", "undetermined", "fail"]
+    assert [verdict.word for verdict in PolicyVerdict] == ["pass", "undetermined", "fail"]

@@ -31,7 +31,7 @@ from treewarden.policies.comparing import Strictness, compared
 from treewarden.policies.judging.judge import judge
 from treewarden.policies.pack import calls, load_pack
 from treewarden.policies.shipped import shipped_packs
-from treewarden.policies.verdict import Verdict
+from treewarden.policies.verdict import PolicyVerdict
 from treewarden.ppdm_models.tree.privacy_claim import read_claim
 from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind
 
@@ -81,18 +81,18 @@ def with_leaks(name, leaks):
 
 
 def failed(made):
-    return {finding.clause for finding in made.findings if finding.verdict is Verdict.FAIL}
+    return {finding.clause for finding in made.findings if finding.verdict is PolicyVerdict.FAIL}
 
 
 @pytest.mark.parametrize("name", PACKS)
 def test_a_tree_of_well_mixed_leaves_passes(name):
-    assert decision(name, cases(name)["passing"]).verdict is Verdict.PASS
+    assert decision(name, cases(name)["passing"]).verdict is PolicyVerdict.PASS
 
 
 @rows(("name", "clause", "counts"), FAILING)
 def test_a_clause_fails_where_its_limit_is_passed(name, clause, counts):
     made = decision(name, counts)
-    assert made.verdict is Verdict.FAIL
+    assert made.verdict is PolicyVerdict.FAIL
     assert clause in failed(made)
 
 
@@ -106,8 +106,8 @@ def test_what_stands_beside_a_sound_tree_is_judged_by_its_kind(name):
             for finding in made.findings
             if measures()[finding.requirement.measure].is_of_file
         ]
-        told = [finding for finding in about if finding.verdict is not Verdict.PASS]
-        expected = Verdict.FAIL if kind in beside["fails"] else Verdict.PASS
+        told = [finding for finding in about if finding.verdict is not PolicyVerdict.PASS]
+        expected = PolicyVerdict.FAIL if kind in beside["fails"] else PolicyVerdict.PASS
         assert made.verdict is expected, kind
         assert bool(told) is (kind in beside["fails"] + beside["warns"]), kind
         assert {finding.places[0].name for finding in told} <= {str(kind)}
@@ -116,7 +116,7 @@ def test_what_stands_beside_a_sound_tree_is_judged_by_its_kind(name):
 @pytest.mark.parametrize("name", PACKS)
 def test_a_file_that_nobody_looked_into_is_never_cleared(name):
     made = with_leaks(name, NOT_READ)
-    assert made.verdict is Verdict.UNDETERMINED
+    assert made.verdict is PolicyVerdict.UNDETERMINED
     assert "give the file as it will be published" in made.failing[0].message
 
 
@@ -153,22 +153,22 @@ def number_verdicts(name, file):
 @pytest.mark.parametrize("name", ORDER)
 def test_a_model_that_pins_numbers_fails_and_one_that_does_not_meets_the_clause(name):
     verdict, clauses = number_verdicts(name, "numbers_many.json")
-    assert (verdict, clauses["values"]) == (Verdict.FAIL, Verdict.FAIL)
+    assert (verdict, clauses["values"]) == (PolicyVerdict.FAIL, PolicyVerdict.FAIL)
     verdict, clauses = number_verdicts(name, "numbers_tree.skops")
-    assert clauses["values"] is Verdict.PASS
+    assert clauses["values"] is PolicyVerdict.PASS
     assert {"certain", "disclosure", "mixed-leaves"}.isdisjoint(clauses)
 
 
 def test_a_regression_tree_with_leaves_of_six_passes_the_baseline():
     verdict, _ = number_verdicts("baseline", "numbers_tree.skops")
-    assert verdict is Verdict.PASS
+    assert verdict is PolicyVerdict.PASS
 
 
 @pytest.mark.parametrize("name", ORDER)
 @pytest.mark.parametrize("file", ["numbers_median.skops", "numbers_bagged.txt"])
 def test_numbers_that_are_not_turned_back_never_meet_the_clause(name, file):
     _, clauses = number_verdicts(name, file)
-    assert clauses["values"] is Verdict.UNDETERMINED
+    assert clauses["values"] is PolicyVerdict.UNDETERMINED
 
 
 @pytest.mark.parametrize("name", PACKS)
@@ -182,7 +182,7 @@ def test_what_is_not_decided_or_not_run_is_never_a_pass(name):
     late = replace(open_, left=(OUT_OF_TIME,))
     for worlds, said in ((open_, ""), (late, "--worlds-budget"), (NOT_RUN, "--no-worlds")):
         made = judge(audit_of(replace(found, worlds=worlds), PACKS[name]), PACKS[name])
-        assert made.verdict is Verdict.UNDETERMINED
+        assert made.verdict is PolicyVerdict.UNDETERMINED
         assert all(measures()[finding.requirement.measure].is_of_worlds for finding in made.failing)
         assert all(said in finding.message for finding in made.failing)
         late_said = ["--worlds-budget" in finding.message for finding in made.failing]
@@ -233,7 +233,7 @@ def test_a_boosted_model_whose_leaves_tell_more_than_its_predictions_fails(name)
         audit_model(model, read(FOLDER / "three.csv"), "y", calls(PACKS[name])), PACKS[name]
     )
     verdicts = {finding.clause: finding.verdict for finding in found.findings}
-    assert found.verdict is Verdict.FAIL
-    assert verdicts["gain"] is Verdict.FAIL
-    assert verdicts["label"] is Verdict.PASS
+    assert found.verdict is PolicyVerdict.FAIL
+    assert verdicts["gain"] is PolicyVerdict.FAIL
+    assert verdicts["label"] is PolicyVerdict.PASS
     assert {"mixed-leaves", "no-crowding"} <= {clause for clause, _ in found.not_judged}

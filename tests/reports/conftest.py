@@ -48,7 +48,8 @@ from treewarden.reports.building.entry import gate_of
 from treewarden.reports.building.repair_document import repair_document
 from treewarden.reports.document.document import Document, Provenance
 from treewarden.reports.document.gate import Gate
-from treewarden.reports.document.parts import Adversary, File, Lack, Row, Value
+from treewarden.reports.document.inferred_parts import Adversary, Lack
+from treewarden.reports.document.parts import File, Row, Value
 
 NASTY = "<script>alert(1)</script> \"'&, \n\x1b[31m \u202e \x00 {{ 7*7 }} 中文 \ud800"
 FIXED = {"schema", "kind", "verdict", "severity", "risk", "danger", "low", "high", "limit"}

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from treewarden.reports.building.entry import entry_of, gate_of, unaudited
+from treewarden.reports.document.document import finding_id
 from treewarden.reports.document.gate import Entry, Gate
-from treewarden.reports.document.names import finding_id
 from treewarden.reports.document.parts import Accepted, Row
 
 WAIVED = Accepted(by="waiver", reason="the board of 3 May knows; until 2030-01-01")

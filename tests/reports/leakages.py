@@ -9,8 +9,7 @@ from treewarden.ppdm_models.methods.vertical.messages import MINER, Log
 from treewarden.ppdm_models.methods.vertical.party_view import cells_split, seen_by
 from treewarden.ppdm_models.methods.vertical.session import Mode
 from treewarden.ppdm_models.methods.vertical.taking_part import play
-from treewarden.reports.building.vertical import About, leakage_document
-from treewarden.reports.building.vertical_audits import audited
+from treewarden.reports.building.vertical import About, audited, leakage_document
 
 COLUMNS = table(TENNIS, ["outlook", "temp", "humidity", "windy", "play"])
 MIXED = [[5, 5], [5, 5]]
@@ -28,7 +27,7 @@ def all_sides(asked=0, name="tennis", audits=(), **how):
     """Return the document of a session of which all sides were played."""
     session, holdings = dealt_tennis(**how)
     found = play(session, holdings)
-    shown = cells_split(found.known(session), COLUMNS[:-1])
+    shown = cells_split(found.shared_tree(session), COLUMNS[:-1])
     sides = [seen_by(MINER, session, found.log, (), shown)]
     sides += [
         seen_by(number, session, found.log, own.attributes, shown)

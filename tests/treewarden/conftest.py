@@ -52,6 +52,18 @@ PMML = """<?xml version="1.0" encoding="UTF-8"?>
   </TreeModel>
 </PMML>
 """
+PRINTED = """n= 40
+
+node), split, n, loss, yval, (yprob)
+      * denotes terminal node
+
+1) root 40 19 no (0.52500000 0.47500000)
+  2) age< 40 20  8 no (0.60000000 0.40000000) *
+  3) age>=40 20  9 yes (0.45000000 0.55000000)
+    6) sex=M 8  2 no (0.75000000 0.25000000) *
+    7) sex=F 12  3 yes (0.25000000 0.75000000) *
+"""
+"""The tree of the PMML as R prints it, a format that is only read."""
 GROUPS = (
     (30, "F", "no", 7),
     (30, "F", "yes", 3),

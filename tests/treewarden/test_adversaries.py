@@ -7,7 +7,7 @@ from importlib import import_module
 import pytest
 
 from tests.kit.run import run_command
-from treewarden.audit.partial.leaf_table import leaf_table
+from treewarden.audit.partial.tree_context import leaf_table
 from treewarden.reports.document.packing import unpack
 
 
@@ -277,7 +277,7 @@ def test_a_policy_that_asks_nothing_of_what_somebody_can_infer_passes_no_declare
         done.stdout.split()
     )
     page = files.run(*asked, "--knows", "sex", "--format", "html").stdout
-    assert "whether the policy asks what is to be judged" in page
+    assert "whether the policy covers what is to be judged" in page
     assert "can be believed" not in page
 
 
@@ -325,5 +325,12 @@ def test_a_summary_says_of_other_adversaries_that_they_break_a_clause_too(files,
     pack = files.folder / "sure.toml"
     pack.write_text(OPEN_PACK.replace("certain_disclosure", "confidence"))
     page = files.run("audit", "--policy", pack, "--knowledge", told, "--format", "html").stdout
-    assert "So it is of other adversaries." in page
+    assert "The verdict is the same for other adversaries." in page
     assert "other releases" not in page
+
+
+def test_the_help_says_of_a_secret_what_the_audit_says_of_it(files):
+    help_text = " ".join(run_command("audit", "--help").stdout.split())
+    assert "about this column instead of the one that the model predicts" in help_text
+    _, said = files.report("--secret", "sex")
+    assert any("protects “sex” only" in warning for warning in said["warnings"]), said["warnings"]

@@ -39,7 +39,7 @@ def test_a_report_does_not_say_of_who_is_accepted_that_he_stays_below(files, sur
     files.run("audit", *words, "--write-baseline", baseline)
     said = " ".join(files.run("audit", *words, "--baseline", baseline).stdout.split())
     assert (
-        "stays below the policy’s limits, but for what is accepted. An adversary who knows more may not"
+        "stays below the policy’s limits, except for the accepted findings. An adversary who knows more may not"
         in said
     )
     alone = " ".join(

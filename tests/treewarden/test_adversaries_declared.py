@@ -105,7 +105,7 @@ def test_who_knows_many_columns_or_one_of_a_long_name_has_a_name_that_fits(files
     [
         ({"knows": ""}, "knows: "),
         ({"knows": [""]}, "knows: a column without a name"),
-        ({"bins": [1]}, "bins: divides the numbers of a secret column"),
+        ({"bins": [1]}, "bins: needs a secret column"),
     ],
 )
 def test_what_means_nothing_is_refused_from_a_notebook_too(files, asked, problem):
@@ -118,20 +118,23 @@ def test_what_means_nothing_is_refused_from_a_notebook_too(files, asked, problem
 @rows(
     ("words", "problem"),
     [
-        (["--knows", "agee"], "no column 'agee' (did you mean 'age'?)"),
+        (["--knows", "agee"], "--knows: no column 'agee' (did you mean 'age'?)"),
         (["--knows", '"a\nb"'], "no column 'a\\nb'"),
-        (["--knows", "flu"], "knows 'flu', which is the secret"),
-        (["--knows", "sex", "--target-known"], "knows 'flu', which is the secret"),
-        (["--secret", "fluu"], "no column 'fluu' (did you mean 'flu'?)"),
-        (["--secret", "sex", "--knows", "sex"], "knows 'sex', which is the secret"),
-        (["--knows", "Register"], "is the preset 'register' meant?"),
+        (["--knows", "flu"], "--knows: names 'flu', the sensitive column; leave it out"),
+        (
+            ["--knows", "sex", "--target-known"],
+            "or remove --target-known",
+        ),
+        (["--secret", "fluu"], "--secret: no column 'fluu' (did you mean 'flu'?)"),
+        (["--secret", "sex", "--knows", "sex"], "names 'sex', the sensitive column"),
+        (["--knows", "Register"], "did you mean the preset 'register'?"),
         (
             ["--secret", "sex", "--bins", "30,60"],
-            "bins divide numbers, but 'sex' contains categories",
+            "bins are for numbers, but 'sex' contains categories",
         ),
         (
             ["--secret", "flu", "--bins", "30,60"],
-            "bins divide numbers, but 'flu' contains categories",
+            "bins are for numbers, but 'flu' contains categories",
         ),
         (["--secret", ""], "secret: a column without a name"),
     ],
@@ -148,11 +151,14 @@ def test_what_cannot_be_asked_is_an_error_that_says_what_to_do(files, words, pro
         (["--knows", ","], "--knows names no column"),
         (["--knows", "a\nb"], "Invalid value for --knows: a line break outside quotes; put a name"),
         (["--bins", "3\n0"], "Invalid value for --bins: a line break outside quotes; put a name"),
-        (["--bins", "30"], "--bins: divides the numbers of a secret column; name it with --secret"),
+        (
+            ["--bins", "30"],
+            "--bins: needs a secret column; name it with --secret",
+        ),
         (["--secret", "age", "--bins", "x"], "--bins: 'x' is not a number; give numbers"),
         (
             ["--target-known"],
-            "--target-known: is about an adversary who knows some columns; name them with --knows",
+            "--target-known: needs an adversary with partial knowledge; name the known columns with --knows",
         ),
     ],
 )
@@ -180,7 +186,7 @@ def test_options_that_mean_nothing_are_refused(files, words, problem):
         ),
         (
             'knows = ["sex"]\ntarrget = true\n',
-            "[[adversary]] number 1 ('who'): tarrget: unknown key (did you mean 'target'?)",
+            "[[adversary]] number 1 ('who'): unknown key 'tarrget' (did you mean 'target'?)",
         ),
     ],
 )
@@ -199,13 +205,13 @@ def test_a_file_of_adversaries_says_nothing_else(files, text, problem):
         ("secret = 3\n", "known.toml: secret: give a column"),
         (
             '[secret]\ncolumn = "flu"\nbins = [30, 60]\n',
-            "known.toml: secret: bins divide numbers, but 'flu' contains categories; remove them",
+            "known.toml: secret: bins are for numbers, but 'flu' contains categories; remove the bins",
         ),
-        ('[[adversary]]\nknows = ["sex"]\n', "[[adversary]] number 1: name: field required"),
+        ('[[adversary]]\nknows = ["sex"]\n', "[[adversary]] number 1: 'name' is missing"),
         ("[[fact]]\nsays = 3\n", "[[fact]] number 1"),
         (
             '[[adversary]]\nname = "a"\nknows = ["sex"]\ntarrget = true\n',
-            "known.toml: [[adversary]] number 1 ('a'): tarrget: unknown key "
+            "known.toml: [[adversary]] number 1 ('a'): unknown key 'tarrget' "
             "(did you mean 'target'?); use name, knows, target, columns",
         ),
         (
@@ -214,33 +220,33 @@ def test_a_file_of_adversaries_says_nothing_else(files, text, problem):
         ),
         (
             '[[adversary]]\nnam = "a"\nknows = ["sex"]\n',
-            "number 1: nam: unknown key (did you mean 'name'?); use name",
+            "number 1: unknown key 'nam' (did you mean 'name'?); use name",
         ),
         (
             '[[adversary]]\nname = "a"\nknows = ["sex"]\nleaf = "rates"\n',
-            "leaf: unknown key; put it above all tables; use name",
+            "unknown key 'leaf'; put it above all tables; use name",
         ),
-        ('[[adversary]]\nname = "a"\nknows = 3\n', "('a'): knows: input should be a list; use"),
+        ('[[adversary]]\nname = "a"\nknows = 3\n', "('a'): knows: must be a list; use"),
         (
             '[[adversary]]\nname = "a"\nknows = ["sex"]\ntarget = "yes"\n',
-            "('a'): target: input should be true or false; use",
+            "('a'): target: must be true or false; use",
         ),
         (
             '[[adversary]]\nname = "a"\nknows = ["sex"]\ntarget = 1\n',
-            "('a'): target: input should be true or false; use",
+            "('a'): target: must be true or false; use",
         ),
-        ('[secret]\ncolumn = "age"\nbins = ["1"]\n', "secret.bins.0: input should be a number"),
-        ('[secret]\ncolumn = "age"\nbins = [true]\n', "secret.bins.0: input should be a number"),
-        ("adversary = [3]\n", "[[adversary]] number 1: input should be a table; use name"),
+        ('[secret]\ncolumn = "age"\nbins = ["1"]\n', "secret.bins.0: must be a number"),
+        ('[secret]\ncolumn = "age"\nbins = [true]\n', "secret.bins.0: must be a number"),
+        ("adversary = [3]\n", "[[adversary]] number 1: must be a table; use name"),
         (
             "".join(f'[[adversary]]\nname = "{i}"\nknows = ["sex"]\n' for i in range(51)),
             "known.toml: adversary: 51 items, at most 50 allowed; remove some",
         ),
-        ("training = 3\n", "known.toml: training: input should be a table; use leaf"),
+        ("training = 3\n", "known.toml: training: must be a table; use leaf"),
         ('[adversary]\nname = "a"\n', "adversary: there can be several; write [[adversary]]"),
         (
             '[secret]\ncolum = "age"\n',
-            "secret.colum: unknown key (did you mean 'column'?)",
+            "secret: unknown key 'colum' (did you mean 'column'?)",
         ),
         ('[[adversery]]\nname = "a"\n', "(did you mean 'adversary'?); use leaf, split"),
         ('[[adversary]]\nname = "knows all"\nknows = ["sex"]\n', "choose another name"),
@@ -261,6 +267,6 @@ def test_bins_of_a_categorical_target_are_refused_from_a_notebook_too(files):
     import treewarden as tw
 
     with pytest.raises(
-        tw.KnowledgeError, match="bins divide numbers, but 'flu' contains categories"
+        tw.KnowledgeError, match="bins are for numbers, but 'flu' contains categories"
     ):
         tw.audit(files.model, files.table, sensitive="flu", secret="flu", bins=[30, 60])

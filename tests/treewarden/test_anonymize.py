@@ -72,7 +72,7 @@ def test_it_says_the_levels_the_cost_the_groups_and_what_is_left_out(folder):
     assert "shoe: kept (without a taxonomy, a column is kept or becomes * as a whole)" in said
     assert "left out: name" in said
     assert f"discernibility: {sum(group.total() ** 2 for group in groups):,}" in said
-    assert f"groups: {len(groups):,}" in said
+    assert f"{len(groups):,} groups, the smallest of" in said
 
 
 def test_the_records_stand_in_the_order_of_their_values(folder):
@@ -88,19 +88,34 @@ def test_without_an_l_the_sensitive_values_may_all_differ(folder):
     assert len({row["name"] for row in written(folder)}) == 60
 
 
-def test_nothing_is_written_where_the_whole_table_fails(folder):
-    outcome = anonymize(folder, "--l", "2.9")
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (["--k", "61"], "no group can hold 61 of 60 records; lower --k"),
+        (["--l", "3"], "has 3 values, so the most frequent one of a group cannot"),
+        (["--l", "4", "--c", "2"], "has 3 values, so no group can have 4 different ones"),
+        (["--l", "2.9"], "no generalisation meets the requirements: at the highest levels"),
+    ],
+)
+def test_a_requirement_that_no_table_meets_ends_as_the_help_says(folder, words, problem):
+    outcome = anonymize(folder, *words)
     assert outcome.exit_code == 1
-    assert "nothing is written: the highest levels do not do either" in outcome.output
+    assert outcome.stderr.splitlines()[-1].startswith("nothing is written: ")
+    assert problem in outcome.stderr
+    assert "lower --" in outcome.stderr
     assert not (folder / "out.csv").exists()
+    assert "1  no table meets the requirements" in run_command("anonymize", "--help").stdout
+
+
+@pytest.mark.parametrize("words", [["--l", "nan"], ["--l", "2", "--c", "nan"]])
+def test_a_requirement_that_is_no_number_is_wrong_usage(folder, words):
+    outcome = anonymize(folder, *words)
+    assert (outcome.exit_code, "'nan' is not a number" in outcome.stderr) == (2, True)
 
 
 @pytest.mark.parametrize(
     ("words", "problem"),
     [
-        (["--k", "61"], "no group can hold 61 of 60 records"),
-        (["--l", "3"], "has 3 values, so the most frequent one of a group cannot"),
-        (["--l", "4", "--c", "2"], "has 3 values, so no group can have 4 different ones"),
         (["--k", "2", "--qi", "job"], "is sensitive, so it cannot be a quasi-identifier too"),
         (["--k", "2", "--qi", "none"], "no column 'none'"),
         (["--k", "2", "--taxonomy", "{}/shoes.toml"], "people.csv:2: column 'shoe' holds '40'"),

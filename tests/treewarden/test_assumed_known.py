@@ -12,9 +12,7 @@ from tests.kit.run import run_command
 
 MODEL = DATA / "forests" / "column-proved-by-a-leaf.pmml"
 TABLE = MODEL.with_suffix(".csv")
-LINE = (
-    "assumed known and not judged: over70, region, hiv. The sizes of leaves disclose: over70, hiv"
-)
+LINE = "assumed known to adversaries and not judged: over70, region, hiv. The sizes of leaves disclose over70, hiv"
 GATE = """policy = "standard"
 
 [[model]]
@@ -41,12 +39,17 @@ def test_a_pass_names_what_it_did_not_judge_and_what_sizes_of_leaves_prove():
     done = audit()
     said = " ".join(done.stdout.split())
     assert done.exit_code == 0
-    assert "knows of everyone: over70, sex, region and hiv (assumed, not judged)." in said
-    assert "hiv of 24 people" in said
+    assert (
+        "knows these columns of everyone: over70, sex, region and hiv. Not covered: disclosure "
+        "of these columns" in said
+    )
+    assert "hiv for 24 people" in said
     assert "--secret over70" in said
+    assert "; ." not in said
+    assert ";." not in said
     full = " ".join(audit("--verbose").stdout.split())
-    assert "Assumed known and not judged: over70, region, hiv." in full
-    assert "The sizes of leaves disclose: hiv of 24 people" in full
+    assert "Assumed known to adversaries and not judged: over70, region, hiv." in full
+    assert "The sizes of leaves disclose hiv for 24 people" in full
     assert "(hiv > 0.5 and over70 > 0.5)" in full
     assert "audit again with --secret" in full
 
@@ -60,7 +63,7 @@ def test_the_document_holds_each_column_with_how_many_people():
 
 def test_reports_in_files_leave_it_in_the_terminal(tmp_path):
     done = audit("--format", f"html={tmp_path / 'report.html'}", "--out", tmp_path)
-    assert "hiv of 24 people" in " ".join(done.stdout.split())
+    assert "hiv for 24 people" in " ".join(done.stdout.split())
 
 
 def test_the_file_alone_names_them_too():
@@ -81,7 +84,7 @@ def test_a_notebook_shows_it():
     result = tw.audit(MODEL, TABLE, sensitive="outcome")
     assert result.passed
     for said in (repr(result), result._repr_html_()):
-        assert "ssumed known and not judged: over70, region, hiv" in said
+        assert "ssumed known to adversaries and not judged: over70, region, hiv" in said
 
 
 def test_a_secret_that_a_leaf_proves_fails_on_the_command_line_in_a_gate_and_in_python(tmp_path):

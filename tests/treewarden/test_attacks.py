@@ -111,7 +111,7 @@ def test_an_attestation_and_a_gate_say_that_they_try_no_attacks(tmp_path):
     [
         ("__import__('os').system('true')", "names no estimator"),
         ("sklearn.tree.DecisionTreeClassifier(max_depth=int('3'))", "names no estimator"),
-        ("os.system()", "no known library"),
+        ("os.system()", "names no library"),
         ("sklearn.tree.NoTree()", "not found"),
         ("sklearn.tree.DecisionTreeClassifier(depth=3)", "check its settings"),
         ("sklearn.tree.DecisionTreeClassifier(3)", "names no estimator"),
@@ -131,7 +131,7 @@ def test_what_is_no_estimator_is_refused(text, problem):
         (None, TEXT, "register"),
         (REGISTER.drop(columns="ill"), TEXT, "class of each person"),
         (TABLE, TEXT, "not in the table"),
-        (REGISTER, "sklearn.linear_model.LinearRegression()", "no classifier"),
+        (REGISTER, "sklearn.linear_model.LinearRegression()", "not a classifier"),
         (REGISTER, "sklearn.datasets.load_iris()", "no class of estimators"),
         (REGISTER, "sklearn.tree.DecisionTreeClassifier(max_depth='a')", "could not be trained"),
         (REGISTER, 3, "classifier"),

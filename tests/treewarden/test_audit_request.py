@@ -12,7 +12,7 @@ import pytest
 import treewarden
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.option_spec import OptionDoor
-from treewarden.audit.options import DEFAULT, KNOWLEDGE, OPTION_SPECS, AuditOptions
+from treewarden.audit.options import DEFAULT, KNOWLEDGE, OPTION_SPECS
 from treewarden.commands.attest import COMMAND as ATTEST
 from treewarden.commands.audit import COMMAND as AUDIT
 from treewarden.commands.repair import COMMAND as REPAIR
@@ -71,6 +71,13 @@ def test_a_key_of_a_gate_takes_one_path_and_a_list_where_several_can_be_given():
     for name, spec in files_of(OptionDoor.GATE).items():
         said = said_in(f'{section}{spec.flag} = "c"\n'.encode(), "x").models[0]
         assert getattr(said, name) == (("c",) if spec.is_several else "c")
+
+
+def test_every_file_that_the_service_takes_is_a_field_of_its_request():
+    named = {name: spec.body for name, spec in FILE_SPECS.items() if spec.body}
+    assert set(named) == set(files_of(OptionDoor.SERVICE))
+    assert set(named.values()) <= set(NewAudit.model_fields)
+    assert {"knowledge", "dictionary", "population", "beside"} == set(named)
 
 
 def test_what_judges_an_audit_is_a_flag_a_keyword_and_a_key_of_a_gate_by_one_name():
@@ -153,9 +160,8 @@ def test_a_table_of_a_server_among_the_files_is_known_to_be_there():
 
 
 def test_what_no_attestation_states_is_named_with_what_to_do_instead():
-    options = AuditOptions(claims="epsilon=1")
-    unstated = list(unstated_options(Request(MODEL, TABLE, options, ONE_OF_EACH)))
-    assert [option.flag for option in unstated] == ["claims", "with", "domain"]
+    unstated = list(unstated_options(Request(MODEL, TABLE, files=ONE_OF_EACH)))
+    assert [option.flag for option in unstated] == ["with", "domain"]
     assert all(option.instead for option in unstated)
     assert list(unstated_options(Request(MODEL, TABLE))) == []
 
@@ -170,6 +176,6 @@ def test_an_attestation_states_every_option_of_knowledge():
 @pytest.mark.parametrize("door", [OptionDoor.GATE, OptionDoor.SERVICE])
 def test_what_is_written_and_how_many_processes_there_are_is_for_the_machine_alone(door):
     closed = {name for name, spec in OPTION_SPECS.items() if door not in spec.doors}
-    assert closed == {"jobs", "levels", "blame", "same_everywhere", "attack"} | (
-        {"solver"} if door is OptionDoor.SERVICE else set()
-    )
+    of_blame = {"blame", "same_everywhere", "smallest_reasons", "withholding_costs"}
+    of_service = {"solver"} if door is OptionDoor.SERVICE else set()
+    assert closed == {"jobs", "levels", "attack"} | of_blame | of_service

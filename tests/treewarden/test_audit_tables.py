@@ -50,7 +50,7 @@ def test_a_packed_table_that_is_cut_off_ends_without_an_audit(files):
     path.write_bytes(gzip.compress(files.table.read_bytes())[:-12])
     outcome = files.run_words("audit", files.model, "--data", path, "--sensitive", "flu")
     assert outcome.exit_code == 4
-    assert "p.csv.gz: not a table that can be read" in outcome.output
+    assert "p.csv.gz: the table cannot be read" in outcome.output
 
 
 def of_database(data, path):

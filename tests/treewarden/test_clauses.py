@@ -206,7 +206,7 @@ def test_a_pack_that_loosens_silently_is_refused_with_its_clause_and_key(files):
     outcome = files.run("audit", "--policy", policy)
     assert outcome.exit_code == 4
     assert (
-        "mine.toml: check 'smallest-leaf': limit: 2 is looser than the 10 of 'standard'"
+        "mine.toml: check 'smallest-leaf': limit: 2 is looser than 10 in 'standard'"
         in outcome.stderr
     )
 

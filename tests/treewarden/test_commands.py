@@ -59,7 +59,7 @@ def test_list_names_every_kind():
 
 
 def test_list_of_one_kind_has_nothing_else():
-    assert run("list", "packs").stdout.startswith("packs\n  accurate ")
+    assert run("list", "packs").stdout.startswith("policies\n  accurate ")
 
 
 def test_list_of_an_unknown_kind_is_wrong_usage():
@@ -161,3 +161,25 @@ def test_inspect_tells_what_is_remarkable_about_a_tree(files):
     files.model.write_text(text, encoding="utf-8")
     said = json.loads(run("inspect", files.model, "--format", "jsonl").stdout)
     assert "both take a record with age = " in said["notes"][0]
+
+
+@pytest.mark.parametrize(
+    ("word", "kind"),
+    [
+        ("metrics", "measures"),
+        ("repairs", "remedies"),
+        ("reports", "renderers"),
+        ("policies", "packs"),
+    ],
+)
+def test_what_documents_call_a_kind_is_listed_as_what_its_folder_is_called(word, kind):
+    shown = run("list", word)
+    assert (shown.exit_code, shown.stdout) == (0, run("list", kind).stdout)
+    refused = run("list", "colours")
+    assert refused.exit_code == 2
+    assert word in refused.stderr
+
+
+def test_the_help_of_an_audit_says_how_a_report_is_written():
+    said = " ".join(run("audit", "--help").stdout.split())
+    assert "To keep a report, add --format, for example --format html=audit.html" in said

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
+import shutil
+from pathlib import Path
+
 import pytest
 
+from tests.kit import places
 from tests.kit.run import run_command
 from treewarden.ppdm_models.files.load import load_tree, read_tree
 
@@ -59,3 +64,17 @@ def test_what_the_format_cannot_say_leaves_no_file(files):
     assert outcome.exit_code == 4
     assert "only PMML can hold such a tree" in outcome.stderr
     assert not (files.folder / "out.json").exists()
+
+
+def test_the_step_that_the_report_of_a_file_of_bigml_names_ends_in_a_pass(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(places.DATA / "formats/bigml_json/good/tree.json", "tree.json")
+    people = ["60,yes"] * 15 + ["60,no"] * 5 + ["40,no"] * 25 + ["40,yes"] * 5
+    Path("people.csv").write_text("\n".join(["age,ill", *people]))
+    done = run_command("audit", "tree.json", "--data", "people.csv", "--policy", "standard")
+    assert done.exit_code == 3
+    step = next(line for line in done.stdout.splitlines() if "treewarden convert" in line)
+    for command in step.strip().split(" && "):
+        done = run_command(*shlex.split(command)[1:])
+        assert done.exit_code == 0, done.output
+    assert "PASS: tree.pmml meets the policy" in done.stdout

@@ -28,7 +28,7 @@ def audit(model, table, *more, sensitive="ill"):
 def test_the_one_person_whom_a_computed_field_parts_from_all_is_found(model):
     outcome = audit(model, FOLDER / "incomes.csv", "--verbose")
     assert outcome.exit_code == 1
-    assert "Fewest people in a leaf: 1 record" in " ".join(outcome.stdout.split())
+    assert "Fewest people in a leaf: 1 person" in " ".join(outcome.stdout.split())
 
 
 def test_categories_that_begin_with_a_blank_are_compared_as_written(tmp_path):
@@ -41,7 +41,7 @@ def test_categories_that_begin_with_a_blank_are_compared_as_written(tmp_path):
     words = ("--policy", str(policy), "--verbose")
     outcome = audit("blank_categories.pmml", table, *words, sensitive="income")
     assert outcome.exit_code == 1
-    assert "Fewest people in a leaf: 7 records" in " ".join(outcome.stdout.split())
+    assert "Fewest people in a leaf: 7 people" in " ".join(outcome.stdout.split())
 
 
 def test_without_the_column_that_the_model_computes_there_is_no_audit_and_the_way_is_said():
@@ -64,4 +64,4 @@ def test_with_the_computed_column_the_person_alone_in_a_leaf_is_found(tmp_path):
     table.write_text("\n".join([f"ratio,{header}", *added]) + "\n")
     outcome = audit("guarded_ratio.pmml", table, "--verbose")
     assert outcome.exit_code == 1
-    assert "1 record at node 3" in outcome.stdout
+    assert "1 person at node 3" in outcome.stdout

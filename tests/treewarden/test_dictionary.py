@@ -45,7 +45,7 @@ def test_a_dictionary_explains_the_report_and_changes_no_verdict(files, words):
     for part in ("verdict", "findings", "readings", "population", "model", "tree", "knowledge"):
         assert told[part] == plain[part]
     assert (
-        "people’s “flu” (influenza this winter) from the tree than the policy allows"
+        "the column “flu” (influenza this winter) from the tree than the policy allows"
         in told["meaning"]
     )
     assert told["meaning"].replace(" (influenza this winter)", "") == plain["meaning"]

@@ -6,8 +6,9 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from tests.kit.run import run_command
 from treewarden.ppdm_models.errors import TableError
-from treewarden.terminal.exits import INTERRUPTED, MEANINGS, NO_AUDIT, PIPE_CLOSED, boundary
+from treewarden.terminal.exits import INTERRUPTED, MEANINGS, NO_AUDIT, PIPE_CLOSED, USAGE, boundary
 
 
 def outcome_of(error):
@@ -55,6 +56,26 @@ def test_the_message_of_an_error_is_passed_on():
 def test_being_stopped_from_outside_takes_a_line_at_most(error, code, said):
     outcome = outcome_of(error)
     assert (outcome.exit_code, outcome.output) == (code, said)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["audit"], "give MODEL, for example: treewarden audit tree.pmml --data table.csv"),
+        (["audit", "--dat", "x"], "no such option '--dat' (did you mean '--data'?)"),
+        (["audit", "--zzz"], "no such option '--zzz'"),
+        (["anonymize", "t.csv", "-o", "o.csv"], "add --sensitive COLUMN"),
+        (
+            ["attest", "tree.pmml", "--data", "t.csv", "-o", "a.json"],
+            "add --key PATH; make one with treewarden attest --make-key FILE",
+        ),
+        (["policy", "explain"], "give "),
+    ],
+)
+def test_a_command_line_that_lacks_something_is_answered_with_what_to_add(words, said):
+    outcome = run_command(*words)
+    assert outcome.exit_code == USAGE
+    assert f"Error: {said}" in outcome.stderr
 
 
 def test_a_name_in_a_message_cannot_act_on_the_terminal():

@@ -77,7 +77,7 @@ def test_a_folder_for_which_nothing_is_left_gets_the_page(files):
         (("csv={}/a", "json={}/x/../a"), 4, "two results would go into this file"),
         (("csv={}/nowhere/a",), 4, "there is no such folder"),
         (("csv={}",), 4, "is a folder; name a file"),
-        (("csv={}/flu.pmml",), 4, "is an input, and inputs are never overwritten"),
+        (("csv={}/people.csv",), 4, "is an input, and inputs are never overwritten"),
     ],
 )
 def test_a_slip_is_an_error_before_any_work(files, asked, code, words):
@@ -98,7 +98,7 @@ def test_a_report_and_the_posterior_cannot_have_one_path(files):
 
 
 def test_a_report_and_the_repaired_model_cannot_have_one_path(files):
-    path = files.folder / "new.pmml"
+    path = files.folder / "new"
     outcome = files.run("repair", "-o", path, "--format", f"csv={path}")
     assert outcome.exit_code == 4
     assert "two results would go into this file" in told(outcome)

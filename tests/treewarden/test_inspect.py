@@ -30,8 +30,8 @@ def test_the_main_facts_stand_one_to_a_line(files):
         "  what           one classification tree (pmml)",
         "  size           5 nodes, 3 leaves, depth 2",
         "  splits on      2 of 2 features: age, sex",
-        "  people         40 records in all; the numbers are whole and add up (exact)",
-        "  smallest leaf  8 records",
+        "  people         40 in all; the record counts of the leaves add up (exact)",
+        "  smallest leaf  8 people",
     ):
         assert line in text.splitlines()
 
@@ -48,9 +48,9 @@ def test_leaves_are_listed_when_asked_for(files):
     [
         (forest(COUNTED, COUNTED, resampled=True), "count draws of a random sample, not people"),
         (forest(COUNTED, COUNTED), "the smallest number of a leaf is 3"),
-        (forest(COUNTED, COUNTED, resampled=False), "smallest leaf  3 records"),
+        (forest(COUNTED, COUNTED, resampled=False), "smallest leaf  3 people"),
         (stump(40.0, "no", "yes"), "unknown; audit the file with its training table"),
-        (stump(40.0, "no", "yes", counts=(0.0, 7.0)), "7 records; 1 leaf holds none"),
+        (stump(40.0, "no", "yes", counts=(0.0, 7.0)), "7 people; 1 leaf holds none"),
     ],
 )
 def test_a_number_that_is_not_of_people_is_never_called_a_leaf_of_so_many(model, line):
@@ -65,7 +65,7 @@ def test_leaks_are_told_by_kind_the_one_of_the_fewest_people_first():
     ]
     text = said(COUNTED, leaks)
     assert "3 findings outside the trees, 1 removable with “treewarden redact”" in text
-    assert "- histogram: incomes [1 record] (/b); and 1 more" in text
+    assert "- histogram: incomes [1 person] (/b); and 1 more" in text
     assert "- person: a name (/c)" in text
 
 
@@ -82,7 +82,8 @@ def test_a_file_that_is_no_tree_says_why(tmp_path):
     (tmp_path / "odd.txt").write_text("hello", encoding="utf-8")
     outcome = run(tmp_path / "odd.txt")
     assert outcome.exit_code == 4
-    assert "  not read       odd.txt: " in outcome.stdout
+    assert "  not read       not a model format that treewarden can read; " in outcome.stdout
+    assert outcome.stdout.count("odd.txt") == 1
 
 
 def test_a_folder_without_a_model_is_an_answer_too(tmp_path):

@@ -120,6 +120,10 @@ def test_people_of_the_table_who_are_missing_are_added_and_said(full_tree):
         (REGISTER.iloc[:30], "give a register of everybody"),
         (people(seed=9), "columns and units"),
         (REGISTER.drop(columns="age"), "age"),
+        (
+            REGISTER.assign(ill=REGISTER["ill"].iloc[0]),
+            "the register has only one value in the sensitive column 'ill'; give a register",
+        ),
     ],
 )
 def test_a_register_that_cannot_hold_the_table_is_refused(full_tree, register, problem):
@@ -193,7 +197,7 @@ def test_the_command_line_says_the_same(judged, tmp_path):
 
 def test_the_first_screen_says_whether_membership_was_judged(full_tree, judged, tmp_path):
     for result, told in (
-        (audited(full_tree), "membership (whether a person is in the table): to judge"),
+        (audited(full_tree), "whether a person is in the table (membership). To judge"),
         (judged, "are proved to have"),
     ):
         result.save(tmp_path / "report.html")
@@ -203,8 +207,8 @@ def test_the_first_screen_says_whether_membership_was_judged(full_tree, judged, 
 
 def test_the_terminal_says_that_membership_was_not_judged(full_tree, flat_tree, tmp_path):
     for (model, table), told in (
-        ((full_tree, TABLE), "Membership was not judged"),
-        (flat_tree[:2], "membership (who was in the table)"),
+        ((full_tree, TABLE), "Membership is not judged"),
+        (flat_tree[:2], "and membership in the table"),
     ):
         audited(model, table).save_model(tmp_path / "tree.json")
         table.to_csv(tmp_path / "table.csv", index=False)
@@ -240,7 +244,7 @@ def test_duplicates_in_the_register_are_people_who_may_stand_for_each_other(full
 
 def test_people_whose_class_the_register_has_wrong_are_added_with_a_warning(full_tree):
     wrong = REGISTER.assign(ill=REGISTER.ill.where(REGISTER.index >= 5, "unheard of"))
-    with pytest.raises(TreewardenError, match="a value that the model does not have"):
+    with pytest.raises(TreewardenError, match="the model has no such class"):
         audited(full_tree, population=wrong)
     other = REGISTER.ill.map({"yes": "no", "no": "yes"})
     wrong = REGISTER.assign(ill=REGISTER.ill.where(REGISTER.index >= 5, other))

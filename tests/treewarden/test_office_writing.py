@@ -15,10 +15,10 @@ from sklearn.tree import DecisionTreeClassifier
 import treewarden as tw
 from tests.kit.tiers import cases
 from treewarden.audit.population.population import build_population
+from treewarden.jobs import population
 from treewarden.ppdm_models.errors import TableError
 from treewarden.ppdm_models.files.load import read_model
 from treewarden.ppdm_models.tables.arrow_column import ArrowColumn
-from treewarden.ppdm_models.tables.counting import large_files
 from treewarden.ppdm_models.tables.counting.addresses import has_no_records
 from treewarden.ppdm_models.tables.counting.databases import open_source
 from treewarden.ppdm_models.tables.counting.source import count_table
@@ -140,7 +140,7 @@ def leaves(data):
     """Return what each kind of people is like, their leaf and how many they are; and what is noted of their table."""
     if not isinstance(data, str | Path):
         table = table_of_frame(data)
-    elif has_no_records(Path(data)) or large_files.is_large(Path(data)):
+    elif has_no_records(Path(data)) or population.is_large(Path(data)):
         table = count_table(open_source(Path(data)))
     else:
         table = read_table(Path(data))
@@ -194,7 +194,7 @@ def test_an_audit_is_the_same_and_its_report_says_how_the_table_was_read(tmp_pat
 
 
 def test_a_large_table_is_counted_alike(tmp_path, plain, monkeypatch):
-    monkeypatch.setattr(large_files, "LARGE_BYTES", 100)
+    monkeypatch.setattr(population, "LARGE_BYTES", 100)
     counts, notes = leaves(as_semicolons(READ["decimal commas"], tmp_path))
     assert counts == plain
     assert any("decimal commas" in each for each in notes)
@@ -303,7 +303,7 @@ def test_a_table_in_another_encoding_is_read_and_said(tmp_path, plain, monkeypat
     counts, notes = leaves(tmp_path / "p.csv")
     assert counts == plain
     assert any("was read as Windows-1252" in each for each in notes)
-    monkeypatch.setattr(large_files, "LARGE_BYTES", 100)
+    monkeypatch.setattr(population, "LARGE_BYTES", 100)
     counts, notes = leaves(tmp_path / "p.csv")
     assert counts == plain
 

@@ -10,7 +10,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 import treewarden as tw
 from tests.kit.run import run_command
-from treewarden.policies.verdict import Verdict
+from treewarden.policies.verdict import PolicyVerdict
 
 FIRMS = pd.DataFrame(
     {
@@ -33,6 +33,59 @@ def readings(result):
     return {finding.clause: finding.reading.low for finding in result._decision.findings}
 
 
+def test_a_failing_table_of_totals_is_changed_first_and_no_repair_is_offered(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    firms = pd.DataFrame({"size": [1] * 12, "area": list("aaaaaabbbbbb")})
+    firms["turnover"] = [900, 20, 20, 20, 20, 20, 60, 50, 40, 30, 30, 300]
+    firms.to_csv("firms.csv", index=False)
+    tree = DecisionTreeRegressor(max_depth=1).fit(firms[["size"]], firms["turnover"])
+    (tmp_path / "firms.skops").write_bytes(skops.io.dumps(tree))
+    totals = firms.groupby("area").turnover.sum().reset_index(name="total")
+    totals.to_csv("totals.csv", index=False)
+    policy = "".join(
+        ['name = "cells"\nversion = "1"\ntitle = "Cells"\n[[check]]\nid = "cells"\n']
+        + ['measure = "cell_protection"\nrule = "at_least"\nlimit = 0.1\n']
+    )
+    (tmp_path / "cells.toml").write_text(policy)
+    words = ("audit", "firms.skops", "--data", "firms.csv", "--sensitive", "turnover")
+    words += (
+        "--qi",
+        "size,area",
+        "--with",
+        "totals.csv",
+        "--policy",
+        "cells.toml",
+    )
+    outcome = run_command(*words)
+    assert outcome.exit_code == 1, outcome.output
+    steps = " ".join(outcome.stdout.partition("\nNext\n")[2].split())
+    assert steps.startswith("1. Change the tables that are published with the model")
+    assert "(totals.csv)" in steps
+    assert "treewarden repair" not in steps
+    shown = " ".join(run_command(*words, "--verbose").stdout.split())
+    assert "To fix cells: change the tables" in shown
+    assert "“treewarden repair”" not in shown
+
+
+def test_a_check_whose_limit_lies_between_its_ends_has_a_next_step(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    draws = np.random.default_rng(0)
+    firms = pd.DataFrame({"size": draws.integers(1, 5, 80), "area": draws.integers(1, 5, 80)})
+    firms["turnover"] = draws.integers(10, 60, 80)
+    firms.to_csv("firms.csv", index=False)
+    tree = DecisionTreeRegressor(max_leaf_nodes=4).fit(firms[["size"]], firms["turnover"])
+    (tmp_path / "firms.skops").write_bytes(skops.io.dumps(tree))
+    policy = 'name = "close"\nversion = "1"\ntitle = "Close"\n[[check]]\nid = "values"\n'
+    policy += 'measure = "value_disclosure"\nrule = "at_most"\nlimit = 0\n'
+    (tmp_path / "close.toml").write_text(policy + "parameters = { within = 0.97 }\n")
+    words = ("audit", "firms.skops", "--data", "firms.csv", "--sensitive", "turnover")
+    outcome = run_command(*words, "--policy", "close.toml", "--worlds-budget", "0")
+    assert outcome.exit_code == 3, outcome.output
+    steps = outcome.stdout.partition("\nNext\n")[2]
+    assert steps.lstrip().startswith("1. Give the search more time"), steps
+    assert "treewarden audit firms.skops" in steps
+
+
 def test_leaf_totals_are_judged_as_cells_of_a_table():
     found = readings(audited(FIRMS))
     assert found["contributors"] == 6
@@ -44,7 +97,9 @@ def test_records_of_one_holding_are_one_contribution():
     result = audited(FIRMS, id="holding")
     found = readings(result)
     assert found["contributors"] == 3
-    assert any("2 contributors have several records ('holding')" in w for w in result.warnings)
+    assert any(
+        "2 people or firms have several records (column 'holding')" in w for w in result.warnings
+    )
 
 
 def test_the_command_takes_whose_record_each_is(tmp_path):
@@ -78,7 +133,9 @@ def test_the_command_takes_whose_record_each_is(tmp_path):
 def test_a_safe_table_passes_its_rules():
     firms = pd.DataFrame({"size": np.repeat([1, 2], 20), "turnover": np.tile(np.arange(20, 40), 2)})
     verdicts = {finding.clause: finding.verdict for finding in audited(firms)._decision.findings}
-    assert {verdicts[name] for name in ("contributors", "p-percent", "dominance")} == {Verdict.PASS}
+    assert {verdicts[name] for name in ("contributors", "p-percent", "dominance")} == {
+        PolicyVerdict.PASS
+    }
 
 
 def test_data_that_is_not_there_has_no_column():

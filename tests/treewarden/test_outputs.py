@@ -88,7 +88,7 @@ def test_a_best_iteration_that_is_no_round_is_said_to_be_none(said):
     notes = open_model(changed("stopped_early.json", change), "odd.json").model.notes
     wanted = [note for note in notes if "best_iteration" in note]
     assert len(wanted) == (said is not None)
-    assert all("none of its 6 rounds" in note and len(note) < 200 for note in wanted)
+    assert all("not one of its 6 rounds" in note and len(note) < 200 for note in wanted)
 
 
 def test_the_last_round_as_the_best_is_nothing_to_say():

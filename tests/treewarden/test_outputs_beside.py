@@ -1,5 +1,7 @@
 """Outputs beside a model through every door: Python, command line; and what cannot be judged together."""
 
+import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -109,7 +111,10 @@ def test_the_report_says_what_each_output_proves_and_all_together(tree):
         (0, 0),
     ]
     assert blame["records_certain"] == 6
-    assert blame["sentences"][0] == "No output alone proves a value; together 6 people."
+    assert (
+        blame["sentences"][0]
+        == "No output alone proves a value. Together they prove the values of 6 people."
+    )
     assert all(reason["minimal"] for reason in blame["reasons"])
     assert blame["withhold_least"]
     assert len(blame["withhold"]) == blame["withhold_at_least"] == 1
@@ -132,6 +137,52 @@ def test_which_numbers_prove_values_is_told_when_it_is_asked(tree):
     blame = audited(tree, blame=True).to_dict()["blame"]
     assert blame["numbers"] == 2
     assert blame["records_certain"] == 0
+
+
+@pytest.fixture(scope="module")
+def two_trees():
+    """Return a forest of a split on a and one on b, and people of whom two leaves prove two values together.
+
+    Of 3, 1, 1 and 3 people in the four cells 1, 1, 0 and 1 are ill. The labels alone leave all of them open.
+    """
+    from sklearn.ensemble import RandomForestClassifier
+
+    people = [(0, 0, "yes"), (0, 0, "no"), (0, 0, "no"), (0, 1, "yes")]
+    people += [(1, 0, "no"), (1, 1, "yes"), (1, 1, "no"), (1, 1, "no")]
+    table = pd.DataFrame(people, columns=["a", "b", "ill"])
+    for seed in range(20):
+        forest = RandomForestClassifier(
+            2, max_depth=1, max_features=1, bootstrap=False, random_state=seed
+        ).fit(table[["a", "b"]], table.ill)
+        if [int(tree.tree_.feature[0]) for tree in forest.estimators_] == [0, 1]:
+            return forest, table
+    raise AssertionError("no seed splits on a, then on b")
+
+
+def test_leaves_that_prove_values_together_are_related_locations_in_sarif(two_trees, tmp_path):
+    forest, table = two_trees
+    asked = {"sensitive": "ill", "qi": ["a", "b"], "policy": "standard"}
+    plain = tw.audit(forest, table, **asked)
+    result = tw.audit(forest, table, blame=True, smallest_reasons=True, **asked)
+    together = [
+        reason for reason in result.to_dict()["blame"]["reasons"] if len(reason["leaves"]) > 1
+    ]
+    assert together
+    assert all(reason["smallest"] and reason["minimal"] for reason in together)
+
+    def related(of):
+        (run,) = json.loads(of.save(tmp_path / "found.sarif").read_text())["runs"]
+        return [each for found in run["results"] for each in found.get("relatedLocations", ())]
+
+    assert not related(plain)
+    names = {each["logicalLocations"][0]["fullyQualifiedName"] for each in related(result)}
+    leaves = {leaf["node"] for reason in together for leaf in reason["leaves"]}
+    assert {leaf.partition(":")[0] for leaf in leaves} == {"tree 1", "tree 2"}
+    # the results are of leaves of the first tree
+    assert names == {f"node {leaf}" for leaf in leaves if leaf.startswith("tree 2")}
+    assert all(
+        each["message"]["text"].endswith("help to prove values.") for each in related(result)
+    )
 
 
 def test_repair_offers_the_fewest_leaves_to_withhold():
@@ -208,16 +259,86 @@ def test_questions_that_outputs_do_not_join_are_refused(tree, options, said):
         audited(tree, beside=[MEAN], **options)
 
 
-def test_sampling_weights_and_models_of_numbers_are_refused():
+def test_sampling_weights_are_refused():
     weighted = sklearn_tree.DecisionTreeClassifier(max_depth=1)
     table = TABLE.assign(weight=[1.5, 1.0, 1.0, 1.0, 2.5, 1.0])
     weighted.fit(table[["side"]], table.ill, sample_weight=table.weight)
     options = {"qi": ["age", "side"], "policy": "standard", "beside": [MEAN]}
     with pytest.raises(OutputsError, match="only for unweighted people"):
         tw.audit(weighted, table, sensitive="ill", sampling_weights="weight", **options)
-    numbers = sklearn_tree.DecisionTreeRegressor(max_depth=1).fit(table[["side"]], table.age)
-    with pytest.raises(OutputsError, match="only with a model that predicts a class"):
-        tw.audit(numbers, table, sensitive="age", **{**options, "qi": ["side"]})
+
+
+FIRMS = pd.DataFrame(
+    {
+        "size": [1, 1, 1, 1, 2, 2, 2, 2, 2, 2],
+        "district": ["N1", "N1", "N1", "N2", "N1", "N1", "N1", "S1", "S1", "S1"],
+        "turnover": [40, 30, 20, 9, 50, 60, 70, 55, 65, 75],
+    }
+)
+CODES = "level;name\n@;Total\n@@;North\n@@@;N1\n@@@;N2\n@@;South\n@@@;S1\n"
+"""sdcTable's list of codes: one region has two districts, the other one."""
+
+
+def test_a_table_of_totals_by_region_discloses_a_withheld_district_through_every_door(tmp_path):
+    model = sklearn_tree.DecisionTreeRegressor(max_depth=1).fit(FIRMS[["size"]], FIRMS.turnover)
+    totals = pd.DataFrame(
+        {"district": ["N1", "N2", "S1", "North"], "total": ["270", "x", "195", "279"]}
+    )
+    (tmp_path / "district.csv").write_text(CODES)
+    found = tw.audit(
+        model,
+        FIRMS,
+        sensitive="turnover",
+        qi=["size", "district"],
+        policy="official-statistics",
+        beside=[totals, tmp_path / "district.csv"],
+    )
+    (finding,) = (each for each in found.to_dict()["findings"] if each["clause"] == "cells")
+    assert finding["verdict"] == "FAIL"
+    assert finding["where"][0]["path"] == "beside[0]:3"
+    said = "turnover of district = N2: withheld; 1 contributor; its total follows exactly"
+    assert finding["where"][0]["note"] == said
+
+
+def test_the_command_line_and_a_gate_judge_tables_of_totals(tmp_path):
+    skops = pytest.importorskip("skops.io")
+    model = sklearn_tree.DecisionTreeRegressor(max_depth=1).fit(FIRMS[["size"]], FIRMS.turnover)
+    skops.dump(model, tmp_path / "model.skops")
+    FIRMS.to_csv(tmp_path / "firms.csv", index=False)
+    (tmp_path / "district.csv").write_text(CODES)
+    (tmp_path / "totals.csv").write_text("district,total\nN1,270\nN2,x\nNorth,279\n")
+    (tmp_path / "gate.toml").write_text(
+        'policy = "official-statistics"\n[[model]]\npath = "model.skops"\ntable = "firms.csv"\n'
+        'sensitive = "turnover"\nqi = ["size", "district"]\nwith = ["totals.csv", "district.csv"]\n'
+    )
+    asked = ["--sensitive", "turnover", "--qi", "size,district", "--policy", "official-statistics"]
+    files = [
+        str(tmp_path / name) for name in ("model.skops", "firms.csv", "totals.csv", "district.csv")
+    ]
+    done = run_command(
+        "audit", files[0], "--data", files[1], "--with", files[2], "--with", files[3], *asked
+    )
+    assert done.exit_code == 1
+    failed = done.output.partition("Warning")[0]
+    assert re.search(r"cells +protection of the cells of tables +0 % +>= 10 % +1 place", failed)
+    gate = run_command("gate", "--config", str(tmp_path / "gate.toml"))
+    assert gate.exit_code == 1
+    assert "cells" in gate.output
+
+
+def test_checks_of_tables_do_not_apply_where_there_are_none():
+    model = sklearn_tree.DecisionTreeRegressor(max_depth=1).fit(FIRMS[["size"]], FIRMS.turnover)
+    found = tw.audit(model, FIRMS, sensitive="turnover", policy="official-statistics").to_dict()
+    said = {each["name"]: each["text"] for each in found["not_judged"]}
+    assert said["cells"] == "needs a table of totals (--with FILE)"
+
+
+def test_a_model_of_numbers_takes_tables_of_totals_only():
+    model = sklearn_tree.DecisionTreeRegressor(max_depth=1).fit(FIRMS[["size"]], FIRMS.turnover)
+    with pytest.raises(
+        OutputsError, match=r"not a result table that treewarden recognises; .*: totals table"
+    ):
+        tw.audit(model, FIRMS, sensitive="turnover", policy="standard", beside=[MEAN])
 
 
 def test_what_needs_other_tables_is_not_determined(tree):
@@ -251,9 +372,9 @@ def test_a_proposal_whose_predictions_contradict_a_metric_is_not_determined():
     assert all("but the table gives" in attempt["problem"] for attempt in attempts)
 
 
-def test_the_service_takes_no_outputs():
-    assert "beside" in files_of(OptionDoor.GATE)
-    assert "beside" not in {**files_of(OptionDoor.SERVICE), **files_of(OptionDoor.PAGE)}
+def test_gates_and_the_service_take_outputs():
+    for door in (OptionDoor.GATE, OptionDoor.SERVICE):
+        assert "beside" in files_of(door)
 
 
 def test_an_attestation_states_no_outputs():

@@ -11,8 +11,8 @@ import pytest
 from tests.kit.schemas import validator_of
 from treewarden.audit.options import AuditOptions
 from treewarden.commands.audit import COMMAND
-from treewarden.jobs import costs
-from treewarden.jobs.costs import Sizes
+from treewarden.jobs import planning
+from treewarden.jobs.planning import Sizes
 from treewarden.reports.document.gate import PlanDocument, plan_schema
 from treewarden.reports.document.schema import PLAN_SCHEMA_FILE
 from treewarden.terminal.exits import NO_AUDIT
@@ -30,6 +30,15 @@ SIZES = Sizes(
     adversaries=2,
     releases=1,
 )
+
+
+SLOWNESS = planning.slowness
+
+
+@pytest.fixture(autouse=True)
+def usual_machine(monkeypatch):
+    """Take this machine for one of the usual speed: measuring it takes most of the time of a plan."""
+    monkeypatch.setattr(planning, "slowness", lambda: 1.0)
 
 
 @pytest.mark.parametrize("policy", ["lenient", "harsh"])
@@ -120,7 +129,7 @@ def test_what_would_make_it_cheaper_are_options_that_there_are(files):
 
 def test_more_work_costs_more_and_a_budget_bounds_what_whole_records_take():
     def cost(**options):
-        return costs.costs(SIZES, AuditOptions(**options), "text", 1.0, 200.0, 1.0)
+        return planning.costs(SIZES, AuditOptions(**options), "text", 1.0, 200.0, 1.0)
 
     assert cost(worlds=False).seconds < cost(worlds_budget=1.0).seconds < cost().seconds
     assert cost(worlds_budget=1.0).stages["whole records"] == 1.0
@@ -131,7 +140,7 @@ def test_who_knows_some_columns_takes_more_where_there_are_many_splits_and_a_lim
     def cost(**more):
         limit = more.pop("limit", None)
         options = AuditOptions(time_limit=limit)
-        found = costs.costs(replace(SIZES, **more), options, "text", 1.0, 200.0, 1.0)
+        found = planning.costs(replace(SIZES, **more), options, "text", 1.0, 200.0, 1.0)
         return found.stages["adversaries"], found.memory_mb
 
     few, many = cost(estimates=1, splits=500), cost(estimates=1, splits=2000)
@@ -157,15 +166,15 @@ def test_where_a_column_is_secret_nobody_else_is_asked_about(files):
 
 
 def test_a_slower_machine_takes_longer():
-    fast, slow = (costs.costs(SIZES, AuditOptions(), "text", 1.0, 0.0, by) for by in (1.0, 2.0))
+    fast, slow = (planning.costs(SIZES, AuditOptions(), "text", 1.0, 0.0, by) for by in (1.0, 2.0))
     assert fast.seconds < slow.seconds <= 2 * fast.seconds
-    assert costs.slowness() > 0
+    assert SLOWNESS() > 0
 
 
 def test_sampling_weights_and_long_arrays_are_planned_as_they_were_measured():
     large = replace(SIZES, profiles=2_000_000, touched=98_000_000, leaves=300, classes=2)
     plain, weighed = (
-        costs.costs(
+        planning.costs(
             large,
             AuditOptions(worlds_budget=5.0, sampling_weights=weights),
             "text",

@@ -12,7 +12,7 @@ from tests.kit.run import run_command
 from tests.kit.schemas import validator_of
 from treewarden.policies.explain.sentences import toml
 from treewarden.policies.pack import load_pack, read_pack
-from treewarden.policies.shipped import shipped_packs
+from treewarden.policies.shipped import packs_of_tables, shipped_packs, shipped_titles
 
 CASES = """
 [[case]]
@@ -68,7 +68,16 @@ def cases(files, verdict, clauses=""):
 
 def test_every_policy_that_ships_is_listed():
     shown = run("list").stdout
-    assert [line.split()[0] for line in shown.splitlines()] == list(shipped_packs())
+    listed = [line.split()[0] for line in shown.splitlines()]
+    assert listed == sorted([*shipped_packs(), *packs_of_tables()]) == sorted(shipped_titles())
+
+
+def test_every_policy_that_an_error_offers_is_listed_and_explained():
+    offered = run("explain", "nosuch").stderr
+    for line in run("list").stdout.splitlines():
+        name = line.split()[0]
+        assert name in offered
+        assert run("explain", name).exit_code == 0
 
 
 @pytest.mark.parametrize("name", shipped_packs())
@@ -108,11 +117,11 @@ def test_a_policy_that_is_not_understood_is_refused(files, pack):
 
 def test_each_clause_is_explained_with_what_breaks_it(pack):
     shown = " ".join(run("explain", pack()).stdout.split())
-    assert "groups (error) Fewest people in a leaf: at least 5 records." in shown
-    assert "Fails if it is less than 5 records." in shown
+    assert "groups (error) Fewest people in a leaf: at least 5 people." in shown
+    assert "Fails if the value is less than 5 people." in shown
     assert "few-or-mixed (warning)" in shown
-    assert "at least 5 records or largest share of" in shown
-    assert "Fails if fewest people in a leaf: less than 5 records and largest share" in shown
+    assert "at least 5 people or largest share of" in shown
+    assert "Fails if fewest people in a leaf: less than 5 people and largest share" in shown
     assert "Checked in each leaf." in shown
 
 
@@ -126,7 +135,7 @@ def test_cases_that_come_out_as_expected_pass_and_name_what_never_fails(files, p
     outcome = run("test", pack(limit=10), "-q")
     assert outcome.exit_code == 0, outcome.output
     assert outcome.stdout.startswith("PASS: 1 of 1 case came out as expected.\n")
-    assert "No case fails these checks: few-or-mixed, mixed." in outcome.stdout
+    assert "so they are not tested yet: few-or-mixed, mixed." in outcome.stdout
     assert "ok       the small tree" not in outcome.stdout
     assert "ok       the small tree" in run("test", pack(limit=10), "-q", "--verbose").stdout
 
@@ -157,8 +166,8 @@ def test_a_case_without_an_audit_differs(files, pack):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("[[case]]\nname = 'a'\n", "model: field required"),
-        ("[[case\n", "not a TOML file"),
+        ("[[case]]\nname = 'a'\n", "'model' is missing"),
+        ("[[case\n", "not valid TOML"),
         (CASES.format(verdict="pass", clauses='nothing = "fail"'), "no check 'nothing'; use"),
         (CASES.format(verdict="perhaps", clauses=""), "verdict"),
         (2 * CASES.format(verdict="pass", clauses=""), "two cases have this name"),
@@ -174,13 +183,14 @@ def test_a_policy_without_cases_says_where_they_belong(pack):
     outcome = run("test", pack())
     assert outcome.exit_code == 4
     assert "ours.cases.toml: there is no such file" in outcome.stderr
+    assert "write test cases (docs/policy-tests.md)" in outcome.stderr
 
 
 def test_two_policies_are_compared_clause_by_clause(files, pack):
     old = pack(limit=5).rename(files.folder / "old.toml")
     shown = run("diff", old, pack(limit=7))
     assert shown.exit_code == 0
-    assert shown.stdout == "stricter   groups: at least 5 records before, at least 7 records now\n"
+    assert shown.stdout == "stricter   groups: at least 5 people before, at least 7 people now\n"
     assert run("diff", old, pack(limit=5)).stdout == "Both policies require the same.\n"
 
 
@@ -207,7 +217,7 @@ def test_a_case_with_a_budget_that_cannot_be_is_refused(files, pack, budget):
     cases(files, "fail", f'groups = "fail" }}\nworlds_budget = {budget} # {{')
     outcome = run("test", pack())
     assert outcome.exit_code != 0
-    assert "case.0.worlds_budget" in outcome.output
+    assert "case number 1 worlds_budget" in outcome.output
 
 
 def test_a_case_says_the_worst_of_any_adversary(files, pack):

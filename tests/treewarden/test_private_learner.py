@@ -86,10 +86,33 @@ def test_a_tree_in_memory_claims_the_same_and_its_audit_passes():
     assert readings["disclosure"]["high"] == pytest.approx(1 / (1 + np.exp(-2)))
 
 
+FORMS = {
+    "pairs": lambda low, high: ([low.age, low.income], [high.age, high.income]),
+    "names": lambda low, high: {name: (low[name], high[name]) for name in ("age", "income")},
+    "array": lambda low, high: np.array([[low.age, low.income], [high.age, high.income]]),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("is_saved", [False, True])
+def test_bounds_that_are_said_to_be_public_and_are_those_of_the_table_keep_the_claim_open(
+    form, is_saved, tmp_path
+):
+    numbers = TABLE[["age", "income"]].astype(float)
+    for more, outcome in ((0.0, "undetermined"), (1.0, "not refuted")):
+        low, high = numbers.min() - more, numbers.max() + more
+        model = fitted(bounds=FORMS[form](low, high))
+        if is_saved:
+            file = tmp_path / f"tree{more:g}.skops"
+            pytest.importorskip("skops.io").dump(model, file)
+            model = file
+        result = tw.audit(model, TABLE, sensitive="ill", policy="differential-privacy")
+        assert result.to_dict()["claims"][0]["outcome"] == outcome
+
+
 @pytest.mark.parametrize("missing", ["bounds", "classes"])
 def test_what_is_read_from_the_table_voids_the_claim(missing):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with pytest.warns(UserWarning, match=f"no {missing} were given, so they are read from the tab"):
         model = fitted(**{missing: None})
     result = tw.audit(model, TABLE, sensitive="ill", policy="differential-privacy")
     assert result.to_dict()["readings"]["epsilon"]["high"] == "inf"
@@ -147,6 +170,9 @@ def test_repair_offers_a_private_tree_whose_file_passes(tmp_path):
     outcome, out, policy, table = repaired(tmp_path, "--private", "0.5", *ends)
     assert outcome.exit_code == 0, outcome.stderr
     assert "It spent epsilon = 0.5" in outcome.stderr
+    shown = " ".join(outcome.stdout.split())
+    assert "PASS: The new tree in private.pmml meets the policy" in shown
+    assert "Publish only the new tree, private.pmml. To audit the new file by itself:" in shown
     again = run_command(
         *("audit", out, "--data", table, "--sensitive", "ill", "--policy", policy),
         *("--format", "json"),
@@ -162,3 +188,43 @@ def test_repair_asks_for_bounds_that_are_no_part_of_the_table(tmp_path):
     assert not out.exists()
     assert repaired(tmp_path, "--bound", "age=18:90")[0].exit_code == 2
     assert repaired(tmp_path, "--private", "1", "--grow")[0].exit_code == 2
+
+
+def test_repair_in_python_trains_a_private_tree_too(tmp_path):
+    _, _, policy, table = repaired(tmp_path, "--bound", "age=18:90")  # writes its files alone
+    settings = {"sensitive": "ill", "policy": policy, "to": "pmml", "jobs": 1, "worlds_budget": 1}
+    ends = {"age": (18, 90), "income": (0, 200)}
+    model = tmp_path / "tree.skops"
+    found = tw.repair(model, table, private=0.5, bounds=ends, **settings)
+    assert "It spent epsilon = 0.5" in found.message
+    out = found.save_model(tmp_path / "private.pmml")
+    again = tw.audit(out, table, sensitive="ill", policy=policy)
+    assert again.to_dict()["readings"]["epsilon"]["high"] == 0.5
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"private": 0}, "0 is not valid; give a number above 0"),
+        ({"private": True}, "True is not valid; give a number above 0"),
+        ({"private": 1, "grow": True}, "choose one"),
+        ({"bounds": {"age": (0, 1)}}, "add private=EPSILON"),
+        ({"private": 1, "bounds": {"age": (1, 0)}}, "'age': give two numbers, the lower one first"),
+        ({"private": 1, "bounds": {"age": 5}}, "'age': give two numbers"),
+    ],
+)
+def test_settings_of_a_private_repair_that_cannot_be_are_refused(settings, said):
+    with pytest.raises(ValueError, match=said):
+        tw.repair("tree.pmml", TABLE, sensitive="ill", **settings)
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"epsilon": 5e-324}, "epsilon: 5e-324 is not valid; give a number of 1e-06 or more"),
+        ({"label_share": 0.9999999999}, "leaves nothing for the splits; give 0.999 or less"),
+    ],
+)
+def test_settings_that_no_audit_could_pass_are_refused(settings, said):
+    with pytest.raises(ValueError, match=said):
+        fitted(**settings)

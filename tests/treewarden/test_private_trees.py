@@ -5,8 +5,10 @@
 
 import json
 from dataclasses import replace
+from zipfile import ZipFile
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from tests.kit import places
@@ -25,6 +27,7 @@ from treewarden.ppdm_models.semantics.describe import describe
 from treewarden.ppdm_models.tree.ensemble import claim_of
 from treewarden.ppdm_models.tree.privacy_claim import BoundsOrigin
 from treewarden.ppdm_models.tree.tree import Quality, rebuilt
+from treewarden.reports.document.packing import unpack
 
 FOLDER = places.DATA / "private"
 NODES = [
@@ -151,7 +154,7 @@ def test_zero_records_everywhere_are_no_counts_whatever_the_library():
     assert tree.quality is Quality.ABSENT
     assert tree.learner.claims_privacy
     assert [node.score for node in tree.nodes] == [None, "false", "true"]
-    assert any("counts are not told" in note for note in tree.notes)
+    assert any("there are no counts" in note for note in tree.notes)
 
 
 # The claim itself: what the files of the library say, what voids it, and what its owner states.
@@ -171,11 +174,33 @@ def test_a_seed_in_the_file_voids_the_claim(name, tmp_path):
     code, document = audited(name, tmp_path, "epsilon", limit=100)
     assert code == 1
     assert "the file contains the random seed" in document
+    advice = "train a single tree instead" if "forest" in name else "train again without random_st"
+    assert advice in document
 
 
 def test_the_forest_of_the_library_is_seeded_whatever_its_own_random_state_is():
     forest = opened(FOLDER / "forest.skops").model
     assert claim_of(forest).is_seeded
+
+
+def test_classes_that_the_library_may_have_read_from_the_table_keep_a_claim_open(tmp_path):
+    """It keeps what it read as an array; a list was given by the owner, who can say so of an array too."""
+    file = tmp_path / "array.skops"
+    with ZipFile(FOLDER / "tree.skops") as given, ZipFile(file, "w") as changed:
+        for name in given.namelist():
+            data = given.read(name)
+            if name == "schema.json":
+                schema = json.loads(data)
+                settings = schema["content"]["content"]
+                settings["classes"] = settings["classes_"]
+                settings["random_state"] = {**settings["max_depth"], "content": "null"}
+                data = json.dumps(schema).encode()
+            changed.writestr(name, data)
+    assert claim_of(opened(file).model).may_read_classes
+    assert not claim_of(opened(FOLDER / "tree.skops").model).may_read_classes
+    code, document = audited(file, tmp_path, "epsilon", limit=1)
+    assert code == 3
+    assert "its list of classes may have been read from the table" in document
 
 
 def stated(words, tmp_path, *more, name="tree.skops"):
@@ -217,7 +242,7 @@ def test_a_claim_that_is_a_sentence_is_refused_in_our_own_format():
     tree = opened(FOLDER / "tree.skops").model
     text = writers()["treewarden_json"].write(tree).decode()
     secret = text.replace("epsilon=1.0, unit=record", "epsilon=1.0, Anna has HIV")
-    with pytest.raises(TreeFormatError, match="should be a claim"):
+    with pytest.raises(TreeFormatError, match="give a claim"):
         load_tree(secret.encode(), "secret.json")
 
 
@@ -246,3 +271,173 @@ def test_a_void_claim_says_why_with_a_table_or_without(more, tmp_path):
     outcome = run_command("audit", file, *table, "--policy", policy)
     assert outcome.exit_code == 1
     assert "the file contains the random seed" in " ".join(outcome.stdout.split())
+
+
+def test_the_internal_report_says_what_each_person_lost_and_the_redacted_one_does_not(tmp_path):
+    tree = opened(FOLDER / "tree.skops").model
+    claim = replace(tree.learner.claim, is_seeded=False, bounds_origin=BoundsOrigin.PUBLIC)
+    bare = replace(tree, learner=replace(tree.learner, claim=claim))
+    file, rows = tmp_path / "bare.json", tmp_path / "rows.csv"
+    file.write_bytes(writers()["treewarden_json"].write(bare))
+    told = ("--data", FOLDER / "people.csv", "--sensitive", "y", "--policy", "differential-privacy")
+    told = (*told, "--worlds-budget", 1, "--quiet")
+    outcome = run_command("audit", file, *told, "--format", "json", "--posterior", rows)
+    (found,) = unpack(json.loads(outcome.stdout))["claims"]
+    losses = [each["loss"] for each in found["losses"]]
+    assert losses == sorted(losses, reverse=True)
+    assert losses[0] == pytest.approx(found["largest_loss"]["high"], rel=1e-5)
+    assert found["mean_loss"] <= losses[0] <= 1
+    table = pd.read_csv(rows)
+    assert table.privacy_loss.max() == pytest.approx(losses[0], rel=1e-5)
+    assert table.privacy_loss.notna().sum() == len(losses) + found["losses_left_out"]
+    redacted = run_command("audit", file, *told, "--format", "json", "--redacted")
+    (found,) = unpack(json.loads(redacted.stdout))["claims"]
+    assert found["outcome"] == "not refuted"
+    assert (found["losses"], found["mean_loss"], found["p_value"]) == ([], None, None)
+    assert found["largest_loss"]["low"] is None
+    html = run_command("audit", file, *told, "--format", "html")
+    assert "Loss of each (nats)" in html.stdout
+
+
+# Claims that the command line, the file and other options contradict.
+
+
+W = "mechanism=permute-and-flip-monotonic, splits=independent, bounds=public"
+CLAIMING = """<PMML xmlns="http://www.dmg.org/PMML-4_4" version="4.4"><Header/><DataDictionary>
+<DataField name="age" optype="continuous" dataType="double"/>
+<DataField name="ill" optype="categorical" dataType="string"><Value value="no"/><Value value="yes"/></DataField>
+</DataDictionary><TreeModel functionName="classification" splitCharacteristic="binarySplit">{extensions}
+<MiningSchema><MiningField name="age"/><MiningField name="ill" usageType="target"/></MiningSchema><Node id="1"><True/>
+<Node id="2" score="no"><SimplePredicate field="age" operator="lessOrEqual" value="45.5"/></Node>
+<Node id="3" score="yes"><SimplePredicate field="age" operator="greaterThan" value="45.5"/></Node></Node></TreeModel>
+</PMML>"""
+
+
+def claiming(tmp_path, *claims):
+    """Return the words that audit a file of two leaves that makes these claims, of 50 records."""
+    said = [f'<Extension name="treewarden:claim" value="{words}"/>' for words in claims]
+    file, table = tmp_path / "m.pmml", tmp_path / "t.csv"
+    file.write_text(CLAIMING.format(extensions="".join(said)))
+    rows = [f"{n % 12},{20 + n},{'yes' if n % 2 else 'no'}" for n in range(50)]
+    table.write_text("\n".join(["person,age,ill", *rows]))
+    return file, "--data", table, "--policy", "differential-privacy", "--no-worlds"
+
+
+def test_two_claims_in_a_file_are_refused_and_both_are_named(tmp_path):
+    one, two = f"epsilon=1.0, unit=record, {W}", f"epsilon=0.2, unit=record, {W}"
+    outcome = run_command("audit", *claiming(tmp_path, one, two))
+    assert outcome.exit_code == 4
+    assert "treewarden:claim occurs 2 times" in outcome.stderr
+    assert one in outcome.stderr
+    assert two in outcome.stderr
+
+
+@pytest.mark.parametrize(
+    ("own", "words", "said"),
+    [
+        (f"epsilon=1.0, unit=record, {W}", "unit=person", "the file says record"),
+        (f"epsilon=1.0, unit=record, {W}", "label_epsilon=0.01", "label_epsilon is 0.01"),
+        (None, f"epsilon=1, label_epsilon=0.01, {W}", "label_epsilon is 0.01"),
+    ],
+)
+def test_words_that_say_more_than_the_claim_are_refused(own, words, said, tmp_path):
+    audit = claiming(tmp_path, *([own] if own else []))
+    outcome = run_command("audit", *audit, "--claims", words)
+    assert outcome.exit_code == 4
+    assert said in outcome.stderr
+
+
+@pytest.mark.parametrize("option", [("--strict-labels",), ("--learner", "rpart")])
+def test_labels_that_are_noise_are_not_also_those_of_a_learner(option, tmp_path):
+    audit = claiming(tmp_path)
+    outcome = run_command("audit", *audit, "--claims", f"epsilon=1, {W}", *option)
+    assert outcome.exit_code == 4
+    assert f"remove {option[0]}" in outcome.stderr
+
+
+def test_labels_worse_than_the_claimed_noise_leave_the_audit_open(tmp_path):
+    audit = claiming(tmp_path)
+    rows = [f"{n},{20 + n % 50},{'yes' if (n % 50 < 26) != (n < 60) else 'no'}" for n in range(300)]
+    audit[2].write_text("\n".join(["person,age,ill", *rows]))
+    outcome = run_command("audit", *audit, "--claims", f"epsilon=1, {W}")
+    assert outcome.exit_code == 3
+    assert "the table is not the training table" in " ".join(outcome.stdout.split())
+
+
+@pytest.mark.parametrize("releases", [1, 2])
+def test_labels_of_private_splits_that_spend_all_of_epsilon_pass_nowhere(releases, tmp_path):
+    audit = claiming(tmp_path)
+    more = ("--data", audit[2]) if releases == 2 else ()
+    first = (audit[0],) if releases == 2 else ()
+    words = f"epsilon=0.5, label_epsilon=0.5, {W.replace('independent', 'private')}"
+    outcome = run_command("audit", *first, *audit, *more, "--claims", words)
+    assert outcome.exit_code == 3
+    assert "nothing is left for the splits" in " ".join(outcome.stdout.split())
+
+
+def test_what_a_person_with_several_records_lost_is_that_of_all_of_them(tmp_path):
+    audit = claiming(tmp_path)
+    said = ("--claims", f"epsilon=1, unit=record, {W}", "--id", "person")
+    text = " ".join(run_command("audit", *audit, *said).stdout.split())
+    assert "epsilon is for one record, and one person has 5 records" in text
+    of_record = " ".join(run_command("audit", *audit, *said[:2]).stdout.split())
+    lost = [
+        float(part.split("lost more than ")[1].split()[0].strip(".,")) for part in (text, of_record)
+    ]
+    assert lost[0] > lost[1]
+
+
+@pytest.mark.parametrize(
+    ("option", "said"), [(("--id", "person"), "one person has 5 records"), ((), "add --id COLUMN")]
+)
+def test_a_promise_to_persons_passes_only_where_records_of_each_are_covered(option, said, tmp_path):
+    audit = claiming(tmp_path)
+    outcome = run_command("audit", *audit, *option, "--claims", f"epsilon=1, unit=person, {W}")
+    assert outcome.exit_code in (1, 3)
+    assert said in " ".join(outcome.stdout.split()) or "REFUTED" in outcome.stdout
+
+
+BEYOND = [
+    ('<MiningField name="age"/>', '<MiningField name="age" importance="0.37"/>', "'importance'"),
+    (
+        '<MiningField name="age"/>',
+        '<MiningField name="age" invalidValueReplacement="44.5"/>',
+        "Replac",
+    ),
+    (
+        '<Value value="no"/>',
+        '<Value value="44.5" property="missing"/><Value value="no"/>',
+        "a Value",
+    ),
+    ('binarySplit">', 'binarySplit" missingValuePenalty="0.44">', "'missingValuePenalty'"),
+    (
+        "</MiningSchema>",
+        '</MiningSchema><Targets><Target field="ill" min="20" max="69"/></Targets>',
+        "Target",
+    ),
+    (
+        "</MiningSchema>",
+        '</MiningSchema><Output><OutputField name="m" optype="continuous" dataType="double" '
+        'feature="transformedValue"><Constant>44.5</Constant></OutputField></Output>',
+        "Constant",
+    ),
+    (
+        "</MiningSchema>",
+        '</MiningSchema><LocalTransformations><DerivedField name="z" optype="continuous" '
+        'dataType="double"><Apply function="-"><FieldRef field="age"/><Constant>44.5</Constant></Apply>'
+        "</DerivedField></LocalTransformations>",
+        "DerivedField",
+    ),
+]
+
+
+@pytest.mark.parametrize(("place", "with_more", "named"), BEYOND)
+def test_a_claim_stays_open_where_the_file_holds_more_than_trees(place, with_more, named, tmp_path):
+    model, *rest = claiming(tmp_path)
+    said = ("--claims", f"epsilon=1, {W}")
+    assert "NOT REFUTED (epsilon=1.0)" in run_command("audit", model, *rest, *said).stdout
+    model.write_text(model.read_text().replace(place, with_more, 1))
+    text = " ".join(run_command("audit", model, *rest, *said).stdout.split())
+    assert "UNDETERMINED (epsilon=1.0)" in text
+    assert "the claim does not cover it" in text
+    assert named in text

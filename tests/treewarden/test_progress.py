@@ -8,12 +8,14 @@ from contextlib import contextmanager
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier
 
+from treewarden.audit.engine.time_budget import TimeBudget
 from treewarden.audit.options import AuditOptions
-from treewarden.audit.progress import counted_by
+from treewarden.audit.progress import FOREVER, TIME_LIMIT, counted_by, work_clock
 from treewarden.audit.run_tree import INFERRING
-from treewarden.jobs.audit_request import Request
+from treewarden.jobs.audit_request import AuditFiles, Request
 from treewarden.jobs.auditing import audit_file
 from treewarden.ppdm_models.files.fitted import open_fitted
 from treewarden.ppdm_models.tables.read_table import table_of
@@ -98,6 +100,8 @@ def test_stages_of_an_audit_say_which_share_is_done():
         assert all(0 <= done <= of for done, of, _ in told[stage])
         assert any(done == of > 1 for done, of, _ in told[stage]), stage
     assert {what for _, _, what in told[INFERRING]} >= {"splits listed", "comparisons checked"}
+    (searching,) = (shares for stage, shares in told.items() if stage.startswith("searching for"))
+    assert searching == [(done, 4, "parts") for done in (1, 2, 3)]
 
 
 def test_items_are_counted_as_they_are_dealt_with():
@@ -108,3 +112,55 @@ def test_items_are_counted_as_they_are_dealt_with():
     assert list(items) == ["b"]
     assert told == [(1, 2, "letters"), (2, 2, "letters")]
     assert list(counted_by(None, "ab", 2, "letters")) == ["a", "b"]
+
+
+def test_a_clock_tells_how_much_of_its_time_is_used():
+    told = []
+    until = work_clock(10).told_to(lambda *share: told.append(share))
+    until.spend(4)
+    assert not until.is_over
+    assert told[-1] == (4, 10, TIME_LIMIT)
+    part = until.share(0.5)  # 3 of the 6 that are left
+    part.spend(5)
+    assert part.is_over
+    assert told[-1] == (9, 10, TIME_LIMIT)
+    assert FOREVER.told_to(told.append) is FOREVER
+
+
+def test_a_budget_tells_of_proofs_and_of_the_search_as_one():
+    told = []
+    budget = TimeBudget(work_clock(10), searching=5).told_to(lambda *share: told.append(share))
+    budget.until.spend(12)
+    assert budget.until.is_over
+    search = budget.search_clock()
+    search.spend(1)
+    assert not search.is_over
+    assert told[-1] == (13, 15, TIME_LIMIT)
+
+
+def test_a_stage_of_which_only_the_limit_is_known_says_how_much_of_it_is_used():
+    doing = Doing("proving")
+    doing(12.4, 60, TIME_LIMIT)
+    assert doing.line() == "proving: 12 of at most 60 s"
+
+
+def test_stages_of_several_trees_say_how_much_of_their_time_is_used():
+    told: dict[str, list[tuple[float, float, str]]] = {}
+
+    @contextmanager
+    def step(doing):
+        told[doing] = []
+        yield lambda *share: told[doing].append(share)
+
+    random = np.random.default_rng(0)
+    frame = pd.DataFrame(random.integers(0, 9, (60, 2)), columns=["a", "b"])
+    big = np.where(frame["a"] + frame["b"] > 8, "True", "False")
+    fitted = RandomForestClassifier(5, max_depth=3, bootstrap=False, random_state=0).fit(frame, big)
+    file = open_fitted(fitted, target="big", names=("a", "b"))
+    table = table_of({**frame, "big": big})
+    options = AuditOptions(sensitive="big", jobs=1)
+    audit_file(Request(file, table, options, AuditFiles(population=table)), step)
+    for stage in ("reasoning over", "measuring what the first", "proving who was", "proving whole"):
+        (shares,) = (shares for doing, shares in told.items() if doing.startswith(stage))
+        assert shares, stage
+        assert all(0 <= done <= of and what == TIME_LIMIT for done, of, what in shares), stage

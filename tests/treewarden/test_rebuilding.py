@@ -38,7 +38,7 @@ def domain_file(tmp_path):
 
 def test_a_file_that_is_its_table_says_so(forest_file, domain_file):
     text = run(forest_file, "--domain", domain_file).stdout
-    assert "without any table, values of 6 of 6 records" in text
+    assert "from the file alone: values of 6 of 6 people" in text
     assert "only one table is consistent with the file" in text
 
 
@@ -81,7 +81,7 @@ def test_python_inspects_with_a_domain_too(forest_file, domain_file):
         ("[columns.x0]\ncolour = 1\n", "columns.x0.colour"),
         ("[[one_of]]\ncolumns = ['x0', 'x9']\n", "'x9' is not a column"),
         ("[columns.x0]\nlow = 0\n[[one_of]]\ncolumns = ['x0', 'x1']\n", "declared twice"),
-        ("not toml", "not TOML"),
+        ("not toml", "not valid TOML"),
     ],
 )
 def test_a_domain_that_is_not_understood_is_an_error(forest_file, tmp_path, text, problem):
@@ -129,7 +129,7 @@ def test_the_command_line_says_it_and_needs_a_table_for_a_domain(
     audit = partial(run_command, "audit", forest_file, "--domain", domain_file)
     outcome = audit("--data", table_file, "--sensitive", "ill", "--policy", "health")
     assert outcome.exit_code == 1
-    assert "6 of 6 people their whole record follows from the file, without any table" in " ".join(
+    assert "6 of 6 people have a record that follows completely from the file alone" in " ".join(
         outcome.stdout.split()
     )
     alone = audit("--no-table")

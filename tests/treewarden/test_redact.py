@@ -45,7 +45,7 @@ def test_only_the_kinds_that_are_asked_for_are_removed(telling):
     outcome = redact(telling, "--kinds", "extremes")
     assert outcome.exit_code == 0
     assert (telling.folder / "out.pmml").read_bytes() == telling.model.read_bytes()
-    assert "as it came: nothing to remove" in outcome.stdout
+    assert "an unchanged copy, because there was nothing to remove" in outcome.stdout
 
 
 def test_where_nothing_leaks_the_file_is_written_as_it_came(files):

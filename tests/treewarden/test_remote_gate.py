@@ -166,7 +166,10 @@ def test_a_token_goes_nowhere_in_clear(server, said):
         (["--server", "https://x.example", "--token", "t", "a", "b"], "one alone"),
         (["--server", "https://x.example", "--token", "t", "a", "--sha256", "f" * 64], "one alone"),
         (["--server", "https://x.example", "--token", "t", "--release", "1"], "is published"),
-        (["--server", "https://x.example", "--token", "t", "--sha256", "F" * 64], "64 letters"),
+        (
+            ["--server", "https://x.example", "--token", "t", "--sha256", "F" * 64],
+            "64 characters (0-9, a-f)",
+        ),
     ],
 )
 def test_what_is_missing_is_wrong_usage(arguments, said):

@@ -11,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tests.kit.run import run_command
 from tests.treewarden.conftest import CLAUSE, PMML
 from treewarden.audit.options import AuditOptions
 from treewarden.jobs.audit_request import Request
@@ -230,7 +231,7 @@ def test_a_table_whose_rows_carry_weights_is_not_sanitised(files):
     asked += ["--with-table", files.folder / "beside.csv", "--weights", "age"]
     outcome = files.run("repair", *asked)
     assert outcome.exit_code == 2
-    assert "write a row as often as its weight says" in " ".join(outcome.stderr.split())
+    assert "repeat each row as often as its weight" in " ".join(outcome.stderr.split())
 
 
 @pytest.mark.parametrize(
@@ -239,7 +240,10 @@ def test_a_table_whose_rows_carry_weights_is_not_sanitised(files):
         (["--taxonomy", "lacks/sex.csv"], "sex.csv: 'sex': lacks the value 'M'; add it"),
         (["--taxonomy", "round/sex.csv"], "sex.csv: a cycle: '"),
         (["--taxonomy", "round.toml"], "round.toml:2: 'sex': a cycle: 'F' falls under itself"),
-        (["--holdout", "held.csv"], "held.csv: column 'flu' has no class of the tree"),
+        (
+            ["--holdout", "held.csv"],
+            "held.csv (the held-out records): column 'flu' has no class of the tree",
+        ),
     ],
 )
 def test_a_bad_hierarchy_or_holdout_is_named_and_nothing_is_written(
@@ -354,7 +358,7 @@ def test_a_change_to_apply_is_said_to_be_left_out_where_the_model_passes(files):
 def test_what_is_tried_is_told_with_what_came_of_it(files):
     outcome = files.run("repair", "--policy", files.policy("harsh"), "--list")
     assert "trying prune_apt (prune: " in outcome.stderr
-    assert "prune_apt: PASS; 0 left" in outcome.stderr
+    assert "prune_apt: PASS; 0 more to try" in outcome.stderr
     assert "passes: prune_apt (" in outcome.stderr
     assert (
         "trying"
@@ -411,3 +415,10 @@ def test_the_change_that_is_applied_tells_of_other_tables_what_an_audit_of_it_te
     assert told
     assert told == again.full.evidence.worlds.witnesses
     assert any(each is applied for each in repaired.repair.attempts)
+
+
+def test_the_help_says_that_a_file_for_the_model_is_required(files):
+    said = " ".join(run_command("repair", "--help").stdout.split())
+    assert "The file for the repaired model. [required, or --list]" in said
+    missing = files.run("repair", "--policy", files.policy("harsh"))
+    assert (missing.exit_code, "add -o FILE" in missing.stderr) == (2, True)

@@ -7,6 +7,7 @@ import json
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from tests.kit import places
@@ -282,7 +283,7 @@ def test_the_reports_show_the_same_tree_before_and_after_and_count_all_leaves(vo
     said = unpack(json.loads(voting.run("repair", *asked, "--format", "json").stdout))["repair"]
     before, after = said["before"], said["after"]
     assert (before["leaves"], after["leaves"]) == (6, 5)
-    assert before["title"] == "Before: as given; the picture shows tree 2 of 3"
+    assert before["title"] == "Before the repair; the picture shows tree 2 of 3"
     assert after["title"] == "After: recommended; the picture shows tree 2 of 3"
     assert (len(before["tree"]), len(after["tree"])) == (3, 1)
     page = voting.run("repair", *asked, "--format", "html").stdout
@@ -293,24 +294,27 @@ def test_a_table_is_not_published_beside_an_ensemble(voting):
     asked = ["--policy", voting.policy("harsh"), "-o", voting.folder / "fixed.pmml"]
     outcome = voting.run("repair", *asked, "--with-table", voting.folder / "beside.csv")
     assert outcome.exit_code == 4
-    assert "a single tree only" in outcome.stderr
+    assert "together with a single tree" in outcome.stderr
 
 
 def test_an_ensemble_in_a_format_that_is_only_read_says_what_can_be_done(tmp_path):
     case = shrunk(tmp_path, "catboost.json")
     outcome = case.run("repair", case.model, "-o", case.fixed)
     assert outcome.exit_code == 4
-    assert "treewarden reads catboost_json files but cannot write them" in outcome.stderr
+    assert "treewarden can read this format (catboost_json), but cannot write it" in outcome.stderr
     assert "add --to pmml to write only the trees" in outcome.stderr
-    assert case.run("repair", case.model, "-o", case.fixed, "--to", "pmml").exit_code == 0
-    assert read_model(case.fixed).format == "pmml"
+    misnamed = case.run("repair", case.model, "-o", case.fixed, "--to", "pmml")
+    assert (misnamed.exit_code, "name it fixed-catboost.pmml" in misnamed.stderr) == (4, True)
+    fixed = case.fixed.with_suffix(".pmml")
+    assert case.run("repair", case.model, "-o", fixed, "--to", "pmml").exit_code == 0
+    assert read_model(fixed).format == "pmml"
 
 
 def test_an_ensemble_has_no_place_in_a_format_of_one_tree(voting):
     asked = ["--policy", voting.policy("harsh"), "-o", voting.folder / "fixed.json"]
     outcome = voting.run("repair", *asked, "--to", "treewarden_json")
     assert outcome.exit_code == 4
-    assert "holds one tree, and this is an ensemble" in outcome.stderr
+    assert "can hold only one tree, and this is an ensemble" in outcome.stderr
 
 
 def test_weights_and_the_way_of_voting_are_kept(files):
@@ -322,3 +326,20 @@ def test_weights_and_the_way_of_voting_are_kept(files):
     found = read_model(target)
     assert found.combination is Combination.WEIGHTED_MAJORITY_VOTE
     assert [member.weight for member in found.members] == [0.25, 1.0]
+
+
+@pytest.mark.parametrize("name", ["GradientBoostingClassifier", "HistGradientBoostingClassifier"])
+def test_boosting_that_no_format_holds_names_settings_that_its_estimator_has(name, tmp_path):
+    skops, ensemble = pytest.importorskip("skops.io"), pytest.importorskip("sklearn.ensemble")
+    people = pd.DataFrame({"age": np.arange(60) % 7})
+    people["label"] = np.where(people.age > 3, "yes", "no")
+    estimator = getattr(ensemble, name)(max_depth=1, random_state=0)
+    skops.dump(estimator.fit(people[["age"]], people.label), tmp_path / "model.skops")
+    people.to_csv(tmp_path / "people.csv", index=False)
+    asked = ["--data", tmp_path / "people.csv", "--sensitive", "label"]
+    files = [tmp_path / "model.skops", *asked, "-o", tmp_path / "fixed.skops"]
+    outcome = run_command("repair", *map(str, files))
+    assert outcome.exit_code == 4
+    settings = re.findall(r"'(\w+)': \[", outcome.stderr)
+    assert len(settings) == 2
+    assert set(settings) <= set(estimator.get_params())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.tree import DecisionTreeClassifier
@@ -9,11 +11,15 @@ from sklearn.tree import DecisionTreeClassifier
 from tests.kit.small_audits import pack_of
 from treewarden.audit.options import AuditOptions
 from treewarden.jobs.audit_request import Request
+from treewarden.jobs.auditing import CommandClock
 from treewarden.jobs.read_inputs import read_subject
 from treewarden.jobs.repairing import repair_file
-from treewarden.policies.verdict import Verdict
+from treewarden.policies.verdict import PolicyVerdict
 from treewarden.ppdm_models.files.load import writers
 from treewarden.ppdm_models.formats.sklearn._fitted import from_sklearn
+from treewarden.reports.building.repair_document import repair_document
+from treewarden.reports.document.parts import Value
+from treewarden.terminal.check_table import repair_lines
 
 PACK = pack_of(
     ("certain_disclosure", "at_most", 0),
@@ -66,7 +72,7 @@ def test_what_passes_is_read_in_full_and_the_same_file_is_written(found):
     for whole, brief in found.values():
         assert (whole.file, whole.repair.message) == (brief.file, brief.repair.message)
         for name, each in named(brief).items():
-            if each.verdict is Verdict.PASS:
+            if each.verdict is PolicyVerdict.PASS:
                 passing += 1
                 assert not each.not_audited
                 assert each.audit.full.readings == named(whole)[name].audit.full.readings
@@ -79,9 +85,31 @@ def test_only_what_fails_is_stopped_and_it_says_that_clauses_were_not_read(found
     ]
     assert stopped
     for each in stopped:
-        assert each.verdict is Verdict.FAIL
+        assert each.verdict is PolicyVerdict.FAIL
         assert [finding.requirement.measure for finding in each.failing] == ["certain_disclosure"]
         assert "were skipped" in each.not_audited
     assert not any(
         each.not_audited for whole, _ in found.values() for each in named(whole).values()
     )
+
+
+def test_a_range_of_the_original_says_what_was_cut_and_an_exact_figure_says_nothing(tmp_path):
+    subject = subject_of(tmp_path, 6)
+    repaired = repair_file(subject, "fixed.pmml")
+    assert repaired.repair.search_cut == ""  # all was decided in time
+    cut = "The search for proofs in the original had 2 of 20 seconds."
+    search = replace(repaired.repair, search_cut=cut)
+    provenance = CommandClock().provenance(Request(tmp_path / "tree.pmml", None), subject.pack)
+    document = repair_document(search, provenance, "")
+    proved = next(each for each in document.repair.compared if "proved" in each.plain)
+    wide = proved.model_copy(update={"before": Value(low=3, high=9, text="3 to 9 people")})
+    said = [
+        "\n".join(repair_lines(_comparing(document, pair), "tree.pmml", ()))
+        for pair in (proved, wide)
+    ]
+    assert [cut in each for each in said] == [False, True]
+
+
+def _comparing(document, pair):
+    repair = document.repair.model_copy(update={"compared": (pair,)})
+    return document.model_copy(update={"repair": repair})

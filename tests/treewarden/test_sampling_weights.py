@@ -95,9 +95,9 @@ def test_where_no_weights_are_named_the_column_that_would_match_is(survey):
         (
             ["--sampling-weights", "w"],
             [*ROWS[:4], "45,yes,49.5"],
-            "not the weights of the training",
+            "the model was trained with other weights",
         ),
-        (["--sampling-weights", "w"], [*ROWS[:4], "45,yes,-1"], "a weight must be 0 or more"),
+        (["--sampling-weights", "w"], [*ROWS[:4], "45,yes,-1"], "the weight is negative"),
     ],
 )
 def test_weights_that_do_not_fit_end_the_audit(survey, options, rows, message):

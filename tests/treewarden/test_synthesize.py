@@ -71,12 +71,12 @@ def test_basegen_and_given_domains(model, tmp_path):
     ("arguments", "said", "code"),
     [
         ([], "--rows N or --as-published", 2),
-        (["--rows", "5", "--as-published"], "--rows N or --as-published", 2),
+        (["--rows", "5", "--as-published"], "--rows cannot be combined with --as-published", 2),
         (["--rows", "5", "--policy", "baseline"], "--policy needs --data", 2),
         (["--rows", "5", "--domain", "age=9:1"], "not a range", 4),
         (["--rows", "5", "--domain", "age"], "not a domain", 4),
         (["--rows", "5", "--misses", "flu"], "not a class and its weight", 4),
-        (["--rows", "5", "--misses", "maybe=2"], "class 'maybe': no tree has it; have", 4),
+        (["--rows", "5", "--misses", "maybe=2"], "class 'maybe': no tree has it; use", 4),
         (["--rows", "5", "--domain", "town=a"], "no such attribute", 4),
     ],
 )

@@ -75,7 +75,7 @@ def test_a_waived_leaf_passes_and_the_report_says_who_why_and_until_when(files):
     assert outcome.exit_code == 0
     until = TODAY + timedelta(days=30)
     said = " ".join(outcome.stdout.split())
-    assert "meets the policy, but for what is accepted" in said
+    assert "meets the policy, except for the accepted findings" in said
     assert (
         f"accepted by a waiver: the eight agreed (A. Owner, T-1; until {until}; waiver 1 of treewarden-waivers.toml)"
     ) in said
@@ -139,7 +139,7 @@ def test_a_waiver_beyond_the_longest_length_is_no_audit(files):
 def test_a_file_that_is_not_there_is_no_audit(files, option):
     outcome = audit(files, option, files.folder / "none")
     assert outcome.exit_code == 4
-    assert "none: there is no such file; give a file" in outcome.stderr
+    assert "none: there is no such file; check the path" in outcome.stderr
 
 
 @pytest.mark.parametrize("option", ["--waivers", "--baseline"])
@@ -201,7 +201,7 @@ def test_two_results_are_never_one_file(files):
 def test_a_repair_accepts_nothing(files, option):
     outcome = files.run("repair", "--list", option, files.folder / "any")
     assert outcome.exit_code == 2
-    assert "a repair looks for a change after which nothing has to be accepted" in " ".join(
+    assert "a repair searches for a change that needs no accepted findings" in " ".join(
         outcome.stderr.split()
     )
 

@@ -64,7 +64,7 @@ def test_a_value_that_is_proved_fails_with_its_profile_and_line(files, certain):
     place = said["findings"][0]["where"][0]
     assert (said["verdict"], said["findings"][0]["value"]["low"]) == ("FAIL", 8)
     assert (place["profile"], place["line"]) == ("age = 60, sex = M", 33)
-    assert place["note"] == "8 records proved to have “no”: the counts of its leaf"
+    assert place["note"] == "8 people proved to have “no”: the counts of its leaf"
 
 
 def test_a_repair_leaves_nobody_certain(files, certain):
@@ -96,7 +96,7 @@ def test_budget_and_ties_change_no_verdict_where_the_leaves_say_it_all(files, ce
 @pytest.mark.parametrize(
     ("more", "told"),
     [
-        ({}, "searching for proved values (time limit 7 s, not counting set-up)"),
+        ({}, "searching for proved values (at most 7 s)"),
         ({"worlds": False}, "measuring"),
     ],
 )

@@ -83,7 +83,7 @@ def audit(
             audit of several tables never passes.
         worlds_budget: Seconds to search for proofs. What is not proved or refuted by then is not decided.
         jobs: Number of processes. Default: all cores. The result does not depend on it.
-        solver: The solver interface: "auto", "casadi" or "cyipopt".
+        solver: The solver interface: "auto", or IPOPT for every block by "casadi" or "cyipopt".
         progress: None for no messages, True for messages on standard error, or a function that takes one text.
         cluster: The address of a Dask or Ray cluster that shares the work. The result does not depend on it.
         cluster_required: Whether to raise an error if the cluster does not answer, instead of working on this machine.
@@ -108,7 +108,7 @@ def audit(
         qi=qi,
         judgment={"policy": policy, "fail_on": fail_on, "waivers": waivers, "baseline": baseline},
         knowledge=knowledge,
-        more=more,
+        settings=more,
         alone=True,
     )
     if not (id is None or isinstance(id, str)):
@@ -148,9 +148,9 @@ _LEAK = {
 class Inspection:
     """The content of a model, as ``treewarden inspect`` shows it. A notebook shows it as a card."""
 
-    def __init__(self, name: str, said: dict[str, Any]) -> None:
+    def __init__(self, name: str, facts: dict[str, Any]) -> None:
         self._name = name
-        self._said = said
+        self._said = facts
 
     def to_dict(self) -> dict[str, Any]:
         """Return the output of ``treewarden inspect --leaves --format jsonl`` as plain values, without the path."""

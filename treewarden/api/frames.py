@@ -15,8 +15,7 @@ import pyarrow as pa
 from jinja2 import Environment, StrictUndefined
 
 from treewarden.api.regrowing import Regrown
-from treewarden.reports.document.document import Attempt, Document
-from treewarden.reports.document.names import summary_of
+from treewarden.reports.document.document import Attempt, Document, summary_of
 from treewarden.reports.document.parts import Finding, Number, Reading, Value
 from treewarden.reports.document.words import printable
 
@@ -199,10 +198,15 @@ def reasons(document: Document) -> list[str]:
         for finding in document.findings
         if finding.verdict != "PASS" and document.counts(finding) and finding.accepted is None
     ]
-    ordered = sorted(broken, key=lambda each: each.verdict != "FAIL")
+    ordered = sorted(broken, key=lambda entry: entry.verdict != "FAIL")
     more = len(ordered) - MOST_REASONS
     said = [finding.message for finding in ordered[:MOST_REASONS]]
-    return [*said, f"and {more} more"] if more > 0 else said
+    if more <= 0:
+        return said
+    return [
+        *said,
+        "1 more check did not pass." if more == 1 else f"{more} more checks did not pass.",
+    ]
 
 
 def cases(findings: Iterable[Finding]) -> list[str]:
@@ -221,7 +225,7 @@ def cases(findings: Iterable[Finding]) -> list[str]:
 
 
 def assumed_facts(document: Document) -> list[tuple[str, str]]:
-    """Return which columns were assumed known and not judged, as a fact of the card."""
+    """Return which columns were assumed known to adversaries and not judged, as a fact of the card."""
     said = summary_of(document)
     return [("Not judged", said)] if said else []
 

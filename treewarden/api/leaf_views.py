@@ -14,7 +14,7 @@ from treewarden.audit.evidence import Evidence
 from treewarden.audit.reading import Undetermined
 from treewarden.policies.judging.decision import Decision
 from treewarden.policies.repair.attempts import privacy
-from treewarden.policies.verdict import Verdict
+from treewarden.policies.verdict import PolicyVerdict
 from treewarden.ppdm_models.tree.paths import path_text
 from treewarden.reports.building.worded import word
 from treewarden.reports.figures.curve import CurvePoint
@@ -75,16 +75,18 @@ def _leaf_rows(evidence: Evidence, decision: Decision) -> Iterator[dict[str, obj
             "share": None
             if classes is None or top is None or not total
             else float(classes[at][top]) / total,
-            "fails": ", ".join(name for name, verdict in known.items() if verdict is Verdict.FAIL),
+            "fails": ", ".join(
+                name for name, verdict in known.items() if verdict is PolicyVerdict.FAIL
+            ),
             "undecided": ", ".join(
-                name for name, verdict in known.items() if verdict is Verdict.UNDETERMINED
+                name for name, verdict in known.items() if verdict is PolicyVerdict.UNDETERMINED
             ),
         }
 
 
-def _broken(decision: Decision) -> dict[tuple[int, int], dict[str, Verdict]]:
+def _broken(decision: Decision) -> dict[tuple[int, int], dict[str, PolicyVerdict]]:
     """Return the clauses that do not pass by leaf, each with its verdict."""
-    broken: dict[tuple[int, int], dict[str, Verdict]] = {}
+    broken: dict[tuple[int, int], dict[str, PolicyVerdict]] = {}
     for finding in decision.findings:
         for place in finding.places:
             if place.kind in ("leaf", "profile") and place.node >= 0:

@@ -1,12 +1,15 @@
 """Estimators fitted again: for what a model is worth on records it has not seen, and under smaller boosting settings.
 
 A model is fitted again fold by fold, or relabelled. The records that a scikit-learn estimator was fitted on are found
-again in the data of a request. Boosting libraries are given larger leaves, shallower trees and fewer rounds.
+again in the data of a request. Boosting libraries are given larger leaves, shallower trees and fewer rounds. A tree of
+scikit-learn is cut back without a fit: the same estimator, some of whose nodes are made leaves.
 """
 
 from __future__ import annotations
 
+import copy
 import importlib
+import importlib.util
 import itertools
 import math
 import sys
@@ -25,7 +28,7 @@ from treewarden.ppdm_models.tables.frames import column_names
 from treewarden.ppdm_models.tables.predict import labels, predict
 from treewarden.ppdm_models.tables.table import Table
 from treewarden.ppdm_models.tree.ensemble import Model
-from treewarden.ppdm_models.tree.tree import Task
+from treewarden.ppdm_models.tree.tree import Task, Tree
 
 Utility = UtilityName
 UTILITIES = UTILITY_NAMES
@@ -289,3 +292,65 @@ def _number(settings: Mapping[str, Any], name: str, usual: int) -> int:
     """Return a setting as a number; what the library takes where none, or no limit, is set."""
     value = settings.get(name)
     return int(value) if isinstance(value, int | float) and value > 0 else usual
+
+
+NONE, UNDEFINED = -1, -2
+"""What scikit-learn writes for the children of a leaf, and for what a leaf would compare."""
+
+
+def pruned_copy(estimator: Any, tree: Tree) -> Any | None:  # noqa: ANN401  # of a library that is no dependency
+    """Return a copy of an estimator, or of a pipeline that ends in one, cut back to ``tree``.
+
+    Nodes are found by their numbers in the estimator, which name them in the tree. None where the tree is not what
+    is left when some nodes become leaves. Its predictions are for the caller to check.
+    """
+    final = final_of(estimator)[0]
+    grown = getattr(final, "tree_", None)
+    names = {leaf.name for leaf in tree.leaves}
+    if grown is None or not all(name.isdecimal() for name in names):
+        return None
+    leaves = {int(name) for name in names}
+    remaining = _remaining_nodes(grown, leaves)
+    ends = {node for node in remaining if node in leaves or grown.children_left[node] == NONE}
+    if ends != leaves or len(remaining) != len(tree.nodes):
+        return None
+    found = copy.deepcopy(estimator)
+    final_of(found)[0].tree_ = _cut(grown, remaining, leaves)
+    return found
+
+
+def _remaining_nodes(grown: Any, leaves: set[int]) -> list[int]:  # noqa: ANN401  # see above
+    """Return the nodes that stay, each before its children, the left one first."""
+    remaining, stack = [], [0]
+    while stack:
+        node = stack.pop()
+        remaining.append(node)
+        if node not in leaves and grown.children_left[node] != NONE:
+            stack += [int(grown.children_right[node]), int(grown.children_left[node])]
+    return remaining
+
+
+def _cut(grown: Any, remaining: list[int], leaves: set[int]) -> Any:  # noqa: ANN401  # see above
+    make, arguments, state = grown.__reduce__()
+    place = {node: number for number, node in enumerate(remaining)}
+    nodes = state["nodes"][remaining].copy()
+    depth = np.zeros(len(remaining), dtype=int)
+    for number, node in enumerate(remaining):
+        is_leaf = node in leaves or grown.children_left[node] == NONE
+        for side in ("left_child", "right_child"):
+            nodes[side][number] = NONE if is_leaf else place[int(nodes[side][number])]
+        if is_leaf:
+            nodes["feature"][number], nodes["threshold"][number] = UNDEFINED, UNDEFINED
+            if "missing_go_to_left" in (nodes.dtype.names or ()):
+                nodes["missing_go_to_left"][number] = 0
+        else:
+            below = [int(nodes[side][number]) for side in ("left_child", "right_child")]
+            depth[below] = depth[number] + 1
+    cut = make(*arguments)
+    said = {
+        "nodes": nodes,
+        "values": state["values"][remaining].copy(),
+        "node_count": len(remaining),
+    }
+    cut.__setstate__({**state, **said, "max_depth": int(depth.max())})
+    return cut

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import importlib
 import importlib.util
 import itertools
@@ -25,6 +24,7 @@ from treewarden.api.refits import (
     final_of,
     innermost,
     is_of_scikit,
+    pruned_copy,
     relabelled,
     training_of,
 )
@@ -40,7 +40,7 @@ from treewarden.jobs.repairing import Repaired
 from treewarden.policies.judging.decision import Decision
 from treewarden.policies.judging.judge import judge
 from treewarden.policies.pack import Pack
-from treewarden.policies.verdict import Verdict
+from treewarden.policies.verdict import PolicyVerdict
 from treewarden.ppdm_models.errors import TreewardenError
 from treewarden.ppdm_models.files.load import OpenedFile, open_model
 from treewarden.ppdm_models.tree.ensemble import trees_of
@@ -86,11 +86,15 @@ class Regrown:
         return f"{self.learner}({said})" if self.learner else said
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> PolicyVerdict:
         """The verdict; a broken clause about leaves is a fail."""
         if self.audited is not None:
             return self.audited.decision.verdict
-        return Verdict.FAIL if self.problem.startswith("the check") else Verdict.UNDETERMINED
+        return (
+            PolicyVerdict.FAIL
+            if self.problem.startswith("the check")
+            else PolicyVerdict.UNDETERMINED
+        )
 
 
 def regrow(
@@ -116,7 +120,7 @@ def regrow(
         fitted = (*_under_policy(estimator, training, request, grow=grow),)
         fitted += tuple(_fitted(estimator, training, request, begun + seconds / 4))
         # What is grown under the policy comes first, as it is the likeliest to pass.
-        grown = sorted(fitted, key=lambda each: (not each.learner, -each.accuracy))
+        grown = sorted(fitted, key=lambda regrown: (not regrown.learner, -regrown.accuracy))
         read = [
             _looked_at(each, request, training)
             for each in grown
@@ -138,12 +142,12 @@ def regrow(
         if place not in tried and (not tried or time.monotonic() <= end):
             with step(f"auditing the model trained with {regrown.name}"):
                 tried[place] = _audited(regrown, subject)
-        return place in tried and tried[place].verdict is Verdict.PASS
+        return place in tried and tried[place].verdict is PolicyVerdict.PASS
 
     reach = next((place for place in _further(len(waiting)) if passes(place)), None)
     if reach is not None:
         next(place for place in range(reach + 1) if passes(place))
-    best = min((n for n in tried if tried[n].verdict is Verdict.PASS), default=len(waiting))
+    best = min((n for n in tried if tried[n].verdict is PolicyVerdict.PASS), default=len(waiting))
     return broken + tuple(tried[place] for place in sorted(tried) if place <= best)
 
 
@@ -295,100 +299,40 @@ def _shape(final: Any) -> tuple[bytes, ...]:  # noqa: ANN401  # see above
 
 
 def _looked_at(
-    each: Regrown, request: Request, training: Training
+    regrown: Regrown, request: Request, training: Training
 ) -> tuple[Regrown, AuditInputs | None]:
     """Return what is to be audited; nothing where its leaves alone break a clause, or it cannot be read."""
     try:
-        file = model_input(each.estimator, training.table, request.options)
+        file = model_input(regrown.estimator, training.table, request.options)
         subject = read_subject(replace(request, model=file, data=training.table))
         broken = _broken(subject)
     except TreewardenError as error:
         broken = str(error)
-    return (replace(each, problem=broken), None) if broken else (each, subject)
+    return (replace(regrown, problem=broken), None) if broken else (regrown, subject)
 
 
-def _audited(each: Regrown, subject: AuditInputs) -> Regrown:
+def _audited(regrown: Regrown, subject: AuditInputs) -> Regrown:
     """Return the same with its audit; whole records are left out where it fails without them, as it would with them."""
     brief = replace(subject, options=replace(subject.options, worlds=False))
     for audit_inputs in (brief, subject):
         try:
             audit = audit_inputs.audit(audit_inputs.file)
         except TreewardenError as error:
-            return replace(each, problem=str(error))
+            return replace(regrown, problem=str(error))
         done = JudgedAudit(audit_inputs, audit, judge(audit, audit_inputs.pack))
-        if done.decision.verdict is Verdict.FAIL:
+        if done.decision.verdict is PolicyVerdict.FAIL:
             break
-    return replace(each, audited=done)
+    return replace(regrown, audited=done)
 
 
 def _broken(subject: AuditInputs) -> str:
     """Return the first clause that breaks already on what needs no estimate, in words."""
     decision = judge(subject.glance(subject.file), subject.pack)
-    broken = (finding for finding in decision.failing if finding.verdict is Verdict.FAIL)
+    broken = (finding for finding in decision.failing if finding.verdict is PolicyVerdict.FAIL)
     return next(
         (f"the check {finding.clause!r} fails already without any inference" for finding in broken),
         "",
     )
-
-
-# A fitted scikit-learn tree with some of its nodes made leaves: the same estimator, pruned.
-
-NONE, UNDEFINED = -1, -2
-"""What scikit-learn writes for the children of a leaf, and for what a leaf would compare."""
-
-
-def pruned_copy(estimator: Any, tree: Tree) -> Any | None:  # noqa: ANN401  # of a library that is no dependency
-    """Return a copy of an estimator, or of a pipeline that ends in one, cut back to ``tree``.
-
-    Nodes are found by their numbers in the estimator, which name them in the tree. None where the tree is not what
-    is left when some nodes become leaves. Its predictions are for the caller to check.
-    """
-    final = final_of(estimator)[0]
-    grown = getattr(final, "tree_", None)
-    names = {leaf.name for leaf in tree.leaves}
-    if grown is None or not all(name.isdecimal() for name in names):
-        return None
-    leaves = {int(name) for name in names}
-    kept = _kept_nodes(grown, leaves)
-    ends = {node for node in kept if node in leaves or grown.children_left[node] == NONE}
-    if ends != leaves or len(kept) != len(tree.nodes):
-        return None
-    found = copy.deepcopy(estimator)
-    final_of(found)[0].tree_ = _cut(grown, kept, leaves)
-    return found
-
-
-def _kept_nodes(grown: Any, leaves: set[int]) -> list[int]:  # noqa: ANN401  # see above
-    """Return the nodes that stay, each before its children, the left one first."""
-    kept, stack = [], [0]
-    while stack:
-        node = stack.pop()
-        kept.append(node)
-        if node not in leaves and grown.children_left[node] != NONE:
-            stack += [int(grown.children_right[node]), int(grown.children_left[node])]
-    return kept
-
-
-def _cut(grown: Any, kept: list[int], leaves: set[int]) -> Any:  # noqa: ANN401  # see above
-    make, arguments, state = grown.__reduce__()
-    place = {node: number for number, node in enumerate(kept)}
-    nodes = state["nodes"][kept].copy()
-    depth = np.zeros(len(kept), dtype=int)
-    for number, node in enumerate(kept):
-        is_leaf = node in leaves or grown.children_left[node] == NONE
-        for side in ("left_child", "right_child"):
-            nodes[side][number] = NONE if is_leaf else place[int(nodes[side][number])]
-        if is_leaf:
-            nodes["feature"][number], nodes["threshold"][number] = UNDEFINED, UNDEFINED
-            if "missing_go_to_left" in (nodes.dtype.names or ()):
-                nodes["missing_go_to_left"][number] = 0
-        else:
-            below = [int(nodes[side][number]) for side in ("left_child", "right_child")]
-            depth[below] = depth[number] + 1
-    cut = make(*arguments)
-    said = {"nodes": nodes, "values": state["values"][kept].copy(), "node_count": len(kept)}
-    cut.__setstate__({**state, **said, "max_depth": int(depth.max())})
-    return cut
 
 
 # A fitted estimator that passes: the given one, cut back as its file was, or trained again.
@@ -444,7 +388,7 @@ def offer(
     if options.weights is not None or options.sampling_weights is not None or seconds <= 0:
         return cut or Offer()
     tried = regrow(estimator, training, asked, step, seconds, utility=utility, grow=grow)
-    best = next((regrown for regrown in tried if regrown.verdict is Verdict.PASS), None)
+    best = next((regrown for regrown in tried if regrown.verdict is PolicyVerdict.PASS), None)
     if best is None:
         return cut or Offer(tried=tried)
     if cut is not None and relabelled(cut.estimator, training, utility) >= best.utility:
@@ -482,7 +426,7 @@ def _cut_back(
             done = audit_file(replace(request, model=file))
     except TreewardenError:
         return None
-    passes = done.decision.verdict is Verdict.PASS
+    passes = done.decision.verdict is PolicyVerdict.PASS
     return Offer(found, done.audit, done.decision) if passes else None
 
 
@@ -502,4 +446,4 @@ def _published(file: OpenedFile, request: Request, step: Step) -> bytes | None:
             done = audit_file(replace(request, model=ModelBytes(data, model_name(file))))
     except TreewardenError:
         return None
-    return data if done.decision.verdict is Verdict.PASS else None
+    return data if done.decision.verdict is PolicyVerdict.PASS else None

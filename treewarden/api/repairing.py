@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import importlib
+import math
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Unpack
+from typing import TYPE_CHECKING, Literal, Unpack
 
-from treewarden.api.frames import Card, assumed_facts, attempts_frame, reasons
-from treewarden.api.leaf_views import draw_curve, grown_points
 from treewarden.api.refits import Utility, checked_utility
 from treewarden.api.regrowing import Offer, offer
+from treewarden.api.repair_result import Repair, attempt_named
 from treewarden.api.requests import (
     AnyPath,
     ArgumentError,
@@ -26,9 +26,8 @@ from treewarden.api.requests import (
     say_of,
     step_of,
 )
-from treewarden.api.result import Result, naming_arguments, save_bytes, save_report
+from treewarden.api.result import naming_arguments
 from treewarden.audit.progress import Step
-from treewarden.audit.result import Audit
 from treewarden.audit.workers.clusters.cluster import on_cluster
 from treewarden.jobs.audit_inputs import AuditInputs
 from treewarden.jobs.audit_request import Request
@@ -36,204 +35,22 @@ from treewarden.jobs.auditing import CommandClock
 from treewarden.jobs.inputs import ModelInput, model_name
 from treewarden.jobs.read_inputs import read_subject
 from treewarden.jobs.repairing import Repaired, repair_file
-from treewarden.policies.judging.decision import Decision
-from treewarden.policies.repair.attempts import RepairAttempt, SearchEnd
+from treewarden.policies.repair.attempts import SearchEnd
 from treewarden.policies.repair.search import Tell
-from treewarden.policies.repair.utility import Deadline, Given, holdout_of
+from treewarden.policies.repair.utility import Deadline, RepairResources, holdout_of
 from treewarden.policies.verdict import Severity
-from treewarden.policies.verdict import Verdict as Answer
-from treewarden.ppdm_models.errors import OutputError, RemedyError
+from treewarden.ppdm_models.errors import OutputError, RemedyError, in_role
 from treewarden.ppdm_models.files.convert import MODELS, converted
-from treewarden.ppdm_models.files.load import OpenedFile
+from treewarden.ppdm_models.files.load import WRITTEN_SUFFIXES, OpenedFile
 from treewarden.ppdm_models.formats import Rewritable
 from treewarden.ppdm_models.tables.table import Table
 from treewarden.ppdm_models.tables.taxonomy import load_taxonomies
-from treewarden.reports.building.repair_document import repair_document
-from treewarden.reports.document.document import Document, Provenance
-from treewarden.reports.figures.curve import curve_of, marked_curve
-from treewarden.reports.renderers import renderer
 
 if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
+    from treewarden.learn.replacement_trees import PrivateTreeRequest
 
-SUFFIXES = {"pmml": ".pmml", "treewarden_json": ".json"}
-MOST_ROWS = 6
-NOTHING_USEFUL = (
-    "No useful change was found: only a tree without a split would pass. Try grow=True "
-    "(trains a tree under the policy), or train with larger leaves, less depth or fewer "
-    "columns."
-)
-
-
-class Repair:
-    """What was tried, and the model that passes; in a notebook it shows itself as a card."""
-
-    def __init__(
-        self,
-        repaired: Repaired,
-        subject: AuditInputs,
-        request: Request,
-        provenance: Provenance,
-        offer: Offer,
-    ) -> None:
-        self._repaired = repaired
-        self._offer = offer
-        self._subject = subject
-        self._request = request
-        self._provenance = provenance
-
-    @property
-    def is_needed(self) -> bool:
-        """Whether the unchanged model fails."""
-        return self._repaired.repair.is_needed
-
-    @property
-    def is_found(self) -> bool:
-        """Whether a changed model passes, so that there is a file to publish."""
-        return self.model_bytes is not None
-
-    @property
-    def message(self) -> str:
-        """The outcome in one sentence."""
-        said = self._repaired.repair.message
-        if self.suggestion is None:
-            return said if self.is_found or not self.is_needed else f"{said} {NOTHING_USEFUL}"
-        grown = self._offer.tried[-1]
-        too = " too" if self._repaired.file is not None else ""
-        return f"{said} Trained again with {grown.name}, the model passes{too}."
-
-    @cached_property
-    def original(self) -> Result:
-        """The audit of the unchanged model."""
-        repair_search = self._repaired.repair
-        return self._result(repair_search.audit, repair_search.decision)
-
-    @cached_property
-    def result(self) -> Result:
-        """The audit of the repaired model, or of the original if there is none."""
-        best = self._repaired.repair.applied
-        if best is not None and best.audit is not None and best.decision is not None:
-            return self._result(best.audit, best.decision)
-        return self.original if self.estimator_result is None else self.estimator_result
-
-    @cached_property
-    def attempts(self) -> pd.DataFrame:
-        """Every change that was tried, best first; below them the settings that the model was trained again with."""
-        told = self._brief.repair
-        return attempts_frame(told.attempts if told else (), self._offer.tried)
-
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the changes that were tried: what each is worth, and how far its weakest check is met.
-
-        These are the points of the report: cross-validated utility where it is told, else training accuracy. Models
-        that were trained again are drawn with them where both are cross-validated, or where no change was tried.
-        """
-        told = self._brief.repair
-        curve = None if told is None else curve_of(told)
-        grown = tuple(grown_points(self._offer))
-        if curve is None or (grown and not curve.points):
-            return draw_curve(marked_curve(grown, "cross-validated", is_percent=True), ax)
-        if grown and curve.is_percent and curve.label.endswith("cross-validated"):
-            both = (*curve.points, *grown)
-            curve = marked_curve(both, curve.label, is_percent=True)
-        return draw_curve(curve, ax)
-
-    @property
-    def model_bytes(self) -> bytes | None:
-        """The file to publish, audited as its receiver reads it, or None if there is none."""
-        return self._offer.file or self._repaired.file
-
-    @property
-    def estimator(self) -> Any:  # noqa: ANN401  # of a library that is no dependency
-        """A scikit-learn estimator that passes: cut back as the file was, or trained again; None where there is none.
-
-        Publish the file, not this: an estimator holds more than its file, for instance the counts of every node.
-        """
-        return self._offer.estimator
-
-    @cached_property
-    def estimator_result(self) -> Result | None:
-        """The audit of ``estimator``; None where there is none, or it is the original."""
-        audit, decision = self._offer.audit, self._offer.decision
-        return None if audit is None or decision is None else self._result(audit, decision)
-
-    @property
-    def suggestion(self) -> dict[str, Any] | None:
-        """The settings that ``estimator`` was trained again with, for ``set_params``; None where it was not."""
-        return None if self._offer.settings is None else dict(self._offer.settings)
-
-    def save_model(self, path: AnyPath) -> Path:
-        """Write the repaired model: whole, or not at all.
-
-        Raises:
-            RemedyError: there is none; the message says why.
-            OutputError: the file cannot be written, or is one that was read.
-        """
-        if self.model_bytes is None:
-            raise RemedyError(model_name(self._request.model), f"no model to write: {self.message}")
-        return save_bytes(self.model_bytes, path, self._request.paths)
-
-    def save(self, path: AnyPath, *, redacted: bool = False, form: str | None = None) -> Path:
-        """Write the report of the repair in the form that the suffix says; see ``Result.save``."""
-        return save_report(
-            self._document, path, self._request.paths, is_redacted=redacted, form=form
-        )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON report of the repair as plain values, every list written out (``treewarden-report/1``)."""
-        return self._document.model_dump(mode="json", by_alias=True)
-
-    def to_json(self) -> str:
-        """Return the JSON report of the repair as text."""
-        return renderer("json").render(self._document).decode("utf-8")
-
-    def raise_for_verdict(self) -> None:
-        """Do nothing where there is a model that passes: the original, or the repaired one.
-
-        Raises:
-            FailedError: nothing passes, and the original fails.
-            UndeterminedError: nothing passes, and the original could not be decided.
-        """
-        self.result.raise_for_verdict()
-
-    def __repr__(self) -> str:
-        return f"<Repair of {model_name(self._request.model)}: {self.message}>"
-
-    def _repr_html_(self) -> str:
-        brief = self._brief
-        attempts = brief.repair.attempts if brief.repair else ()
-        return Card(
-            verdict=str(self.result.verdict),
-            title=f"{brief.title}, policy “{brief.policy.title}”",
-            headline=self.message,
-            facts=assumed_facts(brief),
-            reasons=[] if self.result.passed else reasons(brief),
-            columns=("change", "verdict", "leaves", "accuracy"),
-            rows=[
-                (
-                    attempt.name,
-                    str(attempt.verdict),
-                    attempt.leaves_text,
-                    attempt.accuracy_after.text,
-                )
-                for attempt in attempts[:MOST_ROWS]
-            ],
-            report=renderer("html").render(self._document).decode("utf-8"),
-        ).html()
-
-    def _result(self, audit: Audit, decision: Decision) -> Result:
-        options, files = self._request.options, self._request.paths
-        return Result(audit, decision, self._provenance, options, files)
-
-    @cached_property
-    def _brief(self) -> Document:
-        return repair_document(self._repaired.repair, self._provenance)
-
-    @cached_property
-    def _document(self) -> Document:
-        full = replace(self._subject, options=self._request.options)
-        return repair_document(self._repaired.with_levels(full).repair, self._provenance)
+LEARNERS = "treewarden.learn.replacement_trees"
+"""What trains trees, where scikit-learn is installed."""
 
 
 @naming_arguments
@@ -261,6 +78,8 @@ def repair(
     regrow_seconds: float = 60.0,
     utility: Utility = "accuracy",
     grow: bool = False,
+    private: float | None = None,
+    bounds: Mapping[str, tuple[float, float]] | None = None,
     **options: Unpack[Options],
 ) -> Repair:
     """Find the smallest change that makes a failing model pass: the same as ``treewarden repair``.
@@ -292,6 +111,9 @@ def repair(
         utility: The cross-validated score by which changes and such models are compared: "accuracy", "auc" or
             "log-loss".
         grow: Whether to train a tree under the policy too (``treewarden.learn``); for scikit-learn trees and pipelines.
+        private: The epsilon of a tree with differential privacy that is trained if no change passes. Each call spends
+            it anew.
+        bounds: For ``private``: the lowest and highest value of each numeric column, known without the table.
         options: Further options of ``treewarden audit``, by name. ``time_limit``, in seconds, is for the whole repair.
 
     Returns:
@@ -307,6 +129,7 @@ def repair(
     clock, step = CommandClock(), step_of(progress)
     if to is not None and to not in MODELS:
         raise ArgumentError("to", f"unknown format {to!r}; use one of {', '.join(MODELS)}")
+    private_tree = _private_tree(private, bounds, is_grown=grow)
     widths, measure = _checked_widths(bands), checked_utility(utility)
     more = {"worlds_budget": worlds_budget, "jobs": jobs, "solver": solver, **options}
     request = request_of(
@@ -316,18 +139,55 @@ def repair(
         qi=qi,
         judgment={"policy": policy, "fail_on": fail_on},
         knowledge=knowledge,
-        more=more,
+        settings=more,
     )
     table = None if holdout is None else holdout_table(holdout, request, model)
     hierarchies = load_taxonomies(tuple(Path(path) for path in _all_paths(taxonomies)))
-    task = _read_task(request, Given(hierarchies, bases=widths, utility=measure), table, to, step)
+    task = _read_task(
+        request, RepairResources(hierarchies, bases=widths, utility=measure), table, to, step
+    )
     with on_cluster(cluster, say_of(progress), is_required=cluster_required):
         repaired = task.search(every=every, change=apply or "", tell=say_of(progress))
     if apply is not None and repaired.repair.is_needed:
-        repaired = repaired.choosing(_named(repaired.repair.attempts, apply), task.subject)
+        repaired = repaired.choosing(attempt_named(repaired.repair.attempts, apply), task.subject)
+    if private_tree is not None:
+        repaired = task.with_private_tree(repaired, private_tree)
+        regrow_seconds = 0  # what is trained again without noise is no answer to this
     other = task.offer(model, data, repaired, regrow_seconds, utility=measure, grow=grow)
     provenance = clock.provenance(request, task.subject.pack, table=task.subject.table)
     return Repair(repaired, task.subject, request, provenance, other)
+
+
+def _private_tree(
+    epsilon: float | None, bounds: Mapping[str, tuple[float, float]] | None, *, is_grown: bool
+) -> PrivateTreeRequest | None:
+    """Return the private tree that is asked for; None where none is.
+
+    Raises:
+        ArgumentError: it cannot be such a tree, or bounds are given without one.
+        RemedyError: scikit-learn is not installed.
+    """
+    if epsilon is None:
+        if bounds:
+            raise ArgumentError("bounds", "they are for private; add private=EPSILON")
+        return None
+    if is_grown:
+        raise ArgumentError("private", "grow and private train different trees; choose one")
+    is_number = isinstance(epsilon, int | float) and not isinstance(epsilon, bool)
+    if not (is_number and 0 < epsilon < math.inf):
+        raise ArgumentError("private", f"{epsilon!r} is not valid; give a number above 0")
+    try:
+        learners = importlib.import_module(LEARNERS)
+    except ImportError as error:
+        problem = "needs scikit-learn 1.6 or newer; pip install scikit-learn"
+        raise RemedyError("private", problem) from error
+    try:
+        asked: PrivateTreeRequest = learners.PrivateTreeRequest(
+            float(epsilon), learners.checked_bounds(bounds or {})
+        )
+    except ValueError as error:
+        raise ArgumentError("bounds", str(error)) from error
+    return asked
 
 
 def _checked_widths(bands: Iterable[int]) -> tuple[int, ...]:
@@ -351,7 +211,7 @@ class _RepairTask:
 
     request: Request
     subject: AuditInputs
-    inputs: Given
+    inputs: RepairResources
     target: str | None
     deadline: Deadline
     step: Step
@@ -360,7 +220,7 @@ class _RepairTask:
         """Look for a change that passes."""
         name = model_name(self.request.model)
         if isinstance(self.request.model, OpenedFile):
-            name += SUFFIXES.get(self.target or "", "")
+            name += WRITTEN_SUFFIXES.get(self.target or "", "")
         return repair_file(
             self.subject,
             name,
@@ -369,8 +229,25 @@ class _RepairTask:
             self.step,
             deadline=self.deadline,
             every=every,
-            wanted=change,
+            chosen=change,
             tell=tell,
+        )
+
+    def with_private_tree(self, repaired: Repaired, private_tree: PrivateTreeRequest) -> Repaired:
+        """Return the repair with a private tree as its file, where no change passes and that does.
+
+        Raises:
+            RemedyError: the tree cannot be trained from this table.
+        """
+        if not repaired.repair.is_needed or repaired.file is not None:
+            return repaired
+        learners = importlib.import_module(LEARNERS)
+        private = learners.private_file(
+            self.request, self.subject, private_tree, self.target, self.step
+        )
+        message = f"{private.message} {repaired.repair.message}"  # summaries cut the end
+        return replace(
+            repaired, repair=replace(repaired.repair, message=message), file=private.data
         )
 
     def offer(
@@ -402,7 +279,7 @@ class _RepairTask:
 
 def _read_task(
     request: Request,
-    inputs: Given,
+    inputs: RepairResources,
     holdout: Table | None,
     target: str | None,
     step: Step,
@@ -413,7 +290,8 @@ def _read_task(
     target = target or _target(request.model)
     if holdout is not None:
         sensitive = request.options.sensitive or ""
-        inputs = replace(inputs, holdout=holdout_of(subject.tree, holdout, sensitive))
+        with in_role("the held-out records"):
+            inputs = replace(inputs, holdout=holdout_of(subject.tree, holdout, sensitive))
     deadline = Deadline.after(request.options.time_limit)
     return _RepairTask(asked, subject, inputs, target, deadline, step)
 
@@ -435,16 +313,3 @@ def _target(model: ModelInput) -> str | None:
             converted(model.model, target)
             return target
     return None
-
-
-def _named(attempts: Sequence[RepairAttempt], name: str) -> RepairAttempt:
-    repair_attempts = {attempt.name: attempt for attempt in attempts}
-    if name not in repair_attempts:
-        have = ", ".join(repair_attempts) or "none, because no change could be tried"
-        raise ArgumentError("apply", f"no change is called {name!r}; use {have}")
-    if repair_attempts[name].verdict is not Answer.PASS:
-        verdict = repair_attempts[name].verdict.name
-        raise ArgumentError(
-            "apply", f"{name} does not pass ({verdict}); see .attempts for the changes that pass"
-        )
-    return repair_attempts[name]

@@ -27,8 +27,16 @@ from treewarden.jobs.audit_request import (
     JudgmentForm,
     Request,
 )
-from treewarden.jobs.further_files import OutputBytes, OutputInput
-from treewarden.jobs.inputs import ModelBytes, ModelInput, TableInput, read, table_input, table_name
+from treewarden.jobs.inputs import (
+    ModelBytes,
+    ModelInput,
+    OutputBytes,
+    OutputInput,
+    TableInput,
+    read,
+    table_input,
+    table_name,
+)
 from treewarden.policies.pack import Pack, pack_of
 from treewarden.policies.verdict import SEVERITIES
 from treewarden.ppdm_models.errors import TableError, TreewardenError
@@ -141,6 +149,8 @@ class Options(TypedDict, total=False):
     levels: bool
     blame: bool
     same_everywhere: bool
+    smallest_reasons: bool
+    withholding_costs: str | None
     attack: object
 
 
@@ -152,10 +162,10 @@ def request_of(
     qi: str | Iterable[str] | None,
     judgment: Mapping[str, Any],
     knowledge: KnowledgeLike | None,
-    more: Mapping[str, Any],
+    settings: Mapping[str, Any],
     alone: bool = False,
 ) -> Request:
-    """Return what the job functions are asked; ``more`` are options by name. Only ``alone`` does without data.
+    """Return what the job functions are asked; ``settings`` are options by name. Only ``alone`` does without data.
 
     ``judgment`` is what judges it, and what is accepted: ``policy``, ``fail_on`` and so on, by name.
 
@@ -164,15 +174,15 @@ def request_of(
         TreewardenError: the data are no table, or the model is no fitted one.
     """
     table, target = (None, sensitive) if data is None and alone else _table(data, sensitive, model)
-    more = dict(more)
+    settings = dict(settings)
     arguments = {spec.argument for spec in FILE_SPECS.values()}
-    files = {name: more.pop(name) for name in arguments & set(more)}
-    more |= _lists(more)
-    estimator = more.get("attack")
+    files = {name: settings.pop(name) for name in arguments & set(settings)}
+    settings |= _lists(settings)
+    estimator = settings.get("attack")
     if estimator is not None and not isinstance(estimator, str):
-        more["attack"] = _estimator_words(estimator)
-    options = _options({"sensitive": target, "qi": _names(qi), **more})
-    said = [name for name in KNOWLEDGE if name in more]
+        settings["attack"] = _estimator_words(estimator)
+    options = _options({"sensitive": target, "qi": _names(qi), **settings})
+    said = [name for name in KNOWLEDGE if name in settings]
     if knowledge is not None and said:
         raise ArgumentError(
             "knowledge", f"already contains these settings; leave out {', '.join(said)}"
@@ -191,19 +201,19 @@ def request_of(
     )
 
 
-def _judged_by(name: str, given: Any) -> Any:  # noqa: ANN401  # as it is given, and as its field has it
+def _judged_by(name: str, value: Any) -> Any:  # noqa: ANN401  # as it is given, and as its field has it
     """Return what judges a request, or is accepted, as a request holds it."""
     form = JUDGMENT_SPECS[name].form
     if form is JudgmentForm.POLICY:
-        return _policy(given)
+        return _policy(value)
     if form is JudgmentForm.SEVERITY:
-        if given not in SEVERITIES:
-            problem = f"unknown severity {given!r}; use one of {', '.join(reversed(SEVERITIES))}"
+        if value not in SEVERITIES:
+            problem = f"unknown severity {value!r}; use one of {', '.join(reversed(SEVERITIES))}"
             raise ArgumentError(name, problem)
-        return given
-    if given is None or isinstance(given, str | os.PathLike):
-        return None if given is None else Path(given)
-    raise ArgumentError(name, f"give the path of a file, not {type(given).__name__}")
+        return value
+    if value is None or isinstance(value, str | os.PathLike):
+        return None if value is None else Path(value)
+    raise ArgumentError(name, f"give the path of a file, not {type(value).__name__}")
 
 
 def _estimator_words(estimator: object) -> str:
@@ -220,7 +230,7 @@ def _estimator_words(estimator: object) -> str:
 
 
 def earlier_of(
-    given: Sequence[object], request: Request, sensitive: str | None, own_data: object = None
+    models: Sequence[object], request: Request, sensitive: str | None, own_data: object = None
 ) -> tuple[Earlier, ...]:
     """Return the releases before the model of a request: each a model, or a pair of one and its own table.
 
@@ -230,7 +240,7 @@ def earlier_of(
         ArgumentError: the request has no table.
         TreewardenError: the data are no table, or the model is no fitted one.
     """
-    if isinstance(given, str | bytes | os.PathLike | Mapping) or not isinstance(given, Sequence):
+    if isinstance(models, str | bytes | os.PathLike | Mapping) or not isinstance(models, Sequence):
         raise ArgumentError(
             "earlier", "give a list of models, or of pairs of a model and its table"
         )
@@ -240,7 +250,7 @@ def earlier_of(
         )
     earlier_audits = []
     tables: list[tuple[object, TableInput]] = [(own_data, request.data)]
-    for each in given:
+    for each in models:
         model, data = each if isinstance(each, tuple) and len(each) == 2 else (each, None)
         known = (table for one, table in tables if data is None or _is_same(one, data))
         table = next(known, None)
@@ -251,11 +261,11 @@ def earlier_of(
     return tuple(earlier_audits)
 
 
-def _is_same(one: object, other: object) -> bool:
+def _is_same(one: object, value: object) -> bool:
     """Return whether data are the same objects in memory: a table, or both parts of a pair (X, y)."""
-    if isinstance(one, tuple) and isinstance(other, tuple):
-        return len(one) == len(other) and all(map(operator.is_, one, other))
-    return one is other
+    if isinstance(one, tuple) and isinstance(value, tuple):
+        return len(one) == len(value) and all(map(operator.is_, one, value))
+    return one is value
 
 
 def holdout_table(data: object, request: Request, model: object) -> Table:
@@ -323,13 +333,13 @@ def _register(data: object, model: object, argument: str) -> TableInput:
     return replace(table, source=argument) if isinstance(table, Table) else table
 
 
-def _outputs(given: object, argument: str) -> tuple[OutputInput, ...]:
+def _outputs(outputs: object, argument: str) -> tuple[OutputInput, ...]:
     """Return outputs beside the model: paths, or data frames that are published as CSV files.
 
     Raises:
         ArgumentError: one is neither.
     """
-    several = given if isinstance(given, list | tuple) else [given]
+    several = outputs if isinstance(outputs, list | tuple) else [outputs]
     found: list[OutputInput] = []
     for number, each in enumerate(several):
         if isinstance(each, str | os.PathLike):
@@ -344,27 +354,27 @@ def _outputs(given: object, argument: str) -> tuple[OutputInput, ...]:
     return tuple(found)
 
 
-def _options(given: Mapping[str, Any]) -> AuditOptions:
+def _options(arguments: Mapping[str, Any]) -> AuditOptions:
     known = [*OPTION_SPECS, *(spec.argument for spec in FILE_SPECS.values())]
-    for name in given:
+    for name in arguments:
         if name not in known:
             near = get_close_matches(name, known, n=1)
             hint = f"; did you mean {near[0]}?" if near else f"; use {', '.join(known)}"
-            raise ArgumentError(name, f"is no argument{hint}")
+            raise ArgumentError(name, f"is not an argument{hint}")
     try:
-        return AuditOptions(**given)
+        return AuditOptions(**arguments)
     except ValueError as error:
         name, _, problem = str(error).partition(": ")
         raise ArgumentError(name, problem) from error
 
 
-def _lists(more: Mapping[str, Any]) -> dict[str, tuple[str, ...] | None]:
+def _lists(settings: Mapping[str, Any]) -> dict[str, tuple[str, ...] | None]:
     """Return those of the options that are lists as the command line has them."""
     found: dict[str, tuple[str, ...] | None] = {}
     for name, spec in OPTION_SPECS.items():
-        if tuple not in spec.kinds or spec.content is Content.PAIRS or more.get(name) is None:
+        if tuple not in spec.kinds or spec.content is Content.PAIRS or settings.get(name) is None:
             continue
-        given = more[name]
+        given = settings[name]
         if spec.content is Content.NUMBERS:
             is_list = isinstance(given, Iterable) and not isinstance(given, str)
             found[name] = tuple(map(str, given)) if is_list else (str(given),)
@@ -400,7 +410,7 @@ def _policy(policy: object) -> str | Pack:
     raise ArgumentError("policy", problem)
 
 
-def _files(given: Mapping[str, object], model: object) -> AuditFiles:
+def _files(arguments: Mapping[str, object], model: object) -> AuditFiles:
     """Return the files beside model and table, by the arguments that name them.
 
     Raises:
@@ -409,7 +419,7 @@ def _files(given: Mapping[str, object], model: object) -> AuditFiles:
     """
     found: dict[str, Any] = {}
     for name, spec in FILE_SPECS.items():
-        value = given.get(spec.argument)
+        value = arguments.get(spec.argument)
         if value is None:
             continue
         if name == "knowledge":

@@ -34,8 +34,7 @@ from treewarden.ppdm_models.formats import ESTIMATOR
 from treewarden.ppdm_models.tree.ensemble import Model
 from treewarden.reports.building.build import audit_document
 from treewarden.reports.building.redacted import redacted
-from treewarden.reports.document.document import Document, Provenance
-from treewarden.reports.document.names import summary_of
+from treewarden.reports.document.document import Document, Provenance, summary_of
 from treewarden.reports.document.words import printable
 from treewarden.reports.renderers import names, rendered, renderer
 from treewarden.terminal.outputs import check_file, check_no_input, write_files
@@ -88,12 +87,12 @@ class Result:
     @cached_property
     def findings(self) -> pd.DataFrame:
         """One row per check of the policy: verdict, value and limit."""
-        return findings_frame(self._brief.findings)
+        return _naming_arguments(findings_frame(self._brief.findings), "message")
 
     @cached_property
     def readings(self) -> pd.DataFrame:
         """One row per metric: its value, from ``low`` to ``high``."""
-        return readings_frame(self._brief.readings)
+        return _naming_arguments(readings_frame(self._brief.readings), "reason")
 
     @cached_property
     def leaves(self) -> pd.DataFrame:
@@ -194,7 +193,7 @@ class Result:
             return
         kind = FailedError if self.verdict is Verdict.FAIL else UndeterminedError
         said = [self._brief.headline, *reasons(self._brief)]
-        raise kind(self._brief.model.file, " ".join(said))
+        raise kind(self._brief.model.file, with_keywords(" ".join(said)))
 
     def __repr__(self) -> str:
         brief = self._brief
@@ -207,7 +206,7 @@ class Result:
             verdict=str(self.verdict),
             title=f"{brief.title}, policy “{brief.policy.title}”",
             headline=brief.headline,
-            reasons=reasons(brief),
+            reasons=list(map(with_keywords, reasons(brief))),
             cases=cases(brief.findings),
             facts=[
                 *(("Note", note) for note in brief.model.notes if brief.model.format == ESTIMATOR),
@@ -314,13 +313,18 @@ OTHERS = {
 }
 """Flags that no argument is called after."""
 FLAG = re.compile(
-    r"(?<![\w-])--([a-z][a-z-]*)(?:[ =]((?:[A-Z][A-Z_]*|[\w./#-]*[\w/#])(?:,[\w-]+)*))?"
+    r"(?<![\w-])--([a-z][a-z-]*)(?:[ =]((?:[A-Z][A-Z_]*|[\w./#=-]*[\w/#])(?:,[\w-]+)*))?"
 )
 
 
 def with_keywords(text: str) -> str:
     """Return a message with arguments in place of flags: ``--sensitive flu`` is ``sensitive="flu"``."""
     return FLAG.sub(_keyword, text) if "--" in text else text
+
+
+def _naming_arguments(frame: pd.DataFrame, column: str) -> pd.DataFrame:
+    """Return a frame with arguments in place of flags in a column of sentences."""
+    return frame.assign(**{column: frame[column].map(with_keywords, na_action="ignore")})
 
 
 def _keyword(flag: re.Match[str]) -> str:
@@ -351,6 +355,8 @@ _WORDS = frozenset(
         "if",
         "as",
         "needs",
+        "does",
+        "cannot",
         "divides",
     }
 )
@@ -365,6 +371,8 @@ def naming_arguments(function: Callable[P, T]) -> Callable[P, T]:
         try:
             return function(*given, **named)
         except TreewardenError as error:
+            if error.where.startswith("--"):
+                error.where = with_keywords(error.where).removesuffix("=")
             error.problem = with_keywords(error.problem)
             error.notes = tuple(map(with_keywords, error.notes))
             error.args = (error.where, error.problem)

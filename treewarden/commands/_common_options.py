@@ -16,23 +16,122 @@ from treewarden.terminal.exits import QUIETLY
 from treewarden.terminal.progress import ProgressPrinter
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from _typeshed import DataclassInstance
+
+
+UNLIMITED = 1e9
+"""From here on a limit only guards against mistakes, and is not worth a word."""
+
+
+class Number(click.FloatRange):
+    """A number with limits."""
+
+    name = "number"
+
+    def _describe_range(self) -> str:
+        return limits_in_words(self)
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float | int:
+        """Return the number.
+
+        Raises:
+            click.BadParameter: it is no number, or outside its limits.
+        """
+        return _converted(self, float, value, (param, ctx))
+
+
+class WholeNumber(click.IntRange):
+    """A whole number with limits."""
+
+    name = "number"
+
+    def _describe_range(self) -> str:
+        return limits_in_words(self)
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int:
+        """Return the number.
+
+        Raises:
+            click.BadParameter: it is no whole number, or outside its limits.
+        """
+        return int(_converted(self, int, value, (param, ctx)))
+
+
+def limits_in_words(kind: Number | WholeNumber) -> str:
+    """Return the limits of a number in words; "" where there are none."""
+    low, high = kind.min, kind.max
+    if high is not None and high < UNLIMITED:
+        return f"at most {high:,g}" if low is None else f"{low:,g} to {high:,g}"
+    if low is None:
+        return ""
+    return f"more than {low:,g}" if kind.min_open else f"{low:,g} or more"
+
+
+def _converted(
+    kind: Number | WholeNumber,
+    read: type[float] | type[int],
+    value: object,
+    at: tuple[click.Parameter | None, click.Context | None],
+) -> float | int:
+    noun = "whole number" if read is int else "number"
+    limits = limits_in_words(kind)
+    wanted = limits or f"a {noun}"
+    number_wanted = f"a {noun}: {limits}" if limits else f"a {noun}"
+    try:
+        number = read(str(value))
+        if number != number:
+            raise ValueError("nan")
+    except (ValueError, OverflowError):
+        kind.fail(f"{value!r} is not a {noun}; give {number_wanted}", *at)
+    is_low = kind.min is not None and (number < kind.min or (kind.min_open and number == kind.min))
+    is_high = kind.max is not None and (number > kind.max or (kind.max_open and number == kind.max))
+    if is_low or is_high:
+        kind.fail(f"{value} is outside the limits; give {wanted}", *at)
+    return number
+
+
+class Day(click.DateTime):
+    """A date, as 2027-01-31."""
+
+    def __init__(self) -> None:
+        super().__init__(["%Y-%m-%d"])
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> datetime:
+        """Return the first moment of the day.
+
+        Raises:
+            click.BadParameter: it is no date.
+        """
+        try:
+            return super().convert(str(value), param, ctx)
+        except click.BadParameter:
+            self.fail(f"{value!r} is not a date; write it as 2027-01-31", param, ctx)
+
 
 Command = Callable[..., None]
 Option = Callable[[Command], Command]
 OptionsRecord = TypeVar("OptionsRecord", bound="DataclassInstance")
 
-FILE = click.Path(path_type=Path)
+FILE = click.Path(path_type=Path, readable=False)
+"""A path whose file is looked at by what reads it: whatever keeps it from being read has one message and exit code."""
 
 K = click.option(
     "--k",
-    type=click.IntRange(min=1),
+    type=WholeNumber(min=1),
     help="Every group has at least this many records (k-anonymity).",
 )
 L = click.option(
     "--l",
     "diversity",
-    type=click.FloatRange(min=1, max=1e9),
+    type=Number(min=1, max=1e9),
     help="In every group, the most common sensitive value has less than 1/l of the records.",
 )
 TAXONOMY = click.option(

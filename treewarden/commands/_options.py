@@ -22,7 +22,9 @@ from treewarden.commands._common_options import (
     FILE,
     QUIET,
     Command,
+    Number,
     Option,
+    WholeNumber,
     judgment_flag,
     names_of,
     on_a_cluster,
@@ -45,7 +47,7 @@ PURPOSE = click.option(
     "--purpose",
     metavar="TEXT",
     default="",
-    help="The purpose of the publication, printed in the report that you file (compliance or pdf).  "
+    help="The purpose of the publication, printed in the compliance and PDF reports.  "
     "[default: a line to fill in]",
 )
 RESUME = click.option(
@@ -115,11 +117,11 @@ def request_options_alone(command: Command) -> Command:
     return request_options_saying({}, _MAYBE_ALONE)(command)
 
 
-def request_options_saying(other: Mapping[str, str], files: tuple[Option, ...] = _FILES) -> Option:
+def request_options_saying(words: Mapping[str, str], files: tuple[Option, ...] = _FILES) -> Option:
     """Return what adds the same options, the help of some of them another: by the name of the field."""
 
     def add(command: Command) -> Command:
-        options: list[Option] = [*files, *_flags(other), QUIET]
+        options: list[Option] = [*files, *_flags(words), QUIET]
         command = on_a_cluster(command)
         for option in reversed(options):
             command = option(command)
@@ -140,12 +142,14 @@ def request_of(context: click.Context) -> Request:
     if (given["data"] is None) is not given.get("no_table", False):
         raise click.UsageError(
             "add the training table: --data TABLE; to audit the file alone, add --no-table instead"
+            if given["data"] is None
+            else "--data and --no-table exclude each other; give one of them"
         )
     if given["knowledge"] is not None:
         for name in KNOWLEDGE:
             if context.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT:
                 raise click.UsageError(
-                    f"the file of --knowledge already answers {flag_of(name)}; leave out {flag_of(name)}"
+                    f"{flag_of(name)} cannot be combined with --knowledge; leave it out, or state it in that file"
                 )
     for name, spec in OPTION_SPECS.items():
         if spec.if_empty:
@@ -182,30 +186,32 @@ def _list_of(name: str, values: tuple[str, ...], spec: OptionSpec) -> tuple[str,
     return entries or None
 
 
-def _earlier(given: dict[str, Any]) -> tuple[Earlier, ...]:
+def _earlier(values: dict[str, Any]) -> tuple[Earlier, ...]:
     """Return the releases before the last one; the last one's model and table are put where one alone stands."""
-    *before, given["model"] = given["models"]
-    tables = list(given["tables"])
-    if len(tables) > 1 and len(tables) != len(given["models"]):
+    *before, values["model"] = values["models"]
+    tables = list(values["tables"])
+    if len(tables) > 1 and len(tables) != len(values["models"]):
         raise click.UsageError("give one --data for all models, or one per model in the same order")
-    if given["key"] is not None and before and len(set(tables)) < 2:
-        raise click.UsageError("--id matches people across tables; give --data once per model")
-    if given["key"] is not None and not tables:
+    if values["key"] is not None and before and len(set(tables)) < 2:
+        raise click.UsageError(
+            "--id matches the people of several tables, but --data names one table; give --data once per model"
+        )
+    if values["key"] is not None and not tables:
         raise click.UsageError("--id names a column of the table; give it with --data")
     if before and not tables:
         raise click.UsageError(
             "several models can be audited only with their tables; add --data TABLE"
         )
-    given["data"] = tables[-1] if tables else None
+    values["data"] = tables[-1] if tables else None
     return tuple(
         Earlier(model, table) for model, table in zip(before, tables * len(before), strict=False)
     )
 
 
-def _flags(other: Mapping[str, str]) -> Iterator[Option]:
+def _flags(words: Mapping[str, str]) -> Iterator[Option]:
     """Yield the fields of ``AuditOptions`` as flags; the files that say more stand behind what they can replace."""
     for name, spec in OPTION_SPECS.items():
-        yield _flag(name, replace(spec, help=other.get(name, spec.help)))
+        yield _flag(name, replace(spec, help=words.get(name, spec.help)))
         if name == KNOWLEDGE[-1]:
             yield from (_file_flag(file, file_spec) for file, file_spec in FILE_SPECS.items())
             yield from (judgment_flag(name) for name in JUDGMENT_SPECS if name not in EXCEPTIONS)
@@ -228,9 +234,9 @@ def _flag(name: str, spec: OptionSpec) -> Option:
     if spec.choices:
         kind = click.Choice(spec.choices)
     elif float in spec.kinds:
-        kind = click.FloatRange(min=spec.low, max=spec.high, min_open=spec.is_open)
+        kind = Number(min=spec.low, max=spec.high, min_open=spec.is_open)
     elif int in spec.kinds:
-        kind = click.IntRange(min=None if spec.low is None else int(spec.low))
+        kind = WholeNumber(min=None if spec.low is None else int(spec.low))
     return click.option(
         flag,
         type=kind,

@@ -20,16 +20,19 @@ from treewarden.jobs.auditing import CommandClock
 from treewarden.jobs.inputs import model_name, read
 from treewarden.jobs.read_inputs import read_subject
 from treewarden.jobs.repairing import Repaired, repair_file
-from treewarden.policies.repair.utility import Deadline, Given, UtilityName, holdout_of
-from treewarden.ppdm_models.errors import OutputError, RemedyError
+from treewarden.policies.repair.utility import Deadline, RepairResources, UtilityName, holdout_of
+from treewarden.ppdm_models.errors import OutputError, RemedyError, in_role
 from treewarden.ppdm_models.tables.matching import matched
 from treewarden.ppdm_models.tables.read_table import read_table
 from treewarden.ppdm_models.tables.taxonomy import load_taxonomies
 from treewarden.ppdm_models.tree.ensemble import Ensemble
+from treewarden.reports.building.steps import repair_target
 from treewarden.reports.document.document import Provenance
 from treewarden.terminal.outputs import (
     check_apart,
+    check_ending,
     check_file,
+    check_model_ending,
     check_new,
     check_no_input,
     real,
@@ -107,11 +110,22 @@ class RepairRun:
         """
         subject = read_subject(self.report.asking(self.request), self.progress.step)
         if self.options.table_output is not None and isinstance(subject.tree, Ensemble):
-            problem = "an ensemble; a table is sanitised beside a single tree only, so leave out --with-table"
+            problem = (
+                "this is an ensemble, but a table can be sanitised only together "
+                "with a single tree; leave out --with-table"
+            )
             raise RemedyError(subject.tree.source, problem)
+        is_trained_anew = self.growth.grow or self.growth.private is not None
+        output, model = self.options.output, self.request.model
+        # A format that is only read has no ending to be right: that one has to be chosen is said instead.
+        form = self.options.target or (
+            "" if repair_target(subject.tree) != "" else subject.tree.format
+        )
+        if form and output is not None and isinstance(model, Path) and not is_trained_anew:
+            check_model_ending(output, model, form)
         return subject
 
-    def read_inputs(self, subject: AuditInputs) -> Given:
+    def read_inputs(self, subject: AuditInputs) -> RepairResources:
         """Read what the changes are made with, and what their loss is measured on."""
         options, model, sensitive = self.options, subject.tree, subject.population.sensitive
         hierarchies = load_taxonomies(options.taxonomies)
@@ -125,8 +139,9 @@ class RepairRun:
             ).table
         holdout = None
         if options.holdout is not None:
-            holdout = holdout_of(model, read_table(options.holdout), sensitive)
-        return Given(
+            with in_role("the held-out records"):
+                holdout = holdout_of(model, read_table(options.holdout), sensitive)
+        return RepairResources(
             hierarchies,
             table,
             holdout,
@@ -134,7 +149,7 @@ class RepairRun:
             utility=self.growth.utility,
         )
 
-    def search(self, subject: AuditInputs, inputs: Given) -> Repaired:
+    def search(self, subject: AuditInputs, inputs: RepairResources) -> Repaired:
         """Look for a change that passes."""
         output = self.options.output
         return repair_file(
@@ -145,7 +160,7 @@ class RepairRun:
             self.progress.step,
             deadline=self.deadline,
             every=self.options.only_list,
-            wanted=self.options.change or "",
+            chosen=self.options.change or "",
             tell=self.progress.say,
         )
 
@@ -203,6 +218,7 @@ def prepare_run(context: click.Context) -> RepairRun:
         is_verbose=options.verbose,
     )
     outputs = options.outputs
+    growth = options_record(GrowthOptions, context)
     for path in outputs:
         check_file(path)
     check_no_input(
@@ -210,7 +226,7 @@ def prepare_run(context: click.Context) -> RepairRun:
     )
     _check_new(outputs, options.force)
     check_apart((*report.paths, *outputs))
-    growth = options_record(GrowthOptions, context)
+    _check_endings(request, options)
     if growth.grow and growth.private is not None:
         raise click.UsageError("--grow and --private train different trees; choose one")
     if growth.bounds and growth.private is None:
@@ -220,12 +236,26 @@ def prepare_run(context: click.Context) -> RepairRun:
     )
 
 
+def _check_endings(request: Request, options: RepairOptions) -> None:
+    """Check that neither result is named as another kind of file.
+
+    Raises:
+        OutputError: one is.
+    """
+    assert isinstance(request.model, Path)
+    if options.output is not None and not options.only_list:
+        check_model_ending(options.output, request.model, options.target or "")
+    if options.table_output is not None:
+        check_ending(options.table_output, "a CSV table", (".csv",))
+
+
 def _refuse_exceptions(context: click.Context) -> None:
     """Refuse the files of what is accepted, which an audit takes."""
     for name in EXCEPTIONS:
         if context.params[name] is not None:
             raise click.UsageError(
-                f"--{name}: a repair looks for a change after which nothing has to be accepted; leave it out"
+                f"--{name}: a repair searches for a change that needs no accepted "
+                "findings; leave it out"
             )
 
 
@@ -241,13 +271,13 @@ def _refuse_weights(options: AuditOptions) -> None:
     """Refuse weights where a table is sanitised beside the tree."""
     if options.weights is not None:
         raise click.UsageError(
-            "--weights beside --with-table: tables are sanitised by counting rows; "
-            "write a row as often as its weight says"
+            "--weights cannot be combined with --with-table, because tables are "
+            "sanitised by counting rows; repeat each row as often as its weight"
         )
     if options.sampling_weights is not None:
         raise click.UsageError(
-            "--sampling-weights beside --with-table: the tree would be grown again from a sanitised table without "
-            "weights, and be another; leave out --with-table"
+            "--sampling-weights cannot be combined with --with-table, because a "
+            "sanitised table has no weights; leave out --with-table"
         )
 
 

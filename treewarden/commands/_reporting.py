@@ -16,7 +16,7 @@ from treewarden.ppdm_models.errors import near_text
 from treewarden.reports.document.document import Document
 from treewarden.reports.renderers import GateRenderer, Renderer, names, rendered, renderer
 from treewarden.terminal.exits import with_coloured_verdict
-from treewarden.terminal.outputs import check_apart, check_file, check_folder
+from treewarden.terminal.outputs import check_apart, check_ending, check_file, check_folder
 
 if TYPE_CHECKING:
     from treewarden.commands._common_options import Command
@@ -81,10 +81,10 @@ class Reporting:
 
     def files(self, document: Document, file: str = "") -> dict[Path, bytes]:
         """Return the reports that go into files; ``file`` is the model's path, for forms that point into it."""
-        shown = self.shown(document) if self.targets else document
+        shown = self.reader_document(document) if self.targets else document
         return {path: rendered(renderer(form), shown, file) for path, form in self.targets}
 
-    def shown(self, document: Document) -> Document:
+    def reader_document(self, document: Document) -> Document:
         """Return the document as it is to be read.
 
         Raises:
@@ -131,8 +131,8 @@ def report_options(folder_option: str) -> Callable[[Command], Command]:
         redaction = click.option(
             "--redacted",
             is_flag=True,
-            help="Leave all groups of people, true values and small counts out of the report, to share it with people "
-            "who may not see the table.",
+            help="Omit all groups of people, true values and small counts from the report, so that people without "
+            "access to the table can read it.",
         )
         command = form_options(folder_option)(command)
         return VERBOSE(redaction(command))
@@ -147,25 +147,25 @@ def form_options(folder_option: str) -> Callable[[Command], Command]:
         folder = click.option(
             folder_option,
             "folder",
-            type=click.Path(path_type=Path),
+            type=click.Path(path_type=Path, readable=False),
             metavar="FOLDER",
             help="An existing folder for the report files.",
         )
-        return form_option(folder(command), f"; {IN_FOLDER} in a folder")
+        return form_option(folder(command), f"; with {folder_option}, {IN_FOLDER}")
 
     return add
 
 
-def form_option(command: Command, more: str = "") -> Command:
-    """Add ``--format`` to a command; ``more`` is what holds for it by default besides."""
+def form_option(command: Command, default_note: str = "") -> Command:
+    """Add ``--format`` to a command; ``default_note`` is what holds for it by default besides."""
     option = click.option(
         "--format",
         "formats",
         callback=_each_wanted,
         metavar="KIND[=FILE]",
         multiple=True,
-        help=f"Also write a report: {', '.join(names())}. FILE names the file, or - for the terminal. May be "
-        f"repeated.  [default: a summary on stdout{more}]",
+        help=f"Also write a report: {', '.join(names())}. FILE is the output file, or - to print on the terminal. "
+        f"May be repeated.  [default: a summary on the terminal{default_note}]",
     )
     return option(command)
 
@@ -222,7 +222,18 @@ def reporting(
     for path, _ in targets:
         check_file(path)
     check_apart(path for path, _ in targets)
+    for path, form in targets:
+        check_ending(path, f"a report in the form {form}", _endings(form))
     return Reporting(targets, on_stdout[0] if on_stdout else None, is_redacted, is_verbose)
+
+
+MORE_ENDINGS = {"html": (".htm",), "sarif": (".json",), "text": (".md",)}
+"""What files of some forms end in besides, by the form."""
+
+
+def _endings(form: str) -> tuple[str, ...]:
+    """Return what the name of a report in a form may end in."""
+    return (f".{renderer(form).suffix.rpartition('.')[2]}", *MORE_ENDINGS.get(form, ()))
 
 
 def _each_wanted(
@@ -285,7 +296,7 @@ class Forms:
     of_each: tuple[tuple[Path, str], ...] = ()
 
     @property
-    def each(self) -> tuple[str, ...]:
+    def model_forms(self) -> tuple[str, ...]:
         """The forms that each model has of its own."""
         return tuple(dict.fromkeys(form for _, form in self.of_each))
 
@@ -310,16 +321,16 @@ class Forms:
         return folder / f"{file}.{renderer(form).suffix}"
 
 
-def forms_of(wanted: Sequence[OutputRequest], *, is_verbose: bool = False) -> Forms:
+def forms_of(requests: Sequence[OutputRequest], *, is_verbose: bool = False) -> Forms:
     """Return where forms go, checked before any work: a folder is named by a slash at its end, or is there.
 
     Raises:
         click.UsageError: several are to go to stdout, or a form is not one of a whole gate, or not one of each model.
         OutputError: a file or folder cannot be written, or two reports have one path.
     """
-    of_each = [output_request for output_request in wanted if _is_folder(output_request.file)]
+    of_each = [output_request for output_request in requests if _is_folder(output_request.file)]
     output_requests = [
-        output_request for output_request in wanted if not _is_folder(output_request.file)
+        output_request for output_request in requests if not _is_folder(output_request.file)
     ]
     for each in output_requests:
         if not isinstance(renderer(each.form), GateRenderer):

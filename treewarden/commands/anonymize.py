@@ -13,6 +13,7 @@ from treewarden.commands._common_options import (
     TAXONOMY,
     K,
     L,
+    Number,
     names_of,
     output_option,
     qi_option,
@@ -31,6 +32,7 @@ from treewarden.ppdm_models.methods.generalise.lattice import (
     Requirement,
     generalise,
 )
+from treewarden.reports.document.words import counted
 from treewarden.terminal.exits import FAIL, PASS
 from treewarden.terminal.outputs import check_file, check_no_input, write_pieces
 from treewarden.terminal.progress import ProgressPrinter
@@ -45,8 +47,11 @@ from treewarden.terminal.progress import ProgressPrinter
 @click.option(
     "--c",
     "ratio",
-    type=click.FloatRange(min=0, min_open=True, max=1e9),
-    help="With --l: recursive (c, l)-diversity instead of the 1/l rule.",
+    type=Number(min=0, min_open=True, max=1e9),
+    help=(
+        "With --l: a stricter test (recursive (c, l)-diversity): the most common value "
+        "must have less than c times the sum of the rarer ones."
+    ),
 )
 @TAXONOMY
 @output_option("The CSV file for the result.")
@@ -66,20 +71,21 @@ def anonymize_command(  # one parameter per option
     force: bool,
     quiet: bool,
 ) -> None:
-    """Generalise the columns of a table as little as k-anonymity and l-diversity require; every record is kept.
+    """Generalise the columns of a table as little as k-anonymity and l-diversity require. Every record is kept.
 
-    For owners of a table. A group is the records with equal quasi-identifiers. Of all combinations of levels that meet
-    --k, --l and --c, the one with the smallest sum of squared group sizes is taken. A column without a taxonomy is
-    kept, or becomes * as a whole.
+    For owners of a table. A group consists of all records with equal quasi-identifiers. Of all generalisations that
+    meet --k, --l and --c, the command chooses the one with the smallest sum of squared group sizes. If a column
+    has no taxonomy, either all its values are kept, or all become '*'.
 
-    The table is read once, piece by piece. Memory is needed for its distinct rows over these columns only.
+    The table is read once, piece by piece. Only the distinct combinations of quasi-identifiers and sensitive value
+    are held in memory.
     """
     if k is None and diversity is None:
         raise click.UsageError("add a requirement for the groups: --k or --l")
     if ratio is not None and (diversity is None or diversity != int(diversity)):
-        raise click.UsageError("--c needs --l, a whole number")
+        raise click.UsageError("--c needs --l; add --l with a whole number")
     if output.suffix.lower() != ".csv":
-        raise OutputError(str(output), "does not end in .csv; name the file so")
+        raise OutputError(str(output), "the suffix must be .csv; name the file accordingly")
     check_file(output)
     check_no_input([output], (table, *taxonomies))
     if output.exists() and not force:
@@ -96,7 +102,10 @@ def anonymize_command(  # one parameter per option
     if generalised_table is None:
         highest = tuple(ladder.height for ladder in subject.lattice.ladders)
         said = _groups(subject, subject.lattice.figures(highest))
-        click.echo(f"nothing is written: the highest levels do not do either ({said})")
+        problem = (
+            f"no generalisation meets the requirements: at the highest levels there are {said}"
+        )
+        click.echo(f"nothing is written: {problem}; lower --k or --l", err=True)
         context.exit(FAIL)
     with progress.step(f"writing {output.name}"):
         write_pieces(output, table_pieces(subject, generalised_table))
@@ -104,21 +113,21 @@ def anonymize_command(  # one parameter per option
     context.exit(PASS)
 
 
-def _say(subject: TableToGeneralise, found: GeneralisedTable, output: Path) -> None:
-    for line in level_words(subject, found):
+def _say(subject: TableToGeneralise, table: GeneralisedTable, output: Path) -> None:
+    for line in level_words(subject, table):
         click.echo(line)
     if subject.left_out:
         click.echo(f"left out: {', '.join(subject.left_out)}")
-    click.echo(f"groups: {_groups(subject, found.figures)}")
+    click.echo(_groups(subject, table.figures))
     click.echo(
-        f"discernibility: {found.figures.discernibility:,} (sum of squared group sizes); looked at "
-        f"{found.checked:,} of {found.combinations:,} combinations of levels"
+        f"discernibility: {table.figures.discernibility:,} (sum of squared group sizes); looked at "
+        f"{table.checked:,} of {table.combinations:,} combinations of levels"
     )
     click.echo(f"written: {output}, {subject.records:,} records")
 
 
 def _groups(subject: TableToGeneralise, figures: Figures) -> str:
-    said = f"{figures.groups:,}, the smallest of {figures.smallest:,} records"
+    said = f"{counted(figures.groups, 'group', 'groups')}, the smallest of {figures.smallest:,} records"
     if subject.wanted.requirement.l is None:
         return said
     return f"{said}, most frequent value {figures.largest_share:.1%}"

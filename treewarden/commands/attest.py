@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from treewarden.commands._common_options import FILE, FORCE, options_record
+from treewarden.commands._common_options import FILE, FORCE, Day, options_record
 from treewarden.commands._options import request_of, request_options
 from treewarden.jobs.attesting.attesting import attestation, salt, unstated_options
 from treewarden.jobs.attesting.keys import (
@@ -26,12 +26,19 @@ from treewarden.jobs.auditing import CommandClock, JudgedAudit, audit_file
 from treewarden.jobs.inputs import ModelBytes
 from treewarden.ppdm_models.files.load import read_bytes
 from treewarden.reports.building.build import audit_document
-from treewarden.reports.document.names import summary_of
-from treewarden.reports.document.parts import File
+from treewarden.reports.document.document import Document, summary_of
 from treewarden.reports.document.words import wrapped
 from treewarden.reports.renderers import renderer
 from treewarden.terminal.exits import EXITS
-from treewarden.terminal.outputs import check_file, check_new, check_no_input, real, write_files
+from treewarden.terminal.outputs import (
+    JSON_ENDINGS,
+    check_ending,
+    check_file,
+    check_new,
+    check_no_input,
+    real,
+    write_files,
+)
 from treewarden.terminal.progress import ProgressPrinter
 
 
@@ -68,16 +75,19 @@ def _make_key(context: click.Context, _: click.Parameter, path: Path | None) -> 
 @click.option(
     "--vsa",
     type=FILE,
-    help="Also write the signed verdict as an in-toto statement with SLSA's verification summary.",
+    help="Also write the signed verdict for software supply-chain tools: an in-toto statement with a SLSA verification "
+    "summary (VSA).",
 )
 @click.option(
     "--ml-bom",
     type=FILE,
-    help="Also write a CycloneDX 1.7 bill of materials with the model, the verdict and what was assumed. Not signed.",
+    help="Also write a CycloneDX 1.7 bill of materials: the model, the verdict and the assumptions about the "
+    "adversary. Not signed.",
 )
 @click.option(
     "--expires",
-    type=click.DateTime(["%Y-%m-%d"]),
+    type=Day(),
+    metavar="YYYY-MM-DD",
     help="The first day (UTC) on which the attestation is no longer valid.",
 )
 @FORCE
@@ -85,8 +95,8 @@ def _make_key(context: click.Context, _: click.Parameter, path: Path | None) -> 
 def attest_command(context: click.Context, /, **_: Any) -> None:  # noqa: ANN401  # read from the context
     """Audit a model on the machine that holds its table, and sign the verdict for people without the table.
 
-    The attestation contains the digest of the model, the policy, the assumed knowledge, and the verdict of each check:
-    no count and nothing from the table. The exit code is that of the audit.
+    The attestation contains the digest of the model, the policy, what the adversary was assumed to know, and the
+    verdict of each check. It contains no counts and nothing from the table. The exit code is that of the audit.
     """
     clock, progress = CommandClock(), ProgressPrinter(context.params["quiet"])
     request, options = request_of(context), options_record(AttestOptions, context)
@@ -116,9 +126,10 @@ def attest_command(context: click.Context, /, **_: Any) -> None:  # noqa: ANN401
             issued=clock.created,
             expires=expires,
             candidates=provenance.candidates,
+            claims=document.claims,
         )
         files = {options.output: signed}
-        files |= _for_others(options, done, provenance.model, signed, secret, clock)
+        files |= _for_others(options, done, document, signed, secret, clock)
         if options.report is not None and written is not None:
             files[options.report] = written
         write_files(files)
@@ -135,21 +146,26 @@ def attest_command(context: click.Context, /, **_: Any) -> None:  # noqa: ANN401
 def _for_others(
     options: AttestOptions,
     done: JudgedAudit,
-    model: File,
+    document: Document,
     signed: bytes,
     secret: Any,  # noqa: ANN401  # a private key, see keys
     clock: CommandClock,
 ) -> dict[Path, bytes]:
     """Return what other tools than treewarden read, by the path that each goes to."""
     files: dict[Path, bytes] = {}
-    is_file = not options.model.is_dir()
+    is_file, model = not options.model.is_dir(), document.provenance.model
     if options.vsa is not None:
         files[options.vsa] = verification_summary(
             done.decision, model, signed, secret, issued=clock.created, is_file=is_file
         )
     if options.ml_bom is not None:
         files[options.ml_bom] = ml_bom(
-            done.subject, done.decision, model, issued=clock.created, is_file=is_file
+            done.subject,
+            done.decision,
+            model,
+            issued=clock.created,
+            is_file=is_file,
+            claims=document.claims,
         )
     return files
 
@@ -187,6 +203,8 @@ class AttestOptions:
                 "two of --output, --report, --vsa and --ml-bom name one file; choose two"
             )
         check_no_input(outputs, (*request.paths, self.key))
+        for path in outputs:
+            check_ending(path, "JSON", JSON_ENDINGS)
         if self.vsa is not None and self.expires is not None:
             problem = "a verification summary has no end; leave out --vsa or --expires"
             raise click.UsageError(problem)
@@ -201,7 +219,9 @@ class AttestOptions:
             return None
         end = datetime.combine(self.expires.date(), time(), UTC)
         if end <= clock.created:
-            raise click.UsageError(f"--expires {self.expires:%Y-%m-%d} is past; name a day to come")
+            raise click.UsageError(
+                f"--expires {self.expires:%Y-%m-%d} is in the past; give a day in the future"
+            )
         return end
 
 

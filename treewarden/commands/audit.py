@@ -30,8 +30,10 @@ from treewarden.reports.document.parts import as_json
 from treewarden.reports.document.words import printable
 from treewarden.terminal.exits import EXITS, NO_AUDIT, RESUMED
 from treewarden.terminal.outputs import (
+    JSON_ENDINGS,
     beside,
     check_apart,
+    check_ending,
     check_file,
     check_no_input,
     real,
@@ -49,7 +51,7 @@ from treewarden.terminal.summary import summary_lines
     "--posterior",
     "posterior_path",
     type=FILE,
-    help="Also write the inferred probabilities (confidential): CSV or Parquet by suffix, one row per group and class.",
+    help="Also write the inferred probabilities (confidential) as .csv or .parquet, with one row per group and class.",
 )
 @exception_options()
 @click.option(
@@ -62,7 +64,8 @@ from treewarden.terminal.summary import summary_lines
 @click.option(
     "--plan",
     is_flag=True,
-    help="Only print the size of the audit and the expected time and memory (exit code 4).",
+    help="Only print the size of the audit and the expected time and memory. "
+    "The exit code is 4, because nothing is audited.",
 )
 @click.pass_context
 def audit_command(
@@ -80,10 +83,12 @@ def audit_command(
     quiet: bool,
     **_: Any,  # noqa: ANN401  # the shared options; request_of reads them from the context
 ) -> None:
-    """Check whether a model may be published: what does its file disclose about the people in its training table?
+    """Check whether a model may be published: what does it disclose about the people in its training table?
 
     For data stewards and output checkers. MODEL is the file that you want to publish, and --data is its training table.
-    With --no-table, only the file itself is judged.
+    With --no-table, the audit uses the model file alone.
+
+    The command prints a summary. To keep a report, add --format, for example --format html=audit.html.
 
     If earlier models of the same people were published, give them first, oldest first. All are judged together, and
     the last one is the one that you want to publish.
@@ -101,6 +106,8 @@ def audit_command(
     wanted = (*report.paths, *(path for path in (posterior_path, new_baseline) if path))
     check_apart(wanted)
     check_no_input(wanted, request.paths)
+    if new_baseline is not None:
+        check_ending(new_baseline, "a baseline", JSON_ENDINGS)
     if len({real(path) for path in wanted}) < len(wanted):
         raise OutputError(str(wanted[-1]), "is two results at once; name two files")
 
@@ -114,8 +121,9 @@ def audit_command(
             request, done.subject.pack, done.subject.knowledge, done.subject.table
         )
         command = repair_command(request, done.subject)
+        (share or nobody_hears)(1, 3, "parts")
         document = audit_document(done.audit, done.decision, provenance, purpose, command)
-        (share or nobody_hears)(1, 2, "parts")
+        (share or nobody_hears)(2, 3, "parts")
         with _posterior(done.audit, posterior_path) as (large, said):
             for line in said:
                 progress.say(line)
@@ -124,7 +132,7 @@ def audit_command(
             if new_baseline is not None:
                 files[new_baseline] = _baseline(request, done)
             write_files(files, large)
-    shown = report.shown(document)
+    shown = report.reader_document(document)
     steps = audit_steps(request, done, shown, command, report.paths)
     summary = summary_lines(shown, steps, done.audit.full.evidence.secret_name)
     report.show(shown, summary, known_as(request.model))
@@ -180,7 +188,9 @@ def _show_plan(request: Request, report: Reporting, progress: ProgressPrinter) -
     else:
         for line in plan_lines(plan):
             click.echo(printable(line))
-    click.echo("no audit was performed: --plan only estimates its cost", err=True)
+    click.echo(
+        "no audit was performed: --plan only estimates the cost; leave it out to audit", err=True
+    )
 
 
 COMMAND = audit_command

@@ -7,10 +7,16 @@ from pathlib import Path
 import click
 
 from treewarden.commands._common_options import FILE, FORCE
-from treewarden.ppdm_models.files.convert import TARGETS, converted, target_of
+from treewarden.ppdm_models.files.convert import SUFFIXES, TARGETS, converted, target_of
 from treewarden.ppdm_models.files.load import read_model
 from treewarden.terminal.exits import PASS
-from treewarden.terminal.outputs import check_file, check_new, check_no_input, write_files
+from treewarden.terminal.outputs import (
+    check_ending,
+    check_file,
+    check_new,
+    check_no_input,
+    write_files,
+)
 
 
 @click.command("convert")
@@ -35,6 +41,7 @@ def convert_command(
     check_file(output)
     check_no_input((output,), (model,))
     check_new(output, force)
+    check_ending(output, form, [ending for ending, of in SUFFIXES.items() if of == form])
     write_files({output: converted(read_model(model), form)})
     context.exit(PASS)
 

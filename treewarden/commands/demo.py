@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from treewarden.commands._common_options import QUIET
+from treewarden.commands._common_options import FILE, QUIET
 from treewarden.jobs.demo import DemoFiles, story
 from treewarden.terminal.exits import PASS
 from treewarden.terminal.outputs import check_folder
@@ -17,7 +17,7 @@ from treewarden.terminal.progress import ProgressPrinter
 @click.option(
     "--out",
     "folder",
-    type=click.Path(path_type=Path),
+    type=FILE,
     default=Path("demo-report"),
     show_default=True,
     metavar="FOLDER",
@@ -28,7 +28,8 @@ from treewarden.terminal.progress import ProgressPrinter
 def demo_command(context: click.Context, /, folder: Path, quiet: bool) -> None:
     """See the whole workflow on real data: train a tree, audit it, watch it fail, repair it, and audit it again.
 
-    For new users. Install the packages first: pip install 'treewarden[demo]'.
+    For new users. The demo needs packages of its own. In a copy of the repository, 'make demo' installs them and runs
+    the demo. Where treewarden is installed: pip install 'treewarden[demo]'.
     """
     if not folder.exists():
         check_folder(folder.parent)

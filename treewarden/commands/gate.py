@@ -15,7 +15,15 @@ from typing import Any, NoReturn
 
 import click
 
-from treewarden.commands._common_options import QUIET, judgment_flag, on_a_cluster, options_record
+from treewarden.commands._common_options import (
+    FILE,
+    QUIET,
+    Number,
+    WholeNumber,
+    judgment_flag,
+    on_a_cluster,
+    options_record,
+)
 from treewarden.commands._reporting import (
     ON_STDOUT,
     VERBOSE,
@@ -28,7 +36,7 @@ from treewarden.jobs.gate.config import (
     NAME,
     Configuration,
     find_configuration,
-    given_settings,
+    path_from_here,
     read_configuration,
 )
 from treewarden.jobs.gate.gate_job import Wish, cache_folder
@@ -36,11 +44,17 @@ from treewarden.jobs.gate.gating import Gated, gate
 from treewarden.jobs.gate.models import GateModel, models_of
 from treewarden.policies.verdict import Severity
 from treewarden.ppdm_models.files.private import own_folder
-from treewarden.ppdm_models.tables.counting.addresses import TableAddress
 from treewarden.reports.document.gate import Outcome
 from treewarden.reports.document.words import counted, printable
 from treewarden.terminal.exits import FAIL, NO_AUDIT, PASS, RESUMED, UNDETERMINED
-from treewarden.terminal.outputs import check_apart, check_file, check_no_input, write_files
+from treewarden.terminal.outputs import (
+    JSON_ENDINGS,
+    check_apart,
+    check_ending,
+    check_file,
+    check_no_input,
+    write_files,
+)
 from treewarden.terminal.progress import ProgressPrinter
 
 Command = Callable[..., Any]
@@ -67,8 +81,10 @@ def remote_options(command: Command) -> Command:
             click.option(
                 "--release",
                 metavar="ID",
-                help="The release (one submission of a file) to ask --server about.  "
-                "[default: the newest one of the file]",
+                help=(
+                    "With --server: the ID of the release to ask about, as the service shows it."
+                    "  [default: the newest one of the file]"
+                ),
             ),
             click.option(
                 "--token",
@@ -78,7 +94,7 @@ def remote_options(command: Command) -> Command:
             ),
             click.option(
                 "--wait",
-                type=click.FloatRange(min=0),
+                type=Number(min=0),
                 default=WAIT_SECONDS,
                 show_default=True,
                 metavar="SECONDS",
@@ -116,7 +132,7 @@ def ask_server(question: ServerQuestion, progress: ProgressPrinter) -> int:
         problem = "--server needs the file that is published, and one alone: name it, or say --sha256 DIGEST"
         raise click.UsageError(problem)
     if sha256 is not None and not DIGEST.fullmatch(sha256):
-        raise click.UsageError("--sha256 takes 64 letters 0-9 a-f, as sha256sum prints them")
+        raise click.UsageError("--sha256 takes 64 characters (0-9, a-f), as sha256sum prints them")
     remote = importlib.import_module(REMOTE)
     request = remote.RemoteRequest(
         question.server,
@@ -132,7 +148,6 @@ def ask_server(question: ServerQuestion, progress: ProgressPrinter) -> int:
     return code
 
 
-FILE = click.Path(path_type=Path)
 EXITS: Mapping[Outcome, int] = {
     "PASS": PASS,
     "UNDETERMINED": UNDETERMINED,
@@ -197,9 +212,7 @@ NOTHING = "Nothing was audited: no model changed, nor anything that its audit re
     is_flag=True,
     help="With --init: add missing models to an existing treewarden.toml, and change nothing else.",
 )
-@click.option(
-    "--jobs", type=click.IntRange(min=1), help="Number of processes.  [default: all cores]"
-)
+@click.option("--jobs", type=WholeNumber(min=1), help="Number of processes.  [default: all cores]")
 @click.option(
     "--no-cache",
     is_flag=True,
@@ -222,8 +235,9 @@ def gate_command(context: click.Context, /, **_: Any) -> None:  # noqa: ANN401  
     Unchanged models keep their earlier result, even if it is FAIL. A report goes into one file for all models
     (--format sarif=gate.sarif), or into a folder with one report each (--format html=reports/).
 
-    With --server, ask a treewarden service for the verdict and wait for it. Nothing is audited locally. Name the file
-    that you will publish as PATHS. The service then checks that this exact file was audited and approved.
+    With --server, ask a treewarden service for the verdict and wait for it. Nothing is audited locally. Give the
+    file that you will publish as the PATHS argument. The service then checks that this exact file was audited and
+    approved.
     """
     progress = ProgressPrinter(context.params["quiet"])
     options = options_record(GateOptions, context)
@@ -247,7 +261,7 @@ def gate_command(context: click.Context, /, **_: Any) -> None:  # noqa: ANN401  
     _show_without_verdict(done, run.forms)
     if done.gate.entries:
         context.exit(EXITS[done.gate.outcome])
-    if run.forms.of_all.paths or run.forms.each:
+    if run.forms.of_all.paths or run.forms.model_forms:
         progress.say("no file is written")
     context.exit(PASS)
 
@@ -296,45 +310,28 @@ def _check_options(options: GateOptions, question: ServerQuestion) -> None:
         if value is not None:
             raise click.UsageError(f"{name} goes with --server: whom to ask about it")
     if options.update and not options.init:
-        raise click.UsageError("--update goes with --init: which models to add")
+        raise click.UsageError("--update needs --init: write treewarden gate --init --update")
     if bool(options.attestations) != bool(options.trust):
         raise click.UsageError(
-            "--attestation and --trust go together: whose word is taken for an audit"
+            "--attestation needs the public key of a trusted signer: --trust FILE. "
+            "--trust needs --attestation"
         )
 
 
 def _commands(
     done: Gated, models: Sequence[GateModel], config: Path | None, paths: Sequence[Path]
 ) -> Iterator[tuple[str, str]]:
-    """Yield what to type where some model does not pass: the repair of the first that fails, and all findings."""
-    failing = {entry.name for entry in done.gate.entries if entry.outcome == "FAIL"}
-    for model in [model for model in models if model.name in failing][:1]:
-        command = repair_command(model)
-        if command:
-            yield f"Repair {model.name}:", command
+    """Yield what to type where some model does not pass: how the first that fails is repaired, and all findings."""
     configured = () if config is None else ("--config", str(config))
+    again = ("treewarden", "gate", *configured, *map(str, paths))
+    failing = {entry.name for entry in done.gate.entries if entry.outcome == "FAIL"}
+    first = next((model for model in models if model.name in failing), None)
+    if first is not None:
+        from treewarden.jobs.gate.repair_steps import repair_steps  # where a model fails only
+
+        yield from repair_steps(first, shlex.join(again))
     words = ("treewarden", "gate", *configured, "--verbose", *map(str, paths))
-    yield "See all findings:", " ".join(map(shlex.quote, words))
-
-
-def repair_command(model: GateModel) -> str:
-    """Return the command that repairs a model; "" where more than its files and its sensitive column is configured."""
-    settings = given_settings(model.settings)
-    others = (model.files.values, model.earlier, model.table is None)
-    if any(others) or set(settings) - {"sensitive"}:
-        return ""
-    sensitive = ["--sensitive", settings["sensitive"]] if settings else []
-    output = f"{model.path.stem}-repaired{model.path.suffix}"
-    words = ["treewarden", "repair", _from_here(model.path), "--data", _from_here(model.table)]
-    words += [*sensitive, "--policy", _from_here(model.policy), "-o", output]
-    return " ".join(map(shlex.quote, words))
-
-
-def _from_here(file: Path | TableAddress | str | None) -> str:
-    """Return a path as it is typed in this folder; what is outside of it, or no path, as it is."""
-    if isinstance(file, Path) and file.is_absolute() and file.is_relative_to(Path.cwd()):
-        return str(file.relative_to(Path.cwd()))
-    return str(file)
+    yield "See all findings:", shlex.join(words)
 
 
 def _write_configuration(
@@ -352,7 +349,7 @@ def _write_configuration(
         config = starting.begun(file.absolute().parent, file.name, progress.step)
     if not (config.is_update and file.read_text("utf-8-sig") == config.text):
         write_files({file: config.text.encode("utf-8")})
-    for line in config.lines(Path(_from_here(file))):
+    for line in config.lines(Path(path_from_here(file))):
         click.echo(printable(line))
     context.exit(PASS)
 
@@ -370,6 +367,7 @@ def _prepare(options: GateOptions) -> PlannedGate:
     outputs = forms.paths([model.name for model in models])
     if options.new_baseline is not None:
         check_file(options.new_baseline)
+        check_ending(options.new_baseline, "a baseline", JSON_ENDINGS)
         outputs = (*outputs, options.new_baseline)
     check_apart(outputs)
     model_files = (path for model in models for path in model.inputs)
@@ -386,7 +384,7 @@ def _wish(options: GateOptions, configuration: Configuration, forms: Forms) -> W
         jobs=options.jobs,
         cache=cache_folder(configuration.root),
         fresh=options.no_cache,
-        forms=forms.each,
+        forms=forms.model_forms,
         baseline=options.baseline,
         new_baseline=options.new_baseline,
         attestations=options.attestations,

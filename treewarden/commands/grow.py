@@ -22,7 +22,13 @@ from treewarden.ppdm_models.methods.randomised.learning import Method
 from treewarden.ppdm_models.methods.randomised.reconstruction import Kernel
 from treewarden.reports.document.words import printable
 from treewarden.terminal.exits import PASS
-from treewarden.terminal.outputs import check_file, check_new, check_no_input, write_files
+from treewarden.terminal.outputs import (
+    check_ending,
+    check_file,
+    check_new,
+    check_no_input,
+    write_files,
+)
 from treewarden.terminal.progress import ProgressPrinter
 
 
@@ -38,7 +44,7 @@ from treewarden.terminal.progress import ProgressPrinter
     "--method",
     type=click.Choice([each.value for each in Method]),
     required=True,
-    help="Estimate each column once, once per class, or per class at each node.",
+    help="Estimate the distribution of each column once, once per class, or per class at each node.",
 )
 @click.option(
     "--target", metavar="COLUMN", required=True, help="The column that the tree predicts."
@@ -54,7 +60,7 @@ from treewarden.terminal.progress import ProgressPrinter
     type=click.Choice([each.value for each in Kernel]),
     default=Kernel.MIDPOINT.value,
     show_default=True,
-    help="Expert: the probability that noise moves a value to another interval, at the midpoints or exactly.",
+    help="Expert: compute the probability that noise moves a value to another interval at the midpoints, or exactly.",
 )
 @click.option(
     "--test", type=FILE, help="A table of true values: print the accuracy of the tree on it."
@@ -85,8 +91,8 @@ def grow_command(  # one parameter per option
 ) -> None:
     """Train a decision tree from a table that 'treewarden randomize' wrote, for analysts of the noisy table.
 
-    Distributions are estimated from the noisy values, and the tree is trained on them. The tree takes true values like
-    any other tree, and can be audited, repaired and converted. Its nodes have labels and no counts.
+    Distributions are estimated from the noisy values, and the tree is trained on them. The tree classifies true records
+    like any other tree, and can be audited, repaired and converted. Its nodes contain predicted classes, but no counts.
     """
     names = names_of(columns, "--columns")
     if columns and not names:
@@ -95,6 +101,7 @@ def grow_command(  # one parameter per option
     check_file(output)
     check_no_input((output,), (table, manifest, test))
     check_new(output, force)
+    check_ending(output, form, [ending for ending, of in SUFFIXES.items() if of == form])
     if test is not None:
         check_is_another(test, table)
     grow_request = GrowRequest(table, manifest, target, Method(method), names, Kernel(kernel))
@@ -132,16 +139,18 @@ def _form_of(output: Path) -> str:
     return form
 
 
-def _lines(found: GrownNoisyTree, subject: RandomisedTable) -> list[str]:
-    tree, method = found.tree, subject.wanted.method
+def _lines(noisy_tree: GrownNoisyTree, subject: RandomisedTable) -> list[str]:
+    tree, method = noisy_tree.tree, subject.wanted.method
     leaves = len(tree.leaves)
-    told = f"{leaves} {'leaf' if leaves == 1 else 'leaves'}, grown by {method} from {found.records:,} records"
+    told = f"{leaves} {'leaf' if leaves == 1 else 'leaves'}, grown by {method} from {noisy_tree.records:,} records"
     lines = [f"{told} on {len(tree.features)} columns"]
-    if found.left_out:
-        lines.append(f"left out: {found.left_out:,} records that lack a value")
+    if noisy_tree.left_out:
+        lines.append(f"left out: {noisy_tree.left_out:,} records that lack a value")
     if subject.unused:
         lines.append(f"not used: {unused_words(subject)}")
-    lines.append("nodes have labels and no counts: what was counted are no people")
+    lines.append(
+        "the nodes contain predicted classes, but no counts, because the records were noisy"
+    )
     return lines
 
 

@@ -18,7 +18,7 @@ from treewarden.terminal.exits import NO_AUDIT, PASS
 
 
 @click.command("inspect")
-@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("files", nargs=-1, required=True, type=FILE)
 @click.option(
     "--format",
     "form",
@@ -28,12 +28,13 @@ from treewarden.terminal.exits import NO_AUDIT, PASS
     help="The output format.",
 )
 @click.option(
-    "--leaves", is_flag=True, help=f"Also list the leaves, at most {MOST_LEAVES:,} of a file."
+    "--leaves", is_flag=True, help=f"Also list the leaves (at most {MOST_LEAVES:,} per file)."
 )
 @click.option(
     "--domain",
     type=FILE,
-    help="A TOML file with the public values or ranges of columns. This can prove more about the records.",
+    help="A TOML file with the values or ranges that are publicly known to be possible in each column. With them, "
+    "more records may be proved.",
 )
 @click.pass_context
 def inspect_command(
@@ -41,8 +42,9 @@ def inspect_command(
 ) -> None:
     """Show the contents of model files as any reader can see them. No table is needed, and nothing is audited.
 
-    The line "proves" says how many whole records of the training table can be rebuilt from the file alone. A file
-    that cannot be read does not stop the others. A folder is read as a model that Spark wrote.
+    The line "proves" says of how many people the file alone proves values, and how many whole records of the
+    training table can be rebuilt from it. A file that cannot be read does not stop the others. A folder is read as
+    a model that Spark wrote.
     """
     failed = False
     public = DeclaredDomain()
@@ -64,13 +66,15 @@ def inspect_command(
     context.exit(NO_AUDIT if failed else PASS)
 
 
-def _text(said: dict[str, object]) -> Iterator[str]:
-    yield printable(str(said["file"]))
-    if "error" in said:
-        yield f"  not read       {printable(str(said['error']))}"
+def _text(facts: dict[str, object]) -> Iterator[str]:
+    yield printable(str(facts["file"]))
+    if "error" in facts:
+        file = str(facts["file"])
+        problem = str(facts["error"]).removeprefix(f"{file}: ").removeprefix(f"{Path(file).name}: ")
+        yield f"  not read       {printable(problem)}"
         return
-    yield from lines(said)
-    entries = said.get("leaf")
+    yield from lines(facts)
+    entries = facts.get("leaf")
     if isinstance(entries, Iterable):
         yield from leaf_lines(entries)
 

@@ -20,14 +20,32 @@ FOLDERS: Mapping[str, str] = {
 """The folders of plug-ins, as they are called here: they are only looked into, none is imported."""
 
 KINDS = (*FOLDERS, "packs")
+WORDS: Mapping[str, str] = {
+    "metrics": "measures",
+    "repairs": "remedies",
+    "reports": "renderers",
+    "policies": "packs",
+}
+"""What documents and help call some of them; the words of folders and of TOML stay valid."""
+CALLED = {kind: word for word, kind in WORDS.items()}
+
+
+class _Kind(click.Choice[str]):
+    """What there is to list, by the word of documents or of folders."""
+
+    def __init__(self) -> None:
+        super().__init__([CALLED.get(kind, kind) for kind in KINDS])
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        return value if value in KINDS else WORDS.get(super().convert(value, param, ctx), value)
 
 
 @click.command("list")
-@click.argument("kind", required=False, type=click.Choice(KINDS))
+@click.argument("kind", required=False, type=_Kind())
 def list_command(kind: str | None) -> None:
-    """List what this version supports, by id: formats, metrics, rules, built-in policies and more."""
+    """List the formats, metrics, rules, built-in policies and more that this version supports, with their ids."""
     for each in [kind] if kind else KINDS:
-        click.echo(each)
+        click.echo(CALLED.get(each, each))
         catalogue = _catalogue(each)
         width = max(map(len, catalogue), default=0)
         for name, about in catalogue.items():

@@ -30,11 +30,11 @@ def miner_command(
     force: bool,
     quiet: bool,
 ) -> None:
-    """Run the coordinator of a federated training, and write the structure of the tree that the parties train.
+    """Run the coordinator of federated training, and write the structure of the tree that the parties train.
 
-    The coordinator learns which party decides at each node and the classes of the leaves: no column, no value, no
-    record. The output folder has tree.json, leakage.json, leakage.html, messages.jsonl, and classes.csv if the session
-    classifies records. The tree is not audited, because no side has the joined table.
+    The coordinator learns which party decides at each node, and the classes of the leaves. It learns no column, no
+    value and no record. The output folder has tree.json, leakage.json, leakage.html and messages.jsonl, and also
+    classes.csv if the session classifies records. The tree is not audited, because no side has the joined table.
     """
     meeting = read_session(session)
     names = miner_files(meeting)

@@ -8,7 +8,13 @@ import click
 
 from treewarden.commands._common_options import CERTIFICATES, FILE, FORCE, QUIET, SESSION
 from treewarden.jobs.vertical.columns import NumberHandling
-from treewarden.jobs.vertical.meeting import PARTY_FILES, Own, files_of_party, part_of, taken_part
+from treewarden.jobs.vertical.meeting import (
+    PARTY_FILES,
+    PartyFiles,
+    files_of_party,
+    part_of,
+    taken_part,
+)
 from treewarden.ppdm_models.methods.vertical.session import MINER_NAME, read_session
 from treewarden.ppdm_models.methods.vertical.transport import make_certificates
 from treewarden.reports.document.words import counted, printable
@@ -27,13 +33,15 @@ from treewarden.terminal.progress import ProgressPrinter
     metavar="COLUMN",
     help="The column that identifies a record at all parties.  [default: the order of records]",
 )
-@click.option("--asked", type=FILE, help="A table with your columns of the records to classify.")
+@click.option(
+    "--asked", "records", type=FILE, help="A table of the records to classify, with your columns."
+)
 @click.option(
     "--numbers",
     type=click.Choice([each.value for each in NumberHandling]),
     default=NumberHandling.BINS.value,
     show_default=True,
-    help="Numeric columns: five bins of similar size, or refused.",
+    help="What to do with numeric columns: divide them into five bins of similar size, or refuse them.",
 )
 @CERTIFICATES
 @click.option(
@@ -52,7 +60,7 @@ def party_command(  # one parameter per option
     name: str | None,
     data: Path | None,
     ids: str | None,
-    asked: Path | None,
+    records: Path | None,
     numbers: str,
     certificates: Path,
     is_making: bool,
@@ -60,11 +68,11 @@ def party_command(  # one parameter per option
     force: bool,
     quiet: bool,
 ) -> None:
-    """Join a federated training with your columns, and classify with the tree, as one party of a session.
+    """Take part in federated training as one party, with your columns, and classify records with the tree.
 
     The other sides connect over TLS with certificates on both ends; none of them gets your columns. With -o, the folder
-    has the tests of your nodes (notes.json), what your side learned (leakage.json, leakage.html) and the log
-    (messages.jsonl).
+    contains the split conditions of the nodes at which you decide (notes.json), what your side learned (leakage.json,
+    leakage.html) and the log (messages.jsonl).
     """
     meeting = read_session(session)
     if is_making:
@@ -76,12 +84,12 @@ def party_command(  # one parameter per option
         raise click.UsageError("give --name and --data; or --make-certificates")
     if output is not None:
         check_into(output, PARTY_FILES, force)
-        check_no_input([output / each for each in PARTY_FILES], (session, data, asked))
+        check_no_input([output / each for each in PARTY_FILES], (session, data, records))
     progress = ProgressPrinter(quiet)
-    own = Own(data, name, ids, asked, NumberHandling(numbers))
-    part = part_of(meeting, own, progress.step)
+    party_files = PartyFiles(data, name, ids, records, NumberHandling(numbers))
+    part = part_of(meeting, party_files, progress.step)
     with progress.step("waiting for the others, and growing"):
-        party_record = taken_part(meeting, own, part, certificates)
+        party_record = taken_part(meeting, party_files, part, certificates)
     if output is not None:
         write_into(output, files_of_party(meeting, part, party_record))
     tested = len(set(party_record.notes.values()))

@@ -13,10 +13,18 @@ from treewarden.policies.comparing import Strictness, compared
 from treewarden.policies.explain.sentences import difference_text, explained, toml
 from treewarden.policies.importing.acro import imported
 from treewarden.policies.pack import json_schema, load_pack
-from treewarden.policies.shipped import shipped_packs
+from treewarden.policies.shipped import packs_of_tables, shipped_packs
 from treewarden.reports.document.words import counted, printable, wrapped
 from treewarden.terminal.exits import FAIL, with_coloured_verdict
-from treewarden.terminal.outputs import NextStep, check_file, check_new, step_lines, write_files
+from treewarden.terminal.outputs import (
+    TOML_ENDINGS,
+    NextStep,
+    check_ending,
+    check_file,
+    check_new,
+    step_lines,
+    write_files,
+)
 from treewarden.terminal.progress import ProgressPrinter
 
 PACK = click.argument("pack", metavar="NAME|FILE")
@@ -26,14 +34,14 @@ PACK = click.argument("pack", metavar="NAME|FILE")
 def policy_group() -> None:
     """Read, explain, test and compare policies, for people who set or review the limits.
 
-    A policy is built in and has a NAME ('treewarden policy list'), or is a TOML FILE.
+    Give either the NAME of a built-in policy ('treewarden policy list') or a TOML FILE.
     """
 
 
 @policy_group.command("list")
 def list_command() -> None:
     """List the built-in policies."""
-    packs = [load_pack(name) for name in shipped_packs()]
+    packs = [load_pack(name) for name in sorted((*shipped_packs(), *packs_of_tables()))]
     width = max(len(pack.name) for pack in packs)
     for pack in packs:
         clauses = counted(len(pack.clauses), "check", "checks")
@@ -43,7 +51,7 @@ def list_command() -> None:
 @policy_group.command("show")
 @PACK
 def show_command(pack: str) -> None:
-    """Print a policy as TOML, complete with what it inherits from others."""
+    """Print a policy as TOML, with all that it inherits."""
     click.echo(toml(load_pack(pack)), nl=False)
 
 
@@ -71,9 +79,12 @@ def check_command(packs: tuple[str, ...]) -> None:
 def test_command(
     context: click.Context, pack: str, cases: Path | None, verbose: bool, quiet: bool
 ) -> None:
-    """Run the test cases of a policy: models, and the expected verdict of each check.
+    """Run the test cases of a policy.
 
-    The exit code is 1 if a case differs. Checks that no case fails are listed.
+    A case is a model with the expected verdict of each check.
+
+    The exit code is 1 if the result of a case is not the expected one. The output also lists each check that passes
+    in every case, and is therefore not tested.
     """
     read = load_pack(pack)
     path = cases_beside(pack) if cases is None else cases
@@ -82,23 +93,24 @@ def test_command(
     context.exit(0 if case_results.is_as_expected else FAIL)
 
 
-def _tell(found: CaseResults, pack: str, path: Path, *, is_verbose: bool) -> None:
+def _tell(results: CaseResults, pack: str, path: Path, *, is_verbose: bool) -> None:
     """Print the outcome of all cases, those that differ, and what to do about them."""
-    differing = [case for case in found.tried if case.differs]
-    total = counted(len(found.tried), "case", "cases")
-    verdict = "PASS" if found.is_as_expected else "FAIL"
+    differing = [case for case in results.tried if case.differs]
+    total = counted(len(results.tried), "case", "cases")
+    verdict = "PASS" if results.is_as_expected else "FAIL"
     if differing:
         said = f"{len(differing)} of {total} came out differently than expected"
     else:
-        said = f"{len(found.tried)} of {total} came out as expected"
+        said = f"{len(results.tried)} of {total} came out as expected"
     click.echo(with_coloured_verdict(f"{verdict}: {said}."))
-    for case in found.tried if is_verbose else differing:
+    for case in results.tried if is_verbose else differing:
         click.echo(f"  {'differs' if case.differs else 'ok':7}  {printable(case.name)}")
         for line in case.differs:
             click.echo("\n".join(wrapped(line, "           ", "             ")))
-    if found.never_failed:
-        names = ", ".join(found.never_failed)
-        said = f"No case fails these checks: {names}. Add a case that fails each of them."
+    if results.never_failed:
+        names = ", ".join(results.never_failed)
+        said = f"No test case makes these checks fail, so they are not tested yet: {names}. "
+        said += "For each of them, add a case with a model that must fail it."
         click.echo("\n".join(wrapped(said)))
     if differing:
         step = NextStep(
@@ -140,9 +152,10 @@ def diff_command(context: click.Context, old: str, new: str, tighten_only: bool)
 
 @policy_group.command("schema")
 def schema_command() -> None:
-    """Print the JSON Schema of policies, for editors.
+    """Print the JSON Schema of policies, for text editors.
 
-    An editor for TOML finds it by a first line such as ``#:schema ./pack.schema.json``.
+    Save it as pack.schema.json next to your policy. A TOML editor uses it if the first line of the policy is:
+    #:schema ./pack.schema.json
     """
     click.echo(json_schema().decode("utf-8"), nl=False)
 
@@ -152,13 +165,18 @@ def schema_command() -> None:
 @click.option("-o", "--output", type=FILE, help="The TOML file to write.  [default: stdout]")
 @click.option("--force", is_flag=True, help="Overwrite an existing output file.")
 def import_command(file: Path, output: Path | None, force: bool) -> None:
-    """Turn the risk appetite of an ACRO project (YAML) into a policy."""
+    """Convert the limits of an ACRO configuration into a policy.
+
+    ACRO checks the outputs of research environments. The file is its “risk appetite” in YAML.
+    """
+    if output is not None:
+        check_file(output)
+        check_ending(output, "a policy", TOML_ENDINGS)
+        check_new(output, force)
     data = imported(file.read_bytes(), file.name)
     if output is None:
         click.echo(data.decode("utf-8"), nl=False)
         return
-    check_file(output)
-    check_new(output, force)
     write_files({output: data})
     click.echo(str(output))
 

@@ -10,11 +10,11 @@ from typing import Any
 
 import click
 
-from treewarden.commands._common_options import FILE, FORCE, QUIET, names_of, options_record
+from treewarden.commands._common_options import FILE, FORCE, QUIET, Number, names_of, options_record
 from treewarden.jobs.randomised.randomizing import Randomised, RandomizeRequest, randomise
 from treewarden.jobs.randomised.reconstructing import FORMS, figure_lines, report_bytes
 from treewarden.policies.pack import load_pack
-from treewarden.policies.verdict import Verdict
+from treewarden.policies.verdict import PolicyVerdict
 from treewarden.ppdm_models.errors import OutputError
 from treewarden.ppdm_models.methods.randomised.manifest import manifest_bytes
 from treewarden.ppdm_models.methods.randomised.noise import CONFIDENCE, KINDS, MOST_LEVEL
@@ -39,22 +39,23 @@ COLUMNS = "COLUMN[,COLUMN...]"
 @click.argument("table", type=FILE)
 @click.option(
     "--level",
-    type=click.FloatRange(LEAST_LEVEL, MOST_LEVEL),
+    type=Number(LEAST_LEVEL, MOST_LEVEL),
     required=True,
-    help="The width of the interval that the noise hides a value in, as a share of the column's domain.",
+    help="How much noise: the width of the interval that contains the true value with the probability "
+    "--confidence, as a share of the column's domain (the range of its values).",
 )
 @click.option(
     "--noise",
     type=click.Choice(KINDS),
     required=True,
-    help="The kind of noise, or classes in place of values.",
+    help="The kind of noise. Discretize replaces each value by its interval.",
 )
 @click.option(
     "--confidence",
-    type=click.FloatRange(0.5, 0.999),
+    type=Number(0.5, 0.999),
     default=CONFIDENCE,
     show_default=True,
-    help="The probability that the true value is in that interval.",
+    help="The probability that the true value is in the interval of --level.",
 )
 @click.option(
     "--columns",
@@ -87,7 +88,12 @@ COLUMNS = "COLUMN[,COLUMN...]"
     required=True,
     help="The file for the noisy table: .csv or .parquet.",
 )
-@click.option("--manifest", type=FILE, required=True, help="The JSON file for the manifest.")
+@click.option(
+    "--manifest",
+    type=FILE,
+    required=True,
+    help="The JSON file that records how the noise was added (the manifest).",
+)
 @click.option(
     "--policy",
     metavar="NAME|FILE",
@@ -113,7 +119,7 @@ def randomize_command(context: click.Context, /, **_: Any) -> None:  # noqa: ANN
     """
     options, outputs = context.params, options_record(RandomizeOutputs, context)
     if math.isnan(options["level"]) or math.isnan(options["confidence"]):
-        raise click.UsageError("nan is no level and no confidence; give a number")
+        raise click.UsageError("nan is not a number; give a number")
     pack = load_pack(options["policy"])
     randomize_request = _request(options)
     outputs.check((randomize_request.table, randomize_request.domains, Path(options["policy"])))
@@ -125,7 +131,7 @@ def randomize_command(context: click.Context, /, **_: Any) -> None:  # noqa: ANN
             form = outputs.report.suffix.lower()
             table = randomize_request.table
             files[outputs.report] = report_bytes(found, table, written, form, progress.step)
-        is_kept = found.decision.verdict is Verdict.PASS or not outputs.only_if_pass
+        is_kept = found.decision.verdict is PolicyVerdict.PASS or not outputs.only_if_pass
         if is_kept:
             files[outputs.manifest] = manifest_bytes(found.manifest)
             large[outputs.output] = written
@@ -180,7 +186,9 @@ class RandomizeOutputs:
             raise OutputError(str(self.output), problem)
         for path in reports:
             if path.suffix.lower() not in FORMS:
-                raise OutputError(str(path), f"ends in none of {', '.join(FORMS)}; name it so")
+                raise OutputError(
+                    str(path), f"does not end in one of {', '.join(FORMS)}; choose such a name"
+                )
 
 
 def _say(randomised: Randomised, progress: ProgressPrinter) -> None:
@@ -190,21 +198,21 @@ def _say(randomised: Randomised, progress: ProgressPrinter) -> None:
         progress.say(f"warning: {warning}")
     decision = randomised.decision
     for finding in decision.findings:
-        if finding.verdict is not Verdict.PASS:
+        if finding.verdict is not PolicyVerdict.PASS:
             counts = "" if decision.counts(finding) else f" ({finding.severity}, does not count)"
             said = f"{finding.verdict.name}: {finding.clause}{counts}: {finding.message}"
             click.echo(printable(said))
 
 
-def _say_written(found: Randomised, written: list[Path]) -> None:
-    verdict = found.decision.verdict
-    click.echo(f"{verdict.name}: by the policy {printable(found.decision.pack.name)}")
+def _say_written(randomised: Randomised, written: list[Path]) -> None:
+    verdict = randomised.decision.verdict
+    click.echo(f"{verdict.name}: by the policy {printable(randomised.decision.pack.name)}")
     if written:
         named = ", ".join(map(str, written))
-        click.echo(f"written: {named}; {counted(found.manifest.records, 'record', 'records')}")
+        click.echo(f"written: {named}; {counted(randomised.manifest.records, 'record', 'records')}")
     else:
         click.echo("no table is written")
-    if verdict is not Verdict.PASS:
+    if verdict is not PolicyVerdict.PASS:
         click.echo("do not publish it: raise --level, hide more columns, or leave some out")
 
 

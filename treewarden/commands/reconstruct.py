@@ -7,15 +7,22 @@ from pathlib import Path
 
 import click
 
-from treewarden.commands._common_options import FILE, FORCE, QUIET, names_of
+from treewarden.commands._common_options import FILE, FORCE, QUIET, Number, names_of
 from treewarden.jobs.randomised.reconstructing import ReconstructRequest, reconstructed
 from treewarden.ppdm_models.methods.randomised.reconstruction import STOP, Kernel
 from treewarden.reports.renderers import randomised_renderer
 from treewarden.terminal.exits import PASS
-from treewarden.terminal.outputs import check_file, check_new, check_no_input, write_files
+from treewarden.terminal.outputs import (
+    check_ending,
+    check_file,
+    check_new,
+    check_no_input,
+    write_files,
+)
 from treewarden.terminal.progress import ProgressPrinter
 
 FORMS = ("text", "json", "csv", "html")
+ENDINGS = {"text": (".txt", ".md"), "json": (".json",), "csv": (".csv",), "html": (".html", ".htm")}
 
 
 @click.command("reconstruct")
@@ -40,14 +47,15 @@ FORMS = ("text", "json", "csv", "html")
     type=click.Choice([each.value for each in Kernel]),
     default=Kernel.MIDPOINT.value,
     show_default=True,
-    help="Expert: the probability that noise moves a value to another interval, at the midpoints or exactly.",
+    help="Expert: compute the probability that noise moves a value to another interval at the midpoints, or exactly.",
 )
 @click.option(
     "--stop",
-    type=click.FloatRange(1e-9, 1),
+    type=Number(1e-9, 1),
     default=STOP,
     show_default=True,
-    help="Expert: stop when a step changes less than this share of chi-square.",
+    help="Expert: stop the iteration when a step changes the estimate by less than this share of the 95 % quantile of "
+    "chi-square.",
 )
 @click.option(
     "--format",
@@ -80,12 +88,13 @@ def reconstruct_command(  # one parameter per option
     or HTML with a picture of each column.
     """
     if math.isnan(stop):
-        raise click.BadParameter("nan is no share; give a number", param_hint="--stop")
+        raise click.BadParameter("nan is not a number; give a number", param_hint="--stop")
     reconstruct_request = ReconstructRequest(
         table, manifest, true, names_of(columns, "--columns"), Kernel(kernel), stop
     )
     if output is not None:
         check_file(output)
+        check_ending(output, form, ENDINGS[form])
         check_no_input([output], reconstruct_request.files)
         check_new(output, force)
     progress = ProgressPrinter(quiet)

@@ -14,7 +14,14 @@ from typing import Any, NoReturn
 
 import click
 
-from treewarden.commands._common_options import FILE, FORCE, TAXONOMY, exception_options
+from treewarden.commands._common_options import (
+    FILE,
+    FORCE,
+    TAXONOMY,
+    Number,
+    WholeNumber,
+    exception_options,
+)
 from treewarden.commands._options import PURPOSE, RESUME, request_options_saying
 from treewarden.commands._repair_run import TERMINAL_SECONDS, RepairRun, prepare_run
 from treewarden.commands._reporting import report_options
@@ -25,18 +32,19 @@ from treewarden.jobs.repairing import Repaired
 from treewarden.jobs.tables.sanitizing import table_beside
 from treewarden.policies.remedies import TableProposal
 from treewarden.policies.repair.attempts import SearchEnd
-from treewarden.policies.verdict import Verdict
+from treewarden.policies.verdict import PolicyVerdict
 from treewarden.ppdm_models.files.convert import MODELS
 from treewarden.ppdm_models.tree.tree import Tree
 from treewarden.reports.building.repair_document import repair_document
+from treewarden.reports.building.steps import lacks_target
 from treewarden.reports.document.document import Document
 from treewarden.reports.document.parts import File
 from treewarden.reports.document.words import wrapped
 from treewarden.reports.figures.curve import advice_lines, attempt_lines
+from treewarden.terminal.check_table import repair_lines
 from treewarden.terminal.exits import EXITS, INTERRUPTED, PASS, USAGE, going_on
 from treewarden.terminal.outputs import write_files
 from treewarden.terminal.progress import resuming
-from treewarden.terminal.repair_summary import repair_lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +58,7 @@ class RepairOutputs:
     def show(self, run: RepairRun, subject: AuditInputs) -> None:
         """Print the report, or all changes, and say of each file whether it is written."""
         request, output = run.request, run.options.output
-        shown = run.report.shown(self.document)
+        shown = run.report.reader_document(self.document)
         if run.options.only_list and run.report.is_text_on_stdout:
             _list_changes(shown)
         else:
@@ -76,7 +84,7 @@ def show_interrupted(
     """Show what was found in so many seconds, and end: nothing is written."""
     if run.report.is_text_on_stdout:
         document = repair_document(repaired.repair, run.provenance(subject), run.options.purpose)
-        _list_changes(run.report.shown(document))
+        _list_changes(run.report.reader_document(document))
     click.echo("interrupted: nothing was written", err=True)
     for line in going_on(context, seconds):
         click.echo(line, err=True)
@@ -96,7 +104,7 @@ def refusal_of(repaired: Repaired, name: str) -> int | None:
         click.echo(f"--apply: no change is called {name!r}; use {have}{early}", err=True)
         return USAGE
     tried = repair_attempts[name]
-    if tried.verdict is Verdict.PASS:
+    if tried.verdict is PolicyVerdict.PASS:
         return None
     why = f"does not pass ({tried.verdict.name})"
     if not tried.is_tried:
@@ -164,20 +172,28 @@ def _list_changes(document: Document) -> None:
         click.echo(line)
 
 
+def _is_fruitless(repaired: Repaired) -> bool:
+    """Return whether no change passes, and another table would not help, which the summary says."""
+    is_open = repaired.repair.is_needed and repaired.file is None
+    return is_open and not lacks_target(repaired.repair.decision)
+
+
 NOTHING_USEFUL = (
     "no useful change was found; try --grow (a tree grown under the policy) or --private (one with noise), or train "
     "with larger leaves, less depth or fewer columns"
 )
 SAYS = {
-    "time_limit": "Time for the whole repair. It ends with the best change so far.  "
+    "time_limit": "Time for the whole repair. The best change so far is then written.  "
     f"[default: {TERMINAL_SECONDS:g} on a terminal, else none]",
-    "worlds_budget": "Time to search for proofs. All changes of one round share this time.",
+    "worlds_budget": "Time to search for proofs. All changes tried together share this time.",
 }
 
 
 @click.command("repair")
 @request_options_saying(SAYS)
-@click.option("-o", "--output", type=FILE, help="The file for the repaired model.")
+@click.option(
+    "-o", "--output", type=FILE, help="The file for the repaired model.  [required, or --list]"
+)
 @FORCE
 @click.option("--list", "only_list", is_flag=True, help="List all changes; write no model.")
 @click.option(
@@ -187,11 +203,11 @@ SAYS = {
 @click.option(
     "--band",
     "bases",
-    type=click.IntRange(min=2),
+    type=WholeNumber(min=2),
     multiple=True,
     metavar="RECORDS",
-    help="Before a number is withheld, try to publish a range instead, such as 10 to 14. This is the width of the "
-    "range in records. May be repeated.  [default: 5, 10]",
+    help="The width of a range, such as 10 to 14, that is published instead of a number. The repair tries this before "
+    "it removes the number. May be repeated.  [default: 5, 10]",
 )
 @click.option(
     "--holdout",
@@ -203,7 +219,8 @@ SAYS = {
     "--with-table",
     "table_output",
     type=FILE,
-    help="Also try to sanitise the table. If that change is chosen, the table is written to this file.",
+    help="Also try to generalise the table, as 'treewarden sanitize' does. If that change is chosen, the table is "
+    "written to this file.",
 )
 @click.option(
     "--to",
@@ -218,25 +235,28 @@ SAYS = {
 )
 @click.option(
     "--private",
-    type=click.FloatRange(min=0, min_open=True),
+    type=Number(min=0, min_open=True),
     metavar="EPSILON",
-    help="If no change passes, train a tree with differential privacy instead (needs scikit-learn). Each run spends "
-    "EPSILON anew.",
+    help="If no change passes, train a tree with differential privacy instead (needs scikit-learn). Each run "
+    "uses up the privacy budget EPSILON again: two runs together give only the weaker guarantee 2 x EPSILON.",
 )
 @click.option(
     "--bound",
     "bounds",
     multiple=True,
     metavar="COLUMN=LOW:HIGH",
-    help="For --private: the range of a numeric column, known without the table. May be repeated.",
+    help=(
+        "For --private: the possible range of a numeric column. Take it from public "
+        "knowledge, not from the table. May be repeated."
+    ),
 )
 @click.option(
     "--utility",
     type=click.Choice(("accuracy", "auc", "log-loss")),
     default="accuracy",
     show_default=True,
-    help="The measure that ranks the changes, and the trees of --grow. It is measured by cross-validation (of "
-    "ensembles, on the table itself).",
+    help="The metric that ranks the changes, and the trees of --grow. It is computed by cross-validation, or for "
+    "ensembles on the training table.",
 )
 @report_options("--report")
 @exception_options(hidden=True)
@@ -251,7 +271,7 @@ def repair_command(context: click.Context, /, **_: Any) -> None:  # noqa: ANN401
 
     A change merges leaves or removes numbers. Numbers are removed step by step: class counts, error rates, record
     counts, and last everything except the leaf labels. In boosted models, a change rounds leaf values or drops the last
-    rounds. At --time-limit the search ends with the best change so far. Ctrl-C ends it without writing anything.
+    trees. At --time-limit the search ends with the best change so far. Ctrl-C ends it without writing anything.
     """
     run = prepare_run(context)
     subject, options = run.read_subject(), run.options
@@ -266,7 +286,7 @@ def repair_command(context: click.Context, /, **_: Any) -> None:  # noqa: ANN401
         context.exit(code)
     if code is None and (run.growth.grow or run.growth.private is not None):
         repaired = run.grow(subject, repaired)
-    elif repaired.repair.is_needed and repaired.file is None and not options.only_list:
+    elif _is_fruitless(repaired) and not options.only_list:
         run.progress.say(NOTHING_USEFUL)
     if code is None:
         repaired = apply_change(repaired, options.change, subject)

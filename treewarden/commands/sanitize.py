@@ -15,6 +15,7 @@ from treewarden.commands._common_options import (
     QUIET,
     K,
     L,
+    WholeNumber,
     names_of,
     options_record,
     output_option,
@@ -32,7 +33,7 @@ from treewarden.jobs.tables.sanitizing import (
 from treewarden.jobs.tables.whole_table import WORTH_SAYING, check_held, held_of
 from treewarden.policies.pack import load_pack
 from treewarden.ppdm_models.errors import OutputError
-from treewarden.ppdm_models.files.load import writers
+from treewarden.ppdm_models.files.load import WRITTEN_SUFFIXES, writers
 from treewarden.ppdm_models.learn.splits import CRITERIA, MOST_SET_VALUES
 from treewarden.ppdm_models.methods.tpp.sanitise import SanitisedTable, SizeStep
 from treewarden.terminal.exits import FAIL, PASS
@@ -40,10 +41,10 @@ from treewarden.terminal.outputs import check_folder, check_no_input, write_file
 from treewarden.terminal.progress import ProgressPrinter
 
 TOO_LARGE = (
-    "write the needed columns alone into a file, sanitise a sample of the records, or generalise the table by "
-    "'treewarden anonymize', which holds distinct rows only"
+    "write only the needed columns into a file, sanitise a sample of the records, or "
+    "generalise the table with 'treewarden anonymize', which keeps only distinct rows in "
+    "memory"
 )
-SUFFIXES = {"treewarden_json": "json", "pmml": "pmml"}
 
 
 @click.command("sanitize")
@@ -65,7 +66,7 @@ SUFFIXES = {"treewarden_json": "json", "pmml": "pmml"}
 @click.option(
     "--policy",
     metavar="NAME|FILE",
-    help="Every group also meets the checks of this policy about leaves.",
+    help="Every group also meets this policy's checks on leaves.",
 )
 @click.option(
     "--learner",
@@ -97,14 +98,14 @@ SUFFIXES = {"treewarden_json": "json", "pmml": "pmml"}
 )
 @click.option(
     "--min-leaf",
-    type=click.IntRange(min=1),
+    type=WholeNumber(min=1),
     default=1,
     show_default=True,
     help="The fewest records in a leaf.",
 )
 @click.option(
     "--max-splits",
-    type=click.IntRange(0, 10_000),
+    type=WholeNumber(0, 10_000),
     default=50,
     show_default=True,
     help="The largest number of splits.",
@@ -112,11 +113,12 @@ SUFFIXES = {"treewarden_json": "json", "pmml": "pmml"}
 @click.option(
     "--as-published",
     is_flag=True,
-    help="Expert: step 3 exactly as in the paper. The tree may then not be reproduced.",
+    help="Expert: follow step 3 of the method literally, as printed in its paper (see docs/sanitize.md). Training on "
+    "the written table can then give a different tree.",
 )
 @click.option(
     "--tree-format",
-    type=click.Choice(list(SUFFIXES)),
+    type=click.Choice(sorted(WRITTEN_SUFFIXES, reverse=True)),
     default="treewarden_json",
     show_default=True,
     help="The format of the tree.",
@@ -126,11 +128,11 @@ SUFFIXES = {"treewarden_json": "json", "pmml": "pmml"}
 @QUIET
 @click.pass_context
 def sanitize_command(context: click.Context, /, **_: Any) -> None:  # noqa: ANN401  # read from the context
-    """Generalise a table as little as possible, so that the same tree is still trained from it, and write both.
+    """Generalise a table as little as possible while training on it still yields the same tree. Write both.
 
-    For owners of a table who want to publish it with its tree. The tree is expanded split by split while every group
-    of records with equal quasi-identifiers is large and mixed enough. The output folder has table.csv, tree.json and
-    manifest.json, which describes how to train the tree again.
+    For owners of a table who want to publish it with its tree. The tree is expanded one split at a time, as long as
+    every group of records with equal quasi-identifiers meets --k, --l and --policy. The output folder has table.csv,
+    tree.json and manifest.json, which describes how to train the tree again.
 
     All records are held in memory, about 64 bytes per cell. If memory does not suffice, the command stops before it
     reads them.
@@ -205,7 +207,9 @@ class SanitizeOutputs:
         Raises:
             OutputError: one cannot be, is an input, or is there already.
         """
-        paths = _places(self.output, len(sanitize_request.targets), SUFFIXES[self.tree_format])
+        paths = _places(
+            self.output, len(sanitize_request.targets), WRITTEN_SUFFIXES[self.tree_format]
+        )
         check_folder(self.output)
         check_no_input(paths, (sanitize_request.table, Path(policy) if policy else None))
         there = next((path for path in paths if path.exists()), None)
@@ -228,7 +232,7 @@ def _read_subject(sanitize_request: SanitizeRequest, progress: ProgressPrinter) 
 
 def _places(folder: Path, trees: int, suffix: str) -> tuple[Path, ...]:
     numbers = [""] if trees == 1 else [f"-{number}" for number in range(1, trees + 1)]
-    names = ["table.csv", *(f"tree{number}.{suffix}" for number in numbers), "manifest.json"]
+    names = ["table.csv", *(f"tree{number}{suffix}" for number in numbers), "manifest.json"]
     return tuple(folder / name for name in names)
 
 

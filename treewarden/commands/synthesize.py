@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from treewarden.audit.population.population import build_population
-from treewarden.commands._common_options import FILE, FORCE, QUIET, output_option
+from treewarden.commands._common_options import FILE, FORCE, QUIET, WholeNumber, output_option
 from treewarden.jobs.tables.synthesizing import (
     check_suffix,
     domains_from,
@@ -35,16 +35,17 @@ from treewarden.terminal.progress import ProgressPrinter
 
 @click.command("synthesize")
 @click.argument("models", nargs=-1, required=True, type=FILE, metavar="MODEL...")
-@click.option("--rows", type=click.IntRange(min=1), help="The number of records.")
+@click.option("--rows", type=WholeNumber(min=1), help="The number of records.")
 @click.option(
-    "--as-published", is_flag=True, help="As many records in each leaf as the leaf publishes."
+    "--as-published", is_flag=True, help="Draw as many records in each leaf as the file states."
 )
 @click.option(
     "--method",
     type=click.Choice(["pgen", "basegen"]),
     default="pgen",
     show_default=True,
-    help="pgen: leaf by leaf. basegen: uniformly from the whole data space, labelled by the trees.",
+    help="pgen: draw the records leaf by leaf. basegen: draw them uniformly from the whole range of the columns, and "
+    "let the trees label them.",
 )
 @click.option(
     "--numbers",
@@ -64,7 +65,8 @@ from treewarden.terminal.progress import ProgressPrinter
     "--misses",
     metavar="CLASS=WEIGHT",
     multiple=True,
-    help="The weight of a class among wrong predictions. May be repeated.  [default: equal]",
+    help="For records that the tree predicts wrongly: how often CLASS is drawn, relative to the other classes. May be "
+    "repeated.  [default: equal]",
 )
 @click.option(
     "--domain",
@@ -76,12 +78,12 @@ from treewarden.terminal.progress import ProgressPrinter
 @click.option(
     "--policy",
     metavar="NAME|FILE",
-    help="Prune the tree until its leaves pass this policy, then draw (PPGEN).",
+    help="First prune the tree until its leaves pass this policy (the method PPGEN).",
 )
 @click.option("--data", type=FILE, help="The training table, for --policy.")
 @click.option("--sensitive", metavar="COLUMN", help="The sensitive column, for --policy.")
 @click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="The random seed."
+    "--seed", type=WholeNumber(min=0), default=0, show_default=True, help="The random seed."
 )
 @output_option("The output file: .csv or .parquet.")
 @FORCE
@@ -105,16 +107,22 @@ def synthesize_command(  # one parameter per option
     force: bool,
     quiet: bool,
 ) -> None:
-    """Draw synthetic records from published trees, for owners of a model; no real record is read.
+    """Draw synthetic records from published trees, for owners of a model. No real record is used.
 
-    Each leaf gets as many records as it publishes (or its part of --rows): values inside its region, a class from its
-    counts of correct and wrong predictions, everything else uniformly. With --policy, --data and --sensitive, the tree
-    is pruned first until it passes.
+    By default, --rows is divided among the leaves in proportion to the numbers of records that the file states. With
+    --as-published, each leaf gets exactly that number. In each record, the columns that the leaf's path tests get
+    values that satisfy these tests. The class is drawn from the leaf's counts of correct and wrong predictions. All
+    other columns get uniform random values.
 
-    Records are written piece by piece, so memory does not grow with --rows. The table of --data is held in memory.
+    With --policy, --data and --sensitive, the tree is first pruned until it passes. Only this needs the real table,
+    which is held in memory. Synthetic records are written piece by piece, so memory does not grow with --rows.
     """
     if (rows is None) == (not as_published):
-        raise click.UsageError("add the number of records: --rows N or --as-published")
+        raise click.UsageError(
+            "add the number of records: --rows N or --as-published"
+            if rows is None
+            else "--rows cannot be combined with --as-published; leave out one of them"
+        )
     if policy is not None and (data is None or len(models) > 1):
         raise click.UsageError("--policy needs --data and a single MODEL")
     check_suffix(output)

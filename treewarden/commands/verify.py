@@ -30,13 +30,15 @@ EXITS = {ComparisonOutcome.AGREES: 0, ComparisonOutcome.DIFFERS: 1, ComparisonOu
 @click.option("--data", type=FILE, help="The table of the audit.")
 @click.option(
     "--policy",
-    metavar="PACK|FILE",
+    metavar="NAME|FILE",
     help="The policy of the audit.  [default: the built-in policy that the report names]",
 )
 @click.option("--sensitive", metavar="COLUMN", help="The sensitive column, if it was renamed.")
-@click.option("--dictionary", type=FILE, help="The data dictionary of the audit, if it had one.")
+@click.option("--dictionary", type=FILE, help="The --dictionary of the audit, if one was given.")
 @click.option("--attestation", type=FILE, help="Check this attestation. No table is needed.")
-@click.option("--key", type=FILE, help="The public key that must have signed it.")
+@click.option(
+    "--key", type=FILE, help="With --attestation: the public key of the signer. Required."
+)
 @on_a_cluster
 @QUIET
 @click.pass_context
@@ -55,12 +57,16 @@ def verify_command(
 ) -> None:
     """Repeat the audit of a report, or check the signature of an attestation.
 
-    For reviewers. REPORT is a report in JSON. For an attestation, the command checks the signature, the model and the
-    date. With --policy it also checks the policy. With REPORT it also checks that the two belong together, and the
-    audit is repeated only if --data is given.
+    For reviewers. REPORT is a report in JSON. With --data, its audit is repeated.
+
+    With --attestation, the command checks the signature, the model and the date of the attestation. It also checks the
+    policy if you add --policy. If you add REPORT, it checks that report and attestation belong together.
     """
     if (attestation is None) != (key is None):
-        raise click.UsageError("--attestation and --key go together")
+        raise click.UsageError(
+            "--attestation needs the signer's public key (--key FILE), and "
+            "--key needs --attestation FILE"
+        )
     if report is None and attestation is None:
         raise click.UsageError("name a REPORT, or give --attestation and --key")
     exits = [0]
@@ -97,14 +103,14 @@ def _attested(
         if report is not None:
             _check_report(held, report)
     except AttestationError as error:
-        click.echo(f"does not hold: {printable(str(error))}")
+        click.echo(f"not valid: {printable(str(error))}")
         return 1
     predicate = held.predicate
     ends = f", until {predicate.expires}" if predicate.expires else ""
-    click.echo(f"holds: {attestation} is signed by {held.key}")
+    click.echo(f"valid: {attestation} is signed by {held.key}")
     lines = [
         f"model     {model.name}",
-        f"verdict   {predicate.verdict} (fails on {predicate.fail_on})",
+        f"verdict   {predicate.verdict} (required checks: severity {predicate.fail_on})",
         f"policy    {predicate.policy.name} {predicate.policy.version}, {predicate.policy.sha256}",
         f"issued    {predicate.issued}{ends}, by treewarden {predicate.version}",
     ]
@@ -116,6 +122,8 @@ def _attested(
             [*adversary.knows, *(["what the model predicts"] if adversary.target else [])]
         )
         lines.append(f"asked     about “{adversary.name}”, who knows {knows}")
+    if predicate.claim is not None:
+        lines.append(f"claim     {predicate.claim.outcome}: {predicate.claim.words}")
     if report is not None:
         lines.append(f"report    {report.name}, exactly this file")
     about = ((clause, f" (of {clause.of})" if clause.of else "") for clause in predicate.clauses)
@@ -130,28 +138,30 @@ def _attested(
 def _check_report(attested: Attested, report: Path) -> None:
     read_report(report)
     sha256, here = attested.predicate.report, hashlib.sha256(report.read_bytes()).hexdigest()
-    if sha256 is None or sha256.sha256 != here:
-        what = "names no report" if sha256 is None else "speaks of another report"
-        raise OtherModelError(attested.where, f"{what} than {report.name}")
+    if sha256 is None:
+        raise OtherModelError(attested.where, "the attestation names no report; leave out --report")
+    if sha256.sha256 != here:
+        problem = f"the attestation is for another report than {report.name}"
+        raise OtherModelError(attested.where, f"{problem}; give the report that it was made with")
 
 
-def _print_comparison(found: list[ComparedItem]) -> int:
+def _print_comparison(items: list[ComparedItem]) -> int:
     """Print what differs and what could not be told; return the exit code."""
-    for compared_item in found:
+    for compared_item in items:
         if compared_item.outcome is not ComparisonOutcome.AGREES:
             more = f": {compared_item.detail}" if compared_item.detail else ""
             click.echo(
                 f"{compared_item.outcome.value}: {printable(compared_item.name)}{printable(more)}"
             )
-    agrees = [each for each in found if each.outcome is ComparisonOutcome.AGREES]
-    click.echo(f"{len(agrees)} of {len(found)} items agree: digests, verdicts and metrics")
+    agrees = [each for each in items if each.outcome is ComparisonOutcome.AGREES]
+    click.echo(f"{len(agrees)} of {len(items)} items agree{':' if agrees else ''}")
     for compared_item in agrees:
         if not compared_item.name.startswith("reading "):
             click.echo(
                 f"  {printable(compared_item.name)}"
                 + (f": {printable(compared_item.detail)}" if compared_item.detail else "")
             )
-    return EXITS[overall(found)]
+    return EXITS[overall(items)]
 
 
 COMMAND = verify_command

@@ -9,7 +9,14 @@ from typing import Any
 
 import click
 
-from treewarden.commands._common_options import FILE, FORCE, QUIET, on_a_cluster, options_record
+from treewarden.commands._common_options import (
+    FILE,
+    FORCE,
+    QUIET,
+    WholeNumber,
+    on_a_cluster,
+    options_record,
+)
 from treewarden.jobs.auditing import JudgedAudit
 from treewarden.jobs.vertical.columns import NumberHandling
 from treewarden.jobs.vertical.meeting import NOTES, TREE, checked, joined_folders
@@ -39,7 +46,10 @@ from treewarden.terminal.progress import ProgressPrinter
 @click.command("vertical")
 @click.argument("places", metavar="TABLE|FOLDER...", type=FILE, nargs=-1, required=True)
 @click.option(
-    "--check", "is_check", is_flag=True, help="Compare the tree in FOLDER with plain ID3 on TABLE."
+    "--check",
+    "is_check",
+    is_flag=True,
+    help="Compare the tree in FOLDER with the tree that ordinary ID3 trains on TABLE.",
 )
 @click.option(
     "--join",
@@ -56,21 +66,21 @@ from treewarden.terminal.progress import ProgressPrinter
     type=click.Choice([each.value for each in Mode]),
     default=Mode.IDS.value,
     show_default=True,
-    help="ids: parties see which records are at a node (as in the paper). shares: no party does.",
+    help="ids: each party sees which records reach a node. shared: no party does.",
 )
 @click.option(
     "--min-records",
-    type=click.IntRange(min=2),
+    type=WholeNumber(min=2),
     default=2,
     show_default=True,
-    help="The fewest records of a node that is split.",
+    help="Do not split nodes with fewer records than this.",
 )
 @click.option(
     "--numbers",
     type=click.Choice([each.value for each in NumberHandling]),
     default=NumberHandling.BINS.value,
     show_default=True,
-    help="Numeric columns: five bins of similar size, or refused.",
+    help="What to do with numeric columns: divide them into five bins of similar size, or refuse them.",
 )
 @click.option(
     "--policy",
@@ -86,15 +96,15 @@ from treewarden.terminal.progress import ProgressPrinter
 @QUIET
 @click.pass_context
 def vertical_command(context: click.Context, /, **_: Any) -> None:  # noqa: ANN401  # read from the context
-    """Simulate federated training on vertically split data: all parties and their coordinator, in one process.
+    """Simulate federated training on vertically split data: each party holds other columns of the same records.
 
-    For a study of what each side learns. The output folder has the tree with all columns (tree.json), the tree of the
-    coordinator (skeleton.json), what each side learned (leakage.json, leakage.html) and all messages (messages.jsonl).
-    This process sees the whole table. Parties that must not share their columns use 'treewarden party' and
-    'treewarden miner' instead.
+    For a study of what each side learns. All parties and their coordinator (the miner) run in one process, which sees
+    the whole table. The output folder has the tree with all columns (tree.json), the tree of the coordinator
+    (skeleton.json), what each side learned (leakage.json, leakage.html) and all messages (messages.jsonl). Parties that
+    must not share their columns use 'treewarden party' and 'treewarden miner' instead.
 
-    --check TABLE FOLDER compares the tree of a session with plain ID3 on TABLE. For the folder of a miner, add
-    --parties.
+    --check TABLE FOLDER compares the tree of a session with the tree that ordinary ID3 trains on TABLE. For the folder
+    of a miner, add --parties.
 
     --join FOLDER... joins the folder of a miner with those of all its parties, and writes the tree to -o. That tree is
     not audited.

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from treewarden.audit.membership.attacks import (
-    SHADOW_MODELS,
     AttackedPeople,
     AttackResult,
     Refit,
@@ -89,7 +88,7 @@ def read_estimator(text: str) -> EstimatorText:
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise TreewardenError("attack", f"{text[:80]!r} names no estimator; {WRITTEN}") from error
     if path.partition(".")[0] not in LIBRARIES or "." not in path:
-        problem = f"{path!r} is of no known library ({', '.join(LIBRARIES)}); {WRITTEN}"
+        problem = f"{path!r} names no library ({', '.join(LIBRARIES)}); {WRITTEN}"
         raise TreewardenError("attack", problem)
     return EstimatorText(path, settings)
 
@@ -104,7 +103,8 @@ def check_attack(request: Request) -> None:
         return
     if request.files.population is None:
         problem = (
-            "an attack needs a register of candidates; add --population REGISTER (population=)"
+            "an attack needs a register of everyone who could be in the table; add "
+            "--population FILE (in Python: population=)"
         )
         raise TreewardenError("attack", problem)
     if request.earlier:
@@ -114,7 +114,7 @@ def check_attack(request: Request) -> None:
         estimator = read_estimator(request.options.attack).make()
     if not all(hasattr(estimator, name) for name in ESTIMATOR_METHODS):
         raise TreewardenError(
-            "attack", f"{request.options.attack[:80]!r} is no classifier; {WRITTEN}"
+            "attack", f"{request.options.attack[:80]!r} is not a classifier; {WRITTEN}"
         )
 
 
@@ -147,14 +147,9 @@ def with_attacks(audit: Audit, subject: AuditInputs, request: Request, step: Ste
     refit = refit_of(estimator, model, candidates, group)
     with step("attacking with shadow models") as share, warnings.catch_warnings():
         warnings.simplefilter("ignore")
-
-        def tell(done: int) -> None:
-            if share is not None:
-                share(done, SHADOW_MODELS, "models")
-
         found: list[AttackResult] = []
         try:
-            found.extend(run_attacks(people, refit, tell))
+            found.extend(run_attacks(people, refit, share))
         except TreewardenError:
             raise
         except Exception as error:  # of the user's estimator, whatever it is

@@ -19,7 +19,7 @@ from treewarden.audit.knowledge.knowledge import (
 )
 from treewarden.audit.measures import MeasureCall
 from treewarden.audit.options import AuditOptions
-from treewarden.audit.partial.adversary_request import AdversaryRequest
+from treewarden.audit.partial.secret_values import AdversaryRequest
 from treewarden.audit.population.population import Population, rerouted
 from treewarden.audit.progress import Share, Step, silent
 from treewarden.audit.result import Audit
@@ -43,6 +43,7 @@ from treewarden.ppdm_models.files.load import OpenedFile
 from treewarden.ppdm_models.tables.matching import alike
 from treewarden.ppdm_models.tables.table import ColumnMeaning, Table, listed, read_dictionary
 from treewarden.ppdm_models.tree.ensemble import Ensemble, Model
+from treewarden.ppdm_models.tree.tree import Task
 from treewarden.reports.document.parts import File
 
 if TYPE_CHECKING:
@@ -77,13 +78,15 @@ class DataDictionary:
     columns: tuple[ColumnMeaning, ...] = ()
 
 
-def dictionary_at(path: Path | None) -> DataDictionary:
-    """Return the dictionary at a path.
+def dictionary_of(source: Path | DataDictionary | None) -> DataDictionary:
+    """Return the dictionary at a path, one that was read already, or an empty one.
 
     Raises:
         DictionaryError: it is not understood.
     """
-    return DataDictionary() if path is None else DataDictionary(path.name, read_dictionary(path))
+    if isinstance(source, Path):
+        return DataDictionary(source.name, read_dictionary(source))
+    return source or DataDictionary()
 
 
 def known_meanings(
@@ -193,7 +196,7 @@ class AuditInputs:
             file,
             people,
             knowledge,
-            asked=calls(own),
+            calls=calls(own),
             options=options,
             step=step,
             is_enough=enough(own),
@@ -205,7 +208,7 @@ class AuditInputs:
         exposures, warnings = list(audit.exposures), list(audit.warnings)
         for words, (under, asked) in apart.items():
             found = self._assuming(
-                file, people, under, asked=asked, options=options, audit=audit, step=step
+                file, people, under, pack=asked, options=options, audit=audit, step=step
             )
             if isinstance(found, TreewardenError):
                 warnings.append(f"no audit could be made under {words}: {found}")
@@ -226,24 +229,24 @@ class AuditInputs:
         file: OpenedFile,
         people: Population,
         under: Under,
-        asked: Pack,
+        pack: Pack,
         options: AuditOptions,
         audit: Audit,
         step: Step,
     ) -> Audit | TreewardenError:
         """Return what the adversary of some clauses can infer; why not, where the table contradicts what they know."""
-        knowledge = under.of(self._knowledge(file))
-        is_asked = any(map(of_worlds, asked.clauses))
+        knowledge = under.apply_to(self._knowledge(file))
+        is_asked = any(map(of_worlds, pack.clauses))
         measurements = audit.full.readings
         if (
             knowledge == self._knowledge(file)
             and not is_asked
-            and all(c in measurements for c in calls(asked))
+            and all(c in measurements for c in calls(pack))
         ):
             return Audit(audit.exposures)
         brief = replace(options, worlds=options.worlds and is_asked, levels=False)
 
-        def told(stage: str) -> AbstractContextManager[Share | None]:
+        def tell_stage(stage: str) -> AbstractContextManager[Share | None]:
             return step(f"{stage}, under {under.words}")
 
         try:
@@ -251,10 +254,10 @@ class AuditInputs:
                 file,
                 people,
                 knowledge,
-                asked=calls(asked),
+                calls=calls(pack),
                 options=brief,
-                step=told,
-                is_enough=enough(asked, under.words),
+                step=tell_stage,
+                is_enough=enough(pack, under.words),
                 grades=False,
             )
         except (KnowledgeError, TableError) as error:
@@ -265,7 +268,7 @@ class AuditInputs:
         file: OpenedFile,
         people: Population,
         knowledge: Knowledge,
-        asked: tuple[MeasureCall, ...],
+        calls: tuple[MeasureCall, ...],
         options: AuditOptions,
         step: Step,
         is_enough: Enough | None,
@@ -274,11 +277,11 @@ class AuditInputs:
         fails: Enough | None = None,
     ) -> Audit:
         """Audit a file under all adversaries; together with the releases before it, where there are some."""
-        more = (asked, options, file.leaks, step, is_enough)
+        more = (calls, options, file.leaks, step, is_enough)
         if self.secret:
             from treewarden.audit.adversaries import of_model_alone  # heavy: for a secret only
 
-            audit = of_model_alone(file.model, people, knowledge, self.secret, asked, file.leaks)
+            audit = of_model_alone(file.model, people, knowledge, self.secret, calls, file.leaks)
         elif self.shared is None:
             run_one = partial(run, file.model, people, knowledge, *more, register=self.register)
             run_one = partial(run_one, beside=self.beside)
@@ -291,7 +294,7 @@ class AuditInputs:
                 cases,
                 self.shared,
                 knowledge,
-                calls=asked,
+                calls=calls,
                 options=options,
                 step=step,
                 enough=is_enough,
@@ -308,8 +311,8 @@ class AuditInputs:
             file.model,
             people,
             knowledge=knowing,
-            asked=self.asked,
-            calls=asked,
+            request=self.asked,
+            calls=calls,
             options=options,
             step=step,
             releases=self._linked(file, people),
@@ -356,7 +359,12 @@ class AuditInputs:
 
     def _applying(self, model: Model) -> Pack:
         """Return the clauses of the policy that apply to a model, as it is audited here."""
-        return applying(self.pack, model, self.secret, has_register=self.register is not None)
+        has = {
+            "population": self.register is not None,
+            "totals": bool(self.beside) and model.task is Task.REGRESSION,
+        }
+        extra_inputs = [name for name, is_given in has.items() if is_given]
+        return applying(self.pack, model, self.secret, extra_inputs=extra_inputs)
 
     def _people(self, file: OpenedFile) -> Population:
         """Return the same people, where they stop in the trees of a file."""

@@ -15,8 +15,8 @@ from treewarden.ppdm_models.tables.counting.addresses import TableAddress, parte
 
 if TYPE_CHECKING:
     from treewarden.audit.knowledge.knowledge import Knowledge
-    from treewarden.jobs.further_files import OutputInput
-    from treewarden.jobs.inputs import ModelInput, TableInput
+    from treewarden.jobs.audit_inputs import DataDictionary
+    from treewarden.jobs.inputs import ModelInput, OutputInput, TableInput
     from treewarden.policies.pack import Pack
     from treewarden.policies.verdict import Severity
 
@@ -35,10 +35,10 @@ class FileSpec:
     """What a file means to the person who names it.
 
     ``flag`` is the name of its option and of its key in ``treewarden.toml``, ``argument`` that of its keyword in
-    Python. ``content`` says what it holds, as messages ask for it. ``doors`` are where it can be set beside the command
-    line and Python; one that is ``for_all`` can stand at the top of ``treewarden.toml`` too, for all models. One that
-    ``needs_table`` is held against the training table. ``not_attested`` says what to do instead where an attestation
-    cannot state it.
+    Python, ``body`` its field in the body of a request to the service, "" where the service has none. ``content`` says
+    what it holds, as messages ask for it. One that is ``for_all`` can stand at the top of ``treewarden.toml`` too, for
+    all models. One that ``needs_table`` is held against the training table. ``not_attested`` says what to do instead
+    where an attestation cannot state it.
     """
 
     help: str
@@ -47,10 +47,15 @@ class FileSpec:
     flag: str = ""
     argument: str = ""
     content: str = "a file"
-    doors: OptionDoor = OptionDoor.GATE
     for_all: bool = False
     needs_table: bool = False
     not_attested: str = ""
+    body: str = ""
+
+    @property
+    def doors(self) -> OptionDoor:
+        """Where it can be set beside the command line and Python."""
+        return OptionDoor.ALL if self.body else OptionDoor.GATE
 
     @property
     def is_several(self) -> bool:
@@ -89,6 +94,7 @@ class AuditFiles:
             "A TOML file that states the adversary's knowledge. It replaces the options "
             f"{', '.join(map(flag_of, KNOWLEDGE[:-1]))} and {flag_of(KNOWLEDGE[-1])}, and can add facts about people."
         ),
+        body="knowledge",
     )
     adversaries: tuple[Path, ...] = file_option(
         Concern.ADVERSARY,
@@ -96,21 +102,23 @@ class AuditFiles:
         "A TOML file with further adversaries, who know less than the main one. May be repeated.",
         flag="adversary",
     )
-    dictionary: Path | None = file_option(
+    dictionary: Path | DataDictionary | None = file_option(
         Concern.REPORT,
         FileForm.FILE,
         "A CSV file with labels for columns and values: column,label[,value,value_label]. For the report only.",
         content="a CSV file",
         for_all=True,
+        body="dictionary_id",
     )
     population: TableInput | None = file_option(
         Concern.PUBLIC,
         FileForm.TABLE,
         (
-            "A register of everybody who may be in the training table, of the same file types as --data. The "
+            "A register of everybody who could be in the training table, of the same file types as --data. The "
             "audit then also judges membership: whether the file proves who was in the table."
         ),
         needs_table=True,
+        body="register_id",
     )
     beside: tuple[OutputInput, ...] = file_option(
         Concern.PUBLIC,
@@ -124,13 +132,15 @@ class AuditFiles:
         argument="beside",
         needs_table=True,
         not_attested="remove the outputs, and audit with them separately",
+        body="output_ids",
     )
     domain: Path | None = file_option(
         Concern.PUBLIC,
         FileForm.FILE,
         (
-            "A TOML file with the public values or ranges of columns. The audit uses it to find records that "
-            "the model file alone reveals completely.  [default: the values in the table]"
+            "A TOML file with the values or ranges that are publicly known to be possible in each column. The "
+            "audit uses it to find records that the model file alone reveals completely.  [default: the values in "
+            "the table]"
         ),
         content="a TOML file",
         needs_table=True,

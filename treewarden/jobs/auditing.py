@@ -19,7 +19,7 @@ from treewarden.jobs.read_inputs import read_subject
 from treewarden.policies.judging.decision import Decision, Waived, WaiverUses
 from treewarden.policies.judging.judge import advised, judge
 from treewarden.policies.pack import Pack
-from treewarden.reports.document.document import Asked, EarlierFiles, Provenance
+from treewarden.reports.document.document import EarlierFiles, Provenance, StatedRequest
 from treewarden.reports.document.parts import File, number
 
 if TYPE_CHECKING:
@@ -39,8 +39,10 @@ class JudgedAudit:
     uses: WaiverUses = WaiverUses()
 
 
-def audit_file(request: Request, step: Step = silent) -> JudgedAudit:
+def audit_file(request: Request, step: Step = silent, *, grades: bool = True) -> JudgedAudit:
     """Read the files of a request, audit the model and judge it; ``step`` is told of each stage.
+
+    Without ``grades`` the learner is not run again on the tables that reports show: no verdict needs it.
 
     Raises:
         TreewardenError: a file cannot be read, the files do not fit each other, or no audit is possible.
@@ -53,7 +55,7 @@ def audit_file(request: Request, step: Step = silent) -> JudgedAudit:
     subject = read_subject(request, step)
     if accepting is not None:
         accepting.check(subject.pack)
-    audit = subject.audit(subject.file, step)
+    audit = subject.audit(subject.file, step, grades=grades)
     if request.options.attack is not None:
         from treewarden.jobs.attacking import with_attacks  # heavy: for attacks only
 
@@ -106,6 +108,7 @@ class CommandClock:
                 for earlier in request.earlier
             ),
             candidates=None if register is None else told_table(register),
+            outputs=tuple(map(file_of_source, request.files.beside)),
             pack=File(name=pack.name.replace("/", "_"), sha256=pack.digest),
             created=self.created.isoformat(timespec="seconds"),
             seconds=number(round(time.monotonic() - self.begun, 2)),
@@ -113,14 +116,14 @@ class CommandClock:
         )
 
 
-def asked_of(request: Request, knowledge: Knowledge) -> Asked:
+def asked_of(request: Request, knowledge: Knowledge) -> StatedRequest:
     """Return what was asked of an audit: its options, and what the adversary is taken to know."""
     known = knowledge.model_dump(mode="json", by_alias=True)
     facts = tuple(json.dumps(fact, sort_keys=True) for fact in known.pop("facts"))
     training, seeds = known.pop("training"), known.pop("seeds")
     adversaries = tuple(json.dumps(each, sort_keys=True) for each in known.pop("adversaries"))
     secret = known.pop("secret")
-    return Asked(
+    return StatedRequest(
         options=asdict(request.options),
         knowledge=known,
         facts=facts,

@@ -23,7 +23,7 @@ from treewarden.policies.exceptions.baseline import (
 from treewarden.policies.exceptions.waivers import WaiverFile, check_lengths, read_waivers
 from treewarden.policies.judging.decision import Decision, LeafNames, Waived
 from treewarden.policies.pack import Pack
-from treewarden.ppdm_models.errors import BaselineError, WaiverError, os_reason
+from treewarden.ppdm_models.errors import BaselineError, WaiverError, reading_problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,4 +105,4 @@ def _bytes(path: Path, error: type[WaiverError] | type[BaselineError]) -> bytes:
     try:
         return path.read_bytes()
     except (OSError, ValueError) as problem:
-        raise error(str(path), f"{os_reason(problem)}; give a file") from problem
+        raise error(str(path), reading_problem(problem, "give a file")) from problem

@@ -26,11 +26,10 @@ from pydantic import (
     model_validator,
 )
 
-from treewarden.audit.knowledge.toml_words import in_words
 from treewarden.audit.membership.candidates import find_candidates, match_by_id, with_people
 from treewarden.audit.options import AuditOptions
 from treewarden.audit.outputs.beside_rows import table_columns
-from treewarden.audit.partial.adversary_request import AdversaryRequest
+from treewarden.audit.partial.secret_values import AdversaryRequest
 from treewarden.audit.population.population import Population, read_register
 from treewarden.audit.population.record_linkage import link_records
 from treewarden.audit.reading import Undetermined
@@ -40,8 +39,16 @@ from treewarden.audit.reconstruction.domain import (
     PublicDomainError,
     find_domain,
 )
-from treewarden.jobs.inputs import TableInput, read
-from treewarden.ppdm_models.errors import KnowledgeError, OutputsError, TableError, os_reason
+from treewarden.jobs.inputs import OutputInput, TableInput, read
+from treewarden.ppdm_models.errors import (
+    KnowledgeError,
+    TableError,
+    UnsupportedOutputError,
+    in_role,
+    reading_problem,
+    toml_reason,
+    toml_words,
+)
 from treewarden.ppdm_models.files.load import read_bytes
 from treewarden.ppdm_models.outputs.published import PublishedOutput
 from treewarden.ppdm_models.outputs.readers import read_together
@@ -90,16 +97,16 @@ def register_of(
             something else of them.
         TreewardenError: the column of who is who is not there, or is none.
     """
-    table = read(source)
-    sensitive = (
-        people.sensitive if people.sensitive and has_column(table, people.sensitive) else None
-    )
-    weights = options.weights if options.weights and has_column(table, options.weights) else None
-    register = read_register(model, table, sensitive=sensitive, qi=people.qi, weights=weights)
+    with in_role("the register"):
+        table = read(source)
+        own, weighed = people.sensitive, options.weights
+        sensitive = own if own and has_column(table, own) else None
+        weights = weighed if weighed and has_column(table, weighed) else None
+        register = read_register(model, table, sensitive=sensitive, qi=people.qi, weights=weights)
     if register.records < people.records:
         problem = (
             f"the register has {register.records:,.0f} people, fewer than the training table "
-            f"({people.records:,.0f}); give a register of everybody who may be in the table"
+            f"({people.records:,.0f}); give a register of everybody who could be in the table"
         )
         raise TableError(table.source, problem)
     if identified.names_people(people, register):
@@ -166,7 +173,7 @@ MOST_BYTES = 2**20
 MOST_VALUES = 100_000
 """So many values of one column are read."""
 Bound = Annotated[FiniteFloat, Field(strict=True)]
-ADVICE = "write [columns.NAME] tables with low and high, or values"
+ADVICE = "add a section [columns.NAME] for each column, with low and high, or with values"
 
 
 class _ColumnTable(BaseModel):
@@ -185,7 +192,7 @@ class _ColumnTable(BaseModel):
         ends = (self.low, self.high)
         if self.values is not None:
             if ends != (None, None) or self.whole:
-                raise ValueError("values, and bounds beside them; give one of both")
+                raise ValueError("both values and bounds are given; give one of them")
             if len({isinstance(value, str) for value in self.values}) > 1:
                 raise ValueError("values that are numbers and texts; give one kind")
         if self.low is not None and self.high is not None and self.low > self.high:
@@ -239,11 +246,11 @@ def read_public_domain(data: bytes, where: str) -> DeclaredDomain:
         declared = {name: column.declared() for name, column in file.columns.items()}
         return DeclaredDomain(declared, tuple(group.columns for group in file.one_of))
     except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
-        raise KnowledgeError(where, f"not TOML ({error}); {ADVICE}") from error
+        raise KnowledgeError(where, f"not valid TOML ({toml_reason(error)}); {ADVICE}") from error
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(map(str, first["loc"]))
-        problem = in_words(first).removeprefix("value error, ")
+        problem = toml_words(first).removeprefix("value error, ")
         raise KnowledgeError(
             f"{where}: {place}" if place else where, f"{problem}; {ADVICE}"
         ) from error
@@ -264,7 +271,7 @@ def load_public_domain(path: Path) -> DeclaredDomain:
             return read_public_domain(file.read(MOST_BYTES + 1), path.name)
     except OSError as error:
         raise KnowledgeError(
-            path.name, f"{os_reason(error)}; give a TOML file of the public domain"
+            path.name, reading_problem(error, "give a TOML file of the public domain")
         ) from error
 
 
@@ -285,17 +292,6 @@ def public_domain_of(path: Path, model: Model) -> DeclaredDomain:
 
 
 MOST_OUTPUTS = 50
-
-
-@dataclass(frozen=True, slots=True)
-class OutputBytes:
-    """The bytes of an output, and what it is called in messages."""
-
-    data: bytes
-    name: str
-
-
-OutputInput = Path | OutputBytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,18 +320,22 @@ def read_outputs(
             "outputs can be judged with one model only; audit each release with its own outputs, "
             "or remove the output"
         )
-        raise OutputsError(outputs[0].name, problem)
+        raise UnsupportedOutputError(outputs[0].name, problem)
     if questions.adversaries.partial or questions.adversaries.secret is not None:
         problem = (
             "outputs are judged only for an adversary who knows all quasi-identifiers; remove the "
             "other adversaries, or the output"
         )
-        raise OutputsError(outputs[0].name, problem)
-    if model.task is Task.REGRESSION or not model.classes:
-        problem = "outputs can be judged only with a model that predicts a class; remove the output"
-        raise OutputsError(outputs[0].name, problem)
+        raise UnsupportedOutputError(outputs[0].name, problem)
+    if model.task is not Task.REGRESSION and not model.classes:
+        problem = (
+            "outputs can be judged only with a model that names its classes; remove the output"
+        )
+        raise UnsupportedOutputError(outputs[0].name, problem)
     if len(outputs) > MOST_OUTPUTS:
-        raise OutputsError(outputs[0].name, f"more than {MOST_OUTPUTS} outputs; give fewer")
+        raise UnsupportedOutputError(
+            outputs[0].name, f"more than {MOST_OUTPUTS} outputs; give fewer"
+        )
     columns = table_columns(population, model.classes, population.sensitive or model.target)
     return read_together([(_bytes_of(output), output.name) for output in outputs], columns)
 

@@ -36,10 +36,20 @@ class ModelBytes:
     name: str = "model"
 
 
+@dataclass(frozen=True, slots=True)
+class OutputBytes:
+    """The bytes of an output that is published with the model, and what it is called in messages."""
+
+    data: bytes
+    name: str
+
+
 ModelInput = Path | ModelBytes | OpenedFile
 """A model as a file, as the bytes of one, or as it was read from a fitted estimator."""
 TableInput = Path | TableAddress | Table
 """A table as a file, a folder or a pattern; one of a database; or as it was read from a data frame."""
+OutputInput = Path | OutputBytes
+"""An output as a file, or as the bytes of one."""
 
 
 def model_name(model: ModelInput) -> str:
@@ -52,13 +62,13 @@ def table_name(table: TableInput) -> str:
     return table.source if isinstance(table, Table) else table.name
 
 
-def table_input(given: str) -> Path | TableAddress:
+def table_input(text: str) -> Path | TableAddress:
     """Return the table that is meant by what a user typed: a path, or an address.
 
     Raises:
         TableError: it is an address that names no table.
     """
-    return address_of(given) if is_address(given) else Path(given)
+    return address_of(text) if is_address(text) else Path(text)
 
 
 def opened(model: ModelInput) -> OpenedFile:
@@ -90,7 +100,7 @@ def read(table: TableInput | None) -> Table:
     return read_table(table)
 
 
-def file_of_source(source: ModelInput | TableInput) -> File:
+def file_of_source(source: ModelInput | TableInput | OutputInput) -> File:
     """Return what a report tells of a file by name, and the digest of its bytes.
 
     In memory the digest is of what is the same in any process: the model as it would be written, the table's names and
@@ -107,7 +117,7 @@ def file_of_source(source: ModelInput | TableInput) -> File:
         from treewarden.ppdm_models.tables.counting.source import count_table  # as above
 
         return File(name=source.name, sha256=count_table(open_source(source)).digest)
-    if isinstance(source, ModelBytes):
+    if isinstance(source, ModelBytes | OutputBytes):
         return File(name=source.name, sha256=hashlib.sha256(source.data).hexdigest())
     if isinstance(source, OpenedFile):
         return File(name=model_name(source), sha256=hashlib.sha256(_content(source)).hexdigest())
@@ -197,8 +207,8 @@ def called(file: OpenedFile, name: str) -> OpenedFile:
     return replace(file, model=replace(model, source=name, notes=notes))
 
 
-def _renamed(said: str, old: str, new: str) -> str:
-    return f"{new}{said.removeprefix(old)}" if said.startswith(old) else said
+def _renamed(text: str, old: str, new: str) -> str:
+    return f"{new}{text.removeprefix(old)}" if text.startswith(old) else text
 
 
 def _name_parts(model: ModelInput) -> tuple[str, ...]:
@@ -207,11 +217,11 @@ def _name_parts(model: ModelInput) -> tuple[str, ...]:
     return model.absolute().parts[1:]
 
 
-def _shortest(own: tuple[str, ...], others: Sequence[tuple[str, ...]]) -> str:
-    for size in range(1, len(own) + 1):
-        if all(other[-size:] != own[-size:] for other in others):
-            return "/".join(own[-size:])
-    return own[-1]
+def _shortest(names: tuple[str, ...], others: Sequence[tuple[str, ...]]) -> str:
+    for size in range(1, len(names) + 1):
+        if all(other[-size:] != names[-size:] for other in others):
+            return "/".join(names[-size:])
+    return names[-1]
 
 
 # The name of a model in a pipeline: its path, seen from where the pipeline runs.

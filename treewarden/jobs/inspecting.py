@@ -107,44 +107,45 @@ def rebuilt_values(rebuilt: Reconstruction | Undetermined) -> dict[str, Any]:
     }
 
 
-def lines(said: Said) -> Iterator[str]:
+def lines(description: Said) -> Iterator[str]:
     """Yield the lines that say what one file publishes."""
-    for name, text in facts(said):
+    for name, text in facts(description):
         yield from _wrapped(name, text)
 
 
-def facts(said: Said) -> Iterator[tuple[str, str]]:
+def facts(description: Said) -> Iterator[tuple[str, str]]:
     """Yield what a model publishes in words, each with what it is about; "" goes on with the one before."""
-    maker = f"written by {said['producer']}" if said["producer"] else ""
-    origin = ", ".join(part for part in (str(said["format"]), maker) if part)
-    yield "what", f"{_kind(said)} ({origin or 'in memory'})"
-    yield "predicts", _predicts(said)
-    depth = f"depth {'at most ' if said['trees'] > 1 else ''}{said['depth']}"
+    maker = f"written by {description['producer']}" if description["producer"] else ""
+    origin = ", ".join(part for part in (str(description["format"]), maker) if part)
+    yield "what", f"{_kind(description)} ({origin or 'in memory'})"
+    yield "predicts", _predicts(description)
+    depth = f"depth {'at most ' if description['trees'] > 1 else ''}{description['depth']}"
     yield (
         "size",
-        f"{counted(said['nodes'], 'node', 'nodes')}, {counted(said['leaves'], 'leaf', 'leaves')}, {depth}",
+        f"{counted(description['nodes'], 'node', 'nodes')}, "
+        f"{counted(description['leaves'], 'leaf', 'leaves')}, {depth}",
     )
-    yield "splits on", _tests(said["features"])
-    yield "publishes", _publishes(said["publishes"], said["leaves"])
-    if said["publishes"]["unused"]:
-        yield "", f"{', '.join(said['publishes']['unused'])}: not used by audits"
-    yield "people", _people(said["support"])
-    yield "smallest leaf", _smallest(said["support"])
-    if said["trees"] > 1:
-        qualities = said["support"]["qualities"]
+    yield "splits on", _tests(description["features"])
+    yield "publishes", _publishes(description["publishes"], description["leaves"])
+    if description["publishes"]["unused"]:
+        yield "", f"{', '.join(description['publishes']['unused'])}: not used by audits"
+    yield "people", _people(description["support"])
+    yield "smallest leaf", _smallest(description["support"])
+    if description["trees"] > 1:
+        qualities = description["support"]["qualities"]
         yield (
             "trees",
             ", ".join(f"{count(number)} {quality}" for quality, number in qualities.items()),
         )
-    if said["criterion"]:
-        yield "split by", str(said["criterion"])
-    if "rebuilt" in said:
-        for position, text in enumerate(rebuilt_lines(said["rebuilt"])):
+    if description["criterion"]:
+        yield "criterion", str(description["criterion"])
+    if "rebuilt" in description:
+        for position, text in enumerate(rebuilt_lines(description["rebuilt"])):
             yield ("proves" if not position else ""), text
-    if said["claim"] is not None:
-        yield "claims", _claims(said["claim"])
-    yield from _leaks(said["leaks"])
-    for position, note in enumerate(said["notes"]):
+    if description["claim"] is not None:
+        yield "claims", _claims(description["claim"])
+    yield from _leaks(description["leaks"])
+    for position, note in enumerate(description["notes"]):
         yield ("notes" if not position else ""), str(note)
 
 
@@ -162,22 +163,26 @@ def leaf_lines(entries: Iterable[Said]) -> Iterator[str]:
         yield f"  {'  '.join(cells)}  {row[3]}".rstrip()
 
 
-def _kind(said: Said) -> str:
-    if "combination" not in said:
-        return f"one {said['task']} tree"
-    how = str(said["combination"]).replace("-", " ")
-    others = said["others"]
+def _kind(description: Said) -> str:
+    if "combination" not in description:
+        return f"one {description['task']} tree"
+    if description["combination"] == "additive":
+        return f"{description['task']} by an additive model of {counted(description['trees'], 'term', 'terms')}"
+    how = str(description["combination"]).replace("-", " ")
+    others = description["others"]
     more = f", and {counted(len(others), 'part', 'parts')} that are not trees" if others else ""
-    return f"{said['task']} by {counted(said['trees'], 'tree', 'trees')}{more}, combined by {how}"
+    return f"{description['task']} by {counted(description['trees'], 'tree', 'trees')}{more}, combined by {how}"
 
 
-def _predicts(said: Said) -> str:
-    target = f"“{said['target']}”" if said["target"] else "an unnamed target"
-    classes = said["classes"]
-    if said["outputs"] > 1:
-        return f"{count(said['outputs'])} unnamed outputs, each a number"
+def _predicts(description: Said) -> str:
+    target = f"“{description['target']}”" if description["target"] else "an unnamed target"
+    classes = description["classes"]
+    if description["outputs"] > 1:
+        return f"{count(description['outputs'])} unnamed outputs, each a number"
     if not classes:
-        return f"{target}, a number" if said["task"] == "regression" else f"{target}, unnamed"
+        return (
+            f"{target}, a number" if description["task"] == "regression" else f"{target}, unnamed"
+        )
     return f"{target}, one of {len(classes)} classes: {_first_names(classes)}"
 
 
@@ -190,23 +195,25 @@ def _tests(features: Sequence[Said]) -> str:
     )
 
 
-def _publishes(said: Said, leaves: int) -> str:
+def _publishes(description: Said, leaves: int) -> str:
     words = {
         "labels": "predicted value",
         "sizes": "number of records",
         "rates": "class shares",
         "counts": "class counts",
     }
-    if said["counts"] == said["rates"]:
+    if description["counts"] == description["rates"]:
         del words["rates"]
-    of_all = [text for key, text in words.items() if leaves and said[key] == leaves]
+    of_all = [text for key, text in words.items() if leaves and description[key] == leaves]
     of_some = [
-        f"{text} ({said[key]:,} leaves)" for key, text in words.items() if 0 < said[key] < leaves
+        f"{text} ({description[key]:,} leaves)"
+        for key, text in words.items()
+        if 0 < description[key] < leaves
     ]
     parts = [f"for every leaf: {listed(of_all)}"] if of_all else []
     parts += [f"for some leaves: {listed(of_some)}"] if of_some else []
-    if said["impurities"]:
-        parts.append(f"for {counted(said['impurities'], 'node', 'nodes')}: impurity")
+    if description["impurities"]:
+        parts.append(f"for {counted(description['impurities'], 'node', 'nodes')}: impurity")
     return "; ".join(parts) or "nothing about the leaves"
 
 
@@ -215,16 +222,26 @@ def _claims(claim: Said) -> str:
     parts = [f"differential privacy: {words}"]
     if claim["seeded"]:
         parts.append("void, because the file contains the random seed")
+    if "bounds=table" in words:
+        parts.append("void, because its bounds or classes were read from the table")
+    parts += [f"void, because {reason}" for reason in claim["unprotected"]]
     if claim["spent"] is not None:
         parts.append(f"its accountant spent {claim['spent']:g} in total")
+    parts += [f"not evaluated: {reason}" for reason in claim["open"]]
+    parts += [_claim_of_trees(entry) for entry in claim["trees"]]
     return "; ".join(parts)
+
+
+def _claim_of_trees(entry: Said) -> str:
+    trees = counted(entry["trees"], "tree claims", "trees claim")
+    return f"{trees} {entry['words'] or 'nothing'}"
 
 
 def _people(support: Said) -> str:
     if not support["counts_people"]:
         return f"unknown: {support['reason']} ({support['quality']})"
     records = support["records"]
-    total = f"{count(records)} records in all; " if records is not None else ""
+    total = f"{count(records)} in all; " if records is not None else ""
     return f"{total}{support['reason']} ({support['quality']})"
 
 
@@ -232,7 +249,7 @@ def _smallest(support: Said) -> str:
     if support["smallest_leaf"] is not None:
         empty = support["empty_leaves"]
         more = f"; {counted(empty, 'leaf holds', 'leaves hold')} none" if empty else ""
-        return counted(support["smallest_leaf"], "record", "records") + more
+        return counted(support["smallest_leaf"], "person", "people") + more
     if support["smallest_published"] is not None:
         return f"unknown (the smallest number of a leaf is {count(support['smallest_published'])})"
     return "unknown; audit the file with its training table"
@@ -241,7 +258,7 @@ def _smallest(support: Said) -> str:
 def _leaks(leaks: Sequence[Said]) -> Iterator[tuple[str, str]]:
     """Yield one line per kind of leak, with the first of that kind."""
     if not leaks:
-        yield "also contains", "nothing else was found"
+        yield "also contains", "nothing outside the trees"
         return
     removable = sum(leak["removable"] for leak in leaks)
     how = f"{removable} removable with “treewarden redact”" if removable else "none removable"
@@ -250,7 +267,7 @@ def _leaks(leaks: Sequence[Said]) -> Iterator[tuple[str, str]]:
         same = [leak for leak in leaks if leak["kind"] == kind]
         # The one that speaks for the fewest people stands for its kind.
         first = min(same, key=lambda leak: leak["records"] or math.inf)
-        people = f" [{counted(first['records'], 'record', 'records')}]" if first["records"] else ""
+        people = f" [{counted(first['records'], 'person', 'people')}]" if first["records"] else ""
         more = f"; and {len(same) - 1} more" if len(same) > 1 else ""
         yield "", f"- {kind}: {first['what']}{people} ({_cut(first['where'])}){more}"
 
@@ -296,37 +313,34 @@ def rebuilt_lines(rebuilt: Mapping[str, Any]) -> Iterator[str]:
         return
     number, of_all = rebuilt["records_proved"], rebuilt["records"]
     records = (
-        counted(number, "record", "records")
+        counted(number, "person", "people")
         if of_all is None
-        else f"{count(number)} of {counted(of_all, 'record', 'records')}"
+        else f"{count(number)} of {counted(of_all, 'person', 'people')}"
     )
     columns = sorted(rebuilt["columns"].items(), key=lambda item: -item[1])
     by_column = [f"{name}: {count(number)}" for name, number in columns if number]
     if len(by_column) > MOST_COLUMNS:
         by_column[MOST_COLUMNS:] = [f"{len(by_column) - MOST_COLUMNS} more columns"]
     values = f" ({', '.join(by_column)})" if by_column else ""
-    whole = counted(rebuilt["whole_records"], "whole record", "whole records")
-    yield f"without any table, values of {records}{values}; {whole}"
+    whole = counted(rebuilt["whole_records"], "complete record", "complete records")
+    yield f"from the file alone: values of {records}{values}, and {whole}"
     yield _tables(rebuilt["tables"])
     if rebuilt["assumes"]:
         yield f"provided that {', and that '.join(rebuilt['assumes'])}"
     if not rebuilt["decided"]:
         yield (
-            "more may be proved: the time was used up; the public domain of the columns (--domain) "
-            "may help"
+            "not everything was searched. To prove more, give the possible values of the "
+            "columns (--domain)"
         )
 
 
 def _tables(tables: int | str | None) -> str:
     if tables is None:
-        return "number of consistent tables: unknown"
+        return "number of tables that could have produced this file: unknown"
     if tables == 1:
         return "only one table is consistent with the file: anyone with the file has the table"
     if isinstance(tables, str):
-        return (
-            "values are known as ranges; give the public domain of the columns (--domain) to prove "
-            "more"
-        )
+        return "values are known as ranges; to prove more, give the public values of the columns (--domain)"
     if tables > LARGEST_SAID:
         return f"about 10^{len(str(tables)) - 1} tables are consistent with the file"
     return f"{count(tables)} tables are consistent with the file"

@@ -13,30 +13,33 @@ from pathlib import Path
 from treewarden.audit.consistent_tables.result import ConsistentTables
 from treewarden.audit.evidence import NOT_RUN, Evidence
 from treewarden.audit.options import DEFAULT, KNOWLEDGE
-from treewarden.audit.population.population import NO_SENSITIVE
-from treewarden.audit.reading import Undetermined
+from treewarden.audit.population.audited_columns import NO_SENSITIVE
+from treewarden.audit.reading import Interval, Undetermined
 from treewarden.jobs.audit_inputs import AuditInputs
 from treewarden.jobs.audit_request import EXCEPTIONS, JUDGMENT_SPECS, JudgmentForm, Request
 from treewarden.jobs.auditing import JudgedAudit
-from treewarden.policies.verdict import FindingKind, Verdict
+from treewarden.policies.verdict import FindingKind, PolicyVerdict
+from treewarden.ppdm_models.files.load import WRITTEN_SUFFIXES, formats
 from treewarden.ppdm_models.tables.counting.addresses import TableAddress
-from treewarden.ppdm_models.tree.ensemble import claims_privacy
+from treewarden.ppdm_models.tree.ensemble import Ensemble, claims_privacy
 from treewarden.ppdm_models.tree.side_channels import Leak, kinds_of
-from treewarden.reports.building.story import (
+from treewarden.reports.building.steps import (
+    OF_TABLES,
+    OTHER_FILES,
+    OTHER_TABLES,
     WRITTEN,
-    clearance_step,
-    decision_steps,
+    lacks_target,
     repair_steps,
     repair_target,
 )
-from treewarden.reports.document.document import Document
-from treewarden.reports.document.names import is_about_waivers
+from treewarden.reports.building.story import clearance_step, decision_steps
+from treewarden.reports.document.document import Document, is_about_waivers
 from treewarden.reports.document.words import listed
+from treewarden.reports.figures.finding_rows import lacks_target as table_lacks_target
 from treewarden.terminal.outputs import NextStep
 
 REPAIRED = "-repaired"
 REDACTED = "-redacted"
-SUFFIXES = {"pmml": ".pmml", "treewarden_json": ".json"}
 OF_AUDIT_ALONE = ("time_limit", "attack")
 """Options that mean another thing to a repair, or nothing."""
 
@@ -59,7 +62,7 @@ def repair_command(request: Request, subject: AuditInputs, *, is_list: bool = Fa
     assert isinstance(request.model, Path)
     words = ["--data", str(request.data), *_options(request, OF_AUDIT_ALONE), *_files(request)]
     words += ["--to", target] if target else []
-    output = _free(request.model, REPAIRED, SUFFIXES.get(target, request.model.suffix))
+    output = _free(request.model, REPAIRED, WRITTEN_SUFFIXES.get(target, request.model.suffix))
     words += ["--list"] if is_list else ["-o", typed_path(output)]
     return shell_command("treewarden", "repair", typed_path(request.model), *words)
 
@@ -91,7 +94,7 @@ def convert_command(request: Request, target: str) -> str:
     """Return the command that writes a model's trees alone, and audits them; "" where a file is not on disk."""
     if not isinstance(request.model, Path):
         return ""
-    output = _free(request.model, "", SUFFIXES[target])
+    output = _free(request.model, "", WRITTEN_SUFFIXES[target])
     again = audit_command(replace(request, model=output))
     convert = shell_command("treewarden", "convert", typed_path(request.model), typed_path(output))
     return f"{convert} && {again}" if again else ""
@@ -175,14 +178,14 @@ def audit_steps(
     if document.redacted_below is not None:
         return tuple(NextStep(step) for step in document.next_steps)
     verdict = done.decision.verdict
-    if verdict is Verdict.PASS:
+    if verdict is PolicyVerdict.PASS:
         steps = [*_after_pass(request, done, document)]
-    elif verdict is Verdict.FAIL:
+    elif verdict is PolicyVerdict.FAIL:
         steps = [*_after_fail(request, done, command)]
     else:
         steps = [*_after_doubt(request, done)]
-    steps += _report(request, written, is_pass=verdict is Verdict.PASS)
-    if verdict is not Verdict.PASS and isinstance(request.policy, str):
+    steps += _report(request, written, is_pass=verdict is PolicyVerdict.PASS)
+    if verdict is not PolicyVerdict.PASS and isinstance(request.policy, str):
         explain = shell_command("treewarden", "policy", "explain", request.policy)
         steps.append(NextStep("Read the meaning and source of each check:", explain))
     return tuple(steps)
@@ -221,18 +224,35 @@ def _after_fail(request: Request, done: JudgedAudit, command: str) -> Iterator[N
             "Correct the waivers: each needs one check, a leaf that fails it, and a last day in "
             "the future."
         )
+    column = [*_with_sensitive(request, done)]  # first: a repair needs that column, too
+    yield from column
     if any(finding.is_of_file for finding in failing):
         yield _without_the_rest(request, evidence)
     if all(finding.is_of_file for finding in failing if finding.requirement.measure):
         return
-    yield from _with_sensitive(request, done)
+    if not column and any(f.clause == FindingKind.TABLE_AGREES for f in done.decision.failing):
+        yield NextStep(OTHER_FILES)
+        return
+    tables = [finding for finding in failing if finding.requirement.measure == OF_TABLES]
+    if tables:
+        yield _with_other_tables(request)
+    judged = [finding for finding in failing if finding.requirement.measure]
+    if tables and all(finding in tables or finding.is_of_file for finding in judged):
+        return
     if evidence.population.is_absent:
         yield _with_table(request)
+    elif column:
+        return
     elif command:
         yield NextStep("Repair it, and publish only the repaired file:", command)
     elif request.options.columns:
         yield NextStep(
             "Save the model with the names of the table's columns: without --columns, it can be repaired."
+        )
+    elif isinstance(evidence.model, Ensemble) and evidence.model.is_additive:
+        yield NextStep(
+            "Train a decision tree instead, whose claim can be judged: "
+            "treewarden.learn.PrivateTreeClassifier"
         )
     elif claims_privacy(evidence.model):
         yield NextStep(
@@ -242,11 +262,19 @@ def _after_fail(request: Request, done: JudgedAudit, command: str) -> Iterator[N
         yield NextStep(next(iter(repair_steps(evidence))))
 
 
+def _with_other_tables(request: Request) -> NextStep:
+    """Return how tables beside the model come to protect their cells, which no change of the model does."""
+    names = listed([output.name for output in request.files.beside])
+    return NextStep(f"{OTHER_TABLES} ({names}). Then audit again:", audit_command(request))
+
+
 def _after_doubt(request: Request, done: JudgedAudit) -> Iterator[NextStep]:
     """Yield what has it decided: a table, a column, more time, or both files that belong together."""
     evidence, failing = done.audit.full.evidence, done.decision.failing
     if evidence.population.is_absent:
         yield _with_table(request)
+        if another := _another_format(evidence):
+            yield NextStep(another)
         return
     worlds, options = evidence.worlds, request.options
     if any(finding.is_of_file for finding in failing):
@@ -268,8 +296,20 @@ def _after_doubt(request: Request, done: JudgedAudit) -> Iterator[NextStep]:
         again = audit_command(replace(request, options=more))
         yield NextStep("Give the search for proofs more time:", again)
     else:
-        for step in list(decision_steps(done.decision))[:MOST_REASONS]:
-            yield NextStep(step)
+        steps = [NextStep(step) for step in list(decision_steps(done.decision))[:MOST_REASONS]]
+        is_between = any(isinstance(finding.reading, Interval) for finding in failing)
+        yield from steps or ([_with_more_time(request)] if is_between else [])
+
+
+def _with_more_time(request: Request) -> NextStep:
+    """Return what to do where the limit of a check lies between what is proved and what a table was found with."""
+    options = request.options
+    budget = max(options.worlds_budget, DEFAULT.worlds_budget) * MORE_BUDGET
+    more = replace(options, worlds_budget=budget)
+    return NextStep(
+        "Give the search more time. If the limit still lies between the ends of the check, treat it as failed:",
+        audit_command(replace(request, options=more)),
+    )
 
 
 def _without_the_rest(request: Request, evidence: Evidence) -> NextStep:
@@ -286,18 +326,43 @@ def _without_the_rest(request: Request, evidence: Evidence) -> NextStep:
     if convert:
         return NextStep("Write only the trees, audit that file, and publish it instead:", convert)
     return NextStep(
-        "Export the model again without what is outside its trees, or in a format that can pass "
+        _another_format(evidence)
+        or "Export the model again without what is outside its trees, or in a format that can pass "
         "(“Which file to publish” in docs/formats.md)."
     )
 
 
+def _another_format(evidence: Evidence) -> str:
+    """Return which file of the model can pass, where one of this format never can; else nothing."""
+    plugin = formats().get(evidence.model.format)
+    if plugin is None or not plugin.publish_instead:
+        return ""
+    way = plugin.publish_instead
+    return f"This format cannot pass: {way} (“Which file to publish” in docs/formats.md)."
+
+
 def _with_sensitive(request: Request, done: JudgedAudit) -> Iterator[NextStep]:
-    """Yield how the column is named that the model predicts, where only that keeps a check from being decided."""
+    """Yield how the column comes in that the model predicts, where only that keeps a check from being decided."""
+    population = done.audit.full.evidence.population
+    if population.is_absent:
+        return
     readings = [finding.reading for finding in done.decision.failing]
-    is_lacking = any(isinstance(r, Undetermined) and r.reason == NO_SENSITIVE for r in readings)
-    if is_lacking and not done.audit.full.evidence.population.is_absent:
+    reasons = [reading.reason for reading in readings if isinstance(reading, Undetermined)]
+    if lacks_target(done.decision):
+        again = audit_command(_with_its_table(request))
+        target = done.audit.full.evidence.model.target
+        yield NextStep(f"Audit with {_its_table(target)}:", again)
+    elif NO_SENSITIVE in reasons:
         again = audit_command(request, "--sensitive", "COLUMN")
         yield NextStep("Name the column that the model predicts:", again)
+
+
+def _with_its_table(request: Request) -> Request:
+    return replace(request, data=Path("TABLE"))
+
+
+def _its_table(target: str) -> str:
+    return f"the table that has the column “{target}” (replace TABLE by its file)"
 
 
 def _is_removable(leaks: Sequence[Leak] | Undetermined) -> bool:
@@ -306,7 +371,7 @@ def _is_removable(leaks: Sequence[Leak] | Undetermined) -> bool:
 
 def _with_table(request: Request) -> NextStep:
     again = audit_command(request, "--data", "TABLE")
-    return NextStep("Audit it with its training table (put the file in place of TABLE):", again)
+    return NextStep("Audit it with its training table (replace TABLE by its file):", again)
 
 
 def repair_next_steps(
@@ -325,11 +390,18 @@ def repair_next_steps(
         steps = [NextStep(document.next_steps[0])]
     elif output is not None:
         again = audit_command(replace(request, model=output))
+        is_changed = any(attempt.is_applied for attempt in repair.attempts)
+        first = (
+            document.next_steps[0] if is_changed else f"Publish only the new tree, {output.name}."
+        )
         steps = [
-            NextStep(f"{document.next_steps[0]} To audit the new file by itself:", again),
+            NextStep(f"{first} To audit the new file by itself:", again),
             *(NextStep(step) for step in document.next_steps if "--knowledge" in step),
             NextStep("Check that the model is still useful at this accuracy."),
         ]
+    elif table_lacks_target(document):
+        again = repair_command(_with_its_table(request), subject)
+        steps = [NextStep(f"Repair it with {_its_table(subject.tree.target)}:", again)]
     else:
         listing = repair_command(request, subject, is_list=True)
         steps = [
@@ -352,5 +424,5 @@ def _report(request: Request, written: Sequence[Path], *, is_pass: bool) -> Iter
         return
     command = audit_command(request, "--format", f"html={PAGE}")
     if command:
-        what = "File the report" if is_pass else "See every finding in a report"
+        what = "Write a report to keep" if is_pass else "See every finding in a report"
         yield NextStep(f"{what} ({PAGE}):", command)

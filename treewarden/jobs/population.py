@@ -7,6 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+import pyarrow as pa
+import pyarrow.parquet as pa_parquet
+
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.knowledge.levels import (
     MOST,
@@ -18,18 +21,53 @@ from treewarden.audit.knowledge.levels import (
 )
 from treewarden.audit.options import AuditOptions
 from treewarden.audit.population.population import Population, build_population
+from treewarden.audit.population.record_linkage import lookalike_ids
 from treewarden.audit.population.target import contributors_of
 from treewarden.jobs.inputs import ModelInput, TableInput
 from treewarden.ppdm_models.errors import ColumnNotCountedError, KnowledgeError, TableError
 from treewarden.ppdm_models.files.load import OpenedFile
 from treewarden.ppdm_models.tables.counting.addresses import TableAddress, has_no_records
-from treewarden.ppdm_models.tables.counting.large_files import is_large
+from treewarden.ppdm_models.tables.dialect import dialect_of
 from treewarden.ppdm_models.tables.matching import PLACEHOLDERS, alike, has_column, target_in
 from treewarden.ppdm_models.tables.table import Table
 from treewarden.ppdm_models.tree.ensemble import Ensemble, Model
 
-if TYPE_CHECKING:  # DuckDB
+if TYPE_CHECKING:
     from treewarden.ppdm_models.tables.counting.source import TableSource
+
+
+LARGE_BYTES = 64 * 2**20
+"""From so many bytes on a file is counted, where nothing needs its single records."""
+PACKED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"ARROW1", b"PK\x03\x04", b"$FL")
+PACKED_TIMES = 8
+"""How files start that are packed, or may be, and how many times as large what is in them is taken to be."""
+PARQUET, LARGE_RECORDS = b"PAR1", 250_000
+"""A Parquet file says how many records it has, and may have millions in a few bytes."""
+
+
+def is_large(path: Path) -> bool:
+    """Return whether a file holds so much that it is counted where that will do."""
+    path, _ = dialect_of(path)
+    if not path.is_file():
+        return False
+    try:
+        with path.open("rb") as file:
+            start = file.read(8)
+    except OSError:
+        return False
+    if start.startswith(PARQUET):
+        return _records_of_parquet(path) >= LARGE_RECORDS
+    times = PACKED_TIMES if start.startswith(PACKED) else 1
+    return path.stat().st_size * times >= LARGE_BYTES
+
+
+def _records_of_parquet(path: Path) -> int:
+    """Return how many records a Parquet file says that it has; none, where that cannot be read: reading tells why."""
+    try:
+        return int(pa_parquet.read_metadata(path).num_rows)
+    except (OSError, pa.ArrowException):
+        return 0
+
 
 Built = TypeVar("Built")
 
@@ -129,7 +167,7 @@ def people_of(
         if column in features and not has_column(table, column):
             raise TableError(table.source, table.lacks(column))
     try:
-        return build_population(
+        population = build_population(
             model,
             table,
             sensitive=named,
@@ -139,6 +177,18 @@ def people_of(
         )
     except TableError as error:
         raise _with_notes(error, model) from error
+    if named and not has_column(table, named):  # what else is wrong with the table was said first
+        raise TableError(table.source, _lacks_sensitive(table, named))
+    return population
+
+
+def _lacks_sensitive(table: Table, name: str) -> str:
+    """Return that a table lacks the sensitive column, and what to do: who names a column means the table to have it."""
+    problem = table.lacks(name)
+    if table.seems_headless():
+        return problem
+    rename = f"rename the column that holds it to {name!r}, or give the table that has it"
+    return f"{problem}; {rename}. To audit without the true values, name no sensitive column"
 
 
 def with_contributors(population: Population, table: Table, name: str) -> Population:
@@ -152,14 +202,15 @@ def with_contributors(population: Population, table: Table, name: str) -> Popula
     contributors, several = contributors_of(table, name, contributions.rows)
     notes = population.warnings
     if several:
-        verb = "contributor has" if several == 1 else "contributors have"
+        verb = "person or firm has" if several == 1 else "people or firms have"
         notes += (
             (
-                f"{several:,} {verb} several records ({name!r}): checks of contributors count people, "
-                "all other checks count records"
+                f"{several:,} {verb} several records (column {name!r}): the checks of contributors count "
+                "each once, all other checks count records"
             ),
         )
-    contributions = replace(contributions, contributors=contributors)
+    ids = table.categories(name).categories
+    contributions = replace(contributions, contributors=contributors, lookalikes=lookalike_ids(ids))
     return replace(population, contributions=contributions, warnings=notes)
 
 

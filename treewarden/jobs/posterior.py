@@ -13,6 +13,8 @@ import pyarrow.csv
 import pyarrow.parquet
 from numpy.typing import NDArray
 
+from treewarden.audit.claims.realised_loss import RealisedLoss
+from treewarden.audit.claims.result import ClaimFindings
 from treewarden.audit.entropy.posterior import Posterior
 from treewarden.audit.evidence import Evidence
 from treewarden.audit.population.population import Population
@@ -121,8 +123,9 @@ def posterior_rows(
     Columns: the QI values, ``weight`` (where a survey weighs people), ``records`` (of the profile), ``class``,
     ``probability`` (P*), ``low`` and ``high`` (what equally good estimates give), ``decided`` (false where the estimate
     of this profile was not found), ``certain`` (true where whole records prove that all of the profile have one class;
-    null where they were not asked) and ``proved_value`` (that class, else null). A column of ours whose name is
-    ``taken`` gets a ``_`` behind it.
+    null where they were not asked) and ``proved_value`` (that class, else null); of a model with a claim of
+    differential privacy also ``privacy_loss``, what the labels cost each person of that class (null where nobody has
+    it). A column of ours whose name is ``taken`` gets a ``_`` behind it.
     """
     population, times = evidence.population, len(evidence.classes)
     classes, weight = text_array(evidence.classes, pa.string()), population.weight
@@ -141,11 +144,22 @@ def posterior_rows(
                 "high": posterior.high[part].ravel(),
                 "decided": np.repeat(posterior.decided[part], times),
                 **_proved(evidence, part, classes),
+                **_lost(evidence, part),
             },
             taken,
         )
 
     return made
+
+
+def _lost(evidence: Evidence, part: slice) -> dict[str, pa.Array]:
+    """Return what the labels cost each person of each class; nothing where that is not known."""
+    claim = evidence.claim
+    loss = claim.loss if isinstance(claim, ClaimFindings) and not claim.voids else None
+    if not isinstance(loss, RealisedLoss):
+        return {}
+    lost = np.abs(loss.of_cell[part]).ravel()
+    return {"privacy_loss": pa.array(lost, mask=np.isnan(lost))}
 
 
 def value_rows(

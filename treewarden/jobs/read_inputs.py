@@ -15,12 +15,13 @@ from treewarden.audit.knowledge.knowledge import (
     read_knowledge,
     with_adversaries_of,
 )
+from treewarden.audit.knowledge.levels import OPTIONS
 from treewarden.audit.options import KNOWLEDGE
-from treewarden.audit.partial.adversary_request import AdversaryRequest
+from treewarden.audit.partial.secret_values import AdversaryRequest
 from treewarden.audit.population.population import Population
 from treewarden.audit.progress import Step, nobody_hears, silent
 from treewarden.audit.run_tree import start_early
-from treewarden.jobs.audit_inputs import AuditInputs, dictionary_at, known_meanings
+from treewarden.jobs.audit_inputs import AuditInputs, dictionary_of, known_meanings
 from treewarden.jobs.audit_request import Request
 from treewarden.jobs.inputs import (
     TableInput,
@@ -45,7 +46,8 @@ from treewarden.ppdm_models.errors import (
     KnowledgeError,
     OutputsError,
     TreeFormatError,
-    os_reason,
+    in_role,
+    reading_problem,
 )
 from treewarden.ppdm_models.files.load import OpenedFile
 from treewarden.ppdm_models.tables.table import Table
@@ -54,10 +56,10 @@ from treewarden.ppdm_models.tree.ensemble import (
     FactSource,
     Model,
     claim_of,
+    claims_privacy,
     outputs_of,
-    with_claim,
 )
-from treewarden.ppdm_models.tree.privacy_claim import read_claim
+from treewarden.ppdm_models.tree.privacy_claim import ClaimUnit
 from treewarden.reports.document.parts import File
 from treewarden.reports.document.words import listed
 
@@ -87,8 +89,9 @@ def read_subject(request: Request, step: Step = silent) -> AuditInputs:
     options = request.options
     file = _as_stated(file, request)
     tree = file.model
-    dictionary = dictionary_at(request.files.dictionary)
+    dictionary = dictionary_of(request.files.dictionary)
     _check_outputs(tree)
+    _check_noise(knowledge, [tree])
     if not request.earlier:
         check_training(knowledge, _said_in(request), [tree])
     if request.data is None:
@@ -102,9 +105,7 @@ def read_subject(request: Request, step: Step = silent) -> AuditInputs:
         def people(table: Table) -> tuple[Population, AdversaryRequest]:
             (share or nobody_hears)(1, 2, "parts")  # what follows groups the people
             found = _people_of(request, tree, table, knowledge)
-            if request.key is None or request.earlier:
-                return found
-            return with_contributors(found[0], table, request.key), found[1]
+            return _with_persons(found[0], tree, table, request), found[1]
 
         source = source_of(request.data, tree, knowledge, is_one=not request.earlier)
         if source is None:
@@ -116,9 +117,9 @@ def read_subject(request: Request, step: Step = silent) -> AuditInputs:
     check_facts(knowledge, tree.classes, population, _said_in(request))
     earlier, shared = _releases(request, names, tree, table, population, step)
     if earlier:
-        check_training(
-            knowledge, _said_in(request), [*(release_case.model for release_case in earlier), tree]
-        )
+        models = [*(release_case.model for release_case in earlier), tree]
+        _check_noise(knowledge, models)
+        check_training(knowledge, _said_in(request), models)
     return AuditInputs(
         file=file,
         population=population,
@@ -134,6 +135,22 @@ def read_subject(request: Request, step: Step = silent) -> AuditInputs:
         beside=_outputs(request, tree, population, adversary_request),
         domain=_domain(request, tree),
     )
+
+
+def _with_persons(
+    population: Population, model: Model, table: Table, request: Request
+) -> Population:
+    """Return the people of a table, and whose each record is where a column says so.
+
+    Of several releases that is asked only for a claim of differential privacy about persons: they are linked by it.
+    """
+    if request.key is None:
+        return population
+    if request.earlier:
+        claim = claim_of(model)
+        if claim is None or claim.unit is not ClaimUnit.PERSON:
+            return population
+    return with_contributors(population, table, request.key)
 
 
 def _domain(request: Request, model: Model) -> DeclaredDomain | None:
@@ -177,26 +194,23 @@ def _as_stated(file: OpenedFile, request: Request) -> OpenedFile:
         from treewarden.ppdm_models.tree.rename_columns import rename_columns  # where asked
 
         file = replace(file, model=rename_columns(file.model, options.column_of_feature))
-    if options.claims is None:
-        return file
-    if request.earlier:
-        problem = (
-            "claims: they apply to one model only; audit each model by itself, or remove the claims"
-        )
-        raise KnowledgeError("claims", problem)
-    return replace(file, model=claimed(file.model, options.claims))
+    return replace(file, model=_claimed(file, request, -1))
 
 
-def claimed(model: Model, words: str) -> Model:
-    """Return a model with what its owner claims of differential privacy, beside what its file does.
+def _claimed(file: OpenedFile, request: Request, release: int) -> Model:
+    """Return the model of a release with what its owner claims of differential privacy, and what no claim covers."""
+    if request.options.claims is None and not claims_privacy(file.model):
+        return file.model
+    from treewarden.jobs.declared import claim_words, claimed, held_to_trees  # for claims only
 
-    Raises:
-        KnowledgeError: the words are no claim, or say other than the file.
-    """
-    try:
-        return with_claim(model, read_claim(words, "its owner", claim_of(model)))
-    except ValueError as error:
-        raise KnowledgeError("claims", str(error)) from error
+    return held_to_trees(claimed(file.model, claim_words(request)[release]), file.opened)
+
+
+def _check_noise(knowledge: Knowledge, models: Sequence[Model]) -> None:
+    if any(map(claims_privacy, models)):
+        from treewarden.jobs.declared import check_labels_are_noise  # as above
+
+        check_labels_are_noise(knowledge, models)
 
 
 def _register(
@@ -234,7 +248,7 @@ def _check_without_table(request: Request, knowledge: Knowledge) -> None:
         raise KnowledgeError(_said_in(request), problem)
     if request.files.population is not None:
         problem = (
-            "population: a register can be judged only with the training table; add --data TABLE, "
+            "a register (population) can be used only with the training table; add --data TABLE, "
             "or remove the register"
         )
         raise KnowledgeError(_said_in(request), problem)
@@ -265,7 +279,7 @@ def _people_of(
     is_declared = bool(knowledge.adversaries) or knowledge.secret is not None
     if not is_declared and not options.target_known:
         return people_of(request.model, model, table, options), AdversaryRequest()
-    from treewarden.jobs.declared_adversaries import people_and_adversaries  # as above
+    from treewarden.jobs.declared import people_and_adversaries  # as above
 
     return people_and_adversaries(
         request.model, model, table, options, knowledge, _said_in(request)
@@ -310,15 +324,18 @@ def _releases(
 
     cases, tables = [], []
     known: dict[object, Table] = {_place_of(request.data): table}
-    for earlier, name in zip(request.earlier, names, strict=False):
+    for number, (earlier, name) in enumerate(zip(request.earlier, names, strict=False)):
         with step(f"reading {name} and {table_name(earlier.data)}"):
             file = called(opened(earlier.model), name)
             columns = known_names(file.model, request.options.column_of_feature)
             file = replace(file, model=rename_columns(file.model, columns))
+            file = replace(file, model=_claimed(file, request, number))
             place = _place_of(earlier.data)
-            own = known[place] if place in known else read(earlier.data)
-            known[place] = own
-            population = people_of(earlier.model, file.model, own, request.options)
+            with in_role(f"the table of {name}"):
+                own = known[place] if place in known else read(earlier.data)
+                known[place] = own
+                population = people_of(earlier.model, file.model, own, request.options)
+                population = _with_persons(population, file.model, own, request)
         _check_outputs(file.model)
         cases.append(ReleaseCase(file.model, population, file.leaks))
         tables.append(own)
@@ -352,7 +369,7 @@ def _said_in(request: Request) -> str:
     if request.files.knowledge is None and request.files.adversaries:
         return request.files.adversaries[0].name
     if request.files.knowledge is None and (request.options.knows or request.options.secret):
-        return "options"
+        return OPTIONS
     return (
         request.files.knowledge.name if isinstance(request.files.knowledge, Path) else "knowledge"
     )
@@ -388,7 +405,7 @@ def _read(path: Path, read_as: Callable[[bytes, str], Knowledge]) -> Knowledge:
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise KnowledgeError(str(path), f"{os_reason(error)}; give a TOML file") from error
+        raise KnowledgeError(str(path), reading_problem(error, "give a TOML file")) from error
     return read_as(data, path.name)
 
 

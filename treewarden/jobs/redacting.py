@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from treewarden.ppdm_models.errors import OutputError
-from treewarden.ppdm_models.files.load import OpenedFile, open_model, read_bytes
+from treewarden.ppdm_models.files.convert import first_writable
+from treewarden.ppdm_models.files.load import OpenedFile, formats, open_model, read_bytes
 from treewarden.ppdm_models.formats import Strippable
 from treewarden.ppdm_models.formats.common.json_layout import PlainFile
 from treewarden.ppdm_models.tree.ensemble import Ensemble, Model, trees_of
@@ -18,11 +19,13 @@ from treewarden.ppdm_models.tree.tree import Missing, Node
 
 @dataclass(frozen=True, slots=True)
 class Redacted:
-    """What was removed, what is left, and the file: as it came where there was nothing to remove."""
+    """What was removed, what is left, and the file with its format: as it came where there was nothing to remove."""
 
     data: bytes
     removed: tuple[Leak, ...]
     left: tuple[Leak, ...]
+    format: str
+    instead: str = ""
 
 
 def redact_file(path: Path, kinds: frozenset[LeakKind]) -> Redacted:
@@ -35,9 +38,23 @@ def redact_file(path: Path, kinds: frozenset[LeakKind]) -> Redacted:
     came = read_bytes(path)
     file = open_model(came, path.name)
     if not _can_go(file.leaks, kinds):
-        return Redacted(came, (), file.leaks)
+        instead = _file_instead(file, file.leaks)
+        return Redacted(came, (), file.leaks, file.model.format, instead)
     data, bare = _without(file, kinds)
-    return Redacted(data, _gone(file.leaks, bare.leaks), bare.leaks)
+    left = bare.leaks
+    return Redacted(
+        data, _gone(file.leaks, left), left, file.model.format, _file_instead(file, left)
+    )
+
+
+def _file_instead(file: OpenedFile, left: tuple[Leak, ...]) -> str:
+    """Return which other file of a model can pass, where content that nobody can judge stays in this one."""
+    if not any(leak.kind is LeakKind.UNKNOWN and leak.is_possible for leak in left):
+        return ""
+    if first_writable(file.model) is not None:
+        return "write only the trees: treewarden convert MODEL NEW.pmml"
+    format_ = formats().get(file.model.format)
+    return "" if format_ is None else format_.publish_instead
 
 
 def without_leaks(data: bytes, source: str) -> bytes:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, replace
 
+from treewarden.audit.consistent_tables.result import ConsistentTables
 from treewarden.audit.exposures import with_levels
 from treewarden.audit.options import AuditOptions
 from treewarden.audit.progress import Step, silent
@@ -21,13 +22,13 @@ from treewarden.policies.remedies import Proposal
 from treewarden.policies.repair.attempts import RepairAttempt, RepairSearch, SearchEnd
 from treewarden.policies.repair.repair import repair
 from treewarden.policies.repair.search import AuditAll, Found, Glance, Tell, to_nobody
-from treewarden.policies.repair.utility import NO_LIMIT, Deadline, Given
-from treewarden.policies.verdict import Verdict
+from treewarden.policies.repair.utility import NO_LIMIT, Deadline, RepairResources
+from treewarden.policies.verdict import PolicyVerdict
 from treewarden.ppdm_models.errors import RemedyError, TreewardenError
 from treewarden.ppdm_models.files.convert import converted, writable
 from treewarden.ppdm_models.files.load import OpenedFile, open_model, writers
 from treewarden.ppdm_models.formats import Opened, Rewritable
-from treewarden.ppdm_models.tree.ensemble import Model, claims_privacy
+from treewarden.ppdm_models.tree.ensemble import Ensemble, Model, claims_privacy
 from treewarden.ppdm_models.tree.tree import Tree
 
 # Audits changed models as files: each as its recipient would read it, several at a time.
@@ -177,7 +178,7 @@ def written(subject: AuditInputs, model: Model, target: str | None) -> bytes:
         return writers()[own.format].write(model)
     raise RemedyError(
         own.source,
-        f"treewarden reads {own.format} files but cannot write them; {_instead(own)}",
+        f"treewarden can read this format ({own.format}), but cannot write it; {_instead(own)}",
     )
 
 
@@ -187,17 +188,23 @@ def _apart(file: OpenedFile) -> OpenedFile:
 
 
 TRAIN_AGAIN = (
-    "train it again with larger leaves: in Python, treewarden.search(estimator, {'min_samples_leaf': [10, 20, 40], "
-    "'n_estimators': [5, 10]}, X, y, policy='standard') audits each setting (docs/search.md)"
+    "train it again with larger leaves: in Python, treewarden.search(estimator, {{'{leaf}': [10, 20, 40], "
+    "'{rounds}': [5, 10]}}, X, y, policy='standard') audits each setting (docs/search.md)"
 )
+SETTINGS = {"sklearn_hist": ("min_samples_leaf", "max_iter")}
+"""What estimators call the least records of a leaf and the number of trees, where not as forests do."""
 
 
-def _instead(own: Model) -> str:
+def _instead(replacement: Model) -> str:
     """Return what to do about a format that is only read."""
-    targets = [f"--to {target}" for target in reversed(writable(own))]
+    targets = [f"--to {target}" for target in reversed(writable(replacement))]
     if not targets:
-        return f"no other format can hold this model either; {TRAIN_AGAIN}"
-    what = "tree" if isinstance(own, Tree) else "trees"
+        growth = replacement.growth if isinstance(replacement, Ensemble) else None
+        library = "" if growth is None else growth.library
+        leaf, rounds = SETTINGS.get(library, ("min_samples_leaf", "n_estimators"))
+        advice = TRAIN_AGAIN.format(leaf=leaf, rounds=rounds)
+        return f"no other format can hold this model either; {advice}"
+    what = "tree" if isinstance(replacement, Tree) else "trees"
     return f"add {' or '.join(targets)} to write only the {what}"
 
 
@@ -227,7 +234,7 @@ class Repaired:
         Raises:
             ValueError: it does not pass.
         """
-        if attempt.verdict is not Verdict.PASS:
+        if attempt.verdict is not PolicyVerdict.PASS:
             raise ValueError(f"{attempt.name} does not pass")
         file = published(subject, attempt.proposal, self.target)
         repair_search = replace(self.repair, applied=attempt)
@@ -263,13 +270,13 @@ def _check_repairable(subject: AuditInputs) -> None:
 def repair_file(
     subject: AuditInputs,
     name: str,
-    given: Given | None = None,
+    resources: RepairResources | None = None,
     target: str | None = None,
     step: Step = silent,
     *,
     deadline: Deadline = NO_LIMIT,
     every: bool = False,
-    wanted: str = "",
+    chosen: str = "",
     tell: Tell = to_nobody,
     large: int = LARGE_CELLS,
 ) -> Repaired:
@@ -277,7 +284,7 @@ def repair_file(
 
     Levels of knowledge are left out, as nobody asks for those of every change: see ``Repaired.with_levels``. At the
     deadline, or a keyboard interrupt, the search ends with what it has; after an interrupt there is no file. For
-    ``every``, ``wanted`` and ``tell`` see ``repair``, for ``large`` see ``Reaudit``.
+    ``every``, ``chosen`` and ``tell`` see ``repair``, for ``large`` see ``Reaudit``.
 
     Without a target it is written as the original was: the original file with its trees changed where its format can do
     that, else the tree alone.
@@ -292,16 +299,18 @@ def repair_file(
     subject = replace(subject, options=replace(subject.options, levels=False))
     written(subject, own, target)
     begun = time.monotonic()
-    is_settled = verdict_of(subject.glance(subject.file), subject.pack) is Verdict.FAIL
+    is_settled = verdict_of(subject.glance(subject.file), subject.pack) is PolicyVerdict.FAIL
     options = within(deadline, subject.options, SETTLED_SHARE if is_settled else 1)
     original = replace(subject, options=options).audit(subject.file, step)
     longest = time.monotonic() - begun
-    given = replace(given or Given(), trees_alone=target not in (None, own.format))
+    resources = replace(
+        resources or RepairResources(), trees_alone=target not in (None, own.format)
+    )
 
     def processes(models: int) -> int:
-        wanted = subject.options.jobs
-        count = min(wanted or default_jobs(), models)
-        is_worth = wanted is not None or longest * models >= WORTH_WORKERS_SECONDS
+        chosen = subject.options.jobs
+        count = min(chosen or default_jobs(), models)
+        is_worth = chosen is not None or longest * models >= WORTH_WORKERS_SECONDS
         return count if count > 1 and is_worth else 0
 
     def took(seconds: float) -> None:
@@ -313,7 +322,7 @@ def repair_file(
         subject.population,
         lambda model: original,
         pack=subject.pack,
-        given=given,
+        resources=resources,
         audit_all=auditing(
             subject, name, processes, target=target, deadline=deadline, took=took, large=large
         ),
@@ -321,15 +330,28 @@ def repair_file(
         glance=glancing(subject, name, target),
         deadline=deadline,
         every=every,
-        wanted=wanted,
+        chosen=chosen,
         tell=tell,
     )
+    cut = _search_cut(original, options.worlds_budget, subject.options.worlds_budget)
+    repair_search = replace(repair_search, search_cut=cut if is_settled else "")
     best = repair_search.recommended
     is_written = best is not None and repair_search.ended is not SearchEnd.INTERRUPTED
     if best is None or not is_written:
         return Repaired(repair_search, None, target)
     file = published(subject, best.proposal, target)
     return Repaired(_graded(repair_search, within(deadline, subject.options)), file, target)
+
+
+def _search_cut(original: Audit, seconds: float, whole: float) -> str:
+    """Return that the original was searched for fewer seconds than an audit has, where that left proofs open."""
+    worlds = original.full.evidence.worlds
+    if not isinstance(worlds, ConsistentTables) or not worlds.is_out_of_time or seconds >= whole:
+        return ""
+    return (
+        f"The search for proofs in the original had {seconds:.3g} of {whole:g} seconds, because the original fails in "
+        "any case. Its own audit can show a narrower range."
+    )
 
 
 def _graded(repair_search: RepairSearch, options: AuditOptions) -> RepairSearch:

@@ -27,7 +27,7 @@ from treewarden.jobs.audit_request import Request
 from treewarden.jobs.auditing import audit_file
 from treewarden.policies.leaf_requirements import leaf_requirements
 from treewarden.policies.pack import Pack, load_pack, pack_of
-from treewarden.policies.verdict import Verdict
+from treewarden.policies.verdict import PolicyVerdict
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray
 from treewarden.ppdm_models.errors import TreewardenError
 from treewarden.ppdm_models.files.fitted import open_fitted
@@ -120,13 +120,13 @@ class _PolicyTree:
     ) -> None:
         while True:
             verdict = verdict_of_fit(self, records, pack, task)
-            if verdict is Verdict.PASS or nodes.leaf_count == 1:
+            if verdict is PolicyVerdict.PASS or nodes.leaf_count == 1:
                 break
             nodes = cut_back(nodes, int(nodes.leaf_count * KEPT_SHARE), impurity)
             self._keep(nodes, impurity, task)
         is_seeded = self.random_state is not None and task is Task.CLASSIFICATION
-        if is_seeded and verdict is Verdict.PASS:
-            verdict = Verdict.UNDETERMINED  # the seed tells which cuts were drawn
+        if is_seeded and verdict is PolicyVerdict.PASS:
+            verdict = PolicyVerdict.UNDETERMINED  # the seed tells which cuts were drawn
         self.verdict_ = verdict.name
 
     def _check_settings(self) -> None:
@@ -349,7 +349,7 @@ SECONDS = 20.0
 """For proofs over whole records, each time that the tree is audited."""
 
 
-def verdict_of_fit(estimator: Any, records: Records, pack: Pack, task: Task) -> Verdict:  # noqa: ANN401  # of scikit-learn
+def verdict_of_fit(estimator: Any, records: Records, pack: Pack, task: Task) -> PolicyVerdict:  # noqa: ANN401  # of scikit-learn
     """Return the verdict of a policy on a fitted estimator, as if its seed were not known.
 
     What cannot be audited is undetermined.
@@ -375,7 +375,7 @@ def verdict_of_fit(estimator: Any, records: Records, pack: Pack, task: Task) -> 
         request = Request(file, _read(table), options, policy=pack, fail_on=pack.fail_on)
         return audit_file(request).decision.verdict
     except TreewardenError:
-        return Verdict.UNDETERMINED
+        return PolicyVerdict.UNDETERMINED
 
 
 def _read(table: pa.Table) -> Table:

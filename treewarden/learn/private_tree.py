@@ -23,6 +23,7 @@ from treewarden.ppdm_models.learn.private_growth import (
 )
 from treewarden.ppdm_models.tree.privacy_claim import (
     BoundsOrigin,
+    ClaimUnit,
     LabelMechanism,
     PrivacyClaim,
     SplitOrigin,
@@ -31,6 +32,11 @@ from treewarden.ppdm_models.tree.privacy_claim import (
 MOST_DEPTH = 16
 Bounds = tuple[Any, Any] | Mapping[str, tuple[float, float]]
 """The least and the largest value of every column, or of each; or by name."""
+
+LEAST_EPSILON = 1e-6
+"""Below, the file is noise alone, and rounding hides whether an audit can tell."""
+MOST_LABEL_SHARE = 0.999
+"""Above, the splits have so little of epsilon that a claim says nothing of them."""
 
 
 class PrivateTreeClassifier(DecisionTreeClassifier):  # type: ignore[misc]  # it has no types
@@ -42,7 +48,8 @@ class PrivateTreeClassifier(DecisionTreeClassifier):  # type: ignore[misc]  # it
             of numbers or of lists, or a mapping by column. Values beyond count as the bound. With None they are read
             from the table, and the claim of the file is void.
         classes: All classes there can be, known likewise; with None the claim is void too.
-        max_depth: The number of tests on every path; at most 16.
+        max_depth: The number of tests on every path; at most 16. Take 1 or 2 where the number of records times epsilon
+            is about 100 or less.
         bins: How many even parts the range of a column is cut into; cuts near the bounds come on top.
         label_share: The share of epsilon that is spent on labels, between 0 and 1.
 
@@ -94,9 +101,16 @@ class PrivateTreeClassifier(DecisionTreeClassifier):  # type: ignore[misc]  # it
         return self
 
     def _check_settings(self) -> None:
-        if not (_is_number(self.epsilon) and 0 < self.epsilon < np.inf):
-            raise ValueError(f"epsilon: {self.epsilon!r} is not valid; give a number above 0")
-        if not (_is_number(self.label_share) and 0 < self.label_share < 1):
+        if not (_is_number(self.epsilon) and LEAST_EPSILON <= self.epsilon < np.inf):
+            raise ValueError(
+                f"epsilon: {self.epsilon!r} is not valid; give a number of {LEAST_EPSILON:g} or more"
+            )
+        is_number = _is_number(self.label_share)
+        if is_number and MOST_LABEL_SHARE < self.label_share < 1:
+            raise ValueError(
+                f"label_share: {self.label_share!r} leaves nothing for the splits; give {MOST_LABEL_SHARE:g} or less"
+            )
+        if not (is_number and 0 < self.label_share < 1):
             raise ValueError(
                 f"label_share: {self.label_share!r} is not valid; give a number between 0 and 1"
             )
@@ -112,6 +126,7 @@ class PrivateTreeClassifier(DecisionTreeClassifier):  # type: ignore[misc]  # it
     def _codes_of(self, y: Any) -> Any:  # noqa: ANN401  # labels of any kind
         """Return the place of each class among those that are given, or that occur."""
         if self.classes is None:
+            self._warn_void("classes")
             self.classes_, codes = np.unique(y, return_inverse=True)
         else:
             self.classes_ = np.unique(np.asarray(self.classes))
@@ -122,6 +137,14 @@ class PrivateTreeClassifier(DecisionTreeClassifier):  # type: ignore[misc]  # it
         self.max_features_ = self.n_features_in_
         return codes.astype(np.int64)
 
+    def _warn_void(self, parameter: str) -> None:
+        """Warn that the claim is void, as a parameter was left to the table."""
+        said = (
+            f"no {parameter} were given, so they are read from the table: this voids the claim of "
+            f"differential privacy. Give {parameter}"
+        )
+        warnings.warn(f"{type(self).__name__}: {said}", stacklevel=4)
+
     def _ends(self, columns: Any) -> tuple[FloatArray, FloatArray]:  # noqa: ANN401  # an array
         """Return the least and the largest value of each column, (d,) each.
 
@@ -129,11 +152,7 @@ class PrivateTreeClassifier(DecisionTreeClassifier):  # type: ignore[misc]  # it
             ValueError: the bounds are not two for each column, or none lies between them.
         """
         if self.bounds is None:
-            said = (
-                "no bounds were given, so they are read from the table: this voids the claim of "
-                "differential privacy. Give bounds"
-            )
-            warnings.warn(f"{type(self).__name__}: {said}", stacklevel=3)
+            self._warn_void("bounds")
             return columns.min(axis=0).astype(np.float64), columns.max(axis=0).astype(np.float64)
         width = self.n_features_in_
         if isinstance(self.bounds, Mapping):
@@ -175,6 +194,7 @@ class PrivateTreeClassifier(DecisionTreeClassifier):  # type: ignore[misc]  # it
         is_public = self.bounds is not None and self.classes is not None
         claim = PrivacyClaim(
             epsilon=float(self.epsilon),
+            unit=ClaimUnit.RECORD,
             mechanism=LabelMechanism.PERMUTE_AND_FLIP_MONOTONIC,
             label_epsilon=float(budget.label),
             splits=SplitOrigin.PRIVATE if budget.levels else SplitOrigin.INDEPENDENT,

@@ -29,7 +29,7 @@ from treewarden.jobs.auditing import audit_file
 from treewarden.jobs.inputs import ModelBytes, model_name, read
 from treewarden.learn.policy_tree import PolicyTreeClassifier, PolicyTreeRegressor
 from treewarden.learn.private_tree import PrivateTreeClassifier
-from treewarden.policies.verdict import Verdict
+from treewarden.policies.verdict import PolicyVerdict
 from treewarden.ppdm_models.errors import RemedyError
 from treewarden.ppdm_models.files.convert import converted
 from treewarden.ppdm_models.files.fitted import open_fitted
@@ -88,7 +88,7 @@ def grown_file(
     with step("auditing the grown tree as its file"):
         done = audit_file(replace(request, model=file, data=table, policy=subject.pack))
     said = f"A tree of {leaves} leaves was grown under the policy{_worth(scores, scoring)}"
-    if done.decision.verdict is not Verdict.PASS:
+    if done.decision.verdict is not PolicyVerdict.PASS:
         return GrownFile(None, f"{said}; its file does not pass ({done.decision.verdict.name}).")
     return GrownFile(data, f"{said}; its file passes.")
 
@@ -164,20 +164,32 @@ def read_bounds(entries: Sequence[str]) -> dict[str, tuple[float, float]]:
     Raises:
         ValueError: an entry is no name and two numbers, the lower one first.
     """
-    bounds = {}
+    bounds: dict[str, tuple[float, float]] = {}
     for entry in entries:
         name, _, ends = entry.rpartition("=")
-        low, _, high = ends.partition(":")
         try:
-            pair = (float(low), float(high))
-        except ValueError:
-            pair = (math.nan, math.nan)
-        if not name or not (
-            math.isfinite(pair[0]) and math.isfinite(pair[1]) and pair[0] < pair[1]
-        ):
-            raise ValueError(f"{entry!r}: write COLUMN=LOW:HIGH, such as age=0:120")
-        bounds[name] = pair
+            bounds |= checked_bounds({name: ends.split(":") if name else ()})
+        except ValueError as error:
+            raise ValueError(f"{entry!r}: write COLUMN=LOW:HIGH, such as age=0:120") from error
     return bounds
+
+
+def checked_bounds(bounds: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
+    """Return bounds by column as pairs of numbers.
+
+    Raises:
+        ValueError: one is not two finite numbers, the lower one first.
+    """
+    found = {}
+    for name, ends in bounds.items():
+        try:
+            low, high = map(float, ends)
+        except (TypeError, ValueError):
+            low = high = math.nan
+        if not (math.isfinite(low) and math.isfinite(high) and low < high):
+            raise ValueError(f"{name!r}: give two numbers, the lower one first, such as (0, 120)")
+        found[str(name)] = (low, high)
+    return found
 
 
 def private_file(
@@ -216,7 +228,7 @@ def private_file(
         f"A private tree with {2**DEPTH} leaves was trained. It spent epsilon = "
         f"{private_request.epsilon:g}; another run spends it again"
     )
-    if done.decision.verdict is not Verdict.PASS:
+    if done.decision.verdict is not PolicyVerdict.PASS:
         return GrownFile(None, f"{said}. Its file does not pass ({done.decision.verdict.name}).")
     return GrownFile(data, f"{said}. Its file passes.")
 

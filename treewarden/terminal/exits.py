@@ -12,8 +12,14 @@ from contextlib import contextmanager
 
 import click
 
-from treewarden.policies.verdict import Verdict
-from treewarden.ppdm_models.errors import TooManyProfilesError, TreewardenError, os_problem
+from treewarden.policies.verdict import PolicyVerdict
+from treewarden.ppdm_models.errors import (
+    RequirementError,
+    TooManyProfilesError,
+    TreewardenError,
+    near_text,
+    os_problem,
+)
 from treewarden.reports.document.words import printable
 from treewarden.terminal.outputs import has_written
 
@@ -39,9 +45,14 @@ LONG_SECONDS = 60.0
 """An interrupted command that ran for longer says how it could have kept what was solved."""
 OF_AUDITS = frozenset({None, "audit", "gate", "repair"})
 """Commands that write all their results in one last step; None: not even the command was begun."""
+MAKES_A_KEY = "attest --make-key FILE"
 NEXT_STEP = re.compile(r"; | --[a-z]|\b(treewarden|pip install) ")
 """What a message with something to do holds: what is behind its semicolon, an option or a command."""
-EXITS = {Verdict.PASS: PASS, Verdict.FAIL: FAIL, Verdict.UNDETERMINED: UNDETERMINED}
+EXITS = {
+    PolicyVerdict.PASS: PASS,
+    PolicyVerdict.FAIL: FAIL,
+    PolicyVerdict.UNDETERMINED: UNDETERMINED,
+}
 COLOURS = {"PASS": "green", "FAIL": "red", "UNDETERMINED": "yellow", "NO AUDIT": "red"}
 MEANINGS = {
     PASS: "PASS: every required check passed",
@@ -62,6 +73,9 @@ def boundary(context: click.Context) -> Iterator[None]:
     except TooManyProfilesError as error:
         click.echo(f"undetermined: {printable(error.line)}", err=True)
         raise click.exceptions.Exit(UNDETERMINED) from None
+    except RequirementError as error:
+        click.echo(f"nothing is written: {printable(error.line)}", err=True)
+        raise click.exceptions.Exit(FAIL) from None
     except TreewardenError as error:
         _stop(context, error.line, () if context.meta.get(QUIETLY) else error.notes)
     except MemoryError:
@@ -88,6 +102,8 @@ def boundary(context: click.Context) -> Iterator[None]:
             context,
             f"the package {error.name} is not installed, and {what} needs it: pip install 'treewarden[{extra}]'",
         )
+    except (click.NoSuchOption, click.MissingParameter) as error:
+        raise click.UsageError(_of_usage(error), error.ctx) from None
     except (click.exceptions.Exit, click.ClickException):
         raise
     except Exception as error:  # a crash exits with 1, which scripts would read as a verdict
@@ -96,8 +112,33 @@ def boundary(context: click.Context) -> Iterator[None]:
         problem = f"{type(error).__name__}: {error}"
         _stop(
             context,
-            f"a bug in treewarden; please report it ({problem}). TREEWARDEN_TRACEBACK=1 shows where",
+            f"a bug in treewarden ({problem}); run it again with TREEWARDEN_TRACEBACK=1, and send the output to "
+            "those who maintain treewarden, without personal data",
         )
+
+
+def _of_usage(error: click.NoSuchOption | click.MissingParameter) -> str:
+    """Return what is wrong with a command line, in the words of all other messages."""
+    if isinstance(error, click.NoSuchOption):
+        own = error.ctx.command.params if error.ctx else ()
+        names = {each.lstrip("-"): each for param in own for each in param.opts if each[:1] == "-"}
+        near = near_text(error.option_name.lstrip("-"), names)
+        for bare, name in names.items():
+            near = near.replace(repr(bare), repr(name))
+        return f"no such option {error.option_name!r}{near}"
+    param, context = error.param, error.ctx
+    if isinstance(param, click.Option) and context is not None:
+        make = f"; make one with treewarden {MAKES_A_KEY}" if param.name == "key" else ""
+        return f"add {param.opts[-1]} {param.make_metavar(context)}{make}"
+    name = param.human_readable_name.rstrip(".") if param is not None else str(error.param_hint)
+    example = _example(context)
+    return f"give {name}{f', for example: {example}' if example else ''}"
+
+
+def _example(context: click.Context | None) -> str:
+    """Return the first example of a command's help; "" where it has none."""
+    lines = ((context.command.epilog if context else "") or "").splitlines()
+    return next((line.strip() for line in lines if line.startswith("  treewarden ")), "")
 
 
 def _left(context: click.Context) -> str:

@@ -28,7 +28,7 @@ def gate_lines(gate: Gate, commands: Mapping[str, str], written: Sequence[str] =
 
 def _lines(gate: Gate, commands: Mapping[str, str], written: Sequence[str]) -> Iterator[str]:
     rows = gate_rows(gate)
-    yield from wrapped(f"{gate.outcome}: {in_words(gate)}; {open_and_accepted(rows)}.")
+    yield from wrapped(f"{gate.outcome}: {in_words(gate)}. Findings: {open_and_accepted(rows)}.")
     if gate.entries:
         yield ""
     for entry in gate.entries:
@@ -56,7 +56,7 @@ def _block(entry: Entry, rows: Sequence[GateRow]) -> Iterator[str]:
     failed.sort(key=lambda row: row.result.severity != "error")
     for row in failed[:MOST_PLACES]:
         place = printable(f"{row.entry.file}:{row.line}")
-        said = printable(f"{row.result.severity} {row.rule_id}: {row.result.message}")
+        said = printable(f"{row.rule_id} ({row.result.severity}): {row.result.message}")
         yield from wrapped(f"{place}: {said}", INDENT, f"{INDENT}  ")
     if len(failed) > MOST_PLACES:
         yield f"{INDENT}and {len(failed) - MOST_PLACES:,} more (--verbose)"

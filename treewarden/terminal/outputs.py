@@ -95,6 +95,64 @@ def check_file(path: Path) -> None:
     check_folder(path.parent)
 
 
+PMML_ENDINGS = (".pmml", ".xml")
+JSON_ENDINGS = (".json",)
+TOML_ENDINGS = (".toml",)
+KINDS_OF_FILES: Mapping[str, tuple[str, ...]] = {
+    "a PMML model": PMML_ENDINGS,
+    "JSON": JSON_ENDINGS,
+    "a drawing of a tree": (".dot", ".gv", ".mmd", ".mermaid"),
+    "a TOML file": TOML_ENDINGS,
+    "a text document": (".doc", ".docx", ".odt", ".rtf", ".pages"),
+    "a presentation": (".ppt", ".pptx", ".odp"),
+    "a spreadsheet": (".xls", ".xlsx", ".xlsm", ".xlsb", ".ods"),
+    "a table": (".csv", ".tsv", ".parquet", ".arrow", ".feather"),
+    "a table of a statistics program": (".sav", ".zsav", ".por", ".dta", ".sas7bdat", ".xpt"),
+    "a web page": (".html", ".htm"),
+    "a PDF": (".pdf",),
+    "Markdown": (".md",),
+    "a picture": (".png", ".jpg", ".jpeg", ".gif", ".svg", ".webp"),
+    "a program": (".py", ".ipynb", ".r", ".js", ".sh", ".exe"),
+    "a pickle": (".pkl", ".pickle", ".joblib"),
+}
+"""Endings of file names that belong to one kind of file; any other ending may be that of a model."""
+
+
+def check_ending(path: Path, what: str, fitting: Sequence[str] = ()) -> None:
+    """Check that a file's name does not end as another kind of file does; ``fitting`` endings are those of this kind.
+
+    Without fitting ones, a file of no known kind is meant: a model in one of many formats.
+
+    Raises:
+        OutputError: it does; the message names the endings that fit.
+    """
+    ending = path.suffix.lower()
+    kind = next((kind for kind, endings in KINDS_OF_FILES.items() if ending in endings), None)
+    if kind is None or ending in fitting:
+        return
+    name = f"name it {path.with_suffix(fitting[0]).name}" if fitting else "name it as the model is"
+    fits = f" ({' or '.join(fitting)})" if fitting else ""
+    raise OutputError(
+        str(path), f"{ending} is the ending of {kind}, but this output is {what}{fits}; {name}"
+    )
+
+
+def check_model_ending(path: Path, model: Path, form: str = "") -> None:
+    """Check that a model's new file does not end as another kind of file does, nor as another format of models.
+
+    ``form`` is the format that is written; "" where it is not known yet.
+
+    Raises:
+        OutputError: it does; the message names the endings that fit.
+    """
+    own = {"pmml": PMML_ENDINGS, "treewarden_json": JSON_ENDINGS}
+    usual = (model.suffix.lower(),) if model.suffix else ()
+    what = "a model" if form in ("", *own) else f"a model in the format {form}"
+    known = (*PMML_ENDINGS, *JSON_ENDINGS) if not form else ()
+    fitting = dict.fromkeys((*usual, *known))
+    check_ending(path, what, own.get(form, tuple(fitting)))
+
+
 def check_new(path: Path, force: bool) -> None:
     """Check that a file is not there yet, unless it may be replaced.
 

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import click
 
+from treewarden.audit.progress import TIME_LIMIT
 from treewarden.reports.document.words import printable
 from treewarden.terminal.exits import RESUMED
 
@@ -36,11 +37,11 @@ class Doing:
     since: float = field(default_factory=time.monotonic)
     share: tuple[float, float, str] | None = None
 
-    def __call__(self, done: float, of: float, what: str) -> None:
+    def __call__(self, done: float, total: float, what: str) -> None:
         """Take note that so much of it is done."""
         if self.share is not None and done < self.share[0]:
             self.since = time.monotonic()
-        self.share = (done, of, what)
+        self.share = (done, total, what)
 
     def line(self) -> str:
         """Return how far it is, and about how long the rest takes at this pace."""
@@ -48,6 +49,8 @@ class Doing:
         if self.share is None or not 0 < self.share[0] < self.share[1]:
             return f"{self.name}: {lasting(now - self.begun)} so far"
         done, of, what = self.share
+        if what == TIME_LIMIT:
+            return f"{self.name}: {done:,.0f} of at most {of:,.0f} s"
         rest = (now - self.since) * (of - done) / done
         return f"{self.name}: {done:,.0f} of {of:,.0f} {what}, about {lasting(rest)} left"
 

@@ -14,12 +14,13 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from treewarden.audit.consistent_tables.facts.places import StoppingPlace, tightened
 from treewarden.audit.consistent_tables.facts.splits import (
     AttributeSplits,
     ChosenSplit,
+    StoppingPlace,
     chosen_of,
     split_of,
+    tightened,
 )
 from treewarden.audit.facts.rows import (
     COUNT_TOLERANCE_RECORDS,
@@ -294,7 +295,7 @@ def _whole_ends(row: LeafMass) -> tuple[tuple[int, int], str]:
     high = math.floor(row.high + COUNT_TOLERANCE_RECORDS)
     if low <= high:
         return (low, high), ""
-    return (math.floor(row.low), math.ceil(row.high)), f"{row.origin.where} is no whole number"
+    return (math.floor(row.low), math.ceil(row.high)), f"{row.origin.where} is not a whole number"
 
 
 def _line(case: Case, row: Linear, position: IndexArray) -> IntegerRow:

@@ -1,4 +1,4 @@
-"""One attribute's split rows at one node, ready to be tested on many tables at once, and exactly."""
+"""Where records stop, and one attribute's split rows at one node, ready to be tested on many tables, and exactly."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from treewarden.audit.consistent_tables.facts.places import StoppingPlace
 from treewarden.audit.facts.impurity_rows import branch_impurity, split_information
 from treewarden.audit.facts.rows import Grouping, SplitFamily, branch_of_bins
 from treewarden.ppdm_models.arrays import (
@@ -24,6 +23,76 @@ from treewarden.ppdm_models.tree.tree import Criterion
 
 if TYPE_CHECKING:
     from scipy.sparse import csc_matrix
+
+
+@dataclass(frozen=True, slots=True)
+class StoppingPlace:
+    """A node where records stop, its positions [start, end), its records, and what is known of its class counts.
+
+    ``label`` leads every other class by ``margin`` records, where it is known, and those of ``before`` by one more.
+    """
+
+    node: int
+    start: int
+    end: int
+    records: int
+    low: Sequence[int]
+    high: Sequence[int]
+    label: int | None = None
+    margin: int = 0
+    before: frozenset[int] = frozenset()
+
+    def lead(self, klass: int) -> int:
+        """Return by how many records the label leads another class at least."""
+        return self.margin + (klass in self.before)
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether every class count is known."""
+        return tuple(self.low) == tuple(self.high)
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether any class counts are left."""
+        return all(a <= b for a, b in zip(self.low, self.high, strict=True)) and sum(
+            self.low
+        ) <= self.records <= sum(self.high)
+
+    def holds(self, totals: IntArray) -> BoolArray:
+        """Return whether class totals, shape (..., m), are among those that the place allows."""
+        inside = (totals >= np.array(self.low)) & (totals <= np.array(self.high))
+        if self.label is not None and not self.is_fixed:
+            leads = np.array([self.lead(klass) for klass in range(len(self.low))])
+            lead = totals[..., [self.label]] - totals - leads
+            lead[..., self.label] = 0
+            inside &= lead >= 0
+        return np.asarray(inside.all(axis=-1))
+
+
+def tightened(place: StoppingPlace) -> StoppingPlace:
+    """Return the place with each class's ends drawn in by the others' and by the label's lead."""
+    low, high = list(place.low), list(place.high)
+    size = len(low)
+    while True:
+        before = (*low, *high)
+        if place.label is not None:
+            label = place.label
+            leads = sum(place.lead(klass) for klass in range(size) if klass != label)
+            low[label] = max(low[label], -(-(place.records + leads) // size))
+            for klass in range(size):
+                if klass != label:
+                    margin = place.lead(klass)
+                    half = (place.records - margin) // 2
+                    high[klass] = min(high[klass], high[label] - margin, half)
+                    low[label] = max(low[label], low[klass] + margin)
+        lows, highs = sum(low), sum(high)
+        for klass in range(size):
+            low[klass] = max(low[klass], place.records - (highs - high[klass]))
+            high[klass] = min(high[klass], place.records - (lows - low[klass]))
+            lows, highs = sum(low), sum(high)
+        if (*low, *high) == before or any(a > b for a, b in zip(low, high, strict=True)):
+            return replace(place, low=tuple(low), high=tuple(high))
+
 
 # A partition of positions, stored so that sums over its groups are quick.
 
@@ -99,11 +168,11 @@ def n_log_n(counts: NumberArray) -> FloatArray:
     return np.asarray(xlogy(counts, counts))
 
 
-def groups(of: IndexArray | ShortArray) -> PositionPartition:
+def groups(labels: IndexArray | ShortArray) -> PositionPartition:
     """Return a partition from each member's label; labels that nobody has are left out."""
-    sizes = np.bincount(of)
+    sizes = np.bincount(labels)
     used = sizes > 0
-    compact = of if used.all() else (np.cumsum(used) - 1)[of]
+    compact = labels if used.all() else (np.cumsum(used) - 1)[labels]
     starts = (np.cumsum(sizes) - sizes)[used]
     return PositionPartition(compact.astype(np.int32, copy=False), starts)
 

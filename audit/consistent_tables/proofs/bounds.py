@@ -11,8 +11,7 @@ from treewarden.ppdm_models.arrays import BoolArray, IntArray
 
 if TYPE_CHECKING:  # the engine and reconstructions raise the error here, and have no such facts
     from treewarden.audit.consistent_tables.facts.facts import Facts
-    from treewarden.audit.consistent_tables.facts.places import StoppingPlace
-    from treewarden.audit.consistent_tables.facts.splits import AttributeSplits
+    from treewarden.audit.consistent_tables.facts.splits import AttributeSplits, StoppingPlace
 
 LEAF_TOO = ", and the counts of the leaf leave no other way"
 

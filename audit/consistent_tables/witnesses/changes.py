@@ -12,8 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from treewarden.audit.consistent_tables.facts.facts import Facts, IntegerRow
-from treewarden.audit.consistent_tables.facts.places import StoppingPlace
-from treewarden.audit.consistent_tables.facts.splits import AttributeSplits
+from treewarden.audit.consistent_tables.facts.splits import AttributeSplits, StoppingPlace
 from treewarden.audit.consistent_tables.witnesses.witness_pool import Swap, WitnessPool
 from treewarden.audit.progress import Clock
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IntArray
@@ -44,7 +43,7 @@ class TableChanges:
     def __len__(self) -> int:
         return len(self.first)
 
-    def of(self, these: BoolArray | IntArray) -> TableChanges:
+    def select(self, these: BoolArray | IntArray) -> TableChanges:
         """Return some of the changes."""
         parts = (self.first, self.own, self.second, self.other, self.to)
         return TableChanges(*(part[these] for part in parts))
@@ -60,7 +59,7 @@ class TableChanges:
         return changed
 
 
-def change_many(facts: Facts, pool: WitnessPool, wanted: BoolArray, clock: Clock) -> None:
+def change_many(facts: Facts, pool: WitnessPool, open_cells: BoolArray, clock: Clock) -> None:
     """Try to move the wanted cells (P, m) that no world of the pool moves, from a few worlds in turn.
 
     Raises:
@@ -76,15 +75,31 @@ def change_many(facts: Facts, pool: WitnessPool, wanted: BoolArray, clock: Clock
         table = pool.tables[base]
         checker = _Checker(facts, table)
         for number in range(ROUNDS):
-            cells = np.argwhere(wanted & is_free[:, None] & (pool.low == pool.high))
+            cells = np.argwhere(open_cells & is_free[:, None] & (pool.low == pool.high))
             changes = _alone(table, cells) if number == 0 else _paired(facts, table, cells, draw)
             if not len(changes):
                 break
-            _note(pool, base, changes.of(checker.allowed(changes, clock)))
+            _note(pool, base, changes.select(checker.allowed(changes, clock)))
+
+
+BLOCK_ENTRIES = 2_000_000
+"""So many pairs of classes of cells are looked at together: some 100 MB, of which few are changes."""
 
 
 def _alone(table: IntArray, cells: IntArray) -> TableChanges:
     """Return the single records that can give a class to a profile, or take it away."""
+    rows = max(1, BLOCK_ENTRIES // table.shape[1])
+    blocks = [
+        _changes_of(table, cells[start : start + rows]) for start in range(0, len(cells), rows)
+    ]
+    if not blocks:
+        blocks = [_changes_of(table, cells)]
+    position, own, to = (np.concatenate(part) for part in zip(*blocks, strict=True))
+    return TableChanges(position, own, position, own, to)
+
+
+def _changes_of(table: IntArray, cells: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+    """Return the profile of each change of one record, the class that it has, and the one that it gets."""
     classes = table.shape[1]
     position = np.repeat(cells[:, 0], classes)
     klass = np.repeat(cells[:, 1], classes)
@@ -92,8 +107,7 @@ def _alone(table: IntArray, cells: IntArray) -> TableChanges:
     gives = table[position, klass] > 0
     own, to = np.where(gives, klass, partner), np.where(gives, partner, klass)
     kept = (own != to) & (table[position, own] > 0)
-    position, own, to = position[kept], own[kept], to[kept]
-    return TableChanges(position, own, position, own, to)
+    return position[kept], own[kept], to[kept]
 
 
 def _paired(
@@ -121,7 +135,7 @@ def _paired(
     own = np.where(gives, klass, own)
     to = np.where(gives, other, klass)
     kept = (second != position) & (other != own) & (to != own)
-    return TableChanges(position, own, second, other, to).of(kept)
+    return TableChanges(position, own, second, other, to).select(kept)
 
 
 def _note(pool: WitnessPool, base: int, changes: TableChanges) -> None:
@@ -169,7 +183,7 @@ class _Checker:
             for begin in range(0, len(here), step):
                 clock.check()
                 some = here[begin : begin + step]
-                good[some] = self._split_holds(split, changes.of(some), clock)
+                good[some] = self._split_holds(split, changes.select(some), clock)
         self._lines_hold(changes, good)
         return np.flatnonzero(good)
 
@@ -188,10 +202,10 @@ class _Checker:
                 good[here] = self._place_holds(place, changes.other[here], changes.to[here])
         return good
 
-    def _place_holds(self, place: StoppingPlace, other: IntArray, to: IntArray) -> BoolArray:
+    def _place_holds(self, place: StoppingPlace, class_before: IntArray, to: IntArray) -> BoolArray:
         totals = self.table[place.start : place.end].sum(axis=0)
         classes = len(totals)
-        pairs, of = np.unique(other * classes + to, return_inverse=True)
+        pairs, of = np.unique(class_before * classes + to, return_inverse=True)
         after = np.repeat(totals[None], len(pairs), axis=0)
         rows = np.arange(len(pairs))
         np.add.at(after, (rows, pairs // classes), -1)
@@ -259,7 +273,7 @@ class _Checker:
                     by_second[slice(*np.searchsorted(second, span))],
                 )
                 if len(here):
-                    good[here] &= self._line_holds(line, span, changes.of(here))
+                    good[here] &= self._line_holds(line, span, changes.select(here))
 
     def _line_holds(
         self, line: IntegerRow, span: tuple[int, int], changes: TableChanges

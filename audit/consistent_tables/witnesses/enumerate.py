@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 
 from treewarden.audit.consistent_tables.facts.facts import Facts, joined, would_have_split
-from treewarden.audit.consistent_tables.facts.places import StoppingPlace
+from treewarden.audit.consistent_tables.facts.splits import StoppingPlace
 from treewarden.audit.consistent_tables.witnesses.witness_pool import node_holds
 from treewarden.audit.progress import FOREVER, Clock
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IntArray
@@ -73,7 +73,7 @@ def enumerated(
 
 
 def parts_of(
-    facts: Facts, node: int, found: Mapping[int, IntArray], limits: EnumerationLimits
+    facts: Facts, node: int, tables_of_node: Mapping[int, IntArray], limits: EnumerationLimits
 ) -> list[IntArray] | None:
     """Return the tables of what stops at a node and of each child, in the order of positions; None: not all known."""
     parts = []
@@ -86,9 +86,9 @@ def parts_of(
         span = facts.span(child)
         if span.start == span.stop:
             continue
-        if child not in found:
+        if child not in tables_of_node:
             return None
-        parts.append(found[child])
+        parts.append(tables_of_node[child])
     # Positions follow the order of the leaves, and so do a node's children.
     return parts
 
@@ -275,13 +275,13 @@ class ListedReasons:
         self,
         facts: Facts,
         node: int,
-        found: Mapping[int, IntArray],
+        tables_of_node: Mapping[int, IntArray],
         limits: EnumerationLimits,
         clock: Clock,
     ) -> None:
-        self.facts, self.node, self.number = facts, node, len(found[node])
+        self.facts, self.node, self.number = facts, node, len(tables_of_node[node])
         self.start = facts.span(node).start
-        self.found, self.limits, self.clock = found, limits, clock
+        self.found, self.limits, self.clock = tables_of_node, limits, clock
         splits = facts.splits.get(node, ())
         self.names = [would_have_split(facts, s, a) for s in splits for a in range(s.size)]
 
@@ -296,7 +296,7 @@ class ListedReasons:
         tables = np.concatenate(list(combinations(parts)))
         return tables, np.concatenate([s.surely_broken(tables) for s in splits], axis=1)
 
-    def of(self, position: int, klass: int, bound: int, sign: int) -> str:
+    def reasons_for(self, position: int, klass: int, bound: int, sign: int) -> str:
         """Return why ``sign * cell >= bound``: the fewest rows that each other combination breaks one of."""
         if not self.names and not self.facts.lines.get(self.node):
             return BY_COUNTS
@@ -336,7 +336,7 @@ class ListedReasons:
 
 
 @dataclass(frozen=True, slots=True)
-class ExactPosterior:
+class UniformPosterior:
     """P(class | profile) under a uniform prior over data sets, shape (P, m) each; low == high where it is exact.
 
     ``draws`` is 0 where all worlds were counted; otherwise all intervals hold at once with probability 1 - ERROR.
@@ -363,7 +363,7 @@ class TableNumbers:
 
 def counted_posterior(
     facts: Facts, tables: IntArray, clock: Clock = FOREVER
-) -> tuple[ExactPosterior, int]:
+) -> tuple[UniformPosterior, int]:
     """Return the exact posterior from the list of all worlds (K, P, m) in position order, and their data sets.
 
     Raises:
@@ -378,4 +378,4 @@ def counted_posterior(
             cells = tables[:, position, klass].tolist()
             weight = sum(way * cell for way, cell in zip(ways, cells, strict=True))
             means[position, klass] = float(Fraction(weight, total * count)) if count else 0.0
-    return ExactPosterior(means, means, means), total
+    return UniformPosterior(means, means, means), total

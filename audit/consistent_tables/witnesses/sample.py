@@ -18,9 +18,8 @@ import numpy as np
 from scipy.special import betainccinv, betaincinv
 
 from treewarden.audit.consistent_tables.facts.facts import Facts
-from treewarden.audit.consistent_tables.facts.places import StoppingPlace
-from treewarden.audit.consistent_tables.facts.splits import AttributeSplits
-from treewarden.audit.consistent_tables.witnesses.enumerate import ExactPosterior
+from treewarden.audit.consistent_tables.facts.splits import AttributeSplits, StoppingPlace
+from treewarden.audit.consistent_tables.witnesses.enumerate import UniformPosterior
 from treewarden.audit.progress import Clock
 from treewarden.audit.reading import Interval, Reading, Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, IntArray
@@ -163,7 +162,7 @@ class Sampler:
         size = PASSES_PER_DRAW * len(self.facts.counts) * self.facts.classes
         most = max(FIRST_WORK, size) + max(WORK_PER_DRAW, size) * (self.done - 1)
         if self.work > self.effort * most:
-            raise GaveUpError("too many samples had to be rejected")
+            raise GaveUpError("too few random tables were consistent with the file")
 
     def _is_tested(self, node: int) -> bool:
         return bool(self.facts.splits.get(node) or self.facts.lines.get(node))
@@ -259,7 +258,7 @@ ERROR = 0.01
 
 def drawn_posterior(
     facts: Facts, tables: Sequence[IntArray], low: IntArray, high: IntArray, seed: int = 1
-) -> ExactPosterior:
+) -> UniformPosterior:
     """Return estimates from K independent draws (P, m) with Clopper-Pearson intervals, Bonferroni over open cells.
 
     One record of each profile is picked in each draw, so that the counts are binomial whatever the profile's size.
@@ -282,4 +281,4 @@ def drawn_posterior(
     least, most = np.maximum(least, low / size), np.minimum(most, high / size)
     most = np.maximum(most, least)
     means = np.clip(sums / (number * size), least, most)
-    return ExactPosterior(means, np.asarray(least), np.asarray(most), number)
+    return UniformPosterior(means, np.asarray(least), np.asarray(most), number)

@@ -92,9 +92,12 @@ class WitnessPool:
 
     def is_moved_by(self, swap: Swap) -> bool:
         """Return whether a swap may move a cell that no world moves."""
-        rows = [row for row in (swap.first, swap.second) if row is not None]
-        pair = [swap.klass, swap.other]
-        return bool((self.low[rows][:, pair] == self.high[rows][:, pair]).any())
+        return any(
+            self.low[row, klass] == self.high[row, klass]
+            for row in (swap.first, swap.second)
+            if row is not None
+            for klass in (swap.klass, swap.other)
+        )
 
     def stuck(self, low: IntArray, high: IntArray) -> BoolArray:
         """Return the cells that no world moves although their proved ends differ, shape (P, m)."""

@@ -32,7 +32,7 @@ class ColumnMeasure(NoiseMeasure):
     def of_column(self, column: HiddenColumn, parameters: Parameters) -> float | Undetermined:
         """Return the value of one column, or why it has none."""
 
-    def of(self, randomised: Randomisation, parameters: Parameters) -> Measurement:
+    def reading_of(self, randomised: Randomisation, parameters: Parameters) -> Measurement:
         if not randomised.records:
             return Measurement(Undetermined("the table has no records"))
         if self.knows_class and randomised.has_too_many_classes:

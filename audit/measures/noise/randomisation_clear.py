@@ -22,7 +22,7 @@ class RandomisationClear(NoiseMeasure):
     risk = "high"
     limits = (0.0, math.inf)
 
-    def of(self, randomised: Randomisation, parameters: Parameters) -> Measurement:
+    def reading_of(self, randomised: Randomisation, parameters: Parameters) -> Measurement:
         spots = (Spot("column", at, 0.0, 1.0, name) for at, name in enumerate(randomised.clear))
         return Measurement(Interval(0.0, float(len(randomised.clear))), tuple(spots))
 

@@ -21,24 +21,27 @@ from treewarden.audit.partial.class_rows import (
     fit_under_rows,
     leaves_by_class,
 )
-from treewarden.audit.partial.compatible_values import (
+from treewarden.audit.partial.fitting.flows import AdversaryBudget, Allowance, allowed
+from treewarden.audit.partial.fitting.margin_fitting import GAP
+from treewarden.audit.partial.fitting.margins import off_by
+from treewarden.audit.partial.fitting.split_constrained import (
+    CutProblem,
+    PlacedPart,
+    fit_under_splits,
+)
+from treewarden.audit.partial.fitting.splits import PlacedEstimate, SplitChoiceView
+from treewarden.audit.partial.functional_dependencies import AdversaryKnowledge
+from treewarden.audit.partial.partial_view import PartialView
+from treewarden.audit.partial.reachability import (
     CompatibleValues,
+    Proofs,
+    Ranges,
     compatible_values_of,
     joined,
 )
-from treewarden.audit.partial.fitting.cutting_planes import CutProblem, PlacedPart
-from treewarden.audit.partial.fitting.margin_fitting import GAP
-from treewarden.audit.partial.fitting.margins import off_by
-from treewarden.audit.partial.fitting.split_constrained import fit_under_splits
-from treewarden.audit.partial.fitting.splits import PlacedEstimate, SplitChoiceView
-from treewarden.audit.partial.fitting.work_budget import AdversaryBudget, Allowance, allowed
-from treewarden.audit.partial.functional_dependencies import AdversaryKnowledge
-from treewarden.audit.partial.leaf_table import LeafTable
-from treewarden.audit.partial.partial_view import PartialView
-from treewarden.audit.partial.reachability import Proofs, Ranges
-from treewarden.audit.partial.secret_column import Secret
+from treewarden.audit.partial.secret_values import Secret
 from treewarden.audit.partial.target_inference import span_estimates
-from treewarden.audit.partial.tree_context import TreeContext
+from treewarden.audit.partial.tree_context import LeafTable, TreeContext
 from treewarden.audit.partial.unmodelled_knowledge import NOT_COMPARED, why_broken
 from treewarden.audit.partial.value_rules import OPEN, ImpliedValues
 from treewarden.audit.population.population import Population

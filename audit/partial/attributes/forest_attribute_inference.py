@@ -19,14 +19,12 @@ from treewarden.audit.options import DEFAULT, AuditOptions
 from treewarden.audit.partial.attributes.attribute_inference import infer_attribute
 from treewarden.audit.partial.attributes.size_inference import SizeClaim, claims_of
 from treewarden.audit.partial.attributes.witness_exchanges import ClassCells, exchangeable
-from treewarden.audit.partial.fitting.work_budget import FULL, AdversaryBudget
+from treewarden.audit.partial.fitting.flows import FULL, AdversaryBudget
 from treewarden.audit.partial.functional_dependencies import Codes, attribute_closure
-from treewarden.audit.partial.leaf_table import are_sizes_published
 from treewarden.audit.partial.reachability import Proofs, bound_tables
-from treewarden.audit.partial.secret_column import MISSING, Secret
+from treewarden.audit.partial.secret_values import MISSING, Secret, distinguished_values
 from treewarden.audit.partial.target_inference import TargetInference
-from treewarden.audit.partial.tree_context import TreeContext
-from treewarden.audit.partial.value_kinds import distinguished_values
+from treewarden.audit.partial.tree_context import TreeContext, are_sizes_published
 from treewarden.audit.population.forest import Forest
 from treewarden.audit.population.population import Population
 from treewarden.audit.population.record_linkage import merged
@@ -74,10 +72,8 @@ def infer_attribute_from_sizes(
     people = replace(people, truth=truth)
     is_certain = left & (left.sum(axis=1, keepdims=True) == 1)
     proved = Proofs(is_certain, ~left, np.zeros_like(left))
-    worlds = bound_tables(people, proved, is_exact=False)
-    sure = np.flatnonzero(worlds.certain & (worlds.counts > 0)).tolist()
-    said = (ONLY_SIZES,)
-    worlds = replace(worlds, reasons=dict.fromkeys(sure, OF_SIZES), left=said, not_decided=said)
+    worlds, said = bound_tables(people, proved, is_exact=False, reason=OF_SIZES), (ONLY_SIZES,)
+    worlds = replace(worlds, left=said, not_decided=said)
     return TargetInference(people, NO_ESTIMATE, worlds, said, 0.0)
 
 
@@ -296,8 +292,8 @@ def _combined(
         left=left,
         not_decided=left,
     )
-    sure = np.flatnonzero(worlds.certain & (worlds.counts > 0)).tolist()
-    return replace(worlds, reasons={row: reasons.get(row, SEVERAL_TREES) for row in sure})
+    reasons = {row: reasons.get(row, SEVERAL_TREES) for row in worlds.certain_rows}
+    return replace(worlds, reasons=reasons)
 
 
 @dataclass(frozen=True, slots=True)
@@ -357,6 +353,4 @@ class _ClassRows:
             leaving, np.minimum(worlds.reached_low, size - 1), worlds.reached_low
         )
         consistent_tables = replace(worlds, reached_high=reached_high, reached_low=reached_low)
-        if consistent_tables.open_profiles.any() or consistent_tables.open_exclusions.any():
-            return consistent_tables
-        return replace(consistent_tables, left=(), not_decided=())
+        return consistent_tables if consistent_tables.is_open else consistent_tables.leaving(())

@@ -8,12 +8,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import sparse
 
-from treewarden.audit.partial.compatible_values import CompatibleValues
 from treewarden.audit.partial.fitting.flows import Network, Rooms, ends, network
 from treewarden.audit.partial.fitting.margin_fitting import GAP, FittedMargins, fit_margins
 from treewarden.audit.partial.fitting.splits import PlacedEstimate, place_people
-from treewarden.audit.partial.leaf_table import LeafTable
-from treewarden.audit.partial.reachability import Proofs, Ranges, ranges
+from treewarden.audit.partial.reachability import CompatibleValues, Proofs, Ranges, ranges
+from treewarden.audit.partial.tree_context import LeafTable
 from treewarden.audit.population.population import Population
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray, IntArray
 

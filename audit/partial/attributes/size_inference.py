@@ -14,7 +14,7 @@ import numpy as np
 
 from treewarden.audit.partial.attributes.plain_sizes import covered, held_at, plain_tree, settled
 from treewarden.audit.partial.partial_view import TreeBranches, branches
-from treewarden.audit.partial.value_kinds import ValueKinds, column_tests, value_kinds_of
+from treewarden.audit.partial.secret_values import ValueKinds, column_tests, value_kinds_of
 from treewarden.audit.population.forest import Forest
 from treewarden.audit.population.population import Population
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
@@ -238,7 +238,7 @@ class _SizeSearch:
             )
             for code, profiles in self._proved.items()
         ]
-        return tuple(sorted(size_proofs, key=lambda each: (-each.people, each.column)))
+        return tuple(sorted(size_proofs, key=lambda proof: (-proof.people, proof.column)))
 
 
 @dataclass(frozen=True, slots=True)

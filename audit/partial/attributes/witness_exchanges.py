@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from treewarden.audit.partial.secret_column import Secret
-from treewarden.audit.partial.value_kinds import (
+from treewarden.audit.partial.secret_values import (
+    Secret,
     column_tests,
     distinguished_values,
     value_kinds_of,

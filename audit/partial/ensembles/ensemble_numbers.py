@@ -24,8 +24,8 @@ from treewarden.audit.partial.ensembles.ensemble_view import (
     place_doubts,
 )
 from treewarden.audit.partial.fitting.flows import Network, network
-from treewarden.audit.partial.leaf_table import are_sizes_published
 from treewarden.audit.partial.target_inference import TargetInference
+from treewarden.audit.partial.tree_context import are_sizes_published
 from treewarden.audit.partial.unmodelled_knowledge import NOT_WHOLE
 from treewarden.audit.population.forest import Forest
 from treewarden.audit.population.population import Population
@@ -33,7 +33,7 @@ from treewarden.audit.population.target import TargetNumbers
 from treewarden.audit.reading import Interval, Undetermined
 from treewarden.audit.regression.result import ValueBounds
 from treewarden.audit.regression.rows import ROUNDING, mean_sums
-from treewarden.ppdm_models.arrays import FloatArray, IndexArray
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 from treewarden.ppdm_models.tree.ensemble import Ensemble
 
 NUMBERS_TOLD = Undetermined(
@@ -67,8 +67,8 @@ def infer_numbers(
         return Undetermined(f"the values of the people are not known: {numbers.reason}")
     if (population.counts != np.rint(population.counts)).any():
         return NOT_WHOLE
-    view = ensemble_view(forest, population, columns)
-    doubts = place_doubts(view, knowledge, are_draws_known=are_draws_known)
+    view = ensemble_view(forest, population, knowledge, columns)
+    doubts = place_doubts(view, are_draws_known=are_draws_known)
     proved = None
     if not isinstance(full, Undetermined):
         proved = proved_ends(view, numbers)
@@ -128,17 +128,25 @@ def _reached_ends(
         least = np.minimum(least, full.reached_low)
         most = np.maximum(most, full.reached_high)
     population = view.population
-    ends = reached_over(view.exchanging, population.counts, (least, most))
+    ends = reached_over(view.exchanging, population.counts, (least, most), view.is_of_fact)
     return span_over(view.group_of_profile, len(view.people.counts), *ends)
 
 
 def reached_over(
-    stops: Sequence[TreeStops], counts: FloatArray, ends: tuple[FloatArray, FloatArray]
+    stops: Sequence[TreeStops],
+    counts: FloatArray,
+    ends: tuple[FloatArray, FloatArray],
+    is_of_fact: BoolArray,
 ) -> tuple[FloatArray, FloatArray]:
-    """Return between which numbers exchanges take somebody of each profile, (P,), given the ends of each, (P,)."""
+    """Return between which numbers exchanges take somebody of each profile, (P,), given the ends of each, (P,).
+
+    Whom a fact is about, (P,), exchanges nothing.
+    """
     size = len(counts)
-    nobody = np.zeros(size, dtype=np.intp)
-    tables = exchange_tables(stops, ExchangeUnits(counts, np.arange(size), nobody, nobody - 1))
+    profile = np.arange(size)
+    value = np.where(is_of_fact, profile + 1, 0)
+    units = ExchangeUnits(counts, profile, value, np.full(size, -1, dtype=np.intp))
+    tables = exchange_tables(stops, units.keeping(is_of_fact))
     of_column = span_over(tables.column_of_unit, len(tables.value_of_column), *ends)
     net = tables.net
     low, high = _ends_over(net, span_over(net.group_of, net.groups, *of_column))

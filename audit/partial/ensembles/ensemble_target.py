@@ -14,10 +14,11 @@ import numpy as np
 from scipy import sparse
 
 from treewarden.audit.consistent_tables.result import ConsistentTables
-from treewarden.audit.engine.bounds import Bounds, Estimate
 from treewarden.audit.engine.driver import reason
-from treewarden.audit.engine.time_budget import ESTIMATE_SECONDS, TimeBudget
+from treewarden.audit.engine.problem import Bounds, Estimate
+from treewarden.audit.engine.time_budget import ESTIMATE_SECONDS, TimeBudget, budget_of
 from treewarden.audit.entropy.posterior import Posterior
+from treewarden.audit.joint.known_facts import prior_of_facts
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.options import DEFAULT, AuditOptions
 from treewarden.audit.partial.ensembles.ensemble_view import (
@@ -29,16 +30,23 @@ from treewarden.audit.partial.ensembles.ensemble_view import (
     place_doubts,
 )
 from treewarden.audit.partial.ensembles.hidden_places import HiddenPlaces, hidden_places
-from treewarden.audit.partial.fitting.flows import Rooms, ValueBoundsOfGroups, ends, network
-from treewarden.audit.partial.fitting.work_budget import FULL, AdversaryBudget
+from treewarden.audit.partial.fitting.flows import (
+    FULL,
+    AdversaryBudget,
+    Rooms,
+    ValueBoundsOfGroups,
+    ends,
+    network,
+)
 from treewarden.audit.partial.reachability import Proofs, Ranges, bound_tables, proofs, ranges
+from treewarden.audit.partial.secret_values import column_tests
 from treewarden.audit.partial.target_inference import TargetInference, span_estimates
 from treewarden.audit.partial.unmodelled_knowledge import (
+    FACTS_NOT_USED,
     NO_CLASSES,
     NOT_WHOLE,
     WITH_AND_WITHOUT,
 )
-from treewarden.audit.partial.value_kinds import column_tests
 from treewarden.audit.partial.value_rules import NOT_USED, OPEN, ImpliedClasses, imply_classes
 from treewarden.audit.population.forest import Forest
 from treewarden.audit.population.population import Population
@@ -97,10 +105,10 @@ def infer_ensemble_target(
         return NO_CLASSES
     if (population.counts != np.rint(population.counts)).any():
         return NOT_WHOLE
-    view = ensemble_view(forest, population, columns)
+    view = ensemble_view(forest, population, knowledge, columns)
     closure = view.closure
     outcome = imply_classes(column_tests(forest.trees), population, closure.known, closure.values)
-    doubts = place_doubts(view, knowledge, are_draws_known=are_draws_known)
+    doubts = place_doubts(view, are_draws_known=are_draws_known)
     exchanges = None if doubts else _exchanged(view, truth, outcome, effort.flows)
     proved = proved_by_trees(view, until)
     joint = _JointPlaces(view, options, is_whole=not doubts and outcome is None)
@@ -122,18 +130,47 @@ def infer_ensemble_target(
         worlds,
         doubts,
         gap=joint.gap,
+        prior=_prior(view, options),
         said=(*closure.said, WITH_AND_WITHOUT) if closure.said else (),
         is_outcome_said=outcome is not None,
+    )
+
+
+def with_facts(seen: TargetInference, of_facts: TargetInference | Undetermined) -> TargetInference:
+    """Return what is inferred of one tree without facts about people, with what these prove and show beside it.
+
+    ``of_facts`` is what the tree's leaves say with them. Its tables, and its estimate, know nothing of how splits were
+    chosen: they count where nothing else than facts was left out.
+    """
+    if isinstance(of_facts, Undetermined):
+        return seen
+    own, more = seen.worlds, of_facts.worlds
+    if isinstance(own, Undetermined) or isinstance(more, Undetermined):
+        return seen
+    low, high = np.maximum(own.low, more.low), np.minimum(own.high, more.high)
+    reasons = {**more.reasons, **own.reasons}
+    if seen.doubts != (FACTS_NOT_USED,) or of_facts.doubts:
+        return replace(seen, worlds=replace(own, low=low, high=high, reasons=reasons))
+    worlds = replace(more, low=low, high=high, reasons=reasons)
+    return replace(of_facts, worlds=worlds, said=tuple(dict.fromkeys((*seen.said, *of_facts.said))))
+
+
+def _prior(view: EnsembleView, options: AuditOptions) -> Posterior | Undetermined | None:
+    """Return the estimate before the model with facts about the groups; None without, where it is as for everybody."""
+    if view.facts is None:
+        return None
+    return prior_of_facts(
+        view.facts, view.people, len(view.forest.model.classes), budget_of(options)
     )
 
 
 def _exchanged(
     view: EnsembleView, truth: FloatArray, outcome: ImpliedClasses | None, flows: int
 ) -> _ShownTables:
-    """Return what exchanges of hidden values show, which leave those alone whose class known columns imply."""
+    """Return what exchanges of hidden values show: people keep a class that known columns imply, or facts are about."""
     profile, klass = (each.astype(np.intp) for each in np.nonzero(truth > 0))
     told = np.full(len(profile), OPEN) if outcome is None else outcome.of[profile]
-    units = ExchangeUnits(truth[profile, klass], profile, klass, told)
+    units = ExchangeUnits(truth[profile, klass], profile, klass, told).keeping(view.is_of_fact)
     tables = exchange_tables(view.exchanging, units)
     net, classes, groups = tables.net, truth.shape[1], len(view.people.counts)
     held = np.bincount(tables.column_of_unit, units.people, len(tables.value_of_column))
@@ -141,7 +178,7 @@ def _exchanged(
     of_row = proofs(net, here, here).possible
     possible = np.zeros((groups, classes), dtype=bool)
     np.logical_or.at(possible, view.group_of_profile[profile], of_row[tables.row_of_unit])
-    if outcome is not None:
+    if outcome is not None or view.is_of_fact.any():
         return _ShownTables(possible)
     row_of_group = np.zeros(groups, dtype=np.intp)
     row_of_group[view.group_of_profile[profile]] = tables.row_of_unit
@@ -255,15 +292,11 @@ def _worlds(
 ) -> ConsistentTables:
     """Return what is proved and shown of each group; the engine looks for tables only where the rest leaves it open."""
     worlds = _joined_tables(view, proved, exchanges, joint)
-    is_open = worlds.open_profiles.any() or worlds.open_exclusions.any()
-    if is_open and joint.places is not None:
+    if worlds.is_open and joint.places is not None:
         joint.search(until)
         worlds = _joined_tables(view, proved, exchanges, joint)
-    if not (worlds.open_profiles.any() or worlds.open_exclusions.any()):
-        return worlds
-    left = [*proved.left]
-    left += [NOT_JOINT] if joint.bounds is None else joint.bounds.left
-    return replace(worlds, left=tuple(left), not_decided=tuple(left))
+    not_joined = (NOT_JOINT,) if joint.bounds is None else joint.bounds.left
+    return worlds.leaving((*proved.left, *not_joined))
 
 
 def _joined_tables(
@@ -295,6 +328,6 @@ def _joined_tables(
         is_exact=exchanges is not None,
         between=between,
     )
-    sure = np.flatnonzero(worlds.certain & (worlds.counts > 0)).tolist()
-    reasons = {row: IN_ONE_TREE if proved.by_tree[row] else IN_ALL_TREES for row in sure}
+    certain = worlds.certain_rows
+    reasons = {row: IN_ONE_TREE if proved.by_tree[row] else IN_ALL_TREES for row in certain}
     return replace(worlds, reasons=reasons)

@@ -8,20 +8,23 @@ them, with the value that the model predicts, where each one's known values allo
 as many people of each class, or with each number, stop at each place as before. All that trees say of their leaves
 follows from that: counts, sums, means, impurities, and the values of boosted leaves, which are functions of who is at
 which place. So every way to spread people over the occupied places that their known values allow is a table that fits
-the whole file. These ways form a transportation polytope, which is known exactly.
+the whole file. These ways form a transportation polytope, which is known exactly. Facts from elsewhere about known
+columns stay true where those whom they are about keep their value.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from scipy import sparse
 
+from treewarden.audit.facts.kinds import columns_of_facts, people_of_facts
 from treewarden.audit.joint.cells import PeopleCells, cells_of
 from treewarden.audit.joint.draws import counts_at, parted
+from treewarden.audit.joint.known_facts import KnownRows, known_rows
 from treewarden.audit.joint.sampling_weights import (
     WeighedEnds,
     WeightUnits,
@@ -37,16 +40,16 @@ from treewarden.audit.partial.functional_dependencies import (
     attribute_closure,
     guess_of,
 )
-from treewarden.audit.partial.leaf_table import are_sizes_published
 from treewarden.audit.partial.partial_view import ImpliedValue, branches, partial_view
 from treewarden.audit.partial.reachability import reach
-from treewarden.audit.partial.unmodelled_knowledge import FACTS_NOT_USED, SPLITS_NOT_USED
-from treewarden.audit.partial.value_kinds import (
+from treewarden.audit.partial.secret_values import (
     ValueKinds,
     column_tests,
     distinguished_values,
     value_kinds_of,
 )
+from treewarden.audit.partial.tree_context import are_sizes_published
+from treewarden.audit.partial.unmodelled_knowledge import FACTS_NOT_USED, SPLITS_NOT_USED
 from treewarden.audit.population.forest import Forest
 from treewarden.audit.population.population import Population
 from treewarden.audit.population.record_linkage import merged
@@ -109,10 +112,13 @@ class EnsembleView:
 
     ``people`` are the inference groups, ``group_of_profile`` (P,) that of each profile of ``population``. ``hidden``
     are the values that each tested column can have that stays unknown, ``guesses`` what is implied of them by group.
+    ``columns`` are those that the adversary was told, ``knowledge`` what is known from elsewhere.
     """
 
     forest: Forest
     population: Population
+    knowledge: Knowledge
+    columns: tuple[str, ...]
     closure: AttributeClosure
     people: Population
     group_of_profile: IndexArray
@@ -128,6 +134,24 @@ class EnsembleView:
     def weights(self) -> WeightUnits | None:
         """What each person counts where the trees sum sampling weights; None where each counts once."""
         return weight_units(self.population)
+
+    @property
+    def are_facts_told(self) -> bool:
+        """Whether facts from elsewhere are about known columns alone, so that it is known whom they are about."""
+        return columns_of_facts(self.knowledge) <= set(self.columns)
+
+    @cached_property
+    def is_of_fact(self) -> BoolArray:
+        """Whether a fact from elsewhere is about the people of each profile, (P,)."""
+        return people_of_facts(self.knowledge, self.population)
+
+    @cached_property
+    def facts(self) -> KnownRows | None:
+        """What facts from elsewhere say of the groups' classes; None where they say nothing, or it is open of whom."""
+        classes = self.forest.model.classes
+        if not (self.knowledge.facts and self.are_facts_told and classes):
+            return None
+        return known_rows(self.knowledge, classes, self.people)
 
     @cached_property
     def exchanging(self) -> tuple[TreeStops, ...]:
@@ -146,11 +170,16 @@ class EnsembleView:
 
     @cached_property
     def lumps(self) -> PeopleCells:
-        """Groups that can stop at the same leaves of every tree, as cells of profiles; where in doubt, each group."""
+        """Groups that can stop at the same leaves of every tree, as cells of profiles; where in doubt, each group.
+
+        Those whom facts tell apart are apart.
+        """
         lump_of_profile = np.stack([stops.lump_of_profile for stops in self.stops])
         parts = self.group_of_profile.copy() if self.place_doubt else None
         if self.weights is not None:
             parts = parted(parts, self.weights.units)
+        if self.facts is not None:
+            parts = parted(parts, self.facts.parts()[self.group_of_profile])
         return cells_of(lump_of_profile, self.population.counts, parts=parts)
 
     @cached_property
@@ -189,7 +218,11 @@ class EnsembleView:
 
 
 def ensemble_view(
-    forest: Forest, population: Population, columns: Collection[str], never: Collection[str] = ()
+    forest: Forest,
+    population: Population,
+    knowledge: Knowledge,
+    columns: Collection[str],
+    never: Collection[str] = (),
 ) -> EnsembleView:
     """Return what an adversary who knows these columns sees; of those ``never`` known nothing is implied."""
     table = Codes(population, distinguished_values(forest.trees, population.columns))
@@ -202,8 +235,17 @@ def ensemble_view(
         for name in closure.guesses
         if name in hidden
     }
-    about = closure, people, group_of_profile
-    return EnsembleView(forest, population, *about, hidden=hidden, guesses=guesses)
+    return EnsembleView(
+        forest=forest,
+        population=population,
+        knowledge=knowledge,
+        columns=tuple(columns),
+        closure=closure,
+        people=people,
+        group_of_profile=group_of_profile,
+        hidden=hidden,
+        guesses=guesses,
+    )
 
 
 def hidden_values(
@@ -257,13 +299,11 @@ CHUNK = 2_000_000
 """Pairs that are looked at a time, at first."""
 
 
-def place_doubts(
-    view: EnsembleView, knowledge: Knowledge, *, are_draws_known: bool
-) -> tuple[str, ...]:
+def place_doubts(view: EnsembleView, *, are_draws_known: bool) -> tuple[str, ...]:
     """Return why more may be known than exchanges leave as it is."""
     model = view.forest.model
-    found = [FACTS_NOT_USED] if knowledge.facts else []
-    found += [SPLITS_NOT_USED] if _may_tell_by_splits(view, knowledge) else []
+    found = [] if view.are_facts_told else [FACTS_NOT_USED]
+    found += [SPLITS_NOT_USED] if _may_tell_by_splits(view) else []
     found += [view.place_doubt] if view.place_doubt else []
     found += [DRAWS_KNOWN] if are_draws_known else []
     if isinstance(model, Ensemble) and any(True for _ in model.others):
@@ -271,9 +311,9 @@ def place_doubts(
     return tuple(found)
 
 
-def _may_tell_by_splits(view: EnsembleView, knowledge: Knowledge) -> bool:
+def _may_tell_by_splits(view: EnsembleView) -> bool:
     """Whether how splits of a single tree of weighed people were chosen, or why it has no more, may say more."""
-    tree = view.forest.model
+    tree, knowledge = view.forest.model, view.knowledge
     if view.weights is None or not isinstance(tree, Tree) or tree.task is not Task.CLASSIFICATION:
         return False
     return knowledge.split is not SplitLevel.NONE or tree.learner.tool is not Tool.UNKNOWN
@@ -291,6 +331,11 @@ class ExchangeUnits:
     profile: IndexArray
     value: IndexArray
     own_value: IndexArray
+
+    def keeping(self, is_of_fact: BoolArray) -> ExchangeUnits:
+        """Return the same where people of some profiles, (P,), keep their value, as facts about them are known."""
+        own_value = np.where(is_of_fact[self.profile], self.value, self.own_value)
+        return replace(self, own_value=own_value)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

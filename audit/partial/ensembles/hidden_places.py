@@ -8,17 +8,17 @@ what several trees say of their leaves does not say how likely the places betwee
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 import numpy as np
 from scipy import sparse
 
-from treewarden.audit.engine.problem import Problem
+from treewarden.audit.engine.problem import KNOWN_FACT, Problem
 from treewarden.audit.joint.cells import cells_of
 from treewarden.audit.joint.sampling_weights import ROUNDED_WEIGHTS
 from treewarden.audit.partial.ensembles.ensemble_view import EnsembleView, TreeStops
-from treewarden.audit.partial.value_kinds import distinguished_values
+from treewarden.audit.partial.secret_values import distinguished_values
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
 from treewarden.ppdm_models.tables.routing import Router
@@ -177,7 +177,32 @@ def _problem(view: EnsembleView, truth: FloatArray, ways: _Ways) -> HiddenPlaces
         incomplete=ROUNDED_WEIGHTS if any(map(_is_rounded, view.stops)) else "",
     )
     held = _true_numbers(view, truth, ways, (lump, way, klass, number), width)
-    return HiddenPlaces(problem, class_of, held)
+    return HiddenPlaces(_with_facts(problem, view, class_of), class_of, held)
+
+
+def _with_facts(problem: Problem, view: EnsembleView, class_of: IndexArray) -> Problem:
+    """Return a problem with a row for each fact from elsewhere, over the alternatives of its class, (S, A)."""
+    facts = view.facts
+    if facts is None:
+        return problem
+    inside = facts.inside[:, view.group_of_profile[view.lumps.first]]
+    meant = [
+        np.flatnonzero(people[:, None] & (class_of == klass))
+        for people, klass in zip(inside, facts.output.tolist(), strict=True)
+    ]
+    places, ends = np.concatenate(meant), np.cumsum([0, *map(len, meant)])
+    ones = np.ones(len(places), dtype=np.int64)
+    rows = sparse.csr_array((ones, places, ends), shape=(len(meant), class_of.size))
+    number = np.arange(len(meant))
+    return replace(
+        problem,
+        matrix=sparse.csr_array(sparse.vstack([problem.matrix, rows], format="csr")),
+        low=np.concatenate([problem.low, facts.low]),
+        high=np.concatenate([problem.high, facts.high]),
+        output=np.concatenate([problem.output, np.zeros_like(number)]),
+        trees=np.concatenate([problem.trees, np.full_like(number, KNOWN_FACT)]),
+        nodes=np.concatenate([problem.nodes, number]),
+    )
 
 
 def _is_rounded(stops: TreeStops) -> bool:

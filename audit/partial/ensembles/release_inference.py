@@ -8,12 +8,13 @@ numbers that it has. What the trees of one release prove of somebody holds whate
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from scipy import sparse
 
+from treewarden.audit.facts.kinds import stated_facts
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.knowledge.levels import RowOrder
 from treewarden.audit.partial.ensembles.ensemble_numbers import (
@@ -34,8 +35,8 @@ from treewarden.audit.partial.ensembles.ensemble_view import (
     place_doubts,
 )
 from treewarden.audit.partial.reachability import Proofs, Ranges, bound_tables, proofs
+from treewarden.audit.partial.secret_values import column_tests
 from treewarden.audit.partial.target_inference import TargetInference
-from treewarden.audit.partial.value_kinds import column_tests
 from treewarden.audit.partial.value_rules import OPEN, imply_classes
 from treewarden.audit.population.forest import Forest
 from treewarden.audit.population.linked_population import WEIGHT, KnownGroups
@@ -102,8 +103,17 @@ class ReleasesView:
         found: list[str] = []
         for view in self.views:
             are_known = are_draws_repeatable(view.forest.model, knowledge)
-            found += place_doubts(view, knowledge, are_draws_known=are_known)
+            found += place_doubts(view, are_draws_known=are_known)
         return tuple(dict.fromkeys(found))
+
+    @cached_property
+    def is_of_fact(self) -> BoolArray:
+        """Whether a fact from elsewhere is about the people of each group, in any release, (U,)."""
+        found = np.zeros(len(self.shared.counts), dtype=bool)
+        for release, view in enumerate(self.views):
+            here = self.shared.groups(release)
+            found[here] |= view.is_of_fact[self.shared.places[release][here]]
+        return found
 
     def outcome(self) -> IndexArray:
         """Return the class that known columns imply of each group, (U,), ``OPEN`` where they imply none."""
@@ -144,13 +154,18 @@ def releases_view(
     populations: Sequence[Population],
     shared: KnownGroups,
     seen: Population,
+    knowledge: Knowledge,
     columns: Collection[str],
     never: Collection[str] = (),
 ) -> ReleasesView:
     """Return what an adversary who knows these columns sees of several releases."""
     views = tuple(
         ensemble_view(
-            forest, population, [name for name in population.qi if name in columns], never
+            forest,
+            population,
+            stated_facts(knowledge, forest.model.classes, population),
+            [name for name in population.qi if name in columns],
+            never,
         )
         for forest, population in zip(forests, populations, strict=True)
     )
@@ -170,9 +185,8 @@ def infer_release_target(
     possible = np.zeros((size, classes), dtype=bool)
     if not doubts:
         group, klass = (each.astype(np.intp) for each in np.nonzero(truth > 0))
-        tables = exchange_tables(
-            view.stops, ExchangeUnits(truth[group, klass], group, klass, told[group])
-        )
+        units = ExchangeUnits(truth[group, klass], group, klass, told[group])
+        tables = exchange_tables(view.stops, units.keeping(view.is_of_fact))
         here = np.eye(classes)[tables.value_of_column]
         possible = _over_rows(view, tables, group, here)
     is_left = _left_by_trees(view, truth.shape, until)
@@ -187,16 +201,12 @@ def infer_release_target(
         Proofs(least == counts, most == 0, possible),
         is_exact=not doubts,
         between=Ranges(least, most, *nobody),
+        reason=IN_ONE_TREE,
     )
-    sure = np.flatnonzero(worlds.certain & (worlds.counts > 0)).tolist()
-    worlds = replace(worlds, reasons=dict.fromkeys(sure, IN_ONE_TREE))
-    if worlds.open_profiles.any() or worlds.open_exclusions.any():
-        left = (*doubts, EACH_ALONE)
-        worlds = replace(worlds, left=left, not_decided=left)
     return TargetInference(
         people,
         NO_RELEASE_ESTIMATE,
-        worlds,
+        worlds.leaving((*doubts, EACH_ALONE)),
         doubts,
         gap=0.0,
         said=closure_said(view),
@@ -264,7 +274,7 @@ def infer_release_numbers(
         if not isinstance(full, Undetermined) and len(full.low) == len(view.last):
             least[view.last] = np.minimum(least[view.last], full.reached_low)
             most[view.last] = np.maximum(most[view.last], full.reached_high)
-        reached = reached_over(view.stops, shared.counts, (least, most))
+        reached = reached_over(view.stops, shared.counts, (least, most), view.is_of_fact)
     people, row = view.told_apart
     proved = span_over(row, len(people.counts), low[view.last], high[view.last])
     shown = span_over(row, len(people.counts), reached[0][view.last], reached[1][view.last])

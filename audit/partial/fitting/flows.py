@@ -4,6 +4,7 @@ In one table the lump's people with the value, and its other people, stand in le
 either. More of them have the value in another table exactly as far as people can be moved along arcs of the residual
 graph from one kind of room to the other, so that the most is one maximum flow, and the least another. Every whole
 number between them occurs. What a flow leaves is itself a table that fits.
+What may be spent on one adversary is counted, in operations and in arcs.
 """
 
 from __future__ import annotations
@@ -15,6 +16,9 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse import csgraph
 
+from treewarden.audit.ipopt.backends import AUTO, check_door
+from treewarden.audit.options import AuditOptions
+from treewarden.audit.progress import FOREVER, Clock, clock
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
 
 # Where people can be in some consistent table: people of lumps spread over leaves of known sizes, as flows.
@@ -398,3 +402,49 @@ def _at(matrix: sparse.csr_array, rows: IndexArray, columns: IndexArray) -> IntA
     is_there = np.append(there, -1)[place] == wanted
     whole: IntArray = np.rint(np.append(matrix.data, 0)[place] * is_there).astype(np.int64)
     return whole
+
+
+# How much work may be put into an estimate: counted, so that the same input gives the same answer on any machine.
+
+
+@dataclass(frozen=True, slots=True)
+class AdversaryBudget:
+    """What may be spent on one adversary.
+
+    ``enforcing`` is so many operations on numbers for each estimate into which the choice of splits is put, some
+    minutes; ``flows`` so many arcs that are looked at for how many people have each value, and whether tables are
+    shown.
+    """
+
+    enforcing: float = 2e11
+    flows: int = WORK
+
+
+FULL = AdversaryBudget()
+
+
+@dataclass(slots=True)
+class Allowance:
+    """So many operations on numbers are left to spend, ``until`` a time limit, where one was set.
+
+    ``door`` is that to IPOPT, where it is asked.
+    """
+
+    left: float
+    until: Clock = FOREVER
+    door: str = AUTO
+
+    def spend(self, operations: float) -> bool:
+        """Take away what something costs; return whether there was so much, and is time."""
+        self.left -= operations
+        return self.left >= 0 and not self.until.is_over
+
+
+def allowed(options: AuditOptions, operations: float) -> Allowance:
+    """Return an allowance that ends with the audit's time limit too, where it has one.
+
+    Raises:
+        SolverError: the wanted solver is not there.
+    """
+    until = FOREVER if options.time_limit is None else clock(options.time_limit)
+    return Allowance(operations, until, check_door(options.solver))

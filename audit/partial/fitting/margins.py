@@ -12,6 +12,7 @@ from scipy import optimize, sparse
 from scipy.sparse import csgraph
 
 from treewarden.audit.ipopt.program import SMALLEST_MASS, BlockProgram, no_split_rows
+from treewarden.audit.partial.fitting.flows import Allowance
 from treewarden.audit.partial.fitting.margin_fitting import weighed
 from treewarden.audit.partial.fitting.multipliers import (
     CountRows,
@@ -21,7 +22,6 @@ from treewarden.audit.partial.fitting.multipliers import (
     multipliers,
     rows_over,
 )
-from treewarden.audit.partial.fitting.work_budget import Allowance
 from treewarden.audit.solver.block_solver import solve_task
 from treewarden.audit.solver.interior import interior
 from treewarden.audit.solver.task import CONVEX_TRIES, SolverTask

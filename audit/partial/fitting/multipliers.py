@@ -18,7 +18,7 @@ import numpy as np
 from scipy import linalg, optimize, sparse
 from threadpoolctl import ThreadpoolController
 
-from treewarden.audit.partial.fitting.work_budget import Allowance
+from treewarden.audit.partial.fitting.flows import Allowance
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 
 # Linear rows over tables of people by group and place, and the cells of such tables that can hold people.

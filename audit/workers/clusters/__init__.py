@@ -22,14 +22,14 @@ class Seat(Protocol):
         """Return whether it has a worker for a job.
 
         Raises:
-            GoneError: there is no cluster any more.
+            ClusterGoneError: there is no cluster any more.
         """
 
     def send(self, parcel: Parcel) -> Any:  # noqa: ANN401  # what the job returns
         """Return what a job returns or the error that it raises, or None where its worker died, or it was stopped.
 
         Raises:
-            GoneError: there is no cluster any more; nothing is said of the job.
+            ClusterGoneError: there is no cluster any more; nothing is said of the job.
             ClusterError: the worker has other versions than this process.
         """
 
@@ -44,7 +44,7 @@ class ClusterEngine(Protocol):
         """Return the number of jobs that can run side by side now.
 
         Raises:
-            GoneError: there is no cluster any more.
+            ClusterGoneError: there is no cluster any more.
         """
 
     def seat(self) -> Seat:
@@ -55,4 +55,4 @@ class ClusterEngine(Protocol):
 
 
 Connect = Callable[[str], ClusterEngine]
-"""Connects to the cluster at an address; raises GoneError where none is there, ClusterError where it cannot be used."""
+"""Connects to the cluster at an address; raises ClusterGoneError where none is there, ClusterError where it cannot be used."""

@@ -172,7 +172,7 @@ class SeatOrHere:
     def is_ready(self, wait_seconds: float = 0.0) -> bool:
         """Return whether it can take a job, waiting so long for that."""
         try:
-            seat = self._found()
+            seat = self._open_seat()
             if seat is None or seat.is_ready():
                 return True
         except ClusterGoneError as error:
@@ -188,7 +188,7 @@ class SeatOrHere:
         """
         while not self.is_ended:
             try:
-                seat = self._found()
+                seat = self._open_seat()
                 return self._here(job) if seat is None else seat.send(packed(job))
             except ClusterGoneError as error:
                 self.cluster.give_up(error)
@@ -206,7 +206,7 @@ class SeatOrHere:
         """Let the seat go for good."""
         self.kill()
 
-    def _found(self) -> Seat | None:
+    def _open_seat(self) -> Seat | None:
         engine = self.cluster.engine()
         if engine is not None and self._seat is None:
             self._seat = engine.seat()
@@ -298,13 +298,17 @@ def keep_shared(data: bytes) -> bytes:
 
 
 def carried(
-    ticket: str, asked: Mapping[str, str], job: bytes, keys: Sequence[str], *common: bytes
+    ticket: str,
+    expected_versions: Mapping[str, str],
+    job: bytes,
+    keys: Sequence[str],
+    *common: bytes,
 ) -> tuple[Any, ...]:
     """Return the answer to a job in a tuple; an empty one where its process died, the versions here where they differ.
 
     ``common`` is what it shares with other jobs, by ``keys``. Whoever has the ``ticket`` can end it.
     """
-    if dict(asked) != dict(versions()):
+    if dict(expected_versions) != dict(versions()):
         return (None, dict(versions()))
     worker = _taken(ticket)
     if worker is None:

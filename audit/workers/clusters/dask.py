@@ -48,7 +48,7 @@ def connect(address: str) -> ClusterEngine:
     """Connect to a scheduler, as Dask's own configuration says (TLS, time-outs).
 
     Raises:
-        GoneError: none is there.
+        ClusterGoneError: none is there.
         ClusterError: Dask is not installed here, or a worker has other versions.
     """
     try:
@@ -92,7 +92,7 @@ class Dask:
             # The last is what Dask raises where its own thread does not start in ten seconds.
             self._quiet_no_more()
             or_else = ", or the certificates do not fit" if address.startswith(SECURED) else ""
-            problem = f"no scheduler answers{or_else} ({type(error).__name__})"
+            problem = f"no scheduler answers at this address{or_else}"
             raise ClusterGoneError(problem) from error
         self.client.loop.asyncio_loop.set_exception_handler(_unheard)
         try:
@@ -119,12 +119,12 @@ class Dask:
         """Return how many threads each worker has that lives, as of a moment ago.
 
         Raises:
-            GoneError: the scheduler does not say.
+            ClusterGoneError: the scheduler does not say.
         """
         with self.lock:
             when, seen = self._seen
             if time.monotonic() - when > LOOK_SECONDS:
-                seen = self.asked(self.client.nthreads)
+                seen = self.ask_scheduler(self.client.nthreads)
                 self._seen = (time.monotonic(), seen)
             return seen
 
@@ -132,7 +132,7 @@ class Dask:
         """Return whether a worker has a thread for a job, beside those for jobs that wait for one.
 
         Raises:
-            GoneError: there has been no worker for long.
+            ClusterGoneError: there has been no worker for long.
         """
         seen = self._there()
         with self.lock:
@@ -142,12 +142,12 @@ class Dask:
         """Return the worker with the most threads that no job has, one of which is taken from now on; None for none.
 
         Raises:
-            GoneError: there has been no worker for long.
+            ClusterGoneError: there has been no worker for long.
         """
         seen = self._there()
         with self.lock:
             left = self._left(seen)
-            best = max(left, key=lambda each: (left[each], each), default=None)
+            best = max(left, key=lambda worker: (left[worker], worker), default=None)
             if best is None or left[best] < 1:
                 return None
             self.taken[best] = self.taken.get(best, 0) + 1
@@ -184,11 +184,13 @@ class Dask:
                     self.common[key] = self.client.submit(keep_shared, data, key=name, pure=False)
             return [self.common[key] for key in parcel.common]
 
-    def asked(self, question: Callable[..., Result], *what: object, **how: object) -> Result:
+    def ask_scheduler(
+        self, question: Callable[..., Result], *what: object, **how: object
+    ) -> Result:
         """Return what the scheduler says.
 
         Raises:
-            GoneError: it does not answer.
+            ClusterGoneError: it does not answer.
         """
         if self.client.status != "running":
             raise ClusterGoneError("the scheduler is gone")
@@ -198,7 +200,7 @@ class Dask:
             raise ClusterGoneError(f"the scheduler is gone ({type(error).__name__})") from error
 
     def _check(self) -> None:
-        found = self.asked(self.client.run, versions, on_error="return")
+        found = self.ask_scheduler(self.client.run, versions, on_error="return")
         wrong = [each for each in found.values() if isinstance(each, BaseException)]
         if wrong:
             problem = (
@@ -206,7 +208,7 @@ class Dask:
             )
             raise ClusterError("the cluster", problem)
         check_same(found.values())
-        self.asked(self.client.run, begin, on_error="ignore")
+        self.ask_scheduler(self.client.run, begin, on_error="ignore")
 
     def _quiet_no_more(self) -> None:
         for each, level in self.loud.items():
@@ -250,7 +252,7 @@ class DaskSeat:
         return self.dask.has_room()
 
     def send(self, parcel: Parcel) -> Any:  # noqa: ANN401  # what the job returns
-        address = self._found()
+        address = self._free_worker()
         if address is None:
             return None
         self.address, self.ticket = address, f"treewarden-{os.urandom(16).hex()}"
@@ -268,7 +270,7 @@ class DaskSeat:
                 how = {"workers": [self.address], "callback_timeout": STOP_SECONDS}
                 self.dask.client.run(stop, ticket, **how)
 
-    def _found(self) -> str | None:
+    def _free_worker(self) -> str | None:
         """Return a worker, having waited for one; None once stopped."""
         with self.dask.lock:
             self.dask.waiting += 1

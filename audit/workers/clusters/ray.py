@@ -34,7 +34,7 @@ def connect(address: str) -> ClusterEngine:
     """Connect to a cluster; one that this process is connected to already is used as it is.
 
     Raises:
-        GoneError: none is there.
+        ClusterGoneError: none is there.
         ClusterError: Ray is not installed here, or another version than there.
     """
     try:
@@ -53,10 +53,15 @@ class Hand:
         return True
 
     def carry(
-        self, ticket: str, asked: Mapping[str, str], job: bytes, keys: Sequence[str], *common: bytes
+        self,
+        ticket: str,
+        expected_versions: Mapping[str, str],
+        job: bytes,
+        keys: Sequence[str],
+        *common: bytes,
     ) -> tuple[Any, ...]:
         """Do a job: see ``carried``."""
-        return carried(ticket, asked, job, keys, *common)
+        return carried(ticket, expected_versions, job, keys, *common)
 
 
 class Ray:
@@ -82,7 +87,7 @@ class Ray:
         """Return Ray while it is connected: asked for anything later, it would start a cluster of its own here.
 
         Raises:
-            GoneError: the connection is lost.
+            ClusterGoneError: the connection is lost.
         """
         if not self.ray.is_initialized():
             raise ClusterGoneError("the connection is lost")
@@ -154,7 +159,7 @@ class Ray:
 
 
 def _check_answers(address: str) -> None:
-    """Raise GoneError at once where nobody listens at an address: Ray itself would try for half a minute."""
+    """Raise ClusterGoneError at once where nobody listens at an address: Ray itself would try for half a minute."""
     where = urlsplit(address)
     try:
         port = where.port or CLIENT_PORT

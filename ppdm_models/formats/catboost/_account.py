@@ -9,35 +9,33 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from treewarden.ppdm_models import limits
-from treewarden.ppdm_models.formats.catboost._categories import (
+from treewarden.ppdm_models.formats.catboost._growth import (
+    ALONE,
+    FILES,
+    GUID,
+    INFO,
+    KEPT,
+    KEYS,
+    LOSS_PARAMS,
+    LOSSES,
+    METRIC,
+    MOST,
+    ORDER,
+    OUTPUT,
+    PARAMS,
+    SIGNS,
+    TYPES,
+    VERSION_INFO,
+    WORDS,
+    params_of,
+    unneeded_settings,
+)
+from treewarden.ppdm_models.formats.catboost._trees import (
     is_symmetric,
     nodes_of,
     splits_of,
     strange_categories,
     unasked_texts,
-)
-from treewarden.ppdm_models.formats.catboost._growth import (
-    ALONE,
-    INFO,
-    KEPT,
-    MOST,
-    PARAMS,
-    TYPES,
-    params_of,
-    unneeded_settings,
-)
-from treewarden.ppdm_models.formats.catboost._words import (
-    FILES,
-    GUID,
-    KEYS,
-    LOSS_PARAMS,
-    LOSSES,
-    METRIC,
-    ORDER,
-    OUTPUT,
-    SIGNS,
-    VERSION_INFO,
-    WORDS,
 )
 from treewarden.ppdm_models.formats.common.json import JsonPart, Steps
 from treewarden.ppdm_models.formats.common.json_layout import odd_layout

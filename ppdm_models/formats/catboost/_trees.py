@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from treewarden.ppdm_models import limits
@@ -16,6 +16,7 @@ from treewarden.ppdm_models.formats.common.node_order import (
     summed,
     unique,
 )
+from treewarden.ppdm_models.formats.common.shapes import StrangePart
 from treewarden.ppdm_models.tree.tree import Feature, Node
 
 # The questions a CatBoost model asks: borders of numbers, categories by hash, and statistics of the target.
@@ -49,7 +50,7 @@ class CatboostSplits:
         """
         kind = split["split_type"].text()
         if kind not in KINDS:
-            raise split.refused(f"unknown split_type {kind!r}; have {', '.join(KINDS)}")
+            raise split.refused(f"unknown split_type {kind!r}; known values: {', '.join(KINDS)}")
         return KINDS[kind](self, split, no, yes)
 
 
@@ -100,11 +101,13 @@ def read_splits(info: JsonPart) -> CatboostSplits:
 def _notes(source: str, derived: list[str], computed: tuple[str, ...]) -> tuple[str, ...]:
     notes = []
     if derived:
-        notes.append(f"{source}: categories are known by their hashes only ({', '.join(derived)})")
+        notes.append(
+            f"{source}: the file contains only hashes of categories ({', '.join(derived)})"
+        )
     if computed:
         notes.append(
-            f"{source}: {len(computed)} features are statistics of the target, not values of a record; "
-            "predictions need them computed"
+            f"{source}: {len(computed)} features are statistics of the target, not values "
+            "of a record, and must be computed before a prediction"
         )
     return tuple(notes)
 
@@ -129,7 +132,7 @@ def _missing_is_yes(part: JsonPart) -> bool:
     treatment = "AsIs" if json_part is None else json_part.text()
     if treatment not in TREATMENTS:
         raise part.refused(
-            f"unknown nan_value_treatment {treatment!r}; have {', '.join(TREATMENTS)}"
+            f"unknown nan_value_treatment {treatment!r}; known values: {', '.join(TREATMENTS)}"
         )
     return treatment == "AsTrue"
 
@@ -161,7 +164,7 @@ def _number(
 ) -> tuple[Branch, Branch]:
     index = split["float_feature_index"]
     if index.whole() not in splits.numbers:
-        raise index.refused("no float feature has this number")
+        raise index.refused("this is not the number of a float feature")
     name, missing_is_yes = splits.numbers[index.whole()]
     above, below = compared(name, ">", split["border"].single())
     return Branch(no, below, not missing_is_yes), Branch(yes, above, missing_is_yes)
@@ -173,12 +176,12 @@ def _category(
     part = split["cat_feature_index"]
     index, value = part.whole(), split["value"].whole(low=-HASHES, high=HASHES - 1) % HASHES
     if index not in splits.categories:
-        raise part.refused("no categorical feature has this number")
+        raise part.refused("this is not the number of a categorical feature")
     name, category = splits.categories[index], splits.hashes.get(value)
     if index in splits.unnamed:
         name, category = f"hash of {name}", str(value)
     if category is None:
-        raise split.refused("a category that the features do not list")
+        raise split.refused("the features do not list this category")
     equal, predicate = belongs(name, [category])
     return Branch(no, predicate, takes_missing=True), Branch(yes, equal)
 
@@ -197,7 +200,10 @@ def _statistic(
 def _estimated(
     splits: CatboostSplits, split: JsonPart, no: object, yes: object
 ) -> tuple[Branch, Branch]:
-    raise split.refused("a feature computed from text or embeddings; such models are not read")
+    raise split.refused(
+        "a feature is computed from text or embeddings, and such models "
+        "are not supported; train without it"
+    )
 
 
 KINDS: dict[str, Callable[[CatboostSplits, JsonPart, object, object], tuple[Branch, Branch]]] = {
@@ -218,12 +224,15 @@ def symmetric(part: JsonPart, splits: CatboostSplits) -> tuple[Node, ...]:
     """
     levels = [splits.branches(split, None, None) for split in part.get("splits") or ()]
     if 2 ** (min(len(levels), 40) + 1) - 1 > limits.NODES:
-        raise part.refused(f"{len(levels)} splits make more than {limits.NODES:,} nodes")
+        raise part.refused(
+            f"{len(levels)} splits make more than {limits.NODES:,} nodes, "
+            "which is the limit; train shallower trees"
+        )
     size = 2 ** len(levels)
     values = part["leaf_values"].numbers()
     weights = _weights(part)
     if not values or len(values) % size or (weights is not None and len(weights) != size):
-        raise part.refused(f"the values or weights are not one per leaf of {len(levels)} splits")
+        raise part.refused(f"the values or weights do not fit the leaves of {len(levels)} splits")
     width = len(values) // size
 
     def draft_of(handle: tuple[int, int]) -> Draft:
@@ -271,3 +280,126 @@ def _leaf(name: str, values: tuple[float, ...], records: float | None) -> Draft:
     if len(values) == 1:
         return Draft(name=name, score=values[0], records=records)
     return Draft(name=name, outputs=values, records=records)
+
+
+NOT_ITS_HASH = "a hash that is not that of its text, or of a text of more than 32 bytes"
+K0, K1, K2, K3 = 0xC3A5C85C97CB3127, 0xB492B66FBE98F273, 0x9AE16A3B2F90404F, 0xC949D7C7509E6557
+MIXER = 0x9DDFEA08EB382D69
+BITS = 2**64 - 1
+MOST_BYTES = 32
+
+
+def is_symmetric(document: JsonPart) -> bool:
+    """Return whether the trees that count are the symmetric ones."""
+    return document.get("oblivious_trees") is not None
+
+
+def splits_of(document: JsonPart) -> Iterator[JsonPart]:
+    for tree in document.get("oblivious_trees") or ():
+        yield from tree.get("splits") or ()
+    yield from (split for node in nodes_of(document) if (split := node.get("split")) is not None)
+
+
+def nodes_of(document: JsonPart) -> Iterator[JsonPart]:
+    pending = [] if is_symmetric(document) else list(document.get("trees") or ())
+    while pending:
+        node = pending.pop()
+        yield node
+        pending += [side for key in ("left", "right") if (side := node.get(key)) is not None]
+
+
+def strange_categories(document: JsonPart, borders: int) -> Iterator[StrangePart]:
+    """Yield hashes that no split asks, and numbers that do not follow; ``borders`` are counted before hashes are."""
+    info = document["features_info"]
+    features = list(info.get("categorical_features") or ())
+    listed = [[part.whole(low=-HASHES) for part in each.get("values") or ()] for each in features]
+    asked: list[set[int]] = [set() for _ in features]
+    for split in splits_of(document):
+        if split["split_type"].value != "OneHotFeature":
+            continue
+        index = split["cat_feature_index"].whole(high=max(len(features) - 1, 0))
+        value, number = split["value"].whole(low=-HASHES), split.get("split_index")
+        if value not in listed[index]:
+            yield StrangePart((*split.steps, "value"), "a category that its feature does not list")
+            continue
+        asked[index].add(value)
+        before = borders + sum(map(len, listed[:index])) + listed[index].index(value)
+        if number is not None and number.value != before:
+            yield StrangePart(number.steps, "not the number of its category")
+    for index, values in enumerate(listed):
+        if len(set(values)) < len(values) or asked[index] != set(values):
+            place = (*features[index].steps, "values")
+            yield StrangePart(place, "categories that no tree tests")
+    seen: set[object] = set()
+    for part in info.get("cat_features_hash") or ():
+        number = part["hash"]
+        if number.value in seen:
+            yield StrangePart(number.steps, "a hash that occurs twice")
+        elif city_hash(part["value"].label()) != number.value:
+            yield StrangePart(number.steps, NOT_ITS_HASH)
+        seen.add(number.value)
+
+
+def unasked_texts(document: JsonPart) -> list[int]:
+    """Return the places of the texts of categories, among all of them, that no tree asks for."""
+    listed = document["features_info"].get("cat_features_hash")
+    if listed is None:
+        return []
+    asked = {
+        split["value"].whole(low=-HASHES) % HASHES
+        for split in splits_of(document)
+        if split["split_type"].value == "OneHotFeature"
+    }
+    hashes = [part["hash"].whole(high=HASHES - 1) for part in listed]
+    return [place for place, number in enumerate(hashes) if number not in asked]
+
+
+def city_hash(text: str) -> int | None:
+    """Return the hash that CatBoost has for a category; None of a text that is longer than is hashed here."""
+    data = text.encode("utf-8", "surrogatepass")
+    size = len(data)
+    if size > MOST_BYTES:
+        return None
+    if size > 16:
+        whole = _hash_to_32(data)
+    elif size > 8:
+        first, last = _little_endian(data, 0), _little_endian(data, size - 8)
+        whole = _mixed(first, _rotated((last + size) & BITS, size)) ^ last
+    elif size >= 4:
+        low, high = (int.from_bytes(data[at : at + 4], "little") for at in (0, size - 4))
+        whole = _mixed((size + (low << 3)) & BITS, high)
+    elif size:
+        left = data[0] + (data[size >> 1] << 8)
+        right = size + (data[-1] << 2)
+        product = (left * K2 & BITS) ^ (right * K3 & BITS)
+        whole = (product ^ product >> 47) * K2
+    else:
+        whole = K2
+    return whole % HASHES
+
+
+def _hash_to_32(data: bytes) -> int:
+    size = len(data)
+    one, two = _little_endian(data, 0) * K1 & BITS, _little_endian(data, 8)
+    three, four = (
+        _little_endian(data, size - 8) * K2 & BITS,
+        _little_endian(data, size - 16) * K0 & BITS,
+    )
+    left = _rotated((one - two) & BITS, 43) + _rotated(three, 30) + four
+    right = one + _rotated(two ^ K3, 20) - three + size
+    return _mixed(left & BITS, right & BITS)
+
+
+def _little_endian(data: bytes, at: int) -> int:
+    return int.from_bytes(data[at : at + 8], "little")
+
+
+def _rotated(number: int, places: int) -> int:
+    return (number >> places | number << (64 - places)) & BITS
+
+
+def _mixed(low: int, high: int) -> int:
+    first = (low ^ high) * MIXER & BITS
+    first ^= first >> 47
+    second = (high ^ first) * MIXER & BITS
+    return (second ^ second >> 47) * MIXER & BITS

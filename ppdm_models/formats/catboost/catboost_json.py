@@ -11,10 +11,10 @@ from treewarden.ppdm_models.formats.catboost._account import (
     account_of,
     has_statistics,
 )
-from treewarden.ppdm_models.formats.catboost._categories import is_symmetric
 from treewarden.ppdm_models.formats.catboost._growth import growth_of, leaks_of
 from treewarden.ppdm_models.formats.catboost._trees import (
     CatboostSplits,
+    is_symmetric,
     nested,
     read_splits,
     symmetric,
@@ -64,6 +64,7 @@ PAIRWISE = ("PairLogit", "PairLogitPairwise", "YetiRank", "YetiRankPairwise")
 class CatBoostJson(Format):
     """What ``save_model(..., format="json")`` writes; a split on target statistics is a derived feature."""
 
+    how_to_export = "save it again with model.save_model('model.json', format='json')"
     accounts_for_all = True
 
     def sniff(self, data: bytes) -> bool:
@@ -87,7 +88,9 @@ def _read(document: JsonPart) -> Model:
     kind = "oblivious_trees" if is_symmetric(document) else "trees"
     parts = document[kind]
     if not 0 < len(parts) <= limits.TREES:
-        raise parts.refused(f"{len(parts):,} trees; give 1 to {limits.TREES:,}")
+        raise parts.refused(
+            f"contains {len(parts):,} trees; give a model with 1 to {limits.TREES:,}"
+        )
     grow = symmetric if kind == "oblivious_trees" else nested
     forest = bounded((grow(part, splits) for part in parts), document.source)
     return simplest(_ensemble(document, splits, forest))
@@ -199,12 +202,12 @@ def _scale_and_bias(
         return 1.0, (0.0,) * width
     bias = json_part.at(1).numbers()
     if len(bias) not in (1, width):
-        raise json_part.refused(f"{len(bias)} biases for {width} outputs")
+        raise json_part.refused(f"there are {len(bias)} biases for {width} outputs")
     return json_part.at(0).number(), bias if len(bias) == width else bias * width
 
 
 def _stopped(document: JsonPart, trees: int) -> Iterator[str]:
-    """Yield which trees did best on records kept aside, where the file says it and more trees stayed."""
+    """Yield which trees did best on held-out records, where the file says it and more trees stayed."""
     json_part: JsonPart | None = document
     for key in ("model_info", "training"):
         json_part = None if json_part is None else json_part.get(key)
@@ -215,8 +218,9 @@ def _stopped(document: JsonPart, trees: int) -> Iterator[str]:
     value = None if best is None else best.value
     if isinstance(value, int) and 0 <= value < trees - 1:
         yield (
-            f"{document.source}: the first {value + 1:,} of its {trees:,} trees did best on records kept aside "
-            f"(best_iteration {value}); the library predicts with all {trees:,}, and all are judged"
+            f"{document.source}: the first {value + 1:,} of its {trees:,} trees did best "
+            f"on held-out records (best_iteration {value}). The library predicts with all "
+            f"{trees:,}, so all are judged"
         )
 
 
@@ -229,11 +233,11 @@ def _classes(document: JsonPart, loss: str, width: int) -> tuple[tuple[str, ...]
     params = None if info is None else info.get("class_params")
     names = None if params is None else params.get("class_names")
     if names is None or not len(names):
-        note = f"{document.source}: does not name its classes; they are called by their numbers"
+        note = f"{document.source}: the file does not name its classes, so class numbers are used"
         return tuple(str(index) for index in range(count)), (note,)
     labels = unique((name.label() for name in names), "classes", document.source, limits.CLASSES)
     if len(labels) != count:
-        raise names.refused(f"{len(labels)} classes for {width} outputs")
+        raise names.refused(f"there are {len(labels)} classes for {width} outputs")
     return labels, ()
 
 

@@ -173,16 +173,16 @@ class BoostedColumns:
             )
         ]
 
-    def _others(self, asked: Wholes) -> list[dict[int, Predicate]]:
+    def _others(self, feature_of_node: Wholes) -> list[dict[int, Predicate]]:
         """Return, for each tree, the tests that are no cut by the nodes they lead to."""
         shape = self.shape
         found: list[dict[int, Predicate]] = [{} for _ in range(len(shape.starts) - 1)]
         if not self.splits.others:
             return found
-        is_other = np.isin(asked, list(self.splits.others)) & (shape.parents >= 0)
+        is_other = np.isin(feature_of_node, list(self.splits.others)) & (shape.parents >= 0)
         for node in np.flatnonzero(is_other).tolist():
             tree = shape.tree(node)
-            both = self.splits.others[int(asked[node])]
+            both = self.splits.others[int(feature_of_node[node])]
             found[tree][node - int(shape.starts[tree])] = both[int(shape.second[node])]
         return found
 
@@ -212,7 +212,7 @@ def shape_of(
     for tree, size in enumerate(sizes.tolist()):
         if not 0 < size <= limits.NODES:
             raise TreeFormatError(
-                where(tree), f"{size:,} nodes, where 1 to {limits.NODES:,} should be"
+                where(tree), f"a tree has {size:,} nodes; give trees with 1 to {limits.NODES:,}"
             )
     own_start = np.repeat(starts[:-1], sizes)
     above = np.full(len(firsts), LEAF, dtype=np.int64)
@@ -223,13 +223,16 @@ def shape_of(
         strange = inner[(np.minimum(one, two) <= 0) | (np.maximum(one, two) >= size)]
         if len(strange):
             tree = int(_tree_of(starts, strange[0]))
-            said = f"node {strange[0] - starts[tree]} has a child that is no node"
+            said = f"node {strange[0] - starts[tree]} has a child that does not exist"
             raise TreeFormatError(where(tree), said)
         below = np.concatenate((one + start, two + start))
         twice = _met_twice(below, np.tile(inner, 2), above)
         if len(twice) or len(levels) > limits.DEPTH:
             tree = int(_tree_of(starts, twice[0] if len(twice) else below[0]))
-            deep = f"nodes nest more than {limits.DEPTH} deep"
+            deep = (
+                f"nodes nest more than {limits.DEPTH} deep, which is the limit; train "
+                "shallower trees"
+            )
             raise TreeFormatError(where(tree), "a node has two parents" if len(twice) else deep)
         levels.append(below)
     return _ordered(levels, firsts, seconds, above, own_start)
@@ -292,7 +295,7 @@ def numbers(value: object, source: str, steps: Steps) -> Numbers:
             return np.asarray(array("d", items), dtype=np.float64)
         except OverflowError:
             pass
-    raise refused(source, steps, "holds something that is no number")
+    raise refused(source, steps, "contains something that is not a number")
 
 
 def plain_numbers(items: list[Any]) -> Numbers | None:
@@ -332,7 +335,7 @@ def wholes(value: object, source: str, steps: Steps) -> Wholes:
     try:
         return np.asarray(array("q", items), dtype=np.int64)
     except (TypeError, OverflowError) as error:
-        raise refused(source, steps, "holds something that is no whole number") from error
+        raise refused(source, steps, "contains something that is not a whole number") from error
 
 
 def differing_roots(trees: Iterable[Tree]) -> bool:
@@ -361,18 +364,27 @@ def paired(before: Model, after: Model, *, drops: bool = False) -> list[tuple[Tr
         OutputError: there are more or fewer of them, or a tree has nodes that the file's has not.
     """
     if not isinstance(before, Ensemble) or not isinstance(after, Ensemble):
-        raise OutputError(before.source, "its trees can only be changed as an ensemble")
+        raise OutputError(
+            before.source, "its trees can only be changed as an ensemble; change the ensemble"
+        )
     pairs = list(zip(before.trees, after.trees, strict=False))
     fewer = len(after.members) if drops else len(before.members)
     kept = [member.name for member in before.members[: len(after.members)]]
     is_other = drops and kept != [member.name for member in after.members]
     if is_other or len(pairs) < max(fewer, len(after.members)):
-        raise OutputError(before.source, "a tree was added or taken away, which is not written")
+        raise OutputError(
+            before.source,
+            "the number of trees changed, but this format can only keep it; "
+            "change trees without adding or removing any",
+        )
     for old, new in pairs:
         names = {node.name for node in old.nodes}
         strange = [node.name for node in new.nodes if node.name not in names]
         if strange:
-            raise OutputError(before.source, f"the node {strange[0]!r} is none of the file's")
+            raise OutputError(
+                before.source,
+                f"the node {strange[0]!r} is not in the file; change only nodes of the file",
+            )
     return pairs
 
 
@@ -383,5 +395,7 @@ def leaf_score(tree: Tree, node: Node) -> float:
         OutputError: it has none.
     """
     if not isinstance(node.score, int | float):
-        raise OutputError(tree.source, f"the leaf {node.name!r} has no number to predict")
+        raise OutputError(
+            tree.source, f"the leaf {node.name!r} has no number to predict; give it one"
+        )
     return float(node.score)

@@ -44,11 +44,13 @@ def read_json(
     twice in one object, where the last one counts.
 
     Raises:
-        TreeFormatError: not JSON, too large, nested more than ``depth`` deep, a key stands twice in one object, or a
+        TreeFormatError: not JSON, too large, nested more than ``depth`` deep, a key occurs twice in one object, or a
             whole number has thousands of digits.
     """
     if len(data) > limits.BYTES:
-        raise TreeFormatError(source, f"more than the {limits.BYTES:,} bytes that are read")
+        raise TreeFormatError(
+            source, f"larger than the limit of {limits.BYTES:,} bytes; train a smaller model"
+        )
     keys = _check_nesting(data, source, depth)
     constant = float if allow_nan else _no_constant
     counter = _Counter()
@@ -61,9 +63,13 @@ def read_json(
             json.loads(text, object_pairs_hook=_without_twins, parse_constant=constant)
         return found
     except ValueError as error:
-        raise TreeFormatError(source, f"not JSON that can be read ({error})") from error
+        raise TreeFormatError(
+            source, f"the file is incomplete or damaged (not valid JSON: {error})"
+        ) from error
     except RecursionError as error:  # the caller itself stands near the end of the stack
-        raise TreeFormatError(source, "the JSON nests too deep for what is left here") from error
+        raise TreeFormatError(
+            source, "the JSON nests too deep for the memory that is left"
+        ) from error
 
 
 def opens_json(data: bytes) -> bytes:
@@ -107,21 +113,21 @@ def as_object(value: object, source: str, steps: Steps) -> dict[str, object]:
         TreeFormatError: it is something else.
     """
     if not isinstance(value, dict):
-        raise refused(source, steps, f"{_brief_value(value)}, where an object should be")
+        raise refused(source, steps, f"the value is {_brief_value(value)}, but must be an object")
     return value
 
 
 def as_list(value: object, source: str, steps: Steps) -> list[object]:
     """Return the value as a list."""
     if not isinstance(value, list):
-        raise refused(source, steps, f"{_brief_value(value)}, where a list should be")
+        raise refused(source, steps, f"the value is {_brief_value(value)}, but must be a list")
     return value
 
 
 def as_text(value: object, source: str, steps: Steps) -> str:
     """Return the value as text."""
     if not isinstance(value, str):
-        raise refused(source, steps, f"{_brief_value(value)}, where text should be")
+        raise refused(source, steps, f"the value is {_brief_value(value)}, but must be text")
     return value
 
 
@@ -131,7 +137,7 @@ def as_number(value: object, source: str, steps: Steps) -> float:
         number = float(value) if abs(value) < 1e300 or isinstance(value, float) else math.inf
         if math.isfinite(number):
             return number
-    raise refused(source, steps, f"{_brief_value(value)}, where a finite number should be")
+    raise refused(source, steps, f"the value is {_brief_value(value)}, but must be a finite number")
 
 
 def as_whole(value: object, source: str, steps: Steps, *, low: int = 0, high: int = 2**53) -> int:
@@ -139,7 +145,9 @@ def as_whole(value: object, source: str, steps: Steps, *, low: int = 0, high: in
     if isinstance(value, int) and not isinstance(value, bool) and low <= value <= high:
         return value
     raise refused(
-        source, steps, f"{_brief_value(value)}, where a whole number from {low} to {high} should be"
+        source,
+        steps,
+        f"the value is {_brief_value(value)}, but must be a whole number from {low} to {high}",
     )
 
 
@@ -162,11 +170,15 @@ def _check_nesting(data: bytes, source: str, depth: int) -> int:
     """
     deepest, containers, keys = nesting(data)
     if containers > CONTAINERS:
-        raise TreeFormatError(source, f"holds more than {CONTAINERS:,} objects and lists")
+        raise TreeFormatError(
+            source,
+            f"contains more than {CONTAINERS:,} objects and lists, which is "
+            "the limit; train a smaller model",
+        )
     if deepest > depth:
         raise TreeFormatError(
             source,
-            f"hostile: the JSON nests too deep ({deepest:,} levels, at most {depth} are read)",
+            f"rejected for security: the JSON nests too deep ({deepest:,} levels, at most {depth} are read)",
         )
     return keys
 
@@ -184,9 +196,9 @@ class _Counter:
     def __init__(self) -> None:
         self.keys = 0
 
-    def __call__(self, found: dict[str, object]) -> dict[str, object]:
-        self.keys += len(found)
-        return found
+    def __call__(self, entries: dict[str, object]) -> dict[str, object]:
+        self.keys += len(entries)
+        return entries
 
 
 def _without_twins(pairs: list[tuple[str, object]]) -> dict[str, object]:
@@ -194,12 +206,12 @@ def _without_twins(pairs: list[tuple[str, object]]) -> dict[str, object]:
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"the key {twice[:80]!r} stands twice in one object")
+        raise ValueError(f"the key {twice[:80]!r} occurs twice in one object")
     return found
 
 
 def _no_constant(token: str) -> float:
-    raise ValueError(f"{token} is no number in JSON")
+    raise ValueError(f"{token} is not a number in JSON")
 
 
 def _brief_value(value: object) -> str:
@@ -245,7 +257,7 @@ class JsonPart:
     def __getitem__(self, key: str) -> JsonPart:
         json_part = self.get(key)
         if json_part is None:
-            raise self.refused(f"no {key!r}; it must be there")
+            raise self.refused(f"{key!r} is missing")
         return json_part
 
     def __iter__(self) -> Iterator[JsonPart]:
@@ -262,7 +274,7 @@ class JsonPart:
         """Return an item of a list."""
         items = as_list(self.value, self.source, self.steps)
         if not 0 <= index < len(items):
-            raise self.refused(f"no item {index}; it has {len(items)}")
+            raise self.refused(f"no item {index}: the list has {len(items)} items")
         return JsonPart(items[index], self.source, (*self.steps, index))
 
     def entries(self) -> Iterator[tuple[str, JsonPart]]:
@@ -302,14 +314,14 @@ class JsonPart:
         with np.errstate(over="ignore"):
             number = float(np.float32(self.number()))
         if np.isinf(number):
-            raise self.refused("more than 32 bits can hold")
+            raise self.refused("this number does not fit in 32 bits")
         return number
 
     def amount(self) -> float:
         """Return the value as a finite number that is not negative."""
         number = self.number()
         if number < 0:
-            raise self.refused("negative, where records are counted")
+            raise self.refused("this count of records is negative")
         return number
 
     def whole(self, *, low: int = 0, high: int = 2**53) -> int:
@@ -320,7 +332,7 @@ class JsonPart:
         """Return the value as a truth value, also where it is written 0 or 1."""
         if isinstance(self.value, bool) or self.value in (0, 1):
             return bool(self.value)
-        raise self.refused("neither true nor false")
+        raise self.refused("the value must be true or false")
 
     def numbers(self) -> tuple[float, ...]:
         """Return a list of finite numbers, or one number as such a list."""

@@ -18,7 +18,7 @@ from dataclasses import replace
 from treewarden.ppdm_models.errors import OutputError, TreeFormatError
 from treewarden.ppdm_models.formats import Opened, Strippable
 from treewarden.ppdm_models.formats.common.origin import DOUBLE_DIGITS, is_rounded_double
-from treewarden.ppdm_models.tree.ensemble import Model, Other
+from treewarden.ppdm_models.tree.ensemble import Model, NonTreeModel
 from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind, unread_rest
 from treewarden.ppdm_models.tree.tree import Tree
 
@@ -63,7 +63,7 @@ def _odd_texts(texts: set[bytes]) -> str:
             if json.dumps(text, ensure_ascii=is_ascii).replace("/", slash).lower() == token.lower()
         ]
         if not ways:
-            return "letters that are written as escapes, each in its own way"
+            return "letters that are escaped in different ways"
     return ""
 
 
@@ -76,7 +76,7 @@ def _odd_numbers(tokens: set[bytes]) -> str:
         if form is None:
             if token in ("NaN", "Infinity", "-Infinity"):
                 continue
-            return "numbers that no program writes like that"
+            return "numbers in a form that no program writes"
         fraction, exponent, power = form[1], form[2], form[3]
         if fraction and fraction.endswith("0") and fraction != "0":
             return "numbers with zeros at their end"
@@ -87,7 +87,7 @@ def _odd_numbers(tokens: set[bytes]) -> str:
             shortest, full = _digits(repr(float(token))), _digits(f"{float(token):.16e}")
             if digits not in (shortest, full):
                 if len(digits) > DOUBLE_DIGITS or not is_rounded_double(token):
-                    return "numbers with digits that no value has"
+                    return "numbers with digits that their value does not need"
                 continue  # halves are rounded up by some programs
             is_short |= digits != full
             is_long |= digits != shortest
@@ -107,7 +107,7 @@ def _odd_blanks(bare: bytes) -> str:
         return _odd_end(bare)
     body = bare.strip(b" \t\r\n")
     if not bare.startswith(body):
-        return "blanks before it begins"
+        return "blanks before its beginning"
     ways: dict[Context, bytes] = {}
     offsets: dict[tuple[bytes, ...], Counter[int]] = {}
     indents: dict[bytes, int] = {}
@@ -131,7 +131,7 @@ def _odd_blanks(bare: bytes) -> str:
             offsets.setdefault((*context, behind), Counter())[line - base] += 1
             blanks = end[1]
         elif blanks not in (b"", b" "):
-            return "more blanks than one"
+            return "more than one blank"
         if ways.setdefault(context, blanks) != blanks:
             return "blanks that follow no rule"
         if after in b"}]" and len(outer) > 1:
@@ -156,7 +156,7 @@ def _are_even(offsets: Iterable[Counter[int]]) -> bool:
 
 def _odd_end(bare: bytes) -> str:
     end = bare[len(bare.rstrip(b" \t\r\n")) :]
-    return "" if end in (b"", b"\n", b"\r\n") else "blanks behind its end"
+    return "" if end in (b"", b"\n", b"\r\n") else "blanks after its end"
 
 
 EVERYWHERE = "anywhere in it"
@@ -188,8 +188,8 @@ class PlainFile(Strippable):
         return self._plain if kinds & {leak.kind for leak in self.leaks} else self._data
 
 
-MORE_THAN_TREES = "whatever else a file of the same trees need not hold"
-CHANGED = "something that changes what its trees say"
+MORE_THAN_TREES = "other content that the same trees do not need"
+CHANGED = "something that changes the trees"
 
 
 def opened_plainly(
@@ -223,7 +223,7 @@ def unplain_rest(problem: UnwritableError | TreeFormatError | OutputError, form:
     A number that the model takes, and that no plain file has in its place, is refused there as any reader does it.
     """
     rest = unread_rest(form)
-    what = f"{problem}: treewarden cannot tell what a file with it holds beside its trees, and "
+    what = f"{problem}: treewarden cannot determine what else such a file contains, and "
     return replace(rest, what=what + rest.what)
 
 
@@ -238,12 +238,12 @@ def same_predictions(first: Model, second: Model) -> bool:
     return _bare(first) == _bare(second)
 
 
-def _bare(model: Model | Other) -> object:
+def _bare(model: Model | NonTreeModel) -> object:
     """Return what a model says of records, without names of nodes, unused columns, and notes about its file."""
     if isinstance(model, Tree):
         nodes = tuple(replace(node, name="") for node in model.nodes)
         return (nodes, model.classes, model.task, model.missing, model.no_true_child)
-    if isinstance(model, Other):
+    if isinstance(model, NonTreeModel):
         return model
     members = tuple((_bare(member.model), member.weight, member.output) for member in model.members)
     above = (model.combination, model.base, model.link, model.classes, model.task)

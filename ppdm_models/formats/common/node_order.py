@@ -65,7 +65,11 @@ def bounded(forest: Iterable[tuple[Node, ...]], source: str) -> list[tuple[Node,
     for nodes in forest:
         total += len(nodes)
         if total > ALL_NODES:
-            raise TreeFormatError(source, f"trees of more than {ALL_NODES:,} nodes together")
+            raise TreeFormatError(
+                source,
+                f"all trees together have more than {ALL_NODES:,} nodes, which is "
+                "the limit; train a smaller model",
+            )
         found.append(nodes)
     return found
 
@@ -87,17 +91,26 @@ def grown(
     while stack:
         handle, parent, branch, depth = stack.pop()
         if depth > limits.DEPTH:
-            raise TreeFormatError(source, f"nodes nest more than {limits.DEPTH} deep")
+            raise TreeFormatError(
+                source,
+                f"nodes nest more than {limits.DEPTH} deep, which is the limit; "
+                "train shallower trees",
+            )
         if len(drafts) >= limits.NODES:
-            raise TreeFormatError(source, f"a tree of more than {limits.NODES:,} nodes")
+            raise TreeFormatError(
+                source,
+                f"a tree has more than {limits.NODES:,} nodes, which is the "
+                "limit; train a smaller tree",
+            )
         if (len(drafts) + 1) * classes > limits.CLASS_NUMBERS:
             raise TreeFormatError(
-                source, f"{classes:,} classes at {len(drafts):,} nodes are too many"
+                source,
+                f"{classes:,} classes at {len(drafts):,} nodes are too many; train a smaller model",
             )
         if isinstance(handle, int | tuple):
             if handle in seen:
                 raise TreeFormatError(
-                    source, f"node {handle!r} is reached twice, so this is no tree"
+                    source, f"node {handle!r} has two parents, so this is not a tree"
                 )
             seen.add(handle)
         draft = draft_of(handle)  # type: ignore[arg-type]  # branches hold handles of the root's type
@@ -200,7 +213,10 @@ def unique(names: Iterable[str], what: str, source: str, limit: int) -> tuple[st
     """
     found = tuple(names)
     if len(found) > limit:
-        raise TreeFormatError(source, f"{len(found):,} {what} are more than {limit:,}")
+        raise TreeFormatError(
+            source,
+            f"{len(found):,} {what} are more than the limit of {limit:,}; train a smaller model",
+        )
     if len(set(found)) < len(found):
         twice = Counter(found).most_common(1)[0][0]
         raise TreeFormatError(source, f"two {what} are named {twice[:80]!r}")

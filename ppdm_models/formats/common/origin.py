@@ -256,7 +256,7 @@ def unpacked(data: bytes, source: str) -> bytes:
     try:
         return b"".join(_parts(data, opener, source))
     except (zlib.error, OSError, EOFError, lzma.LZMAError, ValueError) as error:
-        raise TreeFormatError(source, "a damaged packed file; pack the model anew") from error
+        raise TreeFormatError(source, "a damaged packed file; pack the model again") from error
 
 
 def packing_leaks(data: bytes, *, removable: bool) -> Iterator[Leak]:
@@ -272,7 +272,7 @@ def packing_leaks(data: bytes, *, removable: bool) -> Iterator[Leak]:
     at = 10
     if flags & EXTRA_FLAG:
         at += 2 + int.from_bytes(data[at : at + 2], "little")
-        what = "a field of its own that no program needs, read it"
+        what = "an extra field that no program needs: check it"
         yield Leak(LeakKind.UNKNOWN, HEADER, what, removable=removable)
     if flags & NAME_FLAG:
         end = data.find(b"\0", at)
@@ -282,7 +282,7 @@ def packing_leaks(data: bytes, *, removable: bool) -> Iterator[Leak]:
         yield Leak(kind, HEADER, "what the file was called", removable=removable)
         at = end + 1
     if flags & COMMENT_FLAG:
-        yield Leak(LeakKind.UNKNOWN, HEADER, "a comment, read it", removable=removable)
+        yield Leak(LeakKind.UNKNOWN, HEADER, "a comment: check it", removable=removable)
 
 
 def _parts(data: bytes, opener: Callable[[], Unpacker], source: str) -> Iterator[bytes]:
@@ -296,16 +296,16 @@ def _parts(data: bytes, opener: Callable[[], Unpacker], source: str) -> Iterator
         while found:
             total += len(found)
             if total > limits.BYTES:
-                problem = f"unpacks to more than the {limits.BYTES:,} bytes that are read"
+                problem = f"unpacks to more than the limit of {limits.BYTES:,} bytes"
                 raise TreeFormatError(source, f"{problem}; give the tree alone")
             yield found
             found = b"" if unpacker.eof else unpacker.decompress(b"", CHUNK)
         if unpacker.eof:
             break
         if not piece:
-            raise TreeFormatError(source, "a packed file that is cut off; copy it anew")
+            raise TreeFormatError(source, "a packed file that is cut off; copy it again")
     if data[at - len(unpacker.unused_data) :].strip(b"\0"):
-        problem = "something stands behind what is packed, or it was packed in several parts"
+        problem = "something follows the packed data, or the data were packed in several parts"
         raise TreeFormatError(source, f"{problem}; unpack it, and give the tree alone")
 
 
@@ -313,8 +313,8 @@ def _parts(data: bytes, opener: Callable[[], Unpacker], source: str) -> Iterator
 
 
 def stray_files(names: Iterable[str], is_part: Callable[[str], bool]) -> Iterator[Leak]:
-    """Yield one leak per file that the format has no use for; nobody looked into it."""
+    """Yield one leak per file that the format has no use for; treewarden does not inspect it."""
     for name in names:
         if not is_part(name):
-            what = "a file that is no part of the model: nobody looked into it"
+            what = "a file that is not part of the model: treewarden does not inspect it"
             yield Leak(LeakKind.UNKNOWN, name, what)

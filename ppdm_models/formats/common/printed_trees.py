@@ -41,7 +41,8 @@ def lines_of(data: bytes, source: str) -> list[str]:
     if len(lines) > LINES or max(map(len, lines)) > LINE_LENGTH:
         raise TreeFormatError(
             source,
-            f"more than the {LINES:,} lines or {LINE_LENGTH:,} characters a line that are read",
+            f"more than {LINES:,} lines, or more than {LINE_LENGTH:,} characters in a "
+            "line, which are the limits; train a smaller tree",
         )
     return [line.removesuffix("\r") for line in lines]
 
@@ -53,14 +54,21 @@ def nested(rows: Sequence[PrintedRow], source: str) -> list[list[int]]:
         TreeFormatError: a row is indented by more than one step, or there are too many rows or steps.
     """
     if len(rows) > limits.NODES:
-        raise TreeFormatError(source, f"more than {limits.NODES:,} nodes")
+        raise TreeFormatError(
+            source, f"more than {limits.NODES:,} nodes, which is the limit; train a smaller tree"
+        )
     children: list[list[int]] = [[] for _ in range(len(rows) + 1)]
     path = [len(rows)]
     for position, row in enumerate(rows):
         if row.depth > limits.DEPTH:
-            raise TreeFormatError(f"{source}:{row.line}", f"more than {limits.DEPTH} tests deep")
+            raise TreeFormatError(
+                f"{source}:{row.line}",
+                f"more than {limits.DEPTH} tests deep, which is the limit; train shallower trees",
+            )
         if row.depth >= len(path):
-            raise TreeFormatError(f"{source}:{row.line}", "indented by more than one step")
+            raise TreeFormatError(
+                f"{source}:{row.line}", "this line is indented by more than one step"
+            )
         del path[row.depth + 1 :]
         children[path[-1]].append(position)
         path.append(position)
@@ -75,7 +83,8 @@ def check_class_numbers(leaves: int, classes: int, source: str) -> None:
     """
     if leaves * classes > limits.CLASS_NUMBERS:
         raise TreeFormatError(
-            source, f"{leaves:,} leaves with {classes:,} classes are too many counts"
+            source,
+            f"{leaves:,} leaves with {classes:,} classes are too many counts; train a smaller tree",
         )
 
 
@@ -94,7 +103,7 @@ def amount(text: str, where: str) -> float:
     """
     value = as_float(text)
     if value is None or value < 0:
-        raise TreeFormatError(where, f"{text[:60]!r} is no number of records")
+        raise TreeFormatError(where, f"{text[:60]!r} is not a number of records")
     return value
 
 
@@ -170,11 +179,17 @@ def agreed(branches: Sequence[Sequence[PrintedBranch]], where: str) -> list[Prin
             if way is None:
                 continue
             if any(len(branch) > 1 for branch in way):
-                raise TreeFormatError(where, "the split can be read in several ways; none is taken")
+                raise TreeFormatError(
+                    where, "the split can be understood in several ways; give an unambiguous text"
+                )
             ways.append([branch[0] for branch in way])
     if len(ways) != 1:
-        how = "in several ways; none is taken" if ways else "in no way: its branches do not fit"
-        raise TreeFormatError(where, f"the split can be read {how}")
+        how = (
+            "in several ways; give an unambiguous text"
+            if ways
+            else "in no way, because its branches do not fit together"
+        )
+        raise TreeFormatError(where, f"the split can be understood {how}")
     return ways[0]
 
 
@@ -184,7 +199,7 @@ def tests(
     """Return the tests of a split; ``values`` takes a printed set apart.
 
     Raises:
-        TreeFormatError: a value stands in two branches.
+        TreeFormatError: a value occurs in two branches.
     """
     first = split[0]
     if first.operator in NUMERIC:
@@ -197,7 +212,7 @@ def tests(
     sets = [values(printed_branch.value) for printed_branch in split]
     listed = [value for each in sets for value in each]
     if len(set(listed)) < len(listed) or not all(sets):
-        raise TreeFormatError(where, f"a value of {first.feature[:60]!r} stands in two branches")
+        raise TreeFormatError(where, f"a value of {first.feature[:60]!r} occurs in two branches")
     return [belongs(first.feature, each)[0] for each in sets]
 
 
@@ -264,7 +279,7 @@ def printed_test(test: Predicate) -> tuple[str, str, tuple[str, ...]]:
             return test.feature, ">=" if test.low_closed else ">", (number_text(test.low),)
     if isinstance(test, CategoryTest):
         return test.feature, "!=" if test.negated else "in", test.values
-    raise UnwritableError("a test that is neither a threshold nor a set of values")
+    raise UnwritableError("a test is neither a threshold nor a set of values")
 
 
 # Which column of a class table is which label, by the label that stands where that column is largest.

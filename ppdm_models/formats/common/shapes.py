@@ -76,9 +76,9 @@ class StrangePart:
 
 
 MOST_DIGITS = 12
-UNKNOWN_KEY = "a part that no such file is known to have"
-UNKNOWN_VALUE = "a value that no such file is known to have there"
-UNKNOWN_ORDER = "keys in an order of their own"
+UNKNOWN_KEY = "an unknown part"
+UNKNOWN_VALUE = "an unknown value"
+UNKNOWN_ORDER = "keys in an unusual order"
 
 
 def is_number(value: object) -> bool:
@@ -133,7 +133,7 @@ def strange_parts(document: object, shape: Shape) -> Iterator[StrangePart]:
             foreign = [(*part.steps, name) for name in value if name not in shape.names]
         elif isinstance(shape, Items) and isinstance(value, list):
             if shape.size not in (None, len(value)):
-                what = f"{len(value)} values, where {shape.size} belong"
+                what = f"has {len(value)} values, but {shape.size} are expected"
                 yield StrangePart(part.steps, what, part.goes)
             pending += [part.inner(at, shape.shape) for at in reversed(range(len(value)))]
             continue

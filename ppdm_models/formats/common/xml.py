@@ -184,7 +184,7 @@ def run(parser: expat.XMLParserType, data: bytes, source: str) -> None:
         if is_parameter or value is None or _may_be_used(name, data):
             raise TreeFormatError(
                 f"{source}:{parser.CurrentLineNumber}",
-                f"hostile: declares the entity {name!r}; remove it, a tree needs none",
+                f"rejected for security: the file declares an XML entity ({name!r}); remove the declaration",
             )
 
     parser.EntityDeclHandler = refuse_entity
@@ -228,7 +228,7 @@ class _Builder:
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
         parser, around = self.parser, self.around
-        known = self.names.get(name) or self.known(name)
+        known = self.names.get(name) or self.learn_name(name)
         outer = around[-1]
         is_root = known[0] == "Node" and outer.name in TREES
         line = parser.CurrentLineNumber
@@ -266,7 +266,7 @@ class _Builder:
 
         def start(name: str, attributes: dict[str, str]) -> None:
             nonlocal depth, held
-            code = (names.get(name) or self.known(name))[2]
+            code = (names.get(name) or self.learn_name(name))[2]
             if code < 0:
                 self.around += root.play()
                 stop()
@@ -294,7 +294,7 @@ class _Builder:
 
         parser.StartElementHandler, parser.EndElementHandler = start, end
 
-    def known(self, name: str) -> tuple[str, bool, int]:
+    def learn_name(self, name: str) -> tuple[str, bool, int]:
         """Return an element's local name, whether it holds a model, and its code on a tape (-1: it has none)."""
         local = local_name(name)
         code = RECORDED.index(local) if local in RECORDED else -1

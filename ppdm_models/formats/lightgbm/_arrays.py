@@ -99,7 +99,7 @@ def arrays_of(document: LightgbmLines, block: TreeLines) -> LightgbmNodes:
     lefts, rights = (
         _children(document, key, block, inner) for key in ("left_child", "right_child")
     )
-    is_linear = document.said("is_linear", block.keys) == "1"
+    is_linear = document.value_of("is_linear", block.keys) == "1"
     linear = whole_numbers(document, "num_features", block, leaves) if is_linear else ends == 0
     inner_values = np.full(inner, np.nan)
     if "internal_value" in block.keys:
@@ -120,7 +120,7 @@ def arrays_of(document: LightgbmLines, block: TreeLines) -> LightgbmNodes:
 
 
 def shape_and_splits(
-    each: Sequence[LightgbmNodes], where: Callable[[int], str]
+    tree_nodes: Sequence[LightgbmNodes], where: Callable[[int], str]
 ) -> tuple[TreeShape, LightgbmSplits]:
     """Return the order of the nodes of all trees, and what they ask.
 
@@ -128,37 +128,40 @@ def shape_and_splits(
         TreeFormatError: the nodes of one are no tree.
     """
     starts = np.concatenate(
-        ([0], np.cumsum([len(lightgbm_nodes.lefts) for lightgbm_nodes in each]))
+        ([0], np.cumsum([len(lightgbm_nodes.lefts) for lightgbm_nodes in tree_nodes]))
     )
     shape = shape_of(
-        np.concatenate([lightgbm_nodes.lefts for lightgbm_nodes in each]),
-        np.concatenate([lightgbm_nodes.rights for lightgbm_nodes in each]),
+        np.concatenate([lightgbm_nodes.lefts for lightgbm_nodes in tree_nodes]),
+        np.concatenate([lightgbm_nodes.rights for lightgbm_nodes in tree_nodes]),
         starts,
         where,
     )
-    sizes = [len(lightgbm_nodes.features) for lightgbm_nodes in each]
+    sizes = [len(lightgbm_nodes.features) for lightgbm_nodes in tree_nodes]
     firsts = np.concatenate(([0], np.cumsum(sizes)))
-    types = np.concatenate([lightgbm_nodes.types for lightgbm_nodes in each])
+    types = np.concatenate([lightgbm_nodes.types for lightgbm_nodes in tree_nodes])
     return shape, LightgbmSplits(
         rows=np.arange(firsts[-1]) + np.repeat(starts[:-1] - firsts[:-1], sizes),
-        features=np.concatenate([lightgbm_nodes.features for lightgbm_nodes in each]),
-        thresholds=np.concatenate([lightgbm_nodes.thresholds for lightgbm_nodes in each]),
+        features=np.concatenate([lightgbm_nodes.features for lightgbm_nodes in tree_nodes]),
+        thresholds=np.concatenate([lightgbm_nodes.thresholds for lightgbm_nodes in tree_nodes]),
         default_left=(types & DEFAULT_LEFT) != 0,
         missing=types >> MISSING_SHIFT,
         codes={
             first + split: codes
-            for first, lightgbm_nodes in zip(firsts.tolist(), each, strict=False)
+            for first, lightgbm_nodes in zip(firsts.tolist(), tree_nodes, strict=False)
             for split, codes in lightgbm_nodes.codes.items()
         },
     )
 
 
 def forest_of(
-    each: Sequence[LightgbmNodes], shape: TreeShape, splits: BoostedSplits, lines: Sequence[int]
+    tree_nodes: Sequence[LightgbmNodes],
+    shape: TreeShape,
+    splits: BoostedSplits,
+    lines: Sequence[int],
 ) -> BoostedColumns:
     """Return the nodes of all trees, each on the line where the block of its tree begins."""
     inner = np.repeat(
-        [len(lightgbm_nodes.features) for lightgbm_nodes in each], np.diff(shape.starts)
+        [len(lightgbm_nodes.features) for lightgbm_nodes in tree_nodes], np.diff(shape.starts)
     ).tolist()
     return BoostedColumns(
         shape,
@@ -167,8 +170,10 @@ def forest_of(
             for node, splits in zip(shape.numbers.tolist(), inner, strict=True)
         ],
         splits,
-        scores=np.concatenate([lightgbm_nodes.scores for lightgbm_nodes in each])[shape.rows],
-        records=np.concatenate([lightgbm_nodes.records for lightgbm_nodes in each])[shape.rows],
+        scores=np.concatenate([lightgbm_nodes.scores for lightgbm_nodes in tree_nodes])[shape.rows],
+        records=np.concatenate([lightgbm_nodes.records for lightgbm_nodes in tree_nodes])[
+            shape.rows
+        ],
         lines=lines,
     )
 
@@ -197,9 +202,9 @@ def is_bare(old: Tree, new: Tree) -> bool:
 
 
 def _count(document: LightgbmLines, block: TreeLines) -> int:
-    said = document.said("num_leaves", block.keys) or ""
+    said = document.value_of("num_leaves", block.keys) or ""
     if not (said.isascii() and said.isdecimal() and len(said) < 9):
-        raise document.refused(block.start, f"its num_leaves is {said[:40]!r}")
+        raise document.refused(block.start, f"its num_leaves is {said[:40]!r}, which is not valid")
     if not 0 < int(said) <= limits.NODES // 2:
         raise document.refused(block.start, f"{int(said):,} leaves")
     return int(said)
@@ -207,11 +212,11 @@ def _count(document: LightgbmLines, block: TreeLines) -> int:
 
 def _counts(document: LightgbmLines, key: str, block: TreeLines, size: int) -> Numbers:
     """Return the counts behind a key; NaN where there are none, or one is 0 because it is withheld."""
-    if not document.said(key, block.keys):
+    if not document.value_of(key, block.keys):
         return np.full(size, np.nan)
     found = whole_numbers(document, key, block, size)
     if not ((found >= 0) & (found < 2**53)).all():
-        raise document.refused(block.keys[key], f"{key} holds a number that is no count")
+        raise document.refused(block.keys[key], f"{key} contains a number that is not a count")
     return np.where(found == 0, np.nan, found)
 
 
@@ -227,7 +232,9 @@ def _types(document: LightgbmLines, block: TreeLines, inner: int) -> Wholes:
     missing = types >> MISSING_SHIFT
     odd = types[(missing < 0) | (missing >= len(MISSING))]
     if len(odd):
-        raise document.refused(block.keys["decision_type"], f"the decision type {odd[0]}")
+        raise document.refused(
+            block.keys["decision_type"], f"the decision type {odd[0]} is unknown"
+        )
     return types
 
 
@@ -241,22 +248,24 @@ def _codes(
     for split in listed:
         place = float(thresholds[split])
         if not (place.is_integer() and 0 <= place < len(sets)):
-            raise document.refused(block.keys["threshold"], f"{place} is none of its sets")
+            raise document.refused(
+                block.keys["threshold"], f"{place} is not the number of one of its sets"
+            )
         found[split] = sets[int(place)]
     return found
 
 
 def _sets(document: LightgbmLines, block: TreeLines) -> list[tuple[int, ...]]:
     """Return the categories of each set, which stands as the bits of some 32-bit words."""
-    said = document.said("cat_boundaries", block.keys) or ""
+    said = document.value_of("cat_boundaries", block.keys) or ""
     ends = whole_numbers(document, "cat_boundaries", block, len(said.split())).tolist()
-    said = document.said("cat_threshold", block.keys) or ""
+    said = document.value_of("cat_threshold", block.keys) or ""
     words = whole_numbers(document, "cat_threshold", block, len(said.split())).tolist()
     rising = all(low < high for low, high in zip(ends, ends[1:], strict=False))
     if not ends or ends[0] != 0 or ends[-1] != len(words) or not rising:
-        raise document.refused(block.start, "its cat_boundaries do not cut its cat_threshold")
+        raise document.refused(block.start, "its cat_boundaries do not fit its cat_threshold")
     if any(not 0 <= word < 2**32 for word in words) or 32 * len(words) > limits.CLASS_NUMBERS:
-        raise document.refused(block.keys["cat_threshold"], "is no list of 32-bit words")
+        raise document.refused(block.keys["cat_threshold"], "is not a list of 32-bit words")
     found = [
         tuple(
             32 * place + bit
@@ -278,7 +287,7 @@ def _parts(name: str) -> tuple[str, int]:
 
 def _edit(document: LightgbmLines, block: TreeLines, key: str, places: dict[int, str]) -> None:
     """Change some entries of an array, where the tree has it."""
-    said = document.said(key, block.keys)
+    said = document.value_of(key, block.keys)
     if said and places:
         entries = said.split(" ")
         for place, value in places.items():
@@ -309,8 +318,10 @@ def _rescore(document: LightgbmLines, block: TreeLines, old: Tree, new: Tree) ->
 
 def _prune(document: LightgbmLines, block: TreeLines, old: Tree, new: Tree) -> None:
     """Keep the splits and leaves of the changed tree, numbered anew in the old order."""
-    if document.said("is_linear", block.keys) == "1":
-        raise document.refused(block.start, "a tree of linear models is not pruned")
+    if document.value_of("is_linear", block.keys) == "1":
+        raise document.refused(
+            block.start, "a tree of linear models cannot be pruned; train the model again"
+        )
     before = {node.name: node for node in old.nodes}
     first = {
         node.index: min((n.name for n in old.below(node.index) if n.is_leaf), key=_parts)
@@ -334,7 +345,7 @@ def _prune(document: LightgbmLines, block: TreeLines, old: Tree, new: Tree) -> N
         document.put(key, " ".join(children), block.keys)
     for key in OF_SPLITS:
         if key in block.keys and key not in ("left_child", "right_child"):
-            entries = (document.said(key, block.keys) or "").split(" ")
+            entries = (document.value_of(key, block.keys) or "").split(" ")
             kept = [entries[split] for split in splits] if len(entries) > 1 or entries[0] else []
             document.put(key, " ".join(kept), block.keys)
     _keep_sets(document, block)
@@ -345,11 +356,11 @@ def _keep_sets(document: LightgbmLines, block: TreeLines) -> None:
     """Leave out the categories of splits that are gone, and number the sets of the others anew."""
     if "cat_threshold" not in block.keys:
         return
-    types = (document.said("decision_type", block.keys) or "").split()
+    types = (document.value_of("decision_type", block.keys) or "").split()
     asked = [split for split, kind in enumerate(types) if int(kind) & CATEGORICAL]
-    ends = list(map(int, (document.said("cat_boundaries", block.keys) or "").split()))
-    words = (document.said("cat_threshold", block.keys) or "").split()
-    thresholds = (document.said("threshold", block.keys) or "").split()
+    ends = list(map(int, (document.value_of("cat_boundaries", block.keys) or "").split()))
+    words = (document.value_of("cat_threshold", block.keys) or "").split()
+    thresholds = (document.value_of("threshold", block.keys) or "").split()
     sets = []
     for number, split in enumerate(asked):
         place = int(float(thresholds[split]))
@@ -367,10 +378,10 @@ def _keep_leaves(
 ) -> None:
     """Write the arrays of the leaves; one that was a split takes the split's count and weight."""
     for key in OF_LEAVES:
-        if not document.said(key, block.keys):
+        if not document.value_of(key, block.keys):
             continue
-        own = (document.said(key, block.keys) or "").split(" ")
-        inner = (document.said(key.replace("leaf", "internal"), block.keys) or "").split(" ")
+        own = (document.value_of(key, block.keys) or "").split(" ")
+        inner = (document.value_of(key.replace("leaf", "internal"), block.keys) or "").split(" ")
         kept = []
         for name, score, was in leaves_of:
             kind, place = _parts(name)

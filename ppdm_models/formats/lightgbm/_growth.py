@@ -45,13 +45,14 @@ SAMPLING = (*FRACTIONS, "bagging_freq", "bagging_seed")
 
 LINEAR = "its leaves hold linear models"
 UNEQUAL = (
-    "its trees were shrunk by different rates: trees were dropped while it grew (dart), or the learning rate changed, "
+    "its trees were shrunk by different rates: trees were dropped during training (dart), or "
+    "the learning rate changed, "
     "which is not inverted"
 )
 SEVERAL = "it has more rounds than num_iterations: training continued from a model whose settings are not in the file"
 OTHERWISE: Mapping[str, tuple[tuple[str, ...], str]] = {
-    "boosting": (("gbdt", "gbrt"), "it was grown by another way of boosting than gbdt"),
-    "data_sample_strategy": (("bagging",), "each round saw a sample of the records (goss)"),
+    "boosting": (("gbdt", "gbrt"), "its boosting type is not gbdt"),
+    "data_sample_strategy": (("bagging",), "each round used a sample of the records (goss)"),
     "linear_tree": (("0",), LINEAR),
     "path_smooth": (("0",), "its leaf values were smoothed along their paths (path_smooth)"),
     "use_quantized_grad": (("0",), "its gradients were rounded coarsely (use_quantized_grad)"),
@@ -124,7 +125,7 @@ def weights_in(
     for block, (start, end) in zip(blocks, pairwise(forest.shape.starts.tolist()), strict=True):
         leaves = (end - start + 1) // 2
         column = np.full(end - start, np.nan)
-        if document.said("leaf_weight", block.keys):
+        if document.value_of("leaf_weight", block.keys):
             column[leaves - 1 :] = finite_numbers(document, "leaf_weight", block, leaves)
         found.append(column)
     return np.concatenate(found)[forest.shape.rows]
@@ -138,17 +139,19 @@ def gains_in(
     for block, (start, end) in zip(blocks, pairwise(forest.shape.starts.tolist()), strict=True):
         leaves = (end - start + 1) // 2
         column = np.full(end - start, np.nan)
-        if document.said("split_gain", block.keys):
+        if document.value_of("split_gain", block.keys):
             said = finite_numbers(document, "split_gain", block, leaves - 1, may_be=math.inf)
             column[: leaves - 1] = said
         found.append(column)
     return np.concatenate(found)[forest.shape.rows]
 
 
-def are_gains(document: LightgbmLines, each: Sequence[LightgbmNodes]) -> bool:
+def are_gains(document: LightgbmLines, tree_nodes: Sequence[LightgbmNodes]) -> bool:
     """Return whether the importances of features are anything else than how often the trees split on them."""
-    names = (document.said("feature_names") or "").split()
-    asked = np.concatenate([lightgbm_nodes.features for lightgbm_nodes in each]).astype(np.int64)
+    names = (document.value_of("feature_names") or "").split()
+    asked = np.concatenate([lightgbm_nodes.features for lightgbm_nodes in tree_nodes]).astype(
+        np.int64
+    )
     often = {name: int((asked == index).sum()) for index, name in enumerate(names)}
     for line in (document.lines[at].rstrip("\r") for at in document.importances):
         name, _, count = line.rpartition("=")
@@ -157,9 +160,9 @@ def are_gains(document: LightgbmLines, each: Sequence[LightgbmNodes]) -> bool:
     return False
 
 
-def rate_in(said: object) -> float | None:
+def rate_in(value: object) -> float | None:
     """Return what a tree was shrunk by, as its ``shrinkage`` says; None where it says nothing of use."""
-    return _number(str(said)) if isinstance(said, str | int | float) else None
+    return _number(str(value)) if isinstance(value, str | int | float) else None
 
 
 def _published(column: Numbers) -> Numbers | None:
@@ -184,7 +187,7 @@ def _number(text: str | None) -> float | None:
 
 
 def _is_bagged(setting: Settings) -> bool:
-    """Return whether each round saw a sample of the records."""
+    """Return whether each round used a sample of the records."""
     is_less = any(setting(key) not in (None, "1") for key in FRACTIONS)
     return setting("bagging_freq") not in (None, "0") and is_less
 
@@ -198,7 +201,7 @@ def _refused(
         if said is not None and said not in plain:
             return why
     if any(set((setting("monotone_constraints") or "").split(",")) - {"", "0"}):
-        return "constraints that predictions rise or fall with a column cut its leaf values"
+        return "constraints that predictions rise or fall with a column limited its leaf values"
     if header.average:
         return "it is a forest, whose trees do not build on each other"
     if any(linear):
@@ -225,20 +228,22 @@ VALUES, WEIGHTS = "internal_value", "internal_weight"
 def unexplained_lines(document: LightgbmLines) -> Iterator[int]:
     """Yield the lines of inner nodes' values and weights that no leaf explains."""
     for block in document.trees:
-        told = [key for key in (VALUES, WEIGHTS) if document.said(key, block.keys)]
+        told = [key for key in (VALUES, WEIGHTS) if document.value_of(key, block.keys)]
         if told and not (_are_short(document, block, told) and _are_implied(document, block)):
             yield from (block.keys[key] for key in told)
 
 
 def _are_short(document: LightgbmLines, block: TreeLines, keys: Sequence[str]) -> bool:
     """Return whether numbers have no more digits than the library prints."""
-    entries = (entry for key in keys for entry in (document.said(key, block.keys) or "").split())
+    entries = (
+        entry for key in keys for entry in (document.value_of(key, block.keys) or "").split()
+    )
     return all(map(SHORT.fullmatch, entries))
 
 
 def _are_implied(document: LightgbmLines, block: TreeLines) -> bool:
     """Return whether what a checked tree says of its inner nodes follows from its leaves."""
-    if document.said("is_linear", block.keys) == "1":
+    if document.value_of("is_linear", block.keys) == "1":
         return False
     left, right, types = (
         _numbers(document, key, block).astype(np.int64)
@@ -275,7 +280,7 @@ def _are_implied(document: LightgbmLines, block: TreeLines) -> bool:
 
 
 def _numbers(document: LightgbmLines, key: str, block: TreeLines) -> FloatArray:
-    return np.array((document.said(key, block.keys) or "").split(), dtype=np.float64)
+    return np.array((document.value_of(key, block.keys) or "").split(), dtype=np.float64)
 
 
 def _settings(
@@ -294,7 +299,7 @@ def _settings(
 
 def _rates(document: LightgbmLines, block: TreeLines) -> set[float]:
     """Return what a tree may have been shrunk by: the library says 1 of one that a start was added to."""
-    said = document.said("shrinkage", block.keys) or ""
+    said = document.value_of("shrinkage", block.keys) or ""
     return {_setting(document, "learning_rate"), float(said) if SHORT.fullmatch(said) else 1.0}
 
 

@@ -37,7 +37,7 @@ class LightgbmLines:
     trees: list[TreeLines]
     settings: Mapping[str, int]
 
-    def said(self, key: str, keys: Mapping[str, int] | None = None) -> str | None:
+    def value_of(self, key: str, keys: Mapping[str, int] | None = None) -> str | None:
         """Return what stands behind a key of the header, or of a block; None where it is absent."""
         line = (self.header if keys is None else keys).get(key)
         return None if line is None else self.lines[line].partition("=")[2].rstrip("\r")
@@ -59,14 +59,14 @@ class LightgbmLines:
         place = self.source if line is None else f"{self.source}:{line + 1}"
         return TreeFormatError(place, problem)
 
-    def drop(self, kept: int) -> None:
+    def drop(self, count: int) -> None:
         """Keep the first trees; the importances of features go too, as they count the splits of all."""
-        start, end = self.trees[kept].start, self.trees[-1].end
+        start, end = self.trees[count].start, self.trees[-1].end
         told = self.importances
         self.lines = [
             line for at, line in enumerate(self.lines) if not (start <= at < end or at in told)
         ]
-        self.trees = self.trees[:kept]
+        self.trees = self.trees[:count]
 
     @property
     def importances(self) -> range:
@@ -109,21 +109,26 @@ def lines_of(data: bytes, source: str) -> LightgbmLines:
         TreeFormatError: it is not UTF-8, has no end, or names a key twice.
     """
     if len(data) > limits.BYTES:
-        raise TreeFormatError(source, f"more than the {limits.BYTES:,} bytes that are read")
+        raise TreeFormatError(
+            source, f"larger than the limit of {limits.BYTES:,} bytes; train a smaller model"
+        )
     try:
         lines = data.decode().split("\n")
     except UnicodeDecodeError as error:
-        raise TreeFormatError(source, f"not UTF-8 ({error})") from error
+        raise TreeFormatError(source, f"not UTF-8 text ({error})") from error
     starts = [number for number, line in enumerate(lines) if line.startswith("Tree=")]
     ends = [number for number, line in enumerate(lines) if line.rstrip("\r") == END]
     if not starts or len(ends) != 1 or ends[0] < starts[-1]:
-        raise TreeFormatError(source, f"no trees up to a line {END!r}; the file is cut off")
+        raise TreeFormatError(source, f"the file ends before the line {END!r}; copy it again")
     if len(starts) > limits.TREES:
-        raise TreeFormatError(source, f"more than {limits.TREES:,} trees")
+        raise TreeFormatError(
+            source,
+            f"more than {limits.TREES:,} trees, which is the limit; train a model with fewer trees",
+        )
     bounds = [*starts, ends[0]]
     for number, start in enumerate(starts):
         if lines[start].rstrip("\r") != f"Tree={number}":
-            raise TreeFormatError(f"{source}:{start + 1}", f"should be Tree={number}")
+            raise TreeFormatError(f"{source}:{start + 1}", f"this line must be Tree={number}")
     return LightgbmLines(
         source,
         lines,
@@ -151,7 +156,7 @@ def finite_numbers(
     """Return the finite numbers behind a key of a tree, or ``may_be``; errors as for ``whole_numbers``."""
     found = np.asarray(_values(document, key, block, size, "d", float), dtype=np.float64)
     if not (np.isfinite(found) | (found == may_be)).all():
-        raise document.refused(block.keys[key], f"{key} holds a number that is not finite")
+        raise document.refused(block.keys[key], f"{key} contains a number that is not finite")
     return found
 
 
@@ -163,14 +168,14 @@ def _values(
     code: str,
     number: Callable[[str], float],
 ) -> array[float]:
-    said = document.said(key, block.keys)
+    said = document.value_of(key, block.keys)
     if said is None:
         raise document.refused(block.start, f"the tree has no {key}")
     try:
         found: array[float] = array(code, map(number, said.split()))
     except (ValueError, OverflowError) as error:
         raise document.refused(
-            block.keys[key], f"{key} holds something that is no number"
+            block.keys[key], f"{key} contains something that is not a number"
         ) from error
     if len(found) != size:
         raise document.refused(block.keys[key], f"{key} has {len(found)} entries, not {size}")

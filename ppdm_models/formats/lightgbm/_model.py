@@ -82,7 +82,9 @@ class LightgbmHeader:
         if len(set(self.names)) < len(self.names):
             raise TreeFormatError(self.source, "two features have the same name")
         if not 0 < self.outputs <= limits.CLASSES:
-            raise TreeFormatError(self.source, f"{self.outputs:,} trees per iteration")
+            raise TreeFormatError(
+                self.source, f"{self.outputs:,} trees per iteration are not possible"
+            )
 
 
 def ensemble_of(
@@ -99,7 +101,8 @@ def ensemble_of(
     source = header.source
     if not linear or len(linear) > limits.TREES or len(linear) % header.outputs:
         raise TreeFormatError(
-            source, f"{len(linear):,} trees are no iterations of {header.outputs} trees each"
+            source,
+            f"{len(linear):,} trees cannot be divided into iterations of {header.outputs} trees",
         )
     if _objective(header)[0] in RENEWED:
         forest = replace(forest, scores=np.where(forest.shape.inner, np.nan, forest.scores))
@@ -158,7 +161,9 @@ def _positive(text: str, source: str) -> float:
     except ValueError:
         number = 0.0
     if not 0.0 < number < 1e30:
-        raise TreeFormatError(source, f"the sigmoid of the objective is {text[:40]!r}")
+        raise TreeFormatError(
+            source, f"the sigmoid of the objective is {text[:40]!r}, which is not valid"
+        )
     return number
 
 
@@ -167,15 +172,15 @@ def _notes(
 ) -> Iterator[str]:
     yield from gathered_notes(trees)
     if is_classifier:
-        yield f"{header.source}: LightGBM publishes no class labels; the classes are their numbers"
+        yield f"{header.source}: LightGBM files contain no class labels, so class numbers are used"
     if linear:
         yield (
-            f"{header.source}: {linear} of {len(trees)} trees hold a linear model in each leaf, fitted to the records "
-            "there; their predictions are not evaluated"
+            f"{header.source}: {linear} of {len(trees)} trees contain a linear model in "
+            "each leaf, fitted to the records there. Their predictions are not evaluated"
         )
     elif _objective(header)[1] is Link.UNKNOWN:
-        said = "not said" if header.objective is None else f"{header.objective[:60]!r}"
-        yield f"{header.source}: the objective is {said}, so it is not known how scores become predictions"
+        said = "not in the file" if header.objective is None else f"{header.objective[:60]!r}"
+        yield f"{header.source}: the objective is {said}, so the step from scores to predictions is unknown"
     unnamed = [repr(feature.name) for feature in trees[0].features if feature.naming]
     if unnamed:
         which = ", ".join(unnamed[:MOST_NAMED]) + (" ..." if unnamed[MOST_NAMED:] else "")
@@ -234,24 +239,26 @@ class LightgbmSplits:
 class TestMaker:
     """Turns the splits of one file into tests."""
 
-    def __init__(self, header: LightgbmHeader, asked: LightgbmSplits) -> None:
+    def __init__(self, header: LightgbmHeader, splits: LightgbmSplits) -> None:
         self.header = header
-        self.asked = asked
+        self.lightgbm_splits = splits
         self.zeros: dict[tuple[int, float, bool], Branches] = {}
-        listed = asked.listed
-        used = set(np.unique(asked.features[listed]).tolist())
-        compared = set(np.unique(asked.features[~listed]).tolist())
+        listed = splits.listed
+        used = set(np.unique(splits.features[listed]).tolist())
+        compared = set(np.unique(splits.features[~listed]).tolist())
         out_of_range = [f for f in used | compared if not 0 <= f < len(header.names)]
         if out_of_range:
             raise TreeFormatError(
-                header.source, f"tests feature {out_of_range[0]}, which is not there"
+                header.source, f"a node tests feature {out_of_range[0]}, which does not exist"
             )
         if used & compared:
             name = header.names[min(used & compared)]
-            raise TreeFormatError(header.source, f"{name!r} is compared and looked up in sets")
+            raise TreeFormatError(
+                header.source, f"{name!r} is both compared with thresholds and looked up in sets"
+            )
         categorical = sorted((used | header.domains.keys()) - compared)
-        self.values = _named(header, categorical, asked)
-        codes = _whole(header, categorical, asked)
+        self.values = _named(header, categorical, splits)
+        codes = _whole(header, categorical, splits)
         has_lost_names = len(self.values) < len(header.categories)
         self.features = tuple(
             Feature(
@@ -265,7 +272,7 @@ class TestMaker:
 
     def splits(self, size: int) -> BoostedSplits:
         """Return what the nodes ask, for as many rows as the file has."""
-        lightgbm_splits = self.asked
+        lightgbm_splits = self.lightgbm_splits
         ends = lightgbm_splits.thresholds
         without_missing = lightgbm_splits.missing == MISSING.index("None")
         to_first = np.where(
@@ -293,11 +300,14 @@ class TestMaker:
 
     def _branches(self, place: int, to_first: bool) -> Branches:
         """Return the tests of a split that is no plain comparison, and whether a missing value goes left."""
-        feature, threshold = int(self.asked.features[place]), float(self.asked.thresholds[place])
+        feature, threshold = (
+            int(self.lightgbm_splits.features[place]),
+            float(self.lightgbm_splits.thresholds[place]),
+        )
         name = self.header.names[feature]
-        if place in self.asked.codes:
-            return _sets(name, self.asked.codes[place], self.values.get(feature, ()))
-        if MISSING[self.asked.missing[place]] != "Zero":
+        if place in self.lightgbm_splits.codes:
+            return _sets(name, self.lightgbm_splits.codes[place], self.values.get(feature, ()))
+        if MISSING[self.lightgbm_splits.missing[place]] != "Zero":
             return *_present(name, to_first), to_first
         key = (feature, threshold, to_first)
         if key not in self.zeros:
@@ -340,15 +350,15 @@ def _above(name: str, end: float) -> Predicate:
 
 
 def _named(
-    header: LightgbmHeader, categorical: list[int], asked: LightgbmSplits
+    header: LightgbmHeader, categorical: list[int], splits: LightgbmSplits
 ) -> dict[int, tuple[str, ...]]:
     """Return the names of categories by code, where only one feature each can have the lists in their order.
 
     A feature can have a list that names each of its codes. Those that nobody names were declared by number.
     """
     highest = {index: max(codes, default=0) for index, codes in header.domains.items()}
-    for place, codes in asked.codes.items():
-        feature = int(asked.features[place])
+    for place, codes in splits.codes.items():
+        feature = int(splits.features[place])
         highest[feature] = max(highest.get(feature, 0), *codes)
     ends = [highest.get(index, 0) for index in categorical]
     owners = owners_of([len(names) for names in header.categories], ends)
@@ -385,12 +395,12 @@ def _earliest(sizes: Sequence[int], ends: Sequence[int]) -> list[int] | None:
 
 
 def _whole(
-    header: LightgbmHeader, categorical: list[int], asked: LightgbmSplits
+    header: LightgbmHeader, categorical: list[int], splits: LightgbmSplits
 ) -> dict[int, tuple[str, ...]]:
     """Return the categories by feature where nobody named them: whole numbers, however a table writes these."""
     codes = {index: set(header.domains.get(index, ())) for index in categorical}  # -1: missing
-    for place, listed in asked.codes.items():
-        codes[int(asked.features[place])].update(listed)
+    for place, listed in splits.codes.items():
+        codes[int(splits.features[place])].update(listed)
     return {
         index: tuple(str(code) for code in sorted(found) if code >= 0)
         for index, found in codes.items()

@@ -51,7 +51,12 @@ def flat_of(root: object, source: str, steps: Steps) -> Flat:
         node, parent, is_right, depth = pending.pop()
         here = len(flat)
         if depth > limits.DEPTH or here >= limits.NODES:
-            raise refused(source, steps, f"nodes nest more than {limits.DEPTH} deep")
+            raise refused(
+                source,
+                steps,
+                f"nodes nest more than {limits.DEPTH} deep, which is the limit; "
+                "train shallower trees",
+            )
         flat.append((node, parent, is_right))
         if "leaf_value" not in node:
             left, right = node.get("left_child"), node.get("right_child")
@@ -99,7 +104,7 @@ class NestedReader:
         self.leaves = [self.nodes[row] for row in self.leaf_rows]
         self.is_linear = ["leaf_coeff" in node and bool(node["leaf_coeff"]) for node in self.leaves]
 
-    def asked(self) -> LightgbmSplits:
+    def read_splits(self) -> LightgbmSplits:
         """Return what the splits ask.
 
         Raises:
@@ -285,9 +290,11 @@ def _check(node: Raw, source: str, steps: Steps) -> None:
     kind, missing = node.get("decision_type"), node.get("missing_type", "None")
     at = [*steps, _name(node)]
     if missing not in MISSING or not isinstance(node.get("default_left", False), bool):
-        raise refused(source, at, f"its missing values go by {missing!r}; have {MISSING}")
+        raise refused(
+            source, at, f"the treatment of missing values is {missing!r}; known values: {MISSING}"
+        )
     feature = node.get("split_feature")
     if not (type(feature) is int and 0 <= feature < limits.FEATURES):
-        raise refused(source, at, "its split_feature is no number of a feature")
+        raise refused(source, at, "its split_feature is not the number of a feature")
     if kind not in (*COMPARED, *LISTED):
-        raise refused(source, at, f"the unknown decision type {str(kind)[:40]!r}")
+        raise refused(source, at, f"the decision type {str(kind)[:40]!r} is unknown")

@@ -106,7 +106,7 @@ FORMS = ("{:.17g}", "{:g}", "{:.16g}", "{:.15g}", "{:.0f}")
 """How the library and other programs print a number."""
 SHORT = re.compile(r"-?(?:0|[1-9][0-9]{0,9})(?:\.[0-9]{0,4}[1-9])?")
 """Numbers of few digits, all of which count: most of those in a file."""
-WRITTEN_OTHERWISE = "numbers that the library does not write like that"
+WRITTEN_OTHERWISE = "numbers in a form that the library does not write"
 MOST_LABEL = 9999
 """No table that people look at has its label in a column behind this one."""
 COLUMNS = frozenset(
@@ -136,7 +136,7 @@ PLACES = (*range(1, 11), 15, 20, 25, 30, 50, 100)
 
 def rest_of(document: LightgbmLines, judged: frozenset[str]) -> Iterator[tuple[int, str]]:
     """Yield lines that are not read, and what they hold; the settings ``judged`` are leaks by themselves."""
-    names = tuple((document.said("feature_names") or "").split())
+    names = tuple((document.value_of("feature_names") or "").split())
     yield from _header(document, len(names))
     for block in document.trees:
         yield from _tree(document, block, len(names))
@@ -155,21 +155,21 @@ def _header(document: LightgbmLines, features: int) -> Iterator[tuple[int, str]]
         if not equals and key in BARE and key not in bare:
             bare.update({key} - {""})
         elif not equals or key not in HEADER:
-            yield at, "a line that no such file is known to have"
+            yield at, "an unknown line"
         elif not _is_known(document, key, value, features):
-            yield at, f"{key} holds what the library does not write there"
+            yield at, f"{key} contains something that the library does not write there"
 
 
 def _is_known(document: LightgbmLines, key: str, value: str, features: int) -> bool:
     """Return whether a line of the header says what it should; the names of features are judged by themselves."""
     if key in ("feature_names", "max_feature_idx"):
-        last = document.said("max_feature_idx")
+        last = document.value_of("max_feature_idx")
         return last == str(features - 1) or (last is None and key == "feature_names")
     if key == "feature_infos":
         infos = value.split(" ") if value else []
         return len(infos) in (0, features) and all(map(_is_info, infos))
     if key == "objective":
-        return not value or _is_objective(value, document.said("num_class"))
+        return not value or _is_objective(value, document.value_of("num_class"))
     if key == "version":
         return bool(re.fullmatch(r"v?[0-9](?:\.[0-9])?", value))
     if key == "monotone_constraints":
@@ -177,7 +177,7 @@ def _is_known(document: LightgbmLines, key: str, value: str, features: int) -> b
     if key == "tree_sizes":
         return value.split(" ") == list(map(str, _tree_sizes(document)))
     if key == "num_class":
-        return value == (document.said("num_tree_per_iteration") or value) and _is_whole(value)
+        return value == (document.value_of("num_tree_per_iteration") or value) and _is_whole(value)
     if key == "label_index":
         return _is_whole(value) and int(value) <= MOST_LABEL
     return _is_whole(value)
@@ -209,13 +209,13 @@ def _is_objective(value: str, classes: str | None) -> bool:
 
 
 def _is_ranking(document: LightgbmLines) -> bool:
-    return (document.said("objective") or "").partition(" ")[0] in RANKING
+    return (document.value_of("objective") or "").partition(" ")[0] in RANKING
 
 
-def _are_places(said: str) -> bool:
+def _are_places(text: str) -> bool:
     """Return whether these are the usual places of rankings, each greater than the one before."""
     places = list(map(str, PLACES))
-    found = [places.index(place) if place in places else -1 for place in said.split(",")]
+    found = [places.index(place) if place in places else -1 for place in text.split(",")]
     return -1 not in found and found == sorted(set(found))
 
 
@@ -244,13 +244,13 @@ def _tree(document: LightgbmLines, block: TreeLines, features: int) -> Iterator[
         if key in GAPS:
             entries = [entry for entry in entries if entry]
         if not equals or (key not in OF_TREE and key not in LISTS):
-            yield at, "a line that no tree is known to have"
+            yield at, "an unknown line of a tree"
         elif not all(map((WHOLE if key in COUNTED else NUMBER).fullmatch, entries)):
             yield at, f"the {key} of a tree are not numbers alone"
         elif not all(map(is_plainly_written, entries)):
             yield at, WRITTEN_OTHERWISE
         elif key in LISTS and not sizes[key] and value:
-            yield at, "categories in a tree that asks for none"
+            yield at, "categories in a tree that tests none"
         elif key in OF_LINEAR and not sizes["leaf_const"]:
             yield at, "linear models in a tree that has none"
         elif len(entries) not in _allowed(key, sizes[key]):
@@ -258,9 +258,9 @@ def _tree(document: LightgbmLines, block: TreeLines, features: int) -> Iterator[
         elif key == "is_linear" and value not in ("0", "1"):
             yield at, "is_linear is neither 0 nor 1"
         elif key == "num_cat" and value != str(len(_sets(document, block))):
-            yield at, "the sets of categories are more or fewer than its splits ask for"
+            yield at, "the sets of categories are more or fewer than its splits need"
         elif key == "leaf_features" and any(int(entry) >= features for entry in entries):
-            yield at, "linear models of features that the model does not have"
+            yield at, "linear models of missing features"
 
 
 def is_plainly_written(number: str) -> bool:
@@ -287,9 +287,9 @@ def _allowed(key: str, size: int) -> tuple[int, ...]:
 
 def _sizes(document: LightgbmLines, block: TreeLines) -> Mapping[str, int]:
     """Return how many numbers stand behind each key of a tree."""
-    leaves = int(document.said("num_leaves", block.keys) or 0)
+    leaves = int(document.value_of("num_leaves", block.keys) or 0)
     sets = len(_sets(document, block))
-    is_linear = document.said("is_linear", block.keys) == "1"
+    is_linear = document.value_of("is_linear", block.keys) == "1"
     fitted = sum(_wholes(document, "num_features", block))
     return {
         **dict.fromkeys(OF_SPLITS, leaves - 1),
@@ -305,12 +305,12 @@ def _sizes(document: LightgbmLines, block: TreeLines) -> Mapping[str, int]:
 def _sets(document: LightgbmLines, block: TreeLines) -> set[str]:
     """Return which sets of categories the splits of a tree ask for."""
     types = _wholes(document, "decision_type", block)
-    places = (document.said("threshold", block.keys) or "").split()
+    places = (document.value_of("threshold", block.keys) or "").split()
     return {place for place, kind in zip(places, types, strict=False) if kind & CATEGORICAL}
 
 
 def _wholes(document: LightgbmLines, key: str, block: TreeLines) -> list[int]:
-    entries = (document.said(key, block.keys) or "").split()
+    entries = (document.value_of(key, block.keys) or "").split()
     return [int(entry) for entry in entries if _is_whole(entry)]
 
 
@@ -331,11 +331,11 @@ def _after(
                 yield at, "an importance of no feature"
             seen.add(f"{name}=")
         elif at not in settings:
-            yield at, "a line that no such file is known to have"
+            yield at, "an unknown line"
         elif settings[at] not in SETTINGS or not SETTING.fullmatch(line):
-            yield at, "a setting that the library is not known to have"
+            yield at, "an unknown setting"
         elif settings[at] not in judged and not _is_plain(document, settings[at], names):
-            yield at, f"the setting {settings[at]!r} holds something of its own"
+            yield at, f"the setting {settings[at]!r} has an unusual value"
 
 
 def _is_plain(document: LightgbmLines, key: str, names: Sequence[str]) -> bool:

@@ -37,6 +37,8 @@ from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind
 class LightgbmDump(Format):
     """Reads and rewrites dumps of all versions, those without ``feature_infos`` too."""
 
+    publish_instead = "publish what booster.save_model('model.txt') writes"
+    how_to_export = "write it again with json.dump(booster.dump_model(), file)"
     rewrites = True
     drops_trees = True
 
@@ -96,7 +98,7 @@ def _document(data: bytes, source: str) -> dict[str, object]:
 
 def _read(document: dict[str, object], header: LightgbmHeader) -> Ensemble:
     nested_reader = NestedReader(_flats(document, header.source), header.source, ["tree_info"])
-    tests = TestMaker(header, nested_reader.asked())
+    tests = TestMaker(header, nested_reader.read_splits())
     forest = nested_reader.forest(tests.splits(len(nested_reader.nodes)))
     ensemble = ensemble_of(header, forest, tests.features, nested_reader.linear())
     growth = growth_of(
@@ -125,7 +127,11 @@ def _settings(document: dict[str, object]) -> dict[str, str]:
 def _flats(document: dict[str, object], source: str) -> list[Flat]:
     trees = as_list(document.get("tree_info"), source, ["tree_info"])
     if len(trees) > limits.TREES:
-        raise refused(source, ["tree_info"], f"more than {limits.TREES:,} trees")
+        raise refused(
+            source,
+            ["tree_info"],
+            f"more than {limits.TREES:,} trees, which is the limit; train a model with fewer trees",
+        )
     found = []
     for index, raw in enumerate(trees):
         steps: Steps = ["tree_info", index]
@@ -170,7 +176,7 @@ def _categories(document: dict[str, object], source: str) -> tuple[tuple[str, ..
     lists = as_list(document.get("pandas_categorical") or [], source, at)
     found = [category_names(values) for values in lists]
     if None in found:
-        raise refused(source, at, "is no list of lists of categories")
+        raise refused(source, at, "is not a list of lists of categories")
     return tuple(names for names in found if names is not None)
 
 
@@ -190,7 +196,7 @@ def _leaks(document: dict[str, object], source: str) -> Iterator[Leak]:
             yield Leak(
                 LeakKind.EXTREMES,
                 pointer(place),
-                f"the least and the greatest {name!r} of the training data, each that of a record",
+                f"the smallest and the largest {name!r} of the training data, each the value of one record",
                 records=1,
                 removable=True,
             )
@@ -198,7 +204,8 @@ def _leaks(document: dict[str, object], source: str) -> Iterator[Leak]:
         yield Leak(
             LeakKind.CATEGORIES,
             pointer(["pandas_categorical", index]),
-            f"lists the {len(names)} categories that a column of the training table had, even those of one record",
+            f"lists the {len(names)} categories that a column of the training table had, including "
+            "categories of a single record",
         )
 
 

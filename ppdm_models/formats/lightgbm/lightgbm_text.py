@@ -68,6 +68,7 @@ OTHERWISE = ("lambda_l1", "max_delta_step", "path_smooth", "linear_tree", "reg_s
 class LightgbmText(Format):
     """Reads and rewrites model files of versions 2 to 4."""
 
+    how_to_export = "save it again with booster.save_model('model.txt')"
     rewrites = True
     drops_trees = True
     rounds_leaves = True
@@ -91,7 +92,7 @@ class _OpenedText(Rewritable, Strippable):
     def without(self, kinds: frozenset[LeakKind]) -> bytes:
         document = self._copy()
         if LeakKind.EXTREMES in kinds and "feature_infos" in document.header:
-            infos = (document.said("feature_infos") or "").split(" ")
+            infos = (document.value_of("feature_infos") or "").split(" ")
             kept = ["none" if INTERVAL.fullmatch(info) else info for info in infos]
             document.put("feature_infos", " ".join(kept), document.header)
         if LeakKind.PATH in kinds:
@@ -155,7 +156,7 @@ def _read(document: LightgbmLines) -> Ensemble:
         header,
         forest,
         weights_in(document, document.trees, forest),
-        rates=[rate_in(document.said("shrinkage", block.keys)) for block in document.trees],
+        rates=[rate_in(document.value_of("shrinkage", block.keys)) for block in document.trees],
         linear=linear,
         setting=document.setting,
         gains=gains_in(document, document.trees, forest),
@@ -165,14 +166,14 @@ def _read(document: LightgbmLines) -> Ensemble:
 
 
 def _header(document: LightgbmLines) -> LightgbmHeader:
-    names = tuple((document.said("feature_names") or "").split())
-    outputs = document.said("num_tree_per_iteration") or document.said("num_class") or "1"
-    infos = (document.said("feature_infos") or "").split()
+    names = tuple((document.value_of("feature_names") or "").split())
+    outputs = document.value_of("num_tree_per_iteration") or document.value_of("num_class") or "1"
+    infos = (document.value_of("feature_infos") or "").split()
     return LightgbmHeader(
         document.source,
         names,
         int(outputs) if outputs.isascii() and outputs.isdecimal() and len(outputs) < 8 else 0,
-        document.said("objective") or "",
+        document.value_of("objective") or "",
         "average_output"
         in [line.rstrip("\r") for line in document.lines[: document.trees[0].start]],
         domains=_domains(infos, names),
@@ -226,7 +227,7 @@ def _categories(document: LightgbmLines) -> tuple[tuple[str, ...], ...]:
     )
     found = [category_names(values) for values in lists]
     if None in found:
-        raise document.refused(line, "is no list of lists of categories")
+        raise document.refused(line, "is not a list of lists of categories")
     return tuple(names for names in found if names is not None)
 
 
@@ -265,7 +266,7 @@ def _leaks(document: LightgbmLines) -> Iterator[Leak]:
 def _telling_lines(
     document: LightgbmLines,
 ) -> Iterator[tuple[int, LeakKind, str, int | None, bool]]:
-    for name in (document.said("feature_names") or "").split():
+    for name in (document.value_of("feature_names") or "").split():
         kind = telling(name)
         if kind is not None:
             yield (
@@ -276,17 +277,18 @@ def _telling_lines(
                 False,
             )
     for name, info in zip(
-        (document.said("feature_names") or "").split(),
-        (document.said("feature_infos") or "").split(),
+        (document.value_of("feature_names") or "").split(),
+        (document.value_of("feature_infos") or "").split(),
         strict=False,
     ):
         if INTERVAL.fullmatch(info):
-            what = (
-                f"the least and the greatest {name!r} of the training data, each that of a record"
-            )
+            what = f"the smallest and the largest {name!r} of the training data, each the value of one record"
             yield document.header["feature_infos"], LeakKind.EXTREMES, what, 1, True
         elif codes_in(info):
-            what = f"lists the codes of the categories that {name!r} had in training, even those of one record"
+            what = (
+                f"lists the codes of the categories that {name!r} had in training, including categories of "
+                "a single record"
+            )
             yield document.header["feature_infos"], LeakKind.CATEGORIES, what, None, False
     for key in PLACES:
         said = document.setting(key)
@@ -298,7 +300,10 @@ def _telling_lines(
                 yield document.settings[key], LeakKind.UNKNOWN, what, None, True
     seeds = _seeds(document)
     if seeds:
-        what = f"the seeds of the training ({', '.join(seeds)}): with a part of the data it can be replayed"
+        what = (
+            f"the seeds of the training ({', '.join(seeds)}): with a part of the data, an adversary can "
+            "repeat the training"
+        )
         yield document.settings[seeds[0]], LeakKind.REPLAY, what, None, True
     unexplained = list(unexplained_lines(document))
     if unexplained:
@@ -312,7 +317,10 @@ def _telling_lines(
         yield at, LeakKind.UNKNOWN, what, None, is_removable
     line = _pandas_line(document)
     for names in _categories(document):
-        what = f"lists the {len(names)} categories that a column of the training table had, even those of one record"
+        what = (
+            f"lists the {len(names)} categories that a column of the training table had, including "
+            "categories of a single record"
+        )
         yield line or 0, LeakKind.CATEGORIES, what, None, False
 
 

@@ -67,7 +67,11 @@ def read_operator(data: bytes, source: str) -> Operator:
     model = _model(data, source)
     node = tree_operator(model, source)
     if len(node.input) != 1:
-        raise TreeFormatError(source, f"a tree operator with {len(node.input)} inputs; it has one")
+        raise TreeFormatError(
+            source,
+            f"the tree operator has {len(node.input)} inputs; give a model "
+            "whose tree operator has one",
+        )
     graph = read_graph(model.graph, source, node)
     makers = list(in_order(graph, (node.input[0],)))
     lone = graph.inputs.get(node.input[0])
@@ -95,7 +99,7 @@ def _model(data: bytes, source: str) -> Any:  # noqa: ANN401  # protobuf classes
         read_json(data, source)
         return json_format.Parse(data, onnx.ModelProto())
     except (message.DecodeError, json_format.ParseError, ValueError, RecursionError) as error:
-        raise TreeFormatError(source, f"no ONNX model ({str(error)[:200]})") from error
+        raise TreeFormatError(source, f"not a valid ONNX model ({str(error)[:200]})") from error
 
 
 def _library(source: str) -> tuple[ModuleType, ModuleType, ModuleType]:
@@ -127,21 +131,23 @@ def _value(attribute: Any, source: str) -> Value:  # noqa: ANN401  # see _model
         if kind == attribute.STRINGS:
             return [item.decode("utf-8") for item in attribute.strings]
     except UnicodeDecodeError as error:
-        raise TreeFormatError(f"{source}: {attribute.name}", "text that is not UTF-8") from error
-    raise TreeFormatError(f"{source}: {attribute.name}", "an attribute of an unexpected type")
+        raise TreeFormatError(f"{source}: {attribute.name}", "a text is not UTF-8") from error
+    raise TreeFormatError(f"{source}: {attribute.name}", "an attribute has an unexpected type")
 
 
 def _tensor(tensor: Any, where: str) -> list[float] | list[int]:  # noqa: ANN401  # see _model
     numpy_helper = importlib.import_module("onnx.numpy_helper")
     if tensor.data_location == tensor.EXTERNAL:
-        raise TreeFormatError(where, "stands in another file, which is not opened")
+        raise TreeFormatError(
+            where, "is stored in another file, which is not opened; export the model as one file"
+        )
     try:
         values = numpy_helper.to_array(tensor)
         flat: list[float] | list[int] = values.ravel().tolist()
     except (ValueError, TypeError, KeyError, AttributeError, NotImplementedError) as error:
-        raise TreeFormatError(where, f"a damaged tensor ({str(error)[:200]})") from error
+        raise TreeFormatError(where, f"a tensor is damaged ({str(error)[:200]})") from error
     if values.ndim != 1 or not all(type(item) in (int, float) for item in flat):
-        raise TreeFormatError(where, "a tensor that is no list of numbers")
+        raise TreeFormatError(where, "a tensor is not a list of numbers")
     return flat
 
 
@@ -235,7 +241,9 @@ def read_table(operator: Operator) -> OnnxTable:
     """
     table = _new(operator) if operator.kind == "TreeEnsemble" else _old(operator)
     if not 0 < len(table.roots) <= limits.TREES:
-        raise operator.refused(f"{len(table.roots):,} trees; give 1 to {limits.TREES:,}")
+        raise operator.refused(
+            f"contains {len(table.roots):,} trees; give a model with 1 to {limits.TREES:,}"
+        )
     if not all(math.isfinite(weight) for leaf in table.leaves.values() for _, weight in leaf):
         raise operator.refused("a leaf's weight is infinite")
     return table
@@ -259,12 +267,14 @@ def _old(operator: Operator) -> OnnxTable:
         handle = (trees[index], keys[index])
         roots.setdefault(trees[index], handle)
         if handle in questions or handle in leaves:
-            raise operator.refused(f"two nodes {keys[index]} in tree {trees[index]}")
+            raise operator.refused(f"tree {trees[index]} has two nodes {keys[index]}")
         if modes[index] == "LEAF":
             leaves[handle] = []
             continue
         if modes[index] not in MODES:
-            raise operator.refused(f"unknown mode {modes[index]!r}; have {', '.join(MODES)}")
+            raise operator.refused(
+                f"unknown mode {modes[index]!r}; known values: {', '.join(MODES)}"
+            )
         questions[handle] = OnnxNode(
             features[index],
             MODES[modes[index]],
@@ -281,19 +291,21 @@ def _old(operator: Operator) -> OnnxTable:
 
 def _checked(operator: Operator, size: int) -> int:
     if size > ALL_NODES:
-        raise operator.refused(f"{size:,} nodes are more than {ALL_NODES:,}")
+        raise operator.refused(
+            f"{size:,} nodes are more than the limit of {ALL_NODES:,}; train a smaller model"
+        )
     return size
 
 
-def _fill(operator: Operator, of: str, leaves: dict[Handle, list[tuple[int, float]]]) -> None:
+def _fill(operator: Operator, prefix: str, leaves: dict[Handle, list[tuple[int, float]]]) -> None:
     """Give each leaf the weights that the operator lists for it."""
-    outputs = ints(operator, f"{of}_ids")
+    outputs = ints(operator, f"{prefix}_ids")
     size = len(outputs)
-    trees, nodes = (ints(operator, f"{of}_{name}", size) for name in ("treeids", "nodeids"))
-    weights = floats(operator, f"{of}_weights", size)
+    trees, nodes = (ints(operator, f"{prefix}_{name}", size) for name in ("treeids", "nodeids"))
+    weights = floats(operator, f"{prefix}_weights", size)
     for tree, node, output, weight in zip(trees, nodes, outputs, weights, strict=True):
         if (tree, node) not in leaves:
-            raise operator.refused(f"a weight for node {node} of tree {tree}, which is no leaf")
+            raise operator.refused(f"node {node} of tree {tree} has a weight, but is not a leaf")
         leaves[tree, node].append((output, weight))
 
 
@@ -316,7 +328,7 @@ def _new(operator: Operator) -> OnnxTable:
         for side, child, ends in ((1, yes[index], yes_ends[index]), (0, no[index], no_ends[index])):
             ways.append(("leaf", child, index, side) if ends else ("node", child))
             if ends and not 0 <= child < len(outputs):
-                raise operator.refused(f"no leaf {child}")
+                raise operator.refused(f"leaf {child} does not exist")
             if ends:
                 leaves[ways[-1]] = ((outputs[child], weights[child]),)
         if not 0 <= modes[index] < len(NEW_MODES):
@@ -324,7 +336,7 @@ def _new(operator: Operator) -> OnnxTable:
         mode = NEW_MODES[modes[index]]
         values = next(sets, ()) if mode == "in" else (splits[index],)
         if any(map(math.isnan, values)):
-            raise operator.refused("a threshold that is not a number")
+            raise operator.refused("a threshold is not a number")
         missing_is_yes = bool(tracks[index]) or mode == "!="
         questions["node", index] = OnnxNode(
             features[index], mode, values, ways[0], ways[1], missing_is_yes
@@ -356,7 +368,7 @@ def ints(
     """
     value = _list(operator, name, size, optional=optional)
     if not all(type(item) is int for item in value):
-        raise operator.refused(f"{name} holds other things than whole numbers")
+        raise operator.refused(f"{name} contains something that is not a whole number")
     return value  # type: ignore[return-value]  # checked in the line above
 
 
@@ -373,9 +385,9 @@ def floats(
     key = tensor if operator.attributes.get(tensor) else name
     value = _list(operator, key, size, optional=optional)
     if not all(isinstance(item, int | float) for item in value):
-        raise operator.refused(f"{name} holds other things than numbers")
+        raise operator.refused(f"{name} contains something that is not a number")
     if not nan and any(map(math.isnan, value)):  # type: ignore[arg-type]  # numbers, see above
-        raise operator.refused(f"{name} holds something that is not a number")
+        raise operator.refused(f"{name} contains something that is not a number")
     return [float(item) for item in value]
 
 
@@ -383,7 +395,7 @@ def texts(operator: Operator, name: str, size: int | None = None) -> list[str]:
     """Return a list of texts of the operator."""
     value = _list(operator, name, size, optional=False)
     if not all(isinstance(item, str) for item in value):
-        raise operator.refused(f"{name} holds other things than text")
+        raise operator.refused(f"{name} contains something that is not text")
     return value  # type: ignore[return-value]  # checked in the line above
 
 
@@ -394,7 +406,7 @@ def _list(
     if optional and not value:
         return [0] * (size or 0)
     if not isinstance(value, list):
-        raise operator.refused(f"no list {name}")
+        raise operator.refused(f"the list {name} is missing")
     if size is not None and len(value) != size:
-        raise operator.refused(f"{name} has {len(value)} entries, where {size} are expected")
+        raise operator.refused(f"{name} has {len(value)} entries, but {size} are expected")
     return value

@@ -46,7 +46,7 @@ class OnnxGraph:
         try:
             values = importlib.import_module("onnx.numpy_helper").to_array(tensor)
         except (ValueError, TypeError, KeyError, AttributeError, NotImplementedError) as error:
-            problem = f"a damaged constant {name[:40]!r} ({str(error)[:200]})"
+            problem = f"the constant {name[:40]!r} is damaged ({str(error)[:200]})"
             raise TreeFormatError(self.source, problem) from error
         if values.dtype.kind in "iufb":
             return np.asarray(values, dtype=np.float64).reshape(-1)
@@ -80,10 +80,12 @@ def tree_operator(model: Any, source: str) -> Any:  # noqa: ANN401  # see kind_o
     if inner:
         raise TreeFormatError(
             source,
-            f"trees in {inner[0]}, which are not followed; give a graph of one tree operator",
+            f"trees inside {inner[0]} are not supported; give a graph with one tree operator",
         )
     if len(found) != 1:
-        raise TreeFormatError(source, f"{len(found)} tree operators; give a model with one")
+        raise TreeFormatError(
+            source, f"the model has {len(found)} tree operators; give a model with one"
+        )
     return found[0]
 
 
@@ -101,7 +103,10 @@ def _inner(model: Any, source: str) -> Iterator[tuple[str, Any]]:  # noqa: ANN40
         seen += 1
         if seen > MOST_OPERATORS or depth > DEEPEST:
             raise TreeFormatError(
-                source, f"more than {MOST_OPERATORS:,} operators, or nested deeper than {DEEPEST}"
+                source,
+                f"it has more than {MOST_OPERATORS:,} operators, or operators "
+                f"nested deeper than {DEEPEST}, which are the limits; give a "
+                "simpler graph",
             )
         if where:
             yield where, node
@@ -119,7 +124,9 @@ def read_graph(graph: Any, source: str, trees: Any) -> OnnxGraph:  # noqa: ANN40
     """
     if len(graph.node) > MOST_OPERATORS:
         raise TreeFormatError(
-            source, f"{len(graph.node):,} operators; {MOST_OPERATORS:,} at most are read"
+            source,
+            f"the graph has {len(graph.node):,} operators; give a graph with at "
+            f"most {MOST_OPERATORS:,}",
         )
     constants = {tensor.name: tensor for tensor in graph.initializer}
     inputs = {item.name: item for item in graph.input if item.name not in constants}
@@ -128,7 +135,7 @@ def read_graph(graph: Any, source: str, trees: Any) -> OnnxGraph:  # noqa: ANN40
     for node in graph.node:
         for name in node.output:
             if name and (name in makers or name in inputs or name in constants):
-                raise TreeFormatError(source, f"two operators make {name[:60]!r}")
+                raise TreeFormatError(source, f"two operators produce {name[:60]!r}")
             makers[name] = node
         if node.op_type == "Constant" and node.domain in STANDARD and len(node.output) == 1:
             value = [each.t for each in node.attribute if each.name == "value"]
@@ -139,11 +146,13 @@ def read_graph(graph: Any, source: str, trees: Any) -> OnnxGraph:  # noqa: ANN40
     for node in graph.node:
         lacking = next((name for name in node.input if name not in known), None)
         if lacking is not None:
-            problem = f"the operator {kind_of(node)} reads {lacking[:60]!r}, which nothing makes"
+            problem = (
+                f"the operator {kind_of(node)} reads {lacking[:60]!r}, which no operator produces"
+            )
             raise TreeFormatError(source, problem)
     missing = next((name for name in outputs if name not in known), None)
     if missing is not None:
-        raise TreeFormatError(source, f"its output {missing[:60]!r} is made by nothing")
+        raise TreeFormatError(source, f"no operator produces its output {missing[:60]!r}")
     return OnnxGraph(source, makers, inputs, outputs, constants)
 
 
@@ -164,7 +173,7 @@ def in_order(graph: OnnxGraph, names: tuple[str, ...]) -> Iterator[Any]:
         if id(node) in state:
             if not state[id(node)]:
                 raise TreeFormatError(
-                    graph.source, f"the operator {kind_of(node)} reads its own value, in a circle"
+                    graph.source, f"the operator {kind_of(node)} depends on its own value"
                 )
             continue
         state[id(node)] = False

@@ -112,12 +112,12 @@ def _made(operator: Operator, name: str, depth: int = 0) -> _Made:
     if maker is None:
         if name in graph.inputs or not graph.inputs:
             return _Made("input", name=name)
-        raise UnwritableError("a constant beside the trees")
+        raise UnwritableError("a constant outside the trees")
     if depth > 8:
         raise UnwritableError("many operators in a row")
     if is_of_trees(maker):
         if list(maker.output).count(name) != 1:
-            raise UnwritableError("an output of the trees that stands twice")
+            raise UnwritableError("an output of the trees that occurs twice")
         return _Made("trees", to=list(maker.output).index(name))
     kind = kind_of(maker)
     if maker.domain not in (*STANDARD, OF_TREES) or kind not in (
@@ -153,13 +153,13 @@ def _check(operator: Operator, table: OnnxTable, outputs: Sequence[_Made], fed: 
             kinds.append(current.kind)
             current = current.of[0]
         if current.kind != "trees" or kinds not in ([], ["Cast"], ["ZipMap"], ["ZipMap", "Cast"]):
-            raise UnwritableError("what comes behind its trees")
+            raise UnwritableError("the operators after its trees")
         is_labels = operator.kind == "TreeEnsembleClassifier" and current.to == 0
         if "ZipMap" in kinds and (is_labels or operator.kind != "TreeEnsembleClassifier"):
-            raise UnwritableError("names of classes where there are none")
+            raise UnwritableError("names of classes in a model without classes")
         places.append(current.to)
     if len(set(places)) < len(places):
-        raise UnwritableError("an output that stands twice")
+        raise UnwritableError("an output that occurs twice")
     inner = fed.of[0] if fed.kind == "Cast" else fed
     if inner.kind == "Concat" and inner.to == 1 and len(inner.of) == len(operator.inputs or ()):
         inputs = [part.of[0] if part.kind == "Cast" else part for part in inner.of]
@@ -170,7 +170,7 @@ def _check(operator: Operator, table: OnnxTable, outputs: Sequence[_Made], fed: 
     if operator.inputs and len(operator.inputs) < used:
         raise UnwritableError("an input of fewer columns than its trees test")
     if any(part.kind != "input" for part in inputs) or len(set(names)) < len(names):
-        raise UnwritableError("what comes before its trees")
+        raise UnwritableError("the operators before its trees")
     if len(inputs) > 1 and names != list(operator.inputs or ()):
         raise UnwritableError("inputs of several columns")
 

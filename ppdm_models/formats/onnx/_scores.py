@@ -77,9 +77,11 @@ def read_meaning(operator: Operator, table: OnnxTable) -> Meaning:
         aggregate = _choice(operator, "aggregate_function", AGGREGATES, "SUM")
     used = {output for leaf in table.leaves.values() for output, _ in leaf}
     if any(not 0 <= output < width for output in used):
-        raise operator.refused(f"a leaf for output {max(used)}; there are {width}")
+        raise operator.refused(f"a leaf is for output {max(used)}, but there are {width} outputs")
     if width * len(table.leaves) > limits.CLASS_NUMBERS:
-        raise operator.refused(f"{width:,} outputs at {len(table.leaves):,} leaves are too many")
+        raise operator.refused(
+            f"{width:,} outputs at {len(table.leaves):,} leaves are too many; train a smaller model"
+        )
     lone = len(classes) == 2 and len(used) == 1
     positive = lone and all(weight >= 0 for leaf in table.leaves.values() for _, weight in leaf)
     base = _base(operator, width, lone)
@@ -105,7 +107,7 @@ def _combination(operator: Operator, aggregate: str, base: tuple[float, ...]) ->
         return Combination.WEIGHTED_SUM if aggregate == "AVERAGE" else Combination.SUM
     if aggregate == "MAX" and not any(base):
         return Combination.MAX
-    raise operator.refused(f"combines its trees by {aggregate}, which is not supported")
+    raise operator.refused(f"its trees are combined by {aggregate}, which is not supported")
 
 
 def _choice(operator: Operator, name: str, choices: Sequence[str], default: str) -> str:
@@ -114,7 +116,7 @@ def _choice(operator: Operator, name: str, choices: Sequence[str], default: str)
     if isinstance(said, int) and 0 <= said < len(choices):
         return choices[said]
     if said not in choices:
-        raise operator.refused(f"unknown {name} {said!r}; have {', '.join(choices)}")
+        raise operator.refused(f"unknown {name} {said!r}; known values: {', '.join(choices)}")
     return str(said)
 
 
@@ -131,7 +133,7 @@ def _classes(operator: Operator) -> tuple[str, ...]:
     else:
         labels = [str(number) for number in ints(operator, "classlabels_int64s")]
     if len(labels) < 2:
-        raise operator.refused("a classifier with less than two classes")
+        raise operator.refused("a classifier needs at least two classes")
     return unique(labels, "classes", operator.source, limits.CLASSES)
 
 
@@ -141,7 +143,7 @@ def _base(operator: Operator, width: int, lone: bool) -> tuple[float, ...]:
         start = base[-1]
         return (-start, start)
     if base and len(base) != width:
-        raise operator.refused(f"{len(base)} base_values for {width} outputs")
+        raise operator.refused(f"there are {len(base)} base_values for {width} outputs")
     return base
 
 
@@ -170,7 +172,7 @@ class OnnxLabels:
 
 @dataclass(frozen=True, slots=True)
 class UnfollowedInput:
-    """Something else: made of trees by an operator that is not followed (``kind``), or of no tree at all ("")."""
+    """Something else: made of trees by an operator that is not supported (``kind``), or of no tree at all ("")."""
 
     kind: str = ""
 
@@ -181,7 +183,7 @@ NOTHING = UnfollowedInput()
 
 @dataclass(frozen=True, slots=True)
 class After:
-    """What becomes of the trees' scores: their state, the names of the classes, and what is not followed."""
+    """What becomes of the trees' scores: their state, the names of the classes, and what is not supported."""
 
     scores: Scores
     names: tuple[str, ...]
@@ -208,7 +210,7 @@ def followed(graph: OnnxGraph, meaning: Meaning) -> After:
     names = list(dict.fromkeys(state.names for state in found if isinstance(state, OnnxLabels)))
     unknown = [state.kind for state in found if isinstance(state, UnfollowedInput) and state.kind]
     if not scores and not names and not unknown:
-        unknown = ["none of its outputs, which come from no tree"]
+        unknown = ["outputs that do not come from trees"]
     if len(scores) > 1 or len(names) > 1:
         unknown.append("several outputs, which differ")
     if names and (len(set(names[0])) < len(names[0])):
@@ -232,7 +234,7 @@ def _made(
     graph: OnnxGraph,
     meaning: Meaning,
 ) -> tuple[State, ...]:
-    """Return what an operator makes, one state per output; the first operator that is not followed gives its name."""
+    """Return what an operator makes, one state per output; the first operator that is not supported gives its name."""
     read = [states.get(name, NOTHING) for name in node.input]
     lost = next(
         (state for state in read if isinstance(state, UnfollowedInput) and state.kind), None
@@ -292,29 +294,29 @@ def _of_scores(
 
 
 def _arithmetic(
-    kind: str, at: int, state: Scores, other: np.ndarray, width: int, *, is_plain: bool
+    kind: str, at: int, state: Scores, constant: np.ndarray, width: int, *, is_plain: bool
 ) -> Scores | None:
     """Return scores after one operation with a constant; of exponentials, products by a positive one."""
-    if not np.isfinite(other).all() or np.abs(other).max() > LARGEST:
+    if not np.isfinite(constant).all() or np.abs(constant).max() > LARGEST:
         return None
     if kind in ("Mul", "Div"):
-        if (kind == "Div" and (at == 1 or not other.all())) or not other.all():
+        if (kind == "Div" and (at == 1 or not constant.all())) or not constant.all():
             return None
-        factors = other if kind == "Mul" else 1.0 / other
+        factors = constant if kind == "Mul" else 1.0 / constant
         if state.link is Link.EXP and (factors > 0).all():
             logs = tuple(math.log(factor) for factor in factors.tolist())
             return replace(state, base=_added(state.base, logs))
         if not is_plain or len(set(factors.tolist())) > 1:
             return state if (factors == 1).all() else None
         return _changed(state, float(factors[0]), (0.0,), width)
-    if not other.any() and (kind != "Sub" or at == 0):
+    if not constant.any() and (kind != "Sub" or at == 0):
         return state
     if not is_plain:
         return None
     if kind == "Sub":
         turned = _changed(state, -1.0 if at == 1 else 1.0, (0.0,), width)
-        return _changed(turned, 1.0, tuple((other if at == 1 else -other).tolist()), width)
-    return _changed(state, 1.0, tuple(other.tolist()), width)
+        return _changed(turned, 1.0, tuple((constant if at == 1 else -constant).tolist()), width)
+    return _changed(state, 1.0, tuple(constant.tolist()), width)
 
 
 def _changed(state: Scores, factor: float, added: tuple[float, ...], width: int) -> Scores:

@@ -55,6 +55,7 @@ SHARE_TOLERANCE = 1e-5
 class OnnxMl(Format):
     """TreeEnsembleClassifier, TreeEnsembleRegressor and TreeEnsemble, as protobuf or as protobuf's JSON."""
 
+    how_to_export = "export it again with skl2onnx or onnxmltools"
     accounts_for_all = True
 
     def sniff(self, data: bytes) -> bool:
@@ -93,10 +94,10 @@ def _plain_of(file: _OnnxFile, data: bytes) -> bytes:
     if opens_json(data) == b"{":
         raise UnwritableError("protobuf as JSON")
     if not file.is_followed or file.operator.inputs is None:
-        raise UnwritableError("operators beside the trees")
+        raise UnwritableError("operators outside the trees")
     plain = plain_bytes(file.operator.model, file.operator, file.table, file.meaning)
     if plain != data and not same_predictions(_read(plain, source).model, file.model):
-        raise UnwritableError("something that changes what its trees say")
+        raise UnwritableError("something that changes the trees")
     return plain
 
 
@@ -136,7 +137,7 @@ def _names(operator: Operator, table: OnnxTable) -> tuple[str, ...]:
     used = 1 + max((question.feature for question in table.questions.values()), default=-1)
     lowest = min((question.feature for question in table.questions.values()), default=0)
     if lowest < 0 or used > limits.FEATURES:
-        raise operator.refused(f"a feature number that is not in 0 to {limits.FEATURES:,}")
+        raise operator.refused(f"a feature number is not in 0 to {limits.FEATURES:,}")
     known = operator.inputs
     if known is not None and len(known) >= used:
         return unique(known, "features", operator.source, limits.FEATURES)
@@ -152,7 +153,7 @@ def _reader(
             return _leaf(name, table.leaves[handle], meaning, len(table.roots))
         question = table.questions.get(handle)
         if question is None:
-            raise operator.refused(f"no node {name}")
+            raise operator.refused(f"node {name} is missing")
         feature = names[question.feature]
         if question.operator == "in":
             yes, no = among(feature, question.values)
@@ -255,13 +256,14 @@ def _model(
 def _notes(operator: Operator, after: After) -> Iterator[str]:
     if operator.inputs is None:
         yield (
-            f"{operator.source}: other operators make its features from the inputs ({', '.join(operator.before)}), so "
-            "that they are not the table's columns"
+            f"{operator.source}: other operators compute the features from the inputs "
+            f"({', '.join(operator.before)}), so the features are not columns of the "
+            "table"
         )
     if after.unknown:
         yield (
-            f"{operator.source}: what {', '.join(after.unknown)} behind the trees makes of their scores is not "
-            "followed, so that its predictions are not known"
+            f"{operator.source}: the predictions are unknown, because treewarden does not support what follows the "
+            f"trees ({', '.join(after.unknown)})"
         )
 
 
@@ -270,7 +272,7 @@ FORMAT = OnnxMl()
 
 # Side channels of an ONNX file: what it holds beside its trees, as far as that has a name.
 
-REST = "names of operators and values, and whatever else a file of the same trees need not hold"
+REST = "names of operators and values, and other content that the same trees do not need"
 NODE_NUMBERS = "nodes_hitrates", "nodes_hitrates_as_tensor"
 
 

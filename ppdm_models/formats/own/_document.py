@@ -7,6 +7,7 @@ After a change, renew the schema:
 from __future__ import annotations
 
 import json
+import re
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema
@@ -34,7 +35,7 @@ Whole = Annotated[int, Field(ge=1, le=10**15)]
 def _known_setting(word: str) -> str:
     if word not in SPLIT_SETTINGS:
         raise PydanticCustomError(
-            "split_setting", "should be a setting in the list of treewarden.schema.json"
+            "split_setting", "give a setting that treewarden.schema.json lists"
         )
     return word
 
@@ -54,7 +55,7 @@ def _known_claim(words: str) -> str:
         is_claim = False
     if not is_claim:
         raise PydanticCustomError(
-            "privacy_claim", "should be a claim of differential privacy, such as epsilon=1.0"
+            "privacy_claim", "give a claim of differential privacy, such as epsilon=1.0"
         )
     return words
 
@@ -67,19 +68,19 @@ class _Part(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
-class AlwaysTest(_Part):
+class AlwaysTestEntry(_Part):
     """Holds for every record."""
 
     kind: Literal["always"] = "always"
 
 
-class NeverTest(_Part):
+class NeverTestEntry(_Part):
     """Holds for no record."""
 
     kind: Literal["never"] = "never"
 
 
-class IntervalTest(_Part):
+class IntervalTestEntry(_Part):
     """The number lies between two ends; an end that is null is open and infinite."""
 
     kind: Literal["interval"] = "interval"
@@ -90,7 +91,7 @@ class IntervalTest(_Part):
     high_closed: bool = False
 
 
-class CategoryTest(_Part):
+class CategoryTestEntry(_Part):
     """The value is one of a set (negated: none of it)."""
 
     kind: Literal["category"] = "category"
@@ -99,7 +100,7 @@ class CategoryTest(_Part):
     negated: bool = False
 
 
-class MissingTest(_Part):
+class MissingTestEntry(_Part):
     """The value is missing (negated: present)."""
 
     kind: Literal["missing"] = "missing"
@@ -107,14 +108,14 @@ class MissingTest(_Part):
     negated: bool = False
 
 
-class AllTest(_Part):
+class AllTestEntry(_Part):
     """Every part holds."""
 
     kind: Literal["all"] = "all"
     parts: Annotated[tuple[Test, ...], Field(min_length=1)]
 
 
-class AnyTest(_Part):
+class AnyTestEntry(_Part):
     """At least one part holds."""
 
     kind: Literal["any"] = "any"
@@ -122,7 +123,13 @@ class AnyTest(_Part):
 
 
 Test = Annotated[
-    AlwaysTest | NeverTest | IntervalTest | CategoryTest | MissingTest | AllTest | AnyTest,
+    AlwaysTestEntry
+    | NeverTestEntry
+    | IntervalTestEntry
+    | CategoryTestEntry
+    | MissingTestEntry
+    | AllTestEntry
+    | AnyTestEntry,
     Field(discriminator="kind"),
 ]
 
@@ -200,7 +207,7 @@ class NodeEntry(_Part):
 
     id: str
     parent: str | None = None
-    test: Test = AlwaysTest()
+    test: Test = AlwaysTestEntry()
     score: str | Finite | None = None
     records: Amount | None = None
     class_counts: dict[str, Amount | None] | None = None
@@ -232,7 +239,8 @@ def schema_text() -> str:
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         **TreeDocument.model_json_schema(),
     }
-    return json.dumps(schema, indent=2) + "\n"
+    # Definitions keep the names under which they were published.
+    return re.sub(r"\b(\w+Test)Entry\b", r"\1", json.dumps(schema, indent=2)) + "\n"
 
 
 if __name__ == "__main__":

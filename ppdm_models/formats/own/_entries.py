@@ -38,21 +38,21 @@ def test_of(entry: _document.Test) -> Predicate:
     Raises:
         ValueError: an interval is empty.
     """
-    if isinstance(entry, _document.AlwaysTest):
+    if isinstance(entry, _document.AlwaysTestEntry):
         return Always()
-    if isinstance(entry, _document.NeverTest):
+    if isinstance(entry, _document.NeverTestEntry):
         return Never()
-    if isinstance(entry, _document.IntervalTest):
+    if isinstance(entry, _document.IntervalTestEntry):
         low = -math.inf if entry.low is None else entry.low
         high = math.inf if entry.high is None else entry.high
         return NumericTest(entry.feature, low, high, entry.low_closed, entry.high_closed)
-    if isinstance(entry, _document.CategoryTest):
+    if isinstance(entry, _document.CategoryTestEntry):
         return CategoryTest(entry.feature, entry.values, entry.negated)
-    if isinstance(entry, _document.MissingTest):
+    if isinstance(entry, _document.MissingTestEntry):
         return MissingTest(entry.feature, entry.negated)
-    if isinstance(entry, _document.AllTest):
+    if isinstance(entry, _document.AllTestEntry):
         return AllOf(tuple(test_of(part) for part in entry.parts))
-    if isinstance(entry, _document.AnyTest):
+    if isinstance(entry, _document.AnyTestEntry):
         return AnyOf(tuple(test_of(part) for part in entry.parts))
     assert_never(entry)
 
@@ -133,7 +133,7 @@ def odd_treatments(tree: Tree) -> tuple[Leak, ...]:
     ]
     if not odd:
         return ()
-    what = f"{len(odd)} values in treatments that no feature declares: read them"
+    what = f"{len(odd)} values in treatments that no feature declares: check them"
     return (Leak(LeakKind.UNKNOWN, "/features", what),)
 
 

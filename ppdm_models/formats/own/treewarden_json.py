@@ -9,7 +9,7 @@ from dataclasses import replace
 from pydantic import ValidationError
 
 from treewarden.ppdm_models import limits
-from treewarden.ppdm_models.errors import OutputError, TreeFormatError
+from treewarden.ppdm_models.errors import OutputError, TreeFormatError, toml_words
 from treewarden.ppdm_models.formats import Format, Opened, Writer
 from treewarden.ppdm_models.formats.common.json import lines_of_entries, read_json
 from treewarden.ppdm_models.formats.common.origin import MOST_SIGNS, is_class_name
@@ -50,6 +50,7 @@ from treewarden.ppdm_models.tree.tree import (
 class TreewardenJson(Format, Writer):
     """One object per file; children that overlap or leave gaps are an error."""
 
+    how_to_export = "correct it, or write it again with treewarden convert"
     accounts_for_all = True
 
     def sniff(self, data: bytes) -> bool:
@@ -63,7 +64,9 @@ class TreewardenJson(Format, Writer):
     def write(self, model: Model) -> bytes:
         if not isinstance(model, Tree):
             raise OutputError(
-                model.source, "treewarden_json holds one tree, and this is an ensemble"
+                model.source,
+                "treewarden's JSON can hold only one tree, and this is an ensemble; convert to another format, such "
+                "as pmml",
             )
         for problem in problems(model):
             if problem.kind != "skipped" and not _is_allowed(problem, model):
@@ -119,7 +122,9 @@ def tree_of(document: TreeDocument, source: str) -> Tree:
             raise TreeFormatError(source, f"two {what} are called {twice!r}")
     if (document.task is Task.CLASSIFICATION) != bool(document.classes):
         raise TreeFormatError(
-            source, f"a {document.task} tree with {len(document.classes)} classes"
+            source,
+            f"a {document.task} tree cannot have {len(document.classes)} classes; "
+            "correct task or classes",
         )
     features = tuple(
         Feature(
@@ -162,29 +167,35 @@ def _nodes(document: TreeDocument, features: dict[str, Feature], source: str) ->
         if (entry.parent is None) != (index == 0):
             raise TreeFormatError(
                 where,
-                "has no parent" if index else "comes first, so it can have no parent",
+                "has no parent" if index else "comes first, so it cannot have a parent",
             )
         if entry.parent is None:
             continue
         parent = position.get(entry.parent)
         if parent is None or parent >= index:
             problem = (
-                "is no node"
+                "is not in the file"
                 if parent is None
-                else "is below it; a parent comes before its children"
+                else "does not come before it; write a parent before its children"
             )
             raise TreeFormatError(where, f"its parent {entry.parent!r} {problem}")
         below[parent].append(index)
         depths[index] = depths[parent] + 1
         if depths[index] > limits.DEPTH:
-            raise TreeFormatError(where, f"nodes nest more than {limits.DEPTH} deep")
+            raise TreeFormatError(
+                where,
+                f"nodes nest more than {limits.DEPTH} deep, which is the limit; "
+                "train shallower trees",
+            )
     classes = frozenset(document.classes)
     with_numbers = sum(
         bool(entry.class_counts or entry.class_shares or entry.bands) for entry in document.nodes
     )
     if with_numbers * len(classes) > limits.CLASS_NUMBERS:
         raise TreeFormatError(
-            source, f"{len(classes):,} classes at {with_numbers:,} nodes are too many"
+            source,
+            f"{len(classes):,} classes at {with_numbers:,} nodes are too many; "
+            "train a smaller tree",
         )
     return tuple(
         _node(
@@ -194,7 +205,7 @@ def _nodes(document: TreeDocument, features: dict[str, Feature], source: str) ->
             children=tuple(below[index]),
             document=document,
             features=features,
-            known=classes,
+            class_names=classes,
             where=f"{source}: node {entry.id!r}",
         )
         for index, entry in enumerate(document.nodes)
@@ -208,27 +219,28 @@ def _node(
     children: tuple[int, ...],
     document: TreeDocument,
     features: dict[str, Feature],
-    known: frozenset[str],
+    class_names: frozenset[str],
     where: str,
 ) -> Node:
     default = None if entry.default_child is None else position.get(entry.default_child, -1)
     if default is not None and default not in children:
         raise TreeFormatError(
-            where, f"its default_child {entry.default_child!r} is none of its children"
+            where, f"its default_child {entry.default_child!r} is not one of its children"
         )
     if document.task is Task.REGRESSION and isinstance(entry.score, str):
         raise TreeFormatError(
             where, f"the score {entry.score!r} is not a number, but the tree predicts numbers"
         )
-    if document.classes and entry.score is not None and entry.score not in known:
-        raise TreeFormatError(where, f"the score {entry.score!r} is none of the classes")
+    if document.classes and entry.score is not None and entry.score not in class_names:
+        raise TreeFormatError(where, f"the score {entry.score!r} is not one of the classes")
     counts, shares = entry.class_counts, entry.class_shares
     for numbers in (counts, shares, entry.bands):
-        unknown = [label for label in numbers or {} if label not in known]
+        unknown = [label for label in numbers or {} if label not in class_names]
         if unknown:
             raise TreeFormatError(
                 where,
-                f"the unknown class {unknown[0]!r}; the classes are {', '.join(map(repr, document.classes[:12]))}",
+                f"{unknown[0]!r} is not a class; the classes are "
+                f"{', '.join(map(repr, document.classes[:12]))}",
             )
     if counts is not None and shares is not None:
         raise TreeFormatError(
@@ -309,8 +321,8 @@ def surplus_texts(tree: Tree) -> Iterator[Leak]:
         listed = _listed_numbers(feature) if feature.numeric else 0
         if listed:
             what = (
-                f"{listed} values declared for a number: the list shows what is in the table, and no test "
-                "needs it; leave it out"
+                f"{listed} values declared for a number: the list discloses values of the table, and no "
+                "test needs it; remove it"
             )
             yield Leak(LeakKind.UNKNOWN, "/features", what)
     predicted = {node.score for node in tree.nodes}
@@ -321,7 +333,7 @@ def surplus_texts(tree: Tree) -> Iterator[Leak]:
         predicted |= {name for name, band in bands if band is not None and band[1]}
     odd = sum(name not in predicted and not is_class_name(name) for name in tree.classes)
     if odd:
-        what = f"{odd} classes that no node predicts or counts, called by more than a few words: read them"
+        what = f"{odd} classes that no node predicts or counts, with names of more than a few words: check them"
         yield Leak(LeakKind.UNKNOWN, "/classes", what)
 
 
@@ -365,11 +377,12 @@ def _as_format_error(error: ValidationError, raw: object, source: str) -> TreeFo
         node = raw["nodes"][place[1]]
         name = node.get("id", place[1]) if isinstance(node, dict) else place[1]
         where, place = f"{source}: node {name!r}", place[2:]
-    said = first["msg"][:1].lower() + first["msg"][1:]
+    said = toml_words(first)
     path = ".".join(map(str, place))
     shown = (
         repr(first["input"])[:80]
         if isinstance(first["input"], str | int | float | bool | None)
+        and first["type"] not in ("extra_forbidden", "missing")
         else ""
     )
     more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""

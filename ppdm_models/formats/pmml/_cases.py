@@ -106,7 +106,7 @@ def combine(parts: Sequence[Cases], compute: Compute) -> Cases:
 
 def _plain(result: Outcome | Split) -> Outcome:
     if isinstance(result, ByNumber | ByCategory):
-        raise AssertionError("a case without a raw value has nothing to be told apart by")
+        raise AssertionError("a case without a raw value cannot be told from the others")
     return result
 
 
@@ -189,7 +189,7 @@ def _reachable(arguments: Sequence[Outcome | Unreachable]) -> list[Outcome]:
 
 def _limit(number: int) -> None:
     if number > limits.FIELD_CASES:
-        raise NotFollowedError(f"it has more than {limits.FIELD_CASES:,} cases")
+        raise NotFollowedError(f"it has more than {limits.FIELD_CASES:,} cases, which is the limit")
 
 
 def split_span(split: ByNumber, first: int, last: int) -> Iterator[NumberSpan]:

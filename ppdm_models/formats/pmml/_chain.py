@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from treewarden.ppdm_models.formats.common.xml import Element
 from treewarden.ppdm_models.formats.pmml._values import Failure, number
-from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member, Other
+from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member, NonTreeModel
 from treewarden.ppdm_models.tree.predicate import Always
 from treewarden.ppdm_models.tree.tree import Task, Tree
 
@@ -157,12 +157,12 @@ def _totals(chain: Ensemble, parts: Sequence[Element]) -> dict[str, Ensemble] | 
         if total is None or len(named) != 1 or named[0] in totals:
             return None
         totals[named[0]] = total
-    return totals if isinstance(chain.members[-1].model, Other) else None
+    return totals if isinstance(chain.members[-1].model, NonTreeModel) else None
 
 
 def _as_sum(member: Member) -> Ensemble | None:
     model = member.model
-    if not isinstance(member.test, Always) or isinstance(model, Other):
+    if not isinstance(member.test, Always) or isinstance(model, NonTreeModel):
         return None
     if isinstance(model, Tree):
         if model.task is not Task.REGRESSION:

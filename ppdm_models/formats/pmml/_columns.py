@@ -64,7 +64,7 @@ class Layout:
     owners: Wholes
     nodes: IndexArray
 
-    def of(self, *kinds: int) -> IndexArray:
+    def elements_of(self, *kinds: int) -> IndexArray:
         """Return the elements of some kinds that stand in a node directly."""
         return np.flatnonzero(np.isin(self.kinds, kinds) & (self.owners >= 0))
 
@@ -140,7 +140,7 @@ class _Columns:
 
     def _counts(self) -> Numbers | None:
         """Return the class counts: nodes list all classes in their order, with counts and no more, or none."""
-        places = self.layout.of(DISTRIBUTION)
+        places = self.layout.elements_of(DISTRIBUTION)
         if not len(places) or not self.labels:
             return None
         width, size = len(self.labels), len(self.elements)
@@ -170,7 +170,7 @@ class _Columns:
         return found
 
     def _tests(self) -> Cuts:
-        places = self.layout.of(SIMPLE, COMPOUND, TRUE, FALSE)
+        places = self.layout.elements_of(SIMPLE, COMPOUND, TRUE, FALSE)
         owners = self.layout.owners[places]
         _require(len(places) == len(self.elements), len(np.unique(owners)) == len(places))
         places = places[np.argsort(owners)]
@@ -271,12 +271,12 @@ def _layout(tape: ParseTape) -> Layout:
 
 
 def _both(
-    attributes: Sequence[dict[str, str]], one: str, other: str
+    attributes: Sequence[dict[str, str]], key: str, other_key: str
 ) -> tuple[list[str], list[str]]:
     """Return the two attributes that all of some elements have, and no more."""
     _require(set(map(len, attributes)) == {2})
     try:
-        first, second = zip(*map(itemgetter(one, other), attributes), strict=True)
+        first, second = zip(*map(itemgetter(key, other_key), attributes), strict=True)
     except KeyError:
         raise NotPlainError from None
     return list(first), list(second)

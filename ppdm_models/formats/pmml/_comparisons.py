@@ -125,7 +125,9 @@ def extend(moving: Moving, step: MonotoneStep) -> Moving:
         NotFollowedError: there are too many.
     """
     if len(moving.steps) >= MOST_STEPS:
-        raise NotFollowedError(f"more than {MOST_STEPS} functions follow each other")
+        raise NotFollowedError(
+            f"more than {MOST_STEPS} functions follow one another, which is the limit"
+        )
     return Moving(
         step.kind,
         moving.is_rising == step.is_rising,
@@ -245,21 +247,23 @@ def is_in(name: str, arguments: Sequence[Outcome]) -> Outcome | Split:
     there = [other for other in outcomes if not isinstance(other, NoValue)]
     values = [other for other in there if isinstance(other, Constant)]
     if len(values) < len(there) or isinstance(one, InvalidOutcome):
-        raise NotFollowedError("a set that holds the field is not followed")
+        raise NotFollowedError("a set that contains the field is not supported")
     if isinstance(one, Constant):
         return truth(any(_are_equal(one, value) for value in values) == is_wanted)
     assert isinstance(one, Moving | SameCategory)
     try:
         return _among(one, values, is_wanted)
     except InvalidValueError as error:
-        raise NotFollowedError(f"a set holds a value of another type: {error}") from error
+        raise NotFollowedError(f"a set contains a value of another type: {error}") from error
 
 
 def _among(one: Moving | SameCategory, values: Sequence[Constant], is_wanted: bool) -> Split:
     return by_value(one, dict.fromkeys(values, truth(is_wanted)), truth(not is_wanted))
 
 
-def by_value(one: Moving | SameCategory, results: dict[Constant, Outcome], rest: Outcome) -> Split:
+def by_value(
+    one: Moving | SameCategory, results: dict[Constant, Outcome], default: Outcome
+) -> Split:
     """Return what becomes of the field that is equal to some values, and of all others.
 
     Raises:
@@ -267,17 +271,17 @@ def by_value(one: Moving | SameCategory, results: dict[Constant, Outcome], rest:
     """
     by_kind = {convert(value, one.kind, True): result for value, result in results.items()}
     if isinstance(one, SameCategory):
-        return ByCategory({category_text(value): each for value, each in by_kind.items()}, rest)
+        return ByCategory({category_text(value): each for value, each in by_kind.items()}, default)
     segments: list[Segment] = []
     low = -INF
     for value in sorted(by_kind, key=lambda value: value.number):
         number = value.number
         if low < number:
-            segments.append(Segment(low, math.nextafter(number, -INF), rest))
+            segments.append(Segment(low, math.nextafter(number, -INF), default))
         segments.append(Segment(number, number, by_kind[value]))
         low = math.nextafter(number, INF)
     if not segments or segments[-1].high < INF:
-        segments.append(Segment(low, INF, rest))
+        segments.append(Segment(low, INF, default))
     return ByNumber(one, tuple(segments))
 
 

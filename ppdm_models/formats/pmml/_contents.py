@@ -257,7 +257,7 @@ class Constants:
         """Yield what no field declares (``labels``) and no test compares with, and numbers beyond the limit."""
         for text, at, line in self.texts:
             if text not in labels and text not in self.compared:
-                yield "text of a Constant that is no value of the model", at, line
+                yield "text of a Constant that is not a value of the model", at, line
         if len(self.numbers) > MOST_CONSTANTS + MOST_OF_CLASS * classes:
             yield f"{len(self.numbers)} numbers in computed fields", *self.numbers[0]
 

@@ -97,7 +97,7 @@ def arithmetic_pieces(name: str, constant: float, is_first: bool, is_whole: bool
         return [(-INF, INF, constant > 0)]
     if name == "/":
         return _divisor(constant, is_whole)
-    raise NotFollowedError(f"the function {name!r} of a field is not followed")
+    raise NotFollowedError(f"the function {name!r} of a field is not supported")
 
 
 def _times(constant: float) -> list[Piece]:
@@ -127,7 +127,7 @@ def power_pieces(constant: float, is_base: bool) -> list[Piece]:
     if is_base:
         return _powers_of_base(constant)
     if constant < 0:
-        raise NotFollowedError("a power of a negative number is not followed")
+        raise NotFollowedError("a power of a negative number is not supported")
     if constant == 0:
         return [(-INF, -TINY, INF), (0.0, 0.0, 1.0), (TINY, INF, 0.0)]
     if constant == 1:

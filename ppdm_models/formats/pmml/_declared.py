@@ -8,7 +8,10 @@ from dataclasses import dataclass, replace
 
 from treewarden.ppdm_models import limits
 from treewarden.ppdm_models.formats.common.xml import Element, is_model
-from treewarden.ppdm_models.formats.pmml._values import Failure, number
+from treewarden.ppdm_models.formats.pmml._values import (
+    Failure,
+    number,
+)
 from treewarden.ppdm_models.tree.tree import Feature, Node
 
 NUMERIC_TYPES = ("integer", "float", "double")
@@ -25,7 +28,11 @@ class Dictionary:
             () if dictionary is None else dictionary.all("DataField"), fail
         )
         if len(self.fields) > limits.FEATURES:
-            raise fail(root, f"more than {limits.FEATURES:,} fields")
+            raise fail(
+                root,
+                f"more than {limits.FEATURES:,} fields, which is the limit; train "
+                "with fewer columns",
+            )
         self.own_ids = own_ids_of(self.fields, fail)
         self._scopes: dict[Element, dict[str, Element]] = {}
         self._casts: dict[Element, frozenset[str]] = {}
@@ -75,7 +82,7 @@ def own_ids_of(fields: Mapping[str, Element], fail: Failure) -> dict[str, str]:
             if item.get("name") != OWN_ID or said in fields:
                 continue
             if said in found:
-                raise fail(item, f"contradictory: two fields have the {OWN_ID} {said[:80]!r}")
+                raise fail(item, f"two fields have the same {OWN_ID} {said[:80]!r}")
             found[said] = name
     return found
 
@@ -206,7 +213,7 @@ def read_target(model: Element, fail: Failure) -> PmmlTarget | None:
         return None
     cast = target.get("castInteger")
     if cast is not None and cast not in CASTS:
-        raise fail(target, f"unknown castInteger {cast!r}; have {', '.join(CASTS)}")
+        raise fail(target, f"unknown castInteger {cast!r}; known values: {', '.join(CASTS)}")
     pmml_target = PmmlTarget(
         _number(target, "rescaleConstant", 0.0, fail),
         _number(target, "rescaleFactor", 1.0, fail),
@@ -217,7 +224,10 @@ def read_target(model: Element, fail: Failure) -> PmmlTarget | None:
     )
     if pmml_target.is_linear and pmml_target.constant == 0.0 and pmml_target.factor == 1.0:
         return None
-    said = f"{fail.source}:{target.line}: the scores are the file's numbers after its Targets (rescaled or rounded)"
+    said = (
+        f"{fail.source}:{target.line}: the scores shown are those after Targets "
+        "(rescaled or rounded)"
+    )
     return replace(pmml_target, notes=(said,))
 
 
@@ -238,3 +248,39 @@ def _number(target: Element, name: str, default: float, fail: Failure) -> float:
     if value is None:
         raise fail(target, f"{name} is {(text or '')[:80]!r}, which is not a finite number")
     return value
+
+
+SCOPES = ("TransformationDictionary", "LocalTransformations")
+
+
+@dataclass(frozen=True, slots=True)
+class Transformations:
+    """What a file computes around the tests: derived fields by name, outermost first, and the functions it defines.
+
+    ``casts`` are the fields that each place with derived fields rounds to 32 bits.
+    """
+
+    scopes: list[dict[str, Element]]
+    casts: list[frozenset[str]]
+    functions: dict[str, Element]
+
+
+def transformations_of(
+    dictionary: Dictionary, around: Sequence[Element], fail: Failure
+) -> Transformations:
+    """Return what the elements around the tests compute.
+
+    Raises:
+        TreeFormatError: a field or a function is declared twice.
+    """
+    elements = [element.first(kind) for element in around for kind in SCOPES]
+    functions = {
+        name: function
+        for element in elements
+        for name, function in dictionary.functions(element, fail).items()
+    }
+    return Transformations(
+        scopes=[dictionary.scope(element, fail) for element in elements],
+        casts=[dictionary.casts(element) for element in elements if element is not None],
+        functions=functions,
+    )

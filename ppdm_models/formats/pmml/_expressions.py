@@ -107,7 +107,7 @@ class Derivation:
         """
         expressions = [child for child in field.children if child.name in EXPRESSIONS]
         if len(expressions) != 1:
-            raise NotFollowedError(f"it has {len(expressions)} expressions")
+            raise NotFollowedError(f"it has {len(expressions)} expressions, but one is expected")
         outer, self._arguments = self._arguments, []
         try:
             return self._typed(self._evaluate(expressions[0]), field)
@@ -117,7 +117,8 @@ class Derivation:
     def _combine(self, parts: Sequence[Cases], compute: Compute) -> Cases:
         if not self._budget.take(sum(map(work_of, parts))):
             raise NotFollowedError(
-                f"the fields before it take more than {limits.FIELD_WORK:,} computations"
+                f"the fields before it need more than {limits.FIELD_WORK:,} computations, "
+                "which is the limit"
             )
         return combine(parts, compute)
 
@@ -126,14 +127,16 @@ class Derivation:
         if not self._arguments:
             return self._fields(name)
         if name not in self._arguments[-1]:
-            raise NotFollowedError(f"a function reads {name!r}, which is none of its parameters")
+            raise NotFollowedError(f"a function reads {name!r}, which is not one of its parameters")
         return self._arguments[-1][name]
 
     def _evaluate(self, expression: Element) -> Cases:
         self._depth += 1
         try:
             if self._depth > limits.FIELD_DEPTH:
-                raise NotFollowedError(f"it nests more than {limits.FIELD_DEPTH} deep")
+                raise NotFollowedError(
+                    f"it nests more than {limits.FIELD_DEPTH} deep, which is the limit"
+                )
             return self._cases(expression)
         finally:
             self._depth -= 1
@@ -157,7 +160,7 @@ class Derivation:
             return self._of_one(expression, lambda one: _by_number(one, bins), kind)
         if name == "MapValues":
             return self._by_table(expression)
-        raise NotFollowedError(f"{name} is not followed")
+        raise NotFollowedError(f"{name} is not supported")
 
     def _of_one(
         self,
@@ -183,7 +186,7 @@ class Derivation:
     def _indicator(self, expression: Element) -> Cases:
         text = expression.get("value")
         if text is None or (expression.get("method") or "indicator") != "indicator":
-            raise NotFollowedError("NormDiscrete of another method than indicator is not followed")
+            raise NotFollowedError("NormDiscrete is supported only with the method indicator")
         value = Constant(text, DataType.STRING)
         results = {True: Constant(1.0, DataType.DOUBLE), False: Constant(0.0, DataType.DOUBLE)}
 
@@ -231,7 +234,7 @@ class Derivation:
         parameters = list(function.all("ParameterField"))
         bodies = [child for child in function.children if child.name in EXPRESSIONS]
         if len(parameters) != len(parts) or len(bodies) != 1:
-            raise NotFollowedError(f"the function {function.get('name')!r} is not defined so")
+            raise NotFollowedError(f"the function {function.get('name')!r} is defined otherwise")
         given = [
             self._typed(self._evaluate(part), parameter)
             for part, parameter in zip(parts, parameters, strict=True)
@@ -257,7 +260,7 @@ class Derivation:
 
     def _conditional(self, parts: Sequence[Element], settings: ApplySettings) -> Cases:
         if len(parts) not in (2, 3):
-            raise NotFollowedError(f"an if does not have {len(parts)} parts")
+            raise NotFollowedError(f"an if cannot have {len(parts)} parts")
         branches = IfBranches(parts[0], parts[1], parts[2] if len(parts) == 3 else NoBranch())
         condition, then = self._evaluate(branches.condition), self._evaluate(branches.then)
         if isinstance(branches.otherwise, NoBranch):
@@ -311,7 +314,7 @@ class ApplySettings:
             if self.when_invalid == "asMissing":
                 return self.default
             if self.when_invalid == "asIs" and isinstance(outcome, NotANumber):
-                raise NotFollowedError("a result that is no number is kept as it is")
+                raise NotFollowedError("a result that is not a number is left unchanged")
             return InvalidOutcome()
         return outcome
 
@@ -319,7 +322,7 @@ class ApplySettings:
 def _settings(expression: Element) -> ApplySettings:
     when_invalid = expression.get("invalidValueTreatment") or "returnInvalid"
     if when_invalid not in ("returnInvalid", "asIs", "asMissing"):
-        raise NotFollowedError(f"the invalidValueTreatment {when_invalid!r} is not followed")
+        raise NotFollowedError(f"the invalidValueTreatment {when_invalid!r} is not supported")
     missing, default = (expression.get(name) for name in ("mapMissingTo", "defaultValue"))
     return ApplySettings(
         NoValue() if missing is None else Constant(missing, DataType.STRING),
@@ -371,7 +374,7 @@ def _by_number(outcome: Outcome, segments: tuple[Segment, ...]) -> Outcome | Spl
     if isinstance(outcome, Moving):
         return ByNumber(outcome, segments)
     if not isinstance(outcome, Constant):
-        raise NotFollowedError("the category itself is taken for a number")
+        raise NotFollowedError("the category itself is used as a number")
     try:
         return at_segments(outcome.number, segments)
     except InvalidValueError:
@@ -388,7 +391,7 @@ def _cast(outcome: Outcome, kind: DataType | None, optype: str | None) -> Outcom
             return InvalidOutcome()
     if isinstance(outcome, SameCategory):
         if kind not in (None, outcome.kind):
-            raise NotFollowedError(f"a category becomes a value of the type {kind}")
+            raise NotFollowedError(f"a category is converted to the type {kind}")
         return outcome
     if not isinstance(outcome, Moving):
         return outcome
@@ -398,7 +401,7 @@ def _cast(outcome: Outcome, kind: DataType | None, optype: str | None) -> Outcom
 
 def _cast_moving(moving: Moving, kind: DataType, is_continuous: bool) -> Outcome | Split:
     if not kind.is_numeric or (kind is DataType.INTEGER and moving.kind is not DataType.INTEGER):
-        raise NotFollowedError(f"a number becomes one of the type {kind}")
+        raise NotFollowedError(f"a number is converted to the type {kind}")
     if kind is DataType.FLOAT and moving.kind is not DataType.FLOAT:
         step = MonotoneStep(single, True, kind, is_continuous)
         return ByNumber(moving, (Segment(float("-inf"), float("inf"), step),))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeVar
 
 from treewarden.ppdm_models import limits
@@ -19,6 +19,7 @@ from treewarden.ppdm_models.formats.pmml._declared import (
     guess_fields,
     predicted_values,
     raw_labels,
+    transformations_of,
 )
 from treewarden.ppdm_models.formats.pmml._expressions import EXPRESSIONS, Derivation, WorkBudget
 from treewarden.ppdm_models.formats.pmml._node_numbers import StatedShares
@@ -59,7 +60,6 @@ from treewarden.ppdm_models.tree.predicate import (
 from treewarden.ppdm_models.tree.tree import Feature
 
 ORDERED = ("lessThan", "lessOrEqual", "greaterThan", "greaterOrEqual")
-SCOPES = ("TransformationDictionary", "LocalTransformations")
 
 
 class Fields:
@@ -75,11 +75,11 @@ class Fields:
         around: Sequence[Element],
         tests: Element,
         fail: Failure,
-        kept: CarefulReading = NOTHING_KEPT,
+        careful: CarefulReading = NOTHING_KEPT,
     ) -> None:
         """Take what the file declares, the elements around the tests, outermost first, and what is read with care."""
         self.fail = fail
-        self._kept = kept
+        self._kept = careful
         self.notes: list[str] = []
         self.unused: list[str] = []
         self.shares = (StatedShares("probability"), StatedShares("confidence"))
@@ -89,9 +89,10 @@ class Fields:
         if not dictionary.fields:
             self._declared = guess_fields(self.models, tests)
             self.notes.append(
-                f"{fail.source}: no field is declared, so one is a number where some test compares it by order"
+                f"{fail.source}: no field is declared, so a field counts as a number if a "
+                "test compares it by order"
             )
-        transformations = _transformations(dictionary, around, fail)
+        transformations = transformations_of(dictionary, around, fail)
         self._scopes, self._casts = transformations.scopes, transformations.casts
         self._around = around
         self._schemas = read_schemas(self.models, self._own_ids, fail)
@@ -139,7 +140,8 @@ class Fields:
         known = ", ".join(repr(known) for known in list(self._schema)[:12])
         raise fail(
             element,
-            f"contradictory: tests the field {name!r}, but its active fields are {known or 'none'}",
+            f"contradictory: a node tests the field {name!r}, but the active fields are "
+            f"{known or 'none'}",
         )
 
     def compared_with(self, name: str, text: str) -> str | float:
@@ -168,8 +170,9 @@ class Fields:
             if isinstance(source, Computed) and not self._budget.take(work_of(source.cases)):
                 raise self.fail(
                     self._tests,
-                    f"its tests look at more than {limits.FIELD_TESTS:,} cases of computed fields; give the column "
-                    "that is computed as a field of its own",
+                    f"its tests use more than {limits.FIELD_TESTS:,} cases of computed "
+                    "fields, which is the limit; add the computed values to the table as "
+                    "a separate column",
                 )
             self._tested[place] = self._asking(source, read())
         return self._tested[place]
@@ -232,8 +235,9 @@ class Fields:
             self._add(replace(feature, treatments=treatments))
             if any(treatment.changes_values for treatment in treatments):
                 self.notes.append(
-                    f"{self.fail.source}:{self._declared[name].line}: invalid or extreme values of {name!r} are "
-                    "changed before the tests; the regions are of values as they are then"
+                    f"{self.fail.source}:{self._declared[name].line}: invalid or extreme "
+                    f"values of {name!r} are changed before the tests, so the tests shown "
+                    "refer to the changed values"
                 )
         return self.features[name]
 
@@ -290,7 +294,7 @@ class Fields:
             )
         self._following[name] = None
         try:
-            found = self._found(name)
+            found = self._source_named(name)
         finally:
             del self._following[name]
         self._sources[name] = found
@@ -300,10 +304,12 @@ class Fields:
         """Return a field as cases of a raw one.
 
         Raises:
-            NotFollowedError: there is no such field, or its values are of a type that is not followed.
+            NotFollowedError: there is no such field, or its values are of a type that is not supported.
         """
         if len(self._following) > limits.FIELD_DEPTH:
-            raise NotFollowedError(f"more than {limits.FIELD_DEPTH} fields follow each other")
+            raise NotFollowedError(
+                f"more than {limits.FIELD_DEPTH} fields follow one another, which is the limit"
+            )
         name = self._own_ids.get(name, name)
         source = self._resolved(name)
         if source is None:
@@ -320,7 +326,7 @@ class Fields:
         optype = element.get("optype") or element.get("opType")
         return element.get("dataType"), optype != "categorical"
 
-    def _found(self, name: str) -> Source | None:
+    def _source_named(self, name: str) -> Source | None:
         derived = next((scope[name] for scope in reversed(self._scopes) if name in scope), None)
         if derived is not None:
             return self._of_derived(name, derived)
@@ -334,7 +340,8 @@ class Fields:
             return None
         self._add(declared_feature(result, lambda: name in self._compared_by_order()))
         self.notes.append(
-            f"{self.fail.source}:{result.line}: the field {name!r} is what an earlier part of the model predicts"
+            f"{self.fail.source}:{result.line}: the field {name!r} is the prediction of "
+            "an earlier part of the model"
         )
         return RawField(name)
 
@@ -347,7 +354,8 @@ class Fields:
             return RawField(name)
         if self.features[name].numeric and number(missing) is None:
             raise self.fail(
-                fields[0], f"missing values of {name!r} become {missing[:80]!r}, which is no number"
+                fields[0],
+                f"missing values of {name!r} become {missing[:80]!r}, which is not a number",
             )
         return RawField(name, missing)
 
@@ -356,7 +364,7 @@ class Fields:
             cases = self._derivation.of_field(derived)
             if self._tests.first("Node") is None and any(map(is_invalid, outcomes(cases))):
                 raise NotFollowedError(
-                    "an evaluator refuses some records where a segment asks for it"
+                    "if a segment requires it, an evaluator refuses some records"
                 )
             return source_of(cases, derived.get("dataType"), self._base_of)
         except NotFollowedError as error:
@@ -377,8 +385,9 @@ class Fields:
         computation = f"{where}: {kind} of {raws}"
         self._add(Feature(own, feature.numeric, feature.values, computation=computation))
         self.notes.append(
-            f"{where}: the field {name!r} is computed ({kind} of {raws}) and stays a field of its own, as {reason}; "
-            f"tables need a column {own!r} with what the file computes"
+            f"{where}: the field {name!r} is computed ({kind} of {raws}) and cannot be "
+            f"traced back, because {reason}; add a column {own!r} with its computed "
+            "values to the table"
         )
         return RawField(own)
 
@@ -433,39 +442,6 @@ class Fields:
                         break
                     name = renamed.get("field") or ""
         return self._ordered
-
-
-@dataclass(frozen=True, slots=True)
-class _Transformations:
-    """What a file computes around the tests: derived fields by name, outermost first, and the functions it defines.
-
-    ``casts`` are the fields that each place with derived fields rounds to 32 bits.
-    """
-
-    scopes: list[dict[str, Element]]
-    casts: list[frozenset[str]]
-    functions: dict[str, Element]
-
-
-def _transformations(
-    dictionary: Dictionary, around: Sequence[Element], fail: Failure
-) -> _Transformations:
-    """Return what the elements around the tests compute.
-
-    Raises:
-        TreeFormatError: a field or a function is declared twice.
-    """
-    elements = [element.first(kind) for element in around for kind in SCOPES]
-    functions = {
-        name: function
-        for element in elements
-        for name, function in dictionary.functions(element, fail).items()
-    }
-    return _Transformations(
-        scopes=[dictionary.scope(element, fail) for element in elements],
-        casts=[dictionary.casts(element) for element in elements if element is not None],
-        functions=functions,
-    )
 
 
 def _tells_unknown(model: Element) -> bool:

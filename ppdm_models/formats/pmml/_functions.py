@@ -56,10 +56,10 @@ def apply_function(name: str, arguments: Arguments) -> Outcome | Split:
     """Return what a function gives; ``if`` and what becomes of missing and undefined results is the caller's.
 
     Raises:
-        NotFollowedError: the function, or its use, is not followed.
+        NotFollowedError: the function, or its use, is not supported.
     """
     if name not in FUNCTIONS:
-        raise NotFollowedError(f"the function {name!r} is not followed")
+        raise NotFollowedError(f"the function {name!r} is not supported")
     least, most, apply, takes_missing = FUNCTIONS[name]
     if not least <= len(arguments) <= most:
         raise NotFollowedError(f"the function {name!r} does not take {len(arguments)} arguments")
@@ -107,7 +107,7 @@ def _number(value: float | Undefined, kind: DataType, beyond: Outcome) -> Outcom
 def _kind(argument: Outcome) -> DataType:
     if isinstance(argument, Constant | Moving):
         return argument.kind
-    raise NotFollowedError("a function of the category itself is not followed")
+    raise NotFollowedError("a function of the category itself is not supported")
 
 
 def _common_kind(arguments: Arguments) -> DataType | None:
@@ -124,7 +124,7 @@ def _one_moving(one: Outcome, two: Outcome) -> tuple[Moving, float, bool]:
     """Return the moving one of two numbers, the other, and whether the moving one is the first."""
     moving, other, is_first = (one, two, True) if isinstance(one, Moving) else (two, one, False)
     if not isinstance(moving, Moving) or not isinstance(other, Constant):
-        raise NotFollowedError("it computes with the field twice")
+        raise NotFollowedError("it uses the field twice")
     if not math.isfinite(other.number):
         raise NotFollowedError("it computes with an infinite number")
     return moving, other.number, is_first
@@ -139,9 +139,9 @@ def _aggregate(name: str, arguments: Arguments) -> Outcome | Split:
     if kind is None:
         if len(there) > 1:
             return InvalidOutcome()
-        raise NotFollowedError(f"the function {name!r} of something else than numbers")
+        raise NotFollowedError(f"the function {name!r} is used on something other than numbers")
     if name == "avg":
-        raise NotFollowedError("the function 'avg' is not followed")
+        raise NotFollowedError("the function 'avg' is not supported")
     fold = FOLDS[name]
     place = [index for index, argument in enumerate(there) if isinstance(argument, Moving)]
     numbers = [argument.number if isinstance(argument, Constant) else 0.0 for argument in there]
@@ -150,7 +150,7 @@ def _aggregate(name: str, arguments: Arguments) -> Outcome | Split:
     if not place:
         return _number(fold(numbers), kind, InvalidOutcome())
     if len(place) > 1:
-        raise NotFollowedError("it computes with the field twice")
+        raise NotFollowedError("it uses the field twice")
     moving = there[place[0]]
     assert isinstance(moving, Moving)
     before, behind = numbers[: place[0]], numbers[place[0] + 1 :]
@@ -191,7 +191,7 @@ def _curve(name: str, arguments: Arguments) -> Outcome | Split:
     (argument,) = arguments
     kind = _kind(argument)
     if name in KEEPS_KIND and not kind.is_numeric:
-        raise NotFollowedError(f"the function {name!r} of something else than numbers")
+        raise NotFollowedError(f"the function {name!r} is used on something other than numbers")
     kind, segments = curve_segments(name, kind)
     if isinstance(argument, Moving):
         return ByNumber(argument, segments)
@@ -275,7 +275,7 @@ def truth_of(argument: Outcome) -> bool:
         NotFollowedError: it is a moving number or the category itself.
     """
     if not isinstance(argument, Constant):
-        raise NotFollowedError("a number or a category is given, but true or false is expected")
+        raise NotFollowedError("true or false is expected, but a number or a category is given")
     return convert(argument, DataType.BOOLEAN, is_continuous=False).value is True
 
 
@@ -289,14 +289,14 @@ def _text(name: str, arguments: Arguments) -> Outcome:
     if name == "trimBlanks":
         return Constant(word.strip("".join(map(chr, range(33)))), DataType.STRING)
     if not word.isascii():
-        raise NotFollowedError("letters beyond ASCII become others")
+        raise NotFollowedError("it changes letters outside ASCII")
     return Constant(word.upper() if name == "uppercase" else word.lower(), DataType.STRING)
 
 
 def _words(argument: Outcome) -> str:
     if isinstance(argument, Constant):
         return text_of(argument)
-    raise NotFollowedError("a function of the text itself is not followed")
+    raise NotFollowedError("a function of the text itself is not supported")
 
 
 def _substring(name: str, arguments: Arguments) -> Outcome:
@@ -305,13 +305,13 @@ def _substring(name: str, arguments: Arguments) -> Outcome:
     if start < 1 or length < 0:
         return InvalidOutcome()
     if not word.isascii():
-        raise NotFollowedError("a part of a text beyond ASCII is not followed")
+        raise NotFollowedError("parts of a text with letters outside ASCII are not supported")
     return Constant(word[start - 1 : start - 1 + length], DataType.STRING)
 
 
 def _whole_number(argument: Outcome) -> int:
     if not isinstance(argument, Constant):
-        raise NotFollowedError("the place where a text is cut depends on a number that changes")
+        raise NotFollowedError("the text is cut at a position that varies")
     return int(convert(argument, DataType.INTEGER, is_continuous=True).number)
 
 

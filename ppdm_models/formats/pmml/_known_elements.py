@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from treewarden.ppdm_models.formats.common.origin import (
     DOUBLE_DIGITS,
@@ -14,6 +15,7 @@ from treewarden.ppdm_models.formats.common.origin import (
     is_number,
     is_program,
 )
+from treewarden.ppdm_models.formats.common.xml import Element
 from treewarden.ppdm_models.formats.pmml._tree import SETTINGS
 from treewarden.ppdm_models.tree.side_channels import NUMBER as NODE_NUMBER
 
@@ -294,3 +296,63 @@ def is_setting(element: str, name: str, value: str) -> bool:
     if name not in WRITTEN and VALUES[name].fullmatch(value.strip()) is None:
         return False
     return len(value) <= DOUBLE_DIGITS or not is_number(value) or has_digits_of_double(value)
+
+
+_TREES_ALONE = {
+    **{
+        name: _TABLES[name] for name in ("PMML", "Header", "Application", "Timestamp", "Annotation")
+    },
+    "DataDictionary": "numberOfFields",
+    "DataField": _FIELD,
+    "Value": "value property displayValue",
+    "Interval": _TABLES["Interval"],  # judged where fields are read
+    "MiningModel": _MODEL,
+    "TreeModel": f"{_MODEL} splitCharacteristic missingValueStrategy noTrueChildStrategy",
+    "DecisionTree": f"{_MODEL} splitCharacteristic missingValueStrategy noTrueChildStrategy",
+    "Segmentation": "multipleModelMethod",
+    "Segment": "id weight",
+    "MiningSchema": "",
+    "MiningField": "name usageType optype opType missingValueTreatment invalidValueTreatment",
+    "Output": "",
+    "OutputField": "name displayName optype opType dataType targetField feature value rank",
+    "Targets": "",
+    "Target": "field optype opType",
+    "TargetValue": "value displayValue",
+    "Node": "id score recordCount defaultChild",
+    "ScoreDistribution": "value recordCount confidence probability",
+    "True": "",
+    "False": "",
+    "SimplePredicate": "field operator value",
+    "SimpleSetPredicate": "field booleanOperator",
+    "CompoundPredicate": "booleanOperator",
+    "Array": "n type",
+    "Extension": "name value extender",
+    "LocalTransformations": "",
+    "TransformationDictionary": "numberOfFunctions",
+}
+TREES_ALONE = {name: frozenset(attributes.split()) for name, attributes in _TREES_ALONE.items()}
+"""All that a file needs for trees that predict classes; what its leaves count is judged wherever they are read."""
+
+
+def beyond_trees(root: Element) -> Iterator[str]:
+    """Yield what a file holds beside trees and what these need, in words, each once.
+
+    A mechanism that draws trees promises nothing of it: a mean as a constant, a share as a penalty, another model.
+    """
+    told = set[str]()
+    for element in root.within():
+        name = element.name
+        if name not in TREES_ALONE:
+            found = [f"the element {name}"]
+        elif name == "Extension" and not (element.get("name") or "").startswith("treewarden:"):
+            found = ["an Extension of another program"]
+        elif name == "Value" and element.get("property") not in (None, "valid"):
+            found = ["a Value that stands for missing or invalid ones"]
+        else:
+            names = (each for each in element.attributes if ":" not in each)
+            extra = (each for each in names if each not in TREES_ALONE[name])
+            found = [f"the attribute '{each}' of {name}" for each in extra]
+        for words in found:
+            if words not in told:
+                told.add(words)
+                yield words

@@ -25,7 +25,7 @@ from treewarden.ppdm_models.tree.ensemble import (
     Link,
     Member,
     Model,
-    Other,
+    NonTreeModel,
     Silence,
     SilentMembers,
     TreeSampling,
@@ -41,10 +41,12 @@ from treewarden.ppdm_models.tree.tree import (
 # Makes the members of an ensemble agree: on the type of each feature, and on the order of the classes.
 
 
-def merged_features(own: Iterable[Feature], members: Sequence[Member]) -> tuple[Feature, ...]:
+def merged_features(
+    own_features: Iterable[Feature], members: Sequence[Member]
+) -> tuple[Feature, ...]:
     """Return the features of a model and its members, each once; a number, and 32-bit, where one says so."""
     features: dict[str, Feature] = {}
-    for group in (own, *(_features(member) for member in members)):
+    for group in (own_features, *(_features(member) for member in members)):
         for feature in group:
             known = features.get(feature.name)
             if known is None or known == feature:
@@ -79,10 +81,10 @@ def aligned(ensemble: Ensemble) -> Ensemble:
 
 
 def _features(member: Member) -> tuple[Feature, ...]:
-    return () if isinstance(member.model, Other) else member.model.features
+    return () if isinstance(member.model, NonTreeModel) else member.model.features
 
 
-def _with_classes(model: Model | Other, classes: tuple[str, ...]) -> Model | Other:
+def _with_classes(model: Model | NonTreeModel, classes: tuple[str, ...]) -> Model | NonTreeModel:
     if not isinstance(model, Tree) or model.classes == classes or model.task is Task.REGRESSION:
         return model
     position = {label: place for place, label in enumerate(model.classes)}
@@ -137,7 +139,7 @@ ADDITIVE = (
     Combination.WEIGHTED_AVERAGE,
 )
 BOOTSTRAP = re.compile(r"\b(RandomForest|ExtraTrees|Bagging)\w*\(([^()]|\([^()]*\)){0,4000}")
-Parts = Mapping[Element, Model | Other]
+Parts = Mapping[Element, Model | NonTreeModel]
 
 
 def read_mining_model(
@@ -146,7 +148,7 @@ def read_mining_model(
     parts: Parts,
     dictionary: Dictionary,
     source: str,
-) -> Model | Other:
+) -> Model | NonTreeModel:
     """Return the ensemble; the one tree where there is no more; what it is called where it holds no tree.
 
     ``parts`` are the models inside it, by their elements.
@@ -159,7 +161,7 @@ def read_mining_model(
     holders = [model] if segmentation is None else list(segmentation.all("Segment"))
     found = [(holder, part) for holder in holders for part in holder.children if part in parts]
     if not any(isinstance(parts[part], Tree | Ensemble) for _, part in found):
-        return Other(model.name, model.get("modelName") or "", model.line)
+        return NonTreeModel(model.name, model.get("modelName") or "", model.line)
     method = (
         ("modelChain" if len(found) > 1 else "selectFirst")
         if segmentation is None
@@ -198,18 +200,21 @@ def read_mining_model(
 
 
 def _settled(
-    ensemble: Ensemble, found: Sequence[tuple[Element, Element]], model: Element, fail: Failure
+    ensemble: Ensemble, parts: Sequence[tuple[Element, Element]], model: Element, fail: Failure
 ) -> Ensemble:
     """Return the ensemble with its targets applied, a chain of sums joined, and one order of classes for all."""
     if ensemble.task is Task.REGRESSION:
         ensemble = replace(ensemble, classes=())
     if ensemble.combination is Combination.MODEL_CHAIN:
-        ensemble = joined_chain(ensemble, [part for _, part in found], fail) or ensemble
+        ensemble = joined_chain(ensemble, [part for _, part in parts], fail) or ensemble
     target = read_target(model, fail)
     if target is not None and ensemble.task is Task.REGRESSION:
         ensemble = _targeted(ensemble, target)
     if model.name == "AnomalyDetectionModel":
-        note = f"{fail.source}:{model.line}: the combined score is turned into an anomaly score, which is not evaluated"
+        note = (
+            f"{fail.source}:{model.line}: the combined score is converted to an "
+            "anomaly score, which is not evaluated"
+        )
         ensemble = replace(ensemble, link=Link.UNKNOWN, notes=(*ensemble.notes, note))
     return aligned(ensemble)
 
@@ -222,7 +227,10 @@ def several(root: Element, parts: Parts, source: str) -> Ensemble:
         if part in parts
     )
     first = next(part.model for part in members if isinstance(part.model, Tree | Ensemble))
-    note = f"{source}: holds {len(members)} models, each for itself"
+    note = (
+        f"{source}: the file contains {len(members)} models that are not combined; "
+        "give one model per file"
+    )
     return Ensemble(
         members,
         Combination.SELECT_ALL,
@@ -290,7 +298,7 @@ def _targeted(ensemble: Ensemble, target: PmmlTarget) -> Ensemble:
     return replace(ensemble, link=Link.UNKNOWN, notes=notes)
 
 
-def _multiplied(model: Model | Other, target: PmmlTarget) -> Model | Other:
+def _multiplied(model: Model | NonTreeModel, target: PmmlTarget) -> Model | NonTreeModel:
     if not isinstance(model, Tree):
         return model
     only_factor = replace(target, constant=0.0)
@@ -301,14 +309,14 @@ def _combination(method: str, element: Element, fields: Fields, fail: Failure) -
     where = f"{fail.source}:{element.line}"
     if method.startswith("x-"):
         fields.notes.append(
-            f"{where}: the models are combined by {method!r}, which is no part of PMML"
+            f"{where}: the models are combined by {method!r}, which is not part of PMML"
         )
         return COMBINATIONS.get(method) or COMBINATIONS.get(
             method.removeprefix("x-"), Combination.SELECT_ALL
         )
     if method not in COMBINATIONS:
         known = ", ".join(name for name in COMBINATIONS if not name.startswith("x-"))
-        raise fail(element, f"unknown multipleModelMethod {method!r}; have {known}")
+        raise fail(element, f"unknown multipleModelMethod {method!r}; known values: {known}")
     return COMBINATIONS[method]
 
 
@@ -316,7 +324,8 @@ def _silence(element: Element, fail: Failure) -> Silence:
     said = element.get("missingPredictionTreatment") or "continue"
     if said not in SILENCES:
         raise fail(
-            element, f"unknown missingPredictionTreatment {said!r}; have {', '.join(SILENCES)}"
+            element,
+            f"unknown missingPredictionTreatment {said!r}; known values: {', '.join(SILENCES)}",
         )
     return SILENCES[said]
 
@@ -341,7 +350,9 @@ def _test(holder: Element, fields: Fields, fail: Failure) -> Predicate:
     elements = [child for child in holder.children if child.name in PREDICATES]
     if len(elements) != 1:
         raise fail(
-            holder, f"the Segment has {len(elements) or 'no'} predicate{'s' * (len(elements) > 1)}"
+            holder,
+            f"the Segment has {len(elements) or 'no'} "
+            f"predicate{'s' * (len(elements) > 1)}, but one is expected",
         )
     return read_predicate(elements[0], fields, fail)
 

@@ -66,7 +66,8 @@ def read_nodes(
     with_numbers = sum(bool(item.distribution or item.bands) for item in outline)
     if len(labels) > limits.CLASSES or with_numbers * len(labels) > limits.CLASS_NUMBERS:
         raise Failure(source)(
-            root, f"{len(labels):,} classes at {with_numbers:,} nodes are too many"
+            root,
+            f"{len(labels):,} classes at {with_numbers:,} nodes are too many; train a smaller tree",
         )
     reader = _NodeReader(fields, task, labels, is_own)
     nodes = tuple(reader.node(index, outline) for index in range(len(outline)))
@@ -83,10 +84,16 @@ def _outline(root: Element, source: str, fields: Fields) -> list[Outline]:
         element, parent, depth = pending.pop()
         here = len(outlines)
         if here >= limits.NODES:
-            raise TreeFormatError(source, f"more than {limits.NODES:,} nodes in one tree")
+            raise TreeFormatError(
+                source,
+                f"more than {limits.NODES:,} nodes in one tree, which is the "
+                "limit; train a smaller tree",
+            )
         if depth > limits.DEPTH:
             raise TreeFormatError(
-                f"{source}:{element.line}", f"nodes nest more than {limits.DEPTH} deep"
+                f"{source}:{element.line}",
+                f"nodes nest more than {limits.DEPTH} deep, which is the limit; "
+                "train shallower trees",
             )
         item = Outline(
             element=element,
@@ -114,7 +121,7 @@ def _outline(root: Element, source: str, fields: Fields) -> list[Outline]:
                 elements.append(child)
             elif is_model(name):
                 fields.notes.append(
-                    f"{source}:{child.line}: a node holds a {name}, which is not evaluated"
+                    f"{source}:{child.line}: a node contains a {name}, which is not evaluated"
                 )
         inner.reverse()
         pending += inner
@@ -136,7 +143,7 @@ def _name(outline: list[Outline], source: str) -> None:
         if name in elements:
             raise TreeFormatError(
                 f"{source}:{item.element.line}: node {name!r}",
-                f"the id is taken by line {elements[name].line}",
+                f"the node in line {elements[name].line} has the same id",
             )
         elements[name] = item.element
         item.name = name
@@ -154,8 +161,9 @@ def _classes(outline: list[Outline], fields: Fields) -> tuple[str, ...]:
     strange = [label for label in found if label.strip() and vocabulary.find(label) is None]
     if fields.classes and strange:
         fields.notes.append(
-            f"{fields.fail.source}:{outline[0].element.line}: the nodes name classes that the target does not "
-            f"declare: {', '.join(repr(label[:80]) for label in strange[:12])}"
+            f"{fields.fail.source}:{outline[0].element.line}: nodes name classes that the "
+            "target does not declare: "
+            f"{', '.join(repr(label[:80]) for label in strange[:12])}"
         )
     return (*fields.classes, *strange)
 
@@ -223,14 +231,17 @@ class _NodeReader:
     def _test(self, item: Outline) -> Predicate:
         if item.parent is None and not item.predicates:
             self.fields.notes.append(
-                f"{self.fail.source}:{item.element.line}: the root has no predicate; it takes every record"
+                f"{self.fail.source}:{item.element.line}: the root has no predicate, so "
+                "it accepts every record"
             )
             return Always()
         if len(item.predicates) != 1:
             count = len(item.predicates)
             raise self.fail(
                 item.element,
-                f"has {count} predicates; one is expected" if count else "has no predicate",
+                f"it has {count} predicates, but one is expected"
+                if count
+                else "it has no predicate",
             )
         return read_predicate(item.predicates[0], self.fields, self.fail)
 
@@ -257,7 +268,8 @@ class _NodeReader:
         if found is None:
             known = ", ".join(repr(label) for label in self.labels[:12])
             raise self.fail(
-                element, f"{what} names the unknown class {text[:80]!r}; the classes are {known}"
+                element,
+                f"{what} names {text[:80]!r}, which is not a class; the classes are {known}",
             )
         return found
 
@@ -265,7 +277,7 @@ class _NodeReader:
         value = number(text)
         if value is None or value < 0:
             raise self.fail(
-                element, f"{attribute} is {text[:80]!r}; it must be a finite number, 0 or more"
+                element, f"{attribute} is {text[:80]!r}, but must be a finite number, 0 or more"
             )
         return value
 
@@ -289,7 +301,7 @@ class _NodeReader:
                 raise self.fail(item, "a ScoreDistribution has no value")
             label = self._class(item, text, "ScoreDistribution")
             if label in seen:
-                raise self.fail(item, f"two ScoreDistributions are about {label!r}")
+                raise self.fail(item, f"two ScoreDistributions belong to {label!r}")
             seen.add(label)
             position = self.positions[label]
             records = attributes.get("recordCount")
@@ -376,10 +388,10 @@ class _NodeReader:
             high_text, _, label = rest.partition(" ")
             low, high = number(low_text), number(high_text)
             if low is None or high is None or not 0 <= low <= high:
-                raise self.fail(part, f"a band is {said[:80]!r}; it must be low high class")
+                raise self.fail(part, f"a band is {said[:80]!r}; write low high class")
             position = self.positions[self._class(part, label, "a band")]
             if bands[position] is not None:
-                raise self.fail(part, f"two bands are about {label!r}")
+                raise self.fail(part, f"two bands belong to {label!r}")
             bands[position] = (low, high)
         if item.below or item.distribution:
             raise self.fail(
@@ -394,9 +406,7 @@ class _NodeReader:
         low, high = (number(end) for end in ends) if len(ends) == 2 else (None, None)
         is_known = criterion in (Criterion.GINI, Criterion.ENTROPY)
         if not is_known or low is None or high is None or not 0 <= low <= high:
-            raise self.fail(
-                part, f"an impurity is {said[:80]!r}; it must be gini or entropy, low, high"
-            )
+            raise self.fail(part, f"an impurity is {said[:80]!r}; write gini or entropy, low, high")
         return Impurity(Criterion(criterion), low, high)
 
     def _complete(self, shares: list[float | None], seen: set[str]) -> tuple[float, ...] | None:
@@ -412,4 +422,4 @@ class _NodeReader:
         for child in item.below:
             if outline[child].name == name:
                 return child
-        raise self.fail(element, f"the defaultChild {name!r} is none of its children")
+        raise self.fail(element, f"the defaultChild {name!r} is not one of its children")

@@ -69,7 +69,9 @@ def read_predicate(element: Element, fields: Fields, fail: Failure) -> Predicate
             inner = [child for child in part.children if child.name in PREDICATES]
             height[part] = 1 + max((height[child] for child in inner), default=0)
             if height[part] > limits.TEST_DEPTH:
-                raise fail(part, f"predicates nest more than {limits.TEST_DEPTH} deep")
+                raise fail(
+                    part, f"predicates nest more than {limits.TEST_DEPTH} deep, which is the limit"
+                )
             predicates[part] = _compound(part, [predicates[child] for child in inner], fail)
         else:
             height[part] = 0
@@ -80,7 +82,9 @@ def read_predicate(element: Element, fields: Fields, fail: Failure) -> Predicate
 def _compound(element: Element, parts: Sequence[Predicate], fail: Failure) -> Predicate:
     operator = element.get("booleanOperator") or ""
     if operator not in ("and", "or", "xor", "surrogate"):
-        raise fail(element, f"unknown booleanOperator {operator!r}; have and, or, xor, surrogate")
+        raise fail(
+            element, f"unknown booleanOperator {operator!r}; known values: and, or, xor, surrogate"
+        )
     if not parts:
         raise fail(element, "the CompoundPredicate is empty")
     if operator in ("and", "or"):
@@ -136,7 +140,8 @@ def _simple(element: Element, fields: Fields, fail: Failure) -> Predicate:
     if operator not in INTERVALS:
         raise fail(
             element,
-            f"unknown operator {operator!r}; have {', '.join(INTERVALS)}, isMissing, isNotMissing",
+            f"unknown operator {operator!r}; export the model again, with one of {', '.join(INTERVALS)}, isMissing, "
+            "isNotMissing",
         )
     text = element.get("value")
     if text is None:
@@ -165,7 +170,9 @@ def _comparison(
     elif operator in ("equal", "notEqual"):
         test = _category(feature, (text,), operator == "notEqual", fields)
     else:
-        raise fail(element, f"{operator} on {feature.name!r}, which does not hold numbers")
+        raise fail(
+            element, f"{operator} is used on {feature.name!r}, which does not contain numbers"
+        )
     if source.missing is None:
         return test
     return with_missing(source, test, lambda value: holds(value, operator, text))
@@ -200,7 +207,7 @@ def _of_computed(
         return fields.test_once(source, (operator, *texts), read)
     except NotFollowedError as error:
         name = element.get("field") or ""
-        raise fail(element, f"the test of {name!r} is not followed: {error}") from error
+        raise fail(element, f"the test of {name!r} is not supported: {error}") from error
 
 
 def _truth(text: str) -> float | None:
@@ -234,14 +241,15 @@ def _category(
 def _no_number(element: Element, name: str, text: str, fail: Failure) -> Exception:
     return fail(
         element,
-        f"contradictory: {name!r} holds numbers, and is compared with {text[:80]!r}, which is none",
+        f"contradictory: {name!r} contains numbers, but is compared with {text[:80]!r}, "
+        "which is not a number",
     )
 
 
 def _set(element: Element, source: Source, fields: Fields, fail: Failure) -> Predicate:
     operator = element.get("booleanOperator") or ""
     if operator not in ("isIn", "isNotIn"):
-        raise fail(element, f"unknown booleanOperator {operator!r}; have isIn, isNotIn")
+        raise fail(element, f"unknown booleanOperator {operator!r}; known values: isIn, isNotIn")
     array = element.first("Array")
     values = [] if array is None else items(array, fail)
     if not values:

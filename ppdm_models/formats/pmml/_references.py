@@ -49,26 +49,30 @@ SEPARATORS = re.compile(r"[^A-Za-z]+|(?<=[a-z])(?=[A-Z])")
 LONGEST = 200
 
 
-def is_result_name(name: str, known: AbstractSet[str]) -> bool:
-    """Return whether a result is called by fields and values of the model (``known``) and by words that are usual."""
-    if name in known or is_name(name.strip()):
+def is_result_name(name: str, model_names: AbstractSet[str]) -> bool:
+    """Return whether a result is called by fields and values of the model (``model_names``) and by usual words."""
+    if name in model_names or is_name(name.strip()):
         return True
     if len(name) > LONGEST:
         return False
     rest = name
-    for text in sorted((text for text in known if text and text in name), key=len, reverse=True):
+    for text in sorted(
+        (text for text in model_names if text and text in name), key=len, reverse=True
+    ):
         rest = rest.replace(text, " ") if len(text) > 1 else rest
     if re.search(r"\d{5,}", rest):
         return False
     return all(word.lower() in WORDS or len(word) == 1 for word in SEPARATORS.split(rest) if word)
 
 
-def is_computed_name(name: str, known: AbstractSet[str]) -> bool:
+def is_computed_name(name: str, model_names: AbstractSet[str]) -> bool:
     """Return whether a derived field is called by one word, or by functions of fields and values of the model."""
-    if is_result_name(name, known):
+    if is_result_name(name, model_names):
         return True
     rest = name if len(name) <= LONGEST_COMPUTED else "?"
-    for text in sorted((text for text in known if text and text in name), key=len, reverse=True):
+    for text in sorted(
+        (text for text in model_names if text and text in name), key=len, reverse=True
+    ):
         rest = rest.replace(text, " ") if len(text) > 1 else rest
     words = [word for word in SEPARATORS.split(rest) if word]
     return rest != "?" and all(
@@ -145,7 +149,7 @@ class References:
         return made
 
     def unused_definitions(self) -> Iterator[Definition]:
-        """Yield the definitions that no model asks for, directly or through others.
+        """Yield the definitions that no model uses, directly or through others.
 
         The name of a column of the table is none of them, where it is one word and no words or list of numbers stand
         with it: programs list the columns that they left out.

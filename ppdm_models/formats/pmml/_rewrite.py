@@ -42,7 +42,8 @@ def rewritten(document: XmlDocument, original: Model, changed: Model, with_quali
     if not len(before) == len(after) == len(spans):
         raise OutputError(
             original.source,
-            f"holds {len(before)} trees, the changed model {len(after)}; change trees, keep their number",
+            f"the file has {len(before)} trees, but the changed model has {len(after)}; "
+            "change trees without changing their number",
         )
     edits: list[Edit] = []
     for tree, new, span in zip(before, after, _in_order(before, spans), strict=True):
@@ -97,7 +98,7 @@ class _Rewriting:
         if not kept <= self.spans.keys():
             extra = next(node for node in self.after.nodes if node.name not in self.spans)
             raise OutputError(
-                self.after.where(extra), "the file has no such node; only write what was in it"
+                self.after.where(extra), "the file has no such node; change only nodes of the file"
             )
         for node in self.before.nodes:
             parent = None if node.parent is None else self.before.nodes[node.parent].name

@@ -102,9 +102,13 @@ def _several(
     if model is innermost and model.first("Node") is not None:
         raise fail(
             list(targets.values())[1],
-            f"contradictory: the tree predicts {names}; keep the MiningField of the one that its scores are of",
+            f"contradictory: the tree predicts {names}; keep only the MiningField that "
+            "its scores belong to",
         )
-    return f"{fail.source}:{model.line}: predicts {names}; the file describes another target, {target!r}"
+    return (
+        f"{fail.source}:{model.line}: the model predicts {names}, but the file "
+        f"describes another target, {target!r}"
+    )
 
 
 # How the tests of one tree use its fields: which must be read with all digits, and for which records are refused.
@@ -151,14 +155,14 @@ def use_of(name: str, source: Source, *, is_plain: bool) -> FieldUse:
             "a missing one" if causes else f"a missing {source.feature!r}"
         ] * refused.needs_value
         note = (
-            f"the field {name[:80]!r} cannot be computed from {' or '.join(causes)}; records with "
-            "that are refused, as JPMML-Evaluator does it"
+            f"the field {name[:80]!r} cannot be computed from {' or '.join(causes)}, so "
+            "such records are refused, as by JPMML-Evaluator"
         )
     return FieldUse(name, source.feature, is_plain, refused, note)
 
 
 def keep_more(
-    kept: CarefulReading, uses: Iterable[FieldUse], rounded: frozenset[str], *, is_lazy: bool
+    careful: CarefulReading, uses: Iterable[FieldUse], rounded: frozenset[str], *, is_lazy: bool
 ) -> CarefulReading:
     """Return what is to be read more carefully.
 
@@ -175,15 +179,15 @@ def keep_more(
         for feature, treatments in refusals.items()
         if len(treatments) > 1 or (is_lazy and treatments != {None})
     }
-    return CarefulReading(kept.exact | exact, kept.mixed | mixed)
+    return CarefulReading(careful.exact | exact, careful.mixed | mixed)
 
 
-def refusals_by_feature(kept: CarefulReading, uses: Iterable[FieldUse]) -> dict[str, Treatment]:
+def refusals_by_feature(careful: CarefulReading, uses: Iterable[FieldUse]) -> dict[str, Treatment]:
     """Return by raw field for which of its values records are refused whenever a test asks for it."""
     return {
         use.feature: use.refusal
         for use in uses
-        if use.refusal is not None and use.feature not in kept.mixed
+        if use.refusal is not None and use.feature not in careful.mixed
     }
 
 
@@ -198,7 +202,7 @@ def raw_cases(
     """Return a raw field's values as they are, as ones of the declared type.
 
     Raises:
-        NotFollowedError: the type, or a declared value, is not followed.
+        NotFollowedError: the type, or a declared value, is not supported.
     """
     default = DataType.DOUBLE if feature.numeric else DataType.STRING
     kind = default if type_name is None else kind_of(type_name)
@@ -238,9 +242,9 @@ def source_of(cases: Cases, type_name: str | None, base_of: Callable[[str], Case
         NotFollowedError: no raw field says it.
     """
     if isinstance(cases, Everywhere):
-        raise NotFollowedError("it reads no field")
+        raise NotFollowedError("it uses no field")
     if is_refused_always(cases):
-        raise NotFollowedError("an evaluator refuses every record for it")
+        raise NotFollowedError("an evaluator would refuse every record")
     if isinstance(cases, NumberCases):
         (outcome, *others) = (span.outcome for span in cases.spans)
         if not others and isinstance(outcome, Moving) and not outcome.steps:

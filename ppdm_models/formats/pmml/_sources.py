@@ -107,14 +107,14 @@ def as_number(value: Value | None) -> float | None:
         return None
 
 
-def holds(value: Value, operator: str, other: Value) -> bool:
+def holds(value: Value, operator: str, operand: Value) -> bool:
     """Whether a comparison is true of two values: of numbers where both are, else of texts."""
-    one, two = as_number(value), as_number(other)
+    one, two = as_number(value), as_number(operand)
     if one is not None and two is not None:
         return COMPARISONS[operator](one, two)
     if operator == "equal":
-        return value == other
-    return operator == "notEqual" and value != other
+        return value == operand
+    return operator == "notEqual" and value != operand
 
 
 def with_missing(source: RawField, test: Predicate, takes: Callable[[Value], bool]) -> Predicate:
@@ -258,11 +258,11 @@ def _any(tests: Sequence[Predicate]) -> Predicate:
     return tests[0] if len(tests) == 1 else AnyOf(tuple(tests))
 
 
-def _number_parts(cases: Cases, wanted: Outcome) -> Part:
+def _number_parts(cases: Cases, sought: Outcome) -> Part:
     """Return the intervals where cases come to an outcome."""
     assert isinstance(cases, NumberCases)
     spans = _settled(cases.spans)
-    number_spans = [span for span in spans if span.outcome == wanted]
+    number_spans = [span for span in spans if span.outcome == sought]
     if len(number_spans) == len(spans):
         return None
     return tuple(_interval_test(cases.feature, span) for span in number_spans)
@@ -312,12 +312,12 @@ def _shorter(inside: float, outside: float) -> tuple[float, bool]:
     return (inside, True) if is_inside else (outside, False)
 
 
-def _category_parts(cases: Cases, wanted: Outcome) -> Part:
+def _category_parts(cases: Cases, sought: Outcome) -> Part:
     """Return the set of categories for which cases come to an outcome."""
     assert isinstance(cases, CategoryCases)
-    within = tuple(name for name, outcome in cases.listed.items() if outcome == wanted)
-    without = tuple(name for name, outcome in cases.listed.items() if outcome != wanted)
-    if cases.others == wanted:
+    within = tuple(name for name, outcome in cases.listed.items() if outcome == sought)
+    without = tuple(name for name, outcome in cases.listed.items() if outcome != sought)
+    if cases.others == sought:
         return (CategoryTest(cases.feature, without, negated=True),) if without else None
     refused = (isinstance(cases.listed[name], InvalidOutcome) for name in without)
     if isinstance(cases.others, Unreachable | InvalidOutcome) and within:

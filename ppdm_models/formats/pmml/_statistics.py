@@ -54,10 +54,10 @@ QUALITY = ("ConfusionMatrix", "LiftData", "ROC")
 IMPUTED = {
     "asMedian": (LeakKind.MEDIANS, "the median"),
     "asMean": (LeakKind.AVERAGES, "the mean"),
-    "asMode": (LeakKind.AVERAGES, "the commonest value"),
+    "asMode": (LeakKind.AVERAGES, "the most common value"),
 }
 TRUTHS = ("true", "false")
-OFTEN_IMPUTED = (LeakKind.AVERAGES, "as a rule the mean or the commonest value")
+OFTEN_IMPUTED = (LeakKind.AVERAGES, "as a rule the mean or the most common value")
 
 
 def of_field(document: XmlDocument, field: ElementSpan) -> Iterator[FoundLeak]:
@@ -66,7 +66,10 @@ def of_field(document: XmlDocument, field: ElementSpan) -> Iterator[FoundLeak]:
     for interval in field.children:
         ends = [interval.attributes.get(side) for side in ("leftMargin", "rightMargin")]
         if interval.name == "Interval" and any(end is not None for end in ends):
-            what = f"the range of {name!r}, which tools take from the training records: its extremes are somebody's"
+            what = (
+                f"the range of {name!r}. Tools take it from the training records, so its "
+                "ends are values of single people"
+            )
             yield removed(document, LeakKind.EXTREMES, interval, what)
 
 
@@ -96,7 +99,7 @@ def of_statistics(document: XmlDocument, statistics: ElementSpan) -> Iterator[Fo
             elif item.name == "Counts":
                 yield from _missing(document, item, name)
             elif item.name == "Anova":
-                what = f"how the target differs over {name!r} in the training records"
+                what = f"how the target depends on {name!r} in the training records"
                 yield removed(document, LeakKind.TARGET_STATISTICS, item, what)
 
 
@@ -153,7 +156,10 @@ def of_quality(document: XmlDocument, quality: ElementSpan) -> Iterator[FoundLea
     if names:
         count = number(quality.attributes[names[0]])
         said = "" if count is None else f": {number_text(count)}"
-        what = f"how many records the model was {quality.attributes.get('dataUsage') or 'made'} with{said}"
+        what = (
+            "the number of records that the model was "
+            f"{quality.attributes.get('dataUsage') or 'made'} with{said}"
+        )
         yield without_attributes(document, LeakKind.TARGET_STATISTICS, quality, names, what)
     for item in quality.within(*QUALITY):
         what = f"how well records are predicted, as a {item.name}: it shows how many records have each value"
@@ -173,7 +179,7 @@ def _imputed(document: XmlDocument, field: ElementSpan) -> Iterator[FoundLeak]:
         return
     kind, words = IMPUTED.get(field.attributes.get("missingValueTreatment") or "", OFTEN_IMPUTED)
     name = field.attributes.get("name") or ""
-    what = f"{words} of {name!r} in the training records, which missing values become"
+    what = f"{words} of {name!r} in the training records, used to replace missing values"
     yield FoundLeak(Leak(kind, where_of(field), what))
 
 
@@ -188,7 +194,10 @@ def _clipped(document: XmlDocument, field: ElementSpan) -> Iterator[FoundLeak]:
     if not named:
         return
     name = field.attributes.get("name") or ""
-    what = f"the ends of {name!r}, which tools take from the training records: its extremes are somebody's"
+    what = (
+        f"the limits of {name!r}. Tools take them from the training records, so they are "
+        "values of single people"
+    )
     if (field.attributes.get("outliers") or "asIs") == "asIs":
         yield without_attributes(document, LeakKind.EXTREMES, field, named, what)
     else:
@@ -203,8 +212,8 @@ def of_scaling(document: XmlDocument, scaling: ElementSpan) -> Iterator[FoundLea
         return
     name = scaling.attributes.get("field") or ""
     what = (
-        f"the points by which {name!r} is scaled, which tools take from the training records: those of min-max "
-        "scaling are its extremes, others its mean"
+        f"the points by which {name!r} is scaled. Tools take them from the training "
+        "records: min-max scaling uses the extremes, other scaling the mean"
     )
     yield FoundLeak(Leak(LeakKind.EXTREMES, where_of(scaling), what))
 
@@ -223,7 +232,7 @@ def _is_power_of_ten(value: float) -> bool:
 
 def relations(document: XmlDocument, item: ElementSpan) -> Iterator[FoundLeak]:
     """Yield statistics over several features."""
-    what = f"how features differ together in the training records ({item.name})"
+    what = f"how features are correlated in the training records ({item.name})"
     yield removed(document, LeakKind.AVERAGES, item, what)
 
 

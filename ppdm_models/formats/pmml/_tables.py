@@ -53,10 +53,10 @@ def normalization_segments(expression: Element) -> tuple[Segment, ...]:
     ]
     known = [(x, y) for x, y in points if x is not None and y is not None]
     if len(known) < len(points) or len(known) < 2:
-        raise NotFollowedError("its LinearNorm elements are not two or more points")
+        raise NotFollowedError("it needs two or more LinearNorm elements")
     steps = list(pairwise(known))
     if any(end[0] <= start[0] for start, end in steps):
-        raise NotFollowedError("its LinearNorm elements do not rise")
+        raise NotFollowedError("its LinearNorm elements are not in increasing order")
     lines = [_line(start, end) for start, end in steps]
     inside = [
         Segment(start[0] if place == 0 else math.nextafter(start[0], INF), end[0], line)
@@ -93,7 +93,7 @@ def _outliers(
         return Constant(low + 0.0, DataType.DOUBLE, True), Constant(
             high + 0.0, DataType.DOUBLE, True
         )
-    raise NotFollowedError(f"the outliers {treatment!r} are not followed")
+    raise NotFollowedError(f"the outliers {treatment!r} are not supported")
 
 
 def interval_ends(item: Element) -> BinEnds | None:
@@ -123,7 +123,7 @@ def discretize_segments(expression: Element, kind: DataType) -> tuple[Segment, .
         interval, value = item.first("Interval"), item.get("binValue")
         ends = None if interval is None else interval_ends(interval)
         if ends is None or value is None or (ends[0], ends[2]) == (-INF, INF):
-            raise NotFollowedError("a DiscretizeBin is no interval with a value")
+            raise NotFollowedError("a DiscretizeBin must be an interval with a value")
         low = ends[0] if ends[1] or ends[0] == -INF else math.nextafter(ends[0], INF)
         high = ends[2] if ends[3] or ends[2] == INF else math.nextafter(ends[2], -INF)
         if low > high:
@@ -169,18 +169,20 @@ def table_rows(expression: Element) -> MapRows:
     pairs = list(expression.all("FieldColumnPair"))
     table, wanted = expression.first("InlineTable"), _local(expression.get("outputColumn") or "")
     if len(pairs) != 1 or table is None:
-        raise NotFollowedError("MapValues of several fields, or without a table, is not followed")
+        raise NotFollowedError("MapValues is supported only for one field, with a table")
     column = _local(pairs[0].get("column") or "")
     results: dict[str, str] = {}
     for row in table.all("row"):
         cells = {cell.name.removeprefix(":"): cell.text for cell in row.children}
         if column not in cells or wanted not in cells:
-            raise NotFollowedError("a row of the table has not both columns")
+            raise NotFollowedError("a row of the table lacks a column")
         if cells[column] in results:
             raise NotFollowedError(f"the table has two rows for {cells[column][:80]!r}")
         results[cells[column]] = cells[wanted]
         if len(results) > limits.FIELD_CASES:
-            raise NotFollowedError(f"the table has more than {limits.FIELD_CASES:,} rows")
+            raise NotFollowedError(
+                f"the table has more than {limits.FIELD_CASES:,} rows, which is the limit"
+            )
     return MapRows(pairs[0].get("field") or "", results)
 
 
@@ -191,12 +193,12 @@ def _local(name: str) -> str:
 class Lookup:
     """What a table gives: texts are compared as they are written, or as numbers where the field holds some."""
 
-    def __init__(self, results: Mapping[str, Outcome], rest: Outcome) -> None:
+    def __init__(self, results: Mapping[str, Outcome], default: Outcome) -> None:
         """Take the result of each text, and that of all others."""
         self._results = {
             Constant(text, DataType.STRING): result for text, result in results.items()
         }
-        self._rest = rest
+        self._rest = default
         self._by_kind: dict[DataType, dict[Constant, Outcome]] = {}
 
     def __call__(self, outcome: Outcome) -> Outcome | Split:
@@ -206,7 +208,7 @@ class Lookup:
             NotFollowedError: two rows are about the same value.
         """
         if not isinstance(outcome, Constant | Moving | SameCategory):
-            raise NotFollowedError("the table is not followed")
+            raise NotFollowedError("the table is not supported")
         try:
             results = self._of_kind(outcome.kind)
             if isinstance(outcome, Constant):
@@ -290,9 +292,9 @@ def _treatment(
     )
 
 
-def _treatment_value(text: str, feature: Feature, known: Vocabulary) -> str | float | None:
+def _treatment_value(text: str, feature: Feature, vocabulary: Vocabulary) -> str | float | None:
     if not feature.numeric:
-        return known.find(text) or text
+        return vocabulary.find(text) or text
     value = number(text)
     return value if value is None or not feature.single else single(value)
 
@@ -318,12 +320,12 @@ def _end(field: Element, attribute: str, default: float, feature: Feature, fail:
 
 
 def _choice(
-    field: Element, attribute: str, default: str, known: dict[str, Choice], fail: Failure
+    field: Element, attribute: str, default: str, choices: dict[str, Choice], fail: Failure
 ) -> Choice:
     said = field.get(attribute) or default
-    if said not in known:
-        raise fail(field, f"unknown {attribute} {said!r}; have {', '.join(known)}")
-    return known[said]
+    if said not in choices:
+        raise fail(field, f"unknown {attribute} {said!r}; known values: {', '.join(choices)}")
+    return choices[said]
 
 
 def domain(feature: Feature) -> Iterator[tuple[str, dict[str, str]]]:
@@ -352,7 +354,9 @@ def treatment_attributes(feature: Feature) -> dict[str, str]:
         return {"invalidValueTreatment": "asIs"} if feature.values else {}
     if len(feature.treatments) > 1:
         raise OutputError(
-            "PMML", f"treats {feature.name!r} in several steps, which one tree cannot; write JSON"
+            "PMML",
+            f"{feature.name!r} is treated in several steps, which PMML cannot "
+            "express in one tree; write JSON",
         )
     treatment = feature.treatments[0]
     said = {"invalidValueTreatment": _name(INVALID, treatment.when_invalid)}
@@ -374,5 +378,5 @@ def _worded(value: str | float) -> str:
     return value if isinstance(value, str) else number_text(value)
 
 
-def _name(known: dict[str, Choice], choice: Choice) -> str:
-    return next(name for name, one in known.items() if one is choice)
+def _name(choices: dict[str, Choice], choice: Choice) -> str:
+    return next(name for name, one in choices.items() if one is choice)

@@ -69,15 +69,29 @@ SETTINGS = {
     "claim": CLAIM_WORDS,
 }
 """What our own extensions of a tree model say, by their name without the prefix."""
+SHOWN = 300
+"""So many characters at most of each value are quoted where several contradict each other."""
 CRITERIA = {"gini": Criterion.GINI, "entropy": Criterion.ENTROPY, "log_loss": Criterion.ENTROPY}
 
 
 def extensions(model: Element) -> dict[str, str]:
-    """Return our own extensions of a tree model, without their prefix."""
-    found = {item.get("name") or "": item.get("value") or "" for item in model.all("Extension")}
-    return {
-        name.removeprefix(PREFIX): value for name, value in found.items() if name.startswith(PREFIX)
-    }
+    """Return our own extensions of a tree model, without their prefix.
+
+    Raises:
+        ValueError: one occurs with several values, of which none is better than the others.
+    """
+    found: dict[str, list[str]] = {}
+    for item in model.all("Extension"):
+        name = item.get("name") or ""
+        if name.startswith(PREFIX):
+            found.setdefault(name, []).append(item.get("value") or "")
+    for name, values in found.items():
+        if len(set(values)) > 1:
+            shown = " and ".join(repr(value[:SHOWN]) for value in dict.fromkeys(values))
+            raise ValueError(
+                f"{name} occurs {len(values)} times, as {shown}; keep the one that holds"
+            )
+    return {name.removeprefix(PREFIX): values[0] for name, values in found.items()}
 
 
 def read_learner(root: Element, model: Element, records: Callable[[], float | None]) -> Learner:
@@ -124,11 +138,11 @@ def _tool(model: Element) -> Tool:
     return Tool.SCIKIT_LEARN if name.startswith("sklearn.tree.") else Tool.UNKNOWN
 
 
-def _from_settings(found: re.Match[str], records: Callable[[], float | None]) -> Learner:
-    settings = {name: value.strip("'") for name, value in SETTING.findall(found[3])}
-    default = "gini" if found[2] == "Classifier" else "squared_error"
-    splitter = settings.get("splitter", "best" if found[1] == "Decision" else "random")
-    looked_at = settings.get("max_features", "None" if found[1] == "Decision" else "sqrt")
+def _from_settings(match: re.Match[str], records: Callable[[], float | None]) -> Learner:
+    settings = {name: value.strip("'") for name, value in SETTING.findall(match[3])}
+    default = "gini" if match[2] == "Classifier" else "squared_error"
+    splitter = settings.get("splitter", "best" if match[1] == "Decision" else "random")
+    looked_at = settings.get("max_features", "None" if match[1] == "Decision" else "sqrt")
     smallest = _records(
         settings.get("min_samples_leaf", "1"),
         records,
@@ -178,7 +192,7 @@ def _text(item: Element) -> str:
 def _at_least_one(text: str) -> int:
     value = number(text)
     if value is None or value < 1 or value != int(value) or value > 1e15:
-        raise ValueError(f"{text!r} is no whole number of records")
+        raise ValueError(f"{text!r} is not a whole number of records")
     return int(value)
 
 
@@ -203,7 +217,7 @@ NO_TRUE_CHILD = {
     "returnLastPrediction": NoTrueChild.LAST_PREDICTION,
 }
 RULES = {
-    "overlap": "the first child whose test holds takes it",
+    "overlap": "it goes to the first child whose test is true",
     "gap": "the tree makes no prediction for it",
     "skipped": "they were not checked",
 }
@@ -221,7 +235,10 @@ def read_tree_model(
     root = model.first("Node")
     if root is None:
         raise fail(model, f"the {model.name} has no Node")
-    is_own = "quality" in extensions(model)
+    try:
+        is_own = "quality" in extensions(model)
+    except ValueError as error:
+        raise fail(model, str(error)) from error
 
     def read(fields: Fields) -> tuple[Task, Sequence[Node], tuple[str, ...]]:
         task = _task([*around, model], fields)
@@ -260,7 +277,7 @@ def _with_shares(tree: Tree, fields: Fields) -> Tree:
     if any(REPEATED_TOTALS in note for note in tree.notes):
         return tree  # the probabilities are all that is said of the classes
     if any(stated.weighs_classes for stated in fields.shares):
-        tree = replace(tree, label_reason="its probabilities weigh the classes by priors or costs")
+        tree = replace(tree, label_reason="its probabilities are weighted by priors or costs")
     said = next(contradictions(fields.shares), None)
     if said is None or tree.quality is Quality.INCONSISTENT:
         return tree
@@ -280,8 +297,8 @@ def _task(models: Sequence[Element], fields: Fields) -> Task:
     if task is None or any(model.get("functionName") is not None for model in models):
         return task_of(models, fields.fail)
     fields.notes.append(
-        f"{fields.fail.source}:{models[-1].line}: functionName is missing, which says what the model predicts; its "
-        f"target is {fields.target_type}, so this is a {task}"
+        f"{fields.fail.source}:{models[-1].line}: functionName is missing. The target is "
+        f"{fields.target_type}, so this counts as a {task}"
     )
     return task
 
@@ -295,20 +312,20 @@ def task_of(models: Sequence[Element], fail: Failure) -> Task:
     said = [model.get("functionName") for model in models if model.get("functionName") is not None]
     function = said[-1] if said else None
     if function not in list(Task):
-        raise fail(models[-1], f"functionName is {function!r}; have {', '.join(Task)}")
+        raise fail(models[-1], f"functionName is {function!r}; known values: {', '.join(Task)}")
     return Task(function)
 
 
 def _strategy(
-    model: Element, attribute: str, default: str, known: Mapping[str, Choice], fail: Failure
+    model: Element, attribute: str, default: str, choices: Mapping[str, Choice], fail: Failure
 ) -> Choice:
     by_extension = [
         item.get("value") for item in model.all("Extension") if item.get("name") == attribute
     ]
     said = model.get(attribute) or next(iter(by_extension), None) or default
-    if said not in known:
-        raise fail(model, f"unknown {attribute} {said!r}; have {', '.join(known)}")
-    return known[said]
+    if said not in choices:
+        raise fail(model, f"unknown {attribute} {said!r}; known values: {', '.join(choices)}")
+    return choices[said]
 
 
 def _judged(tree: Tree, model: Element, fail: Failure) -> Tree:
@@ -317,7 +334,7 @@ def _judged(tree: Tree, model: Element, fail: Failure) -> Tree:
     if said is None:
         return with_support(tree)
     if said not in list(Quality):
-        raise fail(model, f"unknown quality {said!r}; have {', '.join(Quality)}")
+        raise fail(model, f"unknown quality {said!r}; known values: {', '.join(Quality)}")
     nodes = []
     for node in tree.nodes:
         as_shares = node.class_shares is not None and node.class_counts == node.class_shares
@@ -330,7 +347,7 @@ def _judged(tree: Tree, model: Element, fail: Failure) -> Tree:
         if number is not None
     ]
     if own.has_people and not all(map(is_whole, numbers)):
-        note = f"{fail.source}: says {said}, but {REASONS[Quality.WEIGHTED]}"
+        note = f"{fail.source}: the file states {said}, but {REASONS[Quality.WEIGHTED]}"
         return replace(own, quality=Quality.WEIGHTED, notes=(*own.notes, note))
     return checked(own)
 
@@ -347,9 +364,9 @@ def _noted(tree: Tree) -> Tree:
     return replace(tree, notes=(*tree.notes, *(note for note in notes if note)))
 
 
-def _note(tree: Tree, found: Iterable[PartitionProblem], rule: str) -> str:
-    found = list(found)
-    if not found:
+def _note(tree: Tree, problems: Iterable[PartitionProblem], rule: str) -> str:
+    problems = list(problems)
+    if not problems:
         return ""
-    more = f" (and {len(found) - 1} more such nodes)" if len(found) > 1 else ""
-    return f"{found[0].describe(tree)}; {rule}{more}"
+    more = f" (and {len(problems) - 1} more such nodes)" if len(problems) > 1 else ""
+    return f"{problems[0].describe(tree)}; {rule}{more}"

@@ -79,7 +79,7 @@ def unread(document: XmlDocument) -> Iterator[tuple[int, FoundLeak]]:
     finder.note_unused()
     for what, one in finder.found.items():
         times = "" if one.often == 1 else f", {one.often} times"
-        said = f"{what}{times}: no part of the model, read it"
+        said = f"{what}{times}: not part of the model: check it"
         leak = Leak(LeakKind.UNKNOWN, f"line {one.line}", said, None, one.edits is not None)
         yield one.start, FoundLeak(leak, tuple(one.edits or ()))
 
@@ -142,7 +142,7 @@ class _UnreadFinder(Contents):
         elif local == "Extension":
             self.extension(attributes, parent, at, line)
         elif not self.stands(parent, local):
-            what = f"an element {local[:40]!r} in {parent}, which no reader of PMML expects there"
+            what = f"an element {local[:40]!r} in {parent}, which is unknown there"
             self.hide(what, at, line, parent not in EXPRESSIONS)
         elif self.is_misplaced(local):
             what = "an element 'ScoreDistribution' in a tree that predicts a number"
@@ -324,7 +324,8 @@ class _UnreadFinder(Contents):
         for name in STATING.get(local, ()):
             if attributes.get(name):
                 site = self.result or ElementSite(at, line, self.end_of_tag(at))
-                self.state(VALUE, local, name, attributes, site)
+                is_class = (local, name) == ("TargetValue", "value")
+                self.state(CLASS if is_class else VALUE, local, name, attributes, site)
 
     def state(
         self, kind: str, local: str, name: str, attributes: dict[str, str], site: ElementSite
@@ -390,7 +391,7 @@ class _UnreadFinder(Contents):
         """Note fields, functions and values that the model does not have or never asks for."""
         for definition in self.references.unused_definitions():
             site = definition.site
-            what = f"{definition.what} that no model asks for"
+            what = f"{definition.what} that no model uses"
             self.note(what, site.start, site.line, Edit(site.start, site.end))
         self.note_odd_names()
         classes = len(self.references.predicted - {""})

@@ -68,7 +68,7 @@ def items(array: Element, fail: Failure) -> list[str]:
         TreeFormatError: a quote is left open.
     """
     if ITEM.sub(" ", array.text).strip():
-        raise fail(array, "the Array has a quote without its partner")
+        raise fail(array, "a quotation mark is missing in the Array")
     return [
         bare if bare else quoted.replace('\\"', '"')
         for quoted, bare in (match.groups(default="") for match in ITEM.finditer(array.text))
@@ -132,12 +132,12 @@ def kind_of(name: str | None) -> DataType:
     """Return the data type of a name.
 
     Raises:
-        NotFollowedError: it is one of those that are not followed.
+        NotFollowedError: it is one of those that are not supported.
     """
     try:
         return DataType(name or "")
     except ValueError:
-        raise NotFollowedError(f"the data type {name!r} is not followed") from None
+        raise NotFollowedError(f"the data type {name!r} is not supported") from None
 
 
 def number_constant(value: float, kind: DataType, is_continuous: bool = True) -> Constant:
@@ -162,7 +162,9 @@ def literal(text: str, kind: DataType | None) -> Constant:
 def literal_kind(text: str) -> DataType:
     """Return the type of a constant that names none: a number with a point is a double, one without an integer."""
     if JAVA_NUMBER.fullmatch(text):
-        raise NotFollowedError(f"the constant {text[:80]!r} is not plainly a number or a text")
+        raise NotFollowedError(
+            f"it is not clear whether the constant {text[:80]!r} is a number or a text"
+        )
     if "." in text:
         return DataType.DOUBLE if NUMBER.fullmatch(text.strip()) else DataType.STRING
     return DataType.INTEGER if WHOLE.fullmatch(text) else DataType.STRING
@@ -173,7 +175,7 @@ def convert(constant: Constant, kind: DataType, is_continuous: bool) -> Constant
 
     Raises:
         InvalidValueError: it has none.
-        NotFollowedError: how Java writes or reads it is not followed.
+        NotFollowedError: how Java writes or reads it is not supported.
     """
     value = constant.value
     if constant.kind is kind:
@@ -188,7 +190,7 @@ def convert(constant: Constant, kind: DataType, is_continuous: bool) -> Constant
         and number == math.floor(number)
         and INTEGER_ENDS[0] <= number <= INTEGER_ENDS[1]
     ):
-        raise InvalidValueError(f"{value!r} is no whole number of 32 bits")
+        raise InvalidValueError(f"{value!r} is not a whole number of 32 bits")
     return number_constant(number, kind, is_continuous)
 
 
@@ -207,7 +209,7 @@ def text_of(constant: Constant) -> str:
         return str(int(value)) if constant.kind is DataType.INTEGER else f"{value:.1f}"
     if constant.kind is DataType.INTEGER:
         return str(int(value))
-    raise NotFollowedError("a number becomes a text")
+    raise NotFollowedError("a number is converted to text")
 
 
 def parse_number(text: str) -> float:
@@ -223,8 +225,8 @@ def parse_number(text: str) -> float:
     if trimmed.lower() in TRUTHS:
         return float(TRUTHS[trimmed.lower()])
     if len(trimmed) >= 1000 or JAVA_NUMBER.fullmatch(trimmed):
-        raise NotFollowedError(f"{text[:80]!r} is not plainly a number")
-    raise InvalidValueError(f"{text[:80]!r} is no number")
+        raise NotFollowedError(f"it is not clear whether {text[:80]!r} is a number")
+    raise InvalidValueError(f"{text[:80]!r} is not a number")
 
 
 def _truth(constant: Constant) -> bool:

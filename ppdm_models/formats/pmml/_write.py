@@ -88,7 +88,8 @@ def _check(tree: Tree) -> None:
     if tree.depth > limits.DEPTH:
         raise OutputError(
             tree.source,
-            f"{tree.depth} tests on one path are more than the {limits.DEPTH} that PMML may hold",
+            f"{tree.depth} tests on one path are more than the limit of {limits.DEPTH}; "
+            "write a shallower tree",
         )
     fields = [feature.name for feature in tree.features] + ([tree.target] if tree.target else [])
     for what, names in (("fields", fields), ("nodes", [node.name for node in tree.nodes])):
@@ -110,7 +111,8 @@ def _safe(text: str) -> str:
     if bad:
         raise OutputError(
             "PMML",
-            f"{text!r} holds {bad[0]!r}, which XML cannot; rename it or write another format",
+            f"{text!r} contains {bad[0]!r}, which XML cannot express; rename it or write "
+            "another format",
         )
     return text
 
@@ -237,8 +239,9 @@ def add_predicate(parent: etree._Element, test: Predicate) -> None:
         if isinstance(part, Unknown | Refusal):
             raise OutputError(
                 "PMML",
-                "a test that a computed field makes is unknown or refuses a record for some values of the raw field, "
-                "for which PMML has no test; keep the file that computes the field",
+                "for some values of the raw field, a test on a computed field is unknown "
+                "or refuses the record. PMML cannot express this; keep the file that "
+                "computes the field",
             )
         if not isinstance(part, AllOf | AnyOf | OneOf | Surrogate) or _is_not_equal(part):
             _simple(above, part)
@@ -341,7 +344,11 @@ def written_ensemble(ensemble: Ensemble) -> bytes:
     problem = _unsayable(ensemble)
     if problem:
         notes = ensemble.notes if ensemble.link is Link.UNKNOWN else ()
-        raise OutputError(ensemble.source, f"{problem} cannot be written as PMML here", notes)
+        raise OutputError(
+            ensemble.source,
+            f"PMML cannot be written for a model with {problem}; audit the file as it is",
+            notes,
+        )
     root, schema = _frame(ensemble)
     model = _add_members(root, "MiningModel", functionName=str(ensemble.task))
     model.append(schema)
@@ -384,25 +391,25 @@ def _around_segments(document: bytes) -> tuple[bytes, bytes, bytes]:
 def _unsayable(ensemble: Ensemble) -> str:
     """Return what about the ensemble has no place in a plain MiningModel, in words; "" where nothing."""
     if ensemble.combination not in METHODS:
-        return f"a combination by {ensemble.combination}"
+        return f"a combination of trees by {ensemble.combination}"
     if ensemble.link is not Link.IDENTITY:
-        return f"a link of the kind {ensemble.link}"
+        return f"the link function {ensemble.link!s}"
     if ensemble.base and (ensemble.task is Task.CLASSIFICATION or len(ensemble.base) > 1):
-        return "a starting score of each class"
+        return "a starting score for each class"
     for number, member in enumerate(ensemble.members, 1):
         found = _unsayable_member(member)
         if found:
-            return f"{found} (part {number})"
+            return f"{found} ({'tree' if isinstance(member.model, Tree) else 'part'} {number})"
     return ""
 
 
 def _unsayable_member(member: Member) -> str:
     if not isinstance(member.model, Tree):
-        return "a part that is no tree"
+        return "a part that is not a tree"
     if not isinstance(member.test, Always):
-        return "a tree that speaks for some records only"
+        return "trees for some records only"
     if member.output is not None:
-        return "a tree that speaks for one class"
+        return "one tree per class"
     if any(node.outputs is not None for node in member.model.nodes):
         return "several numbers per leaf"
     return ""

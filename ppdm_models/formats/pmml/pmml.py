@@ -15,6 +15,7 @@ from treewarden.ppdm_models.formats.common.origin import is_maker, is_moment
 from treewarden.ppdm_models.formats.common.xml import Element, parse
 from treewarden.ppdm_models.formats.common.xml_edit import Edit, ElementSpan, XmlDocument
 from treewarden.ppdm_models.formats.pmml._declared import Dictionary
+from treewarden.ppdm_models.formats.pmml._known_elements import beyond_trees
 from treewarden.ppdm_models.formats.pmml._statistics import (
     FoundLeak,
     of_field,
@@ -32,7 +33,7 @@ from treewarden.ppdm_models.formats.pmml._statistics import (
 from treewarden.ppdm_models.formats.pmml._tree import read_tree_model
 from treewarden.ppdm_models.formats.pmml._unread import unread
 from treewarden.ppdm_models.formats.pmml._values import Failure
-from treewarden.ppdm_models.tree.ensemble import Model, Other, with_trees
+from treewarden.ppdm_models.tree.ensemble import Model, NonTreeModel, with_trees
 from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind
 from treewarden.ppdm_models.tree.tree import Learner, Quality, Tree
 
@@ -88,6 +89,9 @@ class _OpenedPmml(Rewritable, Strippable):
     def leaks(self) -> tuple[Leak, ...]:
         return tuple(found_leak.leak for found_leak in find(self._outline()))
 
+    def beyond_trees(self) -> tuple[str, ...]:
+        return tuple(beyond_trees(parse(self.data, self.source, lambda *_: None)))
+
     def without(self, kinds: frozenset[LeakKind]) -> bytes:
         data = self.data
         for _ in range(
@@ -137,7 +141,8 @@ class _OpenedPmml(Rewritable, Strippable):
             if _read(new, self.source) == changed:
                 return new
         raise OutputError(
-            self.source, "cannot be changed so without changing more; write the tree as a new file"
+            self.source,
+            "cannot be changed in place without further changes; write the tree as a new file",
         )
 
     def _outline(self) -> XmlDocument:
@@ -149,7 +154,7 @@ def _read(data: bytes, source: str) -> Model:
     root = parse(data, source, reader.finished)
     if root.name not in ROOTS:
         name = root.name.removeprefix(":")
-        raise TreeFormatError(f"{source}:{root.line}", f"no PMML: the root element is {name!r}")
+        raise TreeFormatError(f"{source}:{root.line}", f"not PMML: the root element is {name!r}")
     return reader.model(root, any(word in data for word in TREES))
 
 
@@ -183,7 +188,7 @@ class _ModelReader:
     def __init__(self, source: str) -> None:
         self.source = source
         self.fail = Failure(source)
-        self.parts: dict[Element, Model | Other] = {}
+        self.parts: dict[Element, Model | NonTreeModel] = {}
         self.dictionary: Dictionary | None = None
         self.nodes = 0
         self.trees = 0
@@ -208,29 +213,34 @@ class _ModelReader:
             for inner in element.within():
                 self.parts.pop(inner, None) if inner is not element else None
         else:
-            self.parts[element] = Other(element.name, element.get("modelName") or "", element.line)
+            self.parts[element] = NonTreeModel(
+                element.name, element.get("modelName") or "", element.line
+            )
         element.children = [child for child in element.children if child.name in KEPT]
 
     def model(self, root: Element, is_written: bool) -> Model:
         """Return the model of the whole file; ``is_written`` says that trees stand in it, be it in comments.
 
         Raises:
-            TreeFormatError: there is no tree in it.
+            TreeFormatError: it contains no tree.
         """
         late = root.first("DataDictionary")
         is_told = late is not None and late.first("DataField") is not None
         if late is not None and is_told and self.dictionary and not self.dictionary.fields:
-            problem = "the DataDictionary comes after a model whose fields it declares"
+            problem = "the DataDictionary comes after a model that uses its fields"
             raise TreeFormatError(f"{self.source}:{late.line}", f"{problem}; export the file again")
         whole = [self.parts[part] for part in (root, *root.children) if part in self.parts]
-        found = [part for part in whole if not isinstance(part, Other)]
+        found = [part for part in whole if not isinstance(part, NonTreeModel)]
         if not found:
-            kinds = ", ".join(sorted({part.kind for part in whole if isinstance(part, Other)}))
+            kinds = ", ".join(
+                sorted({part.kind for part in whole if isinstance(part, NonTreeModel)})
+            )
             found_kinds = f" (found {kinds})" if kinds else ""
-            commented = "; those in its comments are no part of the model" if is_written else ""
+            commented = "; those in its comments are not part of the model" if is_written else ""
             raise TreeFormatError(
                 self.source,
-                f"no tree in it: PMML without a tree model{found_kinds}{commented}; give a file that holds one",
+                f"this PMML file contains no tree model{found_kinds}{commented}; give a file with a decision tree, "
+                "a forest or a boosted model",
             )
         if len(whole) == 1:
             return found[0]
@@ -242,9 +252,16 @@ class _ModelReader:
         self.nodes += len(tree.nodes)
         self.trees += 1
         if self.nodes > limits.FILE_NODES:
-            raise TreeFormatError(self.source, f"more than {limits.FILE_NODES:,} nodes")
+            raise TreeFormatError(
+                self.source,
+                f"more than {limits.FILE_NODES:,} nodes, which is the limit; train a smaller model",
+            )
         if self.trees > limits.TREES:
-            raise TreeFormatError(self.source, f"more than {limits.TREES:,} trees")
+            raise TreeFormatError(
+                self.source,
+                f"more than {limits.TREES:,} trees, which is the limit; train a "
+                "model with fewer trees",
+            )
 
 
 FORMAT = Pmml()
@@ -304,7 +321,10 @@ def _find_leaks(document: XmlDocument) -> Iterator[tuple[ElementSpan, FoundLeak]
     for table, is_aside in _loose_tables(document.root):
         yield table, _table(document, table, is_aside)
     if surrogates:
-        what = f"{len(surrogates)} tests name surrogate splits: more attributes than the tree needs"
+        what = (
+            f"{len(surrogates)} tests name surrogate splits: more attributes than the tree needs "
+            "(rpart trains without them with maxsurrogate = 0)"
+        )
         yield surrogates[0], FoundLeak(Leak(LeakKind.DIFFERENCING, where_of(surrogates[0]), what))
 
 
@@ -319,7 +339,7 @@ def _comment(document: XmlDocument, comment: ElementSpan) -> FoundLeak:
         )
         return removed(document, LeakKind.OLD_MODEL, comment, what)
     kind = LeakKind.PERSON if MAIL.search(text) else LeakKind.UNKNOWN
-    words = f"a comment of {len(text)} characters that a person wrote or a tool left: read it"
+    words = f"a comment of {len(text)} characters: read it"
     return removed(document, kind, comment, words)
 
 
@@ -327,39 +347,42 @@ def _header(document: XmlDocument, header: ElementSpan) -> Iterator[FoundLeak]:
     if header.attributes.get("copyright"):
         edit = document.attribute(header, "copyright", "")
         assert edit is not None
-        kind, what = LeakKind.AUTHOR, "the copyright names who made it"
+        kind, what = LeakKind.AUTHOR, "the copyright names the author"
         if not is_maker(header.attributes["copyright"]):
-            kind, what = LeakKind.UNKNOWN, "the copyright is more than a year and a name: read it"
+            kind, what = (
+                LeakKind.UNKNOWN,
+                "the copyright contains more than a year and a name: read it",
+            )
         yield FoundLeak(Leak(kind, where_of(header), what, None, True), (edit,))
     description = header.attributes.get("description") or ""
     if HEX_ID.search(description):
-        what = "the description holds an identifier"
+        what = "the description contains an identifier"
         yield without_attributes(document, LeakKind.IDENTIFIER, header, ("description",), what)
     for item in header.within():
         if item.name == "Timestamp":
             kind, what = LeakKind.TIMESTAMP, "when the model was made"
             if not is_moment(item.text):
-                kind, what = LeakKind.UNKNOWN, "a Timestamp that is no date: read it"
+                kind, what = LeakKind.UNKNOWN, "a Timestamp that is not a date: read it"
             yield removed(document, kind, item, what)
         elif item.name == "Annotation":
-            yield removed(document, LeakKind.UNKNOWN, item, "a note that somebody wrote: read it")
+            yield removed(document, LeakKind.UNKNOWN, item, "a note that a person wrote: check it")
         elif item.name == "Extension" and (item.attributes.get("name") or "").lower() in USERS:
             yield removed(document, LeakKind.AUTHOR, item, "the name of the user who made it")
         else:
             yield from _places(document, item, LeakKind.AUTHOR)
 
 
-def _places(document: XmlDocument, item: ElementSpan, who: LeakKind) -> Iterator[FoundLeak]:
-    """Yield attributes that hold a mail address, of ``who``, or a path of somebody's machine."""
+def _places(document: XmlDocument, item: ElementSpan, mail_kind: LeakKind) -> Iterator[FoundLeak]:
+    """Yield attributes that hold a mail address, of ``mail_kind``, or a path of somebody's machine."""
     for name, value in item.attributes.items():
         for kind, pattern, what in (
-            (who, MAIL, "a mail address"),
+            (mail_kind, MAIL, "a mail address"),
             (LeakKind.PATH, PATH, "a path on the machine where it was made"),
         ):
             found = pattern.search(value)
             if found and not (item.name == "Header" and name == "copyright"):
                 edit = document.attribute(item, name, pattern.sub("", value))
-                said = f"{name} of {item.name} holds {what}"
+                said = f"{name} of {item.name} contains {what}"
                 leak = Leak(kind, where_of(item), said, None, True)
                 yield FoundLeak(leak, () if edit is None else (edit,))
                 break
@@ -375,7 +398,7 @@ def _task(document: XmlDocument, task: ElementSpan) -> Iterator[FoundLeak]:
     for seed in SEED.finditer(document.data, task.start, task.end):
         edits.append(Edit(seed.start(), seed.end(), seed[1] + b"=None"))
     if edits:
-        what = "the random seed: with the data, the learning can be repeated"
+        what = "the random seed: anyone with the data can repeat the training"
         yield FoundLeak(Leak(LeakKind.REPLAY, where_of(task), what, None, True), tuple(edits))
 
 
@@ -401,5 +424,5 @@ def _table(document: XmlDocument, table: ElementSpan, is_aside: bool) -> FoundLe
 
 def _verification(document: XmlDocument, verification: ElementSpan) -> Iterator[FoundLeak]:
     rows = sum(1 for _ in verification.within("row"))
-    what = f"{rows} whole records, put there to verify the model: often training records"
+    what = f"{rows} complete records for the verification of the model, often training records"
     yield removed(document, LeakKind.RAW_RECORDS, verification, what, rows)

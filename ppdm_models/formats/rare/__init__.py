@@ -15,8 +15,9 @@ IN_JSON = (
     b'"ncompete"',
     b"org.apache.solr.ltr.model.MultipleAdditiveTreesModel",
     b'"average_tree_output"',
+    b'"term_features"',
 )
-"""What JSON of BigML, Eland, gbm, H2O, partykit, R's forests, rpart, Solr and treelite holds."""
+"""What JSON of BigML, EBM, Eland, gbm, H2O, partykit, R's forests, rpart, Solr and treelite holds."""
 IN_TEXT = (
     b"digraph ",
     b"- tree:",

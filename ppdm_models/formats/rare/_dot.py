@@ -83,7 +83,7 @@ class DotGraph:
         roots = [name for name in self.labels if name not in ends]
         if len(roots) != 1:
             raise TreeFormatError(
-                source, f"{len(roots)} nodes without a parent; a tree has one root"
+                source, f"{len(roots)} nodes have no parent, but a tree has one root"
             )
         return roots[0]
 
@@ -108,7 +108,7 @@ def read_graph(lines: Sequence[str], source: str) -> DotGraph:
             continue
         if node[1] in labels or len(labels) >= limits.NODES:
             raise TreeFormatError(
-                f"{source}:{place}", f"node {node[1]!r} stands twice, or too many"
+                f"{source}:{place}", f"node {node[1]!r} occurs twice, or there are too many nodes"
             )
         labels[node[1]] = _label(node[2], f"{source}:{place}")
         places[node[1]] = place
@@ -134,7 +134,7 @@ def _label(text: str, where: str) -> list[str]:
     end = text.rfind(">, fillcolor=")
     inner = text[1:end] if end > 0 else text.rstrip()[1:-1]
     if not text.startswith("<") or not (end > 0 or text.rstrip().endswith(">")):
-        raise TreeFormatError(where, "a label that is neither quoted nor in angle brackets")
+        raise TreeFormatError(where, "a label is neither quoted nor in angle brackets")
     for entity, character in ENTITIES.items():
         inner = inner.replace(entity, character)
     return inner.split("<br/>")
@@ -165,10 +165,12 @@ def drawn_j48(graph: DotGraph, ways: Mapping[str, list[tuple[str, str]]], source
         if not ways[name]:
             leaves[name] = read_leaf(_unquoted("\n".join(parts)), f"{source}:{graph.lines[name]}")
             if (leaves[name].errors or 0.0) > (leaves[name].records or 0.0):
-                raise TreeFormatError(f"{source}:{graph.lines[name]}", "more errors than records")
+                raise TreeFormatError(
+                    f"{source}:{graph.lines[name]}", "a node has more errors than records"
+                )
     nodes = grown(root, lambda name: _weka_draft(name, ways[name], graph, source), source)
     if len(nodes) < len(graph.labels):
-        raise TreeFormatError(source, "a node hangs on no other")
+        raise TreeFormatError(source, "a node has no parent")
     labels = dict.fromkeys(leaf.label for leaf in leaves.values())
     classes = unique(labels, "classes", source, limits.CLASSES)
     check_class_numbers(len(leaves), len(classes), source)
@@ -200,7 +202,7 @@ def _weka_draft(name: str, ways: list[tuple[str, str]], graph: DotGraph, source:
     ]
     split = [replace(way, feature=feature) for way in agreed(said, where)]
     if len(split) < 2 or not feature:
-        raise TreeFormatError(where, "a split with one branch, or without a name")
+        raise TreeFormatError(where, "a split has only one branch, or no name")
     predicates = tests(split, where, lambda value: (value,))
     branches = tuple(Branch(child, test) for (child, _), test in zip(ways, predicates, strict=True))
     return Draft(name, branches, line=graph.lines[name])
@@ -261,7 +263,7 @@ def read_box(parts: Sequence[str], is_leaf: bool, where: str) -> NodeLabel:
         lines = lines[1:]
     test = TEST.fullmatch(lines[0]) if lines and not is_leaf else None
     if not is_leaf and test is None:
-        raise TreeFormatError(where, "a split without a test '<='")
+        raise TreeFormatError(where, "a split has no test '<='")
     rest = lines[1:] if test else lines
     samples, is_share, values, is_list, label = None, False, tuple[float, ...](), False, None
     impurity = None
@@ -277,9 +279,7 @@ def read_box(parts: Sequence[str], is_leaf: bool, where: str) -> NodeLabel:
         elif mixed:
             impurity = mixed[1], mixed[2]
         else:
-            raise TreeFormatError(
-                where, f"{line[:60]!r} is not understood; export with label='all'"
-            )
+            raise TreeFormatError(where, f"{line[:60]!r} cannot be read; export with label='all'")
     return NodeLabel(
         feature=test[1] if test else None,
         threshold=test[2] if test else None,
@@ -308,5 +308,5 @@ def _values(text: str, where: str) -> tuple[float, ...]:
     numbers = [as_float(number) for number in re.split(r"[,\s]+", text.strip())]
     known = tuple(number for number in numbers if number is not None)
     if len(known) < len(numbers) or not 0 < len(known) <= limits.CLASSES:
-        raise TreeFormatError(where, "values that are no numbers, or of several outputs")
+        raise TreeFormatError(where, "the values are not numbers, or belong to several outputs")
     return known

@@ -62,7 +62,8 @@ def ensemble_of(
     notes, link = [], _link(params, forest, classes)
     if groups * size != len(trees):
         notes.append(
-            f"{document.source}: {len(trees)} of the model's {groups * size} trees; it predicts with all of them"
+            f"{document.source}: the file contains {len(trees)} of the model's "
+            f"{groups * size} trees, but the model predicts with all of them"
         )
         link = Link.UNKNOWN
     start = params.get("base_score")
@@ -97,7 +98,7 @@ def _output(name: str, classes: tuple[str, ...], part: JsonPart) -> int | None:
     if not found or not classes:
         return None
     if label not in classes:
-        raise part.refused(f"the unknown class {label[:80]!r}")
+        raise part.refused(f"{label[:80]!r} is not a class of the model")
     return classes.index(label)
 
 
@@ -152,14 +153,14 @@ class Ini:
         """Return a setting that must be there."""
         found = self.settings.get(key)
         if found is None:
-            raise self.refused(f"no {key!r}; it must be there")
+            raise self.refused(f"{key!r} is missing")
         return found
 
     def whole(self, key: str) -> int:
         """Return a setting that is a whole number."""
         text = self.text(key)
         if not (text.isascii() and text.isdecimal() and len(text) < 10):
-            raise self.refused(f"{key} is {text[:40]!r}, which is no whole number")
+            raise self.refused(f"{key} is {text[:40]!r}, which is not a whole number")
         return int(text)
 
     def number(self, key: str, default: float) -> float:
@@ -170,7 +171,7 @@ class Ini:
         except ValueError:
             value = math.nan
         if not math.isfinite(value):
-            raise self.refused(f"{key} is {(text or '')[:40]!r}, which is no finite number")
+            raise self.refused(f"{key} is {(text or '')[:40]!r}, which is not a finite number")
         return value
 
 
@@ -187,7 +188,10 @@ def read_ini(files: Mapping[str, bytes], source: str) -> Ini:
     escaped = settings.get("escape_domain_values") == "true"
     for place, size, name in domains:
         if place >= len(names) or place in labels:
-            raise TreeFormatError(where, f"categories of column {place}, which is none or has some")
+            raise TreeFormatError(
+                where,
+                f"categories of column {place}, which does not exist or has categories already",
+            )
         found = [
             _unescaped(line) if escaped else line
             for line in _lines(files, f"domains/{name}", source)
@@ -198,19 +202,21 @@ def read_ini(files: Mapping[str, bytes], source: str) -> Ini:
     columns = tuple(H2oColumn(name, labels.get(place, ())) for place, name in enumerate(names))
     ini = Ini(source, settings, columns)
     if not columns or ini.whole("n_columns") != len(columns) or not ini.predictors:
-        raise ini.refused(f"{len(columns)} columns, which are not those it counts")
+        raise ini.refused(f"there are {len(columns)} columns, but the file states another number")
     if ini.number("mojo_version", 0.0) < OLDEST:
-        raise ini.refused(f"MOJO version {ini.text('mojo_version')}; save it with a newer H2O")
+        raise ini.refused(
+            f"MOJO version {ini.text('mojo_version')} is not supported; save it with a newer H2O"
+        )
     return ini
 
 
 def _lines(files: Mapping[str, bytes], name: str, source: str) -> list[str]:
     if name not in files:
-        raise TreeFormatError(source, f"no {name} in the archive")
+        raise TreeFormatError(source, f"{name} is not in the archive")
     try:
         lines = files[name].decode("utf-8").split("\n")
     except UnicodeDecodeError as error:
-        raise TreeFormatError(f"{source}: {name}", "not UTF-8") from error
+        raise TreeFormatError(f"{source}: {name}", "this is not UTF-8 text") from error
     lines = [line.removesuffix("\r") for line in lines]
     return lines[:-1] if lines and not lines[-1] else lines
 
@@ -236,12 +242,12 @@ def _sections(
         elif section == "[info]" and line:
             key, equals, value = line.partition(" = ")
             if not equals or key in settings:
-                raise TreeFormatError(where, f"{line[:80]!r} is no setting, or stands twice")
+                raise TreeFormatError(where, f"{line[:80]!r} is not a setting, or occurs twice")
             settings[key] = value
         elif line:
-            raise TreeFormatError(where, f"{line[:80]!r} stands outside all sections")
+            raise TreeFormatError(where, f"{line[:80]!r} is outside all sections")
     return settings, columns, domains
 
 
 def _unescaped(line: str) -> str:
-    return re.sub(r"\\(.)", lambda found: {"n": "\n", "r": "\r"}.get(found[1], found[1]), line)
+    return re.sub(r"\\(.)", lambda match: {"n": "\n", "r": "\r"}.get(match[1], match[1]), line)

@@ -56,7 +56,7 @@ def nodes_of_mojo(root: JsonPart, columns: dict[int, H2oColumn]) -> tuple[Node, 
         place = node["colId"].whole()
         column = columns.setdefault(place, H2oColumn(node["colName"].text()))
         if column.name != node["colName"].text():
-            raise node.refused(f"calls column {place} otherwise than {column.name!r}")
+            raise node.refused(f"names column {place} differently from {column.name!r}")
         listed = node["isCategorical"].flag()
         sides = (_labels(left, column), _labels(right, column)) if listed else None
         split = node.get("splitValue")
@@ -78,18 +78,18 @@ def nodes_of_arrays(document: JsonPart) -> tuple[Node, ...]:
     size = len(arrays["features"])
     for name, items in arrays.items():
         if len(items) != size:
-            raise document[name].refused(f"{len(items)} items, where {size} are expected")
+            raise document[name].refused(f"contains {len(items)} items, but {size} are expected")
 
     def draft_of(index: int) -> Draft:
         if index >= size:
-            raise document.refused(f"no node {index}")
+            raise document.refused(f"node {index} is missing")
         score = arrays["predictions"][index].single()
         feature = arrays["features"][index]
         if feature.value is None:
             return Draft(name=str(index), score=score)
         left, right = (arrays[name][index].whole() for name in names[:2])
         if max(left, right) >= size:
-            raise document.refused(f"no node {max(left, right)}")
+            raise document.refused(f"node {max(left, right)} is missing")
         split, side = arrays["thresholds"][index], arrays["nas"][index]
         if side.value not in (*SIDES, None):  # null: missing values went another way further up
             raise side.refused(f"neither {' nor '.join(SIDES)}")
@@ -150,7 +150,7 @@ def _plain_split(tree: Tree, node: Node, levels: list[object]) -> tuple[str, flo
         return test.feature, test.high
     if isinstance(test, MissingTest) and test.negated:
         return test.feature, None
-    raise UnwritableError("a split without a threshold or categories")
+    raise UnwritableError("a split has neither a threshold nor categories")
 
 
 def _labels(child: JsonPart, column: H2oColumn) -> tuple[str, ...]:
@@ -158,7 +158,7 @@ def _labels(child: JsonPart, column: H2oColumn) -> tuple[str, ...]:
     listed = child.get("matchValues")
     numbers = [] if listed is None else [item.whole() for item in listed]
     if any(number >= len(column.labels) for number in numbers):
-        raise child.refused(f"a category number that {column.name!r} does not have")
+        raise child.refused(f"a category number does not exist in {column.name!r}")
     return tuple(column.labels[number] for number in numbers)
 
 
@@ -173,7 +173,7 @@ def _ways(
     """Return the ways down; a category that was never seen goes where a missing value goes."""
     if sides is not None:
         if set(sides[0]) & set(sides[1]) or not (sides[0] or sides[1]):
-            raise node.refused("its sides share a category, or have none")
+            raise node.refused("its two sides share a category, or have none")
         listed, predicate = belongs(feature, sides[1] if to_left else sides[0])
         left, right = (predicate, listed) if to_left else (listed, predicate)
     elif split is not None:
@@ -239,14 +239,14 @@ class Bytes:
         """Return a 32-bit number."""
         (value,) = struct.unpack(self.order + "f", self.raw(4))
         if not math.isfinite(value):
-            raise self.refused("a number that is not finite")
+            raise self.refused("a number is not finite")
         return float(value)
 
     def raw(self, size: int) -> bytes:
         """Return some bytes and move on."""
         found = self.data[self.at : self.at + size]
         if size < 0 or len(found) < size:
-            raise self.refused("the tree breaks off")
+            raise self.refused("the tree is incomplete")
         self.at += size
         return found
 
@@ -274,7 +274,7 @@ def nodes_of(
             _finished(reader, end)
             return Draft(name=name, score=score, records=held)
         if inner_nodes is not None and number not in inner_nodes:
-            raise reader.refused(f"nothing is said of node {number} beside the tree")
+            raise reader.refused(f"the data outside the tree do not contain node {number}")
         asked.add(number)
         return Draft(
             name=name,
@@ -285,7 +285,7 @@ def nodes_of(
     root = (0, len(data), -1 if inner_nodes is None else 0, False)
     nodes = grown(root, draft_of, where)
     if inner_nodes is not None and asked != inner_nodes.keys() and len(nodes) > 1:
-        raise TreeFormatError(where, "what lies beside the tree is of other nodes")
+        raise TreeFormatError(where, "the data outside the tree belong to other nodes")
     return nodes
 
 
@@ -301,21 +301,21 @@ def _is_bare_leaf(reader: Bytes) -> bool:
 
 def _finished(reader: Bytes, end: int) -> None:
     if reader.at != end:
-        raise reader.refused(f"a leaf ends here, where byte {end} should be its end")
+        raise reader.refused(f"a leaf ends here instead of at byte {end}")
 
 
 def _packed_branches(
     reader: Bytes,
     end: int,
     number: int,
-    known: dict[int, InnerNode] | None,
+    inner_nodes: dict[int, InnerNode] | None,
     columns: Sequence[H2oColumn],
 ) -> tuple[Branch, Branch]:
     flags, place, direction = reader.take("B"), reader.take("H"), reader.take("B")
     if place >= len(columns):
-        raise reader.refused(f"no column {place}")
+        raise reader.refused(f"column {place} does not exist")
     if direction not in DIRECTIONS:
-        raise reader.refused(f"{direction} is no way for a missing value")
+        raise reader.refused(f"{direction} is not a valid direction for missing values")
     column, to_left = columns[place], direction in LEFTWARD
     tests: tuple[Predicate, Predicate]
     if direction == MISSING_VS_REST:
@@ -331,11 +331,15 @@ def _packed_branches(
     else:
         low, bits = _set(reader, flags & SET_FLAGS)
         if not column.labels:
-            raise reader.refused(f"looks up {column.name!r}, which holds numbers, in a set")
+            raise reader.refused(
+                f"looks up {column.name!r} in a set, but the column contains numbers"
+            )
         inside = dict(enumerate(column.labels[low : low + len(bits)]))
         sides = [[inside[code] for code in inside if bits[code] == side] for side in (False, True)]
         tests = _sides(column.name, sides[0], sides[1], to_left)
-    left, right = _children(reader, end, flags, None if known is None else known[number])
+    left, right = _children(
+        reader, end, flags, None if inner_nodes is None else inner_nodes[number]
+    )
     return Branch(left, tests[0], to_left), Branch(right, tests[1], not to_left)
 
 
@@ -354,9 +358,9 @@ def _set(reader: Bytes, kind: int) -> tuple[int, list[bool]]:
     elif kind == LARGE_SET:
         low, size = reader.take("H"), reader.take("I")
     else:
-        raise reader.refused("an unknown kind of test")
+        raise reader.refused("the kind of test is unknown")
     if not 0 < size <= 8 * len(reader.data):
-        raise reader.refused(f"a set of {size:,} categories")
+        raise reader.refused(f"a set has {size:,} categories, which is not valid")
     packed = reader.raw((size + 7) // 8)
     return low, [bool(packed[code >> 3] >> (code & 7) & 1) for code in range(size)]
 
@@ -364,7 +368,7 @@ def _set(reader: Bytes, kind: int) -> tuple[int, list[bool]]:
 def _children(reader: Bytes, end: int, flags: int, beside: InnerNode | None) -> tuple[Place, Place]:
     left, right = flags & LEFT_FLAGS, (flags & RIGHT_FLAGS) >> 2
     if right not in (0, LEAF) or (left > 3 and left != LEAF):
-        raise reader.refused(f"unknown flags {flags:#04x}")
+        raise reader.refused(f"the flags {flags:#04x} are unknown")
     endian: Literal["little", "big"] = "little" if reader.order == "<" else "big"
     size = 4 if left == LEAF else int.from_bytes(reader.raw(left + 1), endian)
     start, middle = reader.at, reader.at + size
@@ -376,7 +380,9 @@ def _children(reader: Bytes, end: int, flags: int, beside: InnerNode | None) -> 
 
 def _beside(data: bytes, order: str, where: str) -> dict[int, InnerNode]:
     if len(data) % AUXILIARY_BYTES:
-        raise TreeFormatError(where, f"{len(data)} bytes beside it are not {AUXILIARY_BYTES} each")
+        raise TreeFormatError(
+            where, f"{len(data)} bytes outside the tree are not {AUXILIARY_BYTES} each"
+        )
     inner_nodes: dict[int, InnerNode] = {}
     for at in range(0, len(data), AUXILIARY_BYTES):
         number, _, left_records, right_records, *_, left, right = struct.unpack_from(
@@ -384,19 +390,23 @@ def _beside(data: bytes, order: str, where: str) -> dict[int, InnerNode]:
         )
         amounts = (left_records, right_records)
         if not all(math.isfinite(amount) and amount >= 0 for amount in amounts):
-            raise TreeFormatError(where, f"records of node {number} are {amounts}")
+            raise TreeFormatError(
+                where, f"the records of node {number} are {amounts}, which is not valid"
+            )
         if number in inner_nodes or min(number, left, right) < 0:
-            raise TreeFormatError(where, f"node {number} stands twice beside it, or is none")
+            raise TreeFormatError(
+                where, f"node {number} occurs twice outside the tree, or does not exist"
+            )
         inner_nodes[number] = InnerNode(left, right, left_records, right_records)
     return inner_nodes
 
 
-def _records(known: dict[int, InnerNode]) -> dict[int, float]:
+def _records(inner_nodes: dict[int, InnerNode]) -> dict[int, float]:
     """Return the records of each node by number: of the root, those of its children."""
     records = {}
-    for inner_node in known.values():
+    for inner_node in inner_nodes.values():
         records[inner_node.left] = inner_node.left_records
         records[inner_node.right] = inner_node.right_records
-    if 0 in known:
-        records[0] = known[0].left_records + known[0].right_records
+    if 0 in inner_nodes:
+        records[0] = inner_nodes[0].left_records + inner_nodes[0].right_records
     return records

@@ -41,28 +41,28 @@ def listed_right(
         right, left = belongs(name, numbers)
         return left, right
     if any(not 0 < int(number) <= len(known) for number in numbers):
-        raise value.refused(f"a level beyond the {len(known)} of {name[:60]!r}")
+        raise value.refused(f"a level does not belong to the {len(known)} levels of {name[:60]!r}")
     listed = {int(number) for number in numbers}
     return _parted(name, known, [place not in listed for place in range(1, len(known) + 1)])
 
 
-def cut_between(name: str, known: Sequence[str], end: float) -> tuple[Predicate, Predicate]:
+def cut_between(name: str, levels: Sequence[str], end: float) -> tuple[Predicate, Predicate]:
     """Return the tests of a split whose levels up to a number go left."""
-    return _parted(name, known, [place <= end for place in range(1, len(known) + 1)])
+    return _parted(name, levels, [place <= end for place in range(1, len(levels) + 1)])
 
 
-def masked_left(name: str, known: Sequence[str], value: JsonPart) -> tuple[Predicate, Predicate]:
+def masked_left(name: str, levels: Sequence[str], value: JsonPart) -> tuple[Predicate, Predicate]:
     """Return the tests of a split whose bits say which levels go left."""
     mask = value.whole(low=1, high=LARGEST_MASK)
-    return _parted(name, known, [bool(mask >> place & 1) for place in range(len(known))])
+    return _parted(name, levels, [bool(mask >> place & 1) for place in range(len(levels))])
 
 
 def _parted(
-    name: str, known: Sequence[str], goes_left: Sequence[bool]
+    name: str, levels: Sequence[str], goes_left: Sequence[bool]
 ) -> tuple[Predicate, Predicate]:
     left, right = (
         belongs(
-            name, [level for level, goes in zip(known, goes_left, strict=True) if goes == side]
+            name, [level for level, goes in zip(levels, goes_left, strict=True) if goes == side]
         )[0]
         for side in (True, False)
     )

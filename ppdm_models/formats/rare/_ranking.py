@@ -36,11 +36,16 @@ def summed(
         TreeFormatError: there is no tree, or too many of them or of features.
     """
     if not 0 < len(forest) <= limits.TREES:
-        raise TreeFormatError(source, f"{len(forest):,} trees; give 1 to {limits.TREES:,}")
+        raise TreeFormatError(
+            source, f"contains {len(forest):,} trees; give a model with 1 to {limits.TREES:,}"
+        )
     tested = [node for nodes in forest for node in nodes]
     names = list(dict.fromkeys(name for node in tested for name in features_of(node.test)))
     if len(names) > limits.FEATURES:
-        raise TreeFormatError(source, f"more than {limits.FEATURES:,} features")
+        raise TreeFormatError(
+            source,
+            f"more than {limits.FEATURES:,} features, which is the limit; train with fewer columns",
+        )
     features = features_named(names, tested, source, single=single)
     members = tuple(
         Member(
@@ -81,6 +86,6 @@ def single_number(text: str | None, where: str, what: str) -> float:
         value = math.nan if said is None else float(np.float32(said))
     if not math.isfinite(value):
         raise TreeFormatError(
-            where, f"{what} is {(text or '')[:40]!r}, which is no number of 32 bits"
+            where, f"{what} is {(text or '')[:40]!r}, which is not a number of 32 bits"
         )
     return value

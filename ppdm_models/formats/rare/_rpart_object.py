@@ -71,13 +71,13 @@ def _preorder(leaves: Sequence[bool], frame: JsonPart) -> list[int]:
     waiting, numbers = [1], []
     for is_leaf in leaves:
         if not waiting or waiting[-1] > LARGEST:
-            raise frame.refused("its rows have no numbers of nodes, and are no tree in preorder")
+            raise frame.refused("its rows have no node numbers, and are not a tree in preorder")
         number = waiting.pop()
         numbers.append(number)
         if not is_leaf:
             waiting += [2 * number + 1, 2 * number]
     if waiting:
-        raise frame.refused("its rows have no numbers of nodes, and are no tree in preorder")
+        raise frame.refused("its rows have no node numbers, and are not a tree in preorder")
     return numbers
 
 
@@ -91,7 +91,7 @@ def _named_splits(splits: JsonPart, frame: JsonPart) -> Iterator[dict[str, objec
             variables += [variable, *[""] * others]
     for place, row in enumerate(splits):
         if len(row) < len(SPLIT) - 1:
-            raise row.refused(f"{len(row)} numbers, where a split has {', '.join(SPLIT)}")
+            raise row.refused(f"a split has {len(row)} numbers instead of {', '.join(SPLIT)}")
         numbers = dict(zip(SPLIT, (item.value for item in row), strict=False))
         yield {"var": variables[place] if place < len(variables) else "", **numbers}
 
@@ -156,7 +156,7 @@ def frame_rows(root: JsonPart) -> list[FrameRow]:
             )
         )
     if start != len(listed):
-        raise root.refused(f"{len(listed)} splits, but the frame uses {start}")
+        raise root.refused(f"there are {len(listed)} splits, but the frame uses {start}")
     return found
 
 
@@ -211,7 +211,7 @@ def _ways(
     row = csplit.at(split["index"].whole(low=1) - 1)
     codes = [item.whole(low=LEFT, high=RIGHT) for item in row][:sides]
     if len(codes) < sides:
-        raise row.refused(f"fewer than the {sides} levels of {name[:60]!r}")
+        raise row.refused(f"there are fewer than the {sides} levels of {name[:60]!r}")
     pairs = list(zip(levels[name], codes, strict=True))
     left, right = (
         belongs(name, [level for level, code in pairs if code == side])[0] for side in (LEFT, RIGHT)
@@ -235,16 +235,18 @@ def leaks_of(root: JsonPart) -> Iterator[Leak]:
     rows = frame_rows(root)
     others = sum(len(row.competitors) + len(row.surrogates) for row in rows)
     if others:
-        what = f"{others} splits that were not used tell how the target differs over further attributes"
+        what = f"{others} unused splits show how the target differs by further attributes"
         yield Leak(LeakKind.TARGET_STATISTICS, "/splits", what)
     sizes = [row.part["n"].amount() for row in rows if row.is_leaf]
     has_spread = any("dev" in dict(row.part.entries()) for row in rows)
     if root["method"].text() != "class" and has_spread and min(sizes, default=3) <= 2:
-        what = "mean and deviance of a node with 1 or 2 records give their target values exactly"
+        what = (
+            "the mean and deviance of a node with 1 or 2 records disclose their exact target values"
+        )
         yield Leak(LeakKind.EXACT_TARGETS, "/frame", what, records=int(min(sizes)))
     call = root.get("call")
     if call is not None and call.value:
-        what = "the call with all settings: training can be repeated on guessed records"
+        what = "the call with all settings: an adversary can repeat the training on guessed records"
         yield Leak(LeakKind.REPLAY, "/call", what)
     yield from _per_record(root)
 
@@ -328,7 +330,9 @@ def blocks_of(lines: Sequence[str], source: str) -> dict[int, SummaryBlock]:
         if head is not None:
             block, table = SummaryBlock(int(head[1]), float(head[2]), where, number), None
             if block.number in summary_blocks or len(summary_blocks) >= limits.NODES:
-                raise TreeFormatError(where, f"node {block.number} stands twice, or too many do")
+                raise TreeFormatError(
+                    where, f"node {block.number} occurs twice, or there are too many nodes"
+                )
             summary_blocks[block.number] = block
         elif block is None or not line:
             continue
@@ -357,7 +361,7 @@ def _fact(block: SummaryBlock, line: str, where: str) -> None:
     elif sons is not None and not block.sons:
         block.sons = ((int(sons[1]), float(sons[2])), (int(sons[3]), float(sons[4])))
     else:
-        raise TreeFormatError(where, f"{line.strip()[:80]!r} is no line of a summary of rpart")
+        raise TreeFormatError(where, f"{line.strip()[:80]!r} is not a line of a summary of rpart")
 
 
 def _summary_branches(line: str, where: str) -> SummaryBranches:
@@ -368,7 +372,7 @@ def _summary_branches(line: str, where: str) -> SummaryBranches:
         return SummaryBranches(found["name"], *((below, above) if is_left else (above, below)))
     listed = LISTED.fullmatch(line)
     if listed is None:
-        raise TreeFormatError(where, f"{line.strip()[:80]!r} is no split of rpart")
+        raise TreeFormatError(where, f"{line.strip()[:80]!r} is not a split of rpart")
     sides = (
         [str(place) for place, side in enumerate(listed["levels"], 1) if side == wanted]
         for wanted in "LR"
@@ -380,12 +384,12 @@ def _summary_branches(line: str, where: str) -> SummaryBranches:
 def _number(text: str, where: str) -> float:
     value = as_float(text)
     if value is None or not math.isfinite(value):
-        raise TreeFormatError(where, f"{text[:40]!r} is no finite number")
+        raise TreeFormatError(where, f"{text[:40]!r} is not a finite number")
     return value
 
 
 def _numbers(text: str, where: str) -> tuple[float, ...]:
     found = tuple(_number(part, where) for part in text.split())
     if min(found) < 0 or len(found) > limits.CLASSES:
-        raise TreeFormatError(where, "numbers of classes that are negative, or too many")
+        raise TreeFormatError(where, "class numbers are negative, or there are too many")
     return found

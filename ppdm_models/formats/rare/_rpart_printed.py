@@ -17,7 +17,7 @@ from treewarden.ppdm_models.formats.common.json import JsonPart
 from treewarden.ppdm_models.formats.common.json_layout import UnwritableError
 from treewarden.ppdm_models.formats.common.printed_trees import as_float, decimals_of
 from treewarden.ppdm_models.formats.rare._rpart_object import ABSENT, FrameRow, frame_rows
-from treewarden.ppdm_models.unsupported_models import OF_TREE
+from treewarden.ppdm_models.unsupported_files import OF_TREE
 
 CLASS_HEADER = "node), split, n, loss, yval, (yprob)"
 NUMBER_HEADER = "node), split, n, deviance, yval"
@@ -61,14 +61,16 @@ def rows_of(lines: Sequence[str], source: str) -> tuple[bool, dict[int, RpartRow
     """
     starts = [place for place, line in enumerate(lines) if line.startswith(NUMBER_HEADER[:16])]
     if len(starts) != 1:
-        raise TreeFormatError(source, f"{len(starts)} printed rpart trees; give one tree per file")
+        raise TreeFormatError(
+            source, f"the text contains {len(starts)} rpart trees; give one tree per file"
+        )
     header = lines[starts[0]].strip()
     if header == OF_TREE_HEADER:
         raise TreeFormatError(f"{source}:{starts[0] + 1}", OF_TREE)
     if header not in (CLASS_HEADER, NUMBER_HEADER):
         raise TreeFormatError(
             f"{source}:{starts[0] + 1}",
-            f"columns {header[:80]!r}; have {CLASS_HEADER!r}, {NUMBER_HEADER!r}",
+            f"the columns are {header[:80]!r}; known values: {CLASS_HEADER!r}, {NUMBER_HEADER!r}",
         )
     rows: dict[int, RpartRow] = {}
     for place in range(starts[0] + 1, len(lines)):
@@ -78,11 +80,13 @@ def rows_of(lines: Sequence[str], source: str) -> tuple[bool, dict[int, RpartRow
             if rows and not line.strip():
                 break
             if line.strip() not in ("", "* denotes terminal node"):
-                raise TreeFormatError(f"{source}:{place + 1}", "no line of an rpart tree")
+                raise TreeFormatError(
+                    f"{source}:{place + 1}", "this is not a line of an rpart tree"
+                )
             continue
         row = _row(int(found[1]), found[2], place + 1, header == CLASS_HEADER, source)
         if row.number in rows or len(rows) >= limits.NODES:
-            raise TreeFormatError(f"{source}:{place + 1}", f"node {row.number} stands twice")
+            raise TreeFormatError(f"{source}:{place + 1}", f"node {row.number} occurs twice")
         rows[row.number] = row
     return header == CLASS_HEADER, rows
 
@@ -90,7 +94,11 @@ def rows_of(lines: Sequence[str], source: str) -> tuple[bool, dict[int, RpartRow
 def _row(number: int, text: str, line: int, is_class: bool, source: str) -> RpartRow:
     where = f"{source}:{line}"
     if len(text) > LINE_LENGTH:
-        raise TreeFormatError(where, f"a line of more than {LINE_LENGTH:,} characters")
+        raise TreeFormatError(
+            where,
+            f"a line has more than {LINE_LENGTH:,} characters, which is the "
+            "limit; shorten the names of columns and levels",
+        )
     text = text.rstrip()
     is_leaf = text.endswith(" *")
     text = text.removesuffix("*").rstrip()
@@ -99,17 +107,17 @@ def _row(number: int, text: str, line: int, is_class: bool, source: str) -> Rpar
     if is_class:
         start = text.rfind("(")
         if start < 0 or not text.endswith(")"):
-            raise TreeFormatError(where, "no class shares (yprob) at its end")
+            raise TreeFormatError(where, "the line does not end with class shares (yprob)")
         printed = text[start + 1 : -1].split()
         shares = [as_float(share) for share in printed]
         decimals = max((decimals_of(share) for share in printed), default=0)
         text = text[:start].rstrip()
     known = tuple(share for share in shares if share is not None)
     if len(known) < len(shares) or any(not 0 <= share <= 1 for share in known):
-        raise TreeFormatError(where, "class shares that are no shares")
+        raise TreeFormatError(where, "the class shares are not numbers from 0 to 1")
     ways = tuple(_ways(text, is_class))
     if not 0 < len(ways) <= MOST_WAYS or (is_class and not known):
-        raise TreeFormatError(where, "its records, loss and value are not found")
+        raise TreeFormatError(where, "its records, loss and value are missing")
     return RpartRow(number, line, ways, is_leaf, known, decimals)
 
 
@@ -157,8 +165,8 @@ def _ends(text: str, place: int, separator: str) -> bool:
 
 
 REST = (
-    "splits that were not taken, deviances, complexities and settings, and whatever else a file of the same tree need "
-    "not hold"
+    "splits that were not taken, deviances, complexities and settings, and other content that "
+    "the same tree does not need"
 )
 METHODS = ("class", "anova", "poisson", "exp")
 UNCOUNTED = 0
@@ -234,7 +242,7 @@ def _class_numbers(root: JsonPart, rows: Sequence[FrameRow]) -> Iterator[list[fl
         counts = [numbers[row.number].at(place).whole() for place in range(1, size + 1)]
         total = sum(counts)
         if total != row.part["n"].amount() or not whole:
-            raise UnwritableError("classes that are counted otherwise than records")
+            raise UnwritableError("classes that are counted differently from records")
         label = row.part["yval"].whole(low=1)
         shares = [count / total if total else 0.0 for count in counts]
         yield [label, *counts, *shares, total / whole]

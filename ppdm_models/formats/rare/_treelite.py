@@ -84,7 +84,7 @@ def _postprocessor(settings: JsonPart) -> str:
         json_part = settings.get(key)
         if json_part is not None:
             return json_part.text()
-    raise settings.refused("no postprocessor; without it the scores mean nothing")
+    raise settings.refused("it has no postprocessor, so scores cannot be turned into predictions")
 
 
 def _width(document: JsonPart) -> tuple[int, bool]:
@@ -92,9 +92,13 @@ def _width(document: JsonPart) -> tuple[int, bool]:
     targets = document["num_target"].whole(low=1, high=limits.CLASSES)
     classes = [item.whole(low=1, high=limits.CLASSES) for item in document["num_class"]]
     if len(classes) != targets:
-        raise document["num_class"].refused(f"{len(classes)} numbers for {targets} targets")
+        raise document["num_class"].refused(
+            f"there are {len(classes)} numbers for {targets} targets"
+        )
     if targets > 1 and max(classes) > 1:
-        raise document.refused("several targets with several classes each; give one target")
+        raise document.refused(
+            "the model has several targets with several classes each; give a model with one target"
+        )
     return (targets, False) if targets > 1 else (classes[0], classes[0] > 1)
 
 
@@ -116,10 +120,10 @@ def _old_outputs(task: JsonPart, trees: int, width: int) -> tuple[int | None, ..
     size = task["leaf_vector_size"].whole(low=1, high=limits.CLASSES)
     if size > 1:
         if size != width:
-            raise task.refused(f"leaves of {size} values for {width} classes")
+            raise task.refused(f"leaves have {size} values for {width} classes")
         return (None,) * trees
     if width > 1 and not task["grove_per_class"].flag():
-        raise task.refused("several classes, but neither a tree nor a value for each")
+        raise task.refused("the model has several classes, but neither a tree nor a value for each")
     return tuple(index % width for index in range(trees))
 
 
@@ -129,7 +133,7 @@ def _base(settings: JsonPart, width: int) -> tuple[float, ...]:
         if json_part is not None:
             base = json_part.numbers()
             if len(base) not in (1, width):
-                raise json_part.refused(f"{len(base)} numbers for {width} outputs")
+                raise json_part.refused(f"there are {len(base)} numbers for {width} outputs")
             return base if len(base) == width else base * width
     return (0.0,) * width
 
@@ -149,13 +153,13 @@ def nodes_of(part: JsonPart, width: int, header: TreeliteHeader) -> tuple[Node, 
     by_id: dict[int, JsonPart] = {}
     for node in part["nodes"]:
         if by_id.setdefault(node["node_id"].whole(), node) is not node:
-            raise node.refused("its node_id is that of another node")
+            raise node.refused("its node_id also belongs to another node")
     if not by_id:
-        raise part.refused("no nodes")
+        raise part.refused("the tree has no nodes")
 
     def draft_of(number: int) -> Draft:
         if number not in by_id:
-            raise part.refused(f"no node {number}")
+            raise part.refused(f"node {number} is missing")
         return _draft(by_id[number], width, header)
 
     return grown(next(iter(by_id)), draft_of, part.where)
@@ -179,7 +183,7 @@ def _draft(node: JsonPart, width: int, header: TreeliteHeader) -> Draft:
         return Draft(name=name, branches=_branches(node, header.single), records=records)
     values = value.numbers()
     if len(values) != width:
-        raise value.refused(f"{len(values)} values, where {width} are expected")
+        raise value.refused(f"contains {len(values)} values, but {width} are expected")
     if value.is_list and width > 1:
         return Draft(name=name, outputs=values, records=records)
     return Draft(name=name, score=values[0], records=records)
@@ -199,7 +203,9 @@ def _tests(node: JsonPart, feature: str, single: bool) -> tuple[Predicate, Predi
     if listed is None:
         operator, threshold = node["comparison_op"].text(), node["threshold"]
         if operator not in OPERATORS:
-            raise node.refused(f"unknown comparison_op {operator!r}; have {', '.join(OPERATORS)}")
+            raise node.refused(
+                f"unknown comparison_op {operator!r}; known values: {', '.join(OPERATORS)}"
+            )
         return compared(feature, operator, threshold.single() if single else threshold.number())
     inside, outside = belongs(feature, (str(item.whole(high=LARGEST_CATEGORY)) for item in listed))
     on_right = next(
@@ -208,7 +214,9 @@ def _tests(node: JsonPart, feature: str, single: bool) -> tuple[Predicate, Predi
     return (outside, inside) if on_right is not None and on_right.flag() else (inside, outside)
 
 
-REST = "gains of splits, sums of second derivatives, and whatever else a file of the same trees need not hold"
+REST = (
+    "gains of splits, sums of second derivatives, and other content that the same trees do not need"
+)
 TASKS = ("kBinaryClf", "kRegressor", "kMultiClf", "kLearningToRank")
 FLOATS = ("float32", "float64")
 MOST_DRAWS = 10**12
@@ -267,7 +275,7 @@ def _trees(document: JsonPart, *, is_single: bool) -> Iterator[dict[str, object]
         if bootstrapped(part):
             number = min(draws)
             if number > MOST_DRAWS or nodes[0].get("data_count") == number:
-                raise UnwritableError("weights of records that cannot be told by one number")
+                raise UnwritableError("weights of records that do not fit in one number")
             nodes[0]["sum_hess"] = number
         is_listed = any("category_list" in node for node in nodes)
         yield {"num_nodes": len(nodes), "has_categorical_split": is_listed, "nodes": nodes}

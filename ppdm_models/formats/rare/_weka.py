@@ -22,10 +22,10 @@ TREES = {
 OTHERS = {
     "Alternating decision tree:": "not a tree of constant leaves: an alternating decision tree adds up scores",
     "Logistic model tree": "not a tree of constant leaves: a logistic model tree, whose leaves hold regressions",
-    "PART decision list": "no tree in it: a list of rules (PART)",
+    "PART decision list": "it contains no tree: a list of rules (PART)",
     "M5 pruned model tree:": "not a tree of constant leaves: a model tree, whose leaves hold regressions",
     "M5 pruned regression tree:": "an M5 regression tree",
-    "Random forest of": "no tree in it: a random forest, whose trees Weka does not print",
+    "Random forest of": "it contains no tree: a random forest, whose trees Weka does not print",
 }
 MATRIX_ROW = re.compile(r"\s*((?:\d+(?:\.\d+)?\s+){1,1000})\|\s+\w+ = (.*)")
 ON_TRAINING = ("=== Error on training data ===", "=== Evaluation on training set ===")
@@ -75,10 +75,10 @@ def header_leaks(lines: Sequence[str]) -> Iterator[Leak]:
             what = "the name of the data set, with every filter that was applied to it"
             yield Leak(LeakKind.IDENTIFIER, f"line {place}", what)
         elif name == "Instances" and value.isdigit() and len(value) < 16:
-            what = "how many records there are: with the other leaves, the size of the last one follows"
+            what = "how many records there are: the sizes of the other leaves then give the size of the last one"
             yield Leak(LeakKind.DIFFERENCING, f"line {place}", what, records=int(value))
         elif name in ("Options", "Scheme") and value:
-            what = "all options of the learner: training can be repeated on guessed records"
+            what = "all options of the learner: an adversary can repeat the training on guessed records"
             yield Leak(LeakKind.REPLAY, f"line {place}", what)
     matrix = matrix_of(lines)
     if matrix is not None and matrix.of_training:

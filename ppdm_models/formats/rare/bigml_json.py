@@ -43,7 +43,10 @@ class BigmlJson(Format):
         model = _model(read_part(data, source))
         boosted = model.get("boosted_ensemble")
         if boosted is not None and boosted.flag():
-            raise model.refused("one tree of a boosted ensemble, whose others are not in the file")
+            raise model.refused(
+                "the file contains one tree of a boosted ensemble, without the "
+                "others; give a single tree"
+            )
         leaks = leaks_of(model)
         return Opened(_tree(model), leaks)
 
@@ -65,7 +68,7 @@ def _tree(model: JsonPart) -> Tree:
     judged = with_support(tree)
     if weights is None:
         return judged
-    note = f"{model.source}: records have weights, so a leaf's value need not be that of most of its records"
+    note = f"{model.source}: records have weights, so a leaf's value may differ from that of most of its records"
     unused = ("the weighted class numbers of its nodes",) if fields.classes else ()
     return replace(judged, notes=(*judged.notes, note), unused=unused)
 
@@ -79,14 +82,14 @@ def _fields(model: JsonPart) -> BigmlFields:
     parts = dict(model["model"]["fields"].entries())
     target = _target(model)
     if target not in parts:
-        raise model.refused(f"the objective field {target[:80]!r} is none of its fields")
+        raise model.refused(f"the objective field {target[:80]!r} is not one of its fields")
     fields = {key: _field(part) for key, part in parts.items()}
     names = [field.name for field in fields.values()]
     unique(names, "fields", model.source, limits.FEATURES)
     classes = fields[target].labels if not fields[target].numeric else ()
     unique(classes, "classes", model.source, limits.CLASSES)
     if not fields[target].numeric and not classes:
-        raise parts[target].refused("no categories, so the classes are not known")
+        raise parts[target].refused("the field has no categories, so the classes are unknown")
     ordered = sorted(
         (key for key in fields if key != target), key=lambda key: (fields[key].place, key)
     )
@@ -158,7 +161,7 @@ def nodes_of(root: JsonPart, fields: BigmlFields) -> tuple[Node, ...]:
         TreeFormatError: a node is malformed, or asks in a way that is not supported (terms of a text).
     """
     if root["predicate"].value is not True:
-        raise root.refused("the root has a condition of its own")
+        raise root.refused("the root has a condition")
 
     def draft_of(node: JsonPart) -> Draft:
         children = list(node.get("children") or ())
@@ -178,7 +181,7 @@ def nodes_of(root: JsonPart, fields: BigmlFields) -> tuple[Node, ...]:
 def _label(part: JsonPart, fields: BigmlFields) -> str:
     label = part.label()
     if label not in fields.classes:
-        raise part.refused(f"{label[:80]!r} is none of the classes")
+        raise part.refused(f"{label[:80]!r} is not one of the classes")
     return label
 
 
@@ -212,7 +215,9 @@ def _test(predicate: JsonPart, fields: BigmlFields) -> tuple[str, Predicate, boo
     if field is None or field is fields.target:
         raise predicate.refused(f"tests the unknown field {key[:80]!r}")
     if predicate.get("term") is not None or field.kind not in ("numeric", "categorical"):
-        raise predicate.refused(f"a test on a field of kind {field.kind!r}, which is not supported")
+        raise predicate.refused(
+            f"a node tests a field of the kind {field.kind!r}, which is not supported"
+        )
     plain = operator.removesuffix("*")
     value = predicate.get("value")
     if value is None and plain in ("=", "!=", "/="):
@@ -225,13 +230,15 @@ def _test(predicate: JsonPart, fields: BigmlFields) -> tuple[str, Predicate, boo
 
 def _of_numbers(predicate: JsonPart, field: Field, operator: str) -> Predicate:
     if operator not in OPERATORS:
-        raise predicate.refused(f"unknown operator {operator!r}; have {', '.join(OPERATORS)}")
+        raise predicate.refused(
+            f"unknown operator {operator!r}; known values: {', '.join(OPERATORS)}"
+        )
     return compared(field.name, OPERATORS[operator], predicate["value"].number())[0]
 
 
 def _of_sets(predicate: JsonPart, field: Field, operator: str) -> Predicate:
     if operator not in SETS:
-        raise predicate.refused(f"unknown operator {operator!r}; have {', '.join(SETS)}")
+        raise predicate.refused(f"unknown operator {operator!r}; known values: {', '.join(SETS)}")
     value = predicate["value"]
     inside, outside = belongs(
         field.name, [item.label() for item in value] if value.is_list else [value.label()]

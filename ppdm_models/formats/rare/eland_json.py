@@ -65,7 +65,9 @@ def _alone(part: JsonPart) -> Model:
 def _together(part: JsonPart) -> Ensemble:
     members = part["trained_models"]
     if not 0 < len(members) <= limits.TREES:
-        raise members.refused(f"{len(members):,} trees; give 1 to {limits.TREES:,}")
+        raise members.refused(
+            f"contains {len(members):,} trees; give a model with 1 to {limits.TREES:,}"
+        )
     classes = _classes(part)
     trees = [_tree(member["tree"], ()) for member in members]
     how = part.get("aggregate_output")
@@ -73,7 +75,7 @@ def _together(part: JsonPart) -> Ensemble:
     listed = None if settings is None else settings.get("weights")
     weights = (1.0,) * len(trees) if listed is None else listed.numbers()
     if len(weights) != len(trees):
-        raise part.refused(f"{len(weights)} weights for {len(trees)} trees")
+        raise part.refused(f"there are {len(weights)} weights for {len(trees)} trees")
     links = {
         "weighted_sum": Link.IDENTITY,
         "logistic_regression": Link.LOGISTIC,
@@ -121,7 +123,9 @@ def _classes(part: JsonPart) -> tuple[str, ...]:
     if kind == "regression":
         return ()
     if kind != "classification":
-        raise part.refused(f"unknown target_type {kind!r}; have classification, regression")
+        raise part.refused(
+            f"unknown target_type {kind!r}; known values: classification, regression"
+        )
     labels = [item.label() for item in part["classification_labels"]]
     return unique(labels, "classes", part.where, limits.CLASSES)
 
@@ -153,12 +157,12 @@ def _nodes(part: JsonPart, names: Sequence[str]) -> tuple[Node, ...]:
     for node in part["tree_structure"]:
         number = node["node_index"].whole()
         if number in by_index:
-            raise node.refused(f"a second node {number}")
+            raise node.refused(f"node {number} occurs twice")
         by_index[number] = node
 
     def draft_of(number: int) -> Draft:
         if number not in by_index:
-            raise part.refused(f"no node {number}")
+            raise part.refused(f"node {number} is missing")
         return _draft(by_index[number], names)
 
     return grown(0, draft_of, part.where)
@@ -176,9 +180,11 @@ def _draft(node: JsonPart, names: Sequence[str]) -> Draft:
         return Draft(name=name, outputs=values, records=records)
     place, operator = node["split_feature"], node["decision_type"].text()
     if place.whole() >= len(names):
-        raise place.refused("no feature has this number")
+        raise place.refused("this is not the number of a feature")
     if operator not in OPERATORS:
-        raise node.refused(f"unknown decision_type {operator!r}; have {', '.join(OPERATORS)}")
+        raise node.refused(
+            f"unknown decision_type {operator!r}; known values: {', '.join(OPERATORS)}"
+        )
     yes, no = compared(names[place.whole()], OPERATORS[operator], node["threshold"].number())
     said = node.get("default_left")
     to_left = said is not None and said.flag()

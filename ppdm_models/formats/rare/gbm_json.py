@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from treewarden.ppdm_models import limits
 from treewarden.ppdm_models.errors import TreeFormatError
 from treewarden.ppdm_models.formats import Format, Opened
@@ -34,15 +36,17 @@ from treewarden.ppdm_models.formats.common.shapes import (
     is_text,
     one_of,
 )
-from treewarden.ppdm_models.formats.rare._gbm_growth import growth_of, single
 from treewarden.ppdm_models.formats.rare._r_forest_levels import cut_between
 from treewarden.ppdm_models.semantics.support import with_support
 from treewarden.ppdm_models.tree.ensemble import (
     Combination,
     Ensemble,
+    EnsembleGrowth,
+    GrownTree,
     Link,
     Member,
     TreeSampling,
+    stated_fact,
 )
 from treewarden.ppdm_models.tree.predicate import AnyOf, MissingTest, Predicate
 from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind
@@ -52,6 +56,62 @@ from treewarden.ppdm_models.tree.tree import (
     Task,
     Tree,
 )
+
+SETTINGS = ("shrinkage", "bag.fraction")
+EMPTY = "a leaf for missing values, which no training record had, does not hold the average of its neighbours"
+ROUNDED = 1e-9
+"""How far the average of two leaves may be from the one that the file writes, relative to the largest of them."""
+
+
+def single(part: JsonPart) -> JsonPart:
+    """Return what jsonlite writes as a list of one unless it is told otherwise."""
+    return part.at(0) if part.is_list else part
+
+
+def growth_of(root: JsonPart, loss: str, trees: Sequence[Tree]) -> EnsembleGrowth:
+    """Return what tells how the leaves of a model with one output were made."""
+    said = {name: part for name in SETTINGS if (part := root.get(name)) is not None}
+    refused = "" if all(map(_has_plain_empty_leaves, trees)) else EMPTY
+    return EnsembleGrowth(
+        "gbm",
+        loss,
+        1,
+        tuple((index,) for index in range(len(trees))),
+        tuple(map(_grown, trees)),
+        (single(root["initF"]).number(),),
+        facts={name: stated_fact(single(part).number()) for name, part in said.items()},
+        refused=refused,
+    )
+
+
+def _grown(tree: Tree) -> GrownTree:
+    """Return the numbers of a tree; a leaf without records has none, as its value follows from the others."""
+    has_value = [node.is_leaf and bool(node.records) for node in tree.nodes]
+    values = [
+        node.score if here and isinstance(node.score, float) else math.nan
+        for node, here in zip(tree.nodes, has_value, strict=True)
+    ]
+    counts = [math.nan if node.records is None else node.records for node in tree.nodes]
+    return GrownTree(np.array(values), counts=np.array(counts))
+
+
+def _has_plain_empty_leaves(tree: Tree) -> bool:
+    """Return whether each leaf for missing values that nobody had holds the average of what its split says."""
+    means: dict[int, tuple[float, float]] = {}
+    for node in reversed(tree.nodes):
+        if node.is_leaf:
+            value = node.score if isinstance(node.score, float) else math.nan
+            means[node.index] = (node.records or 0.0, value)
+            continue
+        parts = [means[child] for child in node.children]
+        total = sum(records for records, _ in parts)
+        mean = sum(records * value for records, value in parts) / total if total else 0.0
+        means[node.index] = (total, mean)
+        room = ROUNDED * max(abs(value) for _, value in parts)
+        if any(not records and abs(value - mean) > room for records, value in parts):
+            return False
+    return True
+
 
 LEVELS = (("var.levels",),)
 WAYS = ("LeftNode", "RightNode", "MissingNode")
@@ -75,6 +135,7 @@ OF_TWO = ("bernoulli", "adaboost", "huberized")
 class GbmJson(Format):
     """One model per file; the weight of a node counts the records of its sample, where they weigh one."""
 
+    how_to_export = "export it again (docs/recipes/r.md)"
     accounts_for_all = True
 
     def sniff(self, data: bytes) -> bool:
@@ -86,8 +147,9 @@ class GbmJson(Format):
         if not root.is_object:
             raise TreeFormatError(
                 source,
-                "trees alone, whose variables have numbers and no names; write trees, var.names, var.type, var.levels, "
-                "c.splits, initF and distribution of the model in one object",
+                "the file contains only trees, without the names of variables; write "
+                "trees, var.names, var.type, var.levels, c.splits, initF and "
+                "distribution of the model in one object",
             )
         model = _model(root)
         removable = {
@@ -111,7 +173,7 @@ def _leaks(root: JsonPart) -> Iterator[Leak]:
     if levels is not None:
         numbers = [part for part in levels if part.is_list and len(part) and _is_number(part.at(0))]
         if numbers:
-            what = f"quantiles of {len(numbers)} variables, the least and the greatest value among them"
+            what = f"quantiles of {len(numbers)} variables, the smallest and the largest value among them"
             yield Leak(LeakKind.EXTREMES, levels.pointer, what, records=1)
     for key in ("data", "fit"):
         part = root.get(key)
@@ -120,7 +182,7 @@ def _leaks(root: JsonPart) -> Iterator[Leak]:
 
     leaks = list(_of_splits(root))
     if leaks:
-        what = f"what {len(leaks)} splits gained, and the averages of their records"
+        what = f"the gains of {len(leaks)} splits, and the averages of their records"
         yield Leak(LeakKind.AVERAGES, root["trees"].pointer, what)
 
 
@@ -142,7 +204,9 @@ def _is_number(part: JsonPart) -> bool:
 def _model(root: JsonPart) -> Ensemble:
     parts = root["trees"]
     if not 0 < len(parts) <= limits.TREES:
-        raise parts.refused(f"{len(parts):,} trees; 1 to {limits.TREES:,} are read")
+        raise parts.refused(
+            f"contains {len(parts):,} trees; give a model with 1 to {limits.TREES:,}"
+        )
     variables = list(_variables(root))
     splits = root.get("c.splits")
     forest = bounded(
@@ -190,7 +254,7 @@ def _nodes(
     rows: Sequence[JsonPart], variables: Sequence[_Variable], splits: JsonPart | None, source: str
 ) -> tuple[Node, ...]:
     if not rows:
-        raise TreeFormatError(source, "a tree without nodes")
+        raise TreeFormatError(source, "a tree has no nodes")
     empty = {row["MissingNode"].whole() for row in rows if _repeats(row, rows)}
     return grown(0, lambda number: _draft(number, rows, variables, splits, empty), source)
 
@@ -234,11 +298,15 @@ def _tests(
             name, variable.levels, end + 0.5 if end == int(end) else end + 1
         ), missing
     if splits is None:
-        raise value.refused("a split by levels, but no c.splits in the file")
+        raise value.refused(
+            "a node splits by levels, but c.splits is not in the file; write it too"
+        )
     row = splits.at(value.whole())
     codes = [part.whole(low=LEFT, high=RIGHT) for part in row]
     if len(codes) != len(variable.levels):
-        raise row.refused(f"{len(codes)} levels, where {name[:60]!r} has {len(variable.levels)}")
+        raise row.refused(
+            f"the split has {len(codes)} levels, but {name[:60]!r} has {len(variable.levels)}"
+        )
     left, right, absent = (
         [level for level, code in zip(variable.levels, codes, strict=True) if code == side]
         for side in (LEFT, RIGHT, ABSENT)
@@ -253,7 +321,9 @@ def _ensemble(root: JsonPart, trees: Sequence[Tree]) -> Ensemble:
     size = 1 if sizes is None else single(sizes).whole(low=1, high=limits.CLASSES)
     classes = ("0", "1") if loss in OF_TWO else _classes(root) if loss == "multinomial" else ()
     if (size != len(classes) if loss == "multinomial" else size != 1) or len(trees) % size:
-        raise root.refused(f"{len(trees)} trees for {size} outputs and {len(classes)} classes")
+        raise root.refused(
+            f"{len(trees)} trees cannot be divided among {size} outputs and {len(classes)} classes"
+        )
     start = single(root["initF"]).number()
     doubled = 2.0 if loss == "adaboost" else 1.0  # its link is that of twice the score
     share = root.get("bag.fraction")
@@ -337,7 +407,7 @@ def _strange(root: JsonPart) -> Iterator[StrangePart]:
     """Yield what no node of the model has: numbers at leaves that only splits need, rows of no tree, unused splits."""
     sizes, used = _sizes(root), set()
     if len(sizes) != len(root["var.names"]):
-        yield StrangePart(("var.type",), "not as many types as there are variables")
+        yield StrangePart(("var.type",), "the numbers of types and variables differ")
     for tree in root["trees"]:
         rows = list(tree)
         for row in rows:

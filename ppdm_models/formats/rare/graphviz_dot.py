@@ -48,6 +48,8 @@ UNITS = {
 class GraphvizDot(Format):
     """One drawing; scikit-learn rounds its thresholds to the precision that was asked for."""
 
+    how_to_export = "draw it again with export_graphviz or in Weka"
+
     def sniff(self, data: bytes) -> bool:
         start = data[:200].removeprefix(b"\xef\xbb\xbf").lstrip(b" \t\r\n")
         return start.startswith((b"digraph Tree {", b"digraph J48Tree {"))
@@ -81,7 +83,7 @@ def _sklearn(graph: DotGraph, source: str) -> Tree:
         root, lambda name: _box_draft(name, boxes[name], ways[name], graph, source), source
     )
     if len(nodes) < len(boxes):
-        raise TreeFormatError(source, "a node hangs on no other")
+        raise TreeFormatError(source, "a node has no parent")
     is_class = any(box.is_list or box.label is not None for box in boxes.values())
     classes, notes = _classes(boxes, source) if is_class else ((), [])
     quality = _quality(boxes, is_class)
@@ -90,12 +92,10 @@ def _sklearn(graph: DotGraph, source: str) -> Tree:
     if classes:
         described, unused = _with_impurities(described, boxes)
     names = list(dict.fromkeys(name for node in nodes for name in features_of(node.test)))
-    notes.append(
-        "thresholds are printed rounded, so the regions are only near to those of the model"
-    )
+    notes.append("thresholds are rounded in the text, so the tests are approximate")
     hidden = sum(box.is_hidden for box in boxes.values())
     if hidden:
-        notes.append(f"{hidden} branches are cut off: what stands below them is not in the drawing")
+        notes.append(f"{hidden} branches are cut off, so the nodes below them are missing")
     tree = Tree(
         nodes=tuple(described),
         features=features_named(names, nodes, source, single=True),
@@ -151,7 +151,7 @@ def _box_draft(
         return Draft(name, line=graph.lines[name])
     where = f"{source}:{graph.lines[name]}"
     if len(ways) != 2 or box.feature is None or box.threshold is None:
-        raise TreeFormatError(where, f"a split with {len(ways)} branches, or without a test")
+        raise TreeFormatError(where, f"a split has {len(ways)} branches, or no test")
     found = _tests(box.feature, box.threshold, where)
     branches = tuple(Branch(child, test) for (child, _), test in zip(ways, found, strict=True))
     return Draft(name, branches, line=graph.lines[name])
@@ -162,7 +162,7 @@ def _tests(name: str, printed: str, where: str) -> tuple[Predicate, Predicate]:
         return MissingTest(name, negated=True), MissingTest(name)
     threshold = as_float(printed)
     if threshold is None:
-        raise TreeFormatError(where, f"{printed[:60]!r} is no threshold")
+        raise TreeFormatError(where, f"{printed[:60]!r} is not a threshold")
     return NumericTest(name, high=threshold, high_closed=True), NumericTest(name, low=threshold)
 
 
@@ -176,7 +176,7 @@ def _classes(boxes: Mapping[str, NodeLabel], source: str) -> tuple[tuple[str, ..
         labels = dict.fromkeys(box.label for box in node_labels if box.label is not None)
         return unique(labels, "classes", source, limits.CLASSES), []
     if all(box.label is None for box in node_labels):
-        note = "the labels of the classes are not in the drawing; they are numbered"
+        note = "the drawing does not contain the class labels, so class numbers are used"
         return tuple(map(str, range(width))), [note]
     seen = [(box.values, box.label) for box in node_labels if box.label is not None]
     names = named_classes(width, seen)

@@ -28,12 +28,13 @@ from treewarden.ppdm_models.tree.ensemble import Ensemble
 from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind, unread_rest
 from treewarden.ppdm_models.tree.tree import Quality, Tree
 
-REST = "paths in words, the server's names, and whatever else a file of the same tree need not hold"
+REST = "paths in words, the server's names, and other content that the same tree does not need"
 
 
 class H2oJson(Format):
     """A whole model as PrintMojo prints it, or one tree as H2OTree holds it."""
 
+    how_to_export = "export it again (docs/recipes/h2o.md)"
     accounts_for_all = True
 
     def sniff(self, data: bytes) -> bool:
@@ -48,7 +49,7 @@ class H2oJson(Format):
         if b'"algo_full_name"' in data:
             raise TreeFormatError(
                 source,
-                "no tree in it: the details of an H2O model; give its MOJO, or what PrintMojo makes",
+                "it contains no tree: the details of an H2O model; give its MOJO, or the output of PrintMojo",
             )
         document = read_part(data, source)
         leaks = tuple(_leaks(document))
@@ -79,7 +80,7 @@ def _one_tree(document: JsonPart) -> Tree:
     json_part = document.get("tree_class")
     of = "" if json_part is None else f", for class {json_part.text()!r}"
     number = document["tree_number"].whole()
-    note = f"{document.source}: tree number {number} of a model{of}; what the others add is not in the file"
+    note = f"{document.source}: the file contains only tree number {number} of a model{of}"
     return replace(
         bare_tree(nodes, features_named(names, nodes, document.source), document.source),
         quality=Quality.ABSENT,
@@ -90,7 +91,9 @@ def _one_tree(document: JsonPart) -> Tree:
 def _mojo(document: JsonPart) -> Ensemble:
     params, parts = document["params"], document["trees"]
     if not 0 < len(parts) <= limits.TREES:
-        raise parts.refused(f"{len(parts):,} trees; give 1 to {limits.TREES:,}")
+        raise parts.refused(
+            f"contains {len(parts):,} trees; give a model with 1 to {limits.TREES:,}"
+        )
     columns: dict[int, H2oColumn] = {}
     for part in document["domainValues"]:
         labels = unique((item.label() for item in part["values"]), "categories", part.where, 10**6)

@@ -37,6 +37,9 @@ PLAIN_ENCODINGS = ("AUTO", "Enum")
 class H2oMojo(Format):
     """Reads what ``download_mojo`` writes, from version 1.2 on."""
 
+    publish_instead = "write its tree as JSON from H2O (docs/recipes/h2o.md), and publish that file"
+    how_to_export = "export it again (docs/recipes/h2o.md)"
+
     def sniff(self, data: bytes) -> bool:
         return is_archive(data) and b"model.ini" in data and b"trees/t" in data
 
@@ -52,7 +55,7 @@ def _read(files: Mapping[str, bytes], ini: Ini) -> Model:
     source, names = ini.source, _trees(files, ini)
     order = ORDERS.get(ini.text("endianness"))
     if order is None:
-        raise ini.refused(f"endianness is {ini.text('endianness')[:40]!r}")
+        raise ini.refused(f"the endianness {ini.text('endianness')[:40]!r} is unknown")
     predictors = ini.columns[: ini.predictors]
     forest = bounded(
         (
@@ -74,12 +77,17 @@ def _trees(files: Mapping[str, bytes], ini: Ini) -> list[str]:
     """Return the names of the trees, those of one iteration together; none may be missing or left over."""
     groups, each = ini.whole("n_trees"), ini.whole("n_trees_per_class")
     if not 0 < groups * each <= limits.TREES:
-        raise ini.refused(f"{groups:,} times {each:,} trees; give 1 to {limits.TREES:,}")
+        raise ini.refused(
+            f"contains {groups:,} times {each:,} trees; give a model with 1 to {limits.TREES:,}"
+        )
     names = [f"trees/t{k:02d}_{group:03d}.bin" for group in range(groups) for k in range(each)]
     there = {name for name in files if TREES.fullmatch(name)}
     if set(names) != there:
         odd = min(set(names) ^ there)
-        raise ini.refused(f"{groups} times {each} trees, but {odd} is missing or too much")
+        raise ini.refused(
+            f"the model has {groups} times {each} trees, but {odd} is missing "
+            "or does not belong to it"
+        )
     return names
 
 
@@ -147,21 +155,21 @@ def _settings(files: Mapping[str, bytes], source: str) -> dict[object, JsonPart 
     return {part["name"].value: part.get("actual_value") for part in listed or ()}
 
 
-def _shrinkage(ini: Ini, said: Mapping[object, JsonPart | None]) -> Shrinkage | None:
+def _shrinkage(ini: Ini, settings: Mapping[object, JsonPart | None]) -> Shrinkage | None:
     """Return how leaves were shrunk, where the details of a model for the squared error say it."""
-    rate, annealing = said.get("learn_rate"), said.get("learn_rate_annealing")
+    rate, annealing = settings.get("learn_rate"), settings.get("learn_rate_annealing")
     is_squared = ini.settings.get("distribution") == "gaussian"
     if not is_squared or rate is None or annealing is None or annealing.number() != 1.0:
         return None
     return shrinkage_of(rate.number(), 0.0)
 
 
-def _resampled(ini: Ini, said: Mapping[object, JsonPart | None]) -> bool | None:
+def _resampled(ini: Ini, settings: Mapping[object, JsonPart | None]) -> bool | None:
     """Whether each tree saw a sample: a forest always; boosting where the details do not say that it took all."""
     if ini.text("algo") != "gbm":
         return True
-    rate = said.get("sample_rate")
-    by_class = said.get("sample_rate_per_class")
+    rate = settings.get("sample_rate")
+    by_class = settings.get("sample_rate_per_class")
     return None if rate is None else rate.number() < 1.0 or by_class is not None
 
 
@@ -175,7 +183,7 @@ def _details(files: Mapping[str, bytes], source: str) -> JsonPart | None:
 def _notes(ini: Ini) -> Iterator[str]:
     encoding = ini.settings.get("_genmodel_encoding", "AUTO")
     if encoding not in PLAIN_ENCODINGS:
-        yield f"{ini.source}: its columns are made from the records' ({encoding}) and stay fields of their own"
+        yield f"{ini.source}: its columns are computed from those of the records ({encoding}) and stay separate fields"
 
 
 def _leaks(files: Mapping[str, bytes], ini: Ini, source: str) -> Iterator[Leak]:
@@ -184,7 +192,7 @@ def _leaks(files: Mapping[str, bytes], ini: Ini, source: str) -> Iterator[Leak]:
     if "uuid" in ini.settings:
         yield Leak(LeakKind.IDENTIFIER, "model.ini", "the number that names this model")
     for name in sorted(name for name in files if name.startswith("domains/")):
-        what = "all values of a column, those of one record too"
+        what = "all values of a column, including values of a single record"
         yield Leak(LeakKind.CATEGORIES, name, what)
     details = _details(files, source)
     if details is None:

@@ -57,7 +57,7 @@ def _read(data: bytes, source: str) -> Model:
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise TreeFormatError(source, "not UTF-8") from error
+        raise TreeFormatError(source, "this is not UTF-8 text") from error
     weights: list[float] = []
     groups: list[list[LtrNode]] = []
     for number, line in enumerate(text.split("\n"), 1):
@@ -70,11 +70,15 @@ def _read(data: bytes, source: str) -> Model:
             weights.append(single_number(found[1], where, "the weight"))
             groups.append([])
         elif not groups:
-            raise TreeFormatError(where, "a node before the first tree")
+            raise TreeFormatError(where, "a node comes before the first tree")
         else:
             groups[-1].append(_line(line, where))
         if len(groups) > limits.TREES:
-            raise TreeFormatError(where, f"more than {limits.TREES:,} trees")
+            raise TreeFormatError(
+                where,
+                f"more than {limits.TREES:,} trees, which is the limit; train a "
+                "model with fewer trees",
+            )
     forest = bounded((_nodes(group, source) for group in groups), source)
     return simplest(summed(forest, weights, source, single=True))
 
@@ -91,7 +95,7 @@ def _line(line: str, where: str) -> LtrNode:
     missing_left = False
     if numbers:
         if numbers[2] not in numbers[:2] or numbers[0] == numbers[1]:
-            raise TreeFormatError(where, "a missing value goes to neither side")
+            raise TreeFormatError(where, "the direction of missing values is not given")
         missing_left = numbers[2] == numbers[0]
     test = split[1], single_number(split[2], where, "the threshold"), missing_left
     return LtrNode(where, Draft(""), test, [])
@@ -102,7 +106,7 @@ def _nodes(lines: Sequence[LtrNode], source: str) -> tuple[Node, ...]:
     open_splits: list[int] = []
     for place, line in enumerate(lines):
         if place and not open_splits:
-            raise TreeFormatError(line.where, "stands after the end of the tree")
+            raise TreeFormatError(line.where, "this line follows the end of the tree")
         if open_splits:
             below = lines[open_splits[-1]].below
             assert below is not None
@@ -110,11 +114,15 @@ def _nodes(lines: Sequence[LtrNode], source: str) -> tuple[Node, ...]:
         if line.below is not None:
             open_splits.append(place)
             if len(open_splits) > limits.DEPTH:
-                raise TreeFormatError(line.where, f"nodes nest more than {limits.DEPTH} deep")
+                raise TreeFormatError(
+                    line.where,
+                    f"nodes nest more than {limits.DEPTH} deep, which is the limit; "
+                    "train shallower trees",
+                )
         while open_splits and len(lines[open_splits[-1]].below or ()) == 2:
             open_splits.pop()
     if not lines or open_splits:
-        raise TreeFormatError(source, "a tree breaks off")
+        raise TreeFormatError(source, "a tree is incomplete")
 
     def draft_of(place: int) -> Draft:
         line = lines[place]

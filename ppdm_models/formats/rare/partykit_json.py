@@ -53,6 +53,7 @@ SHARE_SLACK = 1e-14
 class PartykitJson(Format):
     """One tree per file; exact thresholds."""
 
+    how_to_export = "export it again (docs/recipes/r.md)"
     accounts_for_all = True
 
     def sniff(self, data: bytes) -> bool:
@@ -63,8 +64,8 @@ class PartykitJson(Format):
         if not root.is_object:
             raise TreeFormatError(
                 source,
-                "nodes alone, whose variables have numbers and no names; write nodes, variables, levels and counts of "
-                "the object in one",
+                "the file contains only nodes, without the names of variables; write "
+                "nodes, variables, levels and counts of the object into one object",
             )
         reader = _PartykitReader(root)
         tree = reader.tree()
@@ -86,7 +87,10 @@ class _PartykitReader:
         self.root, self.source = root, root.source
         self.nodes = {_single(part["id"]).whole(low=1): part for part in root["nodes"]}
         if not 0 < len(self.nodes) == len(root["nodes"]) <= limits.NODES:
-            raise root["nodes"].refused(f"1 to {limits.NODES:,} nodes of different ids are read")
+            raise root["nodes"].refused(
+                "the nodes must have different ids, and there must be 1 to "
+                f"{limits.NODES:,} of them"
+            )
         self.names = unique(
             (part.text() for part in root["variables"]), "variables", self.source, limits.FEATURES
         )
@@ -106,7 +110,7 @@ class _PartykitReader:
         root = _single(self.root["nodes"].at(0)["id"]).whole(low=1)
         nodes = grown(root, self._draft, self.source)
         if len(nodes) < len(self.nodes):
-            raise self.root["nodes"].refused("a node hangs on no other")
+            raise self.root["nodes"].refused("a node has no parent")
         target = self.root.get("target")
         named = "" if target is None else _single(target).text()
         names = [name for name in self.names if name != named]
@@ -123,7 +127,7 @@ class _PartykitReader:
                 learner=Learner(),
                 quality=Quality.EXACT if all(map(is_whole, records)) else Quality.WEIGHTED,
                 source=self.source,
-                notes=(f"{self.source}: it is not said where missing values go",),
+                notes=(f"{self.source}: the file does not state where missing values go",),
                 unused=TESTED if has_tests else (),
             )
         )
@@ -131,12 +135,12 @@ class _PartykitReader:
     def _draft(self, number: int) -> Draft:
         part = self.nodes.get(number)
         if part is None:
-            raise self.root["nodes"].refused(f"no node {number}, which is a child of another")
+            raise self.root["nodes"].refused(f"node {number} is missing, but is a child of another")
         split = part.get("split")
         if split is None or not split.value:
             leaf = self.leaves.get(number)
             if leaf is None:
-                raise part.refused("a leaf without counts or a mean")
+                raise part.refused("a leaf has neither counts nor a mean")
             return Draft(
                 str(number),
                 score=leaf.score,
@@ -155,18 +159,20 @@ class _PartykitReader:
         known = self.levels.get(name, ())
         if breaks is None or not breaks.value:
             if index is None or not index.is_list or not len(index) == len(known) > 0:
-                raise split.refused(f"the levels of {name[:60]!r} and its split are not as many")
+                raise split.refused(
+                    f"the numbers of levels of {name[:60]!r} and of its split differ"
+                )
             return _by_level(name, known, [_kid(part, size) for part in index], split, size)
         ends = breaks.numbers()
         if any(low >= high for low, high in zip(ends, ends[1:], strict=False)):
-            raise breaks.refused("breaks that do not go up")
+            raise breaks.refused("the breaks are not in increasing order")
         is_right = _single(split["right"]).flag()
         has_index = index is not None and index.is_list and len(index)
         sides: list[int | None] = list(range(len(ends) + 1))
         if has_index and index is not None:
             sides = [_kid(part, size) for part in index]
         if len(sides) != len(ends) + 1:
-            raise split.refused(f"{len(ends)} breaks for {len(sides)} ways")
+            raise split.refused(f"there are {len(ends)} breaks for {len(sides)} branches")
         if known:  # an ordered factor, whose levels count from 1
             places = [
                 sum(end < code if is_right else end <= code for end in ends)
@@ -191,11 +197,11 @@ def _kid(part: JsonPart, size: int) -> int | None:
 
 
 def _by_level(
-    name: str, known: Sequence[str], sides: Sequence[int | None], split: JsonPart, size: int
+    name: str, levels: Sequence[str], sides: Sequence[int | None], split: JsonPart, size: int
 ) -> list[Predicate]:
     predicates: list[Predicate] = []
     for kid in range(size):
-        own = [level for level, side in zip(known, sides, strict=True) if side == kid]
+        own = [level for level, side in zip(levels, sides, strict=True) if side == kid]
         if not own:
             raise split.refused(f"no level of {name[:60]!r} goes to child {kid + 1}")
         predicates.append(belongs(name, own)[0])
@@ -228,7 +234,7 @@ def _counts(rows: JsonPart, classes: Sequence[str]) -> Mapping[int, _PartykitLea
         own = found.setdefault(_node(row), {})
         label = row["class"].label()
         if label in own:
-            raise row.refused("a class that stands twice")
+            raise row.refused("a class occurs twice")
         own[label] = row["Freq"].amount()
     leaves = {}
     for node, own in found.items():
@@ -305,12 +311,12 @@ def _strange(reader: _PartykitReader, tree: Tree) -> Iterator[StrangePart]:
     leaves = {int(leaf.name) for leaf in tree.leaves}
     table = "means" if root.get("counts") is None else "counts"
     if reader.leaves.keys() - leaves:
-        yield StrangePart((table,), "numbers of nodes that are no leaves")
+        yield StrangePart((table,), "numbers of nodes that are not leaves")
     if root.get("means") is not None and table != "means":
-        yield StrangePart(("means",), "means beside counts", ("means",))
+        yield StrangePart(("means",), "means in addition to counts", ("means",))
     own = reader.levels.get(tree.target)
     if own is not None and set(own) != set(tree.classes):
-        yield StrangePart(("levels", tree.target), "levels of the target that are no classes")
+        yield StrangePart(("levels", tree.target), "levels of the target that are not classes")
     sizes = {node.name: node.records or 0.0 for node in tree.nodes}
     for number, part in reader.nodes.items():
         split = part.get("split")
@@ -320,7 +326,7 @@ def _strange(reader: _PartykitReader, tree: Tree) -> Iterator[StrangePart]:
         breaks, side = split.get("breaks"), split.get("right")
         is_listed = breaks is None or not breaks.value
         if is_listed and side is not None and not _single(side).flag():
-            yield StrangePart(side.steps, "a side of breaks, of which there are none")
+            yield StrangePart(side.steps, "a side of breaks in a split without breaks")
         if shares is None or not shares.is_list:
             continue
         kids = [sizes[str(kid.whole(low=1))] for kid in part["kids"]]

@@ -65,8 +65,8 @@ MODEL = re.compile(r"(?m)^(?:\|   )*\[\d+\] .*: n = \d+\r?$")
 STATISTIC = re.compile(r"(?m); criterion = .*, statistic = ")
 TESTED = ("the test statistics of its splits",)
 REST = (
-    "test statistics, errors that are rounded too far to be counts, the columns that were offered, and whatever else a "
-    "print of the same tree need not hold"
+    "test statistics, errors that are rounded too far to be counts, the columns that were "
+    "offered, and other text that the same tree does not need"
 )
 RESPONSE = re.compile(r"(?:Response:  ?(.*?)|(\S+) ~ .*)\s*")
 
@@ -85,6 +85,7 @@ class PrintedLeaf:
 class Partykit(Format):
     """One printed tree; its thresholds are rounded."""
 
+    how_to_export = "print it again in R"
     accounts_for_all = True
 
     def sniff(self, data: bytes) -> bool:
@@ -108,7 +109,11 @@ class Partykit(Format):
 def _read(data: bytes, source: str) -> Tree:
     lines = lines_of(data, source)
     if b"Model-based recursive" in data or MODEL.search("\n".join(lines)):
-        raise TreeFormatError(source, "a model-based tree, whose leaves hold regressions")
+        raise TreeFormatError(
+            source,
+            "this is a model-based tree, whose leaves contain regressions; "
+            "give a tree with constant leaves",
+        )
     is_party = b")*  weights" in data
     rows, leaves = _party(lines, source) if is_party else _partykit(lines, source)
     children = nested(rows, source)
@@ -119,7 +124,7 @@ def _read(data: bytes, source: str) -> Tree:
     root = len(rows) if is_party else 0
     nodes = grown(root, lambda place: _draft(place, rows, ways, leaves), source)
     if len(nodes) != len(rows) + is_party:
-        raise TreeFormatError(source, "a line that belongs to no split")
+        raise TreeFormatError(source, "a line does not belong to a split")
     tree = _judged(nodes, {str(place): leaf for place, leaf in leaves.items()}, lines, source)
     return replace(tree, unused=TESTED) if is_party and STATISTIC.search("\n".join(lines)) else tree
 
@@ -133,7 +138,7 @@ def _partykit(lines: Sequence[str], source: str) -> tuple[list[PrintedRow], dict
         elif rows and line.strip():
             break
     if not rows or rows[0].depth or not rows[0].text.startswith("root"):
-        raise TreeFormatError(source, "no '[1] root' line")
+        raise TreeFormatError(source, "the line '[1] root' is missing")
     only = rows[0].text.removeprefix("root: ")
     return rows, {0: _leaf(only, f"{source}:{rows[0].line}")} if len(rows) == 1 else {}
 
@@ -148,13 +153,13 @@ def _party(lines: Sequence[str], source: str) -> tuple[list[PrintedRow], dict[in
             above = len(rows) - 1
             depth = rows[above].depth + 1 if rows else 0
             if len(leaf[1]) != 2 * depth or above in leaves:
-                raise TreeFormatError(f"{source}:{place}", "a leaf that follows no branch")
+                raise TreeFormatError(f"{source}:{place}", "a leaf does not follow a branch")
             leaves[above if rows else 0] = PrintedLeaf(None, amount(leaf[3], f"{source}:{place}"))
         elif split:
             test = split[3].rpartition("; criterion = ")[0] or split[3]
             rows.append(PrintedRow(place, len(split[1]) // 2, test.strip()))
     if not rows and not leaves:
-        raise TreeFormatError(source, "no tree below its heading")
+        raise TreeFormatError(source, "there is no tree below its heading")
     return rows, leaves
 
 
@@ -172,7 +177,7 @@ def _ways(
             continue
         where = f"{source}:{rows[below[0]].line}"
         if len(below) < 2 or parent in printed:
-            raise TreeFormatError(where, "a split with one branch, or below a leaf")
+            raise TreeFormatError(where, "a split has only one branch, or is below a leaf")
         said = [
             _branch_readings(rows[place].text, bool(children[place]) or place in printed)
             for place in below
@@ -197,11 +202,11 @@ def _refuse_order(branches: Sequence[Sequence[PrintedBranch]], where: str) -> No
         }
         for branch in branches
     ]
-    both = sorted(set.intersection(*sides), key=lambda each: len(each[0]))
+    both = sorted(set.intersection(*sides), key=lambda pair: len(pair[0]))
     if both and not any(
         printed_branch.operator in SETS for branch in branches for printed_branch in branch
     ):
-        problem = f"{both[0][0][:60]!r} is an ordered factor, and print() does not tell the order of its levels"
+        problem = f"{both[0][0][:60]!r} is an ordered factor, and print() does not show the order of its levels"
         raise TreeFormatError(where, f"{problem}; {AS_JSON}")
 
 
@@ -209,7 +214,7 @@ def _branch_readings(text: str, is_inner: bool) -> list[PrintedBranch]:
     if is_inner:
         return list(readings(text, OPERATORS))
     return list(
-        with_rest(text, OPERATORS, ": ", lambda rest: rest == "*" or bool(LEAF.fullmatch(rest)))
+        with_rest(text, OPERATORS, ": ", lambda tail: tail == "*" or bool(LEAF.fullmatch(tail)))
     )
 
 
@@ -222,7 +227,7 @@ def _leaf(text: str, where: str) -> PrintedLeaf:
     found = LEAF.fullmatch(text)
     if not found:
         if text != "*":
-            raise TreeFormatError(where, "no prediction and number of records at this leaf")
+            raise TreeFormatError(where, "this leaf has no prediction and number of records")
         return PrintedLeaf(None)
     label, kind, records, error, percent = found.groups()
     wrong = None if error is None else amount(error, where)
@@ -304,13 +309,13 @@ def _quality(ends: Sequence[PrintedLeaf], has_counts: bool) -> Quality:
 
 def _notes(labels: Sequence[str], is_class: bool) -> list[str]:
     notes = [
-        "thresholds are printed rounded, so the regions are only near to those of the model",
-        "it is not printed where missing values go",
+        "thresholds are rounded in the text, so the tests are approximate",
+        "the text does not show where missing values go",
     ]
     if not labels:
         notes.append("the leaves publish no prediction, only how many records they hold")
     elif is_class:
-        notes.append("classes that no leaf predicts are not in the text")
+        notes.append("the text does not contain classes that no leaf predicts")
     return notes
 
 

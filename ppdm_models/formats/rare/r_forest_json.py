@@ -75,6 +75,7 @@ class RForestJson(Format):
     Both tools draw a sample for each tree unless they are told not to, so a file that does not say it is of samples.
     """
 
+    how_to_export = "export it again (docs/recipes/r.md)"
     accounts_for_all = True
 
     def sniff(self, data: bytes) -> bool:
@@ -93,7 +94,9 @@ def _read(document: JsonPart, source: str) -> Ensemble:
     root = document["trees"] if document.is_object else document
     trees = _trees(root)
     if not 0 < len(trees) <= limits.TREES:
-        raise root.refused(f"{len(trees):,} trees; 1 to {limits.TREES:,} are read")
+        raise root.refused(
+            f"contains {len(trees):,} trees; give a model with 1 to {limits.TREES:,}"
+        )
     is_ranger = any(name == "nodeID" for name, _ in trees[0].at(0).entries())
     rows = [list(tree) for tree in trees]
     levels = levels_of(document) if document.is_object else {}
@@ -145,7 +148,7 @@ def _factors(rows: Sequence[Sequence[JsonPart]]) -> dict[str, bool]:
         if value.text().isdigit():
             continue
         if found.setdefault(name.text(), has_comma) != has_comma:
-            raise value.refused("a variable that is both a number and a factor")
+            raise value.refused("a variable is both a number and a factor")
     return found
 
 
@@ -185,7 +188,7 @@ def _ranger_draft(
     """Ranger: rows count from 0, ``<=`` goes left, listed levels of an unordered factor go right."""
     row = rows[number]
     if row["nodeID"].whole() != number:
-        raise row.refused(f"nodeID is not {number}")
+        raise row.refused(f"nodeID must be {number}")
     if row["terminal"].flag():
         return Draft(str(number))
     children = tuple(
@@ -205,14 +208,16 @@ def _ranger_tests(
             return cut_between(name, levels[name], value.number())
         return compared(name, "<=", value.number())
     if name not in factors:
-        raise value.refused(f"it is not said whether {name[:60]!r} is a factor or a number")
+        raise value.refused(
+            f"the file does not state whether {name[:60]!r} is a factor or a number"
+        )
     if factors[name]:
         if not LEVELS.fullmatch(value.text()):
-            raise value.refused("no list of level numbers")
+            raise value.refused("this is not a list of level numbers")
         return listed_right(name, value.text().split(","), levels, value)
     threshold = as_float(value.text())
     if threshold is None:
-        raise value.refused("no number")
+        raise value.refused("this is not a number")
     if name in levels:
         return cut_between(name, levels[name], threshold)
     return compared(name, "<=", threshold)
@@ -294,7 +299,7 @@ def _filled(
     if columns:
         shares = tuple(leaf[name].amount() for name in columns)
         if not abs(sum(shares) - 1.0) <= min(rounding, 0.01):
-            raise leaf.refused("class shares that do not add up to 1")
+            raise leaf.refused("class shares do not add up to 1")
         return replace(node, score=classes[shares.index(max(shares))], class_shares=shares)
     value = leaf["prediction"]
     return replace(node, score=value.label() if classes else value.number())
@@ -397,7 +402,7 @@ def _strange(document: JsonPart) -> Iterator[StrangePart]:
             yield StrangePart(tree.steps, "rows that are in no tree")
     is_odd = any(not 0 <= number < limits.FEATURES for number in numbers.values())
     if is_odd or len(set(numbers.values())) < len(numbers):
-        yield StrangePart(root.steps, "numbers of variables that are none")
+        yield StrangePart(root.steps, "numbers of variables that do not exist")
 
 
 def _strange_cells(row: JsonPart, is_leaf: bool) -> Iterator[StrangePart]:

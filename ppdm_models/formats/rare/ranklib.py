@@ -50,7 +50,7 @@ def _read(data: bytes, source: str) -> Model:
     ensembles = list(root.all(":ensemble", "ensemble"))
     trees = [tree for one in ensembles for tree in one.all("tree")]
     if not trees:
-        raise TreeFormatError(source, "no tree in it: settings alone; give the whole model")
+        raise TreeFormatError(source, "it contains no tree: settings alone; give the whole model")
     weights = [_weight(tree, source) for tree in trees]
     forest = bounded((_nodes(tree, source) for tree in trees), source)
     note = f"{source}: a value that is missing counts as 0"
@@ -88,7 +88,7 @@ def _nodes(tree: Element, source: str) -> tuple[Node, ...]:
         by_line[place], numbers[element] = element, place
     roots = list(tree.all("split"))
     if len(roots) != 1:
-        raise TreeFormatError(f"{source}:{tree.line}", f"a tree with {len(roots)} roots")
+        raise TreeFormatError(f"{source}:{tree.line}", f"a tree has {len(roots)} roots")
 
     def draft_of(place: int) -> Draft:
         return _draft(by_line[place], place, numbers, source)
@@ -105,15 +105,17 @@ def _draft(element: Element, place: int, numbers: dict[Element, int], source: st
     below = {child.get("pos"): child for child in element.all("split")}
     if said["output"]:
         if len(said["output"]) > 1 or below or said["feature"]:
-            raise TreeFormatError(where, "a leaf that is more than one output")
+            raise TreeFormatError(where, "a leaf has more than one output")
         return Draft(f"n{place}", score=single_number(said["output"][0], where, "the output"))
     if len(said["feature"]) != 1 or len(said["threshold"]) != 1 or set(below) != set(SIDES):
-        raise TreeFormatError(where, "a split needs one feature, one threshold, left and right")
+        raise TreeFormatError(
+            where, "a split must have one feature, one threshold, a left and a right side"
+        )
     if len(list(element.all("split"))) != len(SIDES):
-        raise TreeFormatError(where, "a split with more than two sides")
+        raise TreeFormatError(where, "a split has more than two sides")
     name = said["feature"][0]
     if not re.fullmatch(r"[0-9]{1,9}", name):
-        raise TreeFormatError(where, f"the feature {name[:40]!r} is no number")
+        raise TreeFormatError(where, f"the feature {name[:40]!r} is not a number")
     threshold = single_number(said["threshold"][0], where, "the threshold")
     return Draft(f"n{place}", branches=tuple(_branches(f"f{name}", threshold, below, numbers)))
 

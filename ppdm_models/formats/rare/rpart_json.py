@@ -57,6 +57,7 @@ MAJORITY = 2
 class RpartJson(Format):
     """One object per file; exact thresholds, surrogate splits and counts."""
 
+    how_to_export = "export it again (docs/recipes/r.md)"
     accounts_for_all = True
 
     def sniff(self, data: bytes) -> bool:
@@ -84,7 +85,7 @@ class _RpartReader:
         self.root, self.source = root, root.source
         self.rows = {row.number: row for row in frame_rows(root)}
         if len(self.rows) < len(root["frame"]) or 1 not in self.rows:
-            raise root["frame"].refused("a node stands twice, or node 1 is not there")
+            raise root["frame"].refused("a node occurs twice, or node 1 is missing")
         self.is_class = root["method"].text() == "class"
         if self.is_class and root.get("ylevels") is None:
             raise root.refused(
@@ -121,7 +122,7 @@ class _RpartReader:
     def tree(self) -> Tree:
         nodes = grown(1, self._draft, self.source)
         if len(nodes) < len(self.rows):
-            raise self.root["frame"].refused("a node hangs on no other")
+            raise self.root["frame"].refused("a node has no parent")
         names = dict.fromkeys(
             part["var"].text()
             for row in self.rows.values()
@@ -196,7 +197,9 @@ class _RpartReader:
             return ()
         pair = (2 * row.number, 2 * row.number + 1)
         if any(child not in self.rows for child in pair):
-            raise row.part.refused("no leaf, but a child is not in the frame")
+            raise row.part.refused(
+                "the node is not a leaf, but one of its children is not in the frame"
+            )
         csplit = self.root.get("csplit")
         ways = ways_of(row, csplit, self.levels, self.use_surrogate > 0)
         self.absent += ways.has_absent
@@ -225,11 +228,11 @@ class _RpartReader:
         if not self.is_class:
             return None
         if row.number not in self.yval2:
-            raise self.root["yval2"].refused("fewer rows than the frame")
+            raise self.root["yval2"].refused("it has fewer rows than the frame")
         numbers = self.yval2[row.number]
         size = len(self.classes)
         if len(numbers) != 2 * size + 2:
-            raise numbers.refused(f"{len(numbers)} numbers for {size} classes")
+            raise numbers.refused(f"there are {len(numbers)} numbers for {size} classes")
         return tuple(numbers.at(place).amount() for place in range(1, size + 1))
 
     def _shares(self, row: FrameRow) -> tuple[float, ...] | None:
@@ -244,9 +247,7 @@ class _RpartReader:
         pairs = [(row.part["n"].amount(), row.part["wt"].amount()) for row in self.rows.values()]
         notes = []
         if self.nameless:
-            notes.append(
-                "surrogate splits have no names, so it is not told where missing values go"
-            )
+            notes.append("surrogate splits have no names, so the path of missing values is unknown")
         if self.absent:
             notes.append("values that no training record had at a split are not routed there")
         if all(math.isclose(n, wt) and is_whole(n) for n, wt in pairs):

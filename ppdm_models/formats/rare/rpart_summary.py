@@ -53,6 +53,8 @@ PRIORS = "rpart chose them under priors or losses"
 class RpartSummary(Format):
     """One tree; its thresholds are rounded, and the levels of its factors have numbers and no names."""
 
+    how_to_export = "print the summary again in R"
+
     def sniff(self, data: bytes) -> bool:
         if b"node), split, n, " in data:
             return False
@@ -66,7 +68,8 @@ def _read(data: bytes, source: str) -> Tree:
     if MARK not in b"\n" + data:
         raise TreeFormatError(
             source,
-            "no tree in it: only the paths to its leaves, with neither labels nor counts; give what print() shows",
+            "it contains no tree, only the paths to leaves without labels and counts; give the output "
+            "of print()",
         )
     blocks = blocks_of(lines_of(data, source), source)
     is_class = _is_class(blocks, source)
@@ -75,7 +78,7 @@ def _read(data: bytes, source: str) -> Tree:
     stays = any(_stays(block) for block in blocks.values())
     nodes = grown(1, lambda number: _draft(number, blocks, stays, source), source)
     if len(nodes) < len(blocks):
-        raise TreeFormatError(source, "a node hangs on no other")
+        raise TreeFormatError(source, "a node has no parent")
     are_named = not notes  # whose counts they are
     notes_losses = bool(notes)
     nodes = tuple(
@@ -87,7 +90,7 @@ def _read(data: bytes, source: str) -> Tree:
         factors = dict.fromkeys(repr(way.feature) for way in splits if way.levels)
         which = ", ".join(list(factors)[:MOST_NAMED])
         notes.append(
-            f"levels of the factors {which} are not named; they are numbered in their order"
+            f"levels of the factors {which} are not named, so they are numbered in their order"
         )
     ties = any(len({records for _, records in block.sons}) == 1 for block in blocks.values())
     tree = Tree(
@@ -105,7 +108,7 @@ def _read(data: bytes, source: str) -> Tree:
         no_true_child=NoTrueChild.LAST_PREDICTION if ties else NoTrueChild.NULL_PREDICTION,
         source=source,
         notes=(
-            f"{source}: thresholds are printed rounded, so the regions are only near to those of the model",
+            f"{source}: thresholds are rounded in the text, so the regions are approximate",
             *(f"{source}: {note}" for note in notes),
         ),
         unused=_unused(blocks) if is_class else (),
@@ -121,10 +124,10 @@ def _unused(blocks: Mapping[int, SummaryBlock]) -> tuple[str, ...]:
 def _is_class(blocks: Mapping[int, SummaryBlock], source: str) -> bool:
     """Return whether classes are predicted; every node must say the same."""
     if 1 not in blocks:
-        raise TreeFormatError(source, "no node 1")
+        raise TreeFormatError(source, "node 1 is missing")
     kinds = {(block.label is None, block.value is None) for block in blocks.values()}
     if kinds not in ({(False, True)}, {(True, False)}):
-        raise TreeFormatError(source, "its nodes predict neither classes all, nor numbers all")
+        raise TreeFormatError(source, "its nodes must all predict classes or all predict numbers")
     return kinds == {(False, True)}
 
 
@@ -140,7 +143,7 @@ def _classes(blocks: Mapping[int, SummaryBlock], source: str) -> tuple[tuple[str
     if names is not None:
         return unique(names, "classes", source, limits.CLASSES), []
     labels = dict.fromkeys(block.label or "" for block in blocks.values())
-    note = "labels do not follow the largest share (a loss matrix), so it is not known whose counts they are"
+    note = "labels do not follow the largest share (a loss matrix), so it is unknown which classes the counts belong to"
     return unique(labels, "classes", source, limits.CLASSES), [note]
 
 
@@ -150,7 +153,7 @@ def _check_levels(blocks: Mapping[int, SummaryBlock], source: str) -> None:
         for way in (*block.primary, *block.surrogate):
             if known.setdefault(way.feature, way.levels) != way.levels:
                 raise TreeFormatError(
-                    block.where, f"{way.feature[:60]!r} has other levels than above"
+                    block.where, f"{way.feature[:60]!r} has levels that differ from those above"
                 )
 
 
@@ -173,13 +176,16 @@ def _draft(number: int, blocks: Mapping[int, SummaryBlock], stays: bool, source:
         raise TreeFormatError(source, f"node {number} is a son, but is not described")
     if not block.sons:
         if block.primary:
-            raise TreeFormatError(block.where, "a leaf with splits")
+            raise TreeFormatError(block.where, "a leaf has splits")
         return Draft(str(number), records=block.records, line=block.line)
     if not block.primary or [son for son, _ in block.sons] != [2 * number, 2 * number + 1]:
-        raise TreeFormatError(block.where, "no split, or sons that are not its own")
+        raise TreeFormatError(block.where, "the node has no split, or the wrong sons")
     for son, records in block.sons:
         if son in blocks and blocks[son].records != records:
-            raise TreeFormatError(block.where, f"contradictory: node {son} has other records below")
+            raise TreeFormatError(
+                block.where,
+                f"the numbers of records of the children of node {son} contradict the parent",
+            )
     return Draft(str(number), _branches(block, stays), records=block.records, line=block.line)
 
 

@@ -45,7 +45,7 @@ from treewarden.ppdm_models.tree.tree import Learner, Missing, Node, Quality, Ta
 
 OPERATORS = ("<", ">=", "=")
 
-REST = "deviances, digits and blanks, and whatever else a print of the same tree need not hold"
+REST = "deviances, digits and blanks, and other text that the same tree does not need"
 SHARE_DECIMALS = 12
 PRIORS = "rpart chose them under weights, priors or losses"
 
@@ -61,6 +61,7 @@ class Settled:
 class RpartText(Format):
     """One printed tree; its thresholds are rounded, and its surrogate splits are not printed."""
 
+    how_to_export = "print it again in R"
     accounts_for_all = True
 
     def sniff(self, data: bytes) -> bool:
@@ -85,7 +86,7 @@ def _read(data: bytes, source: str) -> Tree:
     classes, notes = _classes(settled, source) if is_class else ((), [])
     nodes = grown(1, lambda number: _draft(number, settled, tests_of), source)
     if len(nodes) < len(rows):
-        raise TreeFormatError(source, "a printed node hangs on no other")
+        raise TreeFormatError(source, "a printed node has no parent")
     names = list(dict.fromkeys(name for node in nodes for name in features_of(node.test)))
     tree = Tree(
         nodes=nodes,
@@ -97,8 +98,8 @@ def _read(data: bytes, source: str) -> Tree:
         missing=_missing(nodes),
         source=source,
         notes=(
-            f"{source}: thresholds are printed rounded, so the regions are only near to those of the model",
-            f"{source}: surrogate splits are not printed, so it is not known where missing values go",
+            f"{source}: thresholds are rounded in the text, so the regions are approximate",
+            f"{source}: surrogate splits are not printed, so the path of missing values is unknown",
             *notes,
         ),
     )
@@ -119,7 +120,7 @@ def _settled(
 ) -> tuple[dict[int, Predicate], dict[int, Settled]]:
     """Return the test of each node, and the one way to read its line."""
     if 1 not in rows:
-        raise TreeFormatError(source, "no node 1")
+        raise TreeFormatError(source, "node 1 is missing")
     labels = {row.ways[0].value for row in rows.values() if len(row.ways) == 1}
     root = [way for way in rows[1].ways if way.test == "root"]
     if len(root) != 1:
@@ -132,7 +133,7 @@ def _settled(
             continue
         where = f"{source}:{row.line}"
         if any(child not in rows for child in pair):
-            raise TreeFormatError(where, f"node {number} is no leaf, but a child is not printed")
+            raise TreeFormatError(where, f"node {number} is not a leaf, but a child is not printed")
         split = agreed([_readings(rows[child], labels) for child in pair], where)
         predicates = tests(split, where, lambda text: printed_set(text, ","))
         for child, printed_branch, test in zip(pair, split, predicates, strict=True):
@@ -181,7 +182,10 @@ def _classes(settled: Mapping[int, Settled], source: str) -> tuple[tuple[str, ..
     if names is not None:
         return unique(names, "classes", source, limits.CLASSES), []
     labels = dict.fromkeys(node.way.value for node in settled.values())
-    note = f"{source}: labels do not follow the largest share (a loss matrix), so it is not known whose shares they are"
+    note = (
+        f"{source}: labels do not follow the largest share (a loss matrix), so it is unknown which "
+        "classes the shares belong to"
+    )
     return unique(labels, "classes", source, limits.CLASSES), [note]
 
 
@@ -208,7 +212,7 @@ def _with_counts(tree: Tree, settled: Mapping[int, Settled]) -> Tree:
         return replace(tree, nodes=tuple(nodes), quality=Quality.DERIVED)
     if not has_names:
         return replace(tree, nodes=tuple(nodes), label_reason=PRIORS)
-    note = f"{tree.source}: n x yprob is not whole (weights, priors or losses), so shares count no people; n does"
+    note = f"{tree.source}: n x yprob is not whole (weights, priors or losses), so only n counts people"
     return replace(
         tree,
         nodes=tuple(nodes),

@@ -54,7 +54,9 @@ def _read(data: bytes, source: str) -> Model:
     features = tuple(Feature(name, numeric=True, single=True) for name in names)
     parts = document["params"]["trees"]
     if not 0 < len(parts) <= limits.TREES:
-        raise parts.refused(f"{len(parts):,} trees; give 1 to {limits.TREES:,}")
+        raise parts.refused(
+            f"contains {len(parts):,} trees; give a model with 1 to {limits.TREES:,}"
+        )
     return simplest(
         Ensemble(
             members=tuple(
@@ -79,7 +81,7 @@ def _tree(root: JsonPart, features: tuple[Feature, ...]) -> Tree:
         if json_part is None:
             return Draft(name=node.pointer, score=_single(node["value"]))
         if json_part.text() not in names:
-            raise json_part.refused("not among the features")
+            raise json_part.refused("this is not one of the features")
         missing = node.get("missing")
         if missing is not None and missing.value not in SIDES:
             raise missing.refused(f"neither {' nor '.join(SIDES)}")
@@ -123,7 +125,7 @@ def _single(part: JsonPart) -> float:
     except ValueError:
         number = math.nan
     if not math.isfinite(number):
-        raise part.refused("not a number that 32 bits can hold")
+        raise part.refused("this number does not fit in 32 bits")
     return number
 
 

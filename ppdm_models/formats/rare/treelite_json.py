@@ -35,6 +35,7 @@ from treewarden.ppdm_models.tree.tree import (
 class TreeliteJson(Format):
     """What ``Model.dump_as_json`` writes; features and classes have numbers, no names."""
 
+    how_to_export = "write it again with model.dump_as_json()"
     accounts_for_all = True
 
     def sniff(self, data: bytes) -> bool:
@@ -63,7 +64,9 @@ def _read(document: JsonPart) -> Model:
     source = document.source
     parts = document["trees"]
     if not 0 < len(parts) <= limits.TREES:
-        raise parts.refused(f"{len(parts):,} trees; give 1 to {limits.TREES:,}")
+        raise parts.refused(
+            f"contains {len(parts):,} trees; give a model with 1 to {limits.TREES:,}"
+        )
     header = read_header(document, len(parts))
     widths = [header.width if output is None else 1 for output in header.outputs]
     forest = bounded(
@@ -142,9 +145,9 @@ def _ensemble(
     alone = header.width == 1 and bool(header.classes) and header.link is not Link.LOGISTIC
     if alone:  # one score is the share of the second class
         trees = [replace(tree, nodes=tuple(map(_two_sided, tree.nodes))) for tree in trees]
-    notes = [f"{source}: does not name its features; they are called f0, f1, ..."]
+    notes = [f"{source}: does not name its features, so they are named f0, f1, ..."]
     if header.classes:
-        notes.append(f"{source}: does not name its classes; they are called by their numbers")
+        notes.append(f"{source}: does not name its classes, so their numbers are used")
     several = header.width > 1
     return Ensemble(
         members=tuple(

@@ -38,11 +38,13 @@ class VespaGbdt(Format):
 def _read(data: bytes, source: str) -> Model:
     root = parse(data, source, lambda element, around: None)
     if root.name.removeprefix(":") != "MlrFunction":
-        raise TreeFormatError(f"{source}:{root.line}", "the root element is no MlrFunction")
+        raise TreeFormatError(f"{source}:{root.line}", "the root element is not MlrFunction")
     forests = [one for tree in root.all("DecisionTree") for one in tree.all("Forest")]
     trees = [tree for one in forests for tree in one.all("Tree") if tree.children]
     if len(forests) != 1 or not trees:
-        raise TreeFormatError(source, "no tree in it: an MlrFunction without one Forest of trees")
+        raise TreeFormatError(
+            source, "it contains no tree: an MlrFunction without one Forest of trees"
+        )
     forest = bounded((_nodes(tree, source) for tree in trees), source)
     names = {tree.get("loss") for tree in root.all("DecisionTree")} - {None}
     loss = "".join(f"; they were trained for the {name!r} loss" for name in sorted(map(str, names)))
@@ -54,7 +56,7 @@ def _nodes(tree: Element, source: str) -> tuple[Node, ...]:
     elements = list(tree.within("Node", "Response"))
     numbers = {element: place for place, element in enumerate(elements)}
     if len(tree.children) != 1 or tree.children[0] not in numbers:
-        raise TreeFormatError(f"{source}:{tree.line}", "a Tree with other than one root")
+        raise TreeFormatError(f"{source}:{tree.line}", "a Tree must have one root")
     taken: set[str] = set()
 
     def draft_of(place: int) -> Draft:
@@ -69,18 +71,20 @@ def _draft(
     where = f"{source}:{element.line}"
     name = element.get("id") or f"n{place}"
     if name in taken:
-        raise TreeFormatError(where, f"two nodes are called {name[:80]!r}")
+        raise TreeFormatError(where, f"two nodes have the name {name[:80]!r}")
     taken.add(name)
     records = _samples(element, where)
     value = element.get("value")
     if element.name == "Response":
         score = number(value)
         if score is None or element.children:
-            raise TreeFormatError(where, f"a Response of {(value or '')[:40]!r}, or with children")
+            raise TreeFormatError(
+                where, f"a Response has the value {(value or '')[:40]!r}, or has children"
+            )
         return Draft(name, score=score, records=records)
     below = element.children
     if len(below) != 2 or any(child not in numbers for child in below):
-        raise TreeFormatError(where, "a Node needs two children, each a Node or a Response")
+        raise TreeFormatError(where, "a Node must have two children, each a Node or a Response")
     left, right = _tests(element, where)
     ways = Branch(numbers[below[0]], left), Branch(numbers[below[1]], right, takes_missing=True)
     return Draft(name, branches=ways, records=records)
@@ -90,7 +94,7 @@ def _samples(element: Element, where: str) -> float | None:
     text = element.get("nSamples")
     count = number(text)
     if text is not None and (count is None or count < 0 or not count.is_integer()):
-        raise TreeFormatError(where, f"nSamples is {text[:40]!r}, which counts nothing")
+        raise TreeFormatError(where, f"nSamples is {text[:40]!r}, which is not a count")
     return count
 
 
@@ -98,7 +102,7 @@ def _tests(element: Element, where: str) -> tuple[Predicate, Predicate]:
     """Return the tests of both sides: a set where the name or a value says so, else "less than"."""
     feature, text = element.get("feature") or "", element.get("value")
     if not feature or not text:
-        raise TreeFormatError(where, "a Node needs a feature and a value")
+        raise TreeFormatError(where, "a Node must have a feature and a value")
     values = text.split(",")
     if not all(values):
         raise TreeFormatError(where, f"an empty value among {text[:80]!r}")

@@ -52,6 +52,8 @@ class MethodSplit:
 class WekaJava(Format):
     """Reads the class that holds the tree; attributes and classes have numbers there, and no names."""
 
+    how_to_export = "write the Java source again in Weka"
+
     def sniff(self, data: bytes) -> bool:
         return MARK in data and b"double p = Double.NaN;" in data
 
@@ -73,7 +75,7 @@ def _read(printed: Sequence[str], source: str) -> Tree:
     nodes = grown(0, draft_of, source)
     asked = [goal for goal in used if isinstance(goal, str)]
     if len(set(asked)) < len(asked) or set(asked) != methods.keys():
-        raise TreeFormatError(source, "a method that is called twice, or never")
+        raise TreeFormatError(source, "a method is called twice, or never")
     return _tree(nodes, source)
 
 
@@ -99,13 +101,13 @@ class _JavaLines:
 
     def expect(self, words: str) -> None:
         if self.peek() != words:
-            raise self.refused(f"{self.peek()[:60]!r}, where {words!r} should be")
+            raise self.refused(f"this is {self.peek()[:60]!r}, but {words!r} is expected")
         self.at += 1
 
     def match(self, pattern: re.Pattern[str]) -> re.Match[str]:
         found = pattern.fullmatch(self.peek())
         if found is None:
-            raise self.refused(f"{self.peek()[:60]!r} is no part of a tree that Weka writes")
+            raise self.refused(f"{self.peek()[:60]!r} is not part of a tree that Weka writes")
         self.at += 1
         return found
 
@@ -125,11 +127,11 @@ def _program(lines: _JavaLines) -> tuple[Goal, dict[str, MethodSplit]]:
     while lines.peek() != CLOSE:
         called = lines.match(METHOD)[1]
         if called in methods or len(methods) >= limits.NODES:
-            raise lines.refused(f"a second method {called}, or too many")
+            raise lines.refused(f"the method {called} occurs twice, or there are too many")
         methods[called] = _method(lines, name)
     lines.expect(CLOSE)
     if lines.peek():
-        raise lines.refused("something after the end of the class")
+        raise lines.refused("there is text after the end of the class")
     return root, methods
 
 
@@ -140,7 +142,7 @@ def _goal(lines: _JavaLines, name: str) -> Goal:
         return int(leaf[1])
     call = lines.match(CALL)
     if call[1] != name:
-        raise lines.refused(f"calls the class {call[1][:60]!r}, which is not its own")
+        raise lines.refused(f"calls the class {call[1][:60]!r}, which is not in the file")
     return call[2]
 
 
@@ -152,23 +154,23 @@ def _method(lines: _JavaLines, name: str) -> MethodSplit:
     while CASE.fullmatch(lines.peek()):
         found = lines.match(CASE)
         if (found["nominal"] or found["numeric"]) != place:
-            raise lines.refused("asks about two attributes at once")
+            raise lines.refused("a test uses two attributes at once")
         cases.append((_test(found, place), _goal(lines, name)))
     lines.expect(CLOSE)
     lines.expect(BACK)
     lines.expect(CLOSE)
     if len(cases) < 2:
-        raise lines.refused("a question with fewer than two answers")
+        raise lines.refused("a test has fewer than two outcomes")
     return MethodSplit(f"attribute {int(place)}", missing, tuple(cases))
 
 
-def _test(found: re.Match[str], place: str) -> Predicate:
+def _test(match: re.Match[str], place: str) -> Predicate:
     name = f"attribute {int(place)}"
-    if found["nominal"] is not None:
-        value = re.sub(r"\\(.)", r"\1", found["value"])
-        return CategoryTest(name, (value,), negated=found["not"] == "!")
-    end = float(found["end"])
-    if found["sign"] == "<=":
+    if match["nominal"] is not None:
+        value = re.sub(r"\\(.)", r"\1", match["value"])
+        return CategoryTest(name, (value,), negated=match["not"] == "!")
+    end = float(match["end"])
+    if match["sign"] == "<=":
         return NumericTest(name, high=end, high_closed=True)
     return NumericTest(name, low=end)
 
@@ -180,7 +182,7 @@ def _draft(place: int, used: list[Goal], methods: dict[str, MethodSplit], source
         return Draft(f"n{place}", score=str(goal))
     method_split = methods.get(goal)
     if method_split is None:
-        raise TreeFormatError(source, f"no method {goal}, which is called")
+        raise TreeFormatError(source, f"the method {goal} is called, but missing")
     branches = []
     for test, leads in (
         (MissingTest(method_split.feature), method_split.missing),
@@ -189,7 +191,10 @@ def _draft(place: int, used: list[Goal], methods: dict[str, MethodSplit], source
         branches.append(Branch(len(used), test))
         used.append(leads)
         if len(used) > limits.NODES:
-            raise TreeFormatError(source, f"more than {limits.NODES:,} nodes")
+            raise TreeFormatError(
+                source,
+                f"more than {limits.NODES:,} nodes, which is the limit; train a smaller tree",
+            )
     return Draft(f"n{place}", tuple(branches))
 
 
@@ -197,7 +202,11 @@ def _tree(nodes: tuple[Node, ...], source: str) -> Tree:
     numbers = [int(str(node.score)) for node in nodes if node.is_leaf]
     size = max(2, max(numbers) + 1)
     if size > limits.CLASSES:
-        raise TreeFormatError(source, f"{size:,} classes are more than {limits.CLASSES:,}")
+        raise TreeFormatError(
+            source,
+            f"{size:,} classes are more than the limit of {limits.CLASSES:,}; "
+            "merge classes before training",
+        )
     names = dict.fromkeys(name for node in nodes for name in features_of(node.test))
     return with_support(
         Tree(
@@ -210,7 +219,7 @@ def _tree(nodes: tuple[Node, ...], source: str) -> Tree:
             missing=Missing.NONE,
             source=source,
             notes=(
-                f"{source}: Java source names neither attributes nor classes; they are called by their numbers",
+                f"{source}: Java source names neither attributes nor classes, so numbers are used",
             ),
         )
     )

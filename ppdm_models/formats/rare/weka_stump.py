@@ -32,6 +32,8 @@ ROUNDED = 1e-6
 class WekaStump(Format):
     """Reads the classes of each side and, of a class, their shares; what is printed around may stay."""
 
+    how_to_export = "print it again in Weka"
+
     def sniff(self, data: bytes) -> bool:
         lines = [line.strip() for line in data[:65536].split(b"\n")]
         return TITLE.encode() in lines and LABELS.encode() in lines
@@ -46,7 +48,7 @@ def _read(lines: Sequence[str], source: str) -> Tree:
     labels = [_line(lines, start + offset, source) for offset in range(3)]
     name, _, at_missing = labels[2].partition(MISSING)
     if not name or not at_missing:
-        raise TreeFormatError(f"{source}:{start + 3}", "no side for missing values")
+        raise TreeFormatError(f"{source}:{start + 3}", "the side for missing values is missing")
     is_class = any(line.strip() == SHARES for line in lines)
     shares = _shares(lines, source) if is_class else None
     classes = () if shares is None else shares[0]
@@ -81,7 +83,9 @@ def _after(lines: Sequence[str], title: str, start: int, source: str) -> int:
     """Return the place of the first line with words below a title."""
     found = [place for place in range(start, len(lines)) if lines[place].strip() == title]
     if len(found) != 1:
-        raise TreeFormatError(source, f"{len(found)} times {title!r}; give one stump per file")
+        raise TreeFormatError(
+            source, f"{title!r} occurs {len(found)} times; give one stump per file"
+        )
     place = found[0] + 1
     while place < len(lines) and not lines[place].strip():
         place += 1
@@ -90,7 +94,7 @@ def _after(lines: Sequence[str], title: str, start: int, source: str) -> int:
 
 def _line(lines: Sequence[str], place: int, source: str) -> str:
     if place >= len(lines) or not lines[place].strip():
-        raise TreeFormatError(f"{source}:{place + 1}", "the stump breaks off")
+        raise TreeFormatError(f"{source}:{place + 1}", "the stump is incomplete")
     return lines[place].rstrip()
 
 
@@ -111,9 +115,9 @@ def _sides(
     raise TreeFormatError(where, "the two sides are not one test and its opposite")
 
 
-def _values(rest: str) -> list[str]:
+def _values(text: str) -> list[str]:
     """Return what may be the value: all before some " : ", the longest first."""
-    parts = rest.split(" : ")
+    parts = text.split(" : ")
     return [" : ".join(parts[:count]) for count in range(len(parts) - 1, 0, -1)]
 
 
@@ -126,7 +130,7 @@ def _tests(name: str, sign: str, value: str, where: str) -> tuple[Predicate, Pre
         return CategoryTest(name, (value,)), CategoryTest(name, (value,), negated=True)
     end = as_float(value)
     if end is None or not math.isfinite(end):
-        raise TreeFormatError(where, f"{value[:60]!r} is no number to compare with")
+        raise TreeFormatError(where, f"{value[:60]!r} is not a number to compare with")
     return compared(name, "<=", end)
 
 
@@ -135,7 +139,7 @@ def _score(text: str, classes: tuple[str, ...], where: str) -> str | float:
     if classes and text in classes:
         return text
     if classes or number is None or not math.isfinite(number):
-        raise TreeFormatError(where, f"{text[:60]!r} is nothing that a side can predict")
+        raise TreeFormatError(where, f"{text[:60]!r} is not a prediction")
     return number
 
 
@@ -150,12 +154,12 @@ def _shares(lines: Sequence[str], source: str) -> tuple[tuple[str, ...], list[tu
         named = tuple(_line(lines, place + 1, source).split("\t"))
         names = unique(named, "classes", where, limits.CLASSES)
         if classes and names != classes:
-            raise TreeFormatError(where, "other classes than above")
+            raise TreeFormatError(where, "the classes differ from those above")
         classes = names
         numbers = [as_float(text) for text in _line(lines, place + 2, source).split("\t")]
         row = tuple(number for number in numbers if number is not None and 0 <= number <= 1)
         if len(row) != len(classes) or abs(math.fsum(row) - 1.0) > ROUNDED:
-            raise TreeFormatError(f"{source}:{place + 3}", "shares that do not sum to 1")
+            raise TreeFormatError(f"{source}:{place + 3}", "the shares do not sum to 1")
         rows.append(row)
     return classes, rows
 

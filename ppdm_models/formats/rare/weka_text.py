@@ -61,7 +61,7 @@ from treewarden.ppdm_models.tree.tree import (
     completed,
 )
 
-REST = "the evaluation, options and sizes around the tree, and whatever else a print of the same tree need not hold"
+REST = "the evaluation, options and sizes around the tree, and other text that the same tree does not need"
 OPERATORS = (" <= ", " > ", " < ", " >= ", " = ", " != ")
 RULE = re.compile(r"[-=]{3,}")
 KNOWN = [name.encode() for name in (*TREES, *OTHERS)]
@@ -72,6 +72,7 @@ FIRST_LINE, LATER_LINE = re.compile(rb"(?m)" + HEADER), re.compile(rb"(?m)\n" + 
 class Weka(Format):
     """One tree per file; what is printed around it may stay."""
 
+    how_to_export = "print it again in Weka"
     accounts_for_all = True
 
     def sniff(self, data: bytes) -> bool:
@@ -106,9 +107,11 @@ def _body(lines: Sequence[str], source: str) -> tuple[str, list[PrintedRow]]:
     for line in lines:
         other = next((what for name, what in OTHERS.items() if line.startswith(name)), None)
         if other:
-            raise TreeFormatError(source, f"{other}; J48, REPTree, RandomTree and Id3 are read")
+            raise TreeFormatError(source, f"{other}; give a J48, REPTree, RandomTree or Id3 tree")
     if len(starts) != 1:
-        raise TreeFormatError(source, f"{len(starts)} trees in one file; give one tree per file")
+        raise TreeFormatError(
+            source, f"the file contains {len(starts)} trees; give one tree per file"
+        )
     rows: list[PrintedRow] = []
     for place in range(starts[0] + 1, len(lines)):
         line = lines[place]
@@ -117,7 +120,7 @@ def _body(lines: Sequence[str], source: str) -> tuple[str, list[PrintedRow]]:
         if line.strip() and not RULE.fullmatch(line.strip()):
             rows.append(_row(line, place + 1))
     if not rows:
-        raise TreeFormatError(f"{source}:{starts[0] + 1}", "no tree below this line")
+        raise TreeFormatError(f"{source}:{starts[0] + 1}", "there is no tree below this line")
     return lines[starts[0]].strip(), rows
 
 
@@ -165,9 +168,9 @@ class _WekaReader:
     def _split(self, parent: int, leaves: dict[int, WekaLeaf]) -> list[Branch]:
         below = self.children[parent]
         where = f"{self.source}:{self.rows[below[0]].line}"
-        split = agreed([self._said(place) for place in below], where)
+        split = agreed([self._branches_printed(place) for place in below], where)
         if len(split) < 2:
-            raise TreeFormatError(where, "a split with one branch")
+            raise TreeFormatError(where, "a split has only one branch")
         for place, printed_branch in zip(below, split, strict=True):
             if printed_branch.rest is not None:
                 leaves[place] = self._leaf(printed_branch.rest, place)
@@ -175,14 +178,14 @@ class _WekaReader:
         self._learn_values(split)
         return [Branch(place, test) for place, test in zip(below, predicates, strict=True)]
 
-    def _said(self, place: int) -> list[PrintedBranch]:
+    def _branches_printed(self, place: int) -> list[PrintedBranch]:
         text = self.rows[place].text
         if self.children[place]:
             return list(readings(text, OPERATORS))
         return list(with_rest(text, OPERATORS, self.separator, self._is_leaf))
 
-    def _is_leaf(self, rest: str) -> bool:
-        leaf = read_leaf(rest, self.source)
+    def _is_leaf(self, text: str) -> bool:
+        leaf = read_leaf(text, self.source)
         if not leaf.label or (self.kind != "Id3" and leaf.records is None):
             return False
         if self.is_regression:
@@ -190,12 +193,12 @@ class _WekaReader:
         is_empty = self.kind == "Id3" and leaf.label == "null"
         return self.printed is None or leaf.label in self.printed or is_empty
 
-    def _leaf(self, rest: str, place: int) -> WekaLeaf:
+    def _leaf(self, text: str, place: int) -> WekaLeaf:
         where = f"{self.source}:{self.rows[place].line}"
-        leaf = WekaLeaf(rest.strip()) if self.kind == "Id3" else read_leaf(rest, where)
+        leaf = WekaLeaf(text.strip()) if self.kind == "Id3" else read_leaf(text, where)
         is_wrong = (leaf.errors or 0.0) > (leaf.records or 0.0) and not self.is_regression
         if is_wrong or not leaf.label:
-            raise TreeFormatError(where, "more errors than records, or no label")
+            raise TreeFormatError(where, "a leaf has more errors than records, or no label")
         return leaf
 
     def _learn_values(self, split: Sequence[PrintedBranch]) -> None:
@@ -210,12 +213,15 @@ class _WekaReader:
             labels.pop("null", None)
         could_be_numbers = self.kind in ("REPTree", "RandomTree") and not self.printed
         if could_be_numbers and all(as_float(label) is not None for label in labels):
-            problem = "not said whether its leaves hold classes or numbers; give the evaluation below it too"
+            problem = (
+                "the text does not state whether the leaves hold classes or numbers; add the evaluation "
+                "below the tree"
+            )
             raise TreeFormatError(self.source, problem)
         unknown = [label for label in labels if self.printed and label not in self.printed]
         if unknown:
             raise TreeFormatError(
-                self.source, f"{unknown[0][:60]!r} is no class of the confusion matrix"
+                self.source, f"{unknown[0][:60]!r} is not a class of the confusion matrix"
             )
         return unique(self.printed or labels, "classes", self.source, limits.CLASSES)
 
@@ -260,9 +266,7 @@ class _WekaReader:
     def _notes(self, nodes: Sequence[Node], is_whole_tree: bool) -> list[str]:
         notes = []
         if self.kind in ("REPTree", "RandomTree"):
-            notes.append(
-                "thresholds are printed with two decimals, so the regions are only near to those of the model"
-            )
+            notes.append("thresholds are printed with two decimals, so the regions are approximate")
         if not is_whole_tree:
             notes.append(
                 "records with missing values are split over branches, so the counts are fractions"
@@ -270,10 +274,10 @@ class _WekaReader:
         empty = sum(node.is_leaf and node.records == 0 for node in nodes)
         if empty:
             notes.append(
-                f"{empty} leaves hold no training record; their label is that of the node above"
+                f"{empty} leaves have no training record, so they have the label of the node above"
             )
         if self.printed is None and not self.is_regression:
-            notes.append("classes that no leaf predicts are not in the text")
+            notes.append("the text does not contain classes that no leaf predicts")
         return [f"{self.source}: {note}" for note in notes]
 
 
@@ -308,7 +312,7 @@ def _plain_text(tree: Tree, kind: str) -> bytes:
     """
     if tree.task is Task.REGRESSION:
         raise UnwritableError(
-            "a tree of numbers, which its evaluation alone tells from one of classes"
+            "a tree of numbers, which only its evaluation distinguishes from a tree of classes"
         )
     separator = TREES[kind]
     lines = [kind, "-" * len(kind), ""]

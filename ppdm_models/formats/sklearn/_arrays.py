@@ -91,15 +91,21 @@ class TreeArrays:
         size = len(self.children_left)
         arrays = (self.children_right, self.feature, self.threshold, self.samples, self.weighted)
         if not 0 < size <= limits.NODES:
-            raise TreeFormatError(where, f"{size:,} nodes; 1 to {limits.NODES:,} are read")
+            raise TreeFormatError(
+                where, f"a tree has {size:,} nodes; give trees with 1 to {limits.NODES:,}"
+            )
         if any(len(array) != size for array in (*arrays, self.value)):
             raise TreeFormatError(where, "its arrays have different lengths")
         if not (np.isfinite(self.value).all() and np.isfinite(self.weighted).all()):
-            raise TreeFormatError(where, "a value or weight is no finite number")
+            raise TreeFormatError(where, "a value or weight is not a finite number")
         if self.value.size > limits.CLASS_NUMBERS or self.value.shape[1] > limits.CLASSES:
-            raise TreeFormatError(where, f"more than {limits.CLASSES:,} classes")
+            raise TreeFormatError(
+                where,
+                f"more than {limits.CLASSES:,} classes, which is the limit; merge "
+                "classes before training",
+            )
         if (self.weighted < 0).any() or (self.samples < 0).any():
-            raise TreeFormatError(where, "a node holds fewer than 0 records")
+            raise TreeFormatError(where, "a node has a negative number of records")
         self._check_shape(where, features)
 
     def _check_shape(self, where: str, features: int) -> None:
@@ -111,19 +117,25 @@ class TreeArrays:
             if left == right == -1:
                 continue
             if depths[index] < 0 or left == right:
-                raise TreeFormatError(where, f"node {index} has no place in the tree")
+                raise TreeFormatError(where, f"node {index} is not part of the tree")
             for child in (left, right):
                 if not index < child < size or depths[child] >= 0:
-                    raise TreeFormatError(where, f"node {index} has a child {child} that cannot be")
+                    raise TreeFormatError(where, f"node {index} has the impossible child {child}")
                 depths[child] = depths[index] + 1
             if not 0 <= feature < features:
-                raise TreeFormatError(where, f"node {index} tests feature {feature}")
+                raise TreeFormatError(
+                    where, f"node {index} tests feature {feature}, which does not exist"
+                )
             if math.isnan(threshold) or threshold == -math.inf:
-                raise TreeFormatError(where, f"node {index} has the threshold {threshold}")
+                raise TreeFormatError(where, f"node {index} has the invalid threshold {threshold}")
         if min(depths) < 0:
-            raise TreeFormatError(where, f"node {depths.index(-1)} is no child of any node")
+            raise TreeFormatError(where, f"node {depths.index(-1)} is not a child of any node")
         if max(depths) > limits.DEPTH:
-            raise TreeFormatError(where, f"more than {limits.DEPTH} tests on one path")
+            raise TreeFormatError(
+                where,
+                f"more than {limits.DEPTH} tests on one path, which is the limit; "
+                "train shallower trees",
+            )
 
 
 def tree_from_arrays(

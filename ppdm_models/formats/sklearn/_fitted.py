@@ -55,10 +55,13 @@ def from_sklearn(
     kind = type(estimator).__name__
     if state is None:
         raise TypeError(
-            f"{kind} holds no fitted tree; fit a DecisionTreeClassifier or DecisionTreeRegressor first"
+            f"{kind} contains no fitted tree; fit a DecisionTreeClassifier or "
+            "DecisionTreeRegressor first"
         )
     if int(state.n_outputs) != 1:
-        raise TreeFormatError(kind, f"predicts {state.n_outputs} outputs; give a tree with one")
+        raise TreeFormatError(
+            kind, f"the tree predicts {state.n_outputs} outputs; give a tree with one output"
+        )
     settings = {name: getattr(estimator, name) for name in SETTINGS if hasattr(estimator, name)}
     return tree_from_arrays(
         _arrays(state),
@@ -96,17 +99,23 @@ def _classes(estimator: Any, class_names: Sequence[str] | None) -> tuple[str, ..
         else tuple(map(str, class_names))
     )
     if len(labels) != len(found):
-        raise ValueError(f"{len(labels)} class names for {len(found)} classes")
+        raise ValueError(
+            f"{len(labels)} class names were given for {len(found)} classes; give one for each"
+        )
     return labels
 
 
-def _feature_names(estimator: Any, given: Sequence[str] | None, size: int) -> list[str]:  # noqa: ANN401  # see above
+def _feature_names(estimator: Any, feature_names: Sequence[str] | None, size: int) -> list[str]:  # noqa: ANN401  # see above
     seen: Iterable[object] | None = (
-        given if given is not None else getattr(estimator, "feature_names_in_", None)
+        feature_names
+        if feature_names is not None
+        else getattr(estimator, "feature_names_in_", None)
     )
     names = [f"x{index}" for index in range(size)] if seen is None else [str(name) for name in seen]
     if len(names) != size:
-        raise ValueError(f"{len(names)} feature names for {size} features")
+        raise ValueError(
+            f"{len(names)} feature names were given for {size} features; give one for each"
+        )
     return names
 
 
@@ -138,11 +147,13 @@ def arrays_of(
         raise TreeFormatError(where, f"its nodes have no {absent[0]}")
     kinds = {name: columns[name].dtype.kind for name in columns}
     if any(kinds[name] not in "biuf" for name in columns) or values.dtype.kind not in "iuf":
-        raise TreeFormatError(where, "a node holds something that is no number")
+        raise TreeFormatError(where, "a node contains something that is not a number")
     if values.ndim != 3 or values.shape[2] < 1:
-        raise TreeFormatError(where, "its values are not nodes x outputs x classes")
+        raise TreeFormatError(where, "its values do not have the shape nodes x outputs x classes")
     if values.shape[1] != 1:
-        raise TreeFormatError(where, f"predicts {values.shape[1]} outputs; give a tree with one")
+        raise TreeFormatError(
+            where, f"the tree predicts {values.shape[1]} outputs; give a tree with one output"
+        )
     to_left = columns.get("missing_go_to_left")
     arrays = TreeArrays(
         children_left=_whole(columns["left_child"], where),
@@ -162,7 +173,7 @@ def arrays_of(
 def _whole(column: NDArray[np.generic], where: str) -> IntArray:
     numbers = column.astype(np.float64)
     if not (np.abs(numbers) < 2**53).all() or (numbers != np.round(numbers)).any():
-        raise TreeFormatError(where, "a node holds a fraction where a whole number should be")
+        raise TreeFormatError(where, "a node contains a fraction where a whole number is expected")
     return numbers.astype(np.int64)
 
 
@@ -199,7 +210,7 @@ def spread_leak(arrays: TreeArrays, is_regression: bool, where: str) -> Iterator
         yield Leak(
             LeakKind.EXACT_TARGETS,
             where,
-            "the mean and the impurity of a leaf with 1 or 2 records give their target values exactly",
+            "the mean and the impurity of a leaf with 1 or 2 records disclose their exact target values",
             records=int(leaves.min()),
         )
 
@@ -228,7 +239,7 @@ def odd_digits(
             yield "values", "class shares of nodes without records"
         return
     if (arrays.samples > arrays.weighted).any() or not weighted.all():
-        yield "nodes", "more records in a node than were drawn for it, or a node of none"
+        yield "nodes", "more records in a node than were drawn for it, or a node without records"
         return
     are_shares = bool(np.allclose(value.sum(axis=1), 1.0)) and value.max() <= 1
     counts = value * weighted if are_shares else value

@@ -55,6 +55,7 @@ PACKAGE = ("decision-tree", "decision-tree-regression")
 class SklearnJson(Format):
     """One object per file, with one tree."""
 
+    how_to_export = "write it again (docs/recipes/python.md)"
     accounts_for_all = True
 
     def sniff(self, data: bytes) -> bool:
@@ -102,7 +103,9 @@ def _leaks(saved: SavedTree) -> Iterator[Leak]:
 def _saved(root: Mapping[str, object], source: str) -> SavedTree:
     kind = str(root.get("meta", root.get("estimator", "")))[:60]
     if "meta" in root and kind not in PACKAGE:
-        raise refused(source, ["meta"], f"{kind!r}; have {', '.join(PACKAGE)}")
+        raise refused(
+            source, ["meta"], f"unknown value {kind!r}; known values: {', '.join(PACKAGE)}"
+        )
     state = as_object(root["tree_"], source, ["tree_"]) if "tree_" in root else root
     features = as_whole(
         root.get("n_features", root.get("n_features_", root.get("n_features_in_"))),
@@ -129,7 +132,7 @@ def _columns(state: Mapping[str, object], source: str) -> Columns:
     table = _numbers(state.get("nodes"), source, "nodes")
     if table.ndim != 2 or table.shape[1] < len(names) or len(set(names)) < len(names):
         raise refused(
-            source, ["nodes"], f"its rows are not the {len(names)} numbers of nodes_dtype"
+            source, ["nodes"], f"its rows do not have the {len(names)} numbers of nodes_dtype"
         )
     return {name: table[:, place] for place, name in enumerate(names)}
 
@@ -143,7 +146,7 @@ def _numbers(
     except ValueError as error:
         raise refused(source, [name], "its rows have different lengths") from error
     if table.dtype.kind not in "iuf":
-        raise refused(source, [name], "holds something that is no number")
+        raise refused(source, [name], "contains something that is not a number")
     return table.astype(np.float64)
 
 
@@ -152,13 +155,13 @@ def _classes(
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     width = arrays.value.shape[1]
     if root.get("classes_") is None:
-        note = f"{source}: the labels of the classes are not in the file; they are numbered"
+        note = f"{source}: the class labels are not in the file, so class numbers are used"
         return tuple(map(str, range(width))), (note,)
     found = as_list(root["classes_"], source, ["classes_"])
     plain = all(isinstance(label, str | int | float) for label in found)
     labels = tuple(class_label(label) for label in found) if plain else ()
     if len(labels) != width or len(set(labels)) < width:
-        raise refused(source, ["classes_"], f"not {width} different labels")
+        raise refused(source, ["classes_"], f"these are not {width} different labels")
     return labels, ()
 
 
@@ -168,7 +171,7 @@ def _names(root: Mapping[str, object], features: int, source: str) -> tuple[str,
     found = as_list(root["feature_names_in"], source, ["feature_names_in"])
     names = tuple(as_text(name, source, ["feature_names_in"]) for name in found)
     if len(names) != features or len(set(names)) < features:
-        raise refused(source, ["feature_names_in"], f"not {features} different names")
+        raise refused(source, ["feature_names_in"], f"these are not {features} different names")
     return names
 
 
@@ -287,9 +290,9 @@ def _strange_nodes(document: object, saved: SavedTree) -> Iterator[StrangePart]:
     names = column_names(state) or list(FIELDS)
     for name in ("feature", "threshold"):
         if name in names and (nodes[is_leaf][:, names.index(name)] != UNDEFINED).any():
-            yield StrangePart((*steps, "nodes"), f"a {name} of leaves, which have none")
+            yield StrangePart((*steps, "nodes"), f"a {name} at leaves, which need none")
     if len(set(names) & {*FIELDS, "missing_go_to_left"}) < len(names):
-        yield StrangePart((*steps, "nodes_dtype"), "columns of nodes that are not read")
+        yield StrangePart((*steps, "nodes_dtype"), "columns of nodes that are not supported")
     if "missing_go_to_left" in names:
         sides = nodes[:, names.index("missing_go_to_left")]
         if not np.isin(sides, (0, 1)).all() or sides[is_leaf].any():

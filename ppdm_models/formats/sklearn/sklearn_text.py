@@ -49,6 +49,7 @@ class PrintedSklearnLeaf:
 class SklearnText(Format):
     """One printed tree; its thresholds are rounded to the decimals that were asked for."""
 
+    how_to_export = "print it again with export_text"
     accounts_for_all = True
 
     def sniff(self, data: bytes) -> bool:
@@ -91,10 +92,10 @@ def _rows(lines: Sequence[str], source: str) -> list[PrintedRow]:
             or len(found[2]) != width
             or found[1] != ("|" + " " * width) * found[1].count("|")
         ):
-            raise TreeFormatError(f"{source}:{place}", "no line of a tree as export_text prints it")
+            raise TreeFormatError(f"{source}:{place}", "this is not a line that export_text prints")
         rows.append(PrintedRow(place, found[1].count("|"), found[3]))
     if not rows:
-        raise TreeFormatError(source, "no tree in it")
+        raise TreeFormatError(source, "it contains no tree")
     return rows
 
 
@@ -103,9 +104,9 @@ def _split(rows: Sequence[PrintedRow], below: Sequence[int], source: str) -> tup
     found = [TEST.fullmatch(rows[place].text) for place in below]
     left, right = (*found, None, None)[:2]
     if len(below) != 2 or left is None or right is None:
-        raise TreeFormatError(where, "not a test '<=' and its opposite '>'")
+        raise TreeFormatError(where, "these are not a test '<=' and its opposite '>'")
     if (left[1], left[2], left[3]) != (right[1], "<=", right[3]) or right[2] != "> ":
-        raise TreeFormatError(where, "not a test '<=' and its opposite '>'")
+        raise TreeFormatError(where, "these are not a test '<=' and its opposite '>'")
     tests = _tests(left[1], left[3], where)
     return tuple(Branch(place, test) for place, test in zip(below, tests, strict=True))
 
@@ -115,7 +116,7 @@ def _tests(name: str, printed: str, where: str) -> tuple[Predicate, Predicate]:
         return MissingTest(name, negated=True), MissingTest(name)
     threshold = as_float(printed)
     if threshold is None:
-        raise TreeFormatError(where, f"{printed[:60]!r} is no threshold")
+        raise TreeFormatError(where, f"{printed[:60]!r} is not a threshold")
     return NumericTest(name, high=threshold, high_closed=True), NumericTest(name, low=threshold)
 
 
@@ -128,14 +129,16 @@ def _leaf(row: PrintedRow, source: str) -> PrintedSklearnLeaf:
     numbers = [as_float(number) for number in listed.split(",")] if listed is not None else []
     known = tuple(number for number in numbers if number is not None)
     if not (label or value) or len(known) < len(numbers) or len(known) > limits.CLASSES:
-        raise TreeFormatError(where, "neither a test, nor a class, nor a value")
+        raise TreeFormatError(where, "this is neither a test, a class nor a value")
     if value:
         if len(known) != 1:
-            raise TreeFormatError(where, f"predicts {len(known)} outputs; give a tree with one")
+            raise TreeFormatError(
+                where, f"the tree predicts {len(known)} outputs; give a tree with one output"
+            )
         return PrintedSklearnLeaf(value=known[0])
     assert label is not None  # one of the two was found
     if any(number < 0 for number in known):
-        raise TreeFormatError(where, "a negative weight")
+        raise TreeFormatError(where, "a weight is negative")
     return PrintedSklearnLeaf(label=label[2], weights=known or None)
 
 
@@ -153,11 +156,11 @@ def _judged(tree: Tree, by_place: dict[int, PrintedSklearnLeaf], root: int) -> T
         for place in sorted(by_place, key=lambda place: -1 if place == root else place)
     ]
     if len(ordered) != len(tree.leaves):
-        raise TreeFormatError(source, "a branch without a leaf")
+        raise TreeFormatError(source, "a branch has no leaf")
     labels = [leaf.label for leaf in ordered if leaf.label is not None]
     is_class = bool(labels)
     if is_class and any(leaf.value is not None for leaf in ordered):
-        raise TreeFormatError(source, "classes and values in one tree")
+        raise TreeFormatError(source, "the tree has leaves with classes and leaves with values")
     classes = _classes(ordered, source) if is_class else ()
     described = dict(zip((node.index for node in tree.leaves), ordered, strict=True))
     nodes = tuple(_with_leaf(node, described.get(node.index)) for node in tree.nodes)
@@ -196,19 +199,19 @@ def _classes(leaves: Sequence[PrintedSklearnLeaf], source: str) -> tuple[str, ..
         raise TreeFormatError(source, "the weights of its leaves do not fit their classes")
     missing = [label for _, label in seen if label not in names]
     if missing:
-        raise TreeFormatError(source, f"the weights never say which class is {missing[0][:60]!r}")
+        raise TreeFormatError(source, f"the weights do not show which class is {missing[0][:60]!r}")
     return names
 
 
 def _notes(leaves: Sequence[PrintedSklearnLeaf], is_class: bool) -> list[str]:
-    notes = ["thresholds are printed rounded, so the regions are only near to those of the model"]
+    notes = ["thresholds are rounded in the text, so the tests are approximate"]
     hidden = sum(leaf.is_hidden for leaf in leaves)
     if hidden:
-        notes.append(f"{hidden} branches are truncated: the nodes below them are not in the text")
+        notes.append(f"{hidden} branches are truncated, so the nodes below them are missing")
     if any(leaf.weights for leaf in leaves):
-        notes.append("weights are counts of people only where every record weighed 1")
+        notes.append("weights are counts of people only if every record had the weight 1")
     elif is_class:
-        notes.append("classes that no leaf predicts are not in the text")
+        notes.append("the text does not contain classes that no leaf predicts")
     return notes
 
 

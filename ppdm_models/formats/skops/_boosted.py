@@ -40,7 +40,7 @@ from treewarden.ppdm_models.tree.tree import (
 STOPPED = "some of the records were held out for early stopping (validation_fraction)"
 WEIGHED = "its records were given weights"
 CLASS_WEIGHT = "its classes were given weights (class_weight)"
-CONSTRAINED = "constraints that predictions rise or fall with a column cut its leaf values"
+CONSTRAINED = "constraints that predictions rise or fall with a column limited its leaf values"
 OTHER_IMPURITY = "its nodes hold impurities that are no variances (criterion), which are not used"
 VARIANCES = ("friedman_mse", "squared_error", "mse", "deprecated")
 """What criterion says where the impurity of a node is the variance of its residuals, since 1.9 nothing."""
@@ -198,7 +198,7 @@ def _trees(
     if not 0 < len(parts) <= limits.TREES or any(
         len(skops_parts) != outputs for skops_parts in rounds
     ):
-        raise fitted.part.refused(f"{len(parts):,} trees for {outputs} outputs")
+        raise fitted.part.refused(f"{len(parts):,} trees cannot be divided among {outputs} outputs")
     trees: list[tuple[Tree, TreeArrays]] = []
     total = 0
     for part in parts:
@@ -206,7 +206,10 @@ def _trees(
         trees.append((tree if table is None else tree_of_table(tree, table), arrays))
         total += len(tree.nodes)
         if total > limits.FILE_NODES:
-            raise part.refused(f"more than {limits.FILE_NODES:,} nodes in all trees")
+            raise part.refused(
+                f"all trees together have more than {limits.FILE_NODES:,} nodes, "
+                "which is the limit; train a smaller model"
+            )
     return trees
 
 
@@ -246,7 +249,7 @@ def _table(fitted: Fitted) -> MatrixOrigin | None:
         elif step.kind == "FunctionTransformer":  # checks that they are numbers
             seen.extend(taken)
     if len(seen) != fitted.width:
-        raise preparing.refused(f"makes {len(seen)} columns of {fitted.width}")
+        raise preparing.refused(f"produces {len(seen)} columns instead of {fitted.width}")
     return MatrixOrigin(seen, fitted.names, single=False)
 
 
@@ -295,7 +298,7 @@ def _node_columns(part: SkopsPart) -> dict[str, Array]:
     """
     skops_parts = part.attributes()
     if "nodes" not in skops_parts or skops_parts["nodes"].loader != "NdArrayNode":
-        raise part.refused("holds no nodes")
+        raise part.refused("has no nodes")
     table_of_nodes = skops_parts["nodes"].array()
     absent = [name for name in FIELDS if name not in (table_of_nodes.dtype.names or ())]
     if absent or table_of_nodes.ndim != 1:
@@ -305,7 +308,7 @@ def _node_columns(part: SkopsPart) -> dict[str, Array]:
         for name in FIELDS
     }
     if any(array.dtype.kind not in "biuf" for array in column.values()):
-        raise part.refused("a node holds something that is no number")
+        raise part.refused("a node contains something that is not a number")
     return column
 
 
@@ -346,7 +349,7 @@ def _branches(
         place = int(arrays.feature[index])
         if column["is_categorical"][index]:
             if sets is None or not (coded and coded[place]):
-                raise part.refused(f"node {index} splits categories that are not in it")
+                raise part.refused(f"node {index} splits categories that do not reach it")
             codes = _codes(part, sets, int(column["bitset_idx"][index]))
             tests[left], tests[right] = _set_tests(names[place], codes)
         else:
@@ -373,7 +376,7 @@ def _arrays(column: dict[str, Array]) -> TreeArrays:
 def _codes(part: SkopsPart, sets: Array, row: int) -> tuple[str, ...]:
     """Return the codes in one set of bits, the lowest bit of the first word first."""
     if sets.ndim != 2 or not 0 <= row < len(sets) or sets.dtype.kind != "u":
-        raise part.refused(f"names a set of categories {row} that is not there")
+        raise part.refused(f"names the set of categories {row}, which does not exist")
     words = [int(word) for word in sets[row].tolist()]
     bits = range(len(words) * WORD_BITS)
     codes = [bit for bit in bits if words[bit // WORD_BITS] >> (bit % WORD_BITS) & 1]
@@ -396,7 +399,7 @@ def _base(fitted: Fitted, outputs: int) -> tuple[float, ...]:
         or found.dtype.kind != "f"
         or not np.isfinite(found.astype(np.float64)).all()
     ):
-        raise part.refused(f"not one number for each of {outputs} outputs")
+        raise part.refused(f"this is not one number for each of {outputs} outputs")
     return tuple(float(number) for number in found.astype(np.float64).reshape(-1).tolist())
 
 
@@ -404,8 +407,12 @@ def _link(fitted: Fitted) -> Link:
     loss = fitted.plain("loss")
     if fitted.classes:
         if loss != "log_loss":
-            raise fitted.part.refused(f"the loss {str(loss)[:40]!r}; log_loss is read")
+            raise fitted.part.refused(
+                f"the loss {str(loss)[:40]!r} is not supported; train with log_loss"
+            )
         return Link.LOGISTIC if len(fitted.classes) == 2 else Link.SOFTMAX
     if loss not in LINKS:
-        raise fitted.part.refused(f"the loss {str(loss)[:40]!r}; {', '.join(LINKS)} are read")
+        raise fitted.part.refused(
+            f"the loss {str(loss)[:40]!r} is not supported; train with one of {', '.join(LINKS)}"
+        )
     return LINKS[str(loss)]

@@ -13,6 +13,7 @@ from treewarden.ppdm_models.formats.skops._pipeline_columns import (
     NOT_FOLLOWED,
     all_followed,
     is_identity,
+    learns_from_table,
     steps_of,
 )
 from treewarden.ppdm_models.formats.skops._table_tests import Derived, MatrixOrigin
@@ -38,13 +39,13 @@ KINDS = tuple(
 PRIVATE = "diffprivlib"
 """The library whose estimators claim differential privacy; their classes are called as those of scikit-learn."""
 READ = (
-    "DecisionTree, ExtraTree, RandomForest, ExtraTrees, Bagging, AdaBoost, GradientBoosting and "
-    "HistGradientBoosting are read, and VotingClassifier and VotingRegressor of trees and forests"
+    "supported: DecisionTree, ExtraTree, RandomForest, ExtraTrees, Bagging, AdaBoost, GradientBoosting, "
+    "HistGradientBoosting, and VotingClassifier and VotingRegressor of trees and forests"
 )
 STACKED = (
     "its last estimator is fitted on what the others predict; publish one of estimators_ alone"
 )
-ONE_BY_ONE = "give its estimator alone: trees tell several classes apart by themselves"
+ONE_BY_ONE = "give its estimator alone: trees handle several classes without it"
 BY_TARGET = "audit each of estimators_ with its own target"
 ADVICE = {
     **dict.fromkeys(("StackingClassifier", "StackingRegressor"), STACKED),
@@ -69,7 +70,7 @@ class Fitted:
 
     ``names`` are those of the columns that go into the pipeline, and ``columns`` what the estimator sees of them; None
     where nobody can say, so that names and thresholds are the estimator's own. ``is_voter`` says that it is one of the
-    estimators of another, which numbered the classes for it.
+    estimators of another, which numbered the classes for it; ``is_scaled_by_table`` that a step before it was fitted.
     """
 
     part: SkopsPart
@@ -79,6 +80,7 @@ class Fitted:
     columns: Sequence[Derived] | None = None
     notes: tuple[str, ...] = field(default=())
     is_voter: bool = False
+    is_scaled_by_table: bool = False
 
     @property
     def width(self) -> int:
@@ -107,8 +109,8 @@ def fitted_of(root: SkopsPart, names: Sequence[str] = (), *, strict: bool = Fals
     if part.kind not in KINDS:
         advice = ADVICE.get(part.kind)
         if advice is not None:
-            raise part.refused(f"{part.kind} is not read; {advice}")
-        raise part.refused(f"{part.kind[:60]} is not read here; {READ}{_alone(part.kind)}")
+            raise part.refused(f"{part.kind} is not supported; {advice}")
+        raise part.refused(f"{part.kind[:60]} is not supported here; {READ}{_alone(part.kind)}")
     skops_parts = part.attributes()
     if part.kind.startswith(VOTED):
         skops_parts = _with_size(skops_parts)
@@ -126,17 +128,23 @@ def fitted_of(root: SkopsPart, names: Sequence[str] = (), *, strict: bool = Fals
     is_classifier = part.kind.endswith("Classifier")
     classes, noted = _classes(part, skops_parts) if is_classifier else ((), ())
     return Fitted(
-        part, skops_parts, found, classes, columns, (*said, *noted, *_private(part, skops_parts))
+        part,
+        skops_parts,
+        found,
+        classes,
+        columns,
+        (*said, *noted, *_private(part, skops_parts)),
+        is_scaled_by_table=any(learns_from_table(step) for _, step in working),
     )
 
 
-def _with_size(known: Mapping[str, SkopsPart]) -> dict[str, SkopsPart]:
+def _with_size(skops_parts: Mapping[str, SkopsPart]) -> dict[str, SkopsPart]:
     """Return the attributes of estimators that vote with the number of columns, which the first of them tells."""
-    listed = known.get("estimators_")
+    listed = skops_parts.get("estimators_")
     voters = [] if listed is None else listed.items()
     inner = voters[0].attributes() if voters and voters[0].loader == "ObjectNode" else {}
     size = {name: inner[name] for name in ("n_features_in_",) if name in inner}
-    return {**size, **known}
+    return {**size, **skops_parts}
 
 
 def grew_under_policy(part: SkopsPart) -> bool:
@@ -192,11 +200,11 @@ def claims_privacy(part: SkopsPart) -> bool:
     return library == PRIVATE or (part.kind.startswith(PRIVATE_TREE) and library == "treewarden")
 
 
-def _private(part: SkopsPart, known: Mapping[str, SkopsPart]) -> tuple[str, ...]:
+def _private(part: SkopsPart, skops_parts: Mapping[str, SkopsPart]) -> tuple[str, ...]:
     """Return a note that names the claim of a tree to differential privacy."""
     if not claims_privacy(part):
         return ()
-    epsilon = known["epsilon"].plain() if "epsilon" in known else None
+    epsilon = skops_parts["epsilon"].plain() if "epsilon" in skops_parts else None
     is_number = isinstance(epsilon, int | float) and not isinstance(epsilon, bool)
     said = f", epsilon = {epsilon:g}" if is_number else ""
     note = (
@@ -227,10 +235,15 @@ def _columns(
     except TreeFormatError:
         if strict:
             raise
-        note = "comes before the tree, so its features and thresholds are not the raw ones"
+        note = (
+            "comes before the tree, so features and thresholds do not refer to the "
+            "columns of the table"
+        )
         return None, (f"{part.source}: {said} {note}",)
     if len(columns) != features:
-        raise part.refused(f"sees {features} features, and the steps before it make {len(columns)}")
+        raise part.refused(
+            f"expects {features} features, but the steps before it produce {len(columns)}"
+        )
     note = "comes before the tree; thresholds are given on raw values"
     return columns, (f"{part.source}: {said} {note}",)
 
@@ -239,16 +252,23 @@ def _keeps_names(steps: list[tuple[str, SkopsPart]]) -> bool:
     return all(step.kind in ("StandardScaler", "MinMaxScaler") for _, step in steps)
 
 
-def _feature_count(part: SkopsPart, known: Mapping[str, SkopsPart]) -> int:
+def _feature_count(part: SkopsPart, skops_parts: Mapping[str, SkopsPart]) -> int:
     count = next(
-        (known[name].plain() for name in ("n_features_in_", "n_features_") if name in known), None
+        (
+            skops_parts[name].plain()
+            for name in ("n_features_in_", "n_features_")
+            if name in skops_parts
+        ),
+        None,
     )
     if not isinstance(count, int) or isinstance(count, bool):
         if part.kind in NOT_FOLLOWED:  # some do not say how many columns they saw
             raise part.refused(f"a {part.kind} {NOT_FOLLOWED[part.kind]}")
         raise part.refused(f"this {part.kind[:60]} is not fitted; call fit first")
     if not 0 < count <= limits.FEATURES:
-        raise part.refused(f"{count} features; 1 to {limits.FEATURES:,} are read")
+        raise part.refused(
+            f"the model has {count} features; give one with 1 to {limits.FEATURES:,}"
+        )
     return count
 
 
@@ -261,7 +281,8 @@ def _names(
             found = tuple(str(name) for name in place["feature_names_in_"].array().reshape(-1))
             if len(found) != features or len(set(found)) < features:
                 raise part.refused(
-                    f"{len(found)} feature names for {features} features, or one twice"
+                    f"there are {len(found)} feature names for {features} features, or a "
+                    "name occurs twice"
                 )
             return found
     return ()
@@ -273,27 +294,28 @@ def _given_names(part: SkopsPart, names: Sequence[str], features: int) -> tuple[
         return tuple(f"x{place}" for place in range(features))
     if len(names) != features or len(set(names)) < features:
         raise part.refused(
-            f"{len(names)} column names for {features} features, or one twice; give those that it was fitted on"
+            f"there are {len(names)} column names for {features} features, or a name "
+            "occurs twice; give the names that it was fitted on"
         )
     return tuple(names)
 
 
 def _classes(
-    part: SkopsPart, known: Mapping[str, SkopsPart]
+    part: SkopsPart, skops_parts: Mapping[str, SkopsPart]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the labels, and a note where the file does not have them."""
-    if "classes_" in known:
-        if known["classes_"].loader == "ListNode":
-            raise known["classes_"].refused(
+    if "classes_" in skops_parts:
+        if skops_parts["classes_"].loader == "ListNode":
+            raise skops_parts["classes_"].refused(
                 "it predicts several outputs; fit one estimator for each"
             )
-        found = known["classes_"].array()
+        found = skops_parts["classes_"].array()
         labels = tuple(class_label(label) for label in found.tolist()) if found.ndim == 1 else ()
         if not 0 < len(labels) <= limits.CLASSES or len(set(labels)) < len(labels):
-            raise known["classes_"].refused("no list of different classes")
+            raise skops_parts["classes_"].refused("this is not a list of different classes")
         return labels, ()
-    count = known["n_classes_"].plain() if "n_classes_" in known else None
+    count = skops_parts["n_classes_"].plain() if "n_classes_" in skops_parts else None
     if not isinstance(count, int) or not 0 < count <= limits.CLASSES:
-        raise part.refused("has neither its classes nor their number")
-    note = f"{part.source}: the labels of the classes are not in the file; they are numbered"
+        raise part.refused("contains neither the classes nor their number")
+    note = f"{part.source}: the class labels are not in the file, so class numbers are used"
     return tuple(map(str, range(count))), (note,)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from treewarden.ppdm_models import limits
-from treewarden.ppdm_models.formats.common.json import pointer
 from treewarden.ppdm_models.formats.sklearn._arrays import (
     UNMODELLED,
     TreeArrays,
@@ -17,9 +16,6 @@ from treewarden.ppdm_models.formats.sklearn._arrays import (
 )
 from treewarden.ppdm_models.formats.sklearn._fitted import (
     arrays_of,
-    seed_leak,
-    size_leak,
-    spread_leak,
 )
 from treewarden.ppdm_models.formats.skops._boosted import binned, keeps_aside, of_boosted
 from treewarden.ppdm_models.formats.skops._estimator import (
@@ -35,9 +31,8 @@ from treewarden.ppdm_models.formats.skops._estimator import (
     grew_under_policy,
     policy_growth,
 )
-from treewarden.ppdm_models.formats.skops._parts import Array, LivePart, SkopsPart
-from treewarden.ppdm_models.formats.skops._pipeline_columns import is_identity
-from treewarden.ppdm_models.formats.skops._privacy_claims import claiming, residuals_left
+from treewarden.ppdm_models.formats.skops._parts import Array, SkopsPart
+from treewarden.ppdm_models.formats.skops._privacy_claims import claiming, claiming_inside
 from treewarden.ppdm_models.formats.skops._table_tests import tree_of_table
 from treewarden.ppdm_models.formats.skops._votes import voters_of, weights_of
 from treewarden.ppdm_models.tree.ensemble import (
@@ -49,7 +44,6 @@ from treewarden.ppdm_models.tree.ensemble import (
     TreeSampling,
 )
 from treewarden.ppdm_models.tree.nodes import NodeTable
-from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind
 from treewarden.ppdm_models.tree.tree import (
     Feature,
     Missing,
@@ -91,10 +85,10 @@ def arrays_in(part: SkopsPart, features: int) -> TreeArrays:
     """Return the checked arrays of one fitted tree."""
     skops_parts = part.attributes()
     if "tree_" not in skops_parts:
-        raise part.refused(f"this {part.kind} is not fitted")
+        raise part.refused(f"this {part.kind} is not fitted; call fit first")
     state = skops_parts["tree_"].attributes()
     if "nodes" not in state or "values" not in state:
-        raise skops_parts["tree_"].refused("no nodes and values")
+        raise skops_parts["tree_"].refused("it has no nodes and values")
     nodes, values = state["nodes"].array(), state["values"].array()
     if nodes.dtype.names is None or nodes.ndim != 1:
         raise state["nodes"].refused("its nodes have no named fields")
@@ -108,13 +102,18 @@ def arrays_in(part: SkopsPart, features: int) -> TreeArrays:
 def parts_of(fitted: Fitted) -> Sequence[SkopsPart]:
     """Return the fitted trees of a forest or of a boosted model, by round and then by output."""
     if "estimators_" not in fitted.known:
-        raise fitted.part.refused(f"this {fitted.part.kind} is not fitted")
+        raise fitted.part.refused(f"this {fitted.part.kind} is not fitted; call fit first")
     parts = fitted.known["estimators_"].items()
     if not 0 < len(parts) <= limits.TREES:
-        raise fitted.part.refused(f"{len(parts):,} trees; 1 to {limits.TREES:,} are read")
+        raise fitted.part.refused(
+            f"contains {len(parts):,} trees; give a model with 1 to {limits.TREES:,}"
+        )
     other = next((part.kind for part in parts if not part.kind.startswith(TREES)), None)
     if other is not None:
-        problem = f"contains a {other[:60]}, which is not a tree; only {fitted.part.kind} of decision trees is read"
+        problem = (
+            f"contains a {other[:60]}, which is not a tree; give a "
+            f"{fitted.part.kind} of decision trees"
+        )
         raise fitted.known["estimators_"].refused(problem)
     return parts
 
@@ -128,7 +127,7 @@ def _tree_of_columns(
 ) -> Tree:
     width = arrays.value.shape[1]
     if width != (len(classes) or 1):
-        raise part.refused(f"{width} numbers per node for {len(classes)} classes")
+        raise part.refused(f"there are {width} numbers per node for {len(classes)} classes")
     skops_parts = part.attributes()
     settings = {
         name: item.plain() for name, item in skops_parts.items() if item.loader == "JsonNode"
@@ -173,10 +172,14 @@ def _trees(
     total = 0
     for part in parts_of(fitted):
         arrays = arrays_in(part, fitted.width)
-        trees.append((_tree_of_columns(fitted, part, arrays, classes, boosted), arrays))
+        tree = _tree_of_columns(fitted, part, arrays, classes, boosted)
+        trees.append((claiming_inside(tree, part, fitted), arrays))
         total += len(trees[-1][0].nodes)
         if total > limits.FILE_NODES:
-            raise part.refused(f"more than {limits.FILE_NODES:,} nodes in all trees")
+            raise part.refused(
+                f"all trees together have more than {limits.FILE_NODES:,} nodes, "
+                "which is the limit; train a smaller model"
+            )
     return trees
 
 
@@ -204,7 +207,7 @@ def _bagged(fitted: Fitted) -> Ensemble:
     every = list(range(fitted.width))
     for part in fitted.known["estimators_features_"].items() if _has_columns(fitted) else ():
         if part.array().tolist() != every:
-            problem = "its trees see some of the columns each; set max_features=1.0, or fit a RandomForest"
+            problem = "each of its trees uses only some of the columns; set max_features=1.0, or fit a RandomForest"
             raise part.refused(problem)
     _check_classes(fitted)
     trees = _trees(fitted, fitted.classes)
@@ -233,7 +236,9 @@ def _check_classes(fitted: Fitted) -> None:
         found = () if known is None else tuple(known.array().tolist())
         numbered = tuple(range(len(fitted.classes)))
         if found != numbered and tuple(map(class_label, found)) != fitted.classes:
-            raise part.refused(f"a tree of {len(found)} classes among {len(fitted.classes)}")
+            raise part.refused(
+                f"a tree has {len(found)} classes, but the model has {len(fitted.classes)}"
+            )
 
 
 def _reweighted(fitted: Fitted) -> Ensemble:
@@ -246,14 +251,16 @@ def _reweighted(fitted: Fitted) -> Ensemble:
         TreeFormatError: it adds up probabilities (SAMME.R), or its weights are none of its trees'.
     """
     if str(fitted.plain("algorithm", "SAMME")) == "SAMME.R":
-        raise fitted.part.refused("algorithm='SAMME.R' is not read; fit it with algorithm='SAMME'")
+        raise fitted.part.refused(
+            "algorithm='SAMME.R' is not supported; fit it with algorithm='SAMME'"
+        )
     _check_classes(fitted)
     trees = _trees(fitted, fitted.classes)
     part = fitted.known.get("estimator_weights_")
     weights = np.zeros(0) if part is None or part.loader != "NdArrayNode" else part.array()
     numbers = weights.astype(np.float64) if weights.dtype.kind in "fiu" else np.full(1, np.nan)
     if len(numbers) < len(trees) or not (np.isfinite(numbers) & (numbers >= 0)).all():
-        raise fitted.part.refused("estimator_weights_ are no weights of its trees; call fit first")
+        raise fitted.part.refused("estimator_weights_ are not weights of its trees; call fit first")
     pairs = zip(trees, numbers.tolist(), strict=False)
     members = tuple(Member(tree, weight=weight) for (tree, _), weight in pairs)
     votes = Combination.WEIGHTED_MAJORITY_VOTE if fitted.classes else Combination.WEIGHTED_MEDIAN
@@ -270,8 +277,11 @@ def _voted(fitted: Fitted) -> Ensemble:
     weights = weights_of(fitted, len(voters))
     parts: list[Tree | Ensemble] = []
     for voter in voters:
-        is_forest = voter.part.kind.startswith(FORESTS)
-        parts.append(_forest(voter) if is_forest else _tree(voter, voter.part, voter.classes))
+        if voter.part.kind.startswith(FORESTS):
+            parts.append(claiming(_forest(voter), voter))
+        else:
+            tree = _tree(voter, voter.part, voter.classes)
+            parts.append(claiming_inside(tree, voter.part, fitted))
     is_hard = bool(fitted.classes) and str(fitted.plain("voting", "hard")) != "soft"
     drawn = [part.sampling.resampled for part in parts if isinstance(part, Ensemble)]
     members = tuple(
@@ -296,7 +306,7 @@ def _boosted(fitted: Fitted) -> Ensemble:
     outputs = len(fitted.classes) if len(fitted.classes) > 2 else 1
     trees = _trees(fitted, (), boosted=True)
     if not 0 < rate < float("inf") or len(trees) % outputs:
-        raise fitted.part.refused("its learning rate or number of trees cannot be")
+        raise fitted.part.refused("its learning rate or number of trees is not valid")
     factor = 2.0 if fitted.plain("loss") == "exponential" else 1.0
     members = tuple(
         Member(tree, weight=factor * rate, output=place % outputs)
@@ -315,20 +325,22 @@ def _boosted(fitted: Fitted) -> Ensemble:
 def _base(fitted: Fitted, outputs: int) -> tuple[float, ...]:
     """Return what is predicted before the first tree, on the scale of the scores."""
     if "init_" not in fitted.known:
-        raise fitted.part.refused(f"this {fitted.part.kind} is not fitted")
+        raise fitted.part.refused(f"this {fitted.part.kind} is not fitted; call fit first")
     init = fitted.known["init_"]
     if init.plain() == "zero":
         return (0.0,) * outputs
     skops_parts = init.attributes() if init.kind.startswith("Dummy") else {}
     name = "class_prior_" if fitted.classes else "constant_"
     if name not in skops_parts or (fitted.classes and _strategy(skops_parts) != "prior"):
-        raise init.refused(f"starts from a {init.kind[:60]}, which is no constant")
+        raise init.refused(
+            f"starts from a {init.kind[:60]}, which is not a constant; train with the default init"
+        )
     numbers = skops_parts[name].array()
     if numbers.size != (len(fitted.classes) or 1) or numbers.dtype.kind not in "iuf":
-        raise skops_parts[name].refused("not one number for each output")
+        raise skops_parts[name].refused("this is not one number for each output")
     start = numbers.astype(np.float64).reshape(-1)
     if not np.isfinite(start).all() or (fitted.classes and ((start < 0) | (start > 1)).any()):
-        raise skops_parts[name].refused("not a share of each class")
+        raise skops_parts[name].refused("these are not shares of the classes")
     if not fitted.classes:
         return (float(start[0]),)
     logs = np.log(np.clip(start, SMALLEST_SHARE, 1 - SMALLEST_SHARE))
@@ -338,8 +350,8 @@ def _base(fitted: Fitted, outputs: int) -> tuple[float, ...]:
     return tuple((logs - logs.mean()).tolist())
 
 
-def _strategy(known: Mapping[str, SkopsPart]) -> object:
-    return known["strategy"].plain() if "strategy" in known else "prior"
+def _strategy(skops_parts: Mapping[str, SkopsPart]) -> object:
+    return skops_parts["strategy"].plain() if "strategy" in skops_parts else "prior"
 
 
 def _ensemble(
@@ -366,159 +378,3 @@ def _features(fitted: Fitted) -> tuple[Feature, ...]:
     if table is not None:
         return table.features()
     return tuple(Feature(name, numeric=True, single=True) for name in fitted.names)
-
-
-# Side channels of a skops file: the fitted steps before its trees, and numbers for single records.
-
-OF_STEPS = {
-    ("MinMaxScaler", "data_min_"): (
-        LeakKind.EXTREMES,
-        "the least and the largest training value of each feature",
-    ),
-    ("MaxAbsScaler", "max_abs_"): (
-        LeakKind.EXTREMES,
-        "the training value of each feature that is farthest from 0",
-    ),
-    ("StandardScaler", "mean_"): (
-        LeakKind.AVERAGES,
-        "the mean and the variance of each feature over all training records",
-    ),
-    ("RobustScaler", "center_"): (
-        LeakKind.MEDIANS,
-        "the median and the quartiles of each feature over all training records",
-    ),
-    ("QuantileTransformer", "quantiles_"): (
-        LeakKind.MEDIANS,
-        "many quantiles of each feature: values of training records",
-    ),
-    ("KBinsDiscretizer", "bin_edges_"): (
-        LeakKind.MEDIANS,
-        "the ends of bins, which are extremes and often quantiles of the training records",
-    ),
-    ("SimpleImputer", "statistics_"): (
-        LeakKind.MEDIANS,
-        "the median, the mean or the commonest training value of each feature",
-    ),
-    ("KNNImputer", "_fit_X"): (LeakKind.RAW_RECORDS, "the whole training table, to impute from"),
-    ("OneHotEncoder", "categories_"): (
-        LeakKind.CATEGORIES,
-        "all values of each column, those of one record too",
-    ),
-    ("OrdinalEncoder", "categories_"): (
-        LeakKind.CATEGORIES,
-        "all values of each column, those of one record too",
-    ),
-    ("TargetEncoder", "encodings_"): (
-        LeakKind.TARGET_STATISTICS,
-        "the mean of the target for each value of each column",
-    ),
-}
-"""What fitted steps hold of the training records, by their class and one of their attributes."""
-UNDERSTOOD = {kind for kind, _ in OF_STEPS} | {"Pipeline", "ColumnTransformer", "Normalizer"}
-OF_RECORDS = ("oob_decision_function_", "oob_prediction_")
-
-
-def of_steps(root: SkopsPart, last: SkopsPart) -> Iterator[Leak]:
-    """Yield what the steps before the estimator at the end (``last``) publish of the training table."""
-    pending = [root]
-    while pending:
-        part = pending.pop()
-        skops_parts = part.attributes() if part.loader == "ObjectNode" else {}
-        if part.kind == "Pipeline" and "steps" in skops_parts:
-            pending.extend(step.items()[-1] for step in reversed(skops_parts["steps"].items()))
-        if part.kind == "ColumnTransformer" and "transformers_" in skops_parts:
-            pending.extend(
-                entry.items()[1] for entry in reversed(skops_parts["transformers_"].items())
-            )
-        for (kind, name), (leak, what) in OF_STEPS.items():
-            if part.kind == kind and name in skops_parts:
-                yield Leak(leak, part.place_of(name), what)
-        is_working = part.loader == "ObjectNode" and part.place != last.place
-        if is_working and part.kind not in UNDERSTOOD and not is_identity(part):
-            what = f"a fitted {part.kind[:60]}: treewarden does not inspect what it keeps of the training records"
-            yield Leak(LeakKind.UNKNOWN, pointer(part.place), what)
-
-
-def of_records(fitted: Fitted) -> Iterator[Leak]:
-    """Yield the numbers that a forest keeps for each training record."""
-    for name in OF_RECORDS:
-        if name in fitted.known and fitted.known[name].loader == "NdArrayNode":
-            size = len(fitted.known[name].array())
-            what = "what the other trees say of each training record, in the order of the table"
-            yield Leak(LeakKind.PER_RECORD, fitted.part.place_of(name), what, records=size)
-
-
-# Side channels of a fitted estimator, in a file or in memory.
-
-
-def leaks_of(root: SkopsPart, fitted: Fitted) -> Iterator[Leak]:
-    """Yield the leaks: of the steps before the estimator, of its settings, of its tree where it has one."""
-    yield from of_steps(root, fitted.part)
-    yield from _of_settings(fitted)
-    yield from of_records(fitted)
-    yield from _of_bins(fitted)
-    if "tree_" in fitted.known:
-        yield from _of_tree(fitted)
-    if fitted.part.kind.startswith(BOOSTED):
-        yield from residuals_left(fitted.part, parts_of(fitted))
-
-
-def _of_settings(fitted: Fitted) -> Iterator[Leak]:
-    where = fitted.part.place_of("random_state")
-    for leak in seed_leak(fitted.plain("random_state"), where):
-        yield replace(leak, what=f"{leak.what}{_to_withhold(fitted.part)}")
-    yield from _of_rounds(fitted)
-    if "init_" in fitted.known and fitted.known["init_"].kind.startswith("Dummy"):
-        yield Leak(
-            LeakKind.TARGET_STATISTICS,
-            fitted.part.place_of("init_"),
-            "the mean of the target, or the shares of its classes, over all training records",
-        )
-    if "oob_score_" in fitted.known:
-        where = fitted.part.place_of("oob_score_")
-        what = "how well the trees that did not see a training record predict it"
-        yield Leak(LeakKind.TARGET_STATISTICS, where, what)
-
-
-def _to_withhold(part: SkopsPart) -> str:
-    """Return how to take the seed out of an estimator in memory, in one line of Python; a file is redacted."""
-    if not isinstance(part, LivePart):
-        return ""
-    end = "model[-1]" if part.place else "model"
-    return f"; to withhold it before you publish: {end}.random_state = None"
-
-
-def _of_rounds(fitted: Fitted) -> Iterator[Leak]:
-    """Yield what Bagging and AdaBoost keep of the training beside their trees."""
-    if "_seeds" in fitted.known and fitted.part.kind.startswith(BAGGED):
-        what = "the seeds of each tree's sample: which records each tree saw can be repeated"
-        yield Leak(LeakKind.REPLAY, fitted.part.place_of("_seeds"), what)
-    if not fitted.part.kind.startswith(REWEIGHTED):
-        return
-    for name, what in (
-        ("estimator_errors_", "the weighted error of each tree over all training records"),
-        (
-            "estimator_weights_",
-            "the weight of each tree, which follows from its error over all training records",
-        ),
-    ):
-        if name in fitted.known:
-            yield Leak(LeakKind.TARGET_STATISTICS, fitted.part.place_of(name), what)
-
-
-def _of_bins(fitted: Fitted) -> Iterator[Leak]:
-    bins, coder = fitted.known.get("_bin_mapper"), fitted.known.get("_preprocessor")
-    ends = None if bins is None else bins.attributes().get("bin_thresholds_")
-    if bins is not None and (ends is None or ends.loader != "ListNode" or ends.items()):
-        what = "the ends of the bins of each feature, which lie between values of training records"
-        yield Leak(LeakKind.MEDIANS, bins.place_of("bin_thresholds_"), what)
-    if coder is not None and coder.loader == "ObjectNode":
-        what = "all values of each column of categories, those of one record too"
-        yield Leak(LeakKind.CATEGORIES, coder.place_of("transformers_"), what)
-
-
-def _of_tree(fitted: Fitted) -> Iterator[Leak]:
-    arrays = arrays_in(fitted.part, fitted.width)
-    where = fitted.part.place_of("tree_")
-    yield from size_leak(arrays, where)
-    yield from spread_leak(arrays, not fitted.classes, where)

@@ -68,7 +68,9 @@ def read_npy(data: bytes, where: str) -> Array:
             )
     except DAMAGE as error:
         said = " ".join(str(error).split())[:120]
-        raise TreeFormatError(where, f"a NumPy array that is not read ({said})") from error
+        raise TreeFormatError(
+            where, f"this kind of NumPy array is not supported ({said})"
+        ) from error
     return array
 
 
@@ -81,17 +83,19 @@ def _check_header(data: bytes, where: str) -> None:
     file = BytesIO(data)
     version = npy.read_magic(file)
     if version not in HEADERS:
-        raise TreeFormatError(where, f"a NumPy array file of an unknown version {version}")
+        raise TreeFormatError(where, f"the NumPy array has the unknown version {version}")
     shape, _, dtype = HEADERS[version](file, max_header_size=HEADER_CHARACTERS)
     if not _is_plain(dtype):
         raise TreeFormatError(
-            where, "a NumPy array that is not read (it holds objects, or what is no number or text)"
+            where,
+            "this kind of NumPy array is not supported (it contains objects, or "
+            "something that is neither number nor text)",
         )
     rest = len(data) - file.tell()
     if len(shape) > MOST_AXES or min(shape, default=0) < 0:
-        raise TreeFormatError(where, "a NumPy array that is not read (its shape is no shape)")
+        raise TreeFormatError(where, "the shape of the NumPy array is not valid")
     if math.prod(shape) * dtype.itemsize != rest:
-        raise TreeFormatError(where, "a NumPy array whose size differs from its header")
+        raise TreeFormatError(where, "the size of the NumPy array differs from its header")
 
 
 def _is_plain(dtype: np.dtype[np.generic]) -> bool:
@@ -253,7 +257,7 @@ class FilePart(SkopsPart):
         name = self.raw.get("file")
         if isinstance(name, str):
             if name not in self.archive.files:
-                raise self.refused(f"names a file {name!r} that is not in the archive")
+                raise self.refused(f"names the file {name!r}, which is not in the archive")
             return read_npy(self.archive.files[name], f"{self.archive.source}/{name}")
         return np.array([_in_words(item.plain()) for item in self.items()], dtype=object)
 
@@ -268,7 +272,7 @@ class Archive:
     def root(self) -> FilePart:
         """Return the object that was saved."""
         if SCHEMA not in self.files:
-            raise TreeFormatError(self.source, f"no {SCHEMA}, so it is no skops file")
+            raise TreeFormatError(self.source, f"{SCHEMA} is missing, so it is not a skops file")
         raw = read_json(self.files[SCHEMA], f"{self.source}/{SCHEMA}")
         return FilePart(self, as_object(raw, f"{self.source}/{SCHEMA}", ()), ())
 

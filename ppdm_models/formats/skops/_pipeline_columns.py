@@ -20,24 +20,23 @@ FOLLOWED = (
     "StandardScaler, MinMaxScaler, MaxAbsScaler, RobustScaler, SimpleImputer, KBinsDiscretizer, OrdinalEncoder, "
     "OneHotEncoder, ColumnTransformer, Pipeline and 'passthrough' are followed back to the columns of the table"
 )
-MIXES = "combines several columns of the table, so that no test of a tree is about one of them; remove it"
+MIXES = "combines several columns of the table, so that no test of a tree uses a single column; remove it"
 CROSS_FITTED = (
-    "is fitted on the target and in folds: the trees were trained on other numbers than it gives afterwards, and its "
-    "encodings publish the mean target of each category; use an OrdinalEncoder or OneHotEncoder"
+    "is fitted on the target and in folds: the trees were trained on numbers that differ "
+    "from its later output, and its encodings publish the mean target of each category; "
+    "use an OrdinalEncoder or OneHotEncoder"
 )
 NEIGHBOURS = (
     "fills gaps from other columns, so that a test of a tree is about several; use a SimpleImputer"
 )
-BENDS = (
-    "keeps the order of values, and trees use only that order; remove the step, and nothing is lost"
-)
+BENDS = "keeps the order of values, and trees use only that order; remove the step, which does not change the model"
 JOINS = "puts columns of several steps side by side; use a ColumnTransformer"
 SELECTS = "chooses columns by their records; fit the trees without it, on the columns that it kept"
-COMPUTES = "may compute anything; add its columns to the table and leave it out"
-CUTS = "cuts columns at one number, which trees do by themselves; leave it out"
+COMPUTES = "may compute anything; add its columns to the table and remove the step"
+CUTS = "cuts columns at one number, which trees also do without it; remove the step"
 WORDS = (
-    "makes many columns out of one, so that no test of a tree is about a column of the table; fit and publish the "
-    "trees without it, and audit them with the table of these columns"
+    "turns one column into many, so no test of a tree uses a column of the table; fit "
+    "and publish the trees without it, and audit them with a table of these columns"
 )
 NOT_FOLLOWED = {
     **dict.fromkeys(
@@ -66,14 +65,14 @@ NOT_FOLLOWED = {
     **dict.fromkeys(("QuantileTransformer", "PowerTransformer"), BENDS),
     "TargetEncoder": CROSS_FITTED,
 }
-"""Why a step is not followed and what to do, by its class."""
+"""Why a step is not supported and what to do, by its class."""
 
 
 def followed(step: SkopsPart, columns: Columns) -> Columns:
     """Return what a fitted step makes of its columns.
 
     Raises:
-        TreeFormatError: it is a step, or has a setting, that is not followed; names it.
+        TreeFormatError: it is a step, or has a setting, that is not supported; names it.
     """
     if is_identity(step):
         return columns
@@ -101,6 +100,36 @@ def is_identity(step: SkopsPart) -> bool:
     return function is not None and function.loader == "JsonNode" and function.plain() is None
 
 
+STATELESS = frozenset(
+    ("Binarizer", "FeatureHasher", "HashingVectorizer", "Normalizer", "PolynomialFeatures")
+)
+"""Steps that keep nothing of the records that they were fitted on."""
+
+
+def learns_from_table(step: SkopsPart) -> bool:
+    """Return whether what a step does hangs on the records that it was fitted on, or may do so."""
+    if step.loader == "JsonNode" or step.kind in STATELESS or is_identity(step):
+        return False
+    known = step.attributes() if step.loader == "ObjectNode" else {}
+    if step.kind == "Pipeline":
+        return any(learns_from_table(inner) for _, inner in steps_of(step))
+    if step.kind == "ColumnTransformer" and "transformers_" in known:
+        parts = [entry.items()[1] for entry in known["transformers_"].items()]
+        return any(learns_from_table(part) for part in parts)
+    if step.kind == "SimpleImputer":
+        return not is_constant_imputer(step)
+    if step.kind in ("OneHotEncoder", "OrdinalEncoder") and "categories" in known:
+        return known["categories"].loader == "JsonNode"  # "auto": those of the table
+    return True
+
+
+def is_constant_imputer(step: SkopsPart) -> bool:
+    """Return whether a step fills gaps with a number that was given to it, and says nothing of where they were."""
+    known = step.attributes() if step.kind == "SimpleImputer" else {}
+    has_constant = "strategy" in known and known["strategy"].plain() == "constant"
+    return has_constant and "add_indicator" in known and known["add_indicator"].plain() is False
+
+
 def steps_of(pipeline: SkopsPart) -> list[tuple[str, SkopsPart]]:
     """Return the steps of a pipeline, by name.
 
@@ -109,35 +138,37 @@ def steps_of(pipeline: SkopsPart) -> list[tuple[str, SkopsPart]]:
     """
     skops_parts = pipeline.attributes()
     if "steps" not in skops_parts:
-        raise pipeline.refused("a pipeline without steps")
+        raise pipeline.refused("the pipeline has no steps")
     named = []
     for step in skops_parts["steps"].items():
         pair = step.items()
         if len(pair) != 2:
-            raise step.refused("a step is a name and an estimator")
+            raise step.refused("each step must be a name and an estimator")
         named.append((str(pair[0].plain())[:60], pair[1]))
     if not named:
-        raise pipeline.refused("a pipeline without steps")
+        raise pipeline.refused("the pipeline has no steps")
     return named
 
 
-def _pipeline(step: SkopsPart, known: Mapping[str, SkopsPart], columns: Columns) -> Columns:
+def _pipeline(step: SkopsPart, skops_parts: Mapping[str, SkopsPart], columns: Columns) -> Columns:
     for _, inner in steps_of(step):
         columns = followed(inner, columns)
     return columns
 
 
 def _column_transformer(
-    step: SkopsPart, known: Mapping[str, SkopsPart], columns: Columns
+    step: SkopsPart, skops_parts: Mapping[str, SkopsPart], columns: Columns
 ) -> Columns:
-    if "transformers_" not in known or "_transformer_to_input_indices" not in known:
-        raise step.refused("this ColumnTransformer is not fitted, or of a scikit-learn before 1.0")
-    weights = known.get("transformer_weights")
+    if "transformers_" not in skops_parts or "_transformer_to_input_indices" not in skops_parts:
+        raise step.refused(
+            "this ColumnTransformer is not fitted, or was made by scikit-learn before 1.0"
+        )
+    weights = skops_parts.get("transformer_weights")
     if weights is not None and (weights.loader != "JsonNode" or weights.plain() is not None):
         raise step.refused("this ColumnTransformer has transformer_weights; leave them out")
-    places = known["_transformer_to_input_indices"].attributes()
+    places = skops_parts["_transformer_to_input_indices"].attributes()
     found: list[Derived] = []
-    for entry in known["transformers_"].items():
+    for entry in skops_parts["transformers_"].items():
         name, transformer, *_ = entry.items()
         indices = places_in(places[str(name.plain())], len(columns))
         if not indices or (transformer.loader == "JsonNode" and transformer.plain() == "drop"):
@@ -153,31 +184,35 @@ def places_in(part: SkopsPart, width: int) -> list[int]:
     else:
         listed = [item.plain() for item in part.items()]
     if not all(isinstance(index, int) and 0 <= index < width for index in listed):
-        raise part.refused("not the places of columns")
+        raise part.refused("these are not positions of columns")
     return [int(index) for index in listed]
 
 
-def _standard(step: SkopsPart, known: Mapping[str, SkopsPart], columns: Columns) -> Columns:
+def _standard(step: SkopsPart, skops_parts: Mapping[str, SkopsPart], columns: Columns) -> Columns:
     wanted = [("-", "mean_", "with_mean"), ("/", "scale_", "with_std")]
-    return _scaled(step, known, columns, [each for each in wanted if _is_on(known, each[2])])
+    return _scaled(
+        step, skops_parts, columns, [each for each in wanted if _is_on(skops_parts, each[2])]
+    )
 
 
-def _robust(step: SkopsPart, known: Mapping[str, SkopsPart], columns: Columns) -> Columns:
+def _robust(step: SkopsPart, skops_parts: Mapping[str, SkopsPart], columns: Columns) -> Columns:
     wanted = [("-", "center_", "with_centering"), ("/", "scale_", "with_scaling")]
-    return _scaled(step, known, columns, [each for each in wanted if _is_on(known, each[2])])
+    return _scaled(
+        step, skops_parts, columns, [each for each in wanted if _is_on(skops_parts, each[2])]
+    )
 
 
-def _min_max(step: SkopsPart, known: Mapping[str, SkopsPart], columns: Columns) -> Columns:
-    scaled = _scaled(step, known, columns, [("*", "scale_", ""), ("+", "min_", "")])
-    if not _is_on(known, "clip", default=False):
+def _min_max(step: SkopsPart, skops_parts: Mapping[str, SkopsPart], columns: Columns) -> Columns:
+    scaled = _scaled(step, skops_parts, columns, [("*", "scale_", ""), ("+", "min_", "")])
+    if not _is_on(skops_parts, "clip", default=False):
         return scaled
-    low, high = (_number(item.plain()) for item in known["feature_range"].items())
+    low, high = (_number(item.plain()) for item in skops_parts["feature_range"].items())
     return _clipped(scaled, low, high)
 
 
-def _max_abs(step: SkopsPart, known: Mapping[str, SkopsPart], columns: Columns) -> Columns:
-    scaled = _scaled(step, known, columns, [("/", "scale_", "")])
-    return _clipped(scaled, -1.0, 1.0) if _is_on(known, "clip", default=False) else scaled
+def _max_abs(step: SkopsPart, skops_parts: Mapping[str, SkopsPart], columns: Columns) -> Columns:
+    scaled = _scaled(step, skops_parts, columns, [("/", "scale_", "")])
+    return _clipped(scaled, -1.0, 1.0) if _is_on(skops_parts, "clip", default=False) else scaled
 
 
 def _clipped(columns: Columns, low: float, high: float) -> Columns:
@@ -186,78 +221,83 @@ def _clipped(columns: Columns, low: float, high: float) -> Columns:
 
 def _scaled(
     step: SkopsPart,
-    known: Mapping[str, SkopsPart],
+    skops_parts: Mapping[str, SkopsPart],
     columns: Columns,
-    wanted: list[tuple[str, str, str]],
+    operations: list[tuple[str, str, str]],
 ) -> Columns:
-    for operation, name, _ in wanted:
-        operands = _numbers(step, known, name, len(columns))
+    for operation, name, _ in operations:
+        operands = _numbers(step, skops_parts, name, len(columns))
         if name == "scale_" and (operands <= 0).any():
-            raise ValueError("a scale is not above 0")
+            raise ValueError("a scale is not greater than 0")
         pairs = zip(columns, operands.tolist(), strict=True)
         columns = [column.through(operation, operand) for column, operand in pairs]
     return columns
 
 
-def _numbers(step: SkopsPart, known: Mapping[str, SkopsPart], name: str, width: int) -> Numbers:
-    if name not in known or known[name].loader != "NdArrayNode":
+def _numbers(
+    step: SkopsPart, skops_parts: Mapping[str, SkopsPart], name: str, width: int
+) -> Numbers:
+    if name not in skops_parts or skops_parts[name].loader != "NdArrayNode":
         raise ValueError(f"has no {name}; call fit first")
-    found = known[name].array()
+    found = skops_parts[name].array()
     if found.shape != (width,) or found.dtype.kind != "f":
         raise ValueError(f"{name} is not one number for each of {width} columns")
     numbers = found.astype(np.float64)
     if not np.isfinite(numbers).all():
-        raise ValueError(f"{name} holds something that is no finite number")
+        raise ValueError(f"{name} contains something that is not a finite number")
     return numbers
 
 
-def _imputer(step: SkopsPart, known: Mapping[str, SkopsPart], columns: Columns) -> Columns:
-    if _is_on(known, "add_indicator", default=False):
-        raise ValueError("add_indicator is not followed; leave it out")
-    missing = known["missing_values"].plain() if "missing_values" in known else math.nan
+def _imputer(step: SkopsPart, skops_parts: Mapping[str, SkopsPart], columns: Columns) -> Columns:
+    if _is_on(skops_parts, "add_indicator", default=False):
+        raise ValueError("add_indicator is not supported; leave it out")
+    missing = skops_parts["missing_values"].plain() if "missing_values" in skops_parts else math.nan
     if not (missing is None or (isinstance(missing, float) and math.isnan(missing))):
-        raise ValueError(f"missing_values={missing!r} is not followed; mark them as missing")
-    if "statistics_" not in known:
+        raise ValueError(f"missing_values={missing!r} is not supported; mark them as missing")
+    if "statistics_" not in skops_parts:
         raise ValueError("has no statistics_; call fit first")
-    values = known["statistics_"].array()
+    values = skops_parts["statistics_"].array()
     if values.shape != (len(columns),):
         raise ValueError(f"statistics_ is not one value for each of {len(columns)} columns")
-    keeps = _is_on(known, "keep_empty_features", default=False)
+    keeps = _is_on(skops_parts, "keep_empty_features", default=False)
     filled = []
     for column, value in zip(columns, values.tolist(), strict=True):
         if _is_missing(value):  # nothing was there to impute from: scikit-learn drops the column
             if keeps:
-                raise ValueError("keep_empty_features is not followed; leave empty columns out")
+                raise ValueError("keep_empty_features is not supported; leave empty columns out")
             continue
         filled.append(column.filling(_label(value)))
     return filled
 
 
-def _bins(step: SkopsPart, known: Mapping[str, SkopsPart], columns: Columns) -> Columns:
-    encoding = _setting(known, "encode", "onehot")
+def _bins(step: SkopsPart, skops_parts: Mapping[str, SkopsPart], columns: Columns) -> Columns:
+    encoding = _setting(skops_parts, "encode", "onehot")
     if encoding != "ordinal":
-        problem = f"encode={str(encoding)[:20]!r} is not followed; set encode='ordinal', trees can tell its bins apart"
+        problem = (
+            f"encode={str(encoding)[:20]!r} is not supported; set encode='ordinal', because trees need "
+            "no other encoding"
+        )
         raise ValueError(problem)
-    if "bin_edges_" not in known:
+    if "bin_edges_" not in skops_parts:
         raise ValueError("has no bin_edges_; call fit first")
-    lists = [part.array().reshape(-1) for part in known["bin_edges_"].items()]
+    lists = [part.array().reshape(-1) for part in skops_parts["bin_edges_"].items()]
     if len(lists) != len(columns):
-        raise ValueError(f"bin_edges_ of {len(lists)} columns, and there are {len(columns)}")
+        raise ValueError(f"bin_edges_ has {len(lists)} columns, but there are {len(columns)}")
     binned = []
     for column, edges in zip(columns, lists, strict=True):
         numbers = edges.astype(np.float64) if edges.dtype.kind in "fiu" else np.full(1, np.nan)
         if not np.isfinite(numbers).all() or (np.diff(numbers) < 0).any():
-            raise ValueError("bin_edges_ holds something that is no list of ends in order")
+            raise ValueError("bin_edges_ contains something that is not an ordered list of ends")
         binned.append(column.through("bin", tuple(numbers[1:-1].tolist())))
     return binned
 
 
-def _ordinal(step: SkopsPart, known: Mapping[str, SkopsPart], columns: Columns) -> Columns:
-    lenient = _setting(known, "handle_unknown", "error") == "use_encoded_value"
-    other = _number(_setting(known, "unknown_value", None)) if lenient else math.nan
-    absent = _number(_setting(known, "encoded_missing_value", math.nan))
+def _ordinal(step: SkopsPart, skops_parts: Mapping[str, SkopsPart], columns: Columns) -> Columns:
+    lenient = _setting(skops_parts, "handle_unknown", "error") == "use_encoded_value"
+    other = _number(_setting(skops_parts, "unknown_value", None)) if lenient else math.nan
+    absent = _number(_setting(skops_parts, "encoded_missing_value", math.nan))
     found = []
-    for column, categories in _categories(known, columns):
+    for column, categories in _categories(skops_parts, columns):
         pairs = [(value, float(code)) for code, value in enumerate(categories)]
         named = {_label(value): code for value, code in pairs if not _is_missing(value)}
         is_category = len(named) < len(pairs)
@@ -277,14 +317,19 @@ def _ordinal(step: SkopsPart, known: Mapping[str, SkopsPart], columns: Columns) 
     return found
 
 
-def _one_hot(step: SkopsPart, known: Mapping[str, SkopsPart], columns: Columns) -> Columns:
-    strict = _setting(known, "handle_unknown", "error") == "error"
-    dropped = _dropped(known, len(columns))
+def _one_hot(step: SkopsPart, skops_parts: Mapping[str, SkopsPart], columns: Columns) -> Columns:
+    strict = _setting(skops_parts, "handle_unknown", "error") == "error"
+    dropped = _dropped(skops_parts, len(columns))
     found: list[Derived] = []
-    for (column, categories), without in zip(_categories(known, columns), dropped, strict=True):
+    for (column, categories), without in zip(
+        _categories(skops_parts, columns), dropped, strict=True
+    ):
         named = tuple(_label(value) for value in categories if not _is_missing(value))
         if len(found) + len(categories) > limits.FEATURES:
-            raise ValueError(f"more than the {limits.FEATURES:,} columns that are read")
+            raise ValueError(
+                f"more than {limits.FEATURES:,} columns, which is the limit; "
+                "train with fewer columns"
+            )
         for place, value in enumerate(categories):
             if place == without:
                 continue
@@ -305,36 +350,36 @@ def _one_hot(step: SkopsPart, known: Mapping[str, SkopsPart], columns: Columns) 
     return found
 
 
-def _dropped(known: Mapping[str, SkopsPart], width: int) -> list[object]:
+def _dropped(skops_parts: Mapping[str, SkopsPart], width: int) -> list[object]:
     """Return, for each column, the place of the category that has no column of its own."""
-    if "drop_idx_" not in known or known["drop_idx_"].loader != "NdArrayNode":
+    if "drop_idx_" not in skops_parts or skops_parts["drop_idx_"].loader != "NdArrayNode":
         return [None] * width
-    found = known["drop_idx_"].array().reshape(-1).tolist()
+    found = skops_parts["drop_idx_"].array().reshape(-1).tolist()
     places = [None if place in (None, "None") else int(place) for place in found]
     if len(places) != width:
-        raise ValueError(f"drop_idx_ is not one place for each of {width} columns")
+        raise ValueError(f"drop_idx_ is not one position for each of {width} columns")
     return [*places]
 
 
 def _categories(
-    known: Mapping[str, SkopsPart], columns: Columns
+    skops_parts: Mapping[str, SkopsPart], columns: Columns
 ) -> list[tuple[Derived, Sequence[object]]]:
     """Return each column with its categories, in the encoder's order."""
-    if "categories_" not in known:
+    if "categories_" not in skops_parts:
         raise ValueError("has no categories_; call fit first")
-    if _is_on(known, "_infrequent_enabled", default=False):
-        raise ValueError("min_frequency and max_categories are not followed; leave them out")
-    lists = [part.array().reshape(-1).tolist() for part in known["categories_"].items()]
+    if _is_on(skops_parts, "_infrequent_enabled", default=False):
+        raise ValueError("min_frequency and max_categories are not supported; leave them out")
+    lists = [part.array().reshape(-1).tolist() for part in skops_parts["categories_"].items()]
     if len(lists) != len(columns):
-        raise ValueError(f"categories_ of {len(lists)} columns, and there are {len(columns)}")
+        raise ValueError(f"categories_ has {len(lists)} columns, but there are {len(columns)}")
     for column, categories in zip(columns, lists, strict=True):
         if not column.is_raw:
-            raise ValueError("encodes what another step has changed; encode the table's own column")
+            raise ValueError("encodes the output of another step; encode the table's own column")
         labels = [_label(value) for value in categories if not _is_missing(value)]
         if len(set(labels)) < len(labels):
-            raise ValueError("two categories that are written the same")
+            raise ValueError("two categories have the same text; rename one")
         if len({type(label) for label in labels}) > 1:
-            raise ValueError("a column with both text and numbers as categories")
+            raise ValueError("a column has both text and numbers as categories; use one kind")
     return list(zip(columns, lists, strict=True))
 
 
@@ -351,25 +396,25 @@ def _is_missing(value: object) -> bool:
     return value is None or (isinstance(value, float) and math.isnan(value))
 
 
-def _setting(known: Mapping[str, SkopsPart], name: str, default: object) -> object:
-    return known[name].plain() if name in known else default
+def _setting(skops_parts: Mapping[str, SkopsPart], name: str, default: object) -> object:
+    return skops_parts[name].plain() if name in skops_parts else default
 
 
 def _number(value: object) -> float:
     if isinstance(value, int | float | np.number) and not isinstance(value, bool):
         return float(value)
-    raise ValueError(f"{str(value)[:60]!r}, but a number is expected")
+    raise ValueError(f"this is {str(value)[:60]!r}, but a number is expected")
 
 
-def _is_on(known: Mapping[str, SkopsPart], name: str, default: bool = True) -> bool:
-    return bool(known[name].plain()) if name in known else default
+def _is_on(skops_parts: Mapping[str, SkopsPart], name: str, default: bool = True) -> bool:
+    return bool(skops_parts[name].plain()) if name in skops_parts else default
 
 
 def all_followed(steps: Sequence[tuple[str, SkopsPart]], width: int) -> Columns:
     """Return what named steps make of so many columns of a table.
 
     Raises:
-        TreeFormatError: one is not followed; names it.
+        TreeFormatError: one is not supported; names it.
     """
     columns: Columns = [Derived(place) for place in range(width)]
     for name, step in steps:

@@ -22,9 +22,11 @@ from treewarden.ppdm_models.formats.skops._estimator import (
     Fitted,
     claims_privacy,
 )
-from treewarden.ppdm_models.formats.skops._parts import FilePart, SkopsPart
+from treewarden.ppdm_models.formats.skops._parts import Array, FilePart, SkopsPart
 from treewarden.ppdm_models.tree.ensemble import Model, with_claim
 from treewarden.ppdm_models.tree.privacy_claim import (
+    BoundsOrigin,
+    ClaimUnit,
     LabelMechanism,
     PrivacyClaim,
     SplitOrigin,
@@ -32,6 +34,7 @@ from treewarden.ppdm_models.tree.privacy_claim import (
     read_claim,
 )
 from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind
+from treewarden.ppdm_models.tree.tree import Tree
 
 SEED = "random_state"
 SPENT = "_BudgetAccountant__spent_budget"
@@ -40,9 +43,34 @@ CLAIM = "claim_"
 
 
 def claiming(model: Model, fitted: Fitted) -> Model:
-    """Return a model with the claim of its estimator, where it has one that is understood."""
+    """Return a model with the claim of its estimator, where it has one that is understood.
+
+    Steps that were fitted before it make the ends of its columns: on the scale of the table, these come from there.
+    """
     claim = read_claim_of(fitted) if claims_privacy(fitted.part) else None
-    return model if claim is None else with_claim(model, claim)
+    if claim is None:
+        return model
+    if fitted.is_scaled_by_table:
+        claim = replace(claim, bounds_origin=BoundsOrigin.TABLE)
+    return with_claim(model, claim)
+
+
+def claiming_inside(tree: Tree, part: SkopsPart, fitted: Fitted) -> Tree:
+    """Return one tree of an ensemble with the claim of its own estimator, which is about this tree alone.
+
+    Whatever stands around it (a vote, Bagging) has read its list of classes from the table.
+    """
+    own = replace(fitted, part=part, known=part.attributes())
+    found = claiming(tree, own)
+    assert isinstance(found, Tree)
+    claim = found.learner.claim
+    if claim is None or part is fitted.part or fitted.part.kind.startswith(FORESTS):
+        return found
+    origin = claim.bounds_origin
+    if origin is BoundsOrigin.PUBLIC:
+        origin = BoundsOrigin.UNKNOWN
+    claim = replace(claim, bounds_origin=origin, may_read_classes=True)
+    return replace(found, learner=replace(found.learner, claim=claim))
 
 
 def read_claim_of(fitted: Fitted) -> PrivacyClaim | None:
@@ -56,11 +84,13 @@ def read_claim_of(fitted: Fitted) -> PrivacyClaim | None:
     is_single_fit = fitted.plain("warm_start", False) is False
     return PrivacyClaim(
         epsilon=float(epsilon),
+        unit=ClaimUnit.RECORD,
         mechanism=LabelMechanism.PERMUTE_AND_FLIP_MONOTONIC,
         label_epsilon=float(epsilon),
         splits=SplitOrigin.INDEPENDENT,
         trees=TreeRecords.PARTS if is_forest and is_single_fit else TreeRecords.UNKNOWN,
         bounds=_bounds(fitted),
+        may_read_classes=_may_read_classes(fitted),
         is_seeded=_is_seeded(fitted, is_forest=is_forest),
         spent=_spent(fitted.known),
     )
@@ -72,9 +102,10 @@ def _own_claim(fitted: Fitted) -> PrivacyClaim | None:
         claim = read_claim(said, "the file") if isinstance(said, str) else None
     except ValueError:
         return None
-    if claim is None or not _has_seed(fitted.known):
-        return claim
-    return replace(claim, is_seeded=True)
+    if claim is None:
+        return None
+    is_seeded = claim.is_seeded or _has_seed(fitted.known)
+    return replace(claim, bounds=_bounds(fitted), is_seeded=is_seeded)
 
 
 def _is_number(value: object) -> TypeGuard[float]:
@@ -99,16 +130,54 @@ def _has_seed(attributes: Mapping[str, SkopsPart]) -> bool:
 def _bounds(fitted: Fitted) -> tuple[tuple[str, float, float], ...]:
     """Return the ends of each column; none where they are not told, or are those of what steps before made of it."""
     part = fitted.known.get("bounds")
-    if part is None or fitted.columns is not None or part.loader not in ("TupleNode", "ListNode"):
+    if part is None or fitted.columns is not None:
         return ()
-    ends = [_numbers(item, fitted.width) for item in part.items()]
+    if part.loader == "DictNode":
+        return _bounds_by_name(part.attributes(), fitted.names)
+    if part.loader == "NdArrayNode":
+        ends = _rows_of(part.array(), fitted.width)
+    elif part.loader in ("TupleNode", "ListNode"):
+        ends = [_numbers(item, fitted.width) for item in part.items()]
+    else:
+        return ()
     if len(ends) != 2 or not all(ends):
         return ()
     return tuple(zip(fitted.names, *ends, strict=True))
 
 
+def _rows_of(array: Array, width: int) -> list[list[float]]:
+    """Return the two rows of an array of bounds, with a number for each column; none where these are no numbers."""
+    if array.dtype.kind not in "iuf" or array.shape not in ((2,), (2, 1), (2, width)):
+        return []
+    rows = array.reshape(2, -1).tolist()
+    return [row * width if len(row) == 1 else row for row in rows]
+
+
+def _bounds_by_name(
+    entries: Mapping[str, SkopsPart], names: Sequence[str]
+) -> tuple[tuple[str, float, float], ...]:
+    found = []
+    for name in names:
+        pair = entries.get(name)
+        ends = [] if pair is None else _numbers(pair, 2)
+        if len(ends) != 2:
+            return ()
+        found.append((name, ends[0], ends[1]))
+    return tuple(found)
+
+
+def _may_read_classes(fitted: Fitted) -> bool:
+    """Return whether the classes may have been read from the table: diffprivlib keeps those as a sorted array."""
+    part = fitted.known.get("classes")
+    return part is None or part.loader not in ("TupleNode", "ListNode")
+
+
 def _numbers(part: SkopsPart, width: int) -> list[float]:
     """Return one number for each column; none where these are no numbers."""
+    if part.loader in ("TupleNode", "ListNode"):
+        listed = [item.plain() for item in part.items()]
+        values = [float(value) for value in listed if _is_number(value)]
+        return values if len(values) == len(listed) == width else []
     if part.loader != "NdArrayNode":
         value = part.plain()
         return [float(value)] * width if _is_number(value) else []

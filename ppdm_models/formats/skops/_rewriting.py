@@ -201,7 +201,7 @@ def training_left(root: FilePart, estimator: FilePart) -> Iterator[Leak]:
     for steps, content in _dictionaries(root.raw):
         kept = [name for name in LEFT_BY_TRAINING if name in content]
         if kept:
-            what = f"what the training left: {', '.join(kept)}"
+            what = f"left over from training: {', '.join(kept)}"
             yield Leak(LeakKind.UNKNOWN, pointer((*steps, kept[0])), what, removable=True)
         seed = content.get(SEED)
         if not isinstance(seed, dict):
@@ -217,11 +217,11 @@ def training_left(root: FilePart, estimator: FilePart) -> Iterator[Leak]:
         elif is_plain and value.plain() is not None and value.steps != own:
             seeds.append(value.steps)
     if seeds:
-        what = f"seeds of {len(seeds)} trees or steps: what was drawn for them can be drawn again"
+        what = f"seeds of {len(seeds)} trees or steps: an adversary can repeat their sampling"
         yield Leak(LeakKind.REPLAY, pointer(seeds[0]), what, removable=True)
     if generators:
         more = "" if len(generators) == 1 else f", in {len(generators)} estimators"
-        what = f"a seed that is no number, or the state of a random generator{more}"
+        what = f"a seed that is not a number, or the state of a random generator{more}"
         yield Leak(LeakKind.UNKNOWN, pointer(generators[0]), what, removable=True)
 
 

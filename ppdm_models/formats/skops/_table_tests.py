@@ -80,7 +80,7 @@ class Derived:
         """Whether every value that is there is still the table's own."""
         return not self.operations and self.codes is None
 
-    def of(self, value: float) -> float:
+    def transform(self, value: float) -> float:
         """Return a number of the table as it stands in the matrix."""
         number = np.float64(value)
         with np.errstate(all="ignore"):
@@ -95,13 +95,13 @@ class Derived:
             ValueError: a missing value was filled with text.
         """
         if isinstance(self.filled, str):
-            raise ValueError("a number is wanted, and missing values were filled with text")
+            raise ValueError("missing values were filled with text, but a number is expected")
         step = replace(self, operations=((operation, operand),), codes=None)
-        filled = None if self.filled is None else step.of(self.filled)
+        filled = None if self.filled is None else step.transform(self.filled)
         if self.codes is None:
             return replace(self, operations=(*self.operations, (operation, operand)), filled=filled)
-        codes = tuple((label, step.of(number)) for label, number in self.codes)
-        return replace(self, codes=codes, other=step.of(self.other), filled=filled)
+        codes = tuple((label, step.transform(number)) for label, number in self.codes)
+        return replace(self, codes=codes, other=step.transform(self.other), filled=filled)
 
     def filling(self, value: Label) -> Derived:
         """Return the column with a value in place of missing ones.
@@ -112,7 +112,7 @@ class Derived:
         if self.codes is None:
             return self if self.filled is not None else replace(self, filled=value)
         if isinstance(value, str):
-            raise ValueError("an encoder makes numbers, but there is text among them")
+            raise ValueError("an encoder produces numbers, but some of its values are text")
         number = partial(_filled, value=value)
         codes = tuple((label, number(code)) for label, code in self.codes)
         filled = value if self.filled is None else self.filled
@@ -152,12 +152,15 @@ class MatrixOrigin:
             int(features[0]) for node in tree.nodes if (features := list(features_of(node.test)))
         )
         if sum(codes[place] for place in asked) > limits.CLASS_NUMBERS:
-            said = f"its tests name more than {limits.CLASS_NUMBERS:,} categories"
+            said = (
+                f"its tests name more than {limits.CLASS_NUMBERS:,} categories, which "
+                "is the limit; merge categories before training"
+            )
             raise TreeFormatError(tree.source, said)
 
     def number(self, column: Derived, value: float) -> float:
         """Return a number of the table as a tree compares it."""
-        seen = column.of(value)
+        seen = column.transform(value)
         with np.errstate(all="ignore"):
             return float(np.float32(seen)) if self.single else seen
 
@@ -212,7 +215,7 @@ def _tests(
     left, right = node.children
     test = tree.nodes[left].test
     if not isinstance(test, NumericTest | CategoryTest | MissingTest) or not _is_one_sided(test):
-        raise TreeFormatError(tree.source, f"node {node.name} is no cut of one column in two")
+        raise TreeFormatError(tree.source, f"node {node.name} does not divide one column in two")
     place = int(test.feature)
     column = table.columns[place]
     name = table.names[column.source]

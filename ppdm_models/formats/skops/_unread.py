@@ -119,7 +119,7 @@ def strange_versions(root: FilePart) -> Iterator[Strange]:
     for key in OF_ROOT & root.raw.keys():
         value = root.raw[key]
         if not is_version(value) and not (type(value) is int and 0 <= value < 100):
-            yield Strange((key,), "a version that is no version")
+            yield Strange((key,), "a version in an unknown form")
 
 
 def strange_forms(part: FilePart, extra_keys: frozenset[str] = frozenset()) -> Iterator[Strange]:
@@ -130,14 +130,14 @@ def strange_forms(part: FilePart, extra_keys: frozenset[str] = frozenset()) -> I
         node, extra = pending.pop()
         number = node.raw.get("__id__", 0)
         if type(number) is not int:
-            yield Strange((*node.steps, "__id__"), "a number of an object that is no number")
+            yield Strange((*node.steps, "__id__"), "an object number that is not a number")
         elif not _are_equal(first_of_number.setdefault(number, node.raw), node.raw) and number:
             yield Strange(
-                node.steps, "the number of another object, which skops would build instead"
+                node.steps, "the number of another object, which skops would load instead"
             )
         known = KEYS_OF_LOADER.get(node.loader)
         if known is None:
-            yield Strange(node.steps, "an object of a kind that is not read here")
+            yield Strange(node.steps, "an object of a kind that is not supported")
             continue
         for key in node.raw.keys() - KEYS - known - extra:
             yield Strange((*node.steps, key), "a key that skops does not write")
@@ -145,7 +145,7 @@ def strange_forms(part: FilePart, extra_keys: frozenset[str] = frozenset()) -> I
         if classes is not None and (node.module, node.kind) not in classes:
             yield Strange(node.steps, "the name of a class that is not expected here")
         if not _is_in_form(node):
-            yield Strange(node.steps, "not the form that skops gives such an object")
+            yield Strange(node.steps, "an object in a form that skops does not write")
         pending += [(child, frozenset()) for child in _children(node)]
 
 
@@ -235,7 +235,7 @@ def strange_of_trees(part: FilePart, fitted: Fitted, *, is_root: bool = True) ->
             rule = None if criterion is None else criterion.plain()
             yield from _of_digits(value, fitted, rule)
         elif not _is_known(name, value, fitted, is_root=is_root):
-            yield Strange(value.steps, f"{name!r:.40}, which is not read")
+            yield Strange(value.steps, f"{name!r:.40}, which is not supported")
     yield from _of_class(part)
 
 
@@ -245,7 +245,7 @@ def strange_of_settings(part: FilePart, fitted: Fitted) -> Iterator[Strange]:
         if name in INNER:
             yield from strange_of_settings(value, fitted)
         elif not _is_known(name, value, fitted, is_root=False):
-            yield Strange(value.steps, f"{name!r:.40}, which is not read")
+            yield Strange(value.steps, f"{name!r:.40}, which is not supported")
     yield from _of_class(part)
 
 
@@ -319,17 +319,17 @@ def _of_tree(tree: FilePart, fitted: Fitted) -> Iterator[Strange]:
     """Yield what a fitted tree's state holds beside the arrays that are read."""
     state = tree.attributes()
     for name in state.keys() - {"nodes", "values", "max_depth", "node_count"}:
-        yield Strange(state[name].steps, f"{name!r:.40}, which is not read")
+        yield Strange(state[name].steps, f"{name!r:.40}, which is not supported")
     nodes: Any = state["nodes"].array()
     if set(nodes.dtype.names or ()) - {*FIELDS, "missing_go_to_left"}:
-        yield Strange(state["nodes"].steps, "a column of nodes that is not read")
+        yield Strange(state["nodes"].steps, "a column of nodes that is not supported")
     is_leaf = nodes["left_child"] == LEAF
     for column in ("feature", "threshold"):
         if (nodes[column][is_leaf] != UNDEFINED).any():
-            yield Strange(state["nodes"].steps, f"a {column} of leaves, which have none")
+            yield Strange(state["nodes"].steps, f"a {column} at leaves, which need none")
     for name, size in (("max_depth", _depth(nodes)), ("node_count", len(nodes))):
         if name in state and state[name].plain() != size:
-            yield Strange(state[name].steps, f"{name!r}, which is not that of the tree")
+            yield Strange(state[name].steps, f"{name!r}, which differs from that of the tree")
     made = tree.raw.get("__reduce__")
     if not isinstance(made, dict) or made.keys() != {"args"}:
         yield Strange((*tree.steps, "__reduce__"), "not how skops stores a tree")
@@ -337,7 +337,7 @@ def _of_tree(tree: FilePart, fitted: Fitted) -> Iterator[Strange]:
     arguments = tree.child(made["args"], "__reduce__", "args").items()
     told = [np.atleast_1d(np.asarray(argument.plain())).tolist() for argument in arguments]
     if told != [[fitted.width], [len(fitted.classes) or 1], [1]]:
-        yield Strange((*tree.steps, "__reduce__"), "sizes that are not those of the tree")
+        yield Strange((*tree.steps, "__reduce__"), "sizes that differ from those of the tree")
 
 
 def _of_digits(tree: FilePart, fitted: Fitted, criterion: object) -> Iterator[Strange]:

@@ -56,7 +56,7 @@ LINKS = frozenset(
     )
 )
 BITSETS = ("binned_left_cat_bitsets", "raw_left_cat_bitsets")
-NOT_READ = "which is not read"
+NOT_READ = "which is not supported"
 
 
 def is_of_bins(part: FilePart, fitted: Fitted) -> bool:
@@ -122,7 +122,9 @@ def strange_of_loss(loss: FilePart) -> Iterator[Strange]:
         reduced = part.raw.get("__reduce__")
         if isinstance(reduced, dict):
             if reduced.keys() != {"args"}:
-                yield Strange((*part.steps, "__reduce__"), "not how skops stores a loss")
+                yield Strange(
+                    (*part.steps, "__reduce__"), "a loss in a form that skops does not write"
+                )
             else:
                 pending += part.child(reduced["args"], "__reduce__", "args").items()
         content = part.child(part.raw["content"], "content")

@@ -20,7 +20,7 @@ from treewarden.ppdm_models.formats.skops._unread import (
     is_version,
 )
 
-NOT_READ = "which is not read"
+NOT_READ = "which is not supported"
 MODULES = {
     "Pipeline": "sklearn.pipeline",
     "ColumnTransformer": "sklearn.compose._column_transformer",
@@ -146,7 +146,7 @@ def _items(part: FilePart, size: int) -> list[FilePart]:
     """
     items = part.items()
     if len(items) != size:
-        raise part.refused(f"{len(items)} items, but {size} are expected")
+        raise part.refused(f"contains {len(items)} items, but {size} are expected")
     return items
 
 
@@ -217,7 +217,7 @@ def _of_transformer(
         elif name in ("_transformer_to_input_indices", "output_indices_"):
             for called, places in value.attributes().items():
                 if called not in labels:
-                    yield Strange(places.steps, "the columns of a step that is not there")
+                    yield Strange(places.steps, "the columns of a missing step")
                 elif name == "output_indices_":
                     yield from _of_slice(places)
                 else:
@@ -264,7 +264,7 @@ def _of_choice(part: FilePart, width: int, context: StepContext) -> Iterator[Str
         else:
             is_known = isinstance(chosen, int) and -width <= chosen < width
         if not is_known:
-            yield Strange(item.steps, "a choice of columns that are not there")
+            yield Strange(item.steps, "a choice of missing columns")
 
 
 OF_SELECTOR = ("pattern", "dtype_include", "dtype_exclude")
@@ -288,9 +288,9 @@ def _of_slice(part: FilePart) -> Iterator[Strange]:
     content = part.raw.get("content")
     ends = content if part.loader == "SliceNode" and isinstance(content, dict) else {}
     if ends.keys() != {"start", "stop", "step"}:
-        yield Strange(part.steps, "no part of a row of columns")
+        yield Strange(part.steps, "something that is not a part of a row of columns")
     elif not all(end is None or _is_place(end) for end in ends.values()):
-        yield Strange(part.steps, "the ends of a part of a row that cannot be")
+        yield Strange(part.steps, "impossible ends of a part of a row")
 
 
 def _is_place(value: object) -> bool:

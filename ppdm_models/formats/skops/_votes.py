@@ -36,16 +36,16 @@ def voters_of(fitted: Fitted) -> list[Fitted]:
     voters = [] if part is None else part.items()
     if not voters:
         raise fitted.part.refused(
-            f"this {fitted.part.kind} is not fitted, or has no estimator left"
+            f"this {fitted.part.kind} is not fitted, or has no estimator left; call fit first"
         )
     found = []
     for voter in voters:
         if not voter.kind.startswith((*TREES, *FORESTS)):
-            problem = f"a {voter.kind[:60]} among its estimators; {READ} are read in it"
+            problem = f"one of its estimators is a {voter.kind[:60]}; use {READ}"
             raise voter.refused(problem)
         known = voter.attributes()
         if fitted.classes and not _are_numbered(known, len(fitted.classes)):
-            raise voter.refused("it knows other classes than the estimator around it")
+            raise voter.refused("its classes differ from those of the estimator around it")
         found.append(replace(fitted, part=voter, known=known, notes=(), is_voter=True))
     return found
 
@@ -73,7 +73,7 @@ def weights_of(fitted: Fitted, size: int) -> tuple[float, ...]:
         np.isfinite(one) and one >= 0 for one in weights
     )
     if not is_sound or not sum(weights):
-        raise fitted.part.refused("weights are not one number of at least 0 for each estimator")
+        raise fitted.part.refused("weights must be one number of 0 or more for each estimator")
     return weights
 
 
@@ -92,7 +92,7 @@ def strange_of_votes(part: FilePart, fitted: Fitted) -> Iterator[Strange]:
         elif name == "estimators":
             yield from _of_named(value.items(), fitted)
         elif not _is_known(name, value, fitted):
-            yield Strange(value.steps, f"{name!r:.40}, which is not read")
+            yield Strange(value.steps, f"{name!r:.40}, which is not supported")
 
 
 def _of_named(named: Sequence[FilePart], fitted: Fitted) -> Iterator[Strange]:
@@ -100,10 +100,10 @@ def _of_named(named: Sequence[FilePart], fitted: Fitted) -> Iterator[Strange]:
     for entry in named:
         pair = entry.items()
         if len(pair) != 2 or not is_name(str(pair[0].plain())):
-            yield Strange(entry.steps, "not a name and an estimator")
+            yield Strange(entry.steps, "something that is not a name and an estimator")
         elif pair[1].loader == "JsonNode":
             if pair[1].plain() not in ("drop", "passthrough"):
-                yield Strange(pair[1].steps, "no estimator")
+                yield Strange(pair[1].steps, "something that is not an estimator")
         else:
             yield from strange_of_settings(pair[1], fitted)
 

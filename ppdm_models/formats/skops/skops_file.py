@@ -9,7 +9,7 @@ from dataclasses import replace
 from treewarden.ppdm_models.formats import Format, Opened, Strippable
 from treewarden.ppdm_models.formats.common.origin import stray_files
 from treewarden.ppdm_models.formats.skops._estimator import Fitted, behind_pipelines, fitted_of
-from treewarden.ppdm_models.formats.skops._models import leaks_of, model_of
+from treewarden.ppdm_models.formats.skops._models import model_of
 from treewarden.ppdm_models.formats.skops._parts import (
     SCHEMA,
     Archive,
@@ -29,6 +29,7 @@ from treewarden.ppdm_models.formats.skops._rewriting import (
     without_training,
     written_anew,
 )
+from treewarden.ppdm_models.formats.skops._side_channels import leaks_of
 from treewarden.ppdm_models.formats.skops._table_tests import Derived
 from treewarden.ppdm_models.formats.skops._unread import (
     KINDS,
@@ -68,6 +69,7 @@ BETWEEN_QUOTES = re.compile(rb'"([^"]*)(?=")')
 class Skops(Format):
     """A decision tree, forest or boosted model, alone or at the end of a pipeline."""
 
+    how_to_export = "save it again with skops.io.dump"
     accounts_for_all = True
 
     def sniff(self, data: bytes) -> bool:
@@ -122,8 +124,7 @@ def _beside_model(data: bytes, root: FilePart, fitted: Fitted, model: Model) -> 
     dirty = [name for name in arrays if not _is_clean(archive, name)]
     if dirty:
         what = (
-            "bytes of no number, which NumPy saved as they were in memory: pieces of whatever the program held there, "
-            "the training table too"
+            "unused bytes that NumPy saved from memory: they may hold parts of the training table"
         )
         where = dirty[0] if len(dirty) == 1 else f"{len(dirty)} arrays, the first {dirty[0]}"
         yield Leak(LeakKind.UNKNOWN, where, what, removable=True)
@@ -136,9 +137,7 @@ def _beside_model(data: bytes, root: FilePart, fitted: Fitted, model: Model) -> 
     if is_dated(data):
         yield Leak(LeakKind.TIMESTAMP, "the archive", "when the file was written", removable=True)
     if not is_counted(root.raw):
-        what = (
-            "addresses in the memory of the program that wrote the file, as numbers of its objects"
-        )
+        what = "memory addresses of the program that wrote the file"
         yield Leak(LeakKind.IDENTIFIER, SCHEMA, what, removable=True)
 
 

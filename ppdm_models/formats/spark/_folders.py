@@ -78,7 +78,7 @@ class SavedModel:
         if len(pipeline_stages) != 1:
             raise TreeFormatError(
                 self.source,
-                f"{len(pipeline_stages)} tree models among its stages; give one with a single one",
+                f"the pipeline has {len(pipeline_stages)} tree models; give a pipeline with one",
             )
         return pipeline_stages[0]
 
@@ -98,7 +98,7 @@ class SavedModel:
         )
         if not names:
             raise TreeFormatError(
-                f"{self.source}: {start}", "no Parquet file; give the whole folder"
+                f"{self.source}: {start}", "it contains no Parquet file; give the whole folder"
             )
         json_parts: list[JsonPart] = []
         for name in names:
@@ -107,7 +107,10 @@ class SavedModel:
                 JsonPart(row, self.source, (name, index)) for index, row in enumerate(rows)
             )
             if len(json_parts) > ROWS:
-                raise TreeFormatError(f"{self.source}: {start}", f"more than {ROWS:,} rows")
+                raise TreeFormatError(
+                    f"{self.source}: {start}",
+                    f"more than {ROWS:,} rows, which is the limit; train a smaller model",
+                )
         return json_parts
 
 
@@ -127,7 +130,9 @@ def read_saved(data: bytes, source: str) -> SavedModel:
             kind = metadata["class"].text()
             stages.append(PipelineStage(kind.rpartition(".")[2], metadata, folder))
     if not stages:
-        raise TreeFormatError(source, "no metadata of a Spark model; give the whole folder")
+        raise TreeFormatError(
+            source, "it contains no metadata of a Spark model; give the whole folder"
+        )
     return SavedModel(tuple(stages), files, source)
 
 
@@ -141,10 +146,14 @@ def _rows(data: bytes, where: str) -> list[object]:
             group.column(index).num_values for group in groups for index in range(group.num_columns)
         )
         if metadata.num_rows > ROWS or size > limits.BYTES or values > VALUES:
-            raise TreeFormatError(where, f"more than {ROWS:,} rows or {VALUES:,} values")
+            raise TreeFormatError(
+                where,
+                f"more than {ROWS:,} rows or {VALUES:,} values, which is the "
+                "limit; train a smaller model",
+            )
         return list(file.read().to_pylist())
     except (pa.ArrowException, OSError, ValueError, OverflowError, KeyError) as error:
-        raise TreeFormatError(where, f"a damaged Parquet file ({str(error)[:200]})") from error
+        raise TreeFormatError(where, f"the Parquet file is damaged ({str(error)[:200]})") from error
 
 
 # What the stages around Spark's trees tell of them: the names of features and classes.
@@ -196,9 +205,12 @@ def _features(
             break
         column, changed = maker.text("inputCol"), f"{maker.kind} of {changed}"
         notes.append(
-            f"{saved.source}: features went through {maker.kind}; thresholds are in its terms"
+            f"{saved.source}: a stage changed the features ({maker.kind}), so thresholds "
+            "refer to the changed values"
         )
-    notes.append(f"{saved.source}: does not name its features; they are called f0, f1, ...")
+    notes.append(
+        f"{saved.source}: the file does not name its features, so they are named f0, f1, ..."
+    )
     return tuple(f"f{index}" for index in range(size))
 
 
@@ -213,7 +225,7 @@ def _classes(
                 (label.text() for label in labels), "classes", saved.source, limits.CLASSES
             )
             return _input(maker, target) or target, named
-    notes.append(f"{saved.source}: does not name its classes; they are called by their numbers")
+    notes.append(f"{saved.source}: the file does not name its classes, so class numbers are used")
     return target, tuple(str(index) for index in range(number))
 
 
@@ -250,7 +262,7 @@ def _labels(saved: SavedModel, maker: PipelineStage, column: str) -> JsonPart | 
 
 # What a saved Spark model of boosted trees tells of how its leaves were made: sums at each node, and the settings.
 
-SAMPLED = "each round saw a sample of the records (subsamplingRate)"
+SAMPLED = "each round used a sample of the records (subsamplingRate)"
 STOPPED = "some of the records were held out for early stopping (validationIndicatorCol)"
 WEIGHED = "its records were given weights (weightCol)"
 
@@ -315,21 +327,24 @@ OF_STAGES = {
         LeakKind.CATEGORIES,
         "all values of a column, the most frequent first",
     ),
-    "VectorIndexerModel": (LeakKind.CATEGORIES, "all values of columns, those of one record too"),
+    "VectorIndexerModel": (
+        LeakKind.CATEGORIES,
+        "all values of columns, including values of a single record",
+    ),
     "StandardScalerModel": (
         LeakKind.AVERAGES,
         "the mean and the spread of each feature over all training records",
     ),
     "MinMaxScalerModel": (
         LeakKind.EXTREMES,
-        "the least and the largest training value of each feature",
+        "the smallest and the largest training value of each feature",
     ),
     "MaxAbsScalerModel": (
         LeakKind.EXTREMES,
         "the training value of each feature that is farthest from 0",
     ),
     "RobustScalerModel": (LeakKind.MEDIANS, "the median and the quartiles of each feature"),
-    "ImputerModel": (LeakKind.MEDIANS, "the median, mean or commonest value of columns"),
+    "ImputerModel": (LeakKind.MEDIANS, "the median, mean or most common value of columns"),
 }
 """What fitted stages hold of the training records."""
 
@@ -357,14 +372,14 @@ def _of_stage(saved: SavedModel, stage: PipelineStage) -> Iterator[Leak]:
     if stage.metadata.get("uid") is not None:
         yield Leak(LeakKind.IDENTIFIER, where, f"the name of the {stage.kind} among all others")
     if stage.setting("seed") is not None:
-        yield Leak(LeakKind.REPLAY, where, "the random seed, beside all parameters")
+        yield Leak(LeakKind.REPLAY, where, "the random seed and all parameters")
     if stage.kind in OF_STAGES:
         kind, what = OF_STAGES[stage.kind]
         yield Leak(kind, f"{stage.folder}data", what)
     elif stage.kind not in KINDS and any(
         name.startswith(f"{stage.folder}data/") for name in saved.files
     ):
-        what = f"a fitted {stage.kind}: nobody looked at what it keeps of the training records"
+        what = f"a fitted {stage.kind}: treewarden does not inspect what it stores of the training records"
         yield Leak(LeakKind.UNKNOWN, f"{stage.folder}data", what)
 
 

@@ -42,13 +42,13 @@ def nodes_of(
     for row in rows:
         number = row["id"].whole()
         if number in by_id:
-            raise row.refused(f"a second node {number}")
+            raise row.refused(f"node {number} occurs twice")
         by_id[number] = row
 
     def draft_of(number: int) -> Draft:
         row = by_id.get(number)
         if row is None:
-            raise rows[0].refused(f"no node {number}")
+            raise rows[0].refused(f"node {number} is missing")
         return _draft(row, names, classes)
 
     return grown(0, draft_of, source)
@@ -69,7 +69,7 @@ def _draft(row: JsonPart, names: Sequence[str], classes: tuple[str, ...]) -> Dra
     stats = row["impurityStats"]
     numbers = tuple(item.amount() for item in stats) if classes else stats.numbers()
     if len(numbers) != (len(classes) or 3):
-        raise stats.refused(f"{len(numbers)} numbers, where {len(classes) or 3} are expected")
+        raise stats.refused(f"has {len(numbers)} numbers, but {len(classes) or 3} are expected")
     counted = _raw_count(row)
     if counted is None and not classes:
         counted = stats.at(0).amount()
@@ -77,7 +77,7 @@ def _draft(row: JsonPart, names: Sequence[str], classes: tuple[str, ...]) -> Dra
     score: str | float = prediction.number()
     if classes:
         if score not in range(len(classes)):
-            raise prediction.refused("not the number of a class")
+            raise prediction.refused("this is not the number of a class")
         score = classes[int(score)]
     return Draft(
         name=str(row["id"].whole()),
@@ -111,18 +111,18 @@ def _raw_count(row: JsonPart) -> float | None:
 def _branches(row: JsonPart, names: Sequence[str]) -> tuple[Branch, ...]:
     left, right = row["leftChild"].whole(low=UNUSED), row["rightChild"].whole(low=UNUSED)
     if (left == UNUSED) != (right == UNUSED):
-        raise row.refused("one child only")
+        raise row.refused("the node has only one child")
     if left == UNUSED:
         return ()
     split = row["split"]
     place, listed = split["featureIndex"], split["leftCategoriesOrThreshold"]
     if place.whole() >= len(names):
-        raise place.refused("no feature has this number")
+        raise place.refused("this is not the number of a feature")
     name = names[place.whole()]
     categories = split["numCategories"].whole(low=UNUSED, high=limits.FEATURES)
     if categories == UNUSED:
         if len(listed) != 1:
-            raise listed.refused(f"{len(listed)} thresholds, where one is expected")
+            raise listed.refused(f"has {len(listed)} thresholds, but one is expected")
         no_more, predicate = compared(name, "<=", listed.at(0).number())
         return Branch(left, no_more), Branch(right, predicate, takes_missing=True)
     to_left, is_left, is_right = _categories(listed, categories, name)
@@ -136,7 +136,7 @@ def _categories(listed: JsonPart, size: int, name: str) -> tuple[bool, Predicate
     """
     numbers = [item.number() for item in listed]
     if any(number not in range(size) for number in numbers):
-        raise listed.refused(f"a category that is no number below {size}")
+        raise listed.refused(f"a category is not a number below {size}")
     left = [str(int(number)) for number in numbers]
     if len(numbers) <= size / 2:
         inside, outside = belongs(name, left)
@@ -161,7 +161,9 @@ def groups_of(
         number, node = (0, row) if is_single else (row["treeID"].whole(), row["nodeData"])
         groups.setdefault(number, []).append(node)
     if not 0 < len(groups) <= limits.TREES:
-        raise metadata.refused(f"{len(groups):,} trees; give 1 to {limits.TREES:,}")
+        raise metadata.refused(
+            f"contains {len(groups):,} trees; give a model with 1 to {limits.TREES:,}"
+        )
     return [group for _, group in sorted(groups.items())]
 
 
@@ -201,7 +203,10 @@ def tree_of(
     )
     if not weighed:
         return tree
-    note = f"{source}: records had weights, so the shares of the classes are of weights, the counts of records"
+    note = (
+        f"{source}: records had weights, so class shares are shares of weights, and "
+        "counts are counts of records"
+    )
     unused = ("the weighted class numbers and impurities of its nodes",) if classes else ()
     return replace(tree, notes=(*tree.notes, note), unused=unused)
 
@@ -254,7 +259,7 @@ def printed_nodes(lines: Sequence[PrintedLine], source: str) -> tuple[Node, ...]
         TreeFormatError: a line is no part of a tree, or stands where none can.
     """
     if not lines:
-        raise TreeFormatError(source, "a tree without nodes")
+        raise TreeFormatError(source, "a tree has no nodes")
     drafts = _drafts(lines, source)
     return grown(0, lambda index: drafts[index], source)
 
@@ -268,10 +273,12 @@ def _drafts(lines: Sequence[PrintedLine], source: str) -> list[Draft]:
     while pending:
         indent, question = pending.pop()
         if at >= len(lines):
-            raise TreeFormatError(source, "the tree breaks off")
+            raise TreeFormatError(source, "the tree is incomplete")
         line = lines[at]
         if line.indent != indent:
-            raise TreeFormatError(line.where, f"moved in by {line.indent}, not by {indent}")
+            raise TreeFormatError(
+                line.where, f"the line is indented by {line.indent}, not by {indent}"
+            )
         if question is None:
             _node(line, len(drafts), drafts, printed_tests, pending)
         else:
@@ -283,9 +290,11 @@ def _drafts(lines: Sequence[PrintedLine], source: str) -> list[Draft]:
             pending.append((indent + 1, None))
         at += 1
         if len(drafts) > limits.NODES or len(pending) > limits.DEPTH + 1:
-            raise TreeFormatError(line.where, "the tree is too deep or too large")
+            raise TreeFormatError(
+                line.where, "the tree is deeper or larger than the limits; train a smaller tree"
+            )
     if at < len(lines):
-        raise TreeFormatError(lines[at].where, "stands after the end of the tree")
+        raise TreeFormatError(lines[at].where, "this line follows the end of the tree")
     return drafts
 
 
@@ -293,7 +302,7 @@ def _node(
     line: PrintedLine,
     here: int,
     drafts: list[Draft],
-    asked: dict[int, PrintedTest],
+    test_of_node: dict[int, PrintedTest],
     pending: list[tuple[int, int | None]],
 ) -> None:
     predicted = PREDICTED.fullmatch(line.words)
@@ -301,7 +310,7 @@ def _node(
         drafts.append(Draft(name=f"n{here}", score=_number(predicted["value"], line)))
         return
     printed_test = _read_test(line, "If")
-    asked[here] = printed_test
+    test_of_node[here] = printed_test
     drafts.append(Draft(name=f"n{here}"))
     pending.append((line.indent, here))
     pending.append((line.indent + 1, None))
@@ -310,7 +319,9 @@ def _node(
 def _read_test(line: PrintedLine, side: str) -> PrintedTest:
     found = ASKED.fullmatch(line.words)
     if found is None or found["side"] != side:
-        raise TreeFormatError(line.where, f"{line.words[:80]!r}, where {side!r} is expected")
+        raise TreeFormatError(
+            line.where, f"the line is {line.words[:80]!r}, but {side!r} is expected"
+        )
     sign = found["sign"] or found["set"]
     return PrintedTest(f"f{int(found['feature'])}", sign, found["end"] or found["codes"] or "")
 
@@ -319,7 +330,7 @@ def _check_other_side(line: PrintedLine, left: PrintedTest) -> None:
     """Check that the other side asks the opposite."""
     right = _read_test(line, "Else")
     if right != PrintedTest(left.feature, OPPOSITE.get(left.sign, ""), left.value):
-        raise TreeFormatError(line.where, f"{line.words[:80]!r} is not the other side of its If")
+        raise TreeFormatError(line.where, f"{line.words[:80]!r} is not the Else of its If")
 
 
 def _question(name: str, left: PrintedTest, yes: int, no: int, line: PrintedLine) -> Draft:
@@ -334,12 +345,12 @@ def _tests(left: PrintedTest, line: PrintedLine) -> tuple[Predicate, Predicate]:
         return compared(left.feature, "<=", value)
     codes = [_number(text, line) for text in left.value.split(",")] if left.value else []
     if not all(code.is_integer() and 0 <= code < limits.CLASS_NUMBERS for code in codes):
-        raise TreeFormatError(line.where, "a category that is no whole number")
+        raise TreeFormatError(line.where, "a category is not a whole number")
     return belongs(left.feature, [str(int(code)) for code in codes])
 
 
 def _number(text: str, line: PrintedLine) -> float:
     value = float(text) if re.fullmatch(NUMBER, text) else math.nan
     if not math.isfinite(value):
-        raise TreeFormatError(line.where, f"{text[:40]!r} is no finite number")
+        raise TreeFormatError(line.where, f"{text[:40]!r} is not a finite number")
     return value

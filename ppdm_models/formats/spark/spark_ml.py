@@ -33,13 +33,14 @@ from treewarden.ppdm_models.tree.ensemble import (
 from treewarden.ppdm_models.tree.tool import Tool
 from treewarden.ppdm_models.tree.tree import MOST, Criterion, Feature, Learner, Stopping, Task, Tree
 
-REST = "seeds, times, names of the server, impurities and gains, and whatever else the same trees need not hold"
+REST = "seeds, times, names of the server, impurities and gains, and other content that the same trees do not need"
 CRITERIA = {"gini": Criterion.GINI, "entropy": Criterion.ENTROPY}
 
 
 class SparkMl(Format):
     """A decision tree, random forest or boosted trees, alone or as the stage of a pipeline."""
 
+    how_to_export = "save it again with model.save, and give the whole folder"
     accounts_for_all = True
 
     def sniff(self, data: bytes) -> bool:
@@ -161,7 +162,7 @@ def _weights(saved: SavedModel, stage: PipelineStage, size: int) -> list[float]:
         found[number.whole()] = weight.number()
     if sorted(found) != list(range(size)):
         raise TreeFormatError(
-            saved.source, f"weights of {len(found)} trees, where {size} are expected"
+            saved.source, f"there are weights for {len(found)} trees, but {size} are expected"
         )
     return [found[index] for index in range(size)]
 

@@ -32,6 +32,9 @@ FEW = 2
 class SparkRows(Format):
     """Reads what ``spark.read.parquet(".../data").toJSON()`` gives of a saved model."""
 
+    publish_instead = "publish the folder that model.save writes"
+    how_to_export = "save it again with model.save, and give the whole folder"
+
     def sniff(self, data: bytes) -> bool:
         if opens_json(data) != b"{":
             return False
@@ -76,7 +79,9 @@ def _leaks(rows: Sequence[JsonPart]) -> Iterator[Leak]:
 def _rows(data: bytes, source: str) -> list[JsonPart]:
     lines = [line for line in data.removeprefix(b"\xef\xbb\xbf").split(b"\n") if line.strip()]
     if not 0 < len(lines) <= ROWS:
-        raise TreeFormatError(source, f"{len(lines):,} rows; give 1 to {ROWS:,}")
+        raise TreeFormatError(
+            source, f"contains {len(lines):,} rows; give a model with 1 to {ROWS:,}"
+        )
     rows = [
         JsonPart(read_json(line, f"{source}:{number}"), f"{source}:{number}")
         for number, line in enumerate(lines, 1)
@@ -85,7 +90,8 @@ def _rows(data: bytes, source: str) -> list[JsonPart]:
     if node.get("impurityStats") is None:
         raise TreeFormatError(
             source,
-            "no tree in it: the metadata of a Spark model; give the folder that the model was saved to",
+            "it contains no tree, only the metadata of a Spark model; give the folder that "
+            "the model was saved to",
         )
     return rows
 
@@ -99,9 +105,11 @@ def _criterion(groups: Sequence[Sequence[JsonPart]]) -> Criterion | None:
     rows = [(row, row["impurityStats"].numbers()) for group in groups for row in group]
     size = len(rows[0][1])
     if size < 2 or any(len(stats) != size for _, stats in rows):
-        raise rows[0][0].refused("its rows have statistics of different lengths, or of one number")
+        raise rows[0][0].refused(
+            "its rows have statistics of different lengths, or of only one number"
+        )
     if any(abs(number) > MOST for _, stats in rows for number in stats):
-        raise rows[0][0].refused("statistics that are beyond all measure")
+        raise rows[0][0].refused("some statistics are out of range")
     kinds: dict[Criterion, Callable[[Sequence[float]], float]] = {
         Criterion.GINI: _gini,
         Criterion.ENTROPY: _entropy,
@@ -143,13 +151,13 @@ def _variance(stats: Sequence[float]) -> float:
 
 def _notes(source: str, classifies: bool) -> tuple[str, ...]:
     what = "its features and classes" if classifies else "its features"
-    return (f"{source}: the rows do not name {what}; they are called by their numbers",)
+    return (f"{source}: the file does not name {what}, so numbers are used",)
 
 
 def _ensemble(trees: list[Tree], source: str) -> Ensemble:
     """Return the trees of a forest, or of boosting: of trees for numbers the rows do not tell which."""
     classifies = bool(trees[0].classes)
-    unknown = f"{source}: the weights of the trees stand in treesMetadata, so what they sum to is not known"
+    unknown = f"{source}: the weights of the trees are in treesMetadata, so their sum is unknown"
     return Ensemble(
         members=tuple(Member(tree, name=str(index)) for index, tree in enumerate(trees)),
         combination=Combination.AVERAGE if classifies else Combination.SUM,

@@ -47,6 +47,7 @@ class Printed:
 class SparkText(Format):
     """Reads a decision tree, random forest or boosted trees of ``spark.ml`` or ``spark.mllib``."""
 
+    how_to_export = "print model.toDebugString again"
     accounts_for_all = True
 
     def sniff(self, data: bytes) -> bool:
@@ -63,7 +64,9 @@ def _read(data: bytes, source: str) -> Model:
     single = head.kind.startswith("DecisionTree")
     groups = [(1.0, lines[1:])] if single else _groups(lines[1:], source)
     if head.trees and head.trees != len(groups):
-        raise TreeFormatError(source, f"{len(groups)} trees, but its head counts {head.trees}")
+        raise TreeFormatError(
+            source, f"the text has {len(groups)} trees, but its first line counts {head.trees}"
+        )
     forest = bounded((printed_nodes(group, source) for _, group in groups), source)
     features = _features(head, forest, source)
     boosted = head.kind.startswith("GBT")
@@ -81,20 +84,23 @@ def _leaks(data: bytes, source: str) -> Iterator[Leak]:
     found = HEAD.fullmatch(_lines(data, source)[0].words)
     rest = "" if found is None else NAME.sub("", found["rest"], count=1)
     if not SIZES.fullmatch(rest):
-        yield Leak(LeakKind.UNKNOWN, "line 1", "a name of the model that Spark does not make")
+        yield Leak(LeakKind.UNKNOWN, "line 1", "a model name that Spark does not use")
 
 
 def _notes(features: Sequence[Feature], source: str) -> Iterator[str]:
-    yield f"{source}: does not name its features; they are called f0, f1, ..."
+    yield f"{source}: the text does not name its features, so they are named f0, f1, ..."
     if any(not feature.numeric for feature in features):
-        yield f"{source}: does not say how many categories there are; one that no set lists may go either way"
+        yield (
+            f"{source}: the text does not state the number of categories, so a category "
+            "outside all sets may go either way"
+        )
 
 
 def _lines(data: bytes, source: str) -> list[PrintedLine]:
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise TreeFormatError(source, "not UTF-8; print it again") from error
+        raise TreeFormatError(source, "this is not UTF-8 text; print it again") from error
     printed_lines = []
     for number, line in enumerate(text.split("\n"), 1):
         line = line.rstrip()
@@ -102,14 +108,16 @@ def _lines(data: bytes, source: str) -> list[PrintedLine]:
             words = line.lstrip(" ")
             printed_lines.append(PrintedLine(len(line) - len(words), words, f"{source}:{number}"))
     if not printed_lines:
-        raise TreeFormatError(source, "no tree in it: the file is empty")
+        raise TreeFormatError(source, "it contains no tree: the file is empty")
     return printed_lines
 
 
 def _head(line: PrintedLine, source: str) -> Printed:
     found = HEAD.fullmatch(line.words)
     if found is None:
-        raise TreeFormatError(line.where, f"{line.words[:80]!r} is not the head of a Spark model")
+        raise TreeFormatError(
+            line.where, f"{line.words[:80]!r} is not the first line of a Spark model"
+        )
     rest = found["rest"]
     counts = [pattern.search(rest) for pattern in (CLASSES, FEATURES, TREES)]
     classes, features, trees = (
@@ -117,7 +125,11 @@ def _head(line: PrintedLine, source: str) -> Printed:
         for count in counts
     )
     if max(classes, 1) > limits.CLASSES or features > limits.FEATURES:
-        raise TreeFormatError(line.where, f"{classes:,} classes of {features:,} features")
+        raise TreeFormatError(
+            line.where,
+            f"{classes:,} classes or {features:,} features are more than the "
+            "limits; train a smaller model",
+        )
     classifies = "Classification" in found["kind"] or found["old"] == "classifier"
     return Printed(found["kind"], classifies, classes, features, trees)
 
@@ -129,14 +141,16 @@ def _groups(lines: Sequence[PrintedLine], source: str) -> list[tuple[float, list
         found = TREE.fullmatch(" " * line.indent + line.words)
         if found is not None:
             if int(found[1]) != len(groups) or len(groups) >= limits.TREES:
-                raise TreeFormatError(line.where, f"tree {found[1]} is not the next one")
+                raise TreeFormatError(line.where, f"tree {found[1]} is not the next tree")
             groups.append((_weight(found[2], line.where), []))
         elif not groups:
-            raise TreeFormatError(line.where, "a node before the first tree")
+            raise TreeFormatError(line.where, "a node comes before the first tree")
         else:
             groups[-1][1].append(line)
     if not groups:
-        raise TreeFormatError(source, "no tree in it: a head alone; print the whole model")
+        raise TreeFormatError(
+            source, "it contains no tree, only the first line; print the whole model"
+        )
     return groups
 
 
@@ -144,7 +158,7 @@ def _weight(text: str | None, where: str) -> float:
     try:
         weight = 1.0 if text is None else float(text)
     except ValueError as error:
-        raise TreeFormatError(where, f"the weight {text!r} is no number") from error
+        raise TreeFormatError(where, f"the weight {text!r} is not a number") from error
     if not abs(weight) < 1e30:
         raise TreeFormatError(where, f"the weight {text!r} is out of range")
     return weight
@@ -156,7 +170,9 @@ def _features(
     asked = {int(name[1:]) for nodes in forest for node in nodes for name in _tested(node)}
     size = max([head.features, *(index + 1 for index in asked)])
     if size > limits.FEATURES or (head.features and size > head.features):
-        raise TreeFormatError(source, f"tests feature {size - 1}, but has {head.features} features")
+        raise TreeFormatError(
+            source, f"a node tests feature {size - 1}, but the model has {head.features} features"
+        )
     names = [f"f{index}" for index in range(size)]
     return features_named(names, (node for nodes in forest for node in nodes), source)
 
@@ -170,10 +186,12 @@ def _labels(head: Printed, forest: Sequence[tuple[Node, ...]], source: str) -> t
     said = {node.score for nodes in forest for node in nodes if node.is_leaf}
     numbers = {int(score) for score in said if isinstance(score, float) and score.is_integer()}
     if len(numbers) < len(said) or min(numbers) < 0:
-        raise TreeFormatError(source, "a leaf predicts what is not the number of a class")
+        raise TreeFormatError(source, "a leaf predicts something that is not the number of a class")
     size = head.classes or max(2, max(numbers) + 1)
     if max(numbers) >= size or size > limits.CLASSES:
-        raise TreeFormatError(source, f"a leaf predicts class {max(numbers)} of {size}")
+        raise TreeFormatError(
+            source, f"a leaf predicts class {max(numbers)}, but there are {size} classes"
+        )
     return tuple(map(str, range(size)))
 
 
@@ -215,7 +233,7 @@ def _ensemble(
     link = Link.LOGISTIC if boosted and classifies else Link.IDENTITY
     if head.kind == "TreeEnsembleModel":
         link = Link.UNKNOWN
-        notes = (*notes, f"{source}: does not say whether its trees vote or add up")
+        notes = (*notes, f"{source}: the text does not state whether the trees vote or add up")
     elif classifies and not boosted:
         link = Link.UNKNOWN
         what = "the trees vote with shares of their leaves' classes, which are not printed"

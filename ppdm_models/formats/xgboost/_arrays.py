@@ -94,11 +94,13 @@ def arrays_of(raw: object, source: str, steps: Steps) -> XgboostNodes:
         **({} if hessians is None else {"sum_hessian": hessians}),
     }.items():
         if len(column) != size:
-            raise refused(source, [*steps, name], f"{len(column)} entries for {size} nodes")
+            raise refused(source, [*steps, name], f"has {len(column)} entries for {size} nodes")
     if hessians is not None and not (
         0 <= hessians.min(initial=0) <= hessians.max(initial=0) < math.inf
     ):
-        raise refused(source, [*steps, "sum_hessian"], "holds a number that is no sum of weights")
+        raise refused(
+            source, [*steps, "sum_hessian"], "contains a number that is not a sum of weights"
+        )
     return XgboostNodes(
         left=left,
         right=columns["right_children"],
@@ -120,38 +122,40 @@ def _beside(tree: dict[str, object], name: str, size: int) -> Numbers | None:
     return found if found is not None and len(found) == size else None
 
 
-def joined(each: Sequence[XgboostNodes], source: str, steps: Steps) -> JoinedColumns:
+def joined(tree_nodes: Sequence[XgboostNodes], source: str, steps: Steps) -> JoinedColumns:
     """Return the trees as one.
 
     Raises:
         TreeFormatError: the nodes of one are no tree, or a number of it is not finite.
     """
-    starts = np.concatenate(([0], np.cumsum([len(xgboost_nodes.left) for xgboost_nodes in each])))
+    starts = np.concatenate(
+        ([0], np.cumsum([len(xgboost_nodes.left) for xgboost_nodes in tree_nodes]))
+    )
     shape = shape_of(
-        np.concatenate([xgboost_nodes.left for xgboost_nodes in each]),
-        np.concatenate([xgboost_nodes.right for xgboost_nodes in each]),
+        np.concatenate([xgboost_nodes.left for xgboost_nodes in tree_nodes]),
+        np.concatenate([xgboost_nodes.right for xgboost_nodes in tree_nodes]),
         starts,
         lambda tree: f"{source}: {pointer([*steps, tree])}",
     )
     categories = {
         start + node: codes
-        for start, xgboost_nodes in zip(starts.tolist(), each, strict=False)
+        for start, xgboost_nodes in zip(starts.tolist(), tree_nodes, strict=False)
         for node, codes in xgboost_nodes.categories.items()
     }
     joined_columns = JoinedColumns(
         shape,
-        np.concatenate([xgboost_nodes.features for xgboost_nodes in each]),
-        _in_32_bits(np.concatenate([xgboost_nodes.conditions for xgboost_nodes in each])),
-        np.concatenate([xgboost_nodes.default_left for xgboost_nodes in each]) != 0,
+        np.concatenate([xgboost_nodes.features for xgboost_nodes in tree_nodes]),
+        _in_32_bits(np.concatenate([xgboost_nodes.conditions for xgboost_nodes in tree_nodes])),
+        np.concatenate([xgboost_nodes.default_left for xgboost_nodes in tree_nodes]) != 0,
         categories,
-        each,
+        tree_nodes,
     )
     is_read = ~joined_columns.listed  # the number beside a set of categories is junk
     is_read &= shape.inner | ~joined_columns.is_vector  # and so is that of a leaf with many
     odd = np.flatnonzero(is_read & ~np.isfinite(joined_columns.thresholds[shape.rows]))
     if len(odd):
         at = [*steps, shape.tree(odd[0]), "split_conditions"]
-        raise refused(source, at, "holds a number that is not finite")
+        raise refused(source, at, "contains a number that is not finite")
     return joined_columns
 
 
@@ -161,7 +165,7 @@ def _in_32_bits(numbers: Numbers) -> Numbers:
 
 
 def forest_of(
-    found: JoinedColumns,
+    columns: JoinedColumns,
     features: tuple[Feature, ...],
     counts: Sequence[Numbers | None],
     source: str,
@@ -172,21 +176,21 @@ def forest_of(
     Raises:
         TreeFormatError: a test names a feature that is not there.
     """
-    shape, each = found.shape, found.each
-    asked = found.features[shape.rows]
+    shape, each = columns.shape, columns.each
+    asked = columns.features[shape.rows]
     odd = np.flatnonzero(shape.inner & ((asked < 0) | (asked >= len(features))))
     if len(odd):
         first = int(odd[0])
-        said = f"node {shape.numbers[first]} tests feature {asked[first]}, which is not there"
+        said = f"node {shape.numbers[first]} tests feature {asked[first]}, which does not exist"
         raise refused(source, [*steps, shape.tree(first)], said)
     splits = BoostedSplits(
-        found.features,
-        found.thresholds,
-        closed=np.zeros(len(found.thresholds), dtype=np.bool_),
-        first_if_missing=found.default_left,
+        columns.features,
+        columns.thresholds,
+        closed=np.zeros(len(columns.thresholds), dtype=np.bool_),
+        first_if_missing=columns.default_left,
         others={
-            row: _sets(features[found.features[row]], found.categories[row])
-            for row in shape.rows[found.listed & shape.inner].tolist()
+            row: _sets(features[columns.features[row]], columns.categories[row])
+            for row in shape.rows[columns.listed & shape.inner].tolist()
         },
     )
     records = np.concatenate(
@@ -195,12 +199,12 @@ def forest_of(
             for xgboost_nodes, sums in zip(each, counts, strict=True)
         ]
     )
-    is_leaf_score = ~shape.inner & ~found.is_vector
+    is_leaf_score = ~shape.inner & ~columns.is_vector
     return BoostedColumns(
         shape,
         list(map(str, shape.numbers.tolist())),
         splits,
-        scores=np.where(is_leaf_score, found.thresholds[shape.rows], np.nan),
+        scores=np.where(is_leaf_score, columns.thresholds[shape.rows], np.nan),
         records=np.where(records == 0, np.nan, records)[shape.rows],
         outputs=[
             None
@@ -233,7 +237,9 @@ def _categories(
         for name in ("categories_nodes", "categories_segments", "categories_sizes", "categories")
     )
     if not len(nodes) == len(starts) == len(sizes):
-        raise refused(source, [*steps, "categories_nodes"], "differs in length from its segments")
+        raise refused(
+            source, [*steps, "categories_nodes"], "does not have the length of its segments"
+        )
     found = {
         node: tuple(codes[start : start + size])
         for node, start, size in zip(nodes, starts, sizes, strict=True)
@@ -242,7 +248,7 @@ def _categories(
     bare = sorted(wanted - found.keys())
     if bare or min((min(listed) for listed in found.values()), default=0) < 0:
         at = f"node {bare[0]}" if bare else "a node"
-        raise refused(source, [*steps, "categories"], f"{at} lists no categories of its own")
+        raise refused(source, [*steps, "categories"], f"{at} lists no categories")
     return {node: listed for node, listed in found.items() if node in wanted}
 
 
@@ -260,7 +266,7 @@ def _vectors(
     rows = right if name == "leaf_weights" else np.arange(len(left))
     leaves = left == LEAF
     if len(flat) % width or not np.isfinite(flat).all():
-        raise refused(source, [*steps, name], f"is no table of {width} finite numbers per leaf")
+        raise refused(source, [*steps, name], f"is not a table of {width} finite numbers per leaf")
     table = flat.reshape(-1, width)
     if leaves.any() and not (rows[leaves].min() >= 0 and rows[leaves].max() < len(table)):
         raise refused(source, [*steps, name], "has no numbers for one of the leaves")

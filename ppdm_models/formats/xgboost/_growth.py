@@ -22,7 +22,75 @@ from treewarden.ppdm_models.tree.ensemble import (
     stated_fact,
 )
 from treewarden.ppdm_models.tree.nodes import Numbers
+from treewarden.ppdm_models.tree.privacy_claim import PrivacyClaim, ProducerFacts
 from treewarden.ppdm_models.tree.tree import Quality, Task
+
+LOGS = "privacy_logs"
+"""The key of a tree; trees that were grown without privacy have an empty list there."""
+BINS, LEAF, SPLIT = "Histogram", "Laplace", "Exponential"
+SHARE_OF_BINS = 0.5
+MOST_EPSILON = 1e6
+"""A log of more is none of the fork's."""
+EXACT = ("sum_hessian", "loss_changes", "base_weights")
+UNPROTECTED = (
+    "the file publishes numbers of its nodes without noise ({columns}), but DP-XGBoost adds noise only to bins, "
+    "splits and leaf values"
+)
+UNEVALUATED = (
+    "the claim is of DP-XGBoost, which treewarden recognises and does not evaluate; its noise comes from a generator "
+    "that is started with the time of training in seconds, so an adversary can try all of them"
+)
+
+
+def has_logs(trees: Sequence[Mapping[str, object]]) -> bool:
+    """Return whether some tree says that it was grown with privacy."""
+    return any(tree.get(LOGS) for tree in trees)
+
+
+def are_plain_logs(tree: Mapping[str, object]) -> bool:
+    """Return whether the logs of a tree are such as the fork writes: of its nodes, with one epsilon for each kind."""
+    logs = tree.get(LOGS, [])
+    if not isinstance(logs, list) or not all(map(_is_entry, logs)):
+        return False
+    epsilons = {(entry["type"] == BINS, entry["epsilon"]) for entry in logs}
+    bins = sum(entry["type"] == BINS for entry in logs)
+    left = tree.get("left_children", [])
+    nodes = len(left) if isinstance(left, list) else 0
+    return not logs or (len(epsilons) == 2 and 0 < bins == len(logs) - nodes)
+
+
+def _is_entry(entry: object) -> bool:
+    return (
+        isinstance(entry, dict)
+        and entry.keys() == {"type", "epsilon"}
+        and entry["type"] in (BINS, LEAF, SPLIT)
+        and type(entry["epsilon"]) in (int, float)
+        and 0 <= entry["epsilon"] < MOST_EPSILON
+    )
+
+
+def read_logged_claim(trees: Sequence[Mapping[str, object]]) -> PrivacyClaim | None:
+    """Return the claim of a file; None where some tree has no logs that are understood, or no noise."""
+    total = 0.0
+    for tree in trees:
+        logs = tree.get(LOGS)
+        if not isinstance(logs, list) or not logs or not are_plain_logs(tree):
+            return None
+        bins = sum(float(entry["epsilon"]) for entry in logs if entry["type"] == BINS)
+        total += bins / SHARE_OF_BINS
+    if not 0 < total < math.inf:
+        return None
+    exact = [name for name in EXACT if any(_any_number(tree.get(name)) for tree in trees)]
+    reason = UNPROTECTED.format(columns=", ".join(exact))
+    return PrivacyClaim(
+        epsilon=float(f"{total:.6g}"),  # of numbers of 32 bits
+        producer=ProducerFacts((reason,) if exact else (), (UNEVALUATED,)),
+    )
+
+
+def _any_number(column: object) -> bool:
+    return isinstance(column, list) and any(column)
+
 
 # The settings of the training that some XGBoost files hold: how the numbers of leaves were shrunk.
 
@@ -219,13 +287,13 @@ def _softmax_share(scores: Sequence[float], output: int, outputs: int) -> float:
     return math.exp(scores[output] - top) / math.fsum(math.exp(score - top) for score in scores)
 
 
-PARALLEL = "several trees of each round were grown side by side, which is not inverted"
+PARALLEL = "several trees of each round were trained in parallel, which is not inverted"
 DART = "training dropped trees (dart), and the file does not contain which tree in which round"
 VECTORS = "leaves hold the numbers of several outputs"
 
 
 def growth_of(
-    found: JoinedColumns,
+    columns: JoinedColumns,
     objective: Objective,
     outputs: Sequence[int],
     per_round: int,
@@ -238,7 +306,7 @@ def growth_of(
     refused = ""
     if is_dart:
         refused = DART
-    elif any(xgboost_nodes.vectors is not None for xgboost_nodes in found.each):
+    elif any(xgboost_nodes.vectors is not None for xgboost_nodes in columns.each):
         refused = VECTORS
     elif per_round != objective.outputs or len(outputs) % max(per_round, 1):
         refused = PARALLEL
@@ -252,7 +320,7 @@ def growth_of(
         objective.name,
         objective.outputs,
         tuple(rounds),
-        _trees(found, outputs),
+        _trees(columns, outputs),
         base * objective.outputs if len(base) == 1 else base,
         single=True,
         facts={**_of_objective(learner), **_of_start(learner), **growth_facts(document, learner)},
@@ -274,13 +342,13 @@ def _is_scored(learner: Mapping[str, object]) -> bool:
     return isinstance(said, dict) and "best_score" in said
 
 
-def _trees(found: JoinedColumns, outputs: Sequence[int]) -> tuple[GrownTree, ...]:
-    shape = found.shape
-    values = np.where(shape.inner, np.nan, found.thresholds[shape.rows])
+def _trees(columns: JoinedColumns, outputs: Sequence[int]) -> tuple[GrownTree, ...]:
+    shape = columns.shape
+    values = np.where(shape.inner, np.nan, columns.thresholds[shape.rows])
     hessians, weights, gains = (
         _joined(
-            [getattr(xgboost_nodes, name) for xgboost_nodes in found.each],
-            [len(xgboost_nodes.left) for xgboost_nodes in found.each],
+            [getattr(xgboost_nodes, name) for xgboost_nodes in columns.each],
+            [len(xgboost_nodes.left) for xgboost_nodes in columns.each],
         )[shape.rows]
         for name in ("hessians", "weights", "gains")
     )

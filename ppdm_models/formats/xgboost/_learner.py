@@ -79,9 +79,9 @@ def _texts(entry: dict[str, object], source: str, steps: Steps) -> tuple[str, ..
     ends = wholes(entry["offsets"], source, [*steps, "offsets"])
     raw = wholes(entry.get("values", []), source, [*steps, "values"])
     if (np.abs(raw) > 255).any() or (np.diff(ends) < 0).any():
-        raise refused(source, steps, "is no list of names")
+        raise refused(source, steps, "is not a list of names")
     if len(ends) and (ends[0] != 0 or ends[-1] > len(raw)):
-        raise refused(source, [*steps, "offsets"], "leave the bytes of the names")
+        raise refused(source, [*steps, "offsets"], "point outside the bytes of the names")
     data = (raw & 255).astype(np.uint8).tobytes()
     try:
         return tuple(
@@ -122,7 +122,9 @@ def booster_of(learner: dict[str, object], source: str, steps: Steps) -> Booster
     booster = as_object(learner.get("gradient_booster"), source, steps)
     kind = booster.get("name")
     if kind == "gblinear":
-        raise refused(source, steps, "a linear model, which holds no trees")
+        raise refused(
+            source, steps, "a linear model, which contains no trees; give a model of trees"
+        )
     weights = None
     if kind == "dart":
         weights = tuple(
@@ -131,7 +133,11 @@ def booster_of(learner: dict[str, object], source: str, steps: Steps) -> Booster
         steps = [*steps, "gbtree"]
         booster = as_object(booster.get("gbtree"), source, steps)
     if "model" not in booster:
-        raise refused(source, steps, "a configuration without trees; save the model itself")
+        raise refused(
+            source,
+            steps,
+            "the file contains only a configuration, without trees; save the model itself",
+        )
     steps = [*steps, "model"]
     return Booster(as_object(booster["model"], source, steps), steps, weights)
 
@@ -149,11 +155,17 @@ def ensemble_of(document: object, source: str) -> Ensemble:
     raw = as_list(booster.model.get("trees"), source, at)
     info = wholes(booster.model.get("tree_info"), source, [*booster.steps, "tree_info"]).tolist()
     if not 0 < len(raw) <= limits.TREES:
-        raise refused(source, at, f"{len(raw):,} trees, but 1 to {limits.TREES:,} are expected")
+        raise refused(
+            source, at, f"contains {len(raw):,} trees; give a model with 1 to {limits.TREES:,}"
+        )
     if len(info) != len(raw) or not all(0 <= output < objective.outputs for output in info):
-        raise refused(source, [*booster.steps, "tree_info"], "does not give each tree its output")
+        raise refused(
+            source, [*booster.steps, "tree_info"], "does not state the output of each tree"
+        )
     if booster.weights is not None and len(booster.weights) != len(raw):
-        raise refused(source, [*booster.steps[:-2], "weight_drop"], "does not weigh each tree")
+        raise refused(
+            source, [*booster.steps[:-2], "weight_drop"], "does not have a weight for each tree"
+        )
     joined_columns = joined(
         [arrays_of(tree, source, [*at, index]) for index, tree in enumerate(raw)], source, at
     )
@@ -199,7 +211,7 @@ def ensemble_of(document: object, source: str) -> Ensemble:
 
 def _ensemble(
     trees: list[Tree],
-    each: Sequence[XgboostNodes],
+    tree_nodes: Sequence[XgboostNodes],
     info: list[int],
     booster: Booster,
     objective: Objective,
@@ -215,7 +227,7 @@ def _ensemble(
             name=str(index),
         )
         for index, (tree, arrays, weight, output) in enumerate(
-            zip(trees, each, weights, info, strict=True)
+            zip(trees, tree_nodes, weights, info, strict=True)
         )
     )
     return Ensemble(
@@ -255,7 +267,9 @@ def _objective(
     classes = _whole(parameters.get("num_class", "0"), source, [*at, "num_class"])
     targets = max(1, _whole(parameters.get("num_target", "1"), source, [*at, "num_target"]))
     if classes > 1 and targets > 1:
-        problem = f"{targets} targets and {classes} classes; give a model of one target"
+        problem = (
+            f"the model has {targets} targets and {classes} classes; give a model with one target"
+        )
         raise refused(source, [*at, "num_target"], problem)
     outputs = max(classes, targets, 1)
     text = as_text(parameters.get("base_score"), source, [*at, "base_score"])
@@ -269,7 +283,7 @@ def _objective(
         objective.base  # noqa: B018  # computed here once to see that it can be
     except (ValueError, OverflowError) as error:
         raise refused(
-            source, [*at, "base_score"], f"{text[:40]!r} cannot be that of {name}"
+            source, [*at, "base_score"], f"{text[:40]!r} is not valid for {name}"
         ) from error
     return objective
 
@@ -304,20 +318,24 @@ def _first_round(booster: Booster, objective: Objective, source: str) -> int:
 
 
 def _features(
-    learner: dict[str, object], booster: Booster, found: JoinedColumns, source: str, steps: Steps
+    learner: dict[str, object], booster: Booster, columns: JoinedColumns, source: str, steps: Steps
 ) -> tuple[Feature, ...]:
     at = [*steps, "feature_names"]
     names = as_list(learner.get("feature_names", []), source, at)
     kinds = as_list(learner.get("feature_types", []), source, [*steps, "feature_types"])
-    asked, inner = found.features[found.shape.rows], found.shape.inner
-    sets = set(np.unique(asked[inner & found.listed]).tolist())
-    compared = set(np.unique(asked[inner & ~found.listed]).tolist())
+    asked, inner = columns.features[columns.shape.rows], columns.shape.inner
+    sets = set(np.unique(asked[inner & columns.listed]).tolist())
+    compared = set(np.unique(asked[inner & ~columns.listed]).tolist())
     if sets & compared:
         mixed = min(sets & compared)
-        raise refused(source, steps, f"feature {mixed} is compared and looked up in sets")
+        raise refused(
+            source, steps, f"feature {mixed} is both compared with thresholds and looked up in sets"
+        )
     size = max([len(names), *(index + 1 for index in sets | compared)])
     if size > limits.FEATURES or (names and len(names) < size):
-        raise refused(source, at, f"{len(names):,} names, but a test on feature {size - 1:,}")
+        raise refused(
+            source, at, f"there are {len(names):,} names, but a node tests feature {size - 1:,}"
+        )
     texts = [as_text(name, source, at) for name in names] or [f"f{index}" for index in range(size)]
     if len(set(texts)) < len(texts):
         raise refused(source, at, "a name occurs twice")
@@ -337,8 +355,8 @@ def _feature(name: str, is_set: bool, values: tuple[str, ...] | None) -> Feature
 def _of_outputs(objective: Objective, source: str) -> Iterator[str]:
     if objective.targets > 1:
         yield (
-            f"{source}: predicts {objective.targets} targets (num_target), one output each; treewarden audits models "
-            "of one"
+            f"{source}: the model predicts {objective.targets} targets (num_target); "
+            "treewarden audits models with one"
         )
 
 
@@ -350,7 +368,10 @@ def _stopped(learner: Mapping[str, object], rounds: int, source: str) -> Iterato
         return
     text = str(best)
     if not (text.isascii() and text.isdecimal() and len(text) < 8 and int(text) < rounds):
-        yield f"{source}: best_iteration is {text[:40]!r}, which is none of its {rounds:,} rounds; all are judged"
+        yield (
+            f"{source}: best_iteration is {text[:40]!r}, which is not one of its "
+            f"{rounds:,} rounds, so all rounds are judged"
+        )
     elif int(text) + 1 < rounds:
         yield (
             f"{source}: the library's scikit-learn wrapper predicts with the first {int(text) + 1:,} of its {rounds:,} "
@@ -370,21 +391,21 @@ def _rounds(booster: Booster, first: int) -> int:
 def _notes(trees: list[Tree], objective: Objective, source: str) -> tuple[str, ...]:
     notes = list(gathered_notes(trees))
     if objective.task is Task.CLASSIFICATION:
-        notes.append(f"{source}: XGBoost publishes no class labels; the classes are their numbers")
+        notes.append(f"{source}: XGBoost files contain no class labels, so class numbers are used")
     if objective.link is Link.UNKNOWN:
         notes.append(
-            f"{source}: what the objective {objective.name!r} makes of the scores is not known"
+            f"{source}: how the objective {objective.name!r} turns scores into predictions is unknown"
         )
     derived = sum(tree.quality is Quality.DERIVED for tree in trees)
     hessian = sum(tree.quality is Quality.HESSIAN for tree in trees)
     if derived:
         notes.append(
-            f"{source}: in {derived} of {len(trees)} trees the sums of second derivatives tell how many training "
-            "records reached each node, if each weighed 1"
+            f"{source}: in {derived} of {len(trees)} trees the file probably shows how many people reached each "
+            "node (it does if each record had weight 1)"
         )
     if hessian:
         notes.append(
-            f"{source}: in {hessian} of {len(trees)} trees the sums of second derivatives only bound how many records "
-            "reached a node"
+            f"{source}: in {hessian} of {len(trees)} trees the file gives only a range for the number of people "
+            "in a node"
         )
     return tuple(notes)

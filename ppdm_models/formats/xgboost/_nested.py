@@ -66,11 +66,11 @@ class Dump:
         self.indicators = 0
         self._others: dict[int, tuple[Predicate, Predicate]] = {}
         self._rows = [row for row, is_leaf in enumerate(self.is_leaf) if not is_leaf]
-        self._features, self._ends = self._asked()
+        self._features, self._ends = self._features_and_ends()
         covers = self._numbers([node.get("cover") for node in self.nodes])
         odd = np.flatnonzero(covers < 0)
         if len(odd):
-            raise refused(source, self._at(int(odd[0])), "its cover is no sum of weights")
+            raise refused(source, self._at(int(odd[0])), "its cover is not a sum of weights")
         self.covers: Numbers = np.where(covers == 0, np.nan, covers)
 
     def forest(self, names: Sequence[str]) -> BoostedColumns:
@@ -101,7 +101,12 @@ class Dump:
             node, parent, depth = pending.pop()
             here = len(nodes)
             if here - start >= limits.NODES or depth > limits.DEPTH:
-                raise refused(self.source, steps, f"nodes nest more than {limits.DEPTH} deep")
+                raise refused(
+                    self.source,
+                    steps,
+                    f"nodes nest more than {limits.DEPTH} deep, which is the limit; "
+                    "train shallower trees",
+                )
             nodes.append(node)
             parents.append(parent)
             children = node.get("children")
@@ -110,11 +115,13 @@ class Dump:
                     raise refused(self.source, [*steps, _named(node)], "is a leaf and has children")
                 continue
             if not isinstance(children, list) or len(children) != 2:
-                said = "has neither a leaf's number nor two children"
+                said = "has neither a leaf value nor two children"
                 raise refused(self.source, [*steps, _named(node)], said)
             first, second = children
             if not isinstance(first, dict) or not isinstance(second, dict):
-                raise refused(self.source, [*steps, _named(node)], "has a child that is no object")
+                raise refused(
+                    self.source, [*steps, _named(node)], "has a child that is not an object"
+                )
             pending.append((second, here, depth + 1))
             pending.append((first, here, depth + 1))
 
@@ -162,10 +169,10 @@ class Dump:
             seen: set[object] = set()
             for row, name in enumerate(ids, start):
                 if type(name) is not int or name in seen:
-                    raise refused(self.source, self._at(row), "its nodeid is no number of its own")
+                    raise refused(self.source, self._at(row), "its nodeid is not a unique number")
                 seen.add(name)
 
-    def _asked(self) -> tuple[list[str], Numbers]:
+    def _features_and_ends(self) -> tuple[list[str], Numbers]:
         """Return the feature of each split, and the end that numbers are below; note the tests that are no such."""
         splits = [self.nodes[row] for row in self._rows]
         features, conditions = taken(splits, split=None, split_condition=None)
@@ -174,7 +181,11 @@ class Dump:
         if len(names) == len(splits) and ends is not None and (np.abs(ends) < MOST).all():
             self.numeric = dict.fromkeys(names, True)
             if len(self.numeric) > limits.FEATURES:
-                raise TreeFormatError(self.source, f"more than {limits.FEATURES:,} features")
+                raise TreeFormatError(
+                    self.source,
+                    f"more than {limits.FEATURES:,} features, which is the limit; "
+                    "train with fewer columns",
+                )
             return names, ends.astype(np.float32).astype(np.float64)
         each = [self._one(row, node) for row, node in zip(self._rows, splits, strict=True)]
         return [name for name, _ in each], np.array([end for _, end in each], dtype=np.float64)
@@ -188,9 +199,17 @@ class Dump:
         condition = node.get("split_condition")
         is_set = isinstance(condition, list)
         if self.numeric.setdefault(feature, not is_set) == is_set:
-            raise refused(self.source, at, f"{feature!r} is compared and looked up in sets")
+            raise refused(
+                self.source,
+                at,
+                f"{feature!r} is both compared with thresholds and looked up in sets",
+            )
         if len(self.numeric) > limits.FEATURES:
-            raise TreeFormatError(self.source, f"more than {limits.FEATURES:,} features")
+            raise TreeFormatError(
+                self.source,
+                f"more than {limits.FEATURES:,} features, which is the limit; "
+                "train with fewer columns",
+            )
         if isinstance(condition, list):
             listed = tuple(str(as_whole(code, self.source, at, high=2**24)) for code in condition)
             if not listed:
@@ -235,7 +254,7 @@ class Dump:
         """Return a number as the learner has it, in 32 bits."""
         number = as_number(value, self.source, self._at(row))
         if not -MOST < number < MOST:
-            raise refused(self.source, self._at(row), "a number of it is out of range")
+            raise refused(self.source, self._at(row), "one of its numbers is out of range")
         return float(np.float32(number))
 
     def _at(self, row: int) -> Steps:
@@ -273,10 +292,10 @@ def pruned(raw: object, new: Tree) -> object:
     return raw
 
 
-def _number_of(said: object, score: object) -> object:
+def _number_of(stated: object, score: object) -> object:
     """Return the number as the file has it where it is still the same."""
-    if isinstance(said, int | float) and float(np.float32(said)) == score:
-        return said
+    if isinstance(stated, int | float) and float(np.float32(stated)) == score:
+        return stated
     return score
 
 
@@ -292,7 +311,9 @@ def ensemble_of(raw: Sequence[object], source: str) -> Ensemble:
         TreeFormatError: they are none, too many, or malformed.
     """
     if not 0 < len(raw) <= limits.TREES:
-        raise TreeFormatError(source, f"{len(raw):,} trees, but 1 to {limits.TREES:,} are expected")
+        raise TreeFormatError(
+            source, f"contains {len(raw):,} trees; give a model with 1 to {limits.TREES:,}"
+        )
     dump = Dump(raw, source)
     features = _features(dump)
     forest = dump.forest([feature.name for feature in features])
@@ -335,14 +356,17 @@ def _features(dump: Dump) -> tuple[Feature, ...]:
 
 
 def _notes(dump: Dump) -> Iterable[str]:
-    yield f"{dump.source}: a dump has neither the objective nor the base score; save the model instead"
+    yield (
+        f"{dump.source}: a dump contains neither the objective nor the base score; save "
+        "the model instead"
+    )
     if dump.indicators:
         yield (
-            f"{dump.source}: {dump.indicators} tests on indicators say only whether the value is there; a 0 that is "
-            "written out may go either way"
+            f"{dump.source}: {dump.indicators} tests on indicators show only whether the "
+            "value exists, so an explicit 0 may go either way"
         )
     if dump.whole_covers():
         yield (
-            f"{dump.source}: all covers are whole numbers, as where each record's second derivative is 1 "
-            "(reg:squarederror); then they count training records"
+            f"{dump.source}: the file probably shows how many people reached each node: all covers are whole "
+            "numbers, as with reg:squarederror"
         )

@@ -61,21 +61,21 @@ def rewritten(document: object, before: Model, changed: Model, source: str) -> o
     return document
 
 
-def _drop(learner: dict[str, object], booster: Booster, kept: int, source: str) -> None:
+def _drop(learner: dict[str, object], booster: Booster, count: int, source: str) -> None:
     """Keep the first trees, and nothing that tells how many there were."""
     model = booster.model
     for name in ("trees", "tree_info"):
         column = as_list(model[name], source, [*booster.steps, name])
-        del column[kept:]
+        del column[count:]
     weights = model.get("weight_drop")
     if isinstance(weights, list):
-        del weights[kept:]
+        del weights[count:]
     ends = model.get("iteration_indptr")
     if isinstance(ends, list):
-        ends[:] = [end for end in ends if isinstance(end, int) and end <= kept]
+        ends[:] = [end for end in ends if isinstance(end, int) and end <= count]
     parameters = model.get("gbtree_model_param")
     if isinstance(parameters, dict):
-        parameters["num_trees"] = str(kept)
+        parameters["num_trees"] = str(count)
     attributes = learner.get("attributes")
     if isinstance(attributes, dict):
         for name in BEST:
@@ -110,7 +110,10 @@ def _prune(tree: dict[str, object], old: Tree, new: Tree) -> None:
         if was.is_leaf and leaf.score == was.score and leaf.outputs == was.outputs:
             continue
         if leaf.outputs is not None or was.outputs is not None:
-            raise OutputError(old.source, "a tree whose leaves hold vectors cannot be pruned")
+            raise OutputError(
+                old.source,
+                "a tree whose leaves contain vectors cannot be pruned; train the model again",
+            )
         index, score = int(leaf.name), float(np.float32(leaf_score(new, leaf)))
         lefts[index] = rights[index] = LEAF
         for name, value in (
@@ -127,20 +130,20 @@ def _prune(tree: dict[str, object], old: Tree, new: Tree) -> None:
         _keep(tree, sorted(int(node.name) for node in new.nodes))
 
 
-def _keep(tree: dict[str, object], kept: list[int]) -> None:
+def _keep(tree: dict[str, object], nodes: list[int]) -> None:
     """Keep some nodes, under new numbers in the old order."""
-    number = {old: new for new, old in enumerate(kept)}
+    number = {old: new for new, old in enumerate(nodes)}
     _keep_categories(tree, number)
     for name in PER_NODE:
         if name in tree:
             column = _column(tree, name)
-            column[:] = [column[index] for index in kept]
+            column[:] = [column[index] for index in nodes]
     for name in ("left_children", "right_children", "parents"):
         column = _column(tree, name)
         column[:] = [number.get(node, node) if isinstance(node, int) else node for node in column]
     parameters = tree.get("tree_param")
     if isinstance(parameters, dict):
-        parameters.update(num_nodes=str(len(kept)), num_deleted="0")
+        parameters.update(num_nodes=str(len(nodes)), num_deleted="0")
 
 
 def _clear_leaves(tree: dict[str, object]) -> None:
@@ -282,7 +285,8 @@ def _categories(learner: dict[str, object], source: str, steps: Steps) -> Iterat
         yield Leak(
             LeakKind.CATEGORIES,
             pointer([*at, "enc", index]),
-            f"lists the {len(names)} categories of a feature that the training data had, even those of one record",
+            f"lists the {len(names)} categories of a feature that the training data had, including "
+            "categories of a single record",
         )
 
 
@@ -298,6 +302,6 @@ def _configuration(document: object) -> Iterator[Leak]:
                 yield Leak(
                     LeakKind.REPLAY,
                     pointer([*steps, name]),
-                    "the seed: with a part of the training data, training can be replayed",
+                    "the seed: with a part of the training data, an adversary can repeat the training",
                 )
             stack.append(([*steps, name], value))

@@ -215,8 +215,8 @@ def _odd_sums(columns: Mapping[str, list[object]]) -> Iterator[str]:
             return
 
 
-def _is_near(one: float, other: float) -> bool:
-    return abs(one - other) <= HESSIAN_ROUNDING * max(abs(one), abs(other))
+def _is_near(first: float, second: float) -> bool:
+    return abs(first - second) <= HESSIAN_ROUNDING * max(abs(first), abs(second))
 
 
 def _are_parents(columns: Mapping[str, list[object]]) -> bool:

@@ -48,11 +48,13 @@ def read_ubjson(data: bytes, source: str) -> object:
         TreeFormatError: the bytes end too early, hold another type, nest too deep, or give a key twice.
     """
     if len(data) > limits.BYTES:
-        raise TreeFormatError(source, f"more than the {limits.BYTES:,} bytes that are read")
+        raise TreeFormatError(
+            source, f"larger than the limit of {limits.BYTES:,} bytes; train a smaller model"
+        )
     try:
         return _UbjsonReader(data).value()
     except (ValueError, UnicodeDecodeError) as error:
-        raise TreeFormatError(source, f"not UBJSON that can be read ({error})") from error
+        raise TreeFormatError(source, f"not valid UBJSON ({error})") from error
 
 
 def written_ubjson(document: object) -> bytes:
@@ -106,7 +108,7 @@ class _UbjsonReader:
                 continue
             if not stack:
                 if self.at < len(self.data):
-                    raise ValueError("bytes follow the end")
+                    raise ValueError("there are bytes after the end")
                 return value
             self._put(stack[-1], value)
 
@@ -140,14 +142,18 @@ class _UbjsonReader:
         if code in DTYPES:
             return True, self._numbers(code, 1)[0]
         if code not in "[{":
-            raise ValueError(f"byte {self.at:,}: the unknown type {code!r}")
+            raise ValueError(f"byte {self.at:,} has the unknown type {code!r}")
         self.containers += 1
         if len(stack) >= DEPTH or self.containers > CONTAINERS:
-            raise ValueError("it nests too deep, or holds too many objects and lists")
+            raise ValueError(
+                "it nests too deep, or contains too many objects and lists; train a smaller model"
+            )
         kind, size = self._header()
         if kind:
             if code == "{" or size is None or kind not in DTYPES:
-                raise ValueError(f"byte {self.at:,}: a container of the type {kind!r}")
+                raise ValueError(
+                    f"byte {self.at:,} begins a container of the unsupported type {kind!r}"
+                )
             typed = Typed(self._numbers(kind, size))
             typed.code = kind
             return True, typed
@@ -170,10 +176,10 @@ class _UbjsonReader:
     def _size(self) -> int:
         code = self._take(1).decode("latin-1")
         if code not in "UiIlL":
-            raise ValueError(f"byte {self.at:,}: a length of the type {code!r}")
+            raise ValueError(f"byte {self.at:,} has a length of the unsupported type {code!r}")
         size = int(self._numbers(code, 1)[0])
         if size < 0 or size > len(self.data):
-            raise ValueError(f"byte {self.at:,}: a length of {size:,}")
+            raise ValueError(f"byte {self.at:,} has the invalid length {size:,}")
         return size
 
     def _numbers(self, code: str, size: int) -> list[float]:
@@ -184,7 +190,7 @@ class _UbjsonReader:
     def _take(self, size: int) -> bytes:
         taken = self.data[self.at : self.at + size]
         if len(taken) < size:
-            raise ValueError("it ends too early")
+            raise ValueError("the file ends too early")
         self.at += size
         return taken
 

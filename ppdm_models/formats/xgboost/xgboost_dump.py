@@ -12,6 +12,8 @@ from treewarden.ppdm_models.tree.ensemble import Model
 class XgboostDump(Format):
     """Reads and rewrites dumps; they say neither the objective nor the base score, so that nothing is predicted."""
 
+    publish_instead = "publish what booster.save_model('model.json') writes"
+    how_to_export = "save the model itself with booster.save_model('model.json')"
     rewrites = True
 
     def sniff(self, data: bytes) -> bool:

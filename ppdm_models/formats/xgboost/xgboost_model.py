@@ -20,6 +20,12 @@ from treewarden.ppdm_models.formats.common.json import (
     written_json,
 )
 from treewarden.ppdm_models.formats.common.json_layout import odd_layout
+from treewarden.ppdm_models.formats.xgboost._growth import (
+    LOGS,
+    are_plain_logs,
+    has_logs,
+    read_logged_claim,
+)
 from treewarden.ppdm_models.formats.xgboost._learner import (
     booster_of,
     category_names,
@@ -49,13 +55,14 @@ from treewarden.ppdm_models.formats.xgboost._shapes import (
     strange_in,
 )
 from treewarden.ppdm_models.formats.xgboost._ubjson import opens_ubjson, read_ubjson, written_ubjson
-from treewarden.ppdm_models.tree.ensemble import Model
+from treewarden.ppdm_models.tree.ensemble import Model, with_claim
 from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind
 
 
 class XgboostModel(Format):
     """Reads and rewrites both layouts of ``gbtree`` and ``dart`` boosters, from version 1 on."""
 
+    how_to_export = "save it again with booster.save_model('model.json')"
     rewrites = True
     drops_trees = True
     rounds_leaves = True
@@ -82,8 +89,11 @@ class _OpenedModel(Rewritable, Strippable):
         told = {leak.where for leak in leaks}
         rest = (leak for leak in rest_of(document, source) if leak.where not in told)
         leaks = (*leaks, *rest)
-        model = ensemble_of(document, source)  # it refuses columns of other lengths
-        layout = odd_writing(data, document, trees_of_document(document, source))
+        model: Model = ensemble_of(document, source)  # it refuses columns of other lengths
+        trees = trees_of_document(document, source)
+        if has_logs(trees):
+            model = with_claim(model, read_logged_claim(trees))
+        layout = odd_writing(data, document, trees)
         odd = [Leak(LeakKind.UNKNOWN, "layout", layout, removable=True)] if layout else []
         super().__init__(model, (*leaks, *unexplained_sums(document, source), *odd))
         self.data, self.source = data, source
@@ -116,9 +126,9 @@ FORMAT = XgboostModel()
 
 # Whether an XGBoost file is written as programs write it: other blanks, digits or orders of keys would hold a text.
 
-ORDER = "keys that are in no order"
-DIGITS = "digits that no number of 32 bits has"
-BYTES = "bytes that the library would write otherwise"
+ORDER = "keys in an unusual order"
+DIGITS = "digits that do not fit in 32 bits"
+BYTES = "bytes that the library writes differently"
 
 
 def odd_writing(data: bytes, document: object, trees: Sequence[Mapping[str, Any]]) -> str:
@@ -210,6 +220,7 @@ TREE = frozenset(
         "id",
         "leaf_child_counts",
         "leaf_weights",
+        LOGS,
         "tree_param",
     )
 )
@@ -309,7 +320,7 @@ def _are_ones(model: Mapping[str, object]) -> bool:
     return isinstance(weights, list) and weights in ([], [1] * size)
 
 
-def _are_categories(cats: object, features: int, told: int) -> bool:
+def _are_categories(cats: object, features: int, list_count: int) -> bool:
     """Return whether all lists of categories are such that they are told as leaks of their own."""
     if not isinstance(cats, dict) or not cats.keys() <= {"enc", "feature_segments", "sorted_idx"}:
         return False
@@ -325,7 +336,7 @@ def _are_categories(cats: object, features: int, told: int) -> bool:
     numbers = all(type(each) is int for each in (*segments, *order))
     ends = len(segments) in (0, features + 1) and len(order) == max(segments, default=0)
     types = all(is_whole(each.get("type", 0)) for each in encoded)
-    return len(encoded) in (0, features) and held == told and numbers and types and ends
+    return len(encoded) in (0, features) and held == list_count and numbers and types and ends
 
 
 def _are_of_model(parameters: object, trees: object, ends: object) -> bool:
@@ -345,7 +356,9 @@ def _trees(trees: object, features: int, steps: Steps) -> Iterator[Leak]:
             continue
         at = [*steps, index]
         yield from _strange(tree, TREE, at)
-        for key in strange_in(tree, features):
+        if not are_plain_logs(tree):
+            yield _unknown([*at, LOGS])
+        for key in strange_in({key: tree[key] for key in tree if key != LOGS}, features):
             yield replace(_unknown([*at, key]), removable=key in OF_SPLITS)
         if tree.get("id", index) != index:
             yield _unknown([*at, "id"])
@@ -376,7 +389,7 @@ def _attributes(learner: Mapping[str, object], steps: Steps) -> Iterator[Leak]:
         is_known = is_number if name == "best_score" else is_whole
         if (name in ATTRIBUTES and is_known(value)) or (name == WRAPPER and _is_kind(value)):
             continue
-        what = f"the attribute {str(name)[:40]!r} holds a text of its own"
+        what = f"the attribute {str(name)[:40]!r} has an unusual text"
         yield Leak(LeakKind.UNKNOWN, pointer([*steps, "attributes", name]), what, removable=True)
 
 
@@ -392,10 +405,10 @@ def _is_kind(value: object) -> bool:
 
 
 def _strange(
-    part: Mapping[str, object], known: frozenset[str] | set[str], steps: Steps
+    part: Mapping[str, object], known_names: frozenset[str] | set[str], steps: Steps
 ) -> Iterator[Leak]:
-    yield from (_unknown([*steps, name]) for name in part if name not in known)
+    yield from (_unknown([*steps, name]) for name in part if name not in known_names)
 
 
 def _unknown(steps: Steps) -> Leak:
-    return Leak(LeakKind.UNKNOWN, pointer(steps), "a part that no such file is known to have")
+    return Leak(LeakKind.UNKNOWN, pointer(steps), "an unknown part")

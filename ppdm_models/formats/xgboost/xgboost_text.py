@@ -31,6 +31,7 @@ Raw = dict[str, object]
 class XgboostText(Format):
     """Reads dumps; they say neither the objective nor the base score, so that nothing is predicted."""
 
+    how_to_export = "save the model itself with booster.save_model('model.json')"
     accounts_for_all = True
 
     def sniff(self, data: bytes) -> bool:
@@ -40,7 +41,7 @@ class XgboostText(Format):
         try:
             lines = data.decode("utf-8").split("\n")
         except UnicodeDecodeError as error:
-            raise TreeFormatError(source, "not UTF-8; dump it again") from error
+            raise TreeFormatError(source, "this is not UTF-8 text; dump it again") from error
         model = ensemble_of(list(_trees(lines, source)), source)
         return Opened(model, telling_names(model))
 
@@ -55,12 +56,18 @@ def _trees(lines: list[str], source: str) -> Iterator[Raw]:
         opened = TREE.fullmatch(line)
         if opened is not None:
             if int(opened[1]) != trees:
-                raise TreeFormatError(where, f"tree {opened[1]}, but tree {trees} is expected")
+                raise TreeFormatError(
+                    where, f"this is tree {opened[1]}, but tree {trees} is expected"
+                )
             if trees:
                 yield _nested(nodes, where)
             nodes, trees = {}, trees + 1
             if trees > limits.TREES:
-                raise TreeFormatError(where, f"more than {limits.TREES:,} trees")
+                raise TreeFormatError(
+                    where,
+                    f"more than {limits.TREES:,} trees, which is the limit; train a "
+                    "model with fewer trees",
+                )
         elif line.strip():
             node, depth = _node(line, where)
             name = node["nodeid"]
@@ -68,7 +75,11 @@ def _trees(lines: list[str], source: str) -> Iterator[Raw]:
             if name in nodes:
                 raise TreeFormatError(where, f"node {name} occurs twice")
             if len(nodes) >= limits.NODES:
-                raise TreeFormatError(where, f"a tree of more than {limits.NODES:,} nodes")
+                raise TreeFormatError(
+                    where,
+                    f"a tree has more than {limits.NODES:,} nodes, which is the "
+                    "limit; train a smaller tree",
+                )
             nodes[name] = node, depth
     yield _nested(nodes, f"{source}:{len(lines)}")
 
@@ -98,7 +109,7 @@ def _values(text: str, where: str) -> object:
         return float(text)
     parts = text[1:-1].split(",")
     if not all(re.fullmatch(NUMBER, part.strip()) for part in parts):
-        raise TreeFormatError(where, f"{text[:80]!r} is no list of numbers")
+        raise TreeFormatError(where, f"{text[:80]!r} is not a list of numbers")
     return [float(part) for part in parts]
 
 
@@ -125,12 +136,12 @@ def _nested(nodes: dict[int, tuple[Raw, int]], where: str) -> Raw:
         for child in children:
             if child not in nodes or child in held or nodes[child][1] != depth + 1:
                 raise TreeFormatError(
-                    where, f"node {node['nodeid']} names {child}, which is no child of its own"
+                    where, f"node {node['nodeid']} names {child}, which is not one of its children"
                 )
             held.add(child)
         node["children"] = [nodes[child][0] for child in children]
     if 0 not in nodes or 0 in held or len(held) != len(nodes) - 1:
-        raise TreeFormatError(where, "the tree above has no root, or nodes that no branch leads to")
+        raise TreeFormatError(where, "the tree above has no root, or a node without a parent")
     return nodes[0][0]
 
 

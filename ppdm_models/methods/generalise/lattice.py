@@ -308,8 +308,8 @@ def generalise(lattice: Lattice, requirement: Requirement) -> GeneralisedTable |
 class _LatticeSearch:
     """Which combinations are not settled yet, and the best that was found."""
 
-    def __init__(self, lattice: Lattice, wanted: Requirement) -> None:
-        self.lattice, self.wanted = lattice, wanted
+    def __init__(self, lattice: Lattice, requirement: Requirement) -> None:
+        self.lattice, self.wanted = lattice, requirement
         self.open = np.ones(lattice.shape, dtype=bool)
         self.best: tuple[int, int, Levels] | None = None
         self.checked = 0

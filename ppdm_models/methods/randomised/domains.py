@@ -38,7 +38,14 @@ from pydantic import (
     model_validator,
 )
 
-from treewarden.ppdm_models.errors import DomainError, TableError, os_reason
+from treewarden.ppdm_models.errors import (
+    DomainError,
+    TableError,
+    reading_problem,
+    toml_reason,
+    toml_words,
+    with_advice,
+)
 from treewarden.ppdm_models.tables.arrow_column import MISSING, flat
 from treewarden.ppdm_models.tables.batches import Batches
 
@@ -83,7 +90,7 @@ class _DomainTable(BaseModel):
     def _can_be(self) -> Self:
         if self.values is not None:
             if self.low is not None or self.high is not None or self.whole:
-                raise ValueError("values, and bounds beside them; give one of both")
+                raise ValueError("both values and bounds are given; give one of them")
             _check_values(self.values)
             return self
         if self.low is None or self.high is None:
@@ -92,7 +99,7 @@ class _DomainTable(BaseModel):
         if problem:
             raise ValueError(problem)
         if self.whole and not (self.low.is_integer() and self.high.is_integer()):
-            raise ValueError("whole, and a bound that is no whole number; give whole ones")
+            raise ValueError("whole, and a bound that is not a whole number; give whole ones")
         return self
 
 
@@ -113,13 +120,15 @@ def read_domains(data: bytes, where: str) -> dict[str, ColumnDomain]:
     try:
         said = tomllib.loads(data.decode("utf-8-sig"))
     except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
-        raise DomainError(where, f"not TOML ({error}); write [columns.NAME] tables") from error
+        raise DomainError(
+            where, f"not valid TOML ({toml_reason(error)}); write [columns.NAME] tables"
+        ) from error
     try:
         file = _DomainsFile.model_validate(said)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(map(str, first["loc"]))
-        problem = first["msg"].removeprefix("Value error, ")
+        problem = with_advice(toml_words(first))
         if first["type"] == "extra_forbidden":
             problem = "no such key; a column has low, high and whole, or values"
         raise DomainError(f"{where}: {place}" if place else where, problem) from error
@@ -136,7 +145,9 @@ def load_domains(path: Path) -> dict[str, ColumnDomain]:
         with path.open("rb") as file:
             return read_domains(file.read(MOST_BYTES + 1), path.name)
     except OSError as error:
-        raise DomainError(path.name, f"{os_reason(error)}; give a TOML file of domains") from error
+        raise DomainError(
+            path.name, reading_problem(error, "give a TOML file of domains")
+        ) from error
 
 
 def impossible(low: float, high: float) -> str:
@@ -203,7 +214,7 @@ class NoisyCells:
         values = flat(pa.chunked_array([self.values]))
         kind = values.type
         if not (_is_text(kind) or _is_number(kind) or pa.types.is_null(kind)):
-            problem = f"column {self.name!r} holds {kind}, which are no numbers"
+            problem = f"column {self.name!r} holds {kind}, which are not numbers"
             raise TableError(self.source, f"{problem}; do not name it in --columns")
         try:
             found = _parsed(values) if _is_text(kind) else pc.cast(values, pa.float64(), safe=False)
@@ -234,7 +245,7 @@ class NoisyCells:
         if domain.is_whole:
             broken = (numbers != np.round(numbers)) & ~np.isnan(numbers)
             if broken.any():
-                problem = f"column {self.name!r}: the value is no whole number"
+                problem = f"column {self.name!r}: the value is not a whole number"
                 what = "leave out whole = true, or mend the record"
                 raise DomainError(self._place(int(np.argmax(broken))), f"{problem}; {what}")
         return numbers
@@ -266,8 +277,8 @@ class NoisyCells:
         return f"column {self.name!r}: {problem}; widen the domain, or mend the record"
 
     def _not_a_number(self, row: int) -> tuple[str, str]:
-        what = "mend it, or leave the cell empty where there is no value"
-        return self._place(row), f"column {self.name!r}: the value is no finite number; {what}"
+        what = "correct it, or leave the cell empty if there is no value"
+        return self._place(row), f"column {self.name!r}: the value is not a finite number; {what}"
 
 
 def _is_number(kind: pa.DataType) -> bool:
@@ -338,11 +349,9 @@ def domains_of_data(table: Batches, names: Sequence[str]) -> dict[str, ColumnDom
 def _of_data(table: Batches, name: str, low: float, high: float, is_whole: bool) -> ColumnDomain:
     problem = ""
     if low > high:
-        problem = "holds no value; leave it out with --drop"
+        problem = "has no value; leave it out with --drop"
     elif low == high:
-        problem = (
-            "holds one value only, so there is nothing to hide in it; leave it out with --drop"
-        )
+        problem = "has only one value, so there is nothing to hide in it; leave it out with --drop"
     elif impossible(low, high):
         problem = f"holds {impossible(low, high)}"
     if problem:

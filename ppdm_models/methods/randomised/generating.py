@@ -31,7 +31,7 @@ def is_in_group_a(people: Columns, function: int, variant: str = "paper") -> Fla
     if function not in FUNCTIONS:
         raise ValueError(f"no function {function}; have 1 to {len(FUNCTIONS)}")
     if variant not in VARIANTS:
-        raise ValueError(f"no variant {variant!r}; have {', '.join(VARIANTS)}")
+        raise ValueError(f"no variant {variant!r}; use {', '.join(VARIANTS)}")
     return FUNCTIONS[function](people, variant == "moa")
 
 

@@ -176,7 +176,7 @@ def grow(
     while len(counts):
         total += len(counts)
         can_pay = leaf_costs(counts) > _least_cost(len(sizes), class_count)
-        splits = _splits(own, sizes, classes, rows=rows, nodes=nodes, counts=counts, wanted=can_pay)
+        splits = _splits(own, sizes, classes, rows=rows, nodes=nodes, counts=counts, mask=can_pay)
         is_split = splits.attribute != LEAF
         left = np.where(is_split, total + 2 * (np.cumsum(is_split) - 1), LEAF)
         levels.append(_DepthNodes(splits, counts, left))
@@ -226,30 +226,30 @@ def _least_cost(attributes: int, classes: int) -> float:
 
 
 def _splits(
-    own: NDArray[np.signedinteger],
+    node_codes: NDArray[np.signedinteger],
     sizes: Codes,
     classes: Codes,
     rows: Codes,
     nodes: Codes,
     counts: Codes,
-    wanted: NDArray[np.bool_],
+    mask: NDArray[np.bool_],
 ) -> BestSplits:
     """Return the best splits of the nodes that are wanted, none of the others."""
     found = BestSplits(*(np.full(len(counts), LEAF, np.int64) for _ in range(3)))
-    if wanted.all():
-        return best_splits(own[:, rows], sizes, classes[rows], nodes, counts)
-    asked = np.flatnonzero(wanted)
+    if mask.all():
+        return best_splits(node_codes[:, rows], sizes, classes[rows], nodes, counts)
+    asked = np.flatnonzero(mask)
     if len(asked):
-        kept = wanted[nodes]
-        rows, places = rows[kept], (np.cumsum(wanted) - 1)[nodes[kept]]
-        best = best_splits(own[:, rows], sizes, classes[rows], places, counts[asked])
+        kept = mask[nodes]
+        rows, places = rows[kept], (np.cumsum(mask) - 1)[nodes[kept]]
+        best = best_splits(node_codes[:, rows], sizes, classes[rows], places, counts[asked])
         found.attribute[asked], found.code[asked] = best.attribute, best.code
         found.candidates[asked] = best.candidates
     return found
 
 
 def _recode(
-    own: NDArray[np.signedinteger],
+    node_codes: NDArray[np.signedinteger],
     rows: Codes,
     nodes: Codes,
     above: Sequence[frozenset[int]],
@@ -261,7 +261,7 @@ def _recode(
         here = rows[ends[node] : ends[node + 1]]
         changed = recode(here, known)
         for attribute, codes in changed.items():
-            own[attribute, here] = codes
+            node_codes[attribute, here] = codes
 
 
 def _pruned(levels: Sequence[_DepthNodes], attributes: int) -> NoisyTree:
@@ -341,13 +341,13 @@ def _ranks(values: Numbers) -> Codes:
     return ranks
 
 
-def _places(ranks: Codes, of: int) -> Codes:
+def _places(ranks: Codes, total: int) -> Codes:
     """Return the place of each rank among some of so many."""
-    if len(ranks) * FEW < of:
+    if len(ranks) * FEW < total:
         places = np.empty(len(ranks), np.int64)
         places[np.argsort(ranks)] = np.arange(len(ranks))
         return places
-    is_here = np.zeros(of, np.int32)
+    is_here = np.zeros(total, np.int32)
     is_here[ranks] = 1
     codes: Codes = is_here.cumsum()[ranks] - 1
     return codes

@@ -163,8 +163,8 @@ def _check(name: str, values: Numbers, hiding: Hiding | None, intervals: Interva
 # What was counted at the nodes are reconstructed codes and no people, so a published tree has labels alone.
 
 NOTE = (
-    "grown on distributions that were reconstructed from noisy records: nodes have labels and no counts, as what was "
-    "counted there are no people"
+    "trained on distributions reconstructed from noisy records: nodes have labels but no "
+    "counts, because the counts there are not of people"
 )
 
 

@@ -15,7 +15,7 @@ from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from treewarden.ppdm_models.errors import DomainError, ManifestError
+from treewarden.ppdm_models.errors import DomainError, ManifestError, toml_problem
 from treewarden.ppdm_models.methods.randomised.domains import LARGEST, ColumnDomain
 from treewarden.ppdm_models.methods.randomised.generating import GeneratedAttribute
 from treewarden.ppdm_models.methods.randomised.noise import (
@@ -143,11 +143,9 @@ def read_manifest(data: bytes, where: str) -> Manifest:
         return Manifest.model_validate_json(data)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
-        place = ".".join(map(str, first["loc"]))
-        said = first["msg"].removeprefix("Value error, ")
-        told = f"{place}: {said}" if place else said
+        told = toml_problem(first).partition(";")[0]
         raise ManifestError(
-            where, f"not a manifest ({told}); give the one that randomize wrote"
+            where, f"not a manifest ({told}); give the file that treewarden randomize wrote"
         ) from error
 
 

@@ -188,7 +188,7 @@ def hiding(
         return gaussian(level, high - low, confidence)
     if kind == ClassNoise.kind:
         return classes(level, low, high, confidence)
-    raise ValueError(f"no noise {kind!r}; have {', '.join(KINDS)}")
+    raise ValueError(f"no noise {kind!r}; use {', '.join(KINDS)}")
 
 
 def noisy(values: Numbers, hiding: Hiding, random: np.random.Generator) -> Numbers:

@@ -128,16 +128,16 @@ class NoisyPlaces:
 
 
 def kernel(
-    noise: Noise, own: Intervals, wide: Intervals, kind: Kernel = Kernel.MIDPOINT
+    noise: Noise, intervals: Intervals, wide: Intervals, kind: Kernel = Kernel.MIDPOINT
 ) -> Numbers:
-    """Return for each wide interval and each of the domain the chance of a noisy value there; shape (wide, own).
+    """Return for each wide interval and each of the domain the chance of a noisy value there; shape (wide, intervals).
 
     With the midpoint kernel they are chances up to a factor, which the iteration does not see.
     """
-    distance = wide.middles[:, None] - own.middles[None, :]
+    distance = wide.middles[:, None] - intervals.middles[None, :]
     if kind is Kernel.MIDPOINT:
-        return noise.density(distance) * own.width
-    step = own.width
+        return noise.density(distance) * intervals.width
+    step = intervals.width
     upper, here, lower = (noise.second_integral(distance + by) for by in (step, 0.0, -step))
     return np.maximum(upper - 2 * here + lower, 0.0) / step
 
@@ -292,9 +292,9 @@ class ColumnDistribution:
 class _NoisyTally:
     """Counts the noisy values of one column by where they fall."""
 
-    def __init__(self, said: Hidden, records: int, kind: Kernel) -> None:
-        self.said, self.hiding = said, said.hiding
-        self.own = intervals(said.low, said.high, records, is_whole=said.is_whole)
+    def __init__(self, hidden: Hidden, records: int, kind: Kernel) -> None:
+        self.said, self.hiding = hidden, hidden.hiding
+        self.own = intervals(hidden.low, hidden.high, records, is_whole=hidden.is_whole)
         self.places = places_of(self.hiding, self.own, kind)
         self.counts = np.zeros(len(self.places.chances), np.int64)
         self.missing = 0
@@ -310,7 +310,7 @@ class _NoisyTally:
             raise TableError(cells.source, f"column {cells.name!r}, {error}") from error
         self.counts += np.bincount(self.places.numbers(there), minlength=len(self.counts))
 
-    def found(self, source: str, stop: float) -> ColumnDistribution:
+    def reconstruct(self, source: str, stop: float) -> ColumnDistribution:
         total = int(self.counts.sum())
         if total < FEWEST_RECORDS:
             problem = (
@@ -352,7 +352,7 @@ def distributions_of(
     if met != records:
         problem = f"has {met:,} records, and its manifest says {records:,}"
         raise TableError(table.source, f"{problem}; give the manifest that was written with it")
-    return tuple(noisy_tally.found(table.source, stop) for noisy_tally in tallies)
+    return tuple(noisy_tally.reconstruct(table.source, stop) for noisy_tally in tallies)
 
 
 def beside_true(

@@ -130,14 +130,14 @@ def _as_fine_as_needed(chances: Numbers, fine: Intervals, hiding: Hiding) -> Num
     return numbers
 
 
-def _of_points(own: Intervals, fine: Intervals, hiding: Hiding) -> Numbers:
+def _of_points(intervals: Intervals, fine: Intervals, hiding: Hiding) -> Numbers:
     """Return the chance of each place for the middle of each interval; shape (wide, own)."""
     if isinstance(hiding, ClassNoise):
-        return np.equal.outer(np.arange(hiding.count), hiding.numbers(own.middles)).astype(
+        return np.equal.outer(np.arange(hiding.count), hiding.numbers(intervals.middles)).astype(
             np.float64
         )
     edges = fine.widened(hiding.reach).edges
-    numbers: Numbers = np.diff(hiding.below(edges[:, None] - own.middles[None, :]), axis=0)
+    numbers: Numbers = np.diff(hiding.below(edges[:, None] - intervals.middles[None, :]), axis=0)
     return numbers
 
 

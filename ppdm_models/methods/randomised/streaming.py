@@ -44,7 +44,7 @@ class ClassNumbers:
             TableError: they are lists or the like, and no classes.
         """
         if pa.types.is_nested(values.type):
-            problem = f"column {self.name!r} holds {values.type}, which are no classes"
+            problem = f"column {self.name!r} holds {values.type}, which are not classes"
             raise TableError(self.source, f"{problem}; name another in --class, or none")
         if self.are_too_many:
             return np.full(len(values), MOST_CLASSES - 1)
@@ -240,11 +240,9 @@ class Hider:
             raise TableError(source, "the table has no records; give the table to be hidden")
         for name, column_tally in self._tallies.items():
             if column_tally.missing == self.records:
-                raise DomainError(
-                    source, f"column {name!r} holds no value; leave it out with --drop"
-                )
+                raise DomainError(source, f"column {name!r} has no value; leave it out with --drop")
             if column_tally.least == column_tally.largest:
-                problem = f"column {name!r} holds one value only, so there is nothing to hide in it"
+                problem = f"column {name!r} has only one value, so there is nothing to hide in it"
                 raise DomainError(source, f"{problem}; leave it out with --drop")
 
 

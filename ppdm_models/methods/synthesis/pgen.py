@@ -87,7 +87,7 @@ def pgen(trees: Sequence[Tree], plan: DrawPlan) -> Iterator[Chunk]:
     unknown = next((label for label in plan.misses if label not in classes), None)
     if unknown is not None:
         have = ", ".join(map(repr, classes[:12]))
-        raise SynthesisError(f"class {unknown!r}", f"no tree has it; have {have}")
+        raise SynthesisError(f"class {unknown!r}", f"no tree has it; use {have}")
     leaves, attributes = leaf_regions(trees, domains_of(trees, plan.domains))
     owners = [tree for tree in trees for _ in tree.leaves]
     shares = np.array(
@@ -238,9 +238,9 @@ def _apportioned(sizes: FloatArray, rows: int) -> FloatArray:
     return np.asarray(whole)
 
 
-def _chunks(wanted: IntArray, random: np.random.Generator) -> Iterator[IndexArray]:
+def _chunks(sizes: IntArray, random: np.random.Generator) -> Iterator[IndexArray]:
     """Yield the leaf of each record, in chunks and in random order; each leaf as often as is wanted."""
-    left = wanted.copy()
+    left = sizes.copy()
     while (total := int(left.sum())) > 0:
         size = min(CHUNK_ROWS, total)
         taken = left if size == total else _draw_share(left, size, random)

@@ -101,7 +101,7 @@ def domains_of(trees: Sequence[Tree], domains: Domains) -> dict[str, Domain]:
     features = {feature.name: feature for tree in trees for feature in tree.features}
     for name in domains:
         if name not in features:
-            raise SynthesisError(name, f"no such attribute; have {', '.join(features)}")
+            raise SynthesisError(name, f"no such attribute; use {', '.join(features)}")
     named: dict[str, list[NumericTest | CategoryTest]] = {name: [] for name in features}
     for tree in trees:
         for node in tree.nodes:

@@ -127,9 +127,9 @@ def _keeps(column: Column, changed: Column, choice: CategorySplit) -> bool:
     return all(_apart(column, changed, values, everything - values) for values in kept)
 
 
-def _apart(column: Column, changed: Column, one: Set[str], other: Set[str]) -> bool:
+def _apart(column: Column, changed: Column, one: Set[str], second: Set[str]) -> bool:
     """Whether no new category holds records of both sets of categories."""
-    return not _kept_values(column, changed, one) & _kept_values(column, changed, other)
+    return not _kept_values(column, changed, one) & _kept_values(column, changed, second)
 
 
 def _kept_values(column: Column, changed: Column, values: Set[str]) -> set[int]:
@@ -188,7 +188,7 @@ class Scikit:
 
     def __post_init__(self) -> None:
         if self.criterion not in CRITERIA:
-            raise ValueError(f"no criterion {self.criterion!r}; have {', '.join(CRITERIA)}")
+            raise ValueError(f"no criterion {self.criterion!r}; use {', '.join(CRITERIA)}")
 
     def growth(self, columns: Columns, response: Response, max_splits: int) -> ScikitGrowth:
         """Make ready to grow trees of up to so many splits.
@@ -290,9 +290,9 @@ class ScikitGrowth:
         model = getattr(_sklearn(), kind)(**settings).fit(self.matrix, target)
         names = [str(number) for number in range(self.matrix.shape[1])]
         known = [response.classes[code] for code in model.classes_] if response.classes else None
-        return self._told(from_sklearn(model, names, known, response.name))
+        return self._as_printed(from_sklearn(model, names, known, response.name))
 
-    def _told(self, tree: Tree) -> Tree:
+    def _as_printed(self, tree: Tree) -> Tree:
         nodes = tuple(replace(node, test=self._test(node.test)) for node in tree.nodes)
         features = tuple(
             Feature(

@@ -147,7 +147,7 @@ _WORDS = {
     Reason.BREAKS: "broke the protocol",
     Reason.LATE: "did not answer in time",
     Reason.GONE: "ended its connection",
-    Reason.GARBAGE: "sent what is no message",
+    Reason.GARBAGE: "sent something that is not a message",
     Reason.TOO_MUCH: "sent a message longer than any can be",
     Reason.REPLAYED: "sent a message again, or left one out",
     Reason.TWICE: "came twice: two sides have its name",
@@ -160,9 +160,9 @@ _WORDS = {
 class ProtocolError(Exception):
     """A side said what it may not say now, or what makes no sense; ``who`` is its number."""
 
-    def __init__(self, who: int, problem: str, reason: Reason = Reason.BREAKS) -> None:
-        super().__init__(who, problem)
-        self.who = who
+    def __init__(self, side: int, problem: str, reason: Reason = Reason.BREAKS) -> None:
+        super().__init__(side, problem)
+        self.who = side
         self.problem = problem
         self.reason = reason
 
@@ -173,8 +173,8 @@ class ProtocolError(Exception):
 class Channel(ABC):
     """One side's end; ``own`` is its number. Messages of one sender arrive in the order in which they were sent."""
 
-    def __init__(self, own: int) -> None:
-        self.own = own
+    def __init__(self, side: int) -> None:
+        self.own = side
 
     @abstractmethod
     def post(self, to: int, kind: MessageKind, node: int = 0, body: bytes = b"") -> None:
@@ -185,19 +185,19 @@ class Channel(ABC):
         self.post(to, kind, node, body)
 
     @abstractmethod
-    async def following(self, of: int) -> Message:
+    async def following(self, peer: int) -> Message:
         """Wait for the next message of a side."""
 
-    async def receive(self, of: int, kind: MessageKind, node: int = 0) -> bytes:
+    async def receive(self, peer: int, kind: MessageKind, node: int = 0) -> bytes:
         """Wait for the next message of a side, and return its body.
 
         Raises:
             ProtocolError: it is another one than has to come now.
         """
-        message = await self.following(of)
+        message = await self.following(peer)
         if (message.kind, message.node) != (kind, node):
             problem = f"sent {message.kind!s} about node {message.node} where {kind!s} about node {node} was due"
-            raise ProtocolError(of, problem)
+            raise ProtocolError(peer, problem)
         return message.body
 
 
@@ -208,30 +208,30 @@ class LocalNetwork:
         self.log = Log()
         self._queues: dict[tuple[int, int], asyncio.Queue[Message]] = defaultdict(asyncio.Queue)
 
-    def end(self, own: int) -> Channel:
+    def end(self, side: int) -> Channel:
         """Return the end of one side."""
-        return _LocalChannel(own, self)
+        return _LocalChannel(side, self)
 
     def carry(self, message: Message) -> None:
         """Take a message to where it goes."""
         self.log.add(message)
         self._queues[message.sender, message.receiver].put_nowait(message)
 
-    async def following(self, of: int, to: int) -> Message:
+    async def following(self, peer: int, to: int) -> Message:
         """Wait for the next message from one side to another."""
-        return await self._queues[of, to].get()
+        return await self._queues[peer, to].get()
 
 
 class _LocalChannel(Channel):
-    def __init__(self, own: int, network: LocalNetwork) -> None:
-        super().__init__(own)
+    def __init__(self, side: int, network: LocalNetwork) -> None:
+        super().__init__(side)
         self._network = network
 
     def post(self, to: int, kind: MessageKind, node: int = 0, body: bytes = b"") -> None:
         self._network.carry(Message(self.own, to, kind, node, body))
 
-    async def following(self, of: int) -> Message:
-        return await self._network.following(of, self.own)
+    async def following(self, peer: int) -> Message:
+        return await self._network.following(peer, self.own)
 
 
 # Numbers and arrays as bytes, and back; what arrives is measured before it is believed.
@@ -242,7 +242,7 @@ def packed(form: str, *numbers: int) -> bytes:
     return struct.pack(f"<{form}", *numbers)
 
 
-def unpacked(form: str, body: bytes, who: int) -> tuple[int, ...]:
+def unpacked(form: str, body: bytes, side: int) -> tuple[int, ...]:
     """Return the numbers in a body.
 
     Raises:
@@ -251,26 +251,26 @@ def unpacked(form: str, body: bytes, who: int) -> tuple[int, ...]:
     try:
         return struct.unpack(f"<{form}", body)
     except struct.error as error:
-        raise ProtocolError(who, f"sent {len(body):,} bytes that cannot be read") from error
+        raise ProtocolError(side, f"sent {len(body):,} bytes that cannot be read") from error
 
 
-def array(body: bytes, kind: np.dtype[Any], shape: tuple[int, ...], who: int) -> NDArray[Any]:
+def array(body: bytes, kind: np.dtype[Any], shape: tuple[int, ...], side: int) -> NDArray[Any]:
     """Return the array in a body.
 
     Raises:
         ProtocolError: it has another length.
     """
     if len(body) != int(np.prod(shape)) * kind.itemsize:
-        raise ProtocolError(who, f"sent {len(body):,} bytes where an array of {shape} was due")
+        raise ProtocolError(side, f"sent {len(body):,} bytes where an array of {shape} was due")
     return np.frombuffer(body, kind).reshape(shape)
 
 
-def cut(body: bytes, pieces: int, size: int, who: int) -> list[bytes]:
+def cut(body: bytes, pieces: int, size: int, side: int) -> list[bytes]:
     """Return a body in pieces of one size.
 
     Raises:
         ProtocolError: it is not made of so many.
     """
     if len(body) != pieces * size:
-        raise ProtocolError(who, f"sent {len(body):,} bytes where {pieces:,} x {size:,} were due")
+        raise ProtocolError(side, f"sent {len(body):,} bytes where {pieces:,} x {size:,} were due")
     return [body[at : at + size] for at in range(0, len(body), size)]

@@ -112,7 +112,7 @@ class SeedUse:
     def __init__(self, session: Session) -> None:
         self._many = COUNTS + len(session.parties)
 
-    def of(self, what: int, node: int = 0, party: int = 0) -> int:
+    def number_of(self, what: int, node: int = 0, party: int = 0) -> int:
         """Return the number of a use; that of the table comes once."""
         return 0 if what == TABLE else 1 + node * self._many + what + party
 
@@ -139,7 +139,7 @@ class SharedView(View):
         self._seed = await channel.receive(MINER, MessageKind.SEED)
         if len(self._seed) != KEY_BYTES:
             raise ProtocolError(MINER, "sent a seed of another length")
-        self._mask = stream(self._seed, self._uses.of(TABLE), self._own.shape, self._ring)
+        self._mask = stream(self._seed, self._uses.number_of(TABLE), self._own.shape, self._ring)
         for other in self._others:
             await channel.send(
                 other, MessageKind.MASKED_TABLE, body=(self._own - self._mask).tobytes()
@@ -166,7 +166,7 @@ class SharedView(View):
 
     async def counts(self, node: int) -> Sequence[Codes]:
         own, share, uses = self._channel.own, self._shares.at(node), self._uses
-        hidden = share - stream(self._seed, uses.of(SHARES, node), self._shape, self._ring)
+        hidden = share - stream(self._seed, uses.number_of(SHARES, node), self._shape, self._ring)
         for other in self._others:
             await self._channel.send(other, MessageKind.MASKED_SHARE, node, hidden.tobytes())
         masked = np.zeros(self._shape, self._ring)
@@ -197,7 +197,7 @@ class SharedView(View):
         chosen = np.zeros((records, slots), ring)
         if branches is not None:
             chosen[np.arange(records), branches] = 1
-        mask = stream(self._seed, uses.of(BRANCHES, node), chosen.shape, ring)
+        mask = stream(self._seed, uses.number_of(BRANCHES, node), chosen.shape, ring)
         hidden = (chosen - mask).tobytes()
         for other in self._others:
             await self._channel.send(other, MessageKind.MASKED_BRANCHES, node, hidden)
@@ -210,7 +210,7 @@ class SharedView(View):
             body = await self._channel.receive(MINER, MessageKind.CORRECTION, node)
             rest = array(body, ring, shape, MINER)
         else:
-            rest = stream(self._seed, uses.of(PARTS, node), shape, ring)
+            rest = stream(self._seed, uses.number_of(PARTS, node), shape, ring)
         below = [
             share * factors[:, slot, None] + self._masked * mask[:, slot, None] + rest[slot]
             for slot in range(slots)
@@ -234,7 +234,7 @@ class SharedView(View):
         return left
 
     def _cover(self, node: int, owner: int, width: int) -> Ring:
-        use = self._uses.of(COUNTS, node, owner)
+        use = self._uses.number_of(COUNTS, node, owner)
         return stream(self._seed, use, (width, self._shape[1]), self._ring)
 
 
@@ -255,7 +255,9 @@ class Dealing(Helper):
             if width > MOST_WIDTH:
                 raise ProtocolError(party, f"has {width:,} categories; up to {MOST_WIDTH:,} can be")
             shape = self._session.records, width
-            self._masks.append(stream(self._seeds[party], self._uses.of(TABLE), shape, self._ring))
+            self._masks.append(
+                stream(self._seeds[party], self._uses.number_of(TABLE), shape, self._ring)
+            )
         for party in self._parties:
             await self._channel.send(party, MessageKind.SEED, body=self._seeds[party])
 
@@ -277,7 +279,7 @@ class Dealing(Helper):
             for other in self._parties:
                 if other == party:
                     continue
-                use = self._uses.of(COUNTS, node, party)
+                use = self._uses.number_of(COUNTS, node, party)
                 shape = mask.shape[1], self._shape[1]
                 correction = correction - stream(self._seeds[other], use, shape, self._ring)
             await self._channel.send(party, MessageKind.CORRECTION, node, correction.tobytes())
@@ -290,16 +292,16 @@ class Dealing(Helper):
         correction = np.zeros((slots, *self._shape), ring)
         for party, seed in enumerate(self._seeds):
             shape = self._session.records, slots
-            mask = stream(seed, self._uses.of(BRANCHES, node), shape, ring)
+            mask = stream(seed, self._uses.number_of(BRANCHES, node), shape, ring)
             others = everybody - shares[party]
             correction = correction + mask.T[:, :, None] * others[None]
             if party:
-                use = self._uses.of(PARTS, node)
+                use = self._uses.number_of(PARTS, node)
                 correction = correction - stream(seed, use, correction.shape, ring)
         await self._channel.send(0, MessageKind.CORRECTION, node, correction.tobytes())
 
     def _of_shares(self, node: int) -> list[Ring]:
-        use = self._uses.of(SHARES, node)
+        use = self._uses.number_of(SHARES, node)
         return [stream(seed, use, self._shape, self._ring) for seed in self._seeds]
 
 
@@ -342,7 +344,7 @@ class IdsView(View):
         self._classes = found
 
     async def offer_sums(self, node: int) -> None:
-        raise ProtocolError(MINER, "asked for sums, which this mode has none of")
+        raise ProtocolError(MINER, "asked for sums, which this mode does not have")
 
     def totals(self, node: int, offered: bytes) -> Codes:
         here = self._known_classes()[self._rows.at(node)]

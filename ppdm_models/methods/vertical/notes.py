@@ -13,7 +13,7 @@ from typing import Annotated, Literal, Self
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, StrictInt, ValidationError, model_validator
 
-from treewarden.ppdm_models.errors import PartyError, os_reason
+from treewarden.ppdm_models.errors import PartyError, os_reason, toml_problem
 from treewarden.ppdm_models.methods.vertical.messages import role
 from treewarden.ppdm_models.methods.vertical.party_view import PartyAttribute, Skeleton, WholeTree
 from treewarden.ppdm_models.methods.vertical.session import Name, Text
@@ -52,12 +52,12 @@ class _NoteNode(BaseModel):
     def _fits(self) -> Self:
         own = len(self.branches) - (self.missing is not None)
         if self.missing not in (None, own):
-            raise ValueError("the branch of missing cells has to be the last one")
+            raise ValueError("the branch of missing cells must be the last one")
         if self.edges is None:
             return self
         is_rising = all(low < high for low, high in itertools.pairwise(self.edges))
         if own != len(self.edges) + 1 or not is_rising or not all(map(math.isfinite, self.edges)):
-            raise ValueError("edges have to lie between the branches, from the lowest one on")
+            raise ValueError("edges must lie between the branches, beginning with the lowest")
         return self
 
 
@@ -106,8 +106,7 @@ def read_notes(path: Path) -> Notes:
         notes_file = _NotesFile.model_validate_json(body)
     except ValidationError as error:
         first = error.errors()[0]
-        place = ".".join(map(str, first["loc"])) or "the file"
-        problem = f"holds no notes of this version ({place}: {first['msg'].removeprefix('Value error, ')})"
+        problem = f"holds no notes of this version ({toml_problem(first).partition(';')[0]})"
         raise PartyError(where, f"{problem}; give what a party of the session wrote") from error
     nodes = {
         serial: PartyAttribute(

@@ -44,7 +44,7 @@ class PartyAttribute:
 
     def __post_init__(self) -> None:
         if len(self.codes) and not 0 <= self.codes.min() <= self.codes.max() < len(self.categories):
-            raise ValueError(f"attribute {self.name!r}: a code that is no category")
+            raise ValueError(f"attribute {self.name!r}: a code is not a category")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Holding:
     attributes: tuple[PartyAttribute, ...]
     classes: Codes | None = None
 
-    def of(self, names: Collection[str], *, holds_class: bool) -> Holding:
+    def restrict_to(self, names: Collection[str], *, holds_class: bool) -> Holding:
         """Return the part of it that a party has who holds only some attributes, and the class or not."""
         party_attributes = tuple(
             attribute for attribute in self.attributes if attribute.name in names
@@ -204,7 +204,7 @@ def plain_id3(
         if is_full or is_settled(totals, stops):
             places[number] = SkeletonNode(label=own)
             return number
-        best = min(left, key=lambda each: (_score(attributes[each], rows), each))
+        best = min(left, key=lambda attribute: (_score(attributes[attribute], rows), attribute))
         codes = attributes[best].codes[rows]
         tested[number] = best
         below = tuple(
@@ -255,29 +255,29 @@ class SideView:
 
 
 def seen_by(
-    who: int,
+    side: int,
     session: Session,
     log: Log,
     party_attributes: Sequence[PartyAttribute],
-    shown: Sequence[int] | None,
+    shown_nodes: Sequence[int] | None,
     *,
     blocks: int | None = None,
 ) -> SideView:
     """Return what a side was shown, by the log.
 
-    ``party_attributes`` are what it holds, ``shown`` are for each of these, by rank, the cells of its blocks: None if
-    nobody can know them. A side of a real session has counted its own instead: ``blocks``, in cells.
+    ``party_attributes`` are what it holds, ``shown_nodes`` are for each of these, by rank, the cells of its blocks:
+    None if nobody can know them. A side of a real session has counted its own instead: ``blocks``, in cells.
     """
     messages, sizes = Counter[MessageKind](), Counter[MessageKind]()
     for entry in log.entries:
-        if entry.receiver == who:
+        if entry.receiver == side:
             messages[entry.kind] += 1
             sizes[entry.kind] += entry.size
     received = tuple(
         KindTraffic(kind, messages[kind], sizes[kind]) for kind in MessageKind if messages[kind]
     )
-    name = role(who, session.parties)
-    if who < 0:
+    name = role(side, session.parties)
+    if side < 0:
         return SideView(name, received, 0, 0, 0, 0.0)
     won = messages[MessageKind.WON]
     cells = sum(len(party_attribute.categories) for party_attribute in party_attributes) * len(
@@ -289,9 +289,9 @@ def seen_by(
     )
     if session.mode is Mode.SHARED:
         return SideView(name, received, won, counts, 0, 0.0)
-    held = set(session.ranks[who])
-    if shown is not None:
-        blocks = sum(count for rank, count in enumerate(shown) if rank not in held)
+    held = set(session.ranks[side])
+    if shown_nodes is not None:
+        blocks = sum(count for rank, count in enumerate(shown_nodes) if rank not in held)
     foreign = session.records * (session.attributes - len(held))
     share = None if blocks is None else blocks / max(foreign, 1)
     return SideView(name, received, won, counts, messages[MessageKind.RELAYED] - won, share)

@@ -56,9 +56,9 @@ class IdealBox:
         self._keys: dict[int, dict[int, int]] = defaultdict(dict)
         self._winners: dict[int, asyncio.Future[int]] = {}
 
-    def end(self, own: int) -> KeyComparison:
+    def end(self, side: int) -> KeyComparison:
         """Return the part of one side."""
-        return _End(own, self)
+        return _End(side, self)
 
     def take(self, party: int, node: int, key: int) -> None:
         """Take a key; the last one decides."""
@@ -66,7 +66,7 @@ class IdealBox:
         keys = self._keys[node]
         keys[party] = key
         if len(keys) == self._parties:
-            least = min(keys, key=lambda each: (keys[each], each))
+            least = min(keys, key=lambda party: (keys[party], party))
             self._log.add(
                 Message(BOX, MINER, MessageKind.WINNER, node, least.to_bytes(2, "little"))
             )
@@ -80,8 +80,8 @@ class IdealBox:
 
 
 class _End(KeyComparison):
-    def __init__(self, own: int, box: IdealBox) -> None:
-        self._own, self._box = own, box
+    def __init__(self, side: int, box: IdealBox) -> None:
+        self._own, self._box = side, box
 
     async def give(self, node: int, key: int) -> None:
         self._box.take(self._own, node, key)
@@ -129,8 +129,8 @@ class Party:
         self._best: _Best | None = None
         self._won: int | None = None
 
-    async def run(self, asked: Holding | None = None) -> None:
-        """Take part until the miner ends the session; ``asked`` holds records to classify, by their numbers.
+    async def run(self, queried: Holding | None = None) -> None:
+        """Take part until the miner ends the session; ``queried`` holds records to classify, by their numbers.
 
         Raises:
             ProtocolError: another side breaks the protocol.
@@ -140,9 +140,9 @@ class Party:
             message = await self._channel.following(MINER)
             if message.kind is MessageKind.END:
                 return
-            await self._answer(message, asked)
+            await self._answer(message, queried)
 
-    async def _answer(self, message: Message, asked: Holding | None) -> None:
+    async def _answer(self, message: Message, queried: Holding | None) -> None:
         node, body = message.node, message.body
         try:
             match message.kind:
@@ -157,7 +157,7 @@ class Party:
                 case MessageKind.MEMBERS:
                     await self._part(node, body)
                 case MessageKind.ASK:
-                    await self._say(node, body, asked)
+                    await self._say(node, body, queried)
                 case _:
                     raise ProtocolError(MINER, f"sent {message.kind!s}, which nobody waits for")
         except LookupError as error:
@@ -213,14 +213,14 @@ class Party:
         await self._view.part(node, first, slots, branches)
         self._paths.part(node, first, [below] * slots)
 
-    async def _say(self, serial: int, body: bytes, asked: Holding | None) -> None:
+    async def _say(self, serial: int, body: bytes, queried: Holding | None) -> None:
         """Say which branch records take at an own node; -1 where it has none for their value."""
-        if asked is None or serial not in self.notes:
+        if queried is None or serial not in self.notes:
             raise ProtocolError(MINER, "asked for branches where there are none to tell")
         rows = array(body, RECORD, (len(body) // RECORD.itemsize,), MINER).astype(np.int64)
         attribute = self.notes[serial]
         known = self._holding.attributes[attribute].categories
-        party_attribute = asked.attributes[attribute]
+        party_attribute = queried.attributes[attribute]
         places = [
             known.index(category) if category in known else LEAF
             for category in party_attribute.categories

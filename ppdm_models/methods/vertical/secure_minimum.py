@@ -349,7 +349,7 @@ class SecureComparison(KeyComparison):
 
     async def give(self, node: int, key: int) -> None:
         if not 0 <= key <= self._session.nothing:
-            raise ValueError("a key that can be none of this session")
+            raise ValueError("a key does not belong to this session")
         lanes = self._smallest.lanes
         dealt = self._sharing.dealt(self._smallest.written(key), lanes)
         own = self._tell(node, dealt, lanes)
@@ -367,15 +367,15 @@ class SecureComparison(KeyComparison):
         shares = [await self._heard(each, node, lanes) for each in self._plan.opening]
         ones, *rest = self._sharing.opened(shares)
         if ones.bit_count() != 1 or any(rest):
-            problem = "could not compare keys: some party sends what are no shares of keys"
+            problem = "could not compare keys: some party sends what are not shares of keys"
             raise ProtocolError(MINER, problem, Reason.TROUBLE)
         return ones.bit_length() - 1
 
-    async def _computed(self, node: int, own: Planes | None) -> Planes:
-        """Return the own shares of who is the smallest; ``own`` is that of the own key, where there is one."""
+    async def _computed(self, node: int, own_planes: Planes | None) -> Planes:
+        """Return the own shares of who is the smallest; ``own_planes`` is that of the own key, where there is one."""
         side = self._plan.computing.index(self._channel.own)
         keys = range(self._smallest.keys)
-        shares = {} if own is None else {self._channel.own: own}
+        shares = {} if own_planes is None else {self._channel.own: own_planes}
         for key in keys:
             if key != self._channel.own:
                 shares[key] = await self._heard(key, node, self._smallest.lanes)
@@ -404,9 +404,9 @@ class SecureComparison(KeyComparison):
                 self._channel.post(each, MessageKind.COMPARING, node, body)
         return own
 
-    async def _heard(self, of: int, node: int, lanes: int) -> Planes:
+    async def _heard(self, peer: int, node: int, lanes: int) -> Planes:
         bits = self._sharing.bits
-        body = await self._channel.receive(of, MessageKind.COMPARING, node)
+        body = await self._channel.receive(peer, MessageKind.COMPARING, node)
         if len(body) != size_of(bits, lanes):
-            raise ProtocolError(of, "sent what is no share of a key", Reason.GARBAGE)
+            raise ProtocolError(peer, "sent something that is not a share of a key", Reason.GARBAGE)
         return of_bytes(body, bits, lanes)

@@ -16,7 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, StrictInt, ValidationError, model_validator
 
-from treewarden.ppdm_models.errors import PartyError, os_reason
+from treewarden.ppdm_models.errors import (
+    PartyError,
+    os_reason,
+    toml_problem,
+    toml_reason,
+    with_advice,
+)
 from treewarden.ppdm_models.methods.vertical.messages import MINER
 
 # How good a split is for ID3, in whole numbers: the same on every machine and for every order of records.
@@ -194,7 +200,7 @@ class _PartySection(_MinerSection):
         if self.name == MINER_NAME:
             raise ValueError("a party is called miner; choose another name")
         if self.ranks is not None and len(self.ranks) != self.attributes:
-            raise ValueError("ranks has to hold one number per attribute")
+            raise ValueError("ranks must contain one number per attribute")
         return self
 
 
@@ -220,7 +226,7 @@ class _SessionFile(BaseModel):
         if len(set(names)) < len(names):
             raise ValueError("two parties have the same name")
         if self.labelled not in names:
-            raise ValueError("labelled has to be the name of a party")
+            raise ValueError("labelled must be the name of a party")
         if len(set(self.classes)) < len(self.classes):
             raise ValueError("a class is there twice")
         if len({party_section.ranks is None for party_section in self.party}) > 1:
@@ -263,42 +269,41 @@ def problem_of(error: ValueError | RecursionError) -> str:
     """Return in words why such a file is not understood."""
     if isinstance(error, ValidationError):
         first = error.errors()[0]
-        where = ".".join(map(str, first["loc"])) or "the file"
-        return f"{where}: {first['msg'].removeprefix('Value error, ')}; correct it"
-    return f"is no TOML file that is understood ({error}); correct it"
+        return with_advice(toml_problem(first), "correct the file")
+    return f"not valid TOML ({toml_reason(error)}); correct the file"
 
 
-def _meeting(said: _SessionFile) -> Meeting:
+def _meeting(file: _SessionFile) -> Meeting:
     rank = itertools.count()
     ranks = tuple(
         party_section.ranks
         if party_section.ranks is not None
         else tuple(itertools.islice(rank, party_section.attributes))
-        for party_section in said.party
+        for party_section in file.party
     )
-    names = tuple(party_section.name for party_section in said.party)
+    names = tuple(party_section.name for party_section in file.party)
     session = Session(
         parties=names,
         ranks=ranks,
-        records=said.records,
-        classes=said.classes,
-        labelled=names.index(said.labelled),
-        stops=Stops(said.min_records, said.depth),
-        mode=said.mode,
+        records=file.records,
+        classes=file.classes,
+        labelled=names.index(file.labelled),
+        stops=Stops(file.min_records, file.depth),
+        mode=file.mode,
     )
-    sides = {MINER: said.miner, **dict(enumerate(said.party))}
+    sides = {MINER: file.miner, **dict(enumerate(file.party))}
     addresses = {
         number: ListeningAddress(miner_section.host, miner_section.port)
         for number, miner_section in sides.items()
     }
-    digest = hashlib.sha256(said.model_dump_json().encode()).digest()
+    digest = hashlib.sha256(file.model_dump_json().encode()).digest()
     return Meeting(
-        name=said.name,
+        name=file.name,
         session=session,
-        target=said.target,
+        target=file.target,
         addresses=addresses,
-        seconds=said.seconds,
-        asked=said.asked,
+        seconds=file.seconds,
+        asked=file.asked,
         digest=digest,
     )
 
@@ -364,7 +369,8 @@ class _PartiesFile(BaseModel):
                 other = held.setdefault(column, each.name)
                 if other != each.name:
                     raise ValueError(
-                        f"{column!r} is a column of {other} and of {each.name}; one of them has to hold it"
+                        f"{column!r} is a column of {other} and of {each.name}; only one "
+                        "of them may have it"
                     )
             if len(set(each.columns)) < len(each.columns):
                 raise ValueError(f"a column of {each.name} is there twice")

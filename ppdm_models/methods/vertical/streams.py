@@ -52,22 +52,22 @@ MOST_WAITING = 256
 """So many messages of one side may lie here unread: more has only who does not keep to the order of the protocol."""
 
 
-def patience(own: int, of: int, seconds: int) -> float:
+def patience(side: int, peer: int, seconds: int) -> float:
     """Return how many seconds a side waits for another; ``seconds`` is what the session file says.
 
     The miner waits a quarter longer, and parties twice as long for the miner, so that whoever waits for the late side
     itself is the first to say so.
     """
-    if of == MINER:
+    if peer == MINER:
         return 2 * seconds
-    return 1.25 * seconds if own == MINER else seconds
+    return 1.25 * seconds if side == MINER else seconds
 
 
 class Streams(Channel):
     """One side's end of a session; ``log`` holds what it sent and received."""
 
-    def __init__(self, meeting: Meeting, own: int) -> None:
-        super().__init__(own)
+    def __init__(self, meeting: Meeting, side: int) -> None:
+        super().__init__(side)
         self.log = Log()
         self._meeting = meeting
         self._names = meeting.session.parties
@@ -77,7 +77,7 @@ class Streams(Channel):
         self._sent: dict[int, int] = defaultdict(int)
         self._queues: dict[int, asyncio.Queue[Message]] = defaultdict(asyncio.Queue)
         self._unread: dict[int, int] = defaultdict(int)
-        self._most_unread = {each: self._limits.unread(each, own) for each in self.others}
+        self._most_unread = {each: self._limits.unread(each, side) for each in self.others}
         self._readers: list[asyncio.Task[None]] = []
         self._servers: list[asyncio.Server] = []
         self._coming: set[asyncio.Task[None]] = set()
@@ -109,24 +109,24 @@ class Streams(Channel):
         except OSError as error:
             raise ProtocolError(to, Reason.GONE.words, Reason.GONE) from error
 
-    async def following(self, of: int) -> Message:
-        message = await self._next(of)
-        self._unread[of] -= len(message.body)
+    async def following(self, peer: int) -> Message:
+        message = await self._next(peer)
+        self._unread[peer] -= len(message.body)
         if message.kind is MessageKind.BYE:
-            raise ProtocolError(of, Reason.GONE.words, Reason.GONE)
+            raise ProtocolError(peer, Reason.GONE.words, Reason.GONE)
         return message
 
-    async def _next(self, of: int) -> Message:
-        queue = self._queues[of]
+    async def _next(self, peer: int) -> Message:
+        queue = self._queues[peer]
         if not queue.empty():  # most often it is there, and needs no alarm clock
             return queue.get_nowait()
-        seconds = patience(self.own, of, self._meeting.seconds)
+        seconds = patience(self.own, peer, self._meeting.seconds)
         try:
             async with asyncio.timeout(seconds):
                 return await queue.get()
         except TimeoutError as error:
             problem = f"did not answer for {math.ceil(seconds):,} seconds"
-            raise ProtocolError(of, problem, Reason.LATE) from error
+            raise ProtocolError(peer, problem, Reason.LATE) from error
 
     def fail(self, error: ProtocolError) -> None:
         """End the session here, whatever this side is waiting for; the first reason is the one that is told."""
@@ -231,25 +231,25 @@ class Streams(Channel):
             writer.close()
 
     async def _turn_away(
-        self, other: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+        self, peer: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
         """Tell the second side of a name that it has no place here; which of them is the right one nobody knows."""
         random = drawn()
         writer.write(hello(self.own, self._meeting.digest, random))
         try:
             async with asyncio.timeout(HANDSHAKE_SECONDS):
-                theirs = await check_hello(reader, other, self._meeting.digest)
+                theirs = await check_hello(reader, peer, self._meeting.digest)
         except (ProtocolError, TimeoutError):
             writer.close()
             return
-        body = packed("hB", other, Reason.TWICE)
-        abort = Message(self.own, other, MessageKind.ABORT, 0, body)
+        body = packed("hB", peer, Reason.TWICE)
+        abort = Message(self.own, peer, MessageKind.ABORT, 0, body)
         writer.write(frame(abort, first_number(random, theirs)))
         await _closed(writer)
 
-    async def _call(self, other: int, by: ssl.SSLContext) -> None:
+    async def _call(self, peer: int, by: ssl.SSLContext) -> None:
         """Call a side until it answers."""
-        at = self._meeting.addresses[other]
+        at = self._meeting.addresses[peer]
         while True:
             try:
                 reader, writer = await asyncio.open_connection(
@@ -257,7 +257,7 @@ class Streams(Channel):
                     at.port,
                     ssl=by,
                     limit=BUFFERED,
-                    server_hostname=role(other, self._names),
+                    server_hostname=role(peer, self._names),
                     ssl_handshake_timeout=HANDSHAKE_SECONDS,
                     ssl_shutdown_timeout=LEAVING_SECONDS,
                 )
@@ -265,48 +265,48 @@ class Streams(Channel):
                 break
             except ssl.SSLCertVerificationError as error:
                 problem = "shows a certificate that is not its own, or of another authority"
-                raise ProtocolError(other, problem, Reason.BREAKS) from error
+                raise ProtocolError(peer, problem, Reason.BREAKS) from error
             except (OSError, TimeoutError):
                 await asyncio.sleep(PAUSE_SECONDS)
         try:
-            await self._greet(other, reader, writer)
+            await self._greet(peer, reader, writer)
         except ssl.SSLError as error:
             problem = "does not take the certificate of this side; look where it was made"
-            raise ProtocolError(other, problem, Reason.BREAKS) from error
+            raise ProtocolError(peer, problem, Reason.BREAKS) from error
         except (OSError, EOFError) as error:
             problem = "ended the connection at once: it does not take this side's certificate, or has stopped"
-            raise ProtocolError(other, problem, Reason.GONE) from error
+            raise ProtocolError(peer, problem, Reason.GONE) from error
 
     async def _greet(
-        self, other: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+        self, peer: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
         random = drawn()
         writer.write(hello(self.own, self._meeting.digest, random))
         try:
             async with asyncio.timeout(HANDSHAKE_SECONDS):
-                theirs = await check_hello(reader, other, self._meeting.digest)
+                theirs = await check_hello(reader, peer, self._meeting.digest)
         except TimeoutError as error:
-            raise ProtocolError(other, Reason.LATE.words, Reason.LATE) from error
-        if other in self._writers:
-            raise ProtocolError(other, Reason.TWICE.words, Reason.TWICE)
+            raise ProtocolError(peer, Reason.LATE.words, Reason.LATE) from error
+        if peer in self._writers:
+            raise ProtocolError(peer, Reason.TWICE.words, Reason.TWICE)
         # A connection that is reset is at its end, and no error: what came before, the last word too, is still read.
         vars(reader)["set_exception"] = lambda _: reader.feed_eof()
-        self._writers[other] = writer
-        self._sent[other] = first_number(random, theirs)
+        self._writers[peer] = writer
+        self._sent[peer] = first_number(random, theirs)
         number = first_number(theirs, random)
-        self._readers.append(asyncio.create_task(self._read(other, reader, number)))
+        self._readers.append(asyncio.create_task(self._read(peer, reader, number)))
         if not self.others - set(self._writers):
             self._all_there.set()
 
-    async def _read(self, other: int, reader: asyncio.StreamReader, number: int) -> None:
+    async def _read(self, peer: int, reader: asyncio.StreamReader, number: int) -> None:
         """Sort what a side says, until it says good-bye."""
         try:
             while True:
-                message = await read_frame(reader, other, self.own, number, self._limits.of)
+                message = await read_frame(reader, peer, self.own, number, self._limits.body_limit)
                 number += 1
                 self.log.add(message)
                 if message.kind is MessageKind.BYE:
-                    self._queues[other].put_nowait(message)  # whoever waits for more is told
+                    self._queues[peer].put_nowait(message)  # whoever waits for more is told
                     return
                 if message.kind is MessageKind.ABORT:
                     raise self._heard(message)
@@ -314,7 +314,7 @@ class Streams(Channel):
         except ProtocolError as error:
             self.fail(error)
         except (OSError, EOFError):
-            self.fail(ProtocolError(other, Reason.GONE.words, Reason.GONE))
+            self.fail(ProtocolError(peer, Reason.GONE.words, Reason.GONE))
 
     def _keep(self, message: Message) -> None:
         """Keep a message until it is its turn."""
@@ -340,14 +340,16 @@ class Streams(Channel):
     def _nobody(self) -> ProtocolError:
         """Return who did not come."""
         missing = sorted(self.others - set(self._writers))
-        refused = "; somebody was refused for another certificate" if self._was_refused else ""
+        refused = (
+            "; a connection was refused because of its certificate" if self._was_refused else ""
+        )
         also = f"; nor {', '.join(role(each, self._names) for each in missing[1:])}"
         problem = f"was not there within {self._meeting.seconds} seconds{also if missing[1:] else ''}{refused}"
         return ProtocolError(missing[0], problem, Reason.LATE)
 
 
 @asynccontextmanager
-async def met(meeting: Meeting, own: int, certificates: Path) -> AsyncIterator[Streams]:
+async def met(meeting: Meeting, side: int, certificates: Path) -> AsyncIterator[Streams]:
     """Meet all other sides of a session, and part in the end; whatever ends it here ends it there too.
 
     Raises:
@@ -355,7 +357,7 @@ async def met(meeting: Meeting, own: int, certificates: Path) -> AsyncIterator[S
         ProtocolError: another side is not there, is late, goes, or says what it may not.
     """
     asyncio.get_running_loop().set_exception_handler(_quiet)
-    streams = Streams(meeting, own)
+    streams = Streams(meeting, side)
     ended: BaseException | None = None
     try:
         await streams.meet(certificates)
@@ -373,12 +375,12 @@ async def met(meeting: Meeting, own: int, certificates: Path) -> AsyncIterator[S
         await streams.part(ended)
 
 
-def _error_notice(error: BaseException, own: int) -> tuple[int, Reason]:
+def _error_notice(error: BaseException, side: int) -> tuple[int, Reason]:
     """Return what other sides are told of an error: whose it is and of which sort."""
     if isinstance(error, ProtocolError):
         return error.who, error.reason
     is_stopped = isinstance(error, asyncio.CancelledError | KeyboardInterrupt)
-    return own, Reason.STOPPED if is_stopped else Reason.TROUBLE
+    return side, Reason.STOPPED if is_stopped else Reason.TROUBLE
 
 
 async def _closed(writer: asyncio.StreamWriter) -> None:

@@ -198,7 +198,7 @@ class Led:
 
 
 async def take_part(
-    meeting: Meeting, own: int, certificates: Path, records: Brought, asked: Brought | None
+    meeting: Meeting, side: int, certificates: Path, records: Brought, queried: Brought | None
 ) -> PartyRecord:
     """Be a party.
 
@@ -207,15 +207,15 @@ async def take_part(
         PartyError: the own certificates or records do not fit, or a package is missing.
     """
     session = meeting.session
-    async with met(meeting, own, certificates) as channel:
+    async with met(meeting, side, certificates) as channel:
         parties = len(session.parties)
         key = await group_key(channel, parties)
         rows = await _ordered(channel, parties, records, session.records)
         holding = records.holding_of(rows, None)
         rows_asked, holding_asked = None, None
-        if asked is not None:
-            rows_asked = await _ordered(channel, parties, asked, meeting.asked)
-            holding_asked = asked.holding_of(rows_asked, holding)
+        if queried is not None:
+            rows_asked = await _ordered(channel, parties, queried, meeting.asked)
+            holding_asked = queried.holding_of(rows_asked, holding)
         view = view_of(session, holding, channel, key)
         comparison = SecureComparison(session, channel)
         party = Party(session, holding, channel, comparison, view)
@@ -240,10 +240,10 @@ async def lead(meeting: Meeting, certificates: Path) -> Led:
         return Led(skeleton, channel.log, labels)
 
 
-async def _ordered(channel: Channel, parties: int, of: Brought, records: int) -> Codes:
-    if of.ids is None:
+async def _ordered(channel: Channel, parties: int, brought: Brought, records: int) -> Codes:
+    if brought.ids is None:
         return np.arange(records)
-    return await aligned(channel, parties, of.ids, records)
+    return await aligned(channel, parties, brought.ids, records)
 
 
 # All sides in one process: for study, tests and documents. What is ideal in it is marked in the log.
@@ -258,7 +258,7 @@ class Played:
     log: Log
     labels: Codes | None = None
 
-    def known(self, session: Session) -> WholeTree:
+    def shared_tree(self, session: Session) -> WholeTree:
         """Return the tree that all sides know together; attributes by their ranks."""
         tested = tuple(
             LEAF
@@ -270,18 +270,18 @@ class Played:
 
 
 def play(
-    session: Session, holdings: Sequence[Holding], asked: Sequence[Holding] | None = None
+    session: Session, holdings: Sequence[Holding], queried: Sequence[Holding] | None = None
 ) -> Played:
-    """Play a session; ``asked`` are the columns of records to classify.
+    """Play a session; ``queried`` are the columns of records to classify.
 
     Raises:
         ProtocolError: a side breaks the protocol.
     """
-    return asyncio.run(_play(session, holdings, asked))
+    return asyncio.run(_play(session, holdings, queried))
 
 
 async def _play(
-    session: Session, holdings: Sequence[Holding], asked: Sequence[Holding] | None
+    session: Session, holdings: Sequence[Holding], queried: Sequence[Holding] | None
 ) -> Played:
     network = LocalNetwork()
     box = IdealBox(len(holdings), network.log)
@@ -295,11 +295,13 @@ async def _play(
     miner = Miner(session, end, box.end(MINER), helper_of(session, end))
     async with asyncio.TaskGroup() as group:
         for number, party in enumerate(parties):
-            group.create_task(party.run(asked[number] if asked else None))
+            group.create_task(party.run(queried[number] if queried else None))
         skeleton = await miner.grow()
         labels = None
-        if asked:
-            records = (len(holding.attributes[0].codes) for holding in asked if holding.attributes)
+        if queried:
+            records = (
+                len(holding.attributes[0].codes) for holding in queried if holding.attributes
+            )
             labels = await miner.classify(skeleton, max(records, default=0))
         await miner.end()
     return Played(skeleton, tuple(each.notes for each in parties), network.log, labels)

@@ -97,16 +97,16 @@ def context(folder: Path, role: str, *, is_server: bool) -> ssl.SSLContext:
     return made
 
 
-def role_of(shown: Mapping[str, object] | None) -> str:
+def role_of(certificate: Mapping[str, object] | None) -> str:
     """Return the role that a certificate names, as ``ssl.SSLSocket.getpeercert`` gives it.
 
     Raises:
         PartyError: it names none, or more than one.
     """
-    names = (shown or {}).get("subjectAltName", ())
+    names = (certificate or {}).get("subjectAltName", ())
     found = [name for kind, name in names if kind == "DNS"] if isinstance(names, tuple) else []
     if len(found) != 1:
-        raise PartyError("certificate", f"names {len(found)} roles; it has to name one")
+        raise PartyError("certificate", f"names {len(found)} roles; it must name one")
     return str(found[0])
 
 
@@ -176,12 +176,12 @@ def first_number(sender: bytes, receiver: bytes) -> int:
     return int.from_bytes(hashlib.sha256(sender + receiver).digest()[:7], "little")
 
 
-def hello(own: int, digest: bytes, random: bytes) -> bytes:
+def hello(side: int, digest: bytes, random: bytes) -> bytes:
     """Return what a side says first: the protocol, its number, the digest of its session file, and what it drew."""
-    return _HELLO.pack(MAGIC, _KINDS_TOLD, own, digest, random)
+    return _HELLO.pack(MAGIC, _KINDS_TOLD, side, digest, random)
 
 
-async def check_hello(reader: asyncio.StreamReader, other: int, digest: bytes) -> bytes:
+async def check_hello(reader: asyncio.StreamReader, peer: int, digest: bytes) -> bytes:
     """Read what the other side says first; return what it drew.
 
     Raises:
@@ -190,13 +190,13 @@ async def check_hello(reader: asyncio.StreamReader, other: int, digest: bytes) -
     """
     said = await reader.readexactly(_HELLO.size)
     magic, kinds, number, theirs, random = _HELLO.unpack(said)
-    if magic != MAGIC or number != other:
-        raise ProtocolError(other, "does not speak this protocol", Reason.GARBAGE)
+    if magic != MAGIC or number != peer:
+        raise ProtocolError(peer, "does not speak this protocol", Reason.GARBAGE)
     if kinds != _KINDS_TOLD:
         problem = "runs another version of treewarden; install the same one on all sides"
-        raise ProtocolError(other, problem, Reason.BREAKS)
+        raise ProtocolError(peer, problem, Reason.BREAKS)
     if theirs != digest:
-        raise ProtocolError(other, Reason.DIFFERS.words, Reason.DIFFERS)
+        raise ProtocolError(peer, Reason.DIFFERS.words, Reason.DIFFERS)
     return bytes(random)
 
 
@@ -213,7 +213,7 @@ async def read_frame(
     number: int,
     most: Callable[[MessageKind, int, int], int],
 ) -> Message:
-    """Read the message that has to be the ``number``th of a sender; ``most`` is ``MessageLimits.of``.
+    """Read the message that has to be the ``number``th of a sender; ``most`` is ``MessageLimits.body_limit``.
 
     Raises:
         ProtocolError: it is too long, no kind that there is, or not that one.
@@ -290,7 +290,7 @@ PER_RECORD = 64
 class MessageLimits:
     """The longest bodies of one session; ``asked`` is how many records are classified at most."""
 
-    def __init__(self, session: Session, asked: int) -> None:
+    def __init__(self, session: Session, requested: int) -> None:
         ring = ring_of(session.records).itemsize
         classes, records = len(session.classes), session.records
         vector, share = classes * ring, records * classes * ring
@@ -317,8 +317,8 @@ class MessageLimits:
             MessageKind.RELAY: MOST_BRANCHES * sealed,
             MessageKind.RELAYED: parties * MOST_BRANCHES * sealed,
             MessageKind.MASKED_BRANCHES: MOST_BRANCHES * records * ring,
-            MessageKind.ASK: 4 * asked,
-            MessageKind.BRANCH: 2 * asked,
+            MessageKind.ASK: 4 * requested,
+            MessageKind.BRANCH: 2 * requested,
             MessageKind.END: 0,
             MessageKind.BYE: 0,
             MessageKind.ABORT: 3,
@@ -326,7 +326,7 @@ class MessageLimits:
         self._other = MOST_OTHER + PER_RECORD * records
         self._share = share
 
-    def of(self, kind: MessageKind, sender: int, receiver: int) -> int:
+    def body_limit(self, kind: MessageKind, sender: int, receiver: int) -> int:
         """Return how many bytes the body of a message may have; less than none: it may not be sent at all."""
         match kind:
             case _ if kind in IDEAL:
@@ -342,7 +342,7 @@ class MessageLimits:
 
     def unread(self, sender: int, receiver: int) -> int:
         """Return how many bytes of a side may wait to be read: two of each kind, as no side runs further ahead."""
-        return 2 * sum(max(0, self.of(kind, sender, receiver)) for kind in MessageKind)
+        return 2 * sum(max(0, self.body_limit(kind, sender, receiver)) for kind in MessageKind)
 
     def _width(self, party: int) -> int:
         """Return how many columns of categories a party can have; the miner has none."""

@@ -6,8 +6,9 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import ClassVar
 
-from treewarden.ppdm_models.errors import OutputsError
+from treewarden.ppdm_models.errors import UnsupportedOutputError
 from treewarden.ppdm_models.outputs.published import (
     Entry,
     PublishedOutput,
@@ -23,7 +24,9 @@ from treewarden.ppdm_models.plugins import PluginIndex, discover
 
 
 class OutputReader(ABC):
-    """Reads one kind of output."""
+    """Reads one kind of output; ``is_of_numbers``: those that go with a model whose target is a number."""
+
+    is_of_numbers: ClassVar[bool] = False
 
     @abstractmethod
     def recognises(self, sheet: CellSheet, columns: TableColumns) -> bool:
@@ -60,30 +63,51 @@ def read_together(
     outputs = []
     for sheet in sheets:
         # What any kind recognises is an output, whatever its file is called: it is never taken for an explanation.
-        is_output = any(reader.recognises(sheet, columns) for reader in output_readers().values())
+        is_output = any(
+            reader.recognises(sheet, columns) for reader in _readers_for(columns).values()
+        )
         column = None if is_output else hierarchy_column(sheet, columns)
         if column is None:
             outputs.append(sheet)
         elif column in hierarchies:
-            raise OutputsError(sheet.source, f"a second value hierarchy of {column!r}; give one")
+            raise UnsupportedOutputError(
+                sheet.source, f"a second value hierarchy of {column!r}; give one"
+            )
         else:
             hierarchies[column] = labels_of_hierarchy(sheet)
     if files and not outputs:
-        problem = "a value hierarchy publishes nothing by itself; add the anonymised table"
-        raise OutputsError(sheets[0].source, problem)
+        problem = "a value hierarchy publishes nothing by itself; add the output that it explains"
+        raise UnsupportedOutputError(sheets[0].source, problem)
     explained = replace(columns, hierarchies=hierarchies)
     return tuple(_read(sheet, explained) for sheet in outputs)
 
 
 def _read(sheet: CellSheet, columns: TableColumns) -> PublishedOutput:
-    for name, reader in output_readers().items():
+    readers = _readers_for(columns)
+    for name, reader in readers.items():
         if reader.recognises(sheet, columns):
             entries = reader.entries(sheet, columns)
             if not entries:
-                raise OutputsError(sheet.source, "says nothing of the people; leave it out")
+                raise UnsupportedOutputError(
+                    sheet.source, "contains nothing about the people in the table; leave it out"
+                )
             return PublishedOutput(sheet.source, name.replace("_", " "), entries)
-    kinds = ", ".join(name.replace("_", " ") for name in output_readers())
-    raise OutputsError(sheet.source, f"not a supported output ({kinds}); see docs/paper.md")
+    kinds = ", ".join(name.replace("_", " ") for name in readers)
+    raise UnsupportedOutputError(
+        sheet.source,
+        "not a result table that treewarden recognises; give one of these kinds, laid out as in "
+        f"docs/paper.md: {kinds}",
+    )
+
+
+def _readers_for(columns: TableColumns) -> dict[str, OutputReader]:
+    """Return the kinds that may go with a model: whether its target is a class or a number decides."""
+    is_number = not columns.classes
+    return {
+        name: reader
+        for name, reader in output_readers().items()
+        if reader.is_of_numbers == is_number
+    }
 
 
 def output_readers() -> PluginIndex[OutputReader]:

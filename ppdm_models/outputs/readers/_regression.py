@@ -234,7 +234,7 @@ def _number(sheet: CellSheet, row: int, places: CoefficientColumns) -> PrintedNu
         number = read_measured(cells[place])
         if number is None:
             raise OutputsError(
-                sheet.where(row, place), f"{cells[place]!r} is no number; correct it"
+                sheet.where(row, place), f"{cells[place]!r} is not a number; correct it"
             )
         if place == places.ratio:
             number = _logarithm(number)
@@ -288,12 +288,13 @@ def _term(sheet: CellSheet, row: int, columns: TableColumns) -> Term:
     found = list(dict.fromkeys(_of_values(text, columns)))
     if len(found) == 1:
         return found[0]
-    why = (
-        "may be several things"
-        if found
-        else "is neither a numeric column nor a column with a value"
-    )
-    problem = f"term {text!r} {why}; write it as 'column' or 'column[value]'"
+    if found:
+        problem = f"term {text!r} may be several things"
+    elif text in columns.categories:
+        problem = f"column {text!r} has categories, so its term must name a value"
+    else:
+        problem = f"the table has no column for the term {text!r}"
+    problem += "; write a term as 'column' (numbers) or 'column[value]' (categories)"
     raise OutputsError(sheet.where(row), problem)
 
 

@@ -8,33 +8,28 @@ are not read as values. A synthetic table is of nobody: it is refused where its 
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Mapping
-from fractions import Fraction
 
 from treewarden.ppdm_models.errors import OutputsError
 from treewarden.ppdm_models.outputs.published import (
     AnonymisedEntry,
     ColumnCondition,
     Entry,
-    RangeCondition,
     RecordGroup,
     TableColumns,
-    ValueCondition,
-    ValuesCondition,
-    read_measured,
 )
 from treewarden.ppdm_models.outputs.readers import OutputReader
-from treewarden.ppdm_models.outputs.sheets import CellSheet, bare, class_of, column_of
+from treewarden.ppdm_models.outputs.sheets import (
+    CellSheet,
+    bare,
+    class_of,
+    column_of,
+    read_condition,
+)
 
 COUNTED = frozenset({"count", "counts", "n", "freq", "frequency", "share", "prop", "percent", "%"})
 ANYTHING = frozenset({"", "*", "**", "na", "nan", "null", "?"})
-_N = r"[-−]?\d+(?:\.\d+)?"
-_RANGE = re.compile(
-    rf"(?P<open>[\[(\]]?)\s*(?P<low>{_N})\s*(?:,|;|-|–|to|:)\s*(?P<high>{_N})\s*(?P<close>[\])\[]?)"
-)
-_ONE_END = re.compile(rf"(?P<sign><=|>=|≤|≥|<|>)\s*(?P<end>{_N})")
 Conditions = tuple[ColumnCondition, ...]
 
 
@@ -109,54 +104,12 @@ def _group(
     for column, text in values.items():
         if text.casefold() in ANYTHING:
             continue
-        known = columns.categories[column]
-        labelled = columns.hierarchies.get(column, {}).get(text)
-        found: ColumnCondition | None
-        if labelled is not None:
-            found = ValuesCondition(column, labelled)
-        else:
-            found = _number(column, text) if known is None else _category(column, text, known)
+        found = read_condition(column, text, columns)
         if found is None:
             is_vague = True
         else:
             conditions.append(found)
     return RecordGroup(where, tuple(conditions), dict(counts), is_vague)
-
-
-def _category(column: str, text: str, categories: tuple[str, ...]) -> ColumnCondition | None:
-    """Return what a text holds of a column's values; None where that is not understood."""
-    if text in categories:
-        return ValueCondition(column, text)
-    if text.startswith("{") and text.endswith("}"):
-        parts = [part.strip() for part in text[1:-1].split(",")]
-        return ValuesCondition(column, frozenset(parts)) if set(parts) <= set(categories) else None
-    start = text.rstrip("*")
-    if start and start != text:
-        alike = [
-            value for value in categories if len(value) == len(text) and value.startswith(start)
-        ]
-        return ValuesCondition(column, frozenset(alike)) if alike else None
-    return None
-
-
-def _number(column: str, text: str) -> ColumnCondition | None:
-    """Return which numbers a text holds; None where that is not understood."""
-    plain = read_measured(text)
-    if plain is not None and not text.endswith("%"):
-        return ValueCondition(column, text)
-    one = _ONE_END.fullmatch(text)
-    if one:
-        end, has_end = Fraction(one["end"].replace("−", "-")), one["sign"] not in "<>"
-        if one["sign"].startswith(("<", "≤")):
-            return RangeCondition(column, high=end, has_high=has_end)
-        return RangeCondition(column, low=end, has_low=has_end)
-    found = _RANGE.fullmatch(text)
-    if found is None:
-        return None
-    low, high = (Fraction(found[name].replace("−", "-")) for name in ("low", "high"))
-    # Without brackets both ends may belong to it: then it holds no less than what was meant.
-    has_low, has_high = found["open"] in ("[", ""), found["close"] in ("]", "")
-    return RangeCondition(column, low, high, has_low=has_low, has_high=has_high)
 
 
 READER = AnonymisedTable()

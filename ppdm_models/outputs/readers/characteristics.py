@@ -116,7 +116,7 @@ def _entries(sheet: CellSheet, columns: TableColumns) -> Iterator[Entry]:
             elif is_empty:
                 continue
             else:
-                raise OutputsError(sheet.where(row), _not_understood(label, value))
+                raise OutputsError(sheet.where(row), _not_understood(label, value, columns))
         # The values of one column stand below each other; what is of no value of a column ends them.
         is_below = meaning.column == current.column != "" and meaning.kind in _BELOW
         is_of_values = meaning.kind in OF_VALUES or is_below
@@ -317,10 +317,18 @@ def _group_words(headed: HeadedGroup, columns: TableColumns) -> str:
     return "all people" if headed.group is None else f"{columns.target} = {headed.group}"
 
 
-def _not_understood(label: str, value: str) -> str:
+def _not_understood(label: str, value: str, columns: TableColumns) -> str:
     said = f"{label!r}" if not value else f"{label!r}, {value!r}"
+    is_column = any(
+        re.match(rf"{re.escape(name)}(?!\w)", label, re.IGNORECASE) for name in columns.categories
+    )
+    problem = (
+        f"the row {said} names no statistic or value of its column"
+        if is_column
+        else f"the table has no column for the row {said}"
+    )
     return (
-        f"{said} is not a column with a statistic; write it like 'age, mean (SD)', 'age, median "
+        f"{problem}; write it like 'age, mean (SD)', 'age, median "
         "[Q1,Q3]' or 'sex = F, n (%)', with names and values as in the table; "
         "name further columns with --qi, or remove the row"
     )

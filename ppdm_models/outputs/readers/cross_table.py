@@ -2,13 +2,13 @@
 
 Two layouts. Long: a column for each condition, one for the class, and ``count`` or ``share`` (of the class among those
 who meet the conditions). Wide: the values of one column down, the classes across, counts in the cells. Where a
-condition or the class is empty or ``Total``, the number is of all. ``<10`` and ``5-9`` are ranges; ``*`` and the like
-say nothing.
+condition or the class is empty or ``Total``, the number is of all. A condition may be a label of a value hierarchy,
+such as a region of several districts. ``<10`` and ``5-9`` are ranges; ``*`` and the like say nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 
 from treewarden.ppdm_models.errors import OutputsError
@@ -18,7 +18,6 @@ from treewarden.ppdm_models.outputs.published import (
     PrintedNumber,
     Statistic,
     TableColumns,
-    ValueCondition,
     is_withheld,
     read_count,
     read_measured,
@@ -29,8 +28,10 @@ from treewarden.ppdm_models.outputs.sheets import (
     bare,
     class_of,
     column_of,
+    conditions_of,
     group_of,
     is_all,
+    labels_of,
 )
 
 COUNTS = frozenset({"count", "counts", "n", "freq", "frequency"})
@@ -87,11 +88,8 @@ def _long(sheet: CellSheet, columns: TableColumns) -> Iterator[Entry]:
             group = class_of(cells[target], columns)
             if group is None:
                 raise OutputsError(sheet.where(row), _no_class(cells[target], columns))
-        conditions_met = tuple(
-            _condition(sheet, row, column, cells[number], columns)
-            for number, column in conditions.items()
-            if not is_all(cells[number])
-        )
+        labels = labels_of(sheet, row, conditions, columns)
+        conditions_met = conditions_of(sheet, row, labels, columns)
         for number, kind in values.items():
             text = cells[number].strip()
             if is_withheld(text):
@@ -101,7 +99,7 @@ def _long(sheet: CellSheet, columns: TableColumns) -> Iterator[Entry]:
                 raise OutputsError(
                     sheet.where(row, number), f"{text!r} is not a {kind}; correct it"
                 )
-            words = f"{statistic} of {_people_words(group, conditions_met, columns)}: {text}"
+            words = f"{statistic} of {_people_words(group, labels, columns)}: {text}"
             yield DescriptiveEntry(
                 sheet.where(row), words, group, {statistic: printed}, conditions_met
             )
@@ -121,9 +119,8 @@ def _wide(sheet: CellSheet, columns: TableColumns) -> Iterator[Entry]:
     assert column is not None
     groups = [group_of(name, columns) for name in sheet.header]
     for row, cells in enumerate(sheet.rows[1:], start=1):
-        conditions_met = (
-            () if is_all(cells[0]) else (_condition(sheet, row, column, cells[0], columns),)
-        )
+        labels = labels_of(sheet, row, {0: column}, columns)
+        conditions_met = conditions_of(sheet, row, labels, columns)
         for number in range(1, len(cells)):
             headed, text = groups[number], cells[number].strip()
             if headed is None or is_withheld(text):
@@ -131,7 +128,7 @@ def _wide(sheet: CellSheet, columns: TableColumns) -> Iterator[Entry]:
             printed = read_count(text)
             if printed is None:
                 raise OutputsError(sheet.where(row, number), f"{text!r} is not a count; correct it")
-            words = f"count of {_people_words(headed.group, conditions_met, columns)}: {text}"
+            words = f"count of {_people_words(headed.group, labels, columns)}: {text}"
             yield DescriptiveEntry(
                 sheet.where(row, number),
                 words,
@@ -141,31 +138,8 @@ def _wide(sheet: CellSheet, columns: TableColumns) -> Iterator[Entry]:
             )
 
 
-def _condition(
-    sheet: CellSheet, row: int, column: str, text: str, columns: TableColumns
-) -> ValueCondition:
-    """Return that a column has the value of a cell.
-
-    Raises:
-        OutputsError: nobody has it.
-    """
-    known, value = columns.categories[column], bare(text)
-    if known is not None and value not in known:
-        problem = f"{column!r} is never {value!r}; correct the value, as the table writes it"
-        raise OutputsError(sheet.where(row), problem)
-    if known is None and read_measured(value) is None:
-        problem = (
-            f"{column!r} contains numbers, but {value!r} is not a number (ranges of numbers are not "
-            "supported)"
-        )
-        raise OutputsError(sheet.where(row), problem)
-    return ValueCondition(column, value)
-
-
-def _people_words(
-    group: str | None, conditions_met: tuple[ValueCondition, ...], columns: TableColumns
-) -> str:
-    said = [f"{each.column} = {each.value}" for each in conditions_met]
+def _people_words(group: str | None, labels: Mapping[str, str], columns: TableColumns) -> str:
+    said = [f"{column} = {label}" for column, label in labels.items()]
     if group is not None:
         said.append(f"{columns.target} = {group}")
     return ", ".join(said) or "all people"

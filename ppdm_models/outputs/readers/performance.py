@@ -55,7 +55,7 @@ OF_LABEL = {
     "npv": 0,
     "negativepredictivevalue": 0,
 }
-NO_ROW = "this metric is no linear constraint over people"
+NO_ROW = "this metric is not a linear constraint on people"
 NO_LIMITS = "confidence limits of a metric are not linear constraints over people"
 TWO_CLASSES = 2
 

@@ -142,7 +142,10 @@ def parts_of(path: Path) -> tuple[TableFile, ...]:
         ]
         found = sorted(dict.fromkeys(found))
         if not found:
-            raise TableError(name, "no file matches; give a pattern that matches some, in quotes")
+            raise TableError(
+                name,
+                "no file matches this pattern; check the folder and the ending, and put the pattern in quotes",
+            )
     elif path.is_dir():
         root, found = path, sorted(_inside(path))
         if not found:

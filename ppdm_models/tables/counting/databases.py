@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from treewarden.ppdm_models.errors import TableError, near_text
+from treewarden.ppdm_models.limits import room_bytes
 from treewarden.ppdm_models.tables.counting.addresses import (
     POSTGRESQL,
     TableAddress,
@@ -42,7 +43,6 @@ from treewarden.ppdm_models.tables.counting.source import (
     unreadable,
 )
 from treewarden.ppdm_models.tables.dialect import Dialect, dialect_of
-from treewarden.ppdm_models.tables.memory import room_bytes
 from treewarden.ppdm_models.tables.table import FirstRecords, listed
 
 PLAIN = frozenset(
@@ -175,7 +175,7 @@ def _why(error: Exception) -> str:
     }
     if code[:2] in said:
         return said[code[:2]]
-    return "the server does not answer, or refuses; check the address, and whether psql reaches it"
+    return "the server does not answer, or refuses the connection; check the address, for example with psql"
 
 
 # Tables in a DuckDB database file, counted there: ``people.duckdb``, or ``people.duckdb#schema.table``.
@@ -255,20 +255,21 @@ def _columns(opened: Engine, schema: str, table: str) -> tuple[str, ...]:
     return tuple(each[0] for each in opened.connection.execute(query).description or ())
 
 
-def _chosen(source: str, there: Sequence[tuple[str, str]], asked: str) -> tuple[str, str]:
+def _chosen(source: str, there: Sequence[tuple[str, str]], table_name: str) -> tuple[str, str]:
     if not there:
         raise TableError(source, "the database has no tables; give another database")
     names = [name if schema == "main" else f"{schema}.{name}" for schema, name in there]
-    if not asked and len(there) == 1:
+    if not table_name and len(there) == 1:
         return there[0]
-    if not asked:
+    if not table_name:
         problem = f"the database has several tables: {listed(names)}; name one: {source}#TABLE"
         raise TableError(source, problem)
     for each, name in zip(there, names, strict=True):
-        if asked in (name, ".".join(each)):
+        if table_name in (name, ".".join(each)):
             return each
     raise TableError(
-        source, f"no table {asked!r}{near_text(asked, names)}; the database has {listed(names)}"
+        source,
+        f"no table {table_name!r}{near_text(table_name, names)}; the database has {listed(names)}",
     )
 
 

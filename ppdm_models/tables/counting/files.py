@@ -52,18 +52,18 @@ def count_batches(
     source: str,
     parts: Sequence[TableFile],
     tables: Sequence[Batches],
-    own: Sequence[str],
-    said: Sequence[str],
+    own_columns: Sequence[str],
+    folder_columns: Sequence[str],
 ) -> pa.Table:
-    """Return the distinct rows over the columns ``own`` of files, and ``said`` by their folders.
+    """Return the distinct rows over the columns ``own_columns`` of files, and ``folder_columns`` by their folders.
 
     Raises:
         TableError: a file cannot be read to its end.
         TooManyProfilesError: there are more than memory holds.
     """
-    names = [*own, *said]
-    kinds = [tables[0].schema.field(name).type for name in own]
-    kinds = [spelled_out(kind) for kind in kinds] + [pa.string()] * len(said)
+    names = [*own_columns, *folder_columns]
+    kinds = [tables[0].schema.field(name).type for name in own_columns]
+    kinds = [spelled_out(kind) for kind in kinds] + [pa.string()] * len(folder_columns)
     fields = [(f"c{at}", kind) for at, kind in enumerate(kinds)]
     schema = pa.schema([*fields, ("first", pa.int64())])
     failed: list[BaseException] = []
@@ -71,7 +71,7 @@ def count_batches(
     def batches() -> Iterator[pa.RecordBatch]:
         try:
             for at, (part, table) in enumerate(zip(parts, tables, strict=True)):
-                yield from _of_part(at, part, table, own, said, schema)
+                yield from _of_part(at, part, table, own_columns, folder_columns, schema)
         except BaseException as error:
             failed.append(error)
             raise
@@ -100,15 +100,15 @@ def _of_part(
     at: int,
     part: TableFile,
     table: Batches,
-    own: Sequence[str],
-    said: Sequence[str],
+    own_columns: Sequence[str],
+    folder_columns: Sequence[str],
     schema: pa.Schema,
 ) -> Iterator[pa.RecordBatch]:
     start = at << FILE_BITS
-    columns = own or table.names[:1]
+    columns = own_columns or table.names[:1]
     for batch in table.read(columns):
-        arrays = [flat(pa.chunked_array([batch.column(name)])) for name in own]
-        for name in said:
+        arrays = [flat(pa.chunked_array([batch.column(name)])) for name in own_columns]
+        for name in folder_columns:
             arrays.append(pa.repeat(pa.scalar(part.said[name], pa.string()), batch.num_rows))
         arrays.append(pa.array(np.arange(start, start + batch.num_rows)))
         yield pa.RecordBatch.from_arrays(
@@ -129,9 +129,12 @@ def is_plain(kind: pa.DataType) -> bool:
 
 
 def count_parquet(
-    source: str, parts: Sequence[TableFile], own: Sequence[str], said: Sequence[str]
+    source: str,
+    parts: Sequence[TableFile],
+    own_columns: Sequence[str],
+    folder_columns: Sequence[str],
 ) -> pa.Table:
-    """Return the distinct rows over the columns ``own`` of files, and ``said`` by their folders.
+    """Return the distinct rows over the columns ``own_columns`` of files, and ``folder_columns`` by their folders.
 
     Raises:
         TableError: a file cannot be read to its end.
@@ -139,10 +142,10 @@ def count_parquet(
     """
     with tempfile.TemporaryDirectory(prefix="treewarden-") as folder:
         links = _links(parts, Path(folder))
-        names = [*own, *said]
-        keys = [f"t.{named(each)} as c{at}" for at, each in enumerate(own)]
-        keys += [f"s.s{at} as c{at + len(own)}" for at in range(len(said))]
-        joined = " join said s on s.file = t.file_index" if said else ""
+        names = [*own_columns, *folder_columns]
+        keys = [f"t.{named(each)} as c{at}" for at, each in enumerate(own_columns)]
+        keys += [f"s.s{at} as c{at + len(own_columns)}" for at in range(len(folder_columns))]
+        joined = " join said s on s.file = t.file_index" if folder_columns else ""
         query = (
             f"select {', '.join([*keys, ''])}count(*) as {named(COUNT)}, "
             f"min((t.file_index::bigint << {FILE_BITS}) + t.file_row_number) as {named(FIRST)} "
@@ -152,11 +155,11 @@ def count_parquet(
             query += f" group by {', '.join(f'{at + 1}' for at in range(len(names)))}"
         try:
             with engine(source, links) as opened:
-                if said:
-                    opened.connection.register("said", _with_folder_values(parts, said))
+                if folder_columns:
+                    opened.connection.register("said", _with_folder_values(parts, folder_columns))
                 found = opened.count(query, [links])
         except duckdb.Error as error:
-            raise _broken(source, parts, own, error) from error
+            raise _broken(source, parts, own_columns, error) from error
     records = sum(pa_parquet.read_metadata(part.path).num_rows for part in parts)
     if pc.sum(found[COUNT]).as_py() != records:
         raise TableError(
@@ -173,15 +176,15 @@ def _links(parts: Sequence[TableFile], folder: Path) -> list[str]:
     return links
 
 
-def _with_folder_values(parts: Sequence[TableFile], said: Sequence[str]) -> pa.Table:
+def _with_folder_values(parts: Sequence[TableFile], folder_columns: Sequence[str]) -> pa.Table:
     columns = {"file": pa.array(range(len(parts)), pa.int64())}
-    for at, name in enumerate(said):
+    for at, name in enumerate(folder_columns):
         columns[f"s{at}"] = pa.array([part.said[name] for part in parts], pa.string())
     return pa.table(columns)
 
 
 def _broken(
-    source: str, parts: Sequence[TableFile], own: Sequence[str], error: duckdb.Error
+    source: str, parts: Sequence[TableFile], own_columns: Sequence[str], error: duckdb.Error
 ) -> TableError:
     """Return which file cannot be read, and where in it; nothing of what stands there."""
     for part in parts:
@@ -190,7 +193,9 @@ def _broken(
             try:
                 with pa_parquet.ParquetFile(part.path, **BOUNDED) as file:
                     for group in range(file.num_row_groups):
-                        for _ in file.iter_batches(BATCH_RECORDS, [group], columns=list(own)):
+                        for _ in file.iter_batches(
+                            BATCH_RECORDS, [group], columns=list(own_columns)
+                        ):
                             pass
             except (pa.ArrowException, OSError):
                 problem = (
@@ -285,7 +290,7 @@ class Files(TableSource):
     def _kind(self, name: str) -> pa.DataType:
         return spelled_out(self.tables[0].schema.field(name).type)
 
-    def _check(self, own: list[str]) -> None:
+    def _check(self, own_columns: list[str]) -> None:
         """Raise what keeps the files from being one table."""
         for part, table in zip(self.parts, self.tables, strict=True):
             twice = [name for name in part.said if name in table.names]
@@ -295,7 +300,7 @@ class Files(TableSource):
                     "rename one of them"
                 )
                 raise TableError(self.name, problem)
-        for name in own:
+        for name in own_columns:
             lacking = [
                 part
                 for part, table in zip(self.parts, self.tables, strict=True)
@@ -304,9 +309,9 @@ class Files(TableSource):
             having = [part for part in self.parts if part not in lacking]
             if lacking:
                 problem = (
-                    f"{having[0].name!r} has a column {name!r} and {lacking[0].name!r} has none"
+                    f"{having[0].name!r} has a column {name!r}, but {lacking[0].name!r} does not"
                 )
-                raise TableError(self.name, f"{problem}; give files of one table")
+                raise TableError(self.name, f"{problem}; give only files with the same columns")
             for part, table in zip(self.parts, self.tables, strict=True):
                 kind = spelled_out(table.schema.field(name).type)
                 if kind != self._kind(name):
@@ -335,11 +340,11 @@ def _labels(table: Batches) -> Mapping[str, Labels]:
     return {} if table.reader is None else table.reader.labels
 
 
-def _is_native(table: Batches, own: list[str]) -> bool:
+def _is_native(table: Batches, own_columns: list[str]) -> bool:
     """Return whether the engine reads a file as Arrow does: Parquet, of plain types, no two names but for case."""
     if table.delimiter or table.is_arrow or table.reader:
         return False
     names = [name.casefold() for name in table.names]
     if len(set(names)) < len(names) or OF_ENGINE & set(names):
         return False
-    return all(is_plain(spelled_out(table.schema.field(name).type)) for name in own)
+    return all(is_plain(spelled_out(table.schema.field(name).type)) for name in own_columns)

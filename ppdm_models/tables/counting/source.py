@@ -22,9 +22,9 @@ import pyarrow.compute as pc
 
 from treewarden.ppdm_models.arrays import FloatArray
 from treewarden.ppdm_models.errors import ColumnNotCountedError, TableError, TooManyProfilesError
+from treewarden.ppdm_models.limits import room_bytes
 from treewarden.ppdm_models.tables.arrow_column import ArrowColumn, flat
-from treewarden.ppdm_models.tables.dialect import Dialect
-from treewarden.ppdm_models.tables.memory import room_bytes
+from treewarden.ppdm_models.tables.dialect import NO_RECORDS, Dialect
 from treewarden.ppdm_models.tables.read_table import labelled
 from treewarden.ppdm_models.tables.readers import Labels
 from treewarden.ppdm_models.tables.table import FirstRecords, RawColumn, Table
@@ -92,7 +92,7 @@ class NotCounted(RawColumn):
     def numbers(self) -> FloatArray:
         raise self._lacking()
 
-    def categories(self, known: tuple[str, ...]) -> CategoricalColumn:
+    def categories(self, known_values: tuple[str, ...]) -> CategoricalColumn:
         raise self._lacking()
 
     def _lacking(self) -> ColumnNotCountedError:
@@ -109,7 +109,7 @@ def count_table(source: TableSource, columns: Iterable[str] | None = None) -> Ta
     wanted = set(source.names if columns is None else columns)
     distinct_rows = source.count(tuple(name for name in source.names if name in wanted))
     if not len(distinct_rows.counts):
-        problem = "the table has no records; give the table that the tree was trained on"
+        problem = NO_RECORDS
         raise TableError(source.name, problem)
     table = Table(
         source.name,

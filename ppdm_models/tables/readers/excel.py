@@ -19,7 +19,7 @@ from typing import IO, Any
 from lxml import etree
 
 from treewarden.ppdm_models.errors import TableError
-from treewarden.ppdm_models.tables.memory import MORE_ROOM, room_bytes
+from treewarden.ppdm_models.limits import MORE_ROOM, room_bytes
 from treewarden.ppdm_models.tables.readers import ARCHIVE, Whole, library, stream
 from treewarden.ppdm_models.tables.readers.workbook import (
     Book,

@@ -159,7 +159,7 @@ class Sheet(TableReader):
         return TableError(self.name, f"sheet {self.sheet!r}: {problem}")
 
 
-def open_sheet(name: str, opening: Opening, asked: str) -> Sheet:
+def open_sheet(name: str, opening: Opening, sheet_name: str) -> Sheet:
     """Return the sheet of a workbook that is asked for; the only one that is not empty where none is.
 
     Raises:
@@ -167,13 +167,17 @@ def open_sheet(name: str, opening: Opening, asked: str) -> Sheet:
     """
     with read_safely(name), quietly(), opening() as book:
         sheets = book.sheets()
-        if asked and asked not in sheets:
-            raise TableError(name, f"no sheet {asked!r}; the workbook has {_listed(sheets)}")
-        headers = {each: header_of(book.rows(each)) for each in ([asked] if asked else sheets)}
+        if sheet_name and sheet_name not in sheets:
+            raise TableError(name, f"no sheet {sheet_name!r}; the workbook has {_listed(sheets)}")
+        headers = {
+            each: header_of(book.rows(each)) for each in ([sheet_name] if sheet_name else sheets)
+        }
         filled = [each for each, (_, row) in headers.items() if row]
         if not filled:
-            what = f"the sheet {asked!r} is empty" if asked else "all its sheets are empty"
-            raise TableError(name, f"{what}; give the table that the tree was trained on")
+            what = (
+                f"the sheet {sheet_name!r} is empty" if sheet_name else "all its sheets are empty"
+            )
+            raise TableError(name, f"{what}; give a sheet with a table")
         if len(filled) > 1:
             problem = f"the workbook has several sheets: {_listed(filled)}"
             raise TableError(name, f"{problem}; choose one: {name}#SHEET, or save one as CSV")

@@ -81,11 +81,11 @@ def count_attempt(unit: Unit, limits: tuple[Limit, ...]) -> tuple[str, ...]:
     Raises:
         TooManyError: there were as many as a limit allows; nothing is written down then.
     """
-    for limit in sorted(limits, key=lambda each: each.key):  # all lock in one order
+    for limit in sorted(limits, key=lambda limit: limit.key):  # all lock in one order
         _lock(unit, limit.key)
         if _number(unit, limit.key) >= limit.most:
             seconds = int(WITHIN.total_seconds())
-            raise TooManyError("sign-in", "went wrong too often; wait 15 minutes", seconds)
+            raise TooManyError("sign-in", "failed too often; wait 15 minutes", seconds)
     return tuple(_write(unit, limit.key) for limit in limits)
 
 

@@ -68,7 +68,7 @@ def by_session(unit: Unit, secret: str) -> tuple[Principal, PendingUse | None]:
         )
     ).first()
     if found is None:
-        raise NotSignedInError("session", "is over; sign in again")
+        raise NotSignedInError("session", "has ended; sign in again")
     is_noted = found.seen_at is not None and found.seen_at > unit.now - NOTED_EVERY
     principal = _principal(found, frozenset(Permission), session_id=found.session_id)
     return principal, None if is_noted else PendingUse("session", found.session_id)
@@ -109,16 +109,16 @@ def note_use(site: Site, use: PendingUse) -> None:
 
 
 def _principal(
-    found: Row[Any],
+    row: Row[Any],
     allowed: frozenset[Permission],
     token_id: str | None = None,
     session_id: str | None = None,
 ) -> Principal:
-    role = Role(found.role)
+    role = Role(row.role)
     return Principal(
-        organisation_id=found.organisation_id,
-        account_id=found.id,
-        name=found.name,
+        organisation_id=row.organisation_id,
+        account_id=row.id,
+        name=row.name,
         role=role,
         permissions=ALLOWED[role] & allowed,
         token_id=token_id,
@@ -189,7 +189,7 @@ def end_session(unit: Unit, principal: Principal, session_id: str) -> Session:
         _seen_by(unit, principal).where(session.c.id == session_id)
     ).first()
     if found is None:
-        raise NotFoundError("session", "there is none with this id; look at the list")
+        raise NotFoundError("session", "nothing here has this id; choose one from the list")
     unit.connection.execute(delete(session).where(session.c.id == session_id))
     record(unit, principal, "session.ended", "account", found.account_id)
     return _session_body(found, principal)
@@ -221,7 +221,7 @@ def check_account(unit: Unit, principal: Principal, account_id: str) -> None:
     )
     is_seen = account_id == principal.account_id or principal.may(Permission.ADMIN)
     if not is_seen or unit.connection.execute(home).first() is None:
-        raise NotFoundError("account", "there is none with this id; look at the list")
+        raise NotFoundError("account", "nothing here has this id; choose one from the list")
 
 
 def end_sessions(unit: Unit, account_id: str, but: str | None = None) -> int:
@@ -278,7 +278,7 @@ def create_token(unit: Unit, principal: Principal, new: NewToken) -> MadeToken:
     """
     permissions = sorted(set(new.permissions) - principal.permissions)
     if permissions:
-        problem = f"{', '.join(permissions)} is more than you may do; leave it out"
+        problem = f"you do not have the permission {', '.join(permissions)}; leave it out"
         raise ForbiddenError("permissions", problem)
     made, secret = new_id(), new_secret()
     ends = None if new.days is None else unit.now + timedelta(days=new.days)
@@ -337,9 +337,9 @@ def revoke_token(unit: Unit, principal: Principal, token_id: str) -> Token:
     return _token_body(_find(unit, principal, token_id))
 
 
-def _earlier(one: datetime | None, other: datetime | None) -> datetime | None:
+def _earlier(one: datetime | None, other_time: datetime | None) -> datetime | None:
     """Return the earlier time; None is never."""
-    return min((each for each in (one, other) if each is not None), default=None)
+    return min((each for each in (one, other_time) if each is not None), default=None)
 
 
 def _tokens_visible_to(principal: Principal) -> Select[Any]:
@@ -358,7 +358,7 @@ def _find(unit: Unit, principal: Principal, token_id: str) -> Row[Any]:
         _tokens_visible_to(principal).where(token.c.id == token_id)
     ).first()
     if found is None:
-        raise NotFoundError("token", "there is none with this id; look at the list")
+        raise NotFoundError("token", "nothing here has this id; choose one from the list")
     return found
 
 

@@ -31,7 +31,7 @@ from treewarden.service.use_cases.policies import chosen_pack
 DEFAULT = "default"
 CHECKLIST = (
     "The table that was audited is the one that the model was trained on",
-    "The quasi-identifiers name all that somebody outside may know of a person",
+    "The quasi-identifiers include everything that outsiders may know about a person",
     "The purpose is stated, and the recipients are known",
 )
 """What no program can tell: the verdict rests on it."""
@@ -50,7 +50,7 @@ def create_administrator(
         new = NewAccount(name=name, role=Role.ADMINISTRATOR)
         organisation_name = NewAccount(name=organisation_name, role=Role.ADMINISTRATOR).name
     except ValidationError as error:
-        problem = "cannot be one: empty, too long, or with signs that nobody sees; choose another"
+        problem = "is empty, too long or contains invisible characters; choose another"
         raise InvalidError("name", problem) from error
     found = unit.connection.execute(
         select(organisation.c.id).where(organisation.c.name == organisation_name)
@@ -219,7 +219,7 @@ def add_account(unit: Unit, organisation_id: str, new: NewAccount, **values: obj
         **values,
     )
     if not was_added(unit, row):
-        raise ConflictError("name", "is taken, or looks like one that is; choose another")
+        raise ConflictError("name", "is taken, or looks like a name that is taken; choose another")
     return made
 
 
@@ -239,7 +239,7 @@ def _find(unit: Unit, principal: Principal, account_id: str) -> Row[Any]:
         )
     ).first()
     if found is None:
-        raise NotFoundError("account", "there is none with this id; look at the list")
+        raise NotFoundError("account", "nothing here has this id; choose one from the list")
     return found
 
 
@@ -261,7 +261,7 @@ def _some_administrator_stays(unit: Unit, principal: Principal) -> None:
         )
     ).scalar_one()
     if not left:
-        problem = "would have no administrator left; make somebody else one first"
+        problem = "would have no administrator left; give the role to another person first"
         raise ConflictError("organisation", problem)
 
 

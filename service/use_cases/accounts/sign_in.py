@@ -104,7 +104,7 @@ def sign_in(site: Site, credentials: Credentials) -> SignedIn:
 
 
 def change_password(
-    site: Site, who: Principal, password: str, new_password: str, address: str = ""
+    site: Site, principal: Principal, password: str, new_password: str, address: str = ""
 ) -> SignedIn:
     """Change one's own password; all sessions end, and this one goes on as a new one.
 
@@ -113,27 +113,33 @@ def change_password(
         InvalidError: the password is not the one that holds, or the new one cannot be taken.
         TooManyError: it went wrong too often in the last minutes, or too many sign in just now.
     """
-    if who.session_id is None:
-        raise ForbiddenError("password", "is changed by who is signed in, not by a token")
-    mine = account.c.id == who.account_id
-    limit = Limit(f"{who.account_id}\npassword")
+    if principal.session_id is None:
+        raise ForbiddenError(
+            "password", "cannot be changed with a token; sign in and change it there"
+        )
+    mine = account.c.id == principal.account_id
+    limit = Limit(f"{principal.account_id}\npassword")
     failed = FailedAttempt(
-        limit.what, "password_change.refused", address, who.organisation_id, who.account_id
+        limit.what,
+        "password_change.refused",
+        address,
+        principal.organisation_id,
+        principal.account_id,
     )
-    with site.hashing.take(who.account_id, is_known=True):
+    with site.hashing.take(principal.account_id, is_known=True):
         with site.unit() as unit:
             counted = count_attempt(unit, (limit,))
             kept = unit.connection.execute(select(account.c.password_hash).where(mine)).scalar_one()
         if kept is None:
-            problem = "there is none here; change it where you sign in"
+            problem = "you have no password here; change it in the service that you sign in with"
             raise ForbiddenError("password", problem)
         with site.hashing.turn():
             is_it = passwords.matches(password, kept)
         if not is_it:
             log_failure(site, failed)
-            raise InvalidError("password", "is not the one that holds; try again")
+            raise InvalidError("password", "is not the current password; try again")
         try:
-            passwords.check_new(new_password, password, (who.name,))
+            passwords.check_new(new_password, password, (principal.name,))
         except InvalidError:
             with site.unit() as unit:
                 take_back(unit, counted)
@@ -145,11 +151,11 @@ def change_password(
         if not unit.connection.execute(
             update(account).where(mine, account.c.password_hash == kept).values(**values)
         ).rowcount:
-            raise ConflictError("password", "was changed meanwhile; sign in again")
-        end_sessions(unit, who.account_id)
+            raise ConflictError("password", "was changed in the meantime; sign in again")
+        end_sessions(unit, principal.account_id)
         forget_attempts(unit, limit)
-        signed_in = begin_session(unit, who.account_id, address)
-        record(unit, signed_in.who, "account.password_changed", "account", who.account_id)
+        signed_in = begin_session(unit, principal.account_id, address)
+        record(unit, signed_in.who, "account.password_changed", "account", principal.account_id)
         return signed_in
 
 
@@ -222,13 +228,13 @@ def _counted(site: Site, attempt: _SignInAttempt) -> tuple[str, ...]:
         raise
 
 
-def _new_values(site: Site, credentials: Credentials, found: Row[Any]) -> dict[str, object]:
+def _new_values(site: Site, credentials: Credentials, row: Row[Any]) -> dict[str, object]:
     """Return what is to be kept of a new password, where the one that was used is for one time."""
-    if not found.password_is_temporary:
+    if not row.password_is_temporary:
         return {}
     if not credentials.new_password:
-        raise ConflictError("password", "is for one time; give a new one with it")
-    passwords.check_new(credentials.new_password, credentials.password, (found.name,))
+        raise ConflictError("password", "can be used only once; choose a new password now")
+    passwords.check_new(credentials.new_password, credentials.password, (row.name,))
     with site.hashing.turn():
         hashed = passwords.hash_of(credentials.new_password)
     return {"password_hash": hashed, "password_is_temporary": False}
@@ -238,15 +244,15 @@ def _begun(
     site: Site,
     credentials: Credentials,
     attempt: _SignInAttempt,
-    found: Row[Any],
+    row: Row[Any],
     counted: tuple[str, ...],
     values: dict[str, object],
 ) -> SignedIn:
     """Begin the session of who proved who it is, unless the account was changed meanwhile."""
     with site.unit() as unit:
         unchanged = (
-            account.c.id == found.id,
-            account.c.password_hash == found.password_hash,
+            account.c.id == row.id,
+            account.c.password_hash == row.password_hash,
             account.c.disabled_at.is_(None),
         )
         if values:
@@ -254,14 +260,14 @@ def _begun(
                 update(account).where(*unchanged).values(**values)
             ).rowcount:
                 raise _wrong()
-            end_sessions(unit, found.id)
+            end_sessions(unit, row.id)
         elif unit.connection.execute(select(account.c.id).where(*unchanged)).first() is None:
             raise _wrong()
         forget_attempts(unit, attempt.first)
         take_back(unit, counted)
-        signed_in = begin_session(unit, found.id, credentials.address)
+        signed_in = begin_session(unit, row.id, credentials.address)
         if values:
-            record(unit, signed_in.who, "account.password_changed", "account", found.id)
+            record(unit, signed_in.who, "account.password_changed", "account", row.id)
         return signed_in
 
 
@@ -300,12 +306,14 @@ def _new(unit: Unit, person: Person) -> str:
         select(organisation.c.id).where(organisation.c.name == settings.oidc_organisation)
     ).scalar()
     if home is None:
-        problem = "new people belong to an organisation that is not there; ask an administrator"
+        problem = "the organisation for new people does not exist; ask an administrator"
         raise ConflictError("sign-in", problem)
     try:
         new = NewAccount(name=person.name, role=role)
     except ValidationError as error:
-        raise InvalidError("name", "cannot be one here; ask an administrator") from error
+        raise InvalidError(
+            "name", "is not a name that can be used here; ask an administrator"
+        ) from error
     try:
         made = add_account(
             unit, home, new, password_is_temporary=False, oidc_subject=person.subject

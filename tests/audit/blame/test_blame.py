@@ -1,13 +1,17 @@
 """Minimal reasons and the least withholding, on cases that were counted by hand."""
 
 import numpy as np
+import pytest
 from scipy import sparse
 
 from tests.kit.small_audits import flat_tree, people_of
-from treewarden.audit.blame.certainty import ALWAYS_KNOWN, CertaintyOracle, PublishedNumbers
-from treewarden.audit.blame.of_model import numbers_of_model
+from treewarden.audit.blame.certainty import ALWAYS_KNOWN, Answer, CertaintyOracle, PublishedNumbers
+from treewarden.audit.blame.of_model import BlameSettings, blame_numbers, numbers_of_model
+from treewarden.audit.blame.result import ProofReason
 from treewarden.audit.blame.withholding import (
     WITHOUT_ANY,
+    blame_inference,
+    find_smallest,
     reasons_of_all,
     shares_of_blame,
     withhold_least,
@@ -16,6 +20,8 @@ from treewarden.audit.engine.problem import Problem
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.population.forest import forest_of
 from treewarden.audit.progress import clock
+from treewarden.audit.reading import Undetermined
+from treewarden.audit.withholding_costs import read_costs
 
 YES = np.array([1, 0, 1, 0])
 ROWS = np.array([[1, 1, 1, 0], [1, 1, 0, 0], [0, 0, 1, 1]])
@@ -106,3 +112,101 @@ def test_where_the_class_totals_are_known_a_second_leaf_has_to_go():
     known = numbers_of_model(forest, people, Knowledge(marginal=True))
     assert withhold_least(oracle_of(alone.numbers)).cost == 1
     assert withhold_least(oracle_of(known.numbers)).cost == 2
+
+
+def test_a_smaller_reason_than_a_minimal_one_is_found():
+    # A is yes by {A, B} = 1 and B = 0, and also by {A, D} = {D, C} = {C, B} = 1 and B = 0, of which none can be missed
+    numbers = numbers_of(
+        np.array([[1, 0, 0, 1], [0, 0, 1, 1], [0, 1, 1, 0], [1, 1, 0, 0], [0, 1, 0, 0]]),
+        numbers=(0, 1, 2, 3, 4),
+        costs=(1, 1, 1, 1, 1),
+    )
+    oracle = oracle_of(numbers)
+    long = ProofReason(frozenset({0, 1, 2, 4}), (0,), is_minimal=True)
+    assert oracle.ask(long.numbers, 0) is Answer.PROVED
+    for number in long.numbers:
+        assert oracle.ask(long.numbers - {number}, 0) is Answer.SHOWN_OTHERWISE
+    found = find_smallest(oracle, long)
+    assert (found.numbers, found.is_smallest) == ({3, 4}, True)
+    late = find_smallest(CertaintyOracle(numbers, clock(0.0)), long)
+    assert (late.numbers, late.is_smallest) == (long.numbers, False)
+
+
+def test_bands_are_cheaper_than_a_whole_leaf_where_they_suffice():
+    # bands of 5: of the first leaf 10 to 14 of its 12 people have no, so 10 to 12: nobody is certain
+    tree = flat_tree([[12, 0], [3, 0], [2, 3]])
+    people = people_of(tree)
+    costs = read_costs("band=0.25")
+    blame = blame_numbers(
+        forest_of(tree, people), people, Knowledge(), None, clock(20.0), BlameSettings(costs=costs)
+    )
+    withheld = sorted(blame.names[number] for number in blame.least.withheld)
+    assert withheld == ["leaf leaf 1, exact class counts", "leaf leaf 2, exact class counts"]
+    assert (blame.least.cost / blame.least.unit, blame.least.is_optimal) == (0.5, True)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("leaves=1", "not a kind of number"),
+        ("leaf=1,leaf=2", "named twice"),
+        ("leaf=0", "above 0"),
+        ("leaf=1e9", "at most 1,000"),
+        ("leaf=0.001", "two decimals"),
+        ("leaf=nan", "above 0"),
+        ("leaf", "above 0"),
+        ("band=1", "less than leaf"),
+        ("", "not a kind of number"),
+    ],
+)
+def test_costs_that_cannot_be_are_named(text, problem):
+    with pytest.raises(ValueError, match=problem):
+        read_costs(text)
+
+
+def test_what_is_dear_stays():
+    costs = read_costs("leaf=2.5,count=0.5")
+    assert (costs.unit, costs.whole("leaf"), costs.whole("count"), costs.whole("metric")) == (
+        2,
+        5,
+        1,
+        2,
+    )
+
+
+def test_the_number_that_tells_most_is_the_one_without_which_people_are_inferred_least():
+    # without its counts the label of the last leaf leaves 3 to 6 of its 6 people, and the estimate takes 3
+    tree = flat_tree([[4, 0], [2, 3], [0, 6]])
+    people = people_of(tree)
+    blame = blame_numbers(forest_of(tree, people), people, Knowledge(), None, clock(20.0))
+    found = blame.inference
+    assert blame.names[found.number] == "leaf leaf 3"
+    assert found.before == pytest.approx((4 + 2 * 0.4 + 3 * 0.6 + 6) / 15, abs=1e-6)
+    assert found.after == pytest.approx((4 + 2 * 0.4 + 3 * 0.6 + 3) / 15, abs=1e-6)
+    assert found.tried == 3
+
+
+def test_without_time_no_number_is_called_the_one_that_tells_most():
+    tree = flat_tree([[4, 0], [2, 3]])
+    people = people_of(tree)
+    numbers = numbers_of_model(forest_of(tree, people), people, Knowledge()).numbers
+    assert isinstance(blame_inference(numbers, clock(0.0)), Undetermined)
+
+
+def blame_of(tree, text):
+    people = people_of(tree)
+    settings = BlameSettings(costs=read_costs(text))
+    return blame_numbers(forest_of(tree, people), people, Knowledge(), None, clock(20.0), settings)
+
+
+@pytest.mark.parametrize("counts", [[5, 0], [0, 5]])
+def test_bands_of_either_class_that_leave_one_count_do_not_suffice(counts):
+    # of 5 people 5 to 9 have one class: all of them
+    least = blame_of(flat_tree([counts, [2, 3]]), "band=0.25").least
+    assert (len(least.withheld), least.cost / least.unit, least.is_optimal) == (2, 1, True)
+
+
+def test_a_label_of_several_classes_stays_and_proves_who_is_alone_in_a_leaf():
+    tree = flat_tree([[1, 0, 0], [2, 3, 1]], classes=("a", "b", "c"))
+    least = blame_of(tree, "leaf=1").least
+    assert (least.is_safe, least.problem) == (False, WITHOUT_ANY)

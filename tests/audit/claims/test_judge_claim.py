@@ -7,17 +7,30 @@ import pandas as pd
 import pytest
 
 import treewarden as tw
-from tests.judges.drawn_labels import WORDS, claim, flips, labelled_tree, people_in
+from tests.judges.drawn_labels import (
+    WORDS,
+    claim,
+    exponential,
+    flips,
+    labelled_tree,
+    outputs,
+    people_in,
+)
 from tests.kit.small_audits import flat_tree
-from treewarden.audit.claims.judge_claim import judge_claim
-from treewarden.audit.claims.reliance import posterior_of_labels, relied_on
+from treewarden.audit.claims.judge_claim import judge_claim, posterior_of_labels, relied_on
+from treewarden.audit.claims.result import ClaimOutcome, judge_findings
 from treewarden.audit.evidence import Evidence
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.measures import call, measured
 from treewarden.audit.population.forest import forest_of
+from treewarden.audit.population.population import RecordOrder
+from treewarden.audit.population.record_linkage import lookalike_ids
 from treewarden.audit.population.table_counts import Weights
+from treewarden.audit.population.target import Contributions
 from treewarden.audit.reading import Undetermined, exactly
 from treewarden.audit.run import run
+from treewarden.policies.pack import read_pack
+from treewarden.ppdm_models.errors import PolicyError
 from treewarden.ppdm_models.files.load import writers
 from treewarden.ppdm_models.tree.column import NumericColumn
 from treewarden.ppdm_models.tree.ensemble import with_claim
@@ -138,8 +151,10 @@ def test_bounds_at_the_ends_of_the_table_are_doubted(low, high, is_doubted):
     said = replace(stated, bounds=(("age", float(low), float(high)),))
     found = numeric([18, 30, 30, 90], said)
     assert any("smallest and the largest" in doubt for doubt in found.doubts) is is_doubted
-    public = replace(claim(0.5), bounds=(("age", 18.0, 90.0),))
-    assert not numeric([18, 30, 90], public).doubts
+    public = replace(claim(0.5), bounds=(("age", float(low), float(high)),))
+    doubts = numeric([18, 30, 90], public).doubts
+    assert any("said to be public" in doubt for doubt in doubts) is is_doubted
+    assert len(doubts) == is_doubted
 
 
 def test_labels_that_are_too_true_refute_a_claim():
@@ -158,7 +173,7 @@ def test_words_that_contradict_the_file_are_refused():
         read_claim("epsilon=2", "its owner", own)
     with pytest.raises(ValueError, match="one of permute-and-flip"):
         read_claim("epsilon=1, mechanism=laplace", "its owner")
-    with pytest.raises(ValueError, match="no entry"):
+    with pytest.raises(ValueError, match="unknown key"):
         read_claim("eps=1", "its owner")
     for bad in (
         "epsilon=0",
@@ -173,7 +188,7 @@ def test_words_that_contradict_the_file_are_refused():
 
 
 def test_the_words_of_a_claim_read_back():
-    own = claim(0.1, f"{WORDS}, delta=1e-07, label_epsilon=0.05, seed=known")
+    own = claim(0.1, f"{WORDS}, unit=record, delta=1e-07, label_epsilon=0.05, seed=known")
     again = read_claim(own.words, "a test")
     assert again == own
 
@@ -215,19 +230,44 @@ def test_a_claim_of_hardly_any_noise_is_not_relied_on():
     assert not relied_on(forest, found).model.learner.has_known_noise
 
 
-@pytest.mark.parametrize("prior", [0.5, 0.8])
-def test_the_posterior_is_bayes_rule_over_every_table(prior):
-    said = claim(0.7)
-    leaves, labels = [[3, 2], [1, 0]], [1, 0]
-    found = findings(said, leaves, labels)
-    shares = np.array([prior, 1 - prior])
-    got = posterior_of_labels(found.labels, shares, 0.7, LabelMechanism.PERMUTE_AND_FLIP_MONOTONIC)
+@pytest.mark.parametrize(
+    ("prior", "leaves", "labels"),
+    [
+        ((0.5, 0.5), [[3, 2], [1, 0]], [1, 0]),
+        ((0.8, 0.2), [[3, 2], [1, 0]], [1, 0]),
+        ((0.5, 0.3, 0.2), [[2, 1, 1], [1, 0, 0], [0, 2, 1]], [2, 0, 1]),
+        ((0.1, 0.2, 0.3, 0.4), [[2, 1, 1, 0]], [3]),
+    ],
+)
+@pytest.mark.parametrize(
+    ("mechanism", "drawn"),
+    [
+        (LabelMechanism.PERMUTE_AND_FLIP_MONOTONIC, flips),
+        (LabelMechanism.EXPONENTIAL_MONOTONIC, exponential),
+    ],
+)
+def test_the_posterior_is_bayes_rule_over_every_table(prior, leaves, labels, mechanism, drawn):
+    found = findings(claim(0.7), leaves, labels)
+    shares = np.array(prior)
+    got = posterior_of_labels(found.labels, shares, 0.7, mechanism)
     for leaf, counts in enumerate(leaves):
-        size, weight = sum(counts), np.zeros(2)
-        for table in np.ndindex(*(2,) * size):
-            counted = [table.count(0), table.count(1)]
-            weight[table[0]] += np.prod(shares[list(table)]) * flips(counted, 0.7)[labels[leaf]]
+        size, weight = sum(counts), np.zeros(len(shares))
+        for table in np.ndindex(*(len(shares),) * size):
+            counted = [table.count(code) for code in range(len(shares))]
+            weight[table[0]] += np.prod(shares[list(table)]) * drawn(counted, 0.7)[labels[leaf]]
         assert got[leaf] == pytest.approx(weight / weight.sum(), abs=1e-12)
+
+
+def test_a_leaf_of_too_many_people_of_three_classes_has_the_bounds_of_the_claim():
+    leaves = [[900, 500, 300], [5, 4, 3]]
+    evidence = audited(claim(0.5), leaves, [0, 1])
+    label = 1 / (1 + 2 * np.exp(-2 * 0.5))  # the label against the two others, all alike before
+    other = 1 / (
+        1 + 1 + np.exp(-0.5)
+    )  # never likelier than the label, e^0.5 times as likely as the third
+    assert evidence.posterior.high[0] == pytest.approx([label, other, other])
+    small = audited(claim(0.5), [[9, 5, 3], [5, 4, 3]], [0, 1]).posterior
+    assert small.high == pytest.approx(small.low)
 
 
 def test_adversaries_who_know_some_columns_are_not_cleared_by_drawn_labels():
@@ -245,3 +285,248 @@ def test_a_label_that_may_be_no_noise_clears_nobody_whom_it_would_prove():
     evidence = audited(claim(0.5), [[1, 0], [6, 5], [9, 8]], [0, 1, 1])
     found = measured(call("certain_disclosure"), evidence).reading
     assert (found.low, found.high) == (0, 1)
+
+
+# Claims whose parts contradict each other, or the table.
+
+
+PRIVATE = "mechanism=permute-and-flip-monotonic, splits=private, bounds=public"
+
+
+@pytest.mark.parametrize(("spent", "is_open"), [(0.5, True), (0.4, False)])
+def test_splits_chosen_from_records_need_a_part_of_epsilon(spent, is_open):
+    found = findings(claim(0.5, f"{PRIVATE}, label_epsilon={spent}"))
+    assert any("nothing is left for the splits" in doubt for doubt in found.doubts) is is_open
+    assert isinstance(reading(found), Undetermined) is is_open
+
+
+def test_labels_of_independent_splits_spend_all_of_epsilon():
+    found = findings(claim(0.5, f"{WORDS}, label_epsilon=0.01"))
+    assert "the labels spend 0.01 of the epsilon of 0.5" in reading(found).reason
+    assert reading(findings(claim(0.5, f"{WORDS}, label_epsilon=0.5"))) == exactly(0.5)
+
+
+@pytest.mark.parametrize(
+    ("leaves", "labels"),
+    [
+        ([[160, 0], [3, 160]], [1, 0]),
+        # one impossible label among many whose losses hide it in the sum
+        ([[40, 0], *[[3, 1]] * 900], [1, *[0] * 800, *[1] * 100]),
+    ],
+)
+def test_labels_that_the_mechanism_would_hardly_draw_leave_a_claim_open(leaves, labels):
+    found = findings(claim(1.0), leaves, labels)
+    assert not found.is_refuted_by_test(0.001)
+    assert "the table is not the training table" in reading(found).reason
+    forest = forest_of(labelled_tree(leaves, labels, claim(1.0)), people_in(leaves))
+    assert relied_on(forest, found) is forest
+    said = reading(findings(claim(1.0), leaves, labels), level=0.0)
+    assert isinstance(said, Undetermined)
+
+
+def test_what_is_not_said_of_the_unit_may_be_stated_and_what_is_said_may_not():
+    own = read_claim(claim(1.0, f"unit=record, {WORDS}").words, "the file")
+    with pytest.raises(ValueError, match="the file says record"):
+        read_claim("unit=person", "its owner", own)
+    assert read_claim("unit=record", "its owner", own).words == own.words
+    assert "unit=record" in claim(1.0).words  # what is not said is judged as a record
+
+
+def by_person(persons, said):
+    """Return what is found of records of these persons, which follow the leaves and classes in order."""
+    people = people_in(LEAVES)
+    truth = people.truth.astype(int)
+    profiles = np.repeat(np.arange(len(truth)), truth.sum(axis=1))
+    codes = np.concatenate([np.repeat(np.arange(truth.shape[1]), row) for row in truth])
+    if persons is not None:
+        ones = np.ones(len(profiles))
+        contributions = Contributions(
+            np.arange(len(profiles)), profiles, ones, None, None, np.asarray(persons)
+        )
+        order = RecordOrder(profiles, codes)
+        people = replace(people, contributions=contributions, order=order)
+    return findings(said, people=people)
+
+
+def test_a_promise_to_persons_is_not_kept_by_noise_for_one_record():
+    many, each = np.arange(35) // 4, np.arange(35)
+    of_person = f"unit=person, {WORDS}"
+    assert "add --id" in reading(by_person(None, claim(0.5, of_person))).reason
+    assert reading(by_person(each, claim(0.5, of_person))) == exactly(0.5)
+    found = by_person(many, claim(0.5, of_person))
+    assert "one person has 4 records" in found.doubts[0]
+    assert judge_findings(found).outcome is ClaimOutcome.REFUTED
+    covered = by_person(many, claim(0.5, f"{of_person}, label_epsilon=0.125"))
+    assert reading(covered) == exactly(0.5)
+    private = of_person.replace("independent", "private")
+    spent = by_person(many, claim(0.5, f"{private}, label_epsilon=0.125"))
+    assert "nothing is left for the splits" in reading(spent).reason
+
+
+def test_a_person_with_several_records_loses_what_they_cost_together():
+    found = by_person(np.arange(35) // 4, claim(0.5))
+    assert reading(found) == exactly(0.5)
+    alone = by_person(np.arange(35), claim(0.5))
+    lost = reading(found, "epsilon_realised").high
+    assert lost > 1 > 0.5 >= reading(alone, "epsilon_realised").high
+    first = [LEAVES[0][0] - 4, LEAVES[0][1]]
+    label = np.log(flips(LEAVES[0], 0.5)[0] / flips(first, 0.5)[0])
+    assert lost >= abs(label)
+
+
+@pytest.mark.parametrize("epsilon", [1e-9, 1e-10, 1e-12, 1e-15])
+def test_rounding_never_refutes_a_small_epsilon(epsilon):
+    leaves = [[17, 14], [4, 9], [8, 3], [6, 6]]
+    for labels in ([1, 0, 1, 0], [0, 1, 0, 1], [1, 1, 0, 1]):
+        found = findings(claim(epsilon), leaves, labels)
+        assert not found.is_refuted_by_loss
+        assert judge_findings(found).outcome is not ClaimOutcome.REFUTED
+    too_much = findings(claim(epsilon, f"{WORDS}, label_epsilon=0.01"), leaves, [1, 0, 1, 0])
+    assert too_much.is_refuted_by_loss
+
+
+def test_what_a_person_lost_is_that_of_the_table_without_all_their_records():
+    persons = np.arange(35) // 4
+    rows = [
+        (leaf, code)
+        for leaf, counts in enumerate(LEAVES)
+        for code, count in enumerate(counts)
+        for _ in range(count)
+    ]
+
+    def chance(held):
+        found = 1.0
+        for leaf, label in enumerate(LABELS):
+            counts = [held.count((leaf, code)) for code in range(2)]
+            found *= flips(counts, 0.5)[label]
+        return found
+
+    lost = [
+        abs(
+            np.log(
+                chance(rows)
+                / chance([row for row, of in zip(rows, persons, strict=True) if of != who])
+            )
+        )
+        for who in range(9)
+    ]
+    found = by_person(persons, claim(0.5)).loss
+    assert found.of_persons == pytest.approx(max(lost), abs=1e-12)
+    assert found.most_records == 4
+
+
+@pytest.mark.parametrize("leaves", [[[3, 1], [2, 0]], [[2, 1, 0], [1, 3, 1]]])
+def test_labels_that_contradict_a_true_claim_are_as_rare_as_is_said(leaves):
+    chances = [
+        (findings(claim(0.7), leaves, list(labels)).p_value_of_contradiction, chance)
+        for labels, chance in outputs(leaves, 0.7)
+    ]
+    assert min(p for p, _ in chances) < 0.7
+    for level in sorted({p for p, _ in chances}):
+        assert sum(chance for p, chance in chances if p <= level) <= level + 1e-12
+
+
+@pytest.mark.parametrize("measure", ["epsilon_realised", "epsilon_used"])
+@pytest.mark.parametrize(
+    ("leaves", "labels", "epsilon", "outcome"),
+    [
+        ([[30, 1]] * 30, [0] * 30, 0.01, ClaimOutcome.REFUTED),
+        ([[30, 1]] * 8, [1] * 8, 1.0, ClaimOutcome.UNDETERMINED),
+    ],
+)
+def test_of_a_claim_that_is_false_or_open_nothing_is_measured(
+    measure, leaves, labels, epsilon, outcome
+):
+    found = findings(claim(epsilon), leaves, labels)
+    assert judge_findings(found).outcome is outcome
+    measured_of = reading(found, measure)
+    assert isinstance(measured_of, Undetermined)
+    assert measured_of.reason == judge_findings(found).reason
+
+
+def test_a_delta_above_the_usual_one_does_not_change_what_was_drawn():
+    found = findings(claim(0.5, f"{WORDS}, delta=0.01"))
+    assert reading(found, "epsilon_realised").high <= 0.5
+
+
+@pytest.mark.parametrize("level", [0, -1, 1e-300, 0.06, 1, 2, float("nan"), True, "0"])
+def test_a_level_that_switches_the_test_off_or_refutes_everything_is_no_policy(level):
+    with pytest.raises(PolicyError, match="level"):
+        read_pack(policy_of({"level": level}), "p")
+
+
+@pytest.mark.parametrize("delta", [-1, 1.5, float("nan")])
+def test_a_delta_that_is_no_probability_is_no_policy(delta):
+    with pytest.raises(PolicyError, match="delta"):
+        read_pack(policy_of({"delta": delta}), "p")
+
+
+def test_a_usual_level_is_a_policy():
+    for level in (1e-9, 0.01, 0.05):
+        assert read_pack(policy_of({"level": level}), "p").clauses
+
+
+def policy_of(parameters):
+    check = {"id": "e", "measure": "epsilon", "rule": "at_most", "limit": 1}
+    words = ", ".join(
+        f"{name} = {str(value).lower() if isinstance(value, bool | float) else repr(value)}"
+        for name, value in parameters.items()
+    )
+    lines = "\n".join(f"{name} = {value!r}" for name, value in check.items())
+    head = 'name = "p"\nversion = "1"\ntitle = "p"\n\n[[check]]\n'
+    return f"{head}{lines}\nparameters = {{ {words} }}\n".encode()
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("p7", " P7 "),
+        ("p7", "p 7"),
+        ("01", "1"),
+        ("1.0", "1"),
+        ("p\u00e9", "pe\u0301"),
+        ("p7", "p7\u200b"),
+        ("p\uff17", "p7"),
+        ("1e0", "1"),
+        ("12E+1", "120"),
+        ("+1", "1"),
+        ("1,001", "1001"),
+        ("1'001.50", "1001.5"),
+        ("\u0661\u0662", "12"),
+        ("p\u0967", "p1"),
+        ("7\ufe0f", "7"),
+        ("a\u034fb", "ab"),
+        ("a\u3164b", "ab"),
+        ("a\u2013b", "a-b"),
+        ("a\u2212b", "a-b"),
+    ],
+)
+def test_ids_that_differ_only_in_how_they_are_written_may_be_one_person(one, other):
+    rows = [(f"x{n}", f"p{n % 2}", "c0" if n % 3 else "c1") for n in range(40)]
+    ids = [one, other, *(row[0] for row in rows[2:])]
+    table = pd.DataFrame(rows, columns=["id", "place", "illness"]).assign(id=ids)
+    counts = [[0, 0], [0, 0]]
+    for _, place, code in rows:
+        counts[int(place[1])][int(code[1])] += 1
+    model = writers()["treewarden_json"].write(labelled_tree(counts, [0, 0]))
+    words = f"epsilon=0.5, unit=person, {WORDS}"
+    settings = {
+        "sensitive": "illness",
+        "policy": "differential-privacy",
+        "claims": words,
+        "id": "id",
+    }
+    found = tw.audit(model, table, **settings).to_dict()["claims"][0]
+    assert found["outcome"] == "undetermined"
+    assert "differ only in how they are written" in found["reason"]
+    plain = table.assign(id=[f"x{n}" for n in range(40)])
+    assert tw.audit(model, plain, **settings).to_dict()["claims"][0]["outcome"] == "not refuted"
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [("1e1", "1"), ("-1", "1"), ("1,01", "101"), ("a-b", "ab"), ("p1", "p2")]
+)
+def test_ids_of_two_people_are_told_apart(one, other):
+    assert lookalike_ids([one, other]) is None
+    many = "9" * 40
+    assert lookalike_ids([many, f"{many[:-1]}8"]) is None

@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 
 from tests.kit.grown_trees import grow_tree
-from treewarden.audit.consistent_tables.outcome import Tiers
+from treewarden.audit.consistent_tables.result import Tiers
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.system.system import build_system
 

@@ -13,8 +13,7 @@ from tests.kit.grown_trees import grow_tree
 from tests.kit.tiers import cases, seeds
 from treewarden.audit.consistent_tables.engine import reason
 from treewarden.audit.consistent_tables.facts.facts import facts_of
-from treewarden.audit.consistent_tables.outcome import Tiers
-from treewarden.audit.consistent_tables.result import Consistency
+from treewarden.audit.consistent_tables.result import Consistency, Tiers
 from treewarden.audit.consistent_tables.witnesses.witness_pool import first_broken
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.reading import Undetermined

@@ -11,7 +11,7 @@ from tests.judges.worlds_by_hand import brute_force, system_of, worlds_of
 from tests.kit.small_audits import read
 from treewarden.audit.consistent_tables.facts.facts import facts_of
 from treewarden.audit.consistent_tables.facts.intervals import inside_of, limits, sides_of
-from treewarden.audit.consistent_tables.outcome import Tiers
+from treewarden.audit.consistent_tables.result import Tiers
 from treewarden.audit.evidence import Evidence
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.population.forest import forest_of

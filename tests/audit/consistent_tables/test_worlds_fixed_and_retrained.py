@@ -11,9 +11,8 @@ from tests.judges.worlds_by_hand import ONLY_PROOFS, brute_force, system_of
 from tests.kit.cases import multiway_case
 from tests.kit.grown_trees import grow_tree, heart
 from treewarden.audit.consistent_tables.engine import reason
-from treewarden.audit.consistent_tables.outcome import Tiers
 from treewarden.audit.consistent_tables.proofs.propagate import fixed_cells
-from treewarden.audit.consistent_tables.result import Witness
+from treewarden.audit.consistent_tables.result import Tiers, Witness
 from treewarden.audit.consistent_tables.retrain import graded, growers
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.system.system import build_system

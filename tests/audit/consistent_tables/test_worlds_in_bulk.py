@@ -14,8 +14,11 @@ from treewarden.audit.consistent_tables.facts.intervals import with_intervals
 from treewarden.audit.consistent_tables.facts.splits import groups
 from treewarden.audit.consistent_tables.proofs.bounds import closed_form
 from treewarden.audit.consistent_tables.witnesses.enumerate import _row_number, _rows
-from treewarden.audit.consistent_tables.witnesses.one_swap_search import _allowed, swap_stuck
-from treewarden.audit.consistent_tables.witnesses.two_swap_search import mend_stuck
+from treewarden.audit.consistent_tables.witnesses.one_swap_search import (
+    _allowed,
+    mend_stuck,
+    swap_stuck,
+)
 from treewarden.audit.consistent_tables.witnesses.witness_pool import (
     Swap,
     WitnessPool,

@@ -107,7 +107,9 @@ def test_an_audit_runs_worlds_unless_told_not_to():
     told = run(case.tree, case.population, case.knowledge, [call])
     assert isinstance(told.full.readings[call].reading, Interval)
     without = run(case.tree, case.population, case.knowledge, [call], AuditOptions(worlds=False))
-    assert without.full.readings[call].reading == Undetermined("exact worlds were not run")
+    assert without.full.readings[call].reading == Undetermined(
+        "the search for proved values was switched off"
+    )
 
 
 def test_a_tree_that_no_table_grows_is_an_input_error_that_names_a_row():
@@ -136,7 +138,7 @@ def test_a_tree_that_no_table_grows_is_an_input_error_that_names_a_row():
         leaf=stops,
         truth=Undetermined("hidden"),
     )
-    assert members(altered, stops).of(0).tolist() == [0, 1, 2, 3]
+    assert members(altered, stops).profiles_at(0).tolist() == [0, 1, 2, 3]
     known = Knowledge(leaf="as-published", split="gini")
     told = run(altered, people, known, [MeasureCall("certain_disclosure")])
     assert told.full.readings
@@ -161,4 +163,6 @@ def test_a_tree_that_no_table_grows_is_an_input_error_that_names_a_row():
 def test_evidence_without_worlds_says_that_they_were_not_run():
     case = multiway_case(1, Knowledge(split="gini"))
     told = evidence_of(case.tree, case.population)
-    assert read("certain_disclosure", told).reading == Undetermined("exact worlds were not run")
+    assert read("certain_disclosure", told).reading == Undetermined(
+        "the search for proved values was switched off"
+    )

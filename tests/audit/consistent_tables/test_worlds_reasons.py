@@ -9,7 +9,7 @@ from tests.judges.worlds_by_hand import ONLY_PROOFS, system_of, worlds_of
 from tests.kit.grown_trees import grow_tree, heart
 from treewarden.audit.consistent_tables.engine import reason
 from treewarden.audit.consistent_tables.facts.facts import facts_of, joined
-from treewarden.audit.consistent_tables.outcome import Tiers
+from treewarden.audit.consistent_tables.result import Tiers
 from treewarden.audit.system.system import build_system
 
 EXAMPLE = ([2, 1, 1, 2], [[0], [1, 2], [3]], [(2, 0), (1, 1), (0, 2)])

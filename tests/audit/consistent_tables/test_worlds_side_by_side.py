@@ -38,7 +38,7 @@ CASES = (
     (2, "counts", "gini", 16, 300),
     (3, "counts", "gini", 12, 60),
     (3, "rates", "entropy", 16, 60),
-    (3, "counts", "gini", 10, 45),
+    (3, "counts", "gini", 8, 32),
 )
 """Classes, what is published of leaves, criterion, leaves and records; the last is decided soonest."""
 

@@ -12,8 +12,7 @@ from tests.judges.worlds_by_hand import brute_force, system_of, worlds_of
 from tests.kit.grown_trees import german, grow_tree, heart
 from tests.kit.tiers import cases
 from treewarden.audit.consistent_tables.engine import reason
-from treewarden.audit.consistent_tables.outcome import Tiers
-from treewarden.audit.consistent_tables.result import Consistency
+from treewarden.audit.consistent_tables.result import Consistency, Tiers
 from treewarden.audit.facts.rows import LeafMass, Origin
 from treewarden.audit.population.target import members
 from treewarden.audit.system.system import build_system

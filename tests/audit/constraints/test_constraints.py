@@ -169,7 +169,7 @@ def test_a_split_that_the_true_table_contradicts_is_dropped_with_the_likely_caus
     )
     said = [drop for drop in system.dropped if drop.constraint == "split_choice"]
     assert said
-    assert "broke a tie at random" in said[0].problem
+    assert "chose at random" in said[0].problem
     assert not any(drop.is_published for drop in said)
 
 

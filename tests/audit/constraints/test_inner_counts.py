@@ -67,7 +67,7 @@ def test_where_all_leaves_are_hidden_the_inner_counts_hold_in_sum():
     mass = values.values * found.population.counts[:, None]
     for node in found.tree.nodes:
         if node.children:
-            inside = found.members.of(node.index)
+            inside = found.members.profiles_at(node.index)
             np.testing.assert_allclose(mass[inside].sum(axis=0), node.class_counts, atol=1e-4)
 
 

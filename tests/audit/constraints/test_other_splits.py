@@ -108,6 +108,21 @@ def test_a_split_on_what_the_adversary_does_not_know_says_nothing():
     assert [r for r in build_system(blind).rows if r.origin.constraint == "other_split"] == []
 
 
+def test_a_split_whose_right_side_asks_what_the_adversary_does_not_know_says_nothing():
+    # z is the same as x here: 3 of the 5 records on the left have the first class, and 1 of the 5 on the right.
+    case = case_of([2, 1, 1, 0], [2, 3, 2, 3])
+    value = improvement(np.array([4.0, 6.0]), np.array([3.0, 2.0]))
+    left, right = (CategoryTest(name, (side,)) for name, side in zip("xz", SIDES, strict=True))
+    figures = LearnerFigures((OtherSplit(left, right, value - 1e-6, value + 1e-6),))
+    nodes = (replace(case.tree.root, figures=figures), *case.tree.nodes[1:])
+    columns = dict.fromkeys(("x", "z"), case.population.columns["x"])
+    people = replace(case.population, columns=columns)
+    told = replace(case, tree=replace(case.tree, nodes=nodes), population=people)
+    assert [(row.low, row.high) for row in CONSTRAINT.rows(told)] == [(1, 3)]
+    blind = replace(told, population=replace(people, qi=("x",)))
+    assert list(CONSTRAINT.rows(blind)) == []
+
+
 def test_an_improvement_tells_the_most_and_the_least_that_may_be_on_its_left():
     # Of 10 records 4 have the class. Of the 4 on the left 3 have it: as far from chance as nothing else that is whole.
     (row,) = CONSTRAINT.rows(case_of([2, 1, 1, 0], [2, 3, 2, 3]))

@@ -11,6 +11,8 @@ from tests.audit.constraints.test_inner_counts import case as counted_case
 from tests.kit.forests import FEATURES
 from tests.kit.small_audits import flat_tree, people_of
 from treewarden.audit.constraints.accuracy import CONSTRAINT as ACCURACY
+from treewarden.audit.constraints.classes_occur import CONSTRAINT as CLASSES_OCCUR
+from treewarden.audit.constraints.incomplete_leaf import CONSTRAINT as INCOMPLETE_LEAF
 from treewarden.audit.constraints.inner_counts import CONSTRAINT as INNER_COUNTS
 from treewarden.audit.constraints.inner_mixed import CONSTRAINT as INNER_MIXED
 from treewarden.audit.constraints.inner_mixed import _is_label_sure
@@ -24,7 +26,7 @@ from treewarden.audit.constraints.published_beside import CONSTRAINT as BESIDE
 from treewarden.audit.constraints.published_beside import as_linear
 from treewarden.audit.constraints.split_choice import CONSTRAINT as SPLIT_CHOICE
 from treewarden.audit.facts.class_facts import leaf_facts
-from treewarden.audit.facts.rows import Case, LeftOut, Plurality
+from treewarden.audit.facts.rows import Case, LeftOut, Plurality, WholeRecords
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.outputs.beside_rows import BesideRows
 from treewarden.audit.outputs.whole_row import WholeRow
@@ -165,6 +167,12 @@ def test_a_label_adds_a_row_to_an_impurity_only_where_it_says_more():
     assert [(row.low, row.high) for row in IMPURITY.rows(case)] == [(2, 2)]
 
 
+def test_a_pure_leaf_is_said_to_have_all_its_records_of_its_label():
+    (row,) = IMPURITY.rows(impure_case([[5, 0], [2, 2]], 0.0))
+    assert (row.low, row.high) == (5, 5)
+    assert "let 5 to 5 of 5 records have class 'c0'" in row.origin.where
+
+
 def impure_case(leaves, impurity, **knowledge):
     """A tree whose first leaf publishes its impurity alone."""
     case = case_of_leaves(leaves)
@@ -227,3 +235,57 @@ def test_what_rows_beside_do_not_say_is_left_out():
     assert (stronger.node, stronger.is_open, len(stronger.lines)) == (0, False, 1)
     (unsaid,) = BESIDE.rows(replace(case, beside=beside(open_entries=(0,))))
     assert (unsaid.node, unsaid.is_open, unsaid.lines) == (0, True, ())
+    (unused,) = BESIDE.rows(replace(case, beside=replace(beside(), unused=("t1.csv:2: a word",))))
+    assert (unused.node, unused.is_open, unused.why) == (0, True, "t1.csv:2: a word")
+
+
+def test_a_class_occurs_where_the_program_names_those_of_its_records_alone():
+    # Two leaves of 3 records. The first counts nobody of class 0 and 3 of class 1, the second neither.
+    case = case_of_leaves([[0, 3, 0], [1, 1, 1]])
+    root, first, second = case.tree.nodes
+    nodes = (root, first, replace(second, class_counts=(None, None, 1.0)))
+
+    def found(tool, **said):
+        tree = replace(case.tree, nodes=nodes, learner=Learner(tool=tool, **said))
+        return list(CLASSES_OCCUR.rows(replace(case, tree=tree)))
+
+    for tool in (Tool.SCIKIT_LEARN, Tool.POLICY_TREE):
+        (whole,) = found(tool)
+        assert isinstance(whole, WholeRecords)
+        assert set(whole.row.classes.tolist()) == {0}
+        assert (whole.row.low, whole.row.high) == (1, 6)
+    (left_out,) = found(Tool.UNKNOWN, unmodelled=(CLASS_WEIGHT,))
+    assert isinstance(left_out, LeftOut)
+    assert [set(line.classes.tolist()) for line in left_out.lines] == [{0}]
+    assert found(Tool.WEKA) == found(Tool.RPART) == []
+
+
+def test_of_labels_some_record_has_each_class_but_the_label_of_an_unknown_program_says_its_own():
+    flu = ["no", "yes", "yes", "yes"]
+    (left_out,) = CLASSES_OCCUR.rows(labelled_case(flu))
+    assert [set(line.classes.tolist()) for line in left_out.lines] == [{0}]
+    (weighed,) = CLASSES_OCCUR.rows(labelled_case(flu, unmodelled=(CLASS_WEIGHT,)))
+    assert [set(line.classes.tolist()) for line in weighed.lines] == [{0}, {1}]
+    whole = CLASSES_OCCUR.rows(labelled_case(flu, tool=Tool.SCIKIT_LEARN))
+    assert [set(each.row.classes.tolist()) for each in whole] == [{0}, {1}]
+
+
+def test_a_class_that_nobody_has_shows_that_an_unknown_program_names_others_too():
+    case = labelled_case(["no", "yes", "yes", "yes"])
+    truth = case.population.truth.sum(axis=1)[:, None] * (0.0, 1.0)
+    people = replace(case.population, truth=truth)
+    assert list(CLASSES_OCCUR.rows(replace(case, population=people))) == []
+
+
+def test_numbers_of_a_leaf_are_doubted_where_its_own_records_lack_values():
+    # Of each leaf the number of one class is known, and not how many records it counts.
+    case = case_of_leaves([[5, 1, 1], [4, 1, 1]], 1, 2)
+    tree = replace(case.tree, nodes=tuple(replace(n, records=None) for n in case.tree.nodes))
+    complete = replace(case, tree=tree)
+    lacking = (case.population.leaf == 1).astype(float)
+    assert list(INCOMPLETE_LEAF.rows(complete)) == []
+    (left_out,) = INCOMPLETE_LEAF.rows(replace(complete, incomplete=lacking))
+    assert (left_out.node, left_out.is_open) == (1, True)
+    nodes = tuple(replace(n, class_counts=None) for n in tree.nodes)
+    untold = replace(complete, tree=replace(tree, nodes=nodes), incomplete=lacking)
+    assert list(INCOMPLETE_LEAF.rows(untold)) == []

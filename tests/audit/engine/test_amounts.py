@@ -13,13 +13,15 @@ from treewarden.audit.engine import amounts
 from treewarden.audit.engine.amounts import (
     NONE_FOUND,
     OUT_OF_TIME,
+    able_groups,
     determined,
     ends_of_one,
+    proved,
     reached_from,
     solved,
 )
 from treewarden.audit.engine.counts import NO_ROW, Propagated, counts_of
-from treewarden.audit.engine.driver import reason
+from treewarden.audit.engine.driver import NO_TABLE, reason
 from treewarden.audit.engine.problem import AmountRange, Amounts, Problem
 from treewarden.audit.engine.time_budget import TimeBudget
 from treewarden.audit.progress import FOREVER
@@ -109,6 +111,8 @@ def test_a_third_tree_fixes_it_though_no_leaf_alone_does():
         low, high, reached_low, reached_high, bounds = joined(problem, known)
         assert low.tolist() == high.tolist() == x
         assert set(bounds.how) == {"certificate"}
+        # Nobody's number is open: where a table is known, no other is looked for.
+        assert bounds.left == (() if known else (NO_TABLE,))
     assert (reached_low > reached_high).all()
 
 
@@ -138,6 +142,14 @@ def test_a_table_that_the_rows_do_not_fit_is_no_table_found():
     assert "no consistent table is known" in bounds.left[0]
 
 
+def test_only_people_of_a_range_can_have_its_ends():
+    # Of a and b somebody has 4, and somebody 10; d has 10 and is not of them.
+    x = np.array([4, 5, 6, 10])
+    of_two = AmountRange(np.array([True, True, False, False]), 4, 10)
+    counts = counts_of(problem_of([AB_CD], x, 10, ranges=(of_two,)))
+    assert able_groups(counts, x).tolist() == [[False] * 4, [True, False, False, False]]
+
+
 def test_rows_that_no_amounts_fulfil_are_a_problem_and_prove_nothing_else():
     problem = problem_of([AB_CD, AC_BD], [4, 5, 6, 5], 10)
     low = problem.low.copy()
@@ -162,6 +174,16 @@ def test_weights_of_any_kind_prove_nothing_that_is_false():
             # t = -4 and t = 5 fit as well
             assert (boxes.low[:, 0] <= [0, 0, 1, 1]).all(), is_whole
             assert (boxes.high[:, 0] >= [9, 9, 10, 10]).all(), is_whole
+
+
+def test_a_proof_about_huge_amounts_is_off_by_what_its_own_sums_may_be_and_no_more():
+    # One person has 2^50 units: products of that size are rounded by a quarter of a unit at most.
+    huge = 2**50
+    counts = counts_of(problem_of([[0]], [huge], 2 * huge, is_whole=False))
+    found = solved(counts, np.array([0]), np.ones(1, dtype=bool))
+    low, high = (end[:, 0] for end in counts.start())
+    least, most = proved(counts, found, np.ones((1, 1)), np.ones((1, 1)), low, high)
+    assert huge - 6 <= least[0] < huge < most[0] <= huge + 6
 
 
 @st.composite

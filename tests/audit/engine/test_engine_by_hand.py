@@ -10,10 +10,10 @@ import pytest
 from scipy.optimize import brentq
 
 from tests.judges.rows_by_hand import rows_of
-from treewarden.audit.engine.bounds import How
 from treewarden.audit.engine.counts import by_class, by_leaves, counts_of, propagate
 from treewarden.audit.engine.driver import DECIDED, reason
 from treewarden.audit.engine.newton_steps import tightened
+from treewarden.audit.engine.problem import How
 from treewarden.audit.engine.time_budget import TimeBudget, adversary_seconds
 from treewarden.audit.options import AuditOptions
 from treewarden.audit.progress import FOREVER, Clock, clock

@@ -44,10 +44,10 @@ class _Together(RowKind):
             mass[here, row.klass].sum(), 0.0, row.most, case.population.counts[here].sum()
         )
 
-    def held(self, case, row, truth):
+    def keep_true(self, case, row, truth):
         return whole_or_dropped(row, self.broken(case, row, truth), cause_of(row.origin))
 
-    def said(self, case, row):
+    def content_of(self, case, row):
         here = np.flatnonzero(np.isin(case.population.leaf, row.nodes))
         classes, ones = np.full(len(here), row.klass), np.ones(len(here))
         line = Linear(here, classes, ones, 0.0, row.most, row.origin)
@@ -98,7 +98,7 @@ def test_masses_break_a_row_where_they_break_what_it_says_and_nowhere_else(leaf)
     counts, draw = case.population.counts, np.random.default_rng(0)
     for _ in range(20):
         mass = draw.dirichlet(np.full(3, 0.3), size=len(counts)) * counts[:, None]
-        for row, said in zip(system.rows, system.said, strict=True):
+        for row, said in zip(system.rows, system.contents, strict=True):
             lines = (_outside(line, mass) for line in as_lines(case, said))
             splits = (float(excess(family, mass).max()) for family in said.families)
             is_said_broken = max((*lines, *splits), default=0.0) > 1e-9

@@ -146,7 +146,7 @@ def test_what_the_file_shows_to_be_otherwise_is_refused_by_name(name, why):
     ("change", "why"),
     [
         (set_parameter("boosting_options", "posterior_sampling", True), "posterior_sampling"),
-        (set_parameter("boosting_options", "iterations", 3), "training went on"),
+        (set_parameter("boosting_options", "iterations", 3), "training continued"),
         (set_parameter("data_processing_options", "eval_fraction", 0.2), "eval_fraction"),
         (set_parameter("system_options", "node_type", "Master"), "several machines"),
         (set_parameter("tree_learner_options", "dev_leafwise_approxes", True), "one by one"),
@@ -162,7 +162,7 @@ def test_what_the_file_shows_to_be_otherwise_is_refused_by_name(name, why):
         (set_parameter("tree_learner_options", "l2_leaf_reg", -1), "does not contain"),
         (set_parameter("loss_function", "params", {"border": "0.5"}), "border"),
         (lambda document: document["model_info"]["params"].update(task_type="GPU"), "GPU"),
-        (lambda document: document["model_info"].pop("params"), "does not say how"),
+        (lambda document: document["model_info"].pop("params"), "does not state how"),
         (lambda document: document.update(scale_and_bias=[2, [0]]), "scaled"),
         (lambda document: document.update(scale_and_bias=[1, [0.5]]), "start was changed"),
     ],

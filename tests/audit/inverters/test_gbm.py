@@ -93,4 +93,4 @@ def test_a_leaf_that_nobody_reached_must_hold_what_follows_from_the_others():
     empty["Prediction"] = empty["SplitCodePred"] = 0.4407123
     found = leaf_sums(case_of(json.dumps(document).encode()))
     assert isinstance(found, Undetermined)
-    assert "nobody had" in found.reason
+    assert "which no training record had" in found.reason

@@ -8,8 +8,7 @@ import pytest
 from tests.audit.inverters.grown import case_of, found, truth
 from tests.kit.tiers import cases
 from treewarden.audit.inverters import LeafSums, leaf_sums, member_sums
-from treewarden.audit.inverters._lightgbm_bundles import may_hide
-from treewarden.audit.inverters.lightgbm import BUNDLED, UNSEEN_BUNDLES
+from treewarden.audit.inverters.lightgbm import BUNDLED, UNSEEN_BUNDLES, may_hide
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.formats.lightgbm.lightgbm_text import FORMAT as TEXT
 from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn

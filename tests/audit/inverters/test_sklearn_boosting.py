@@ -85,7 +85,7 @@ def test_what_changes_leaf_values_is_refused_by_name(settings, why):
 
 def test_a_start_of_ones_own_is_refused():
     table, labels = table_of(2)
-    with pytest.raises(TreeFormatError, match="no constant"):
+    with pytest.raises(TreeFormatError, match="not a constant"):
         model_of(table, labels, init=dummy.DummyClassifier(strategy="uniform", random_state=0))
 
 

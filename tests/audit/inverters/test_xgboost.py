@@ -71,7 +71,7 @@ def test_where_sums_are_not_exact_they_are_bounded(name):
         ("sampled", "on a sample of it"),
         ("weighed", "with weights"),
         ("dart", "dropped"),
-        ("side_by_side", "side by side"),
+        ("side_by_side", "in parallel"),
         ("hinge", "binary:hinge"),
         ("continued", "learning rate"),
         ("clipped", "learning rate"),

@@ -14,9 +14,9 @@ def apart(one, other):
 
 
 @pytest.mark.parametrize("split", ["gini", "entropy", "gain-ratio"])
-def test_they_are_what_casadi_derives(monkeypatch, split):
+def test_they_are_what_casadi_derives(split):
     draw = np.random.default_rng(0)
-    tasks = curved_tasks(monkeypatch, split)
+    tasks = curved_tasks(split)
     assert tasks
     for task in tasks:
         loaded = load(elastic(task.program, task.chains, task.program.start))

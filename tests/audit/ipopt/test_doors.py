@@ -18,10 +18,9 @@ from treewarden.audit.ipopt.backend import (
     Door,
     LoadedSolver,
     Status,
-    _small_model,
 )
 from treewarden.audit.ipopt.backends import door, doors
-from treewarden.audit.ipopt.model import load_model
+from treewarden.audit.ipopt.model import load_model, small_model
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.options import AuditOptions
 from treewarden.audit.system.system import build_system
@@ -124,10 +123,10 @@ def test_an_unknown_return_code_is_an_error(monkeypatch):
 
 
 def test_what_a_door_makes_of_a_model_stays_with_its_solver():
-    loaded = load_model(_small_model())
+    loaded = load_model(small_model())
     held, start = loaded.high.copy(), np.array([0.5, 0.3, 0.2])
     one, other = (doors()["casadi"].opened(loaded) for _ in range(2))
-    first = one.solve(start, 0.0, held=1)
+    first = one.solve(start, 0.0, held_count=1)
     assert loaded.derivatives == {}
     np.testing.assert_array_equal(loaded.high, held)
     for solver in (one, other):  # whatever was solved before

@@ -36,12 +36,12 @@ def people():
         ([RECORD, "class = true"], "class: give the name of a class"),
         (['says = "P(yes) = 0.5"', 'class = "yes"'], "class: cannot be combined with 'says'"),
         (['says = "P(yes) = 0.5"', RECORD], "record: cannot be combined with 'says'"),
-        (['say = "P(yes) = 0.5"'], "say: unknown key (did you mean 'says'?)"),
+        (['say = "P(yes) = 0.5"'], "unknown key 'say' (did you mean 'says'?)"),
         (
             ["records = { age = 30 }", 'class = "yes"'],
-            "records: unknown key (did you mean 'record'?)",
+            "unknown key 'records' (did you mean 'record'?)",
         ),
-        ([RECORD, 'value = "yes"'], "value: unknown key; a fact is a statement"),
+        ([RECORD, 'value = "yes"'], "unknown key 'value'; a fact is a statement"),
         (["says = 3"], "says: give a statement in quotes"),
         (["says = { a = 3 }"], "says: give a statement in quotes"),
         (["record = { age = [30] }", 'class = "yes"'], "record: age: text or a number is needed"),
@@ -58,7 +58,7 @@ def test_a_slip_names_the_key_that_is_wrong(lines, says):
 
 @pytest.mark.parametrize("key", ["facts", "adversaries"])
 def test_a_table_that_is_called_otherwise_is_an_error(key):
-    with pytest.raises(KnowledgeError, match=f"known.toml: {key}: unknown key"):
+    with pytest.raises(KnowledgeError, match=f"known.toml: unknown key '{key}'"):
         read_knowledge(f"[[{key}]]\nsays = 'P(yes) = 0.5'".encode(), "known.toml")
 
 
@@ -91,6 +91,8 @@ def test_a_class_may_be_named_by_a_whole_number():
         (['says = "P(yes | flu = yes) = 0.5"'], "'flu' is the sensitive column"),
         (["record = { age = 31 }", 'class = "yes"'], "'age' is never 31"),
         (['record = { age = "old" }', 'class = "yes"'], "'old' is not a number"),
+        (['says = "P(yes | age = nan) = 0.5"'], "'nan' is not a number"),
+        (['says = "P(yes | age <= inf) = 0.5"'], "'inf' is not a number"),
         (['says = "flu is rare"'], "not a valid statement; write it like P(flu"),
     ],
 )

@@ -65,10 +65,10 @@ def test_a_byte_order_mark_says_nothing():
         (b"\xff", "known.toml: not valid TOML"),
         (
             b'leaf = "everything"',
-            "leaf: input should be 'labels', 'rates', 'counts' or 'as-published'",
+            "leaf: must be 'labels', 'rates', 'counts' or 'as-published'",
         ),
-        (b'knows = "all"', "knows: unknown key; use leaf, split"),
-        (b"min_leaf = 0", "min_leaf: input should be greater than or equal to 1"),
+        (b'knows = "all"', "unknown key 'knows'; use leaf, split"),
+        (b"min_leaf = 0", "min_leaf: must be greater than or equal to 1"),
     ],
 )
 def test_a_file_that_is_not_understood_is_refused(data, message):
@@ -221,15 +221,15 @@ def test_a_regression_tree_is_not_asked_how_its_splits_were_chosen():
 @pytest.mark.parametrize(
     ("line", "problem"),
     [
-        ("[training]\neta = true", "training.eta: input should be a number"),
-        ('[training]\neta = "0.3"', "training.eta: input should be a number"),
-        ("min_leaf = true", "min_leaf: input should be a whole number"),
-        ("min_leaf = 5.0", "min_leaf: input should be a whole number"),
-        ('min_leaf = "5"', "min_leaf: input should be a whole number"),
-        ('marginal = "true"', "marginal: input should be true or false"),
-        ("accuracy = 1", "accuracy: input should be true or false"),
-        ('strict_labels = "no"', "strict_labels: input should be true or false"),
-        ("seeds = [true]", "seeds.0: input should be a whole number"),
+        ("[training]\neta = true", "training.eta: must be a number"),
+        ('[training]\neta = "0.3"', "training.eta: must be a number"),
+        ("min_leaf = true", "min_leaf: must be a whole number"),
+        ("min_leaf = 5.0", "min_leaf: must be a whole number"),
+        ('min_leaf = "5"', "min_leaf: must be a whole number"),
+        ('marginal = "true"', "marginal: must be true or false"),
+        ("accuracy = 1", "accuracy: must be true or false"),
+        ('strict_labels = "no"', "strict_labels: must be true or false"),
+        ("seeds = [true]", "seeds.0: must be a whole number"),
     ],
 )
 def test_a_value_of_another_type_is_refused_by_its_name(line, problem):

@@ -20,9 +20,9 @@ from tests.kit.small_audits import (
 from treewarden.audit.measures import MeasureCall
 from treewarden.audit.reading import Undetermined, exactly
 from treewarden.policies.judging.judge import judge
-from treewarden.policies.verdict import Verdict
+from treewarden.policies.verdict import PolicyVerdict
 from treewarden.ppdm_models.tables.read_table import table_of
-from treewarden.ppdm_models.tree.ensemble import Member, Other
+from treewarden.ppdm_models.tree.ensemble import Combination, Member, NonTreeModel
 from treewarden.ppdm_models.tree.tree import Task
 
 counts_of_leaves = st.integers(2, 4).flatmap(
@@ -47,7 +47,7 @@ def test_there_is_a_small_group_where_some_class_of_a_leaf_has_a_few_but_not_non
     """SACRO-ML, structural attack: 0 < count < threshold for any label in any equivalence class."""
     at_risk = any(0 < count < size for leaf in leaves for count in leaf)
     told = verdict(flat_tree(leaves), "smallest_class", "at_least", size)
-    assert (told is Verdict.FAIL) == at_risk
+    assert (told is PolicyVerdict.FAIL) == at_risk
 
 
 @given(counts_of_leaves)
@@ -55,7 +55,7 @@ def test_there_is_class_disclosure_where_some_class_is_absent_from_a_leaf(leaves
     """SACRO-ML, structural attack: a share of 0 for any label in any equivalence class."""
     at_risk = any(count == 0 for leaf in leaves for count in leaf)
     told = verdict(flat_tree(leaves), "absent_values", "at_most", 0)
-    assert (told is Verdict.FAIL) == at_risk
+    assert (told is PolicyVerdict.FAIL) == at_risk
 
 
 @given(counts_of_leaves)
@@ -136,9 +136,16 @@ def test_an_ensemble_holds_what_its_trees_hold_and_the_weights_of_those_that_giv
 
 def test_what_was_fitted_in_parts_that_are_no_trees_is_not_known():
     trees = (stump(40.0, "no", "yes"), stump(70.0, "no", "yes"))
-    members = (*(Member(tree) for tree in trees), Member(Other("regression")))
+    members = (*(Member(tree) for tree in trees), Member(NonTreeModel("regression")))
     ensemble = forest(*trees, members=members)
     found = audit_model(ensemble, TABLE, "flu", [FREEDOM], leaks=())
     reading = found.full.readings[FREEDOM].reading
     assert isinstance(reading, Undetermined)
     assert "parts that are not trees" in reading.reason
+
+
+def test_what_was_fitted_in_the_terms_of_an_additive_model_is_not_known():
+    trees = (stump(40.0, "no", "yes"), stump(70.0, "no", "yes"))
+    ensemble = forest(*trees, combination=Combination.ADDITIVE)
+    found = audit_model(ensemble, TABLE, "flu", [FREEDOM], leaks=())
+    assert isinstance(found.full.readings[FREEDOM].reading, Undetermined)

@@ -15,7 +15,7 @@ from tests.kit.tiers import examples
 from treewarden.audit.engine.time_budget import TimeBudget
 from treewarden.audit.evidence import NO_NUMBER, NOT_RUN, Evidence
 from treewarden.audit.knowledge.knowledge import Knowledge
-from treewarden.audit.measures import measures
+from treewarden.audit.measures import call, measures
 from treewarden.audit.population.forest import forest_of
 from treewarden.audit.population.population import build_population
 from treewarden.audit.progress import FOREVER
@@ -91,6 +91,13 @@ def test_the_handbooks_first_example_is_safe_by_one_rule_and_not_by_the_other():
     cell = [50_000, 49_000, 1_000]
     assert value("dominance", [cell], {"n": 1}) == 0.5
     assert value("p_percent", [cell]) == 0.02
+
+
+def test_each_leaf_has_the_value_of_its_own_total():
+    cells = [[50_000, 49_000, 1_000], [52_000, 50_000, *[1_000] * 8]]
+    asked = call("dominance", {"n": 1.0})
+    places = measures()["dominance"].per_place(evidence_of(cells), dict(asked.parameters))
+    assert places.low.tolist() == places.high.tolist() == pytest.approx([0.5, 52 / 110])
 
 
 def test_the_handbooks_second_example_is_safe_by_p_percent_and_not_by_dominance():

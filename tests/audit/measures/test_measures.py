@@ -163,3 +163,8 @@ def test_records_spread_over_several_leaves_are_not_counted_anywhere():
     assert isinstance(
         read("k_anonymity", evidence_of(TREE, people, certain(np.eye(3)[:2]))).reading, Undetermined
     )
+
+
+def test_a_measure_says_whether_it_reads_what_is_proved_over_whole_records():
+    assert MEASURES["certain_disclosure"].is_of_worlds
+    assert not MEASURES["confidence"].is_of_worlds

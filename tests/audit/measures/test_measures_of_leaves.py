@@ -129,7 +129,7 @@ def test_a_pure_leaf_gives_everybody_away_by_its_label():
     tree = flat_tree([[9, 0], [5, 5]])
     taken = read("label_disclosure", evidence_of(tree))
     assert taken.reading == Interval(1, 1)
-    assert (taken.spots[0].index, taken.spots[0].note) == (1, "9 records")
+    assert (taken.spots[0].index, taken.spots[0].note) == (1, "9 people")
 
 
 def test_leaves_are_recovered_whose_counts_are_published_or_follow_from_those_that_are():

@@ -58,6 +58,11 @@ def test_of_a_target_with_few_values_nobody_is_sure_to_be_safe(steps):
     assert reading("value_disclosure", few).reading == Interval(0.0, 1.0)
 
 
+def test_ten_values_are_enough():
+    ten = bounds_of([0, 0], [9, 9], [0, 0], [9, 9], [5, 5], step=1.0, span=(0.0, 9.0))
+    assert reading("value_disclosure", ten).reading == Interval(0, 0)
+
+
 def test_a_target_of_any_numbers_has_values_enough():
     real = bounds_of([0, 0], [100, 100], [0, 0], [100, 100], [5, 5], step=0.0)
     assert reading("value_disclosure", real).reading == Interval(0, 0)
@@ -66,8 +71,8 @@ def test_a_target_of_any_numbers_has_values_enough():
 def test_spots_say_what_is_known_of_whom():
     spots = reading("value_disclosure").spots
     assert [spot.index for spot in spots] == [0, 1, 3]
-    assert spots[0].note == "1 record: 7, determined exactly"
-    assert spots[1].note == "2 records: proved to lie between 20 and 24"
+    assert spots[0].note == "1 person: 7, determined exactly"
+    assert spots[1].note == "2 people: proved to lie between 20 and 24"
     assert "tables that fit reach from 55 to 55" in spots[2].note
 
 

@@ -56,7 +56,7 @@ def test_certainty_and_disclosure_of_example_1_are_full_as_two_leaves_are_pure()
     assert read("confidence", example(S_A)).reading == Interval(1, 1)
     taken = read("disclosure", example(S_A))
     assert taken.reading == Interval(1, 1)
-    assert taken.spots[0].note == "2 records with the true value <=50K"
+    assert taken.spots[0].note == "2 people with the true value <=50K"
 
 
 def test_disclosure_counts_only_true_values_and_confidence_false_ones_too():

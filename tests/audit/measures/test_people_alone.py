@@ -11,6 +11,7 @@ from treewarden.audit.evidence import Evidence
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.measures._leaf_people import (
     SINGLE_PRECISION,
+    Alone,
     _class,
     _EarlierTrees,
     _same,
@@ -18,10 +19,11 @@ from treewarden.audit.measures._leaf_people import (
     alone,
     number_of,
 )
+from treewarden.audit.measures.exposed_values import _spots
 from treewarden.audit.measures.guess_accuracy import _right
 from treewarden.audit.population.forest import forest_of
 from treewarden.audit.population.population import build_population
-from treewarden.audit.reading import Interval, Undetermined
+from treewarden.audit.reading import MOST_SPOTS, Interval, Undetermined
 from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tree.ensemble import Combination, Member, Shrinkage
 from treewarden.ppdm_models.tree.tree import Node, Quality
@@ -48,6 +50,13 @@ def test_a_leaf_of_one_record_shows_its_label():
     assert read("exposed_values", evidence_of(tree)).reading == Interval(2, 2)
     other = flat_tree([[1, 0], [0, 1], [4, 4]], labels=["c1", "c1", "c0"])
     assert read("exposed_values", evidence_of(other, people_of(tree))).reading == Interval(1, 2)
+
+
+def test_whoever_is_told_comes_first_among_more_places_than_a_reading_holds():
+    places = np.arange(MOST_SPOTS + 1)
+    spots = _spots(Alone(0, nodes=places, profiles=places, told=places == MOST_SPOTS))
+    assert len(spots) == MOST_SPOTS
+    assert [spot.low for spot in spots[:2]] == [1.0, 0.0]
 
 
 def test_a_leaf_without_label_and_counts_shows_nothing():

@@ -74,7 +74,10 @@ def test_a_number_about_all_people_is_held_against_the_table_and_says_nothing():
         (',yes\n"age, median",41\n', "the published median is 41, but the table gives 40"),
         (',yes\n"sex = F, n (%)",1 (50)\n', "people is 50, but the table gives 33.3333"),
         ("sex,ill,share\nF,yes,0.9\n", "share of the class is 0.9"),
-        ("term,estimate\n(Intercept),0.1\nage,0.9\n", "no fit of either class"),
+        (
+            "term,estimate\n(Intercept),0.1\nage,0.9\n",
+            r"the published coefficients (0.1, 0.9) do not match a regression on this table, for either",
+        ),
     ],
 )
 def test_a_number_that_the_table_contradicts_is_an_error_that_names_both(text, said_):
@@ -115,3 +118,13 @@ def test_weights_that_are_too_large_move_the_ends_apart_or_together():
             holds = -15 <= exact[0] * a + exact[1] * b <= 1
             assert wide.holds(table) or not holds
             assert holds or not narrow.holds(table)
+
+
+def test_a_row_of_people_is_that_of_weights_of_one_each():
+    inside, owner = np.array([True, False, True]), RowOwner(4, 1, np.array([2, 3, 5]))
+    counted = owner.count_row(inside, low=1, high=6)
+    weighed = owner.row([1, 0, 1], Ends(1, 6))
+    assert (counted.entry, counted.klass) == (weighed.entry, weighed.klass) == (4, 1)
+    assert counted.weights.tolist() == weighed.weights.tolist() == [1, 0, 1]
+    assert (counted.low, counted.high) == (weighed.low, weighed.high) == (1, 6)
+    assert owner.count_row(inside, low=1).high is None

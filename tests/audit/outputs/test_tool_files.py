@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tests.kit.rows import rows
-from treewarden.audit.outputs.beside_rows import beside_rows, table_columns
+from treewarden.audit.outputs.beside_rows import MOST_UNUSED, beside_rows, table_columns
 from treewarden.audit.outputs.conditions import ModelPredictions
 from treewarden.audit.population.population import Population
 from treewarden.ppdm_models.errors import OutputsError
@@ -123,11 +123,36 @@ def test_confidence_limits_and_the_rest_prove_nothing_by_themselves():
 @rows(
     "name, old, new, said",
     [
-        ("r_glm_broom.csv", b"0.109578212371487", b"0.119578212371487", "no fit of either class"),
-        ("r_odds_ratios.csv", b"1.116", b"1.126", "no fit of either class"),
-        ("r_lm_summary.csv", b"0.0222707355331507", b"0.0232707355331507", "no fit of either"),
-        ("r_coxph_one.csv", b"1.041", b"1.061", "no fit of either class"),
-        ("r_coxph_summary.csv", b'"0.0389758031142777",1.03974532474697', b"0.06,NA", "no fit of"),
+        (
+            "r_glm_broom.csv",
+            b"0.109578212371487",
+            b"0.119578212371487",
+            "do not match a regression on this table, for either class; check that",
+        ),
+        (
+            "r_odds_ratios.csv",
+            b"1.116",
+            b"1.126",
+            "do not match a regression on this table, for either class; check that",
+        ),
+        (
+            "r_lm_summary.csv",
+            b"0.0222707355331507",
+            b"0.0232707355331507",
+            "do not match a regression on this table, for either class",
+        ),
+        (
+            "r_coxph_one.csv",
+            b"1.041",
+            b"1.061",
+            "do not match a regression on this table, for either class; check that",
+        ),
+        (
+            "r_coxph_summary.csv",
+            b'"0.0389758031142777",1.03974532474697',
+            b"0.06,NA",
+            "do not match a regression",
+        ),
         ("r_survfit_broom.csv", b"\n45,59,1,", b"\n45,59,0,", "number of events up to 45 is 0"),
         ("r_survfit_broom.csv", b"\n45,59,", b"\n45,58,", "number at risk at 45 is 58"),
         (
@@ -166,7 +191,7 @@ def test_odds_ratios_without_their_constant_are_left_open_if_they_fit():
     found = formed(file(name), name)
     assert not found.rows
     assert "constant" in found.unused[0]
-    with pytest.raises(OutputsError, match="no fit"):
+    with pytest.raises(OutputsError, match="do not match a regression on this table"):
         formed(file(name).replace(b"1.116", b"1.216"), name)
 
 
@@ -218,3 +243,11 @@ def test_other_metrics_are_sums_too_or_left_open(text, is_open):
     assert holds(found, ILL)
     assert bool(found.open_entries) is is_open
     assert bool(found.unused) is is_open
+
+
+def test_of_very_many_numbers_without_rows_the_first_are_named_and_the_others_counted():
+    lines = "".join(f"metric {number},0.5\n" for number in range(MOST_UNUSED + 7))
+    found = formed(f"metric,value\n{lines}".encode(), "many.csv")
+    assert len(found.unused) == MOST_UNUSED + 1
+    assert found.unused[-1].startswith("7 more published numbers")
+    assert len(found.open_entries) == MOST_UNUSED + 7

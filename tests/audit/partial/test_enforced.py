@@ -7,8 +7,7 @@ from sklearn.tree import DecisionTreeClassifier
 from tests.kit.tiers import cases
 from treewarden.audit.ipopt.backend import Status
 from treewarden.audit.ipopt.backends import door
-from treewarden.audit.ipopt.model import load_model
-from treewarden.audit.ipopt.pyomo_modules import pyo
+from treewarden.audit.ipopt.model import load_model, pyo
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.knowledge.levels import SplitLevel
 from treewarden.audit.partial import target_inference

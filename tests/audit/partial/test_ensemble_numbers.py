@@ -7,17 +7,16 @@ from treewarden.audit.evidence import NO_NUMBER
 from treewarden.audit.knowledge.adversaries import Adversary
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.options import AuditOptions
-from treewarden.audit.partial.adversary_request import AdversaryRequest
 from treewarden.audit.partial.ensembles.ensemble_numbers import NO_MEANS, infer_numbers
 from treewarden.audit.partial.ensembles.ensemble_secret import infer_secret_by_exchanges
-from treewarden.audit.partial.secret_column import secret_of
+from treewarden.audit.partial.secret_values import AdversaryRequest, secret_of
 from treewarden.audit.population.forest import forest_of
 from treewarden.audit.population.population import build_population
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.run import run
 from treewarden.policies.judging.judge import judge
 from treewarden.policies.pack import read_pack
-from treewarden.policies.verdict import Verdict
+from treewarden.policies.verdict import PolicyVerdict
 from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tree.predicate import CategoryTest
 from treewarden.ppdm_models.tree.tree import Feature, Node, Quality, Task, Tree
@@ -122,7 +121,7 @@ def test_checks_of_numbers_are_judged_of_each_adversary():
     decision = judge(seen, pack)
     # Who knows h too knows that those of the second leaf have 30.
     assert {finding.of == "" for finding in decision.findings} == {True}
-    assert decision.verdict is Verdict.FAIL
+    assert decision.verdict is PolicyVerdict.FAIL
 
 
 def test_a_secret_of_a_tree_of_numbers_is_decided_where_people_can_exchange_it():

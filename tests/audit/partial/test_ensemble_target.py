@@ -5,6 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from treewarden.audit.adversaries import with_adversaries
+from treewarden.audit.knowledge.adversaries import Adversary
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.knowledge.statement import KnownRecord
 from treewarden.audit.partial.ensembles.ensemble_target import (
@@ -20,17 +22,19 @@ from treewarden.audit.partial.ensembles.ensemble_view import (
     ensemble_view,
 )
 from treewarden.audit.partial.ensembles.hidden_places import hidden_places
+from treewarden.audit.partial.secret_values import AdversaryRequest
 from treewarden.audit.partial.unmodelled_knowledge import FACTS_NOT_USED
 from treewarden.audit.population.forest import forest_of
 from treewarden.audit.population.population import build_population
 from treewarden.audit.progress import FOREVER
 from treewarden.audit.reading import Undetermined
+from treewarden.audit.run import run
 from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tree.ensemble import (
     Combination,
     Ensemble,
     Member,
-    Other,
+    NonTreeModel,
     TreeSampling,
 )
 from treewarden.ppdm_models.tree.predicate import AllOf, AnyOf, CategoryTest
@@ -109,7 +113,7 @@ def crossing(**changes):
 
 def test_two_trees_prove_together_what_neither_does():
     model, people = crossing()
-    view = ensemble_view(forest_of(model, people), people, ("x",))
+    view = ensemble_view(forest_of(model, people), people, Knowledge(), ("x",))
     found = hidden_places(view)
     assert found is not None
     # x0 can be at h0 with either class or at h1 with a, in R of the other tree; x1 at (h0, its own leaf) or (h1, R).
@@ -149,20 +153,62 @@ def test_the_estimate_departs_from_how_common_hidden_values_are():
     assert np.allclose(seen.posterior.values, 0.5, atol=1e-6)
 
 
+def fact_of(**record):
+    """Return that somebody with these values has class a."""
+    said = {"record": record, "class": "a"}
+    return Knowledge(facts=(KnownRecord.model_validate(said),))
+
+
+def test_a_fact_about_known_columns_is_a_row_of_proofs_tables_and_estimate():
+    model = model_of(by_h((1.0, 1.0), (1.0, 1.0)), by_h((1.0, 1.0), (1.0, 1.0)))
+    people = people_of(model, ("x0", "x1", "x1", "x1"), ("h0", "h0", "h1", "h1"), "abab")
+    without, seen = learnt(model, people), learnt(model, people, fact_of(x="x0"))
+    assert not without.worlds.certain.any()
+    assert (seen.doubts, seen.worlds.certain_class.tolist()) == ((), [0, -1])
+    assert not seen.worlds.open_profiles.any()
+    assert np.allclose(seen.posterior.values, [[1.0, 0.0], [1 / 3, 2 / 3]], atol=1e-6)
+    assert np.allclose(seen.prior.values, [[1.0, 0.0], [0.5, 0.5]], atol=1e-6)
+
+
+def test_people_whom_a_fact_is_about_keep_their_value_where_places_are_not_listed():
+    score = [(CategoryTest("h", ("h0",)), 0.25), (CategoryTest("h", ("h1",)), -0.5)]
+    model = model_of(tree_of(score), tree_of(score[::-1]), how=Combination.SUM)
+    people = people_of(model, ("x0", "x1", "x1", "x1"), ("h0", "h1", "h0", "h1"), "abab")
+    assert not learnt(model, people).worlds.open_profiles.any()
+    seen = learnt(model, people, fact_of(x="x0"))
+    assert seen.doubts == ()
+    # Nothing proves that x0 has class a but the fact, which these proofs do not use; no table shows it otherwise.
+    assert seen.worlds.open_profiles.tolist() == [True, False]
+    assert seen.worlds.reached_low[0].tolist() == [1, 0]
+
+
+@pytest.mark.parametrize("is_sure", [True, False])
+def test_a_single_tree_is_joined_with_facts_about_known_columns(is_sure):
+    tree = by_h((1.0, 1.0), (1.0, 1.0))
+    people = people_of(tree, ("x0", "x1", "x1", "x1"), ("h0", "h0", "h1", "h1"), "abab")
+    knowledge = fact_of(**({"x": "x0"} if is_sure else {"h": "h0"}))
+    audit = run(tree, people, knowledge)
+    request = AdversaryRequest((Adversary("some", ("x",)),))
+    about = audit, tree, people, audit.full.evidence.knowledge, request, ()
+    evidence = with_adversaries(*about).adversaries[-1].evidence
+    assert evidence.worlds.certain.tolist() == [is_sure, False]
+    assert evidence.worlds.open_profiles.any() is not is_sure
+    assert isinstance(evidence.posterior, Undetermined) is not is_sure
+
+
 @pytest.mark.parametrize(
     ("said", "how"),
     [
         (DRAWS_KNOWN, {"are_draws_known": True}),
         (FACTS_NOT_USED, {"knowledge": "fact"}),
-        (OTHER_PARTS, {"more": (Other("regression"),)}),
+        (OTHER_PARTS, {"more": (NonTreeModel("regression"),)}),
     ],
 )
 def test_what_is_not_worked_out_leaves_open_who_is_certain(said, how):
     model = model_of(by_h((1.0, 1.0), (1.0, 1.0)), more=how.pop("more", ()))
     people = people_of(model, ("x0", "x1", "x0", "x1"), ("h0", "h0", "h1", "h1"), "abab")
     if how.pop("knowledge", ""):
-        record = {"record": {"x": "x0"}, "class": "a"}
-        how["knowledge"] = Knowledge(facts=(KnownRecord.model_validate(record),))
+        how["knowledge"] = fact_of(h="h0")
     assert not learnt(model_of(by_h((1.0, 1.0), (1.0, 1.0))), people).worlds.open_profiles.any()
     seen = learnt(model, people, **how)
     assert seen.doubts == (said,)
@@ -177,5 +223,5 @@ def test_people_who_lack_a_value_are_left_open_where_that_has_rules_of_its_own()
     assert learnt(model, people).doubts == ()  # no tree asks about x
     x = tree_of([(CategoryTest("x", (each,)), 0.5) for each in ("x0", "x1")])
     model = model_of(replace(x, missing=Missing.LAST_PREDICTION), how=Combination.SUM)
-    view = ensemble_view(forest_of(model, people), people, ("x",))
+    view = ensemble_view(forest_of(model, people), people, Knowledge(), ("x",))
     assert view.place_doubt == LACKING

@@ -10,7 +10,7 @@ from tests.kit.tiers import seeds
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.knowledge.levels import LeafLevel, SplitLevel
 from treewarden.audit.partial.attributes.attribute_inference import infer_attribute
-from treewarden.audit.partial.secret_column import secret_of
+from treewarden.audit.partial.secret_values import secret_of
 from treewarden.audit.partial.tree_context import TreeContext
 from treewarden.audit.partial.unmodelled_knowledge import SPLITS_NOT_USED
 from treewarden.audit.population.population import build_population
@@ -180,7 +180,7 @@ def test_where_splits_on_the_secret_were_compared_it_may_be_anything_that_a_leaf
         ("s", [1000], "one value in this table"),
         ("s", [5], None),
         ("t", None, "one value in this table"),
-        ("c", [3], "bins divide numbers"),
+        ("c", [3], "bins are for numbers"),
     ],
 )
 def test_a_secret_that_cannot_be_asked_is_refused(name, bins, problem):

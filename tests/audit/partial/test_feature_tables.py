@@ -7,7 +7,7 @@ from tests.audit.partial.features import every_table, of_categories, of_numbers,
 from tests.kit.tiers import seeds
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.knowledge.levels import SplitLevel
-from treewarden.audit.partial import secret_column as columns
+from treewarden.audit.partial import secret_values as columns
 from treewarden.audit.partial.attributes.attribute_inference import infer_attribute
 from treewarden.audit.partial.tree_context import TreeContext
 from treewarden.audit.progress import clock

@@ -15,9 +15,8 @@ from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.knowledge.levels import LeafLevel, SplitLevel
 from treewarden.audit.partial.attributes.attribute_inference import infer_attribute
 from treewarden.audit.partial.class_rows import NOT_USED
-from treewarden.audit.partial.leaf_table import leaf_table
-from treewarden.audit.partial.secret_column import secret_of
-from treewarden.audit.partial.tree_context import TreeContext
+from treewarden.audit.partial.secret_values import secret_of
+from treewarden.audit.partial.tree_context import TreeContext, leaf_table
 from treewarden.audit.population.record_linkage import merged
 from treewarden.audit.progress import clock
 from treewarden.ppdm_models.tables.routing import route
@@ -147,7 +146,7 @@ def ipopt(leaves, can, klass, supply):
     for leaf, size in enumerate(leaves.sizes):
         between(size, held(leaf, classes), size)
     for row in leaves.system.rows:
-        said = leaves.system.kind(row).said(leaves.system.case, row)
+        said = leaves.system.kind(row).content_of(leaves.system.case, row)
         for end in said.ends:
             leaf = np.searchsorted(leaves.nodes, end.node)
             between(end.low, held(leaf, [end.klass]), end.high)

@@ -11,7 +11,7 @@ from treewarden.audit.consistent_tables.engine import reason_in_doubt
 from treewarden.audit.entropy.estimate import estimate
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.knowledge.levels import SplitLevel
-from treewarden.audit.partial.leaf_table import leaf_table
+from treewarden.audit.partial.tree_context import leaf_table
 from treewarden.audit.progress import clock
 
 FIELDS = ("low", "high", "certain", "excluded", "reached_low", "reached_high", "open_exclusions")

@@ -9,9 +9,9 @@ from threadpoolctl import threadpool_info
 
 from tests.kit.tiers import seeds
 from treewarden.audit.partial.fitting import multipliers
+from treewarden.audit.partial.fitting.flows import Allowance
 from treewarden.audit.partial.fitting.margins import MOST_GAP, Margins, by_ipopt
 from treewarden.audit.partial.fitting.multipliers import Slopes, cells_of, rows_over
-from treewarden.audit.partial.fitting.work_budget import Allowance
 
 
 def of_groups(supply, demand):

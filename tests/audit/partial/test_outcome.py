@@ -11,7 +11,7 @@ from tests.kit.tiers import seeds
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.knowledge.levels import LeafLevel, SplitLevel
 from treewarden.audit.options import DEFAULT
-from treewarden.audit.partial.fitting.work_budget import AdversaryBudget
+from treewarden.audit.partial.fitting.flows import AdversaryBudget
 from treewarden.audit.partial.functional_dependencies import AdversaryKnowledge, AttributeClosure
 from treewarden.audit.partial.partial_view import branches, partial_view
 from treewarden.audit.partial.reachability import reach
@@ -211,7 +211,7 @@ def answers(columns, nodes, known, secret=""):
     table = table_of(columns)
     bare = build_population(replace(tree, quality=Quality.ABSENT), table, sensitive="y")
     passing = members(tree, bare.leaf)
-    counts = [bare.truth[passing.of(node.index)].sum(axis=0) for node in tree.nodes]
+    counts = [bare.truth[passing.profiles_at(node.index)].sum(axis=0) for node in tree.nodes]
     told = zip(tree.nodes, counts, strict=True)
     tree = replace(
         tree,

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.ppdm_models.tree_strategies import trees
 from treewarden.audit.partial.partial_view import ImpliedValue, branches, partial_view
 from treewarden.audit.partial.reachability import reach
-from treewarden.audit.partial.value_kinds import column_tests, value_kinds_of
+from treewarden.audit.partial.secret_values import column_tests, value_kinds_of
 from treewarden.ppdm_models.tables.routing import route
 from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn, Treatment
 from treewarden.ppdm_models.tree.predicate import CategoryTest, NumericTest, atoms

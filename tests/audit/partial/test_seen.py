@@ -11,7 +11,7 @@ from tests.kit.rows import rows
 from tests.kit.tiers import seeds
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.knowledge.levels import LeafLevel, SplitLevel
-from treewarden.audit.partial.fitting.work_budget import AdversaryBudget
+from treewarden.audit.partial.fitting.flows import AdversaryBudget
 from treewarden.audit.partial.target_inference import infer_target
 from treewarden.audit.partial.tree_context import TreeContext
 from treewarden.audit.partial.unmodelled_knowledge import NO_SIZES, SPLITS_NOT_USED, WEIGHED

@@ -24,7 +24,7 @@ from treewarden.audit.partial.attributes.size_inference import (
     infer_from_sizes,
     published_sizes,
 )
-from treewarden.audit.partial.secret_column import secret_of
+from treewarden.audit.partial.secret_values import secret_of
 from treewarden.audit.population.forest import forest_of
 from treewarden.audit.population.population import build_population
 from treewarden.audit.population.record_linkage import merged

@@ -13,9 +13,9 @@ from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.knowledge.levels import SplitLevel
 from treewarden.audit.options import AuditOptions
 from treewarden.audit.partial.attributes.attribute_inference import infer_attribute
+from treewarden.audit.partial.fitting.flows import AdversaryBudget
 from treewarden.audit.partial.fitting.splits import PlacedEstimate, SplitChoiceView, compared
-from treewarden.audit.partial.fitting.work_budget import AdversaryBudget
-from treewarden.audit.partial.secret_column import secret_of
+from treewarden.audit.partial.secret_values import secret_of
 from treewarden.audit.partial.target_inference import infer_target
 from treewarden.audit.partial.tree_context import TreeContext
 from treewarden.audit.population.population import build_population

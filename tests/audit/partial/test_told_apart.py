@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from treewarden.audit.partial.value_kinds import distinguished_values
+from treewarden.audit.partial.secret_values import distinguished_values
 from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn
 from treewarden.ppdm_models.tree.predicate import Always, CategoryTest, NumericTest
 from treewarden.ppdm_models.tree.tree import Feature, Node, Tree

@@ -10,11 +10,15 @@ from tests.kit.tiers import seeds
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.knowledge.levels import LeafLevel, SplitLevel
 from treewarden.audit.partial.attributes.attribute_inference import infer_attribute
-from treewarden.audit.partial.secret_column import secret_of
+from treewarden.audit.partial.secret_values import secret_of
 from treewarden.audit.partial.target_inference import infer_target
 from treewarden.audit.partial.tree_context import TreeContext
-from treewarden.audit.partial.unknown_leaf_sizes import SIZES_NOT_USED, SIZES_UNKNOWN
-from treewarden.audit.partial.unmodelled_knowledge import NO_SIZES, SPLITS_NOT_USED
+from treewarden.audit.partial.unmodelled_knowledge import (
+    NO_SIZES,
+    SIZES_NOT_USED,
+    SIZES_UNKNOWN,
+    SPLITS_NOT_USED,
+)
 from treewarden.audit.population.population import build_population
 from treewarden.audit.progress import clock
 from treewarden.audit.reading import Undetermined

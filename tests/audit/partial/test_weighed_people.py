@@ -9,8 +9,7 @@ from treewarden.audit.adversaries import with_adversaries
 from treewarden.audit.knowledge.adversaries import Adversary
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.knowledge.levels import SplitLevel
-from treewarden.audit.partial.adversary_request import AdversaryRequest
-from treewarden.audit.partial.secret_column import secret_of
+from treewarden.audit.partial.secret_values import AdversaryRequest, secret_of
 from treewarden.audit.partial.unmodelled_knowledge import SPLITS_NOT_USED
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.run import run

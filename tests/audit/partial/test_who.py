@@ -46,10 +46,13 @@ def test_the_target_among_what_is_known_is_the_target_known():
     ("said", "problem"),
     [
         ({"knows": ["agee"]}, r"no column 'agee' \(did you mean 'age'"),
-        ({"knows": ["flu"]}, "knows 'flu', which is the secret"),
-        ({"knows": ["age"], "target": True}, "knows 'flu', which is the secret"),
+        ({"knows": ["flu"]}, "names 'flu', the sensitive column; leave it out"),
+        (
+            {"knows": ["age"], "target": True},
+            "predicts 'flu', the sensitive column; .* or remove target$",
+        ),
         ({"knows": "everybody"}, "'everybody' is not a preset; use 'all', 'register'"),
-        ({"knows": ["Register"]}, "'flu'; is the preset 'register' meant?"),
+        ({"knows": ["Register"]}, "'flu'; did you mean the preset 'register'?"),
         ({"knows": ["age", "regster"]}, "no column 'regster'; the table has .*'flu'$"),
         (
             {"knows": ["age,Sex"]},
@@ -71,7 +74,7 @@ def test_what_cannot_be_known_is_refused_with_what_to_do(said, problem):
 
 
 def test_the_secret_is_nobodys_to_know_but_a_preset_leaves_it_out():
-    with pytest.raises(KnowledgeError, match="knows 'income', which is the secret"):
+    with pytest.raises(KnowledgeError, match="names 'income', the sensitive column"):
         who(secret="income", knows=["age", "income"])
     assert "income" not in who(secret="income", knows="ex-spouse").knows
 

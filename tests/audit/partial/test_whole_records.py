@@ -10,7 +10,7 @@ from treewarden.audit.knowledge.adversaries import Adversary
 from treewarden.audit.knowledge.knowledge import Knowledge, knowledge_of
 from treewarden.audit.options import AuditOptions, RowStatement
 from treewarden.audit.partial import target_inference
-from treewarden.audit.partial.adversary_request import AdversaryRequest
+from treewarden.audit.partial.secret_values import AdversaryRequest
 from treewarden.audit.partial.unmodelled_knowledge import FACTS_NOT_USED
 from treewarden.audit.population.population import build_population
 from treewarden.audit.run import run

@@ -10,14 +10,15 @@ from tests.kit.forests import by_sex, forest, stump
 from tests.kit.small_audits import audit_model
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.measures import MeasureCall
+from treewarden.audit.population.audited_columns import LACKS_TARGET
 from treewarden.audit.population.forest import forest_of
-from treewarden.audit.population.population import NO_SENSITIVE, build_population
+from treewarden.audit.population.population import build_population
 from treewarden.audit.reading import Interval, Undetermined
 from treewarden.audit.run import run
 from treewarden.policies.judging.judge import judge
 from treewarden.policies.pack import calls, load_pack
 from treewarden.policies.shipped import shipped_packs
-from treewarden.policies.verdict import Verdict
+from treewarden.policies.verdict import PolicyVerdict
 from treewarden.ppdm_models.errors import TableError
 from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tree.ensemble import Combination, Link, Member, with_trees
@@ -60,7 +61,7 @@ def test_no_pack_that_ships_ever_clears_an_ensemble(name):
     table = table_of({"age": AGES * 20, "sex": SEX * 20, "flu": FLU * 20})
     audit = audit_model(TWO, table, "flu", calls(pack))
     decision = judge(audit, pack)
-    assert decision.verdict in (Verdict.UNDETERMINED, Verdict.FAIL)
+    assert decision.verdict in (PolicyVerdict.UNDETERMINED, PolicyVerdict.FAIL)
     assert "could not be combined" in " ".join(finding.message for finding in decision.findings)
 
 
@@ -75,7 +76,7 @@ def test_draws_are_never_read_as_people():
 
 
 def test_counts_of_people_that_the_table_does_not_have_are_an_error():
-    with pytest.raises(TableError, match="node '1': 7 in the file, 4 in the table"):
+    with pytest.raises(TableError, match="node '1': 7 records in the file, 4 in the table"):
         audited(forest(stump(40.0, "no", "yes", counts=(7.0, 3.0)), resampled=False))
 
 
@@ -266,4 +267,4 @@ def test_trees_of_numbers_that_make_a_classifier_lack_the_truth_where_the_table_
     numbers = [replace(tree, task=Task.REGRESSION, classes=()) for tree in TWO.trees]
     boosted = with_trees(TWO, iter(numbers))
     _, taken = audited(boosted, MeasureCall("distinct_diversity"), sensitive=None)
-    assert taken.reading == Undetermined(NO_SENSITIVE)
+    assert taken.reading == Undetermined(LACKS_TARGET.format(target="flu"))

@@ -8,12 +8,13 @@ import pytest
 from tests.kit.small_audits import audit_model
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.options import AuditOptions
+from treewarden.audit.population.audited_columns import NO_SENSITIVE, uncheckable
 from treewarden.audit.population.population import build_population
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.run import run
 from treewarden.policies.judging.judge import judge
 from treewarden.policies.pack import calls, load_pack
-from treewarden.policies.verdict import Verdict
+from treewarden.policies.verdict import PolicyVerdict
 from treewarden.ppdm_models.errors import TableError
 from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tree.predicate import CategoryTest, NumericTest
@@ -112,13 +113,13 @@ def test_a_regression_tree_has_no_truth_to_compare():
             "ill",
             "column 'age', record 3: the number is infinite",
         ),
-        ({"ill": ["no"] * 5}, "ill", "'ill' has only one value,"),
+        ({"ill": ["no"] * 5}, "ill", "'ill' has only one value in this table,"),
         (
             {"ill": ["no", "yes", "no", "maybe", "yes"]},
             "ill",
-            "a value that the model does not have",
+            "the model has no such class",
         ),
-        ({"ill": ["no", "yes", "no", "", "yes"]}, "ill", "record 4: no value"),
+        ({"ill": ["no", "yes", "no", "", "yes"]}, "ill", "record 4: the value is missing"),
         ({}, "sex", "does not predict 'sex'; use --sensitive ill, or add --secret sex"),
         (
             {"other": ["a", "b", "a", "b", "a"]},
@@ -133,7 +134,7 @@ def test_a_regression_tree_has_no_truth_to_compare():
         (
             {"age": ["20", "31", "30", "40", "50"]},
             "ill",
-            "node 'young': 3 in the file, 2 in the table",
+            "node 'young': 3 records in the file, 2 in the table",
         ),
     ],
 )
@@ -143,13 +144,26 @@ def test_a_table_that_does_not_fit_is_refused(change, sensitive, message):
 
 
 def test_a_column_that_the_tree_tests_cannot_be_left_out_of_the_quasi_identifiers():
-    with pytest.raises(TableError, match="tests 'age', which --qi does not name; add: --qi age"):
+    with pytest.raises(TableError, match="uses 'age', which --qi does not name; add: --qi age"):
         build_population(small_tree(), table_of(rows()), sensitive="ill", qi=["sex"])
+
+
+def test_a_column_that_predicts_is_not_the_one_that_is_predicted():
+    tree = replace(small_tree(), target="")
+    with pytest.raises(TableError, match="uses 'age' to predict.* add --secret age to protect"):
+        build_population(tree, table_of(rows()), sensitive="age")
+
+
+@pytest.mark.parametrize("qi", [["ill"], ["age", "ill"], ["age", "sex", "ill"]])
+def test_a_target_among_the_quasi_identifiers_is_told_first_with_the_way_out(qi):
+    with pytest.raises(TableError, match="--qi names 'ill', .* predicts; take it out of --qi"):
+        build_population(small_tree(), table_of(rows()), sensitive="ill", qi=qi)
+    build_population(small_tree(), table_of(rows()), sensitive="ill")  # the advice, followed
 
 
 def test_a_missing_feature_names_the_columns_there_are():
     with pytest.raises(
-        TableError, match="no column 'age', a feature of tree; its columns: 'sex', 'ill'"
+        TableError, match="no column 'age', which tree uses; columns of the table: 'sex', 'ill'"
     ):
         build_population(
             small_tree(), table_of({k: v for k, v in rows().items() if k != "age"}), sensitive="ill"
@@ -161,7 +175,10 @@ def test_a_missing_feature_names_the_columns_there_are():
     [
         ((3, 3), "give the full training table, or"),
         ((1, 1), "give the training table without other records, or"),
-        ((2, 3), "bootstrap"),
+        (
+            (2, 3),
+            "in the table; possible causes: changed or empty cells, rounded thresholds, another table",
+        ),
     ],
 )
 def test_a_disagreement_names_the_leaf_both_counts_and_the_likely_cause(published, cause):
@@ -264,7 +281,7 @@ def test_where_two_columns_fit_labels_alike_a_tree_without_a_target_is_not_clear
     audit = audit_model(nameless(), table, "z", calls(pack), AuditOptions(worlds=False), leaks=())
     decision = judge(audit, pack)
     assert "target-named" in [finding.clause for finding in decision.failing]
-    assert decision.verdict is not Verdict.PASS
+    assert decision.verdict is not PolicyVerdict.PASS
     assert any("--sensitive" in said for said in audit.warnings)
 
 
@@ -334,10 +351,17 @@ def test_a_tree_whose_leaves_name_no_class_is_measured_by_its_leaves_alone():
     )
     pack = load_pack("baseline")
     decision = judge(run(tree, population, Knowledge(), calls(pack), leaks=()), pack)
-    assert decision.verdict is not Verdict.PASS
+    assert decision.verdict is not PolicyVerdict.PASS
     assert decision.findings
 
 
 def test_a_quasi_identifier_that_the_table_lacks_is_told_before_one_that_is_missing():
     with pytest.raises(TableError, match="no column 'nosuch'"):
         build_population(small_tree(), table_of(rows()), sensitive="ill", qi=["nosuch"])
+
+
+def test_an_output_without_true_values_says_how_to_name_their_column():
+    assert uncheckable("classes", NO_SENSITIVE) == (
+        "to check it, name the column that the model predicts: --sensitive COLUMN (the model does not name it)"
+    )
+    assert "because the true numbers are not known: lost" in uncheckable("numbers", "lost")

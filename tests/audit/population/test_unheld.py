@@ -73,7 +73,7 @@ def test_a_value_that_one_person_has_is_told_where_the_model_names_it():
         "column 'place'",
         False,
     )
-    assert leak.what.startswith("1 named values of 'place' that one person in the table has")
+    assert leak.what.startswith("1 named values of 'place' belong to one person in the table")
     assert "p1" not in leak.what
     assert leaks(having(), replace(PEOPLE, counts=np.array([40.0, 2.0]))) == []
 

@@ -114,9 +114,9 @@ def test_too_few_complete_records_leave_attacks_untold():
 
 def test_few_complete_records_of_many_columns_leave_attacks_untold():
     random = np.random.default_rng(4)
-    said = tuple(hidden(f"c{i}") for i in range(11))
-    for records, is_told in ((109, False), (110, True)):
-        found = randomised(said, random.random((records, 11)), random)
+    said = tuple(hidden(f"c{i}") for i in range(4))
+    for records, is_told in ((39, False), (40, True)):
+        found = randomised(said, random.random((records, 4)), random)
         told = measured_of_noise(call("randomisation_attack"), found).reading
         assert isinstance(told, Interval) is is_told
 
@@ -150,3 +150,11 @@ def test_a_breach_from_more_to_less_is_none():
     found = measured_of_noise(call("randomisation_breach", {"before": 0.5, "after": 0.1}), of)
     assert isinstance(found.reading, Undetermined)
     assert read("randomisation_breach", even(0.05, records=2_000)) > 0.9
+
+
+@pytest.mark.parametrize(("before", "after"), [(0.1, 1.5), (0.5, 0.1), (0.0, 0.5)])
+def test_a_probability_rises_to_one_at_most(before, after):
+    given = {"before": before, "after": after}
+    found = measured_of_noise(call("randomisation_breach", given), even()).reading
+    assert isinstance(found, Undetermined)
+    assert "at most 1" in found.reason

@@ -71,7 +71,7 @@ def test_proved_records_are_told_by_profile_with_the_number_of_tables():
     nothing = Undetermined("not estimated")
     measured = read("records_rebuilt", evidence_of(HAND, people_of(HAND), nothing, nothing))
     notes = [spot.note for spot in measured.spots]
-    assert notes == ["1 record in each of the 2 tables that are consistent with the file"] * 2
+    assert notes == ["1 person in each of the 2 tables that are consistent with the file"] * 2
 
 
 def test_a_declared_domain_stands_for_the_values_of_the_table():

@@ -11,7 +11,7 @@ from treewarden.audit.options import AuditOptions
 from treewarden.audit.population.linked_population import shared_people
 from treewarden.audit.population.population import build_population
 from treewarden.audit.reading import Undetermined
-from treewarden.audit.regression.known_numbers import NOT_SURE_WHO
+from treewarden.audit.regression.totals import NOT_SURE_WHO
 from treewarden.audit.releases import ReleaseCase, run_releases
 from treewarden.ppdm_models.errors import KnowledgeError
 from treewarden.ppdm_models.tables.read_table import table_of

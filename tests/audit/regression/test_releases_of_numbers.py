@@ -171,6 +171,20 @@ def test_most_of_what_is_open_is_settled_at_both_ends():
     assert settled > 0.9 * ends
 
 
+@pytest.mark.parametrize(("lacks", "ends"), [((), (0, 5)), ((3,), (1, 4))])
+def test_of_two_people_in_the_same_leaves_one_may_have_what_the_other_leaves_of_their_sum(
+    lacks, ends
+):
+    # The two of a have 2 and 3. Others alone have the ends of each range: 0 or, in a release without them, 1; and 5.
+    people = [(1, "a", 2), (2, "a", 3), (3, "b", 0), (4, "c", 5), (5, "d", 1)]
+    alone = {"a": 0, "b": 1, "c": 2, "d": 3}
+    fewer = [each for each in people if each[0] not in lacks]
+    told = joined([people, fewer], [alone, alone])[0].bounds
+    (both,) = np.flatnonzero(told.low < told.high).tolist()
+    assert (told.low[both], told.reached_low[both]) == (ends[0], ends[0])
+    assert (told.reached_high[both], told.high[both]) == (ends[1], ends[1])
+
+
 ONE_LEAF = dict.fromkeys(PLACES, 0)
 BEFORE = [(1, "a", 10), (2, "a", 50), (3, "b", 90), (4, "b", 30)]
 NEW = (5, "c", 70)

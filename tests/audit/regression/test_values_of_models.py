@@ -9,8 +9,9 @@ import pytest
 from tests.kit.grown_models import FOLDER
 from treewarden.audit.engine.time_budget import TimeBudget
 from treewarden.audit.joint.cells import cells_of
+from treewarden.audit.population.audited_columns import NO_SENSITIVE
 from treewarden.audit.population.forest import forest_of
-from treewarden.audit.population.population import NO_SENSITIVE, build_population
+from treewarden.audit.population.population import build_population
 from treewarden.audit.progress import FOREVER
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.regression.inference import ONE_VALUE, ONLY_SWAPPED, OTHER_VALUES, values_of

@@ -16,9 +16,9 @@ OPEN = (12, 19, 43, 44, 51)
 
 
 @pytest.mark.parametrize("split", ["gini", "entropy", "gain-ratio"])
-def test_no_multipliers_prove_more_than_is_true(monkeypatch, split):
+def test_no_multipliers_prove_more_than_is_true(split):
     draw = np.random.default_rng(0)
-    found = curved_tasks(monkeypatch, split)
+    found = curved_tasks(split)
     assert found
     for task in found:
         answer, program = solve_task(task), task.program
@@ -30,9 +30,9 @@ def test_no_multipliers_prove_more_than_is_true(monkeypatch, split):
             assert proved <= answer.objective + 1e-6
 
 
-def test_huge_multipliers_that_cancel_prove_no_more_than_none(monkeypatch):
+def test_huge_multipliers_that_cancel_prove_no_more_than_none():
     draw = np.random.default_rng(0)
-    for task in curved_tasks(monkeypatch, "entropy"):
+    for task in curved_tasks("entropy"):
         program, none = task.program, np.zeros(len(task.program.splits))
         equal = program.low == program.high
         twice = replace(
@@ -48,16 +48,16 @@ def test_huge_multipliers_that_cancel_prove_no_more_than_none(monkeypatch):
             assert floor(twice, task.chains, z, np.concatenate([huge, -huge]), none) <= plain
 
 
-def test_the_bound_is_tight_where_the_elastic_optimum_breaks_nothing(monkeypatch):
+def test_the_bound_is_tight_where_the_elastic_optimum_breaks_nothing():
     gaps = []
-    for task in curved_tasks(monkeypatch, "entropy"):
+    for task in curved_tasks("entropy"):
         answer = solve_task(task)
         gaps.append((answer.objective - answer.floor) / task.program.scale.sum())
     assert min(gaps) < 1e-5
 
 
 def test_weights_seen_from_a_point_prove_more_than_those_of_all_points(monkeypatch):
-    tasks = curved_tasks(monkeypatch, "gini", OPEN, records=60)
+    tasks = curved_tasks("gini", OPEN, records=60)
     seen = [solve_task(task) for task in tasks]
     monkeypatch.setattr(
         import_module("treewarden.audit.solver.canonical"),
@@ -70,9 +70,9 @@ def test_weights_seen_from_a_point_prove_more_than_those_of_all_points(monkeypat
 
 
 def test_chains_that_were_taken_too_lightly_are_weighed_again(monkeypatch):
-    again = []
+    again, tasks = [], curved_tasks("gini", OPEN, records=60)
     monkeypatch.setattr(import_module("treewarden.audit.solver.canonical"), "MARGIN", 0.7)
-    for task in curved_tasks(monkeypatch, "gini", OPEN, records=60):
+    for task in tasks:
         once = solve_task(task)
         monkeypatch.setattr(
             import_module("treewarden.audit.solver.block_solver"), "is_overloaded", lambda *_: False

@@ -95,7 +95,7 @@ def test_a_point_that_misses_a_row_is_not_inside():
 
 
 def test_a_bound_on_the_rest_is_none_on_the_whole_where_a_pool_may_be_forced(monkeypatch):
-    task = curved_tasks(monkeypatch, "gini", (12,), records=60)[0]
+    task = curved_tasks("gini", (12,), records=60)[0]
     free = np.ones(task.program.size, dtype=bool)
     kept = np.arange(len(task.program.splits))
     floors = []

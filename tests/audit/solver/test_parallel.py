@@ -78,8 +78,9 @@ def test_an_estimate_is_the_same_bytes_for_any_number_of_jobs(workers):
 
 
 def test_a_task_done_in_parts_has_the_answer_of_the_whole(monkeypatch):
+    tasks = [*curved_tasks("gini"), *curved_tasks("entropy")]
     monkeypatch.setattr(import_module("treewarden.audit.solver.task"), "WORTH_HALVES", 0)
-    for whole in [*curved_tasks(monkeypatch, "gini"), *curved_tasks(monkeypatch, "entropy")]:
+    for whole in tasks:
         small, large = replace(whole, share=0.5), replace(whole, share=0.51)
         assert (len(small.parts(2)), len(large.parts(1))) == (1, 1)
         one, parts = solve_task(large), [solve_task(part) for part in large.parts(2)]
@@ -92,8 +93,8 @@ def test_a_task_done_in_parts_has_the_answer_of_the_whole(monkeypatch):
 
 @pytest.mark.parametrize("failed", [0, 1])
 def test_where_a_part_fails_the_whole_is_solved(monkeypatch, failed):
+    whole = replace(curved_tasks("gini")[0], share=1.0)
     monkeypatch.setattr(import_module("treewarden.audit.solver.task"), "WORTH_HALVES", 0)
-    whole = replace(curved_tasks(monkeypatch, "gini")[0], share=1.0)
     parts = [solve_task(part) for part in whole.parts(2)]
     parts[failed] = no_answer(whole, TaskOutcome.NOT_CONVERGED)
     assert joined(whole, parts).z.tobytes() == solve_task(whole).z.tobytes()
@@ -220,8 +221,8 @@ def _by_others(asked, pool):
 
 
 def test_where_a_part_was_lost_the_whole_is_not_tried_in_this_process(monkeypatch):
+    whole = replace(curved_tasks("gini")[0], share=1.0)
     monkeypatch.setattr(import_module("treewarden.audit.solver.task"), "WORTH_HALVES", 0)
-    whole = replace(curved_tasks(monkeypatch, "gini")[0], share=1.0)
     answers = [solve_task(whole), no_answer(whole, TaskOutcome.LOST)]
     for parts in (answers, answers[::-1]):
         assert joined(whole, parts).outcome is TaskOutcome.LOST

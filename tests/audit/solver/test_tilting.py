@@ -1,5 +1,8 @@
 """Maximum entropy by multipliers: the optimum that IPOPT finds, under survey weights, labels and class totals."""
 
+from dataclasses import replace
+from importlib import import_module
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -10,7 +13,13 @@ from tests.kit.tiers import seeds
 from treewarden.audit.entropy.problem import blocks
 from treewarden.audit.entropy.search import EntropySearch
 from treewarden.audit.facts.rows import Case
-from treewarden.audit.ipopt.program import SMALLEST_MASS, BlockProgram, no_split_rows
+from treewarden.audit.ipopt.program import (
+    SMALLEST_MASS,
+    BlockProgram,
+    SplitRows,
+    SplitTerms,
+    no_split_rows,
+)
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.options import DEFAULT
 from treewarden.audit.population.target import members
@@ -71,9 +80,10 @@ def test_leaves_under_survey_weights_have_the_optimum_that_ipopt_finds(seed, lea
 @pytest.mark.parametrize("seed", seeds(12, quick=3))
 def test_class_totals_over_all_leaves_have_it_too(seed):
     case = multiway_case(seed, Knowledge(leaf="labels", split="none", marginal=True))
-    for program in programs_of(case):
-        if tilted(program) is not None:
-            assert_same(program)
+    in_reach = [program for program in programs_of(case) if tilted(program) is not None]
+    assert in_reach
+    for program in in_reach:
+        assert_same(program)
 
 
 def two_groups(rows, low, high):
@@ -112,7 +122,112 @@ def test_rows_that_leave_no_room_or_no_point_are_left_to_ipopt(total):
     assert solve_task(task).is_accepted == (total <= 8.0)
 
 
-def test_a_program_with_split_rows_or_a_mass_in_no_group_is_another():
+def drawn_program(seed, groups=40, rows=12):
+    """Return a program of groups of 2 or 3 masses under equalities, intervals and caps that some point satisfies."""
+    draw = np.random.default_rng(seed)
+    sizes, width = draw.integers(1, 30, groups).astype(float), int(draw.integers(2, 4))
+    group = np.repeat(np.arange(groups), width)
+    inside = draw.dirichlet(np.ones(width), groups) * sizes[:, None]
+    more = draw.integers(0, 4, (rows, groups * width)) * (draw.random((rows, len(group))) < 0.5)
+    value = more @ inside.ravel()
+    slack = draw.choice([0.0, 2.0, np.inf], rows)
+    told = np.vstack([np.arange(groups)[:, None] == group, more]).astype(float)
+    is_capped = draw.random(len(group)) < 0.2
+    upper = np.where(is_capped, inside.ravel() * 1.2 + 0.1, np.inf)
+    return BlockProgram(
+        criterion=Criterion.GINI,
+        scale=sizes[group],
+        start=(sizes / width)[group],
+        lower=np.full(len(group), SMALLEST_MASS),
+        upper=upper,
+        rows=sparse.csr_matrix(told),
+        low=np.concatenate([sizes, value - slack]),
+        high=np.concatenate([sizes, value + np.where(np.isfinite(slack), slack, 1.0)]),
+        cost=np.zeros(len(group)),
+        splits=no_split_rows(len(group)),
+    )
+
+
+@pytest.mark.parametrize("seed", seeds(60, quick=8))
+def test_equalities_intervals_and_caps_over_all_groups_have_the_optimum_that_ipopt_finds(seed):
+    assert_same(drawn_program(seed))
+
+
+def test_hundreds_of_sparse_rows_and_class_totals_over_them_are_solved_too():
+    """Each leaf of four groups has the total of its first class known, and so has each class over all leaves."""
+    draw = np.random.default_rng(5)
+    leaves, classes = 120, 6
+    sizes = draw.integers(1, 20, 4 * leaves).astype(float)
+    inside = draw.dirichlet(np.ones(classes), len(sizes)) * sizes[:, None]
+    group = np.repeat(np.arange(len(sizes)), classes)
+    klass = np.tile(np.arange(classes), len(sizes))
+    told = [
+        np.arange(len(sizes))[:, None] == group,
+        (np.arange(leaves)[:, None] == group // 4) & (klass == 0),
+        np.arange(1, classes)[:, None] == klass,
+    ]
+    rows = np.vstack(told).astype(float)
+    value = rows @ inside.ravel()
+    program = BlockProgram(
+        criterion=Criterion.GINI,
+        scale=sizes[group],
+        start=(sizes / classes)[group],
+        lower=np.full(len(group), SMALLEST_MASS),
+        upper=np.full(len(group), np.inf),
+        rows=sparse.csr_matrix(rows),
+        low=value,
+        high=value,
+        cost=np.zeros(len(group)),
+        splits=no_split_rows(len(group)),
+    )
+    assert_same(program)
+
+
+@pytest.mark.parametrize("criterion", [Criterion.GINI, Criterion.ENTROPY])
+def test_a_convex_split_row_is_met_by_its_tangents(criterion):
+    """The share of the first class on one branch is held near a half, which a total of 6 of 8 records pulls up."""
+    program = two_groups([[1.0, 0.0, 1.0, 0.0]], [6.0], [6.0])
+    places = np.arange(2)
+    terms = SplitTerms(
+        row=np.zeros(2, dtype=np.intp),
+        variable=places.astype(np.intp),
+        coefficient=-np.ones(2),
+        scale=np.full(2, 3.0),
+        known=np.zeros(2),
+        most=np.full(2, 3.0),
+    )
+    limit = 0.55 * 3.0 if criterion is Criterion.GINI else -0.65 * 3.0
+    rows = SplitRows(
+        terms,
+        constant=np.zeros(1),
+        limit=np.array([limit]),
+        records=np.array([3.0]),
+        linear=sparse.csr_matrix((1, 4)),
+    )
+    split = replace(program, criterion=criterion, splits=rows)
+    assert_same(split)
+    assert tilted(split).split[0] > 0
+    assert tilted(program).z[0] > tilted(split).z[0] + 0.1
+
+
+def test_the_multipliers_are_asked_only_where_no_backend_is_named(monkeypatch):
+    module = import_module("treewarden.audit.solver.block_solver")
+    asked = []
+    monkeypatch.setattr(module, "tilted", lambda program: asked.append(1))
+    program = two_groups([[1.0, 0.0, 1.0, 0.0]], [2.0], [2.0])
+    objectives = []
+    for door in ("auto", "casadi"):
+        answer = solve_task(SolverTask(program, (program.start,), CONVEX_TRIES, door))
+        objectives.append(answer.objective)
+    assert len(asked) == 1
+    assert objectives[0] == objectives[1] == pytest.approx(_objective_of(program), abs=1e-6)
+
+
+def _objective_of(program):
+    return program.objective(tilted(program).z)
+
+
+def test_a_mass_in_no_group_is_another_program():
     free = two_groups([], [], [])
     rows = sparse.csr_matrix(np.array([[1.0, 1.0, 0.0, 0.0]]))
     others = (free.criterion, free.scale, free.start, free.lower, free.upper)

@@ -23,7 +23,7 @@ from treewarden.policies.judging.decision import Decision
 from treewarden.policies.judging.judge import judge
 from treewarden.policies.pack import Pack, read_pack
 from treewarden.policies.shipped import shipped_packs
-from treewarden.policies.verdict import Verdict
+from treewarden.policies.verdict import PolicyVerdict
 from treewarden.ppdm_models.errors import OutputError, TreeFormatError
 from treewarden.ppdm_models.files.load import OpenedFile, open_model
 from treewarden.ppdm_models.formats import Strippable
@@ -102,11 +102,11 @@ class UnreadContent(Judge):
         if kind in ("probability", "label"):
             doubts = [each.clause for each in decision.findings if each.clause in AGREEMENT]
             found.claim(bool(doubts), f"{kind}: no contradiction told")
-            found.claim(decision.verdict is not Verdict.PASS, f"{kind}: passes")
+            found.claim(decision.verdict is not PolicyVerdict.PASS, f"{kind}: passes")
             return found
         told = any(leak.kind.group is LeakGroup.PEOPLE for leak in opened.leaks)
         found.claim(told, f"{kind}: not told in {_excerpt(planted)}")
-        found.claim(decision.verdict is not Verdict.PASS, f"{kind}: passes")
+        found.claim(decision.verdict is not PolicyVerdict.PASS, f"{kind}: passes")
         if told:
             _redacted(found, kind, opened, plain)
         return found

@@ -97,7 +97,7 @@ def direct_model(system: System, values: FloatArray) -> pyo.ConcreteModel:
     model.split = pyo.ConstraintList()
     for q, count in enumerate(counts.tolist()):
         model.linear.add(pyo.quicksum(mass[q]) == count)
-    for said in system.said:
+    for said in system.contents:
         for line in as_lines(system.case, said):
             _between(model, line, mass)
         for family in said.families:

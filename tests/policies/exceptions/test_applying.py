@@ -23,7 +23,7 @@ from treewarden.policies.exceptions.apply_waivers import (
 from treewarden.policies.exceptions.waivers import WaiverFile
 from treewarden.policies.judging.decision import ClauseRequirement, LeafNames, WaiverUses
 from treewarden.policies.judging.judge import judge
-from treewarden.policies.verdict import Verdict
+from treewarden.policies.verdict import PolicyVerdict
 from treewarden.ppdm_models.tree.column import CategoricalColumn
 from treewarden.ppdm_models.tree.tree import Quality
 
@@ -40,8 +40,8 @@ def test_waivers_for_all_leaves_that_break_a_clause_let_it_pass():
     decision, model = decided()
     worst, other = leaves(decision)
     found = waived(decision, model, {"leaf": worst}, {"leaf": other})
-    assert (decision.verdict, found.verdict) == (Verdict.FAIL, Verdict.PASS)
-    assert found.findings[0].verdict is Verdict.FAIL
+    assert (decision.verdict, found.verdict) == (PolicyVerdict.FAIL, PolicyVerdict.PASS)
+    assert found.findings[0].verdict is PolicyVerdict.FAIL
     assert found.findings[0].accepted.by == "waiver"
     assert "agreed with the board (A. Owner, T-1; until 2026-01-31; waiver 1 of w.toml)" in (
         found.findings[0].accepted.reason
@@ -52,7 +52,7 @@ def test_waivers_for_all_leaves_that_break_a_clause_let_it_pass():
 def test_a_leaf_that_nobody_waived_still_fails_the_model():
     decision, model = decided()
     found = waived(decision, model, {"leaf": leaves(decision)[0]})
-    assert found.verdict is Verdict.FAIL
+    assert found.verdict is PolicyVerdict.FAIL
     assert found.findings[0].accepted is None
     assert [place.accepted is None for place in found.findings[0].places] == [False, True]
 
@@ -72,7 +72,7 @@ def test_a_pack_in_which_nothing_counts_stays_undetermined():
     decision, model = decided(pack_of(("k_anonymity", "at_least", 5, "warning")))
     one, other = leaves(decision)
     found = waived(decision, model, {"leaf": one}, {"leaf": other})
-    assert found.verdict is Verdict.UNDETERMINED
+    assert found.verdict is PolicyVerdict.UNDETERMINED
 
 
 def test_a_waiver_of_one_clause_is_none_of_another():
@@ -80,7 +80,7 @@ def test_a_waiver_of_one_clause_is_none_of_another():
     decision, model = decided(pack)
     one, other = leaves(decision)
     found = waived(decision, model, {"leaf": one}, {"leaf": other})
-    assert found.verdict is Verdict.FAIL
+    assert found.verdict is PolicyVerdict.FAIL
     assert [f.accepted is None for f in found.findings] == [False, True]
 
 
@@ -114,7 +114,7 @@ def test_what_is_undetermined_is_not_waived_to_a_pass(ends):
         waived(decision, model, {"clause": clause, **WHOLE}),
     ):
         is_known = low > 0.8
-        assert (found.verdict is Verdict.PASS) is is_known
+        assert (found.verdict is PolicyVerdict.PASS) is is_known
         assert told(found) == ([] if is_known else ["waiver-undetermined"])
 
 
@@ -122,18 +122,18 @@ def test_an_undetermined_leaf_keeps_a_clause_open_whose_failing_leaves_are_all_w
     low, high = [[0.9, 0.1], [0.7, 0.3]], [[0.9, 0.1], [0.9, 0.3]]
     decision, model = decided(SURE, flat_tree([[9, 1]] * 2), posterior=bounds(low, high))
     clause = SURE.clauses[0].id
-    assert decision.verdict is Verdict.FAIL
+    assert decision.verdict is PolicyVerdict.FAIL
     assert len(leaves(decision, clause)) == 2
     for changes in ([{"leaf": leaf} for leaf in leaves(decision, clause)], [WHOLE]):
         found = waived(decision, model, *({"clause": clause, **each} for each in changes))
-        assert found.verdict is Verdict.FAIL
+        assert found.verdict is PolicyVerdict.FAIL
         assert found.findings[-1].accepted is None
 
 
 def test_what_could_not_be_told_at_all_is_not_waived():
     decision, model = decided(SURE, posterior=Undetermined("the solver stalled"))
     found = waived(decision, model, {"clause": SURE.clauses[0].id, **WHOLE})
-    assert found.verdict is Verdict.UNDETERMINED
+    assert found.verdict is PolicyVerdict.UNDETERMINED
     assert told(found) == ["waiver-undetermined"]
 
 
@@ -141,13 +141,13 @@ def test_what_is_not_decided_is_accepted_by_a_waiver_that_says_so():
     decision, model = decided(SURE, posterior=Undetermined("the solver stalled"))
     open_ = {"clause": SURE.clauses[0].id, **WHOLE, "undecided": True}
     found = waived(decision, model, open_)
-    assert found.verdict is Verdict.PASS
+    assert found.verdict is PolicyVerdict.PASS
     (finding,) = found.findings
-    assert finding.verdict is Verdict.UNDETERMINED
+    assert finding.verdict is PolicyVerdict.UNDETERMINED
     assert finding.accepted.reason.startswith("not decided, and accepted as such: agreed with")
     assert "A. Owner, T-1; until 2026-01-31" in finding.accepted.reason
     late = waived(decision, model, {**open_, "expires": TODAY - timedelta(days=1)})
-    assert (late.verdict, told(late)) == (Verdict.FAIL, ["waiver-expired"])
+    assert (late.verdict, told(late)) == (PolicyVerdict.FAIL, ["waiver-expired"])
 
 
 def test_a_policy_may_forbid_that():
@@ -156,7 +156,7 @@ def test_a_policy_may_forbid_that():
     assert strict.digest == SURE.digest  # what was written under it stays valid
     decision, model = decided(strict, posterior=Undetermined("the solver stalled"))
     found = waived(decision, model, {"clause": SURE.clauses[0].id, **WHOLE, "undecided": True})
-    assert (found.verdict, told(found)) == (Verdict.UNDETERMINED, ["waiver-undetermined"])
+    assert (found.verdict, told(found)) == (PolicyVerdict.UNDETERMINED, ["waiver-undetermined"])
 
 
 @pytest.mark.parametrize("by_leaf", [True, False])
@@ -167,7 +167,7 @@ def test_a_waiver_of_what_is_not_decided_accepts_nothing_that_fails(by_leaf):
     targets = [{"leaf": leaf} for leaf in leaves(decision, clause)] if by_leaf else [WHOLE]
     changes = [{"clause": clause, "undecided": True, **target} for target in targets]
     found = waived(decision, model, *changes)
-    assert (found.verdict, told(found)) == (Verdict.FAIL, ["waiver-outgrown"])
+    assert (found.verdict, told(found)) == (PolicyVerdict.FAIL, ["waiver-outgrown"])
     assert found.findings[-1].accepted is None
     assert sum(place.accepted is not None for place in found.findings[-1].places) == by_leaf
 
@@ -183,7 +183,7 @@ def test_a_file_that_the_table_contradicts_is_never_waived():
     assert "cannot be waived" in found.findings[0].message
     assert all(f.accepted is None for f in found.findings)
     each = [{"leaf": leaf} for leaf in leaves(decision)]
-    assert waived(decision, model, *each).verdict is Verdict.UNDETERMINED
+    assert waived(decision, model, *each).verdict is PolicyVerdict.UNDETERMINED
 
 
 def test_a_clause_called_like_a_doubt_does_not_let_the_doubt_be_waived():
@@ -192,7 +192,7 @@ def test_a_clause_called_like_a_doubt_does_not_let_the_doubt_be_waived():
     decision, model = decided(pack, replace(TREE, quality=Quality.INCONSISTENT))
     assert decision.findings[0].requirement.measure == ""
     found = waived(decision, model, {"clause": "file-agrees", **WHOLE})
-    assert found.verdict is Verdict.UNDETERMINED
+    assert found.verdict is PolicyVerdict.UNDETERMINED
     assert all(f.accepted is None for f in found.findings)
 
 
@@ -201,8 +201,8 @@ def test_places_that_may_have_been_cut_are_never_all():
     finding = decision.findings[0]
     many = tuple(finding.places[0] for _ in range(MOST_SPOTS))
     cut = replace(decision, findings=(replace(finding, places=many),))
-    assert waived(cut, model, {"leaf": many[0].leaf}).verdict is Verdict.FAIL
-    assert waived(cut, model, WHOLE).verdict is Verdict.PASS
+    assert waived(cut, model, {"leaf": many[0].leaf}).verdict is PolicyVerdict.FAIL
+    assert waived(cut, model, WHOLE).verdict is PolicyVerdict.PASS
 
 
 def test_a_reading_that_the_leaves_do_not_account_for_is_not_waived_by_leaf():
@@ -210,10 +210,12 @@ def test_a_reading_that_the_leaves_do_not_account_for_is_not_waived_by_leaf():
     worse = replace(decision.findings[0], reading=exactly(2.0))
     each = [{"leaf": leaf} for leaf in leaves(decision)]
     found = waived(replace(decision, findings=(worse,)), model, *each)
-    assert (found.verdict, found.findings[0].accepted) == (Verdict.FAIL, None)
+    assert (found.verdict, found.findings[0].accepted) == (PolicyVerdict.FAIL, None)
 
 
-@pytest.mark.parametrize(("reading", "verdict"), [(7.0, Verdict.PASS), (8.0, Verdict.FAIL)])
+@pytest.mark.parametrize(
+    ("reading", "verdict"), [(7.0, PolicyVerdict.PASS), (8.0, PolicyVerdict.FAIL)]
+)
 def test_a_sum_over_people_is_waived_by_leaf_only_where_the_leaves_are_all_of_it(reading, verdict):
     decision, model = decided()
     finding = decision.findings[0]
@@ -229,7 +231,7 @@ def test_a_place_that_reads_no_number_is_not_waived(low):
     finding = decision.findings[0]
     odd = replace(finding.places[0], low=low, high=float("nan"))
     found = replace(decision, findings=(replace(finding, places=(odd,)),))
-    assert waived(found, model, {"leaf": odd.leaf}).verdict is Verdict.FAIL
+    assert waived(found, model, {"leaf": odd.leaf}).verdict is PolicyVerdict.FAIL
 
 
 def test_an_infinite_reading_can_be_waived():
@@ -240,7 +242,7 @@ def test_an_infinite_reading_can_be_waived():
     unbounded = Interval(np.inf, np.inf)
     summed = replace(finding, requirement=requirement, reading=unbounded, places=(one,))
     found = waived(replace(decision, findings=(summed,)), model, {"leaf": one.leaf})
-    assert found.verdict is Verdict.PASS
+    assert found.verdict is PolicyVerdict.PASS
 
 
 def test_a_place_in_no_leaf_is_no_waivers():
@@ -248,8 +250,8 @@ def test_a_place_in_no_leaf_is_no_waivers():
     finding = decision.findings[0]
     nowhere = tuple(replace(place, leaf="") for place in finding.places)
     found = replace(decision, findings=(replace(finding, places=nowhere),))
-    assert waived(found, model, {"leaf": leaves(decision)[0]}).verdict is Verdict.FAIL
-    assert waived(found, model, WHOLE).verdict is Verdict.PASS
+    assert waived(found, model, {"leaf": leaves(decision)[0]}).verdict is PolicyVerdict.FAIL
+    assert waived(found, model, WHOLE).verdict is PolicyVerdict.PASS
 
 
 def test_a_clause_without_places_is_waived_by_the_digest_of_the_model_alone():
@@ -258,16 +260,16 @@ def test_a_clause_without_places_is_waived_by_the_digest_of_the_model_alone():
     clause = pack.clauses[0].id
     assert decision.findings[0].places == ()
     found = waived(decision, model, {"clause": clause, **WHOLE})
-    assert (found.verdict, told(found)) == (Verdict.PASS, [])
+    assert (found.verdict, told(found)) == (PolicyVerdict.PASS, [])
     other = replace(model, digest="cd" * 32)
     again = waived(decision, other, {"clause": clause, **WHOLE})
-    assert (again.verdict, told(again)) == (Verdict.FAIL, ["waiver-unused"])
+    assert (again.verdict, told(again)) == (PolicyVerdict.FAIL, ["waiver-unused"])
 
 
 def test_a_whole_model_is_not_waived_where_some_leaves_break_a_clause_and_these_are_named():
     decision, model = decided()
     found = waived(decision, model, WHOLE)
-    assert (found.verdict, told(found)) == (Verdict.FAIL, ["waiver-over-broad"])
+    assert (found.verdict, told(found)) == (PolicyVerdict.FAIL, ["waiver-over-broad"])
     assert all(leaf in found.findings[0].message for leaf in leaves(decision))
     assert found.findings[1].accepted is None
 
@@ -275,7 +277,7 @@ def test_a_whole_model_is_not_waived_where_some_leaves_break_a_clause_and_these_
 def test_a_whole_model_is_waived_where_every_leaf_breaks_the_clause():
     decision, model = decided(pack_of(("k_anonymity", "at_least", 100)))
     found = waived(decision, model, WHOLE)
-    assert (found.verdict, told(found)) == (Verdict.PASS, [])
+    assert (found.verdict, told(found)) == (PolicyVerdict.PASS, [])
 
 
 @pytest.mark.parametrize("days", [0, 1])
@@ -283,7 +285,7 @@ def test_a_waiver_holds_to_the_end_of_its_last_day(days):
     decision, model = decided()
     each = [{"leaf": leaf, "expires": TODAY} for leaf in leaves(decision)]
     found = accepted(decision, waivers(*each), model, TODAY + timedelta(days=days)).decision
-    assert found.verdict is (Verdict.FAIL if days else Verdict.PASS)
+    assert found.verdict is (PolicyVerdict.FAIL if days else PolicyVerdict.PASS)
     assert told(found) == (["waiver-expired"] if days else [])
 
 
@@ -291,7 +293,7 @@ def test_an_expired_waiver_is_an_error_even_where_nothing_breaks():
     decision, model = decided(pack_of(("k_anonymity", "at_least", 2)))
     leaf = sorted(model.leaves)[0]
     found = waived(decision, model, {"leaf": leaf, "expires": date(2025, 12, 31)})
-    assert found.verdict is Verdict.FAIL
+    assert found.verdict is PolicyVerdict.FAIL
     assert "ask its owner, A. Owner (T-1)" in found.findings[0].message
 
 
@@ -313,7 +315,7 @@ def test_a_waiver_that_is_not_in_order_accepts_nothing_and_is_an_error(changes, 
     found = waived(decision, model, {"leaf": one, **changes}, {"leaf": other})
     assert told(found) == [kind]
     assert found.findings[0].severity == "error"
-    assert found.verdict is Verdict.FAIL
+    assert found.verdict is PolicyVerdict.FAIL
     assert found.findings[1].places[0].accepted is None
 
 
@@ -323,18 +325,18 @@ def test_a_renamed_clause_is_no_longer_waived():
     renamed, _ = decided(SMALL.model_copy(update={"clauses": (clause,)}))
     each = [{"leaf": leaf} for leaf in leaves(decision)]
     found = waived(renamed, model, *each)
-    assert (found.verdict, told(found)) == (Verdict.FAIL, ["waiver-unknown"])
+    assert (found.verdict, told(found)) == (PolicyVerdict.FAIL, ["waiver-unknown"])
     assert found.findings[1].accepted is None
 
 
 def test_a_waiver_that_nothing_needs_is_a_warning():
     decision, model = decided(pack_of(("k_anonymity", "at_least", 2)))
     found = waived(decision, model, {"leaf": sorted(model.leaves)[0]})
-    assert (found.verdict, told(found)) == (Verdict.PASS, ["waiver-unused"])
+    assert (found.verdict, told(found)) == (PolicyVerdict.PASS, ["waiver-unused"])
     assert found.findings[0].severity == "warning"
 
 
-def learned(decision, of, verdict=Verdict.FAIL):
+def learned(decision, of, verdict=PolicyVerdict.FAIL):
     """Return a decision with one more finding of its clause, of somebody else."""
     finding = replace(decision.findings[0], of=of, verdict=verdict, places=())
     return replace(decision, findings=(*decision.findings, finding))
@@ -344,10 +346,10 @@ def learned(decision, of, verdict=Verdict.FAIL):
 @pytest.mark.parametrize(
     ("of", "verdict", "is_told"),
     [
-        (ADVERSARY.format("friend"), Verdict.FAIL, "waiver-out-of-reach"),
-        (ADVERSARY.format("friend"), Verdict.UNDETERMINED, "waiver-out-of-reach"),
-        (ADVERSARY.format("friend"), Verdict.PASS, "waiver-unused"),
-        (ALONE.format("v1.pmml"), Verdict.FAIL, "waiver-unused"),
+        (ADVERSARY.format("friend"), PolicyVerdict.FAIL, "waiver-out-of-reach"),
+        (ADVERSARY.format("friend"), PolicyVerdict.UNDETERMINED, "waiver-out-of-reach"),
+        (ADVERSARY.format("friend"), PolicyVerdict.PASS, "waiver-unused"),
+        (ALONE.format("v1.pmml"), PolicyVerdict.FAIL, "waiver-unused"),
     ],
 )
 def test_a_waiver_that_only_an_adversary_would_need_is_out_of_reach(target, of, verdict, is_told):
@@ -383,7 +385,7 @@ def test_a_leaf_of_a_retrained_tree_with_another_path_is_not_waived():
     other = flat_tree([[14, 6], [9, 9], [20, 1], [2, 1], [3, 1]])
     again, retrained = decided(tree=other)
     found = waived(again, retrained, *each)
-    assert found.verdict is Verdict.FAIL
+    assert found.verdict is PolicyVerdict.FAIL
     assert all(place.accepted is None for place in found.findings[-1].places)
 
 
@@ -392,25 +394,27 @@ def test_a_target_of_another_name_is_not_waived():
     each = [{"leaf": leaf} for leaf in leaves(decision)]
     again, other = decided(tree=replace(TREE, target="income"))
     found = waived(again, other, *each)
-    assert (found.verdict, told(found)) == (Verdict.FAIL, ["waiver-unknown"])
+    assert (found.verdict, told(found)) == (PolicyVerdict.FAIL, ["waiver-unknown"])
 
 
-@pytest.mark.parametrize(("worst", "verdict"), [(3.0, Verdict.PASS), (4.0, Verdict.FAIL)])
+@pytest.mark.parametrize(
+    ("worst", "verdict"), [(3.0, PolicyVerdict.PASS), (4.0, PolicyVerdict.FAIL)]
+)
 def test_a_leaf_that_grew_worse_than_what_was_waived_counts_again(worst, verdict):
     decision, model = decided()
     each = [{"leaf": leaf, "worst": worst} for leaf in leaves(decision)]
     found = waived(decision, model, *each)
     assert found.verdict is verdict
-    assert told(found) == ([] if verdict is Verdict.PASS else ["waiver-outgrown"])
+    assert told(found) == ([] if verdict is PolicyVerdict.PASS else ["waiver-outgrown"])
 
 
 def test_a_waiver_for_another_model_is_left_alone():
     decision, model = decided()
     each = [{"leaf": leaf, "model": "other"} for leaf in leaves(decision)]
     found = waived(decision, model, *each)
-    assert (found.verdict, told(found)) == (Verdict.FAIL, [])
+    assert (found.verdict, told(found)) == (PolicyVerdict.FAIL, [])
     named = [{"leaf": leaf, "model": "tree.pmml"} for leaf in leaves(decision)]
-    assert waived(decision, model, *named).verdict is Verdict.PASS
+    assert waived(decision, model, *named).verdict is PolicyVerdict.PASS
 
 
 def test_over_many_models_what_no_model_needs_is_told_once_at_the_end():
@@ -447,7 +451,7 @@ def test_over_many_models_an_expired_waiver_of_a_leaf_without_people_is_not_appl
     empty = replace(model, is_one_of_many=True, leaves=model.leaves - {one})
     given = waivers({"leaf": one, "expires": date(2025, 12, 31)}, {"leaf": other})
     found = accepted(decision, given, empty, TODAY)
-    assert found.decision.verdict is Verdict.FAIL
+    assert found.decision.verdict is PolicyVerdict.FAIL
     assert found.decision.findings[-1].places[0].accepted is None
 
 
@@ -467,7 +471,7 @@ def test_a_finding_about_waivers_is_never_waived():
         {"clause": "waiver-expired", **WHOLE},
     )
     found = waived(decision, model, *given)
-    assert found.verdict is Verdict.FAIL
+    assert found.verdict is PolicyVerdict.FAIL
     about = next(
         f for f in found.findings if f.clause == "waiver-expired" and not f.requirement.measure
     )
@@ -492,8 +496,11 @@ def combined(decision, notes=("k_anonymity 3 records", "k_anonymity 4 records"))
 def test_a_clause_of_several_measures_is_waived_leaf_by_leaf():
     decision, model = decided()
     one, other = leaves(decision)
-    assert waived(combined(decision), model, {"leaf": one}, {"leaf": other}).verdict is Verdict.PASS
-    assert waived(combined(decision), model, {"leaf": one}).verdict is Verdict.FAIL
+    assert (
+        waived(combined(decision), model, {"leaf": one}, {"leaf": other}).verdict
+        is PolicyVerdict.PASS
+    )
+    assert waived(combined(decision), model, {"leaf": one}).verdict is PolicyVerdict.FAIL
 
 
 def test_an_open_place_of_a_clause_of_several_measures_is_not_waived():
@@ -503,10 +510,10 @@ def test_an_open_place_of_a_clause_of_several_measures_is_not_waived():
     open_ = replace(found.findings[0].places[0], low=0.0)
     places = (open_, found.findings[0].places[1])
     found = replace(found, findings=(replace(found.findings[0], places=places),))
-    assert waived(found, model, {"leaf": one}, {"leaf": other}).verdict is Verdict.FAIL
+    assert waived(found, model, {"leaf": one}, {"leaf": other}).verdict is PolicyVerdict.FAIL
 
 
 def test_a_clause_of_several_measures_is_not_held_against_one_number():
     decision, model = decided()
     each = [{"leaf": leaf, "worst": 1.0} for leaf in leaves(decision)]
-    assert waived(combined(decision), model, *each).verdict is Verdict.FAIL
+    assert waived(combined(decision), model, *each).verdict is PolicyVerdict.FAIL

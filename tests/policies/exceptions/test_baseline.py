@@ -35,7 +35,7 @@ from treewarden.policies.exceptions.baseline import (
 )
 from treewarden.policies.judging.decision import ClauseRequirement, PlaceGroup
 from treewarden.policies.judging.judge import judge
-from treewarden.policies.verdict import Verdict
+from treewarden.policies.verdict import PolicyVerdict
 from treewarden.ppdm_models.errors import BaselineError
 
 SURE = pack_of(("disclosure", "at_most", 0.8))
@@ -60,7 +60,7 @@ def held(decision, baseline, name="tree", **more):
 def test_what_was_known_and_is_the_same_does_not_count():
     decision, _ = decided()
     found = held(decision, baseline_of(decision))
-    assert (decision.verdict, found.verdict) == (Verdict.FAIL, Verdict.PASS)
+    assert (decision.verdict, found.verdict) == (PolicyVerdict.FAIL, PolicyVerdict.PASS)
     assert found.findings[0].accepted.by == "baseline"
     assert all(place.accepted.by == "baseline" for place in found.findings[0].places)
 
@@ -68,14 +68,14 @@ def test_what_was_known_and_is_the_same_does_not_count():
 @pytest.mark.parametrize(
     ("now", "verdict"),
     [
-        ([[14, 6], [4, 0], [2, 1], [9, 9]], Verdict.PASS),
-        ([[14, 6], [4, 1], [2, 1], [9, 9]], Verdict.PASS),
-        ([[14, 6], [4, 0], [2, 2], [9, 9]], Verdict.PASS),
-        ([[14, 6], [9, 9], [9, 1], [9, 9]], Verdict.PASS),
-        ([[14, 6], [3, 0], [2, 1], [9, 9]], Verdict.FAIL),
-        ([[14, 6], [4, 0], [1, 1], [9, 9]], Verdict.FAIL),
-        ([[14, 6], [4, 0], [2, 1], [2, 2]], Verdict.FAIL),
-        ([[14, 6], [9, 9], [2, 1], [4, 0]], Verdict.FAIL),
+        ([[14, 6], [4, 0], [2, 1], [9, 9]], PolicyVerdict.PASS),
+        ([[14, 6], [4, 1], [2, 1], [9, 9]], PolicyVerdict.PASS),
+        ([[14, 6], [4, 0], [2, 2], [9, 9]], PolicyVerdict.PASS),
+        ([[14, 6], [9, 9], [9, 1], [9, 9]], PolicyVerdict.PASS),
+        ([[14, 6], [3, 0], [2, 1], [9, 9]], PolicyVerdict.FAIL),
+        ([[14, 6], [4, 0], [1, 1], [9, 9]], PolicyVerdict.FAIL),
+        ([[14, 6], [4, 0], [2, 1], [2, 2]], PolicyVerdict.FAIL),
+        ([[14, 6], [9, 9], [2, 1], [4, 0]], PolicyVerdict.FAIL),
     ],
 )
 def test_a_smaller_group_is_never_hidden_nor_a_leaf_that_was_fine(now, verdict):
@@ -87,11 +87,11 @@ def test_a_smaller_group_is_never_hidden_nor_a_leaf_that_was_fine(now, verdict):
 @pytest.mark.parametrize(
     ("low", "high", "verdict"),
     [
-        (0.85, 0.9, Verdict.PASS),
-        (0.82, 0.88, Verdict.PASS),
-        (0.85, 0.91, Verdict.FAIL),
-        (0.86, 0.9, Verdict.FAIL),
-        (0.7, 0.9, Verdict.UNDETERMINED),
+        (0.85, 0.9, PolicyVerdict.PASS),
+        (0.82, 0.88, PolicyVerdict.PASS),
+        (0.85, 0.91, PolicyVerdict.FAIL),
+        (0.86, 0.9, PolicyVerdict.FAIL),
+        (0.7, 0.9, PolicyVerdict.UNDETERMINED),
     ],
 )
 def test_an_end_that_moved_toward_danger_is_never_hidden(low, high, verdict):
@@ -106,13 +106,13 @@ def test_an_end_that_moved_toward_danger_is_never_hidden(low, high, verdict):
 @pytest.mark.parametrize(
     ("before", "now", "verdict"),
     [
-        (Interval(0.7, 0.9), Interval(0.7, 0.9), Verdict.PASS),
-        (Interval(0.7, 0.9), Interval(0.75, 0.85), Verdict.UNDETERMINED),
-        (Interval(0.7, 0.9), Undetermined("stalled"), Verdict.UNDETERMINED),
-        (Undetermined("stalled"), Interval(0.7, 0.9), Verdict.UNDETERMINED),
-        (Undetermined("stalled"), Undetermined("stalled again"), Verdict.PASS),
-        (Interval(0.9, 0.9), Undetermined("stalled"), Verdict.UNDETERMINED),
-        (Interval(0.9, 0.9), Interval(0.7, 0.9), Verdict.UNDETERMINED),
+        (Interval(0.7, 0.9), Interval(0.7, 0.9), PolicyVerdict.PASS),
+        (Interval(0.7, 0.9), Interval(0.75, 0.85), PolicyVerdict.UNDETERMINED),
+        (Interval(0.7, 0.9), Undetermined("stalled"), PolicyVerdict.UNDETERMINED),
+        (Undetermined("stalled"), Interval(0.7, 0.9), PolicyVerdict.UNDETERMINED),
+        (Undetermined("stalled"), Undetermined("stalled again"), PolicyVerdict.PASS),
+        (Interval(0.9, 0.9), Undetermined("stalled"), PolicyVerdict.UNDETERMINED),
+        (Interval(0.9, 0.9), Interval(0.7, 0.9), PolicyVerdict.UNDETERMINED),
     ],
 )
 def test_the_undetermined_is_hidden_only_where_it_was_undetermined_and_no_better(
@@ -133,7 +133,7 @@ def test_more_profiles_of_a_leaf_are_worse():
     finding = decision.findings[0]
     twice = replace(finding, places=(*finding.places, finding.places[0]))
     found = held(replace(decision, findings=(twice,)), baseline_of(decision))
-    assert found.verdict is Verdict.FAIL
+    assert found.verdict is PolicyVerdict.FAIL
 
 
 def test_a_reading_of_the_whole_that_grew_worse_is_never_hidden():
@@ -141,8 +141,8 @@ def test_a_reading_of_the_whole_that_grew_worse_is_never_hidden():
     finding = before.findings[0]
     worse = exactly(finding.reading.high + 0.001)
     now = replace(before, findings=(replace(finding, reading=worse),))
-    assert held(before, baseline_of(before)).verdict is Verdict.PASS
-    assert held(now, baseline_of(before)).verdict is Verdict.FAIL
+    assert held(before, baseline_of(before)).verdict is PolicyVerdict.PASS
+    assert held(now, baseline_of(before)).verdict is PolicyVerdict.FAIL
 
 
 def test_places_that_may_have_been_cut_are_never_all():
@@ -150,7 +150,7 @@ def test_places_that_may_have_been_cut_are_never_all():
     finding = decision.findings[0]
     many = replace(finding, places=(finding.places[0],) * MOST_SPOTS)
     cut = replace(decision, findings=(many,))
-    assert held(cut, baseline_of(cut)).verdict is Verdict.FAIL
+    assert held(cut, baseline_of(cut)).verdict is PolicyVerdict.FAIL
 
 
 def cut(decision, *groups):
@@ -163,32 +163,32 @@ def cut(decision, *groups):
 def test_where_places_were_cut_all_are_counted_and_none_may_be_worse():
     decision, _ = decided()
     leaf = decision.findings[0].places[0].leaf
-    known = PlaceGroup(leaf, 1200, Verdict.FAIL, 0.9, 1.0)
+    known = PlaceGroup(leaf, 1200, PolicyVerdict.FAIL, 0.9, 1.0)
     other = replace(known, leaf="0" * 24, places=7)
     baseline = baseline_of(cut(decision, known, other))
     found = held(cut(decision, known, other), baseline)
-    assert found.verdict is Verdict.PASS
+    assert found.verdict is PolicyVerdict.PASS
     assert found.findings[0].accepted.by == "baseline"
     for better in ((known,), (replace(known, places=1100, low=0.95), other)):
-        assert held(cut(decision, *better), baseline).verdict is Verdict.PASS
+        assert held(cut(decision, *better), baseline).verdict is PolicyVerdict.PASS
     for worse in (
         (replace(known, places=1201), other),
         (replace(known, low=0.8), other),
-        (replace(known, verdict=Verdict.UNDETERMINED), other),
+        (replace(known, verdict=PolicyVerdict.UNDETERMINED), other),
         (replace(known, notes=("another",)), other),
         (known, other, replace(other, leaf="1" * 24)),
         (known, replace(other, leaf="profiles 0")),
         (),
     ):
-        assert held(cut(decision, *worse), baseline).verdict is Verdict.FAIL
+        assert held(cut(decision, *worse), baseline).verdict is PolicyVerdict.FAIL
 
 
 def test_where_places_were_cut_people_in_no_leaf_are_known_of_adversaries_alone():
     decision, _ = decided()
-    people = PlaceGroup("profiles 0", 1200, Verdict.FAIL, 0.9, 1.0)
+    people = PlaceGroup("profiles 0", 1200, PolicyVerdict.FAIL, 0.9, 1.0)
     plain, of_one = cut(decision, people), cut(of_somebody(decision), people)
-    assert held(plain, baseline_of(plain)).verdict is Verdict.FAIL
-    assert held(of_one, baseline_of(of_one)).verdict is Verdict.PASS
+    assert held(plain, baseline_of(plain)).verdict is PolicyVerdict.FAIL
+    assert held(of_one, baseline_of(of_one)).verdict is PolicyVerdict.PASS
 
 
 @pytest.mark.parametrize(
@@ -203,7 +203,7 @@ def test_where_places_were_cut_people_in_no_leaf_are_known_of_adversaries_alone(
 def test_another_target_or_knowledge_hides_nothing_and_is_said(changes, word):
     decision, _ = decided()
     found = held(decision, baseline_of(decision), **changes)
-    assert (found.verdict, told(found)) == (Verdict.FAIL, ["baseline-other-audit"])
+    assert (found.verdict, told(found)) == (PolicyVerdict.FAIL, ["baseline-other-audit"])
     assert word in found.findings[0].message
 
 
@@ -212,13 +212,13 @@ def test_another_policy_hides_nothing_and_is_said():
     clause = SMALL.clauses[0].model_copy(update={"limit": 4.5})
     decision, _ = decided(SMALL.model_copy(update={"clauses": (clause,)}))
     found = held(decision, baseline_of(before))
-    assert (found.verdict, told(found)) == (Verdict.FAIL, ["baseline-other-audit"])
+    assert (found.verdict, told(found)) == (PolicyVerdict.FAIL, ["baseline-other-audit"])
 
 
 def test_another_model_hides_nothing_and_is_noted():
     decision, _ = decided()
     found = held(decision, baseline_of(decision), name="other")
-    assert (found.verdict, told(found)) == (Verdict.FAIL, ["baseline-other-model"])
+    assert (found.verdict, told(found)) == (PolicyVerdict.FAIL, ["baseline-other-model"])
     assert found.findings[0].severity == "note"
 
 
@@ -228,7 +228,7 @@ def test_what_is_about_the_evidence_is_neither_written_nor_hidden():
     baseline = baseline_of(decision)
     assert {each.clause for each in baseline.models["tree"].findings} == {CLAUSE}
     found = held(decision, baseline)
-    assert found.verdict is Verdict.UNDETERMINED
+    assert found.verdict is PolicyVerdict.UNDETERMINED
     assert found.findings[0].accepted is None
 
 
@@ -241,11 +241,11 @@ def test_what_is_waived_is_no_part_of_a_baseline_and_comes_back_when_the_waiver_
     some = accepted(decision, waivers({"leaf": one}), model, TODAY).decision
     baseline = baseline_of(some)
     assert {each.leaf for each in baseline.models["tree"].findings} == {"", other}
-    assert held(some, baseline).verdict is Verdict.PASS
+    assert held(some, baseline).verdict is PolicyVerdict.PASS
     assert held(some, baseline).findings[0].accepted.by == "waiver"
     later = accepted(decision, waivers({"leaf": one}), model, TODAY + timedelta(days=99)).decision
-    assert held(later, baseline).verdict is Verdict.FAIL
-    assert held(decision, baseline).verdict is Verdict.FAIL
+    assert held(later, baseline).verdict is PolicyVerdict.FAIL
+    assert held(decision, baseline).verdict is PolicyVerdict.FAIL
 
 
 def test_a_baseline_is_the_same_for_the_same_models_and_says_that_it_is_confidential():
@@ -279,7 +279,7 @@ def test_infinite_readings_are_written_and_read():
 def test_names_that_utf_8_cannot_say_are_written_all_the_same():
     decision, _ = decided()
     baseline = baseline_of(decision, name="m\udc80", target="\ud800")
-    assert held(decision, baseline, name="m\udc80", target="\ud800").verdict is Verdict.PASS
+    assert held(decision, baseline, name="m\udc80", target="\ud800").verdict is PolicyVerdict.PASS
 
 
 def written(**changes):
@@ -299,8 +299,8 @@ def test_a_baseline_that_was_changed_by_hand_is_refused():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"low": float("nan")}, "NaN is no number of JSON"),
-        ({"low": float("inf")}, "Infinity is no number"),
+        ({"low": float("nan")}, "NaN is not a number of JSON"),
+        ({"low": float("inf")}, "Infinity is not a number"),
         ({"low": None}, "a value must have both ends or none"),
         ({"low": 9.0, "high": 1.0}, "in the wrong order"),
         ({"low": "inf", "high": 1.0}, "in the wrong order"),
@@ -322,11 +322,11 @@ def test_a_malformed_baseline_is_refused_with_the_place(changes, message):
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"", "not a baseline"),
+        (b"", r"not a baseline file \(not valid JSON\); to write one"),
         (b"\xff", "not a baseline"),
-        (b"[]", "not a baseline of the schema treewarden-baseline/1"),
-        (b"{}", "not a baseline of the schema"),
-        (b'{"schema": "treewarden-baseline/2"}', "not a baseline of the schema"),
+        (b"[]", "not a baseline file of the schema treewarden-baseline/1"),
+        (b"{}", "not a baseline file of the schema"),
+        (b'{"schema": "treewarden-baseline/2"}', "not a baseline file of the schema"),
         (b'{"schema": "treewarden-baseline/1"}', "models: field required; write it again"),
         (b'{"schema": 1, "schema": 2}', "the key 'schema' occurs twice"),
         (b"[" * 100_000, "not a baseline"),
@@ -357,7 +357,10 @@ def combined(decision, notes):
 
 @pytest.mark.parametrize(
     ("notes", "verdict"),
-    [(("3 records", "4 records"), Verdict.PASS), (("2 records", "4 records"), Verdict.FAIL)],
+    [
+        (("3 records", "4 records"), PolicyVerdict.PASS),
+        (("2 records", "4 records"), PolicyVerdict.FAIL),
+    ],
 )
 def test_a_clause_of_several_measures_must_read_the_same_in_every_leaf(notes, verdict):
     decision, _ = decided()
@@ -369,7 +372,7 @@ def test_a_clause_of_several_measures_that_names_no_leaf_is_never_hidden():
     decision, _ = decided()
     made = combined(decision, ("", ""))
     bare = replace(made, findings=(replace(made.findings[0], places=()),))
-    assert held(bare, baseline_of(bare)).verdict is Verdict.FAIL
+    assert held(bare, baseline_of(bare)).verdict is PolicyVerdict.FAIL
 
 
 def test_a_clause_that_was_judged_twice_is_in_no_baseline():
@@ -396,23 +399,23 @@ def of_somebody(decision, of=NEIGHBOUR, **changes):
 def test_what_an_adversary_learned_of_the_same_people_before_does_not_count():
     before = of_somebody(decided()[0])
     found = held(before, baseline_of(before))
-    assert found.verdict is Verdict.PASS
+    assert found.verdict is PolicyVerdict.PASS
     assert all(place.accepted.by == "baseline" for place in found.findings[0].places)
 
 
 @pytest.mark.parametrize(
     ("changes", "verdict"),
     [
-        ({"low": 4.0, "high": 4.0}, Verdict.PASS),
-        ({"low": 2.0, "high": 2.0}, Verdict.FAIL),
-        ({"profile": "age = 9"}, Verdict.FAIL),
-        ({"profile": "age = 1"}, Verdict.FAIL),
-        ({"note": "0 records truly cold"}, Verdict.FAIL),
-        ({"note": "1 record truly flu"}, Verdict.FAIL),
-        ({"kind": "tree"}, Verdict.FAIL),
-        ({"of": ADVERSARY.format("friend")}, Verdict.FAIL),
-        ({"of": ALONE.format("v1.pmml")}, Verdict.FAIL),
-        ({"of": ""}, Verdict.FAIL),
+        ({"low": 4.0, "high": 4.0}, PolicyVerdict.PASS),
+        ({"low": 2.0, "high": 2.0}, PolicyVerdict.FAIL),
+        ({"profile": "age = 9"}, PolicyVerdict.FAIL),
+        ({"profile": "age = 1"}, PolicyVerdict.FAIL),
+        ({"note": "0 records truly cold"}, PolicyVerdict.FAIL),
+        ({"note": "1 record truly flu"}, PolicyVerdict.FAIL),
+        ({"kind": "tree"}, PolicyVerdict.FAIL),
+        ({"of": ADVERSARY.format("friend")}, PolicyVerdict.FAIL),
+        ({"of": ALONE.format("v1.pmml")}, PolicyVerdict.FAIL),
+        ({"of": ""}, PolicyVerdict.FAIL),
     ],
 )
 def test_of_an_adversary_only_the_same_people_are_known_and_only_no_worse(changes, verdict):
@@ -426,7 +429,7 @@ def test_of_an_adversary_places_that_may_have_been_cut_are_never_all():
     finding = decision.findings[0]
     many = replace(finding, places=(finding.places[0],) * MOST_SPOTS)
     cut = replace(decision, findings=(many,))
-    assert held(cut, baseline_of(cut)).verdict is Verdict.FAIL
+    assert held(cut, baseline_of(cut)).verdict is PolicyVerdict.FAIL
 
 
 @pytest.mark.parametrize("of", [ALONE.format("v1.pmml"), WITH_OTHERS.format("v1.pmml"), ""])
@@ -434,9 +437,9 @@ def test_people_in_no_leaf_are_known_of_adversaries_alone(of):
     decision = of_somebody(decided()[0], of=of)
     baseline = baseline_of(decision)
     assert baseline.models["tree"].findings == ()
-    assert held(decision, baseline).verdict is Verdict.FAIL
+    assert held(decision, baseline).verdict is PolicyVerdict.FAIL
 
 
 def test_an_empty_baseline_hides_nothing():
     decision, _ = decided()
-    assert held(decision, Baseline(models={})).verdict is Verdict.FAIL
+    assert held(decision, Baseline(models={})).verdict is PolicyVerdict.FAIL

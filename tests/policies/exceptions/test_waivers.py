@@ -46,6 +46,10 @@ def test_a_byte_order_mark_says_nothing():
     assert read(f"\ufeff{waiver()}") == read(waiver())
 
 
+def test_a_check_is_named_as_in_a_policy_too():
+    assert read(waiver().replace("clause =", "check =")) == read(waiver())
+
+
 def test_an_empty_file_waives_nothing():
     assert read().each == ()
 
@@ -64,9 +68,11 @@ def test_an_empty_file_waives_nothing():
         ({"reason": None}, "waiver 2: reason: is missing"),
         ({"reason": '"  "'}, "waiver 2: reason: is '  '; give a text"),
         ({"owner": '""'}, "waiver 2: owner: is ''"),
+        ({"ticket": None}, 'waiver 2: ticket: is missing; add .*, for example ticket = "RISK-12"'),
+        ({"check": '"small"'}, "waiver 2: uses both check and clause; keep one"),
         ({"ticket": "7"}, "waiver 2: ticket: is 7; give a text"),
         ({"clause": "1"}, "waiver 2: clause: is 1"),
-        ({"leaf": None}, "waiver 2: leaf: is missing, and so is digest"),
+        ({"leaf": None}, r"waiver 2: add leaf \(for one leaf\) or digest"),
         ({"leaf": '""'}, "waiver 2: leaf: is empty"),
         ({"leaf": '"0123"'}, "waiver 2: leaf: is '0123'; give a fingerprint"),
         ({"leaf": f'"{LEAF}#1"'}, "waiver 2: leaf: is .*give a fingerprint"),
@@ -78,9 +84,9 @@ def test_an_empty_file_waives_nothing():
         ),
         (
             {"expire": "2026-03-01", "expires": None},
-            "waiver 2: expire: unknown key; have clause, leaf",
+            "waiver 2: unknown key 'expire'; use clause, leaf",
         ),
-        ({"number": "1"}, "waiver 2: number: unknown key"),
+        ({"number": "1"}, "waiver 2: unknown key 'number'"),
         ({"worst": "nan"}, "waiver 2: worst: is nan; give a number"),
         ({"model": '""'}, "waiver 2: model: is ''"),
     ],
@@ -93,13 +99,13 @@ def test_what_is_not_understood_is_named_with_what_to_do(changes, message):
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"\xff", "not a TOML file"),
-        (b"[[waiver]", "not a TOML file"),
+        (b"\xff", "not valid TOML"),
+        (b"[[waiver]", "not valid TOML"),
         (b"waiver = 3", "'waiver' is not a list of tables"),
         (b"waiver = [3]", "'waiver' is not a list of tables"),
         (b"[waiver]\nclause = 'x'", "'waiver' is not a list of tables"),
         (b"[[waivers]]", r"unknown key 'waivers'; each waiver begins with \[\[waiver\]\]"),
-        (b"a = " + b"[" * 100_000, "not a TOML file"),
+        (b"a = " + b"[" * 100_000, "not valid TOML"),
     ],
 )
 def test_what_is_no_file_of_waivers_is_refused(data, message):

@@ -10,7 +10,7 @@ from treewarden.policies.comparing import Strictness, compared
 from treewarden.policies.importing.acro import LEFT_OUT, imported
 from treewarden.policies.judging.judge import judge
 from treewarden.policies.pack import load_pack, read_pack
-from treewarden.policies.verdict import Verdict
+from treewarden.policies.verdict import PolicyVerdict
 from treewarden.ppdm_models.errors import PolicyError
 
 SMALLEST = "safe_threshold: 10\nsafe_dof_threshold: 12\n"
@@ -105,11 +105,11 @@ def test_the_largest_must_not_be_all_but_the_whole_of_a_group():
 @pytest.mark.parametrize(
     ("leaves", "verdict", "clause"),
     [
-        ([[60, 12], [12, 40]], Verdict.PASS, ""),
-        ([[60, 12], [5, 4]], Verdict.FAIL, "smallest-leaf"),
-        ([[60, 12], [12, 9]], Verdict.FAIL, "small-groups"),
-        ([[60, 12], [12, 0]], Verdict.FAIL, "mixed-leaves"),
-        ([[60, 12, 10], [12, 40, 0]], Verdict.FAIL, "class-disclosure"),
+        ([[60, 12], [12, 40]], PolicyVerdict.PASS, ""),
+        ([[60, 12], [5, 4]], PolicyVerdict.FAIL, "smallest-leaf"),
+        ([[60, 12], [12, 9]], PolicyVerdict.FAIL, "small-groups"),
+        ([[60, 12], [12, 0]], PolicyVerdict.FAIL, "mixed-leaves"),
+        ([[60, 12, 10], [12, 40, 0]], PolicyVerdict.FAIL, "class-disclosure"),
     ],
 )
 def test_the_pack_judges_trees_as_the_checks_judge_tables(leaves, verdict, clause):
@@ -122,8 +122,8 @@ def test_the_pack_judges_trees_as_the_checks_judge_tables(leaves, verdict, claus
 @rows(
     ("text", "said"),
     [
-        ("", "acro.yaml: not a mapping; give lines of the form 'key: value'"),
-        ("- safe_threshold", "acro.yaml: not a mapping; give lines of the form 'key: value'"),
+        ("", "acro.yaml: not an ACRO configuration; give a file with lines of the form 'key: value'"),
+        ("- safe_threshold", "acro.yaml: not an ACRO configuration; give a file with lines of the form 'key: value'"),
         ("safe_threshold: 10", "acro.yaml: safe_dof_threshold: it is missing; give the limit, as ACRO needs it"),
         (SMALLEST + "safe_treshold: 3", "acro.yaml: safe_treshold: ACRO has no such key; it has safe_threshold"),
         (SMALLEST + '"\\e[2J\\n": 3', "acro.yaml: '\\x1b[2J\\n': ACRO has no such key"),
@@ -147,7 +147,7 @@ def test_the_pack_judges_trees_as_the_checks_judge_tables(leaves, verdict, claus
         (SMALLEST + "---\na: 1", "acro.yaml:3: a second document; give one"),
         (SMALLEST + "safe_tests: [[[[1]]]]", "acro.yaml:3: nested more than 4 deep"),
         (SMALLEST + f"safe_tests: [{'1,' * 3000}]", "acro.yaml:3: more than 2,000 parts"),
-        (SMALLEST + "#" * 100_000, "bytes; give a file of at most 100,000"),
+        (SMALLEST + "#" * 100_000, "bytes, at most 100,000); give ACRO's YAML file"),
         (SMALLEST + "safe_tests: !!python/object/apply:os.system [ls]", "acro.yaml: not a YAML file"),
         (SMALLEST + "safe_tests: 2001-99-99", "acro.yaml: not a YAML file"),
         (SMALLEST + "safe_tests: {", "acro.yaml: not a YAML file"),

@@ -18,13 +18,13 @@ from treewarden.policies.judging.judge import judge
 from treewarden.policies.pack import calls, read_pack
 from treewarden.policies.remedies._pruning import met
 from treewarden.policies.rules import rules
-from treewarden.policies.verdict import Verdict
+from treewarden.policies.verdict import PolicyVerdict
 from treewarden.ppdm_models.methods.tpp.sanitise import RecordGroups
 from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tree.ensemble import Combination, Link
 
 HEAD = 'name = "p"\nversion = "1"\ntitle = "P"\n'
-PASS, UNDETERMINED, FAIL = Verdict
+PASS, UNDETERMINED, FAIL = PolicyVerdict
 MEASURES = {
     "k_anonymity": ("at_least", (3, 6, 9)),
     "label_disclosure": ("at_most", (0.5, 0.7, 0.9)),

@@ -12,9 +12,9 @@ import pytest
 from tests.judges.worlds.cases import small_sample
 from tests.kit.grown_trees import grow_tree
 from tests.kit.small_audits import evidence_of, exposed, pack_of
-from tests.kit.tiers import seeds
+from tests.kit.tiers import cases, few, seeds
 from treewarden.audit.consistent_tables.engine import reason
-from treewarden.audit.consistent_tables.outcome import DECIDED, Tiers
+from treewarden.audit.consistent_tables.result import DECIDED, Tiers
 from treewarden.audit.entropy.estimate import estimate
 from treewarden.audit.measures import call, measured
 from treewarden.audit.options import AuditOptions
@@ -77,7 +77,7 @@ def verdicts(audit, pack):
 
 
 @pytest.mark.parametrize("name", shipped_packs())
-@pytest.mark.parametrize("seed", seeds(12))
+@pytest.mark.parametrize("seed", seeds(12, quick=1))
 def test_stopping_early_changes_no_verdict_of_a_shipped_pack(name, seed):
     pack = load_pack(name)
     early = audited(case_of(seed), calls(pack), enough(pack))
@@ -96,7 +96,7 @@ COMBINED = [
 
 
 @pytest.mark.parametrize("clause", COMBINED)
-@pytest.mark.parametrize("seed", seeds(6))
+@pytest.mark.parametrize("seed", seeds(6, quick=1))
 def test_stopping_early_changes_no_verdict_of_a_combination(clause, seed):
     head = 'name = "p"\nversion = "1"\ntitle = "P"\n[[clause]]\nid = "a"\n'
     pack, case = read_pack((head + clause).encode(), "p.toml"), case_of(seed)
@@ -116,7 +116,7 @@ def test_clauses_that_are_judged_under_other_knowledge_or_not_at_all_keep_nobody
 
 
 @pytest.mark.parametrize("clause", BY_WORLDS)
-@pytest.mark.parametrize("seed", seeds(12, quick=6))
+@pytest.mark.parametrize("seed", seeds(12, quick=3))
 def test_stopping_early_decides_what_a_clause_reads_as_going_on_does(clause, seed):
     case, pack = case_of(seed), pack_of(clause)
     evidence = evidence_of(case.tree, case.population)
@@ -142,7 +142,7 @@ def test_stopping_early_decides_what_a_clause_reads_as_going_on_does(clause, see
 
 
 @pytest.mark.parametrize("tiers", [NO_LISTING, replace(NO_LISTING, propagate=False)])
-@pytest.mark.parametrize("seed", [38, 54, 101, 103])
+@pytest.mark.parametrize("seed", cases([54, 101, 103, 38], quick=3))
 def test_the_more_is_known_the_narrower_is_every_reading(seed, tiers):
     case = small_sample(seed).case
     system = build_system(case)
@@ -162,10 +162,11 @@ def test_the_more_is_known_the_narrower_is_every_reading(seed, tiers):
             assert later.high <= earlier.high
 
 
+@pytest.mark.in_both
 def test_nothing_is_asked_where_the_first_who_is_certain_decides_and_all_is_if_wanted():
     pack = pack_of(("certain_disclosure", "at_most", 0))
     left = {}
-    for seed in range(6):
+    for seed in few(range(6), quick=2):
         for wants_all in (False, True):
             options = AuditOptions(levels=False, worlds_all=wants_all, worlds_budget=1000)
             case = case_of(seed)

@@ -20,10 +20,10 @@ from treewarden.policies.judging.place_groups import (
     groups_of_scope,
 )
 from treewarden.policies.pack import read_pack
-from treewarden.policies.verdict import Verdict
+from treewarden.policies.verdict import PolicyVerdict
 from treewarden.ppdm_models.tree.fingerprint import fingerprints
 
-PASS, UNDETERMINED, FAIL = Verdict
+PASS, UNDETERMINED, FAIL = PolicyVerdict
 TREE = flat_tree([[14, 6], [4, 0], [2, 1], [9, 9]])
 LEAVES = fingerprints(TREE, TREE.target)[0]
 SURE = [[0.9, 0.1], [0.6, 0.4], [0.8, 0.2], [0.3, 0.7]]

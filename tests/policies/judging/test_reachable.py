@@ -14,7 +14,7 @@ from treewarden.audit.reading import Undetermined
 from treewarden.policies.judging.judge import _accuracy, advised, ceiling, judge, out_of_reach
 from treewarden.policies.pack import load_pack
 from treewarden.policies.shipped import shipped_packs
-from treewarden.policies.verdict import Verdict
+from treewarden.policies.verdict import PolicyVerdict
 
 IRIS = [[50, 0, 0], [0, 49, 5], [0, 1, 45]]
 """What a scikit-learn tree of depth 2 makes of Fisher's irises."""
@@ -117,7 +117,7 @@ def test_only_the_finding_of_the_cap_is_told_more():
 def test_a_tree_below_the_cap_is_told_nothing():
     pack = load_pack("standard")
     audit = audit_for([[95, 5], [30, 36]], pack)
-    assert judge(audit, pack).verdict is Verdict.FAIL
+    assert judge(audit, pack).verdict is PolicyVerdict.FAIL
     assert out_of_reach(audit, judge(audit, pack)) == ""
     assert advised(audit, judge(audit, pack)) == judge(audit, pack)
 
@@ -133,12 +133,14 @@ def test_what_is_said_is_true_of_any_leaves(counts, name):
     assert (found is not None) == (accuracy > caps[name])
     if found is None:
         return
-    broken = {finding.clause for finding in decision.failing if finding.verdict is Verdict.FAIL}
+    broken = {
+        finding.clause for finding in decision.failing if finding.verdict is PolicyVerdict.FAIL
+    }
     assert found.clause in broken
     named = re.search(r"'([\w-]+)' passes it as it is", out_of_reach(audit, decision))
     for other in shipped_packs():
         verdict = judge(audit_for(counts, load_pack(other)), load_pack(other)).verdict
         if named is None:
-            assert verdict is not Verdict.PASS
+            assert verdict is not PolicyVerdict.PASS
         elif named[1] == other:
-            assert verdict is Verdict.PASS
+            assert verdict is PolicyVerdict.PASS

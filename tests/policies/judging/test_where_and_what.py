@@ -14,7 +14,7 @@ from treewarden.policies.judging.clause_evaluation import Locations
 from treewarden.policies.judging.decision import Decision, LeafNames
 from treewarden.policies.judging.finding import FindingKind, _nowhere, _place, doubt, of_atom
 from treewarden.policies.pack import read_pack
-from treewarden.policies.verdict import Verdict
+from treewarden.policies.verdict import PolicyVerdict
 from treewarden.ppdm_models.tree.ensemble import Combination, Member
 from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind
 from treewarden.ppdm_models.tree.tree import Node, Tree
@@ -41,6 +41,8 @@ def test_of_another_secret_what_is_about_the_target_alone_does_not_apply():
     assert "the secret is 'age'" in why_not(disclosed, TREE, "age")
     assert why_not(disclosed, TREE) == ""
     assert why_not(file, TREE, "age") == ""
+    (number,) = clauses(("value_disclosure", 0.9))
+    assert "the secret is 'age'" in why_not(number, TREE, "age")
 
 
 def test_a_person_is_placed_in_the_first_tree_in_which_they_stop_also_at_its_root():
@@ -81,12 +83,12 @@ def test_a_tree_of_one_leaf_has_people_in_it_for_a_waiver_to_name():
     root = Node(0, "root", None, (), score="c0", records=5.0, class_counts=(4.0, 1.0))
     evidence = evidence_of(Tree((root,), (), "illness", ("c0", "c1")))
     names = LeafNames(evidence)
-    assert names.with_people == {names.of(Spot("leaf", 0, 0.0, 1.0))} != {""}
+    assert names.with_people == {names.fingerprint_of(Spot("leaf", 0, 0.0, 1.0))} != {""}
 
 
 def test_a_requirement_says_where_it_is_judged():
     (clause,) = clauses(("confidence", 0.5))
-    found = clause_evaluation.ClauseEvaluation(Verdict.PASS, exactly(0.25))
+    found = clause_evaluation.ClauseEvaluation(PolicyVerdict.PASS, exactly(0.25))
     assert of_atom(clause, found, ()).requirement.scope == ""
     assert (
         of_atom(clause.model_copy(update={"scope": "leaf"}), found, ()).requirement.scope == "leaf"
@@ -96,8 +98,8 @@ def test_a_requirement_says_where_it_is_judged():
 def test_findings_of_other_releases_are_not_those_of_the_model():
     own = doubt(FindingKind.NOTHING_JUDGED, "something is wrong")
     pack = pack_of(("k_anonymity", "at_least", 5))
-    decision = Decision(Verdict.FAIL, (own, replace(own, of="release 2")), pack)
-    assert decision.own == (own,)
+    decision = Decision(PolicyVerdict.FAIL, (own, replace(own, of="release 2")), pack)
+    assert decision.own_findings == (own,)
 
 
 def test_the_place_of_a_leak_has_both_ends_of_what_was_read():

@@ -68,7 +68,7 @@ def test_what_keeps_records_from_being_rebuilt_is_said_where_they_are():
     ensemble = pytest.importorskip("sklearn.ensemble")
     table = pd.DataFrame([(a, b) for a in (0, 1) for b in (0, 1, 2)], columns=["a", "b"])
     table["ill"] = ["no", "no", "yes", "yes", "yes", "no"]
-    learner = ensemble.RandomForestClassifier(12, bootstrap=False, random_state=0, max_features=1)
+    learner = ensemble.RandomForestClassifier(6, bootstrap=False, random_state=0, max_features=1)
     model = learner.fit(table[["a", "b"]], table.ill)
     check = {"id": "r", "measure": "records_rebuilt", "rule": "at_most", "limit": 0}
     pack = {"name": "r", "version": "1", "title": "r", "check": [check]}
@@ -80,9 +80,9 @@ def test_what_keeps_records_from_being_rebuilt_is_said_where_they_are():
 def test_what_protects_members_is_said_where_they_are_proved():
     sklearn_tree = pytest.importorskip("sklearn.tree")
     random = np.random.default_rng(0)
-    register = pd.DataFrame({"age": random.integers(20, 70, 40), "pay": random.integers(0, 90, 40)})
-    register["ill"] = np.where(random.random(40) < 0.5, "yes", "no")
-    table = register.iloc[:20]
+    register = pd.DataFrame({"age": random.integers(20, 70, 20), "pay": random.integers(0, 90, 20)})
+    register["ill"] = np.where(random.random(20) < 0.5, "yes", "no")
+    table = register.iloc[:10]
     model = sklearn_tree.DecisionTreeClassifier().fit(table[["age", "pay"]], table.ill)
     check = {"id": "m", "measure": "membership_proved", "rule": "at_most", "limit": 0}
     pack = {"name": "m", "version": "1", "title": "m", "check": [check]}

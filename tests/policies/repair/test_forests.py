@@ -11,14 +11,14 @@ from treewarden.audit.population.population import build_population
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.run import run
 from treewarden.policies.pack import calls, load_pack
-from treewarden.policies.repair.repair import Given, repair
+from treewarden.policies.repair.repair import RepairResources, repair
 from treewarden.policies.repair.utility import holdout_of
 from treewarden.policies.shipped import shipped_packs
-from treewarden.policies.verdict import Verdict
+from treewarden.policies.verdict import PolicyVerdict
 from treewarden.ppdm_models.errors import TableError
 from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tables.taxonomy import Categories
-from treewarden.ppdm_models.tree.ensemble import Combination, Link, Member, Other
+from treewarden.ppdm_models.tree.ensemble import Combination, Link, Member, NonTreeModel
 from treewarden.ppdm_models.tree.predicate import CategoryTest, NumericTest
 from treewarden.ppdm_models.tree.tree import (
     Missing,
@@ -61,7 +61,11 @@ def test_only_trees_that_break_a_clause_change_and_the_title_counts_them():
     found = repaired(forest(deep(), by_sex("yes", "no"), stump(50.0, "no", "yes")))
     best = found.recommended
     assert best.proposal.title == "prune: 1 of 3 trees changes; 6 of 7 leaves remain"
-    assert (best.verdict, best.cost.leaves_before, best.cost.leaves_after) == (Verdict.PASS, 7, 6)
+    assert (best.verdict, best.cost.leaves_before, best.cost.leaves_after) == (
+        PolicyVerdict.PASS,
+        7,
+        6,
+    )
     assert list(best.proposal.model.trees)[1:] == list(
         forest(by_sex("yes", "no"), stump(50.0, "no", "yes")).trees
     )
@@ -102,7 +106,7 @@ def test_parts_that_are_no_trees_weights_and_nested_ensembles_stay():
     inner = replace(forest(deep()), combination=Combination.WEIGHTED_MAJORITY_VOTE)
     members = (
         Member(by_sex("yes", "no"), 0.25, name="a"),
-        Member(Other("RegressionModel")),
+        Member(NonTreeModel("RegressionModel")),
         Member(inner, 0.5, test=CategoryTest("sex", ("F", "M"))),
     )
     model = forest(by_sex("yes", "no"), members=members, combination=Combination.SELECT_ALL)
@@ -165,7 +169,7 @@ def test_the_label_of_a_merged_leaf_goes_with_the_draws_that_predictions_are_mad
 def test_a_clause_about_labels_cannot_be_met_by_trees_of_numbers():
     model = forest(deep(0.5, 1.5, 2.5), classes=("no", "yes"), task=Task.CLASSIFICATION)
     found = repaired(model, pack_of(("label_disclosure", "at_most", 0.6)))
-    assert found.decision.verdict is Verdict.UNDETERMINED
+    assert found.decision.verdict is PolicyVerdict.UNDETERMINED
     assert "the tree predicts a number" in found.refusals[0].reason
 
 
@@ -173,7 +177,7 @@ def test_a_clause_that_cannot_be_told_stays_so_and_the_others_are_mended():
     model = forest(deep(0.5, 1.5, 2.5), classes=("no", "yes"), task=Task.CLASSIFICATION)
     both = (("label_disclosure", "at_most", 0.6), ("k_anonymity", "at_least", 3))
     found = repaired(model, pack_of(*both))
-    assert (found.recommended, found.nearest.verdict) == (None, Verdict.UNDETERMINED)
+    assert (found.recommended, found.nearest.verdict) == (None, PolicyVerdict.UNDETERMINED)
     assert [finding.requirement.measure for finding in found.nearest.decision.failing] == [
         "label_disclosure"
     ]
@@ -242,7 +246,7 @@ def test_the_loss_on_records_held_out_is_that_of_all_trees():
     held = table_of(
         {"age": [20, 33, 33, 50], "sex": list("FMFM"), "flu": ["yes", "no", "yes", "maybe"]}
     )
-    cost = repaired(model, given=Given(holdout=holdout_of(model, held))).recommended.cost
+    cost = repaired(model, given=RepairResources(holdout=holdout_of(model, held))).recommended.cost
     assert (cost.loss_before.low, cost.loss_after.low) == (0.5, 0.75)
     numbers = forest(deep(1.0, 3.0, 9.0), target="")
     scored = table_of({"age": [20, 33], "sex": ["F", "M"], "pay": [1, 5]})
@@ -257,7 +261,7 @@ def test_no_pack_that_ships_is_met_and_the_pruned_ensemble_is_named_as_nearest(n
     table = table_of({"age": [*AGES * 8, 1, 1], **told})
     model = forest(stump(2.0, "no", "yes"), by_sex("yes", "no"))
     found = repaired(model, load_pack(name), table)
-    assert (found.recommended, found.nearest.verdict) == (None, Verdict.UNDETERMINED)
+    assert (found.recommended, found.nearest.verdict) == (None, PolicyVerdict.UNDETERMINED)
     assert "Nearest: prune: 1 of 2 trees changes" in found.message
     assert " Checks that it fails: " in found.message
     assert "could not be combined" in found.message
@@ -277,5 +281,5 @@ def test_hierarchies_merge_siblings_of_every_tree():
     above = Categories(
         "place", {p: (p, g, "*") for p, g in zip(places, ("x", "x", "y", "y"), strict=True)}
     )
-    found = repaired(model, table=table, given=Given({"place": above})).recommended
+    found = repaired(model, table=table, given=RepairResources({"place": above})).recommended
     assert [len(tree.leaves) for tree in found.proposal.model.trees] == [3]

@@ -20,9 +20,9 @@ from treewarden.audit.reading import Undetermined
 from treewarden.audit.result import Audit
 from treewarden.policies.judging.judge import judge
 from treewarden.policies.remedies import remedies
-from treewarden.policies.repair.repair import Given, repair
+from treewarden.policies.repair.repair import RepairResources, repair
 from treewarden.policies.repair.utility import holdout_of
-from treewarden.policies.verdict import Verdict
+from treewarden.policies.verdict import PolicyVerdict
 from treewarden.ppdm_models.errors import KnowledgeError, RemedyError, TaxonomyError
 from treewarden.ppdm_models.learn.growers import BestFirst
 from treewarden.ppdm_models.learn.splits import of_classes
@@ -62,13 +62,16 @@ def test_a_tree_that_passes_is_left_alone():
 def test_withholding_does_not_mend_certainty_while_believing_the_labels_gives_it():
     result = repaired(flat_tree([[14, 4, 2], [5, 8, 5]]), SURE)
     assert result.recommended is None
-    assert {attempt.verdict for attempt in result.attempts} == {Verdict.FAIL, Verdict.UNDETERMINED}
+    assert {attempt.verdict for attempt in result.attempts} == {
+        PolicyVerdict.FAIL,
+        PolicyVerdict.UNDETERMINED,
+    }
 
 
 def test_a_small_leaf_is_pruned_and_nothing_is_withheld_for_it():
     result = repaired(MENDABLE, LEAVES)
     assert [attempt.proposal.remedies for attempt in result.attempts] == [("prune_apt",)]
-    assert result.recommended.verdict is Verdict.PASS
+    assert result.recommended.verdict is PolicyVerdict.PASS
     assert result.recommended.cost.leaves_lost == 1
     assert result.recommended.cost.withheld == ()
 
@@ -98,7 +101,7 @@ def test_of_two_changes_that_pass_the_one_that_withholds_less_is_recommended():
     passing = {
         a.proposal.withheld: a.cost.numbers_withheld
         for a in result.attempts
-        if a.verdict is Verdict.PASS
+        if a.verdict is PolicyVerdict.PASS
     }
     assert passing["class counts",] == pytest.approx(2 / 3)
     assert passing["class counts", "error rates"] == 1
@@ -110,7 +113,7 @@ def test_labels_only_passes_where_record_counts_do_and_is_never_recommended_befo
     result = repaired(
         tree, pack_of(("confidence", "at_most", 0.35), ("label_disclosure", "at_most", 1))
     )
-    passing = [a.proposal.withheld for a in result.attempts if a.verdict is Verdict.PASS]
+    passing = [a.proposal.withheld for a in result.attempts if a.verdict is PolicyVerdict.PASS]
     assert passing[-1] == ("class counts", "error rates", "record counts")
     assert "record counts" not in str((result.recommended.proposal.withheld, passing[:-1]))
     assert not next(a for a in result.attempts if a.proposal.withheld == passing[-1]).is_unbeaten
@@ -159,7 +162,7 @@ def test_siblings_merge_by_the_hierarchies_given():
     paths = {"p0": ("p0", "near", "*"), "p1": ("p1", "near", "*"), "p2": ("p2", "far", "*")}
     people = people_of(tree)
     near = {"place": Categories("place", paths)}
-    result = repair(tree, people, auditor(people, LEAVES), LEAVES, Given(near))
+    result = repair(tree, people, auditor(people, LEAVES), LEAVES, RepairResources(near))
     assert [leaf.records for leaf in result.recommended.proposal.model.leaves] == [7, 18]
     assert repaired(tree, LEAVES).recommended is None
 
@@ -172,7 +175,7 @@ def test_a_hierarchy_of_a_column_that_is_not_there_is_an_error():
             people,
             auditor(people, LEAVES),
             LEAVES,
-            Given({"x": Categories("x", {"a": ("a", "*")})}),
+            RepairResources({"x": Categories("x", {"a": ("a", "*")})}),
         )
 
 
@@ -193,7 +196,7 @@ def test_what_could_not_be_told_is_never_recommended():
 
     result = repaired(MENDABLE, BOTH, people, stalls)
     assert result.recommended is None
-    assert all(attempt.verdict is Verdict.UNDETERMINED for attempt in result.attempts)
+    assert all(attempt.verdict is PolicyVerdict.UNDETERMINED for attempt in result.attempts)
 
 
 def test_a_change_that_cannot_be_audited_is_reported_and_not_recommended():
@@ -237,7 +240,7 @@ def test_a_change_whose_audit_was_lost_is_reported_and_not_recommended():
         lambda trees, most: ((number, lost) for number, _ in enumerate(trees)),
     )
     assert result.recommended is None
-    assert [attempt.verdict for attempt in result.attempts] == [Verdict.UNDETERMINED]
+    assert [attempt.verdict for attempt in result.attempts] == [PolicyVerdict.UNDETERMINED]
     assert result.attempts[0].problem == "the audit: its process ended"
 
 
@@ -267,7 +270,7 @@ def test_every_change_has_a_name_of_its_own_that_says_what_was_done():
 
 def test_a_change_that_costs_more_than_one_that_passes_is_not_combined_further():
     result = repaired(MENDABLE, pack_of(*BOTH_CLAUSES, ("label_disclosure", "at_most", 0.9)))
-    passing = min(a.cost.rank for a in result.attempts if a.verdict is Verdict.PASS)
+    passing = min(a.cost.rank for a in result.attempts if a.verdict is PolicyVerdict.PASS)
     bases = {a.name.rpartition("+")[0] for a in result.attempts if "+" in a.name}
     by_name = {a.name: a for a in result.attempts}
     assert all(by_name[base].cost.rank < passing for base in bases)
@@ -290,7 +293,7 @@ def test_records_held_out_say_what_is_lost():
     columns = {"f0": ["v0"], "f1": ["v1"], "illness": ["b"]}  # the leaf that is pruned said b
     holdout = holdout_of(MENDABLE, table_of(columns))
     people = people_of(MENDABLE)
-    given_ = Given(holdout=holdout)
+    given_ = RepairResources(holdout=holdout)
     cost = repair(MENDABLE, people, auditor(people, LEAVES), LEAVES, given_).recommended.cost
     assert (cost.loss_before.low, cost.loss_after.low) == (0, 1)
     assert repaired(MENDABLE, LEAVES).recommended.cost.loss_after is None
@@ -317,18 +320,18 @@ def test_a_table_goes_with_the_tree_only_where_it_is_given(grown):
     pack = pack_of(("k_anonymity", "at_least", 4))
     audit = auditor(people, pack)
     without = repair(tree, people, audit, pack)
-    with_table = repair(tree, people, audit, pack, Given(table=table))
+    with_table = repair(tree, people, audit, pack, RepairResources(table=table))
     assert "sanitize_tpp" not in {attempt.name for attempt in without.attempts}
     found = next(each for each in with_table.attempts if each.name == "sanitize_tpp")
-    assert (found.verdict, found.problem) == (Verdict.PASS, "")
+    assert (found.verdict, found.problem) == (PolicyVerdict.PASS, "")
 
 
 def test_a_table_that_clauses_say_nothing_of_is_no_pass(grown):
     tree, table, people = grown
     pack = pack_of(("k_anonymity", "at_least", 4), ("confidence", "at_most", 0.99))
-    result = repair(tree, people, auditor(people, pack), pack, Given(table=table))
+    result = repair(tree, people, auditor(people, pack), pack, RepairResources(table=table))
     found = next(each for each in result.attempts if each.name == "sanitize_tpp")
-    assert found.verdict is Verdict.UNDETERMINED
+    assert found.verdict is PolicyVerdict.UNDETERMINED
     assert found.problem == "not judged for the table that is published with the tree: 1-confidence"
     assert not any(each.name.startswith("sanitize_tpp+") for each in result.attempts)
 
@@ -344,8 +347,8 @@ def test_a_recommendation_passes_when_it_is_audited_again(tree, k, sure):
     result = repaired(tree, pack, people)
     if result.recommended:
         audited = auditor(people, pack)(result.recommended.proposal.model)
-        assert judge(audited, pack).verdict is Verdict.PASS
-        passing = [a.cost.rank for a in result.attempts if a.verdict is Verdict.PASS]
+        assert judge(audited, pack).verdict is PolicyVerdict.PASS
+        passing = [a.cost.rank for a in result.attempts if a.verdict is PolicyVerdict.PASS]
         assert result.recommended.cost.rank == min(passing)
         assert result.recommended.is_unbeaten
     for attempt in result.attempts:

@@ -19,7 +19,7 @@ from treewarden.policies.repair.attempts import SearchEnd, cost_of
 from treewarden.policies.repair.repair import repair
 from treewarden.policies.repair.search import CostedProposal
 from treewarden.policies.repair.utility import Deadline
-from treewarden.policies.verdict import Verdict
+from treewarden.policies.verdict import PolicyVerdict
 from treewarden.ppdm_models.tables.routing import route
 
 CLASSES = ("a", "b", "c")
@@ -77,14 +77,14 @@ def test_without_every_change_what_costs_more_than_a_pass_is_not_audited():
     cheapest = brief.recommended.cost.rank
     assert left
     assert all(each.cost.rank > cheapest for each in left)
-    assert {each.verdict for each in left} == {Verdict.UNDETERMINED}
+    assert {each.verdict for each in left} == {PolicyVerdict.UNDETERMINED}
     assert left[0].not_audited == f"it costs more than {brief.recommended.name}, which passes"
 
 
 def test_what_is_wanted_by_its_name_is_audited_whatever_it_costs():
     brief, *_ = searched(SEVERAL_PASS, MILD, every=False)
     dear = next(each.name for each in brief.attempts if each.not_audited)
-    found, *_ = searched(SEVERAL_PASS, MILD, every=False, wanted=dear)
+    found, *_ = searched(SEVERAL_PASS, MILD, every=False, chosen=dear)
     assert next(each for each in found.attempts if each.name == dear).audit is not None
 
 
@@ -105,19 +105,19 @@ def test_at_the_limit_the_rest_is_not_tried_and_never_passes(ticks):
     rest = [each for each in result.attempts if not each.is_tried]
     assert len(audited) - 1 + len(rest) == len(result.attempts)
     assert all(each.not_audited == "the time was up" for each in rest)
-    assert all(each.verdict is Verdict.UNDETERMINED for each in rest)
+    assert all(each.verdict is PolicyVerdict.UNDETERMINED for each in rest)
     assert (result.ended is SearchEnd.OUT_OF_TIME) == bool(rest)
     assert ("ran out of time" in result.message) == bool(rest)
     assert result.nearest not in rest
     if result.recommended:
-        assert result.recommended.verdict is Verdict.PASS
+        assert result.recommended.verdict is PolicyVerdict.PASS
 
 
 def test_what_passed_before_the_limit_is_recommended():
     whole, *_ = searched(SEVERAL_PASS, MILD)
     for ticks in range(1, len(whole.attempts)):
         result, *_ = searched(SEVERAL_PASS, MILD, deadline=ticking(ticks))
-        if any(each.verdict is Verdict.PASS for each in result.attempts):
+        if any(each.verdict is PolicyVerdict.PASS for each in result.attempts):
             assert result.recommended is not None
             assert result.ended is SearchEnd.OUT_OF_TIME
             return
@@ -201,4 +201,4 @@ def test_what_is_recommended_is_the_same_with_pruning_and_without(tree, k, sure,
     verdicts = {each.name: each.verdict for each in plain.attempts}
     for each in pruned.attempts:
         if each.not_audited and each.decision is not None:
-            assert verdicts[each.name] is Verdict.FAIL
+            assert verdicts[each.name] is PolicyVerdict.FAIL

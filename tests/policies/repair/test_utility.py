@@ -14,7 +14,7 @@ from treewarden.policies.repair.utility import (
     FOLDS,
     CrossValidation,
     FoldedClasses,
-    Given,
+    RepairResources,
     cross_validation,
 )
 from treewarden.ppdm_models.tree.tree import Task
@@ -88,7 +88,7 @@ def test_where_it_cannot_be_told_training_accuracy_is_compared_and_the_report_ca
 def attempts_of(tree, utility="accuracy", pack=None):
     pack = pack or pack_of(("k_anonymity", "at_least", 55))
     people = people_of(tree)
-    return repair(tree, people, auditor(people, pack), pack, Given(utility=utility))
+    return repair(tree, people, auditor(people, pack), pack, RepairResources(utility=utility))
 
 
 def test_a_leaf_that_says_its_class_alone_has_no_log_loss_and_less_area():

@@ -24,7 +24,10 @@ def refusal(data, source="model.pmml"):
         (b"hello", "not a model format that treewarden can read"),
         (b"<tree/>", "XML, but not PMML"),
         (b'{"a": 1}', "JSON, but not a model format that treewarden can read"),
-        (b'{"left":' * 5000, "hostile: JSON that nests 5,000 deep, as no tree does"),
+        (
+            b'{"left":' * 5000,
+            "rejected for security: nested 5,000 levels deep, more than any real model",
+        ),
         (zip_files({"notes.txt": b"nothing"}), "a zip archive without a model that is read"),
     ],
 )
@@ -39,7 +42,7 @@ def test_an_absolute_path_does_not_get_into_the_message():
 
 def test_a_file_that_is_not_there_is_named(tmp_path):
     with pytest.raises(
-        TreeFormatError, match=r"^none\.pmml: there is no such file; give the model file"
+        TreeFormatError, match=r"^none\.pmml: there is no such file; check the path"
     ):
         read_tree(tmp_path / "none.pmml")
 
@@ -48,7 +51,7 @@ def test_a_folder_that_spark_did_not_write_is_refused_in_one_sentence(tmp_path):
     (tmp_path / "model.pmml").write_text("<PMML/>")
     with pytest.raises(
         TreeFormatError,
-        match="a folder, but not one that Spark wrote; give the model file, "
+        match="a folder, not the file of a model; give the model file, "
         "for example 'model.pmml' in it$",
     ):
         read_tree(tmp_path)
@@ -56,7 +59,7 @@ def test_a_folder_that_spark_did_not_write_is_refused_in_one_sentence(tmp_path):
 
 def test_the_folder_that_one_stands_in_is_named(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(TreeFormatError, match=r"^\.: a folder, but not one that Spark wrote"):
+    with pytest.raises(TreeFormatError, match=r"^\.: a folder, not the file of a model"):
         read_tree(Path("."))
 
 
@@ -147,15 +150,13 @@ def test_json_that_nests_too_deep_is_refused(nested):
 
 
 def test_json_with_a_number_of_five_thousand_digits_is_refused():
-    assert "not JSON that can be read" in refusal(
+    assert "not valid JSON" in refusal(
         b'{"format": "treewarden-tree", "version": ' + b"9" * 5000 + b"}"
     )
 
 
 def test_json_that_is_not_utf_8_is_refused():
-    assert "not JSON that can be read" in refusal(
-        b'{"format": "treewarden-tree", "target": "\xff"}'
-    )
+    assert "not valid JSON" in refusal(b'{"format": "treewarden-tree", "target": "\xff"}')
 
 
 def wide_and_unclear(children):

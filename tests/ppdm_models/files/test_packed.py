@@ -55,7 +55,7 @@ def test_a_packed_model_that_is_broken_is_refused(packed, broken):
 def test_what_unpacks_to_too_much_is_refused(packed, monkeypatch):
     monkeypatch.setattr(limits, "BYTES", 2**22)
     data = PACKED[packed](b"\0" * 2**23)
-    with pytest.raises(TreeFormatError, match="unpacks to more than the 4,194,304 bytes"):
+    with pytest.raises(TreeFormatError, match="unpacks to more than the limit of 4,194,304 bytes"):
         open_model(data, "m")
 
 

@@ -82,9 +82,9 @@ NAMED = {
     "a picture": (b"\x89PNG\r\n\x1a\n", "give the file of the model"),
     "an HTML page": (b"<!DOCTYPE html><html>", "give the file of the model"),
     "a Word document": (zip_files({"word/document.xml": b""}), "give the file of the model"),
-    "a table": (b"age,sex\n1,f\n2,m\n", "did you swap MODEL and --data?"),
+    "a table": (b"age,sex\n1,f\n2,m\n", "a table, not a model; give the file of the model"),
     "a table in Parquet": (b"PAR1", "give it with --data"),
-    "a Stata file": (b"<stata_dta>", "did you swap MODEL and --data?"),
+    "a Stata file": (b"<stata_dta>", "a table, not a model; give the file of the model"),
     "packed with Zstandard": (b"\x28\xb5\x2f\xfd", "unpack it"),
     "an R model (cubist)": (TIDY.format("cubist").encode(), "docs/recipes/r.md has the lines"),
     "a serialised Java": (b"\xac\xed\0\5", "java -cp weka.jar"),
@@ -133,7 +133,9 @@ def test_a_zip_archive_with_a_model_in_it_names_the_model():
 
 
 def test_a_packed_file_that_is_not_read_is_named_too():
-    assert "what C5.0 prints" in refusal(gzip.compress(ADVISED["C5.0"]), "tree.txt.gz")
+    assert "C5.0's printed output, which treewarden cannot read; in R" in refusal(
+        gzip.compress(ADVISED["C5.0"]), "tree.txt.gz"
+    )
 
 
 def test_a_folder_of_too_many_files_is_refused(tmp_path, monkeypatch):
@@ -146,5 +148,5 @@ def test_a_folder_of_too_many_files_is_refused(tmp_path, monkeypatch):
 
 def test_a_folder_that_holds_itself_is_refused(tmp_path):
     (tmp_path / "loop").symlink_to(tmp_path)
-    with pytest.raises(TreeFormatError, match="a folder, but not one that Spark wrote"):
+    with pytest.raises(TreeFormatError, match="a folder, not the file of a model"):
         read_model(tmp_path)

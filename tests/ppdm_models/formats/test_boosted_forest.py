@@ -63,9 +63,9 @@ def test_nodes_that_no_root_reaches_are_left_out():
         ([(1, 1), None], "a node has two parents"),
         ([(1, 2), (3, 2), None, None], "a node has two parents"),
         ([(1, 2), None, (1, 2)], "a node has two parents"),
-        ([(0, 1), None], "node 0 has a child that is no node"),
-        ([(1, 2), (3, 9), None, None], "node 1 has a child that is no node"),
-        ([(1, -2), None], "node 0 has a child that is no node"),
+        ([(0, 1), None], "node 0 has a child that does not exist"),
+        ([(1, 2), (3, 9), None, None], "node 1 has a child that does not exist"),
+        ([(1, -2), None], "node 0 has a child that does not exist"),
     ],
 )
 def test_what_is_no_tree_is_refused_by_its_name(tree, problem):

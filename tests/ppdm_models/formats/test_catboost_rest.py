@@ -9,7 +9,7 @@ from tests.kit.rows import rows
 from tests.kit.tiers import cases
 from tests.ppdm_models.formats.accounting import cleaned, content, leaks, unnoticed, unremoved
 from treewarden.ppdm_models.files.load import open_model
-from treewarden.ppdm_models.formats.catboost._categories import city_hash
+from treewarden.ppdm_models.formats.catboost._trees import city_hash
 
 GOOD = places.ROOT / "tests" / "data" / "formats" / "catboost_json" / "good"
 FILES = ("numbers.json", "classes.json")

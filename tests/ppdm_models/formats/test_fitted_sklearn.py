@@ -221,11 +221,11 @@ def test_the_best_estimator_of_a_search_is_taken():
         ),
         (
             make_pipeline(impute.SimpleImputer(add_indicator=True), TREE),
-            "step 'simpleimputer': this SimpleImputer: add_indicator is not followed",
+            "step 'simpleimputer': this SimpleImputer: add_indicator is not supported",
         ),
         (
             ensemble.IsolationForest(n_estimators=2),
-            "IsolationForest is not read here; DecisionTree",
+            "IsolationForest is not supported here; supported: DecisionTree",
         ),
     ],
 )
@@ -253,7 +253,9 @@ def test_an_estimator_that_is_not_fitted_is_told_to_call_fit(estimator):
 
 @pytest.mark.parametrize("thing", [None, 3, FRAME, object()])
 def test_what_is_no_estimator_is_named_with_what_is_taken(thing):
-    with pytest.raises(TreeFormatError, match=f"{type(thing).__name__}: no estimator .* LightGBM"):
+    with pytest.raises(
+        TreeFormatError, match=f"{type(thing).__name__}: not a supported model; give .* LightGBM"
+    ):
         open_fitted(thing)
 
 

@@ -47,6 +47,7 @@ def test_a_bad_file_is_refused_with_the_message_beside_it(name):
             read_tree(path)
         message = path.with_suffix(".txt").read_text(encoding="utf-8").strip()
         assert str(refused.value) == message, path.name
+        assert "; " in message, f"{path.name}: what can a user do?"
 
 
 @rows("name", formats())

@@ -74,10 +74,10 @@ def test_quantiles_of_variables_are_extremes_of_records():
 @pytest.mark.parametrize(
     ("changes", "problem"),
     [
-        ({"c.splits": None}, "a split by levels, but no c.splits"),
-        ({"c.splits": [[1]] * 20}, "1 levels, where 'job' has 4"),
+        ({"c.splits": None}, "a node splits by levels, but c.splits is not"),
+        ({"c.splits": [[1]] * 20}, "the split has 1 levels, but 'job' has 4"),
         ({"var.levels": [{}, {}, {}, {}]}, "the 4 levels of 'job' are not in var.levels"),
-        ({"num.classes": [3]}, "4 trees for 3 outputs and 2 classes"),
+        ({"num.classes": [3]}, "4 trees cannot be divided among 3 outputs and 2 classes"),
         ({"trees": []}, "0 trees"),
         ({"var.names": ["age", "age", "job", "grade"]}, "age"),
     ],
@@ -94,5 +94,5 @@ def test_trees_without_names_are_refused_by_what_is_lacking():
 
 def test_a_tree_without_nodes_is_refused():
     data = {**held("gaussian"), "trees": [[]]}
-    with pytest.raises(TreeFormatError, match="a tree without nodes"):
+    with pytest.raises(TreeFormatError, match="a tree has no nodes"):
         FORMAT.open(json.dumps(data).encode(), "gbm.json")

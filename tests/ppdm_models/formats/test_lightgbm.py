@@ -217,12 +217,12 @@ def test_a_custom_objective_is_not_guessed_from_a_dump():
         link = DUMP.open(json.dumps(dump).encode(), "m").model.link
         assert link is (Link.UNKNOWN if objective == "mine" else Link.LOGISTIC)
     assert noted_of(dump) == [
-        "m: the objective is 'mine', so it is not known how scores become predictions"
+        "m: the objective is 'mine', so the step from scores to predictions is unknown"
     ]
     del dump["objective"]
     assert DUMP.open(json.dumps(dump).encode(), "m").model.link is Link.UNKNOWN
     assert noted_of(dump) == [
-        "m: the objective is not said, so it is not known how scores become predictions"
+        "m: the objective is not in the file, so the step from scores to predictions is unknown"
     ]
 
 
@@ -329,10 +329,10 @@ def test_a_place_in_the_text_is_a_line():
     [
         ("num_leaves", "9" * 5000, "its num_leaves is"),
         ("left_child", "7 7 7 7", "entries, not"),
-        ("split_feature", "9" * 5000, "no number"),
+        ("split_feature", "9" * 5000, "not a number"),
         ("threshold", "nan", "entries, not|not finite"),
-        ("cat_threshold", "4294967296", "32-bit words|do not cut"),
-        ("cat_boundaries", "0 0 1", "do not cut"),
+        ("cat_threshold", "4294967296", "32-bit words|do not fit"),
+        ("cat_boundaries", "0 0 1", "do not fit"),
     ],
 )
 def test_hostile_numbers_are_refused(key, value, problem):

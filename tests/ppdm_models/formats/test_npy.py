@@ -68,7 +68,7 @@ class Bomb:
 def test_objects_are_refused_and_never_unpickled(dtype):
     array = np.zeros(1, dtype=dtype)
     (array if dtype is object else array["a"])[:] = Bomb()
-    with pytest.raises(TreeFormatError, match=r"a\.npy: a NumPy array that is not read"):
+    with pytest.raises(TreeFormatError, match=r"a\.npy: this kind of NumPy array is not supported"):
         read_npy(written(array), "a.npy")
 
 

@@ -83,11 +83,14 @@ def test_test_statistics_are_named_as_unused():
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
-        (lambda value: value["nodes"].append(value["nodes"][1]), "nodes of different ids"),
-        (lambda value: value["nodes"].pop(), "no node"),
-        (lambda value: value["levels"].pop("job"), "the levels of 'job' and its split"),
-        (lambda value: value["counts"].clear(), "a leaf without counts"),
-        (lambda value: value.pop("counts"), "no 'means'"),
+        (lambda value: value["nodes"].append(value["nodes"][1]), "must have different ids"),
+        (lambda value: value["nodes"].pop(), "is missing"),
+        (
+            lambda value: value["levels"].pop("job"),
+            "the numbers of levels of 'job' and of its split",
+        ),
+        (lambda value: value["counts"].clear(), "a leaf has neither counts"),
+        (lambda value: value.pop("counts"), "'means' is missing"),
         (lambda value: value["variables"].pop(), "split/varid"),
     ],
 )

@@ -21,7 +21,7 @@ from treewarden.ppdm_models.formats.common.json_layout import plain_json, same_p
 GOOD = places.DATA / "formats"
 NOT_PLAIN = {
     "h2o_json/good/h2otree.json": "the name of a class",
-    "h2o_json/good/printmojo.json": "whatever else",
+    "h2o_json/good/printmojo.json": "any other content",
     "rpart_json/good/forced_anova.json": "surrogate splits without names",
     "rpart_json/good/heavy.json": "weights of records",
     "rpart_json/good/prior.json": "priors of its classes",
@@ -77,7 +77,7 @@ PRINTED = {
 NOT_PRINTED = {
     "rpart_text/good/heavy.txt": "shares of classes under weights",
     "rpart_text/good/prior.txt": "shares of classes under weights",
-    "weka_text/good/j48.txt": "the split can be read in several ways",
+    "weka_text/good/j48.txt": "the split can be understood in several ways",
 }
 PRINTS = [f"{form}/good/{name}.txt" for form, names in PRINTED.items() for name in names]
 

@@ -221,7 +221,7 @@ def test_an_object_written_by_force_predicts_where_no_value_is_missing_and_nothi
     said = predict(tree, COLUMNS)
     np.testing.assert_allclose(said[there], said_by_r("forced_anova")[there], rtol=1e-9)
     assert np.isnan(said[~there]).any()
-    assert any("not told where missing values go" in note for note in tree.notes)
+    assert any("path of missing values is unknown" in note for note in tree.notes)
     assert {leak.kind for leak in OBJECT.open(forced(), "x").leaks} >= {LeakKind.RAW_RECORDS}
 
 
@@ -234,7 +234,7 @@ def forced(**changes):
     ("changes", "problem"),
     [
         ({"method": ["class"]}, r'no "ylevels", the classes; write ylevels = attr'),
-        ({"splits": [[1, 2]]}, "2 numbers, where a split has"),
+        ({"splits": [[1, 2]]}, "a split has 2 numbers instead of"),
         ({"splits": [[150, 3, 1.0, 1, 0]]}, "splits"),
     ],
 )
@@ -246,7 +246,7 @@ def test_an_object_written_by_force_that_is_no_tree_is_refused(changes, problem)
 def test_a_frame_that_ends_too_early_is_refused():
     frame = json.loads(forced())["frame"]
     for cut in (frame[:-1], [*frame, frame[-1]]):
-        with pytest.raises(TreeFormatError, match="no tree in preorder"):
+        with pytest.raises(TreeFormatError, match="not a tree in preorder"):
             OBJECT.open(forced(frame=cut), "x")
 
 
@@ -271,5 +271,5 @@ def test_a_forest_over_factors_predicts_what_r_predicts_by_the_levels_beside_its
 def test_a_level_that_no_factor_has_is_refused():
     said = json.loads((GOOD / "r_forest_json/good/ranger_partition.json").read_bytes())
     said["levels"]["job"] = said["levels"]["job"][:1]
-    with pytest.raises(TreeFormatError, match="a level beyond the 1 of 'job'"):
+    with pytest.raises(TreeFormatError, match="a level does not belong to the 1 levels of 'job'"):
         FORESTS.open(json.dumps(said).encode(), "x")

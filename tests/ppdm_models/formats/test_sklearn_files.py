@@ -175,7 +175,7 @@ def test_a_step_that_cannot_be_undone_is_named():
     estimator = make_pipeline(PCA(2), tree.DecisionTreeClassifier(random_state=0)).fit(X, Y)
     model = read_skops(estimator)
     assert "'pca' (PCA)" in model.notes[0]
-    assert "not the raw ones" in model.notes[0]
+    assert "do not refer to the columns of the table" in model.notes[0]
 
 
 FOLLOWED = ("StandardScaler", "MaxAbsScaler", "RobustScaler", "SimpleImputer")
@@ -229,7 +229,7 @@ def test_a_scaler_publishes_the_extremes():
 @pytest.mark.parametrize(
     ("estimator", "said"),
     [
-        (ensemble.IsolationForest(n_estimators=2), "IsolationForest is not read here; "),
+        (ensemble.IsolationForest(n_estimators=2), "IsolationForest is not supported here; "),
         (tree.DecisionTreeClassifier(), "is not fitted"),
     ],
 )
@@ -253,7 +253,7 @@ def test_an_array_of_objects_is_never_unpickled():
     with zipfile.ZipFile(out, "w") as copy:
         for name in archive.namelist():
             copy.writestr(name, hostile.getvalue() if name.endswith(".npy") else archive.read(name))
-    with pytest.raises(TreeFormatError, match="not read"):
+    with pytest.raises(TreeFormatError, match="not supported"):
         SKOPS.open(out.getvalue(), "model.skops")
 
 
@@ -284,7 +284,7 @@ def test_without_labels_the_classes_are_numbered_and_it_is_said():
     whole = state(tree.DecisionTreeClassifier(max_depth=2).fit(X, Y)) | {"classes_": None}
     model = JSON.open(json.dumps(whole).encode(), "tree.json").model
     assert model.classes == ("0", "1", "2")
-    assert "labels of the classes are not in the file" in model.notes[0]
+    assert "class labels are not in the file" in model.notes[0]
 
 
 def printed_trees():
@@ -340,6 +340,12 @@ def test_a_truncated_branch_is_a_leaf_without_a_label():
     hidden = [leaf for leaf in model.leaves if leaf.score is None]
     assert len(hidden) == text.count("truncated branch of depth")
     assert any("truncated" in note for note in model.notes)
+
+
+def test_a_printed_tree_of_classes_and_of_numbers_is_refused():
+    text = "|--- age <= 5.00\n|   |--- class: yes\n|--- age >  5.00\n|   |--- value: [1.00]\n"
+    with pytest.raises(TreeFormatError, match="leaves with classes and leaves with values"):
+        TEXT.open(text.encode(), "tree.txt")
 
 
 def test_a_drawing_that_is_cut_off_has_leaves_without_a_label():

@@ -197,7 +197,7 @@ def test_names_are_those_given():
 
 @pytest.mark.parametrize("names", [{"feature_names": ["a"]}, {"class_names": ["x"]}])
 def test_too_few_names_are_refused(names):
-    with pytest.raises(ValueError, match="1 (feature|class) names for"):
+    with pytest.raises(ValueError, match="1 (feature|class) names were given for"):
         from_sklearn(fitted(), **names)
 
 
@@ -207,7 +207,7 @@ def test_several_outputs_are_refused():
 
 
 def test_what_is_not_fitted_is_refused():
-    with pytest.raises(TypeError, match="holds no fitted tree"):
+    with pytest.raises(TypeError, match="contains no fitted tree"):
         from_sklearn(sklearn_tree.DecisionTreeClassifier())
 
 

@@ -183,7 +183,7 @@ STRANGE = {
     "a class of a text": lambda schema: attributes(schema)["criterion"].update(__class__="ann"),
     "a module of the estimator": lambda schema: schema.update(__module__="ann.has.it"),
     "a version of skops": lambda schema: schema.update(_skops_version="ann has it"),
-    "a number of an object": lambda schema: attributes(schema)["criterion"].update(__id__="ann"),
+    "an object number": lambda schema: attributes(schema)["criterion"].update(__id__="ann"),
     "a list for the number of an object": lambda schema: attributes(schema)["criterion"].update(
         __id__=["ann", "has", "it"]
     ),

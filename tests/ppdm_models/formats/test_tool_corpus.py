@@ -21,9 +21,9 @@ FOLDERS = (
     *("spark-4.3.0", "spark-wild", "treelite"),
 )
 REFUSED = {
-    "h2o/*.model_details.json": "no tree in it",
-    "spark-4.3.0/*.treesMetadata.jsonl": "no tree in it",
-    "spark-wild/*.json": "no tree in it",
+    "h2o/*.model_details.json": "it contains no tree",
+    "spark-4.3.0/*.treesMetadata.jsonl": "it contains no tree",
+    "spark-wild/*.json": "it contains no tree",
 }
 
 

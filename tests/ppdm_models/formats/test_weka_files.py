@@ -94,7 +94,7 @@ def test_an_empty_branch_holds_nobody():
         (HEADER + "a = x: yes (3.0)\na = y: yes (0.0)\na = z: no (2.0/1.0)\n").encode(), "t"
     ).model
     assert [leaf.records for leaf in tree.leaves] == [3, 0, 2]
-    assert any("hold no training record" in note for note in tree.notes)
+    assert any("have no training record" in note for note in tree.notes)
 
 
 def test_errors_are_of_unknown_classes_where_none_are_listed():

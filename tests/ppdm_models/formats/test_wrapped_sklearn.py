@@ -161,18 +161,21 @@ BINS = preprocessing.KBinsDiscretizer(3, encode="onehot-dense", subsample=None)
     [
         (
             CALIBRATED,
-            "CalibratedClassifierCV is not read; its calibrators are fitted on the target",
+            "CalibratedClassifierCV is not supported; its calibrators are fitted on the target",
         ),
         (
             VOTING,
-            "a LogisticRegression among its estimators; DecisionTree, ExtraTree, RandomForest",
+            "one of its estimators is a LogisticRegression; use DecisionTree, ExtraTree, RandomForest",
         ),
         (FOLDED, "step 'targetencoder': a TargetEncoder is fitted on the target and in folds"),
         (make_pipeline(decomposition.PCA(2), SMALL), "a PCA combines several columns"),
-        (make_pipeline(BINS, SMALL), "encode='onehot-dense' is not followed; set encode='ordinal'"),
+        (
+            make_pipeline(BINS, SMALL),
+            "encode='onehot-dense' is not supported; set encode='ordinal'",
+        ),
         (
             make_pipeline(preprocessing.QuantileTransformer(n_quantiles=10), SMALL),
-            "remove the step, and nothing",
+            "remove the step, which does not",
         ),
         (
             make_pipeline(feature_selection.SelectKBest(k=1), SMALL),
@@ -188,7 +191,7 @@ BINS = preprocessing.KBinsDiscretizer(3, encode="onehot-dense", subsample=None)
         ),
         (
             make_pipeline(preprocessing.Binarizer(), SMALL),
-            "cuts columns at one number, which trees do",
+            "cuts columns at one number, which trees also do",
         ),
         (ensemble.BaggingClassifier(SMALL, 3, max_features=0.5), "set max_features=1.0"),
         (
@@ -197,7 +200,7 @@ BINS = preprocessing.KBinsDiscretizer(3, encode="onehot-dense", subsample=None)
         ),
         (
             ensemble.AdaBoostClassifier(LINEAR, n_estimators=2),
-            "only AdaBoostClassifier of decision",
+            "give a AdaBoostClassifier of decision",
         ),
     ],
 )

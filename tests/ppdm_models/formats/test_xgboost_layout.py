@@ -63,7 +63,7 @@ def test_digits_of_a_start_that_no_number_of_32_bits_needs_are_found():
     def put_start(document, tree):
         document["learner"]["learner_model_param"]["base_score"] = "[5.0000000440712E-1]"
 
-    assert layouts(rebuilt(put_start)) == ["a part that no such file is known to have"]
+    assert layouts(rebuilt(put_start)) == ["an unknown part"]
 
 
 def prune(document, tree):
@@ -111,6 +111,19 @@ def test_an_indicator_of_a_dump_sends_those_who_have_the_value_to_yes():
     (tree,) = trees_of(open_model(json.dumps([node]).encode(), "d.json").model)
     yes, no = (tree.nodes[child].test for child in tree.root.children)
     assert (yes, no) == (MissingTest("a", negated=True), MissingTest("a"))
+
+
+def test_tests_on_indicators_are_counted_and_a_dump_without_any_says_nothing_of_them():
+    leaves = [{"nodeid": 1, "leaf": 1.0}, {"nodeid": 2, "leaf": 2.0}]
+    indicator = {"nodeid": 0, "depth": 0, "split": "a", "yes": 1, "no": 2, "children": leaves}
+    number = {**indicator, "split_condition": 0.5, "missing": 1}
+
+    def notes(*trees):
+        read = open_model(json.dumps(trees).encode(), "d.json").model
+        return [note for note in read.notes if "indicators" in note]
+
+    assert notes(number, number) == []
+    assert [note.split(" tests on")[0] for note in notes(indicator, indicator)] == ["d.json: 2"]
 
 
 def test_constants_of_ubjson_are_values():

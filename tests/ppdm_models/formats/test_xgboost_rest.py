@@ -8,10 +8,12 @@ from tests.kit.grown_models import FOLDER
 from tests.kit.rows import rows
 from treewarden.ppdm_models.errors import TreeFormatError
 from treewarden.ppdm_models.files.load import open_model
+from treewarden.ppdm_models.formats.xgboost._growth import _parsed
 from treewarden.ppdm_models.formats.xgboost._shapes import is_learner_parameters, is_objective
 from treewarden.ppdm_models.formats.xgboost.xgboost_model import FORMAT
 from treewarden.ppdm_models.tree.ensemble import first_members
 from treewarden.ppdm_models.tree.side_channels import LeakKind
+from treewarden.ppdm_models.tree.tree import Task
 
 TEXT = (FOLDER / "numbers_xgboost.json").read_text()
 LEARNER = ("learner",)
@@ -146,6 +148,36 @@ def test_what_is_no_number_in_a_column_of_a_tree_is_told_or_refused(key, planted
         return
 
 
+def test_a_regression_has_no_classes():
+    model = open_model(TEXT.encode(), "m.json").model
+    assert model.task is Task.REGRESSION
+    assert model.classes == ()
+
+
+@pytest.mark.parametrize("output", [1, -1])
+def test_a_tree_of_an_output_that_the_model_lacks_is_refused(output):
+    document = json.loads(TEXT)
+    part_of(document, MODEL)["tree_info"][0] = output
+    with pytest.raises(TreeFormatError, match="does not state the output of each tree"):
+        open_model(json.dumps(document).encode(), "m.json")
+
+
+@pytest.mark.parametrize("key", ["left_children", "right_children"])
+def test_a_tree_with_a_child_on_one_side_only_is_refused(key):
+    document = json.loads(TEXT)
+    part_of(document, TREE)[key].pop()
+    with pytest.raises(TreeFormatError, match="entries for"):
+        open_model(json.dumps(document).encode(), "m.json")
+
+
+@pytest.mark.parametrize("version", [[], None, "3.0"])
+def test_a_file_without_a_version_is_read_as_the_oldest(version):
+    document = json.loads(TEXT)
+    document["version"] = version
+    read = open_model(json.dumps(document).encode(), "m.json").model
+    assert read.members == open_model(TEXT.encode(), "m.json").model.members
+
+
 def leaf_of(tree):
     return tree["left_children"].index(-1)
 
@@ -200,3 +232,10 @@ def test_an_objective_of_another_shape_is_none(strange):
     if strange != 1:
         assert not is_objective({**PLAIN, "reg_loss_param": {"scale_pos_weight": strange}}, 1)
         assert not is_learner_parameters({"base_score": strange}, 1)
+
+
+def test_settings_of_a_hundred_thousand_letters_are_not_read():
+    text = json.dumps("x" * 99_997)
+    assert len(text) == 99_999
+    assert _parsed(text) == "x" * 99_997
+    assert _parsed(text + " ") is None

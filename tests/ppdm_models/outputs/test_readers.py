@@ -135,18 +135,21 @@ def test_coefficients_are_read_with_the_term_that_each_is_of():
         (",no,yes,dose\nn,3,4,0.03\n", "'dose' is not a class of the model"),
         (
             ',no,yes\n"chol, mean (SD)",3 (1),4 (1)\n',
-            "'chol, mean (SD)' is not a column with a statistic",
+            "the table has no column for the row 'chol, mean (SD)'; write it like 'age, mean (SD)'",
         ),
-        (",no,yes\nage,52 (9),56 (8)\n", "'age' is not a column with a statistic"),
+        (
+            ",no,yes\nage,52 (9),56 (8)\n",
+            "the row 'age' names no statistic or value of its column; write it",
+        ),
         (',no,yes\n"age, mean (SD)",52 of 9,56\n', "is not a valid mean (SD)"),
         ("sex,ill,count\nX,yes,25\n", "'sex' is never 'X'"),
         ("sex,ill,count\nF,maybe,25\n", "'maybe' is not a class"),
         ("sex,ill,count\nF,yes,many\n", "'many' is not a count"),
         ("sex,ill,count,weight\nF,yes,2,1\n", "'weight' is not a column"),
-        ("age,ill,count\n20-30,yes,2\n", "ranges of numbers are not supported"),
+        ("age,ill,count\nyoung,yes,2\n", "is not a number or a range of numbers"),
         ("term,estimate,dose\nage,0.03,0.1\n", "only terms, estimates, ratios"),
         ("term,estimate,coef\nage,0.03,0.1\n", "two columns of estimates"),
-        ("term,OR\nage,high\n", "'high' is no number"),
+        ("term,OR\nage,high\n", "'high' is not a number"),
         ("term,coef,exp(coef)\nage,0.1,2.0\n(time),age\n", "contradict each other"),
         ("term,HR\nage,1.03\n", "needs the column with the times"),
         ("term,HR\nage,1.03\n(time),sex\n", "needs the column with the times"),
@@ -165,9 +168,13 @@ def test_coefficients_are_read_with_the_term_that_each_is_of():
         ("age,n.risk,n.event,strata\n3,5,1,sex=X\n", "names no value of a column"),
         ("age,ill\n30,maybe\n", "'maybe' is not a class"),
         ("age,chol,ill\n30,200,no\n", "'chol' is not one column of the table"),
-        ("term,estimate\nchol,0.03\n", "'chol' is neither a numeric column"),
+        (
+            "term,estimate\nchol,0.03\n",
+            "the table has no column for the term 'chol'; write a term as 'column' (numbers) or 'column[value]'",
+        ),
+        ("term,estimate\nsex,0.03\n", "column 'sex' has categories, so its term must name a value"),
         ("term,estimate\nage,0.03\nage,0.04\n", "a term twice"),
-        ("a,b\n1,2\n", "not a supported output"),
+        ("a,b\n1,2\n", "not a result table that treewarden recognises"),
     ],
 )
 def test_what_is_not_understood_is_refused_with_its_place(text, said):
@@ -278,8 +285,93 @@ def test_an_output_that_is_called_like_a_column_is_no_hierarchy(name):
     assert len(output.entries) == 4
 
 
+LEVELS = b"level,name\n@,Total\n@@,anyone\n@@@,F\n@@@,M\n"
+FIRMS = TableColumns("turnover", (), {"age": None, "sex": ("F", "M")})
+
+
+@rows("codes", [LEVELS, LEVELS.partition(b"\n")[2], b"F;anyone;Total\nM;anyone;Total\n"])
+def test_a_cross_table_may_count_a_group_of_values_that_a_list_of_codes_explains(codes):
+    files = [(b"sex,ill,count\nanyone,yes,139\n", "t.csv"), (codes, "codes_sex.csv")]
+    (output,) = read_together(files, COLUMNS)
+    (entry,) = output.entries
+    assert entry.conditions == (ValuesCondition("sex", frozenset({"F", "M"})),)
+    assert entry.words == "count of sex = anyone, ill = yes: 139"
+
+
+def test_a_code_without_codes_below_it_is_a_value_on_whatever_level_it_lies():
+    codes = b"@,Total\n@@,F\n@@,others\n@@@,M\n"
+    files = [(b"sex,total\nothers,7\nF,3\n", "t.csv"), (codes, "sex.csv")]
+    (output,) = read_together(files, FIRMS)
+    said = [
+        condition.values
+        for entry in output.entries
+        for condition in entry.conditions[:1]
+        if isinstance(condition, ValuesCondition)
+    ]
+    assert said == [{"M"}]
+    assert output.entries[1].conditions == (ValueCondition("sex", "F"),)
+
+
+def test_a_table_of_totals_is_read_with_its_withheld_cells():
+    text = "sex,age,total,mean,n\nF,20-29,120,30,4\nM,,x,*,\nTotal,,300,,9\n"
+    first, second, whole = read_output(text.encode(), "table.csv", FIRMS).entries
+    assert first.numbers[Statistic.TOTAL].high == Fraction("120.5")
+    assert first.conditions[1] == RangeCondition("age", Fraction(20), Fraction(29))
+    assert first.words == "turnover of sex = F, age = 20-29: total 120, mean 30, count 4"
+    assert not second.numbers
+    assert second.words == "turnover of sex = M: withheld"
+    assert not whole.conditions
+
+
+def test_a_category_that_is_called_total_is_named_in_braces():
+    named = TableColumns("turnover", (), {"area": ("Total", "all", "rest")})
+    text = "area,total\n{Total},120\n{all},30\n,300\nsum,300\n"
+    parts = [entry.conditions for entry in read_output(text.encode(), "t.csv", named).entries]
+    value, other, *everybody = parts
+    assert value == (ValuesCondition("area", frozenset({"Total"})),)
+    assert other == (ValuesCondition("area", frozenset({"all"})),)
+    assert everybody == [(), ()]
+
+
+@rows(
+    "text, columns",
+    [
+        ("area,total\ntotal,120\n", TableColumns("turnover", (), {"area": ("Total", "rest")})),
+        ("area,ill,n\nALL,yes,2\n", TableColumns("ill", ("no", "yes"), {"area": ("all", "b")})),
+        ("area,no,yes\nall,2,3\n", TableColumns("ill", ("no", "yes"), {"area": ("all", "b")})),
+    ],
+)
+def test_a_cell_that_may_be_a_category_or_everybody_is_refused(text, columns):
+    with pytest.raises(OutputsError, match=r"could mean everybody; write \{(Total|all)\} for the"):
+        read_output(text.encode(), "table.csv", columns)
+
+
+def test_sdctables_status_says_which_cells_are_withheld():
+    text = "sex,total,sdcStatus\nF,120,s\nM,NA,u\n"
+    first, second = read_output(text.encode(), "table.csv", FIRMS).entries
+    assert (bool(first.numbers), bool(second.numbers)) == (True, False)
+
+
+@rows(
+    "text, said",
+    [
+        ("sex,total,sdcStatus\nF,120,x\n", "its number is in the file"),
+        ("sex,total,dose\nF,120,1\n", "'dose' is not one column of the table"),
+        ("sex,sex,total\nF,F,120\n", "'sex' is not one column of the table"),
+        ("sex,total\nX,120\n", "'sex' is never 'X'"),
+        ("sex,total\nF,many\n", "'many' is not a total"),
+        ("sex,total,n\nF,120,2.5\n", "'2.5' is not a count"),
+        ("sex,no,yes\nF,72,25\n", "docs/paper.md: totals table"),
+    ],
+)
+def test_a_table_of_totals_is_read_in_full_or_refused(text, said):
+    with pytest.raises(OutputsError) as error:
+        read_output(text.encode(), "table.csv", FIRMS)
+    assert said in str(error.value)
+
+
 def test_a_hierarchy_is_no_output_by_itself():
-    with pytest.raises(OutputsError, match="add the anonymised table"):
+    with pytest.raises(OutputsError, match="add the output that it explains"):
         read_together([(b"F;*\nM;*\n", "sex.csv")], COLUMNS)
 
 

@@ -105,7 +105,7 @@ def test_pure_leaves_that_list_one_class_repeat_no_total():
 def test_inner_nodes_of_no_records_are_believed_by_their_classes():
     tree = tree_of((0, count(6), count(4)), (7, count(6), count(1)), (3, count(0), count(3)))
     assert (tree.quality, tree.root.records) == (Quality.EXACT, 10)
-    assert "says 0 records, but its classes hold some" in tree.notes[0]
+    assert "the node states 0 records, but its classes have some" in tree.notes[0]
 
 
 def test_fractional_counts_are_weights():
@@ -282,7 +282,7 @@ def test_nodes_that_all_say_0_records_do_not_tell_their_counts(distribution):
     assert {published.records for published in tree.nodes} == {None}
     assert counts_of(tree) == [None, None, None]
     assert tree.learner.claims_privacy
-    assert "0 records, so counts are not told" in tree.notes[0]
+    assert "0 records, so there are no counts" in tree.notes[0]
 
 
 def test_one_leaf_of_nobody_is_a_leaf_of_nobody():

@@ -70,12 +70,12 @@ def test_what_has_no_place_in_csv_is_refused(tmp_path):
 @pytest.mark.parametrize("data", [b"PAR1 and no more", b"PAR1" * 1000])
 def test_a_broken_parquet_file_is_refused(tmp_path, data):
     (tmp_path / "t.parquet").write_bytes(data)
-    with pytest.raises(TableError, match=r"t\.parquet: not a table"):
+    with pytest.raises(TableError, match=r"t\.parquet: the table cannot be read"):
         open_batches(tmp_path / "t.parquet")
 
 
 def test_what_is_no_file_is_refused(tmp_path):
-    with pytest.raises(TableError, match="no file that can be read twice"):
+    with pytest.raises(TableError, match="not a file that can be read twice"):
         open_batches(tmp_path)
     with pytest.raises(TableError, match="there is no such file"):
         open_batches(tmp_path / "nowhere.csv")

@@ -55,7 +55,8 @@ def test_a_dictionary_says_what_columns_and_values_are_called(tmp_path, mark):
             "line 3: a second label of the value '1' of 'a'",
         ),
         ('column,label\n"a,b\n', "is not CSV"),
-        (b"column,label\na,caf\xe9\n", "is not in UTF-8"),
+        (b"column,label\na,caf\xe9\n", "not text in UTF-8"),
+        (b"\x89PNG\r\n\x1a\n", "a picture, not a dictionary"),
         (b"x" * (MOST_BYTES + 1), "is larger than 16 MB"),
     ],
 )
@@ -80,6 +81,7 @@ def test_labels_are_of_one_line_and_of_bounded_length_and_number():
     assert all("\n" not in label and len(label) <= 80 for _, label in meaning.values)
 
 
+@pytest.mark.usefixtures("sound_files")
 @pytest.mark.parametrize("form", ["sav", "dta"])
 def test_statistics_programs_files_say_what_their_columns_are_called(tmp_path, form):
     path = tmp_path / f"p.{form}"

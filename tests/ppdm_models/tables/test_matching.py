@@ -97,8 +97,9 @@ def test_what_fits_nothing_lists_both_sides_and_what_is_near():
     with pytest.raises(TableError) as caught:
         matched(model("age", "wage", "sex"), table("agee", "SEX", "ill", "zip"), sensitive="ill")
     assert str(caught.value) == (
-        "t.csv: no column 'age', a feature of m (did you mean 'agee'?); the table lacks 2 features: 'age', 'wage'; "
-        "its columns that are no feature: 'agee', 'zip'; name the columns as the model does"
+        "t.csv: no column 'age', which m uses (did you mean 'agee'?); the table lacks 2 features: 'age', 'wage'; "
+        "other columns of the table: 'agee', 'zip'; give the table of this model, rename the table's columns as in "
+        "the model, or map them with --columns"
     )
 
 
@@ -161,6 +162,15 @@ def test_a_target_by_a_tools_default_is_none_unless_the_table_has_it():
     assert target_in(model("age", target="ill"), table("age")) == "ill"
 
 
+def test_a_column_of_numbered_levels_may_have_a_level_that_no_split_names_and_no_name():
+    levels = Feature("level", numeric=False, values=("1", "3"), naming="give the names of levels")
+    tree = replace(model(), features=(levels,))
+    assert columns_of(matched(tree, table_of({"level": ["1", "2", "3"]}))) == ["level"]
+    for strange in ("low", "4"):
+        with pytest.raises(TableError, match="does not name; give the names of levels"):
+            matched(tree, table_of({"level": ["1", "2", strange]}))
+
+
 def test_values_are_not_matched():
     categories = replace(model("job"), features=(Feature("job", numeric=False, values=("a b",)),))
     found = matched(categories, table_of({"Job": ["a_b", "A B"], "ill": ["no", "yes"]}))
@@ -184,7 +194,7 @@ def test_a_name_among_the_cells_of_its_column_is_a_cell():
 
 
 def test_columns_that_are_counted_have_a_header():
-    with pytest.raises(TableError, match="columns that are no feature: '0', '1', 'z'"):
+    with pytest.raises(TableError, match="other columns of the table: '0', '1', 'z'"):
         matched(model("age"), table("0", "1", "z"), sensitive="ill")
 
 

@@ -61,12 +61,12 @@ def test_one_reading_is_taken(texts, numbers):
         (["5", "12 3"], 1, "not a number"),
         (["5", "many"], 1, "not a number"),
         (["5", "3-4"], 1, "not a number"),
-        (["5 k", "3 k"], 0, "an unknown word or sign with the number"),
-        (["5 Mio", "3 Mio"], 0, "an unknown word or sign with the number"),
-        (["5 EUR", "3 USD"], 1, "another unit"),
-        (["5 EUR", "3"], 1, "another unit"),
+        (["5 k", "3 k"], 0, "the cell is not only a number"),
+        (["5 Mio", "3 Mio"], 0, "the cell is not only a number"),
+        (["5 EUR", "3 USD"], 1, "the unit differs"),
+        (["5 EUR", "3"], 1, "the unit differs"),
         (["45 %", "3 %"], 0, "45 % may be 45 or 0.45"),
-        (["(5)", "3"], 0, "an unknown word or sign with the number"),
+        (["(5)", "3"], 0, "the cell is not only a number"),
     ],
 )
 def test_anything_else_is_refused_at_its_record(texts, row, problem):

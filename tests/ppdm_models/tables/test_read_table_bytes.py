@@ -82,7 +82,7 @@ def test_a_table_of_arrow_keeps_its_types(name):
 @pytest.mark.parametrize("name", ["gzip_cut_off", "damaged_zstd", "damaged_arrow"])
 def test_damaged_tables_are_refused_in_one_line(name):
     found = said(read_table_bytes, TABLES[name], "t")
-    assert found.startswith("t: not a table that can be read")
+    assert found.startswith("t: the table cannot be read")
     assert "\n" not in found
 
 

@@ -64,9 +64,9 @@ def test_parquet_reads_the_same_as_csv(tmp_path):
         ("", "the file is empty"),
         ("age,name\n", "the table has no records"),
         ("age,age\n1,2\n", "two columns are called 'age'"),
-        ("age,name\n1\n", "not a table that can be read"),
+        ("age,name\n1\n", "the table cannot be read"),
         (b"age\n\x81\xfe\n", "not a text table in UTF-8; if it is CSV in another encoding"),
-        (b"PAR1 is no parquet", "not a table that can be read"),
+        (b"PAR1 is no parquet", "the table cannot be read"),
     ],
 )
 def test_what_is_no_table_is_refused(tmp_path, text, message):

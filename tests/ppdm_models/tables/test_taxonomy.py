@@ -102,7 +102,7 @@ def test_a_csv_that_is_no_hierarchy_is_refused_with_its_line(data, said):
     ("text", "said"),
     [
         ("", "t.toml: holds no hierarchy"),
-        ("[city", "t.toml: not a TOML file"),
+        ("[city", "t.toml: not valid TOML"),
         ("city = 3", "t.toml:1: 'city': not a hierarchy"),
         ("[city]", "t.toml:1: 'city': not a hierarchy"),
         ("[city]\nFrance = 'Paris'", "t.toml:2: 'city': 'France' must be a list"),
@@ -163,7 +163,7 @@ def test_a_file_that_is_not_there_is_said_plainly(tmp_path):
 @pytest.mark.parametrize(
     ("features", "said"),
     [
-        ([Feature("age", True)], "all.toml: 'city': no such column; have 'age'"),
+        ([Feature("age", True)], "all.toml: 'city': no such column; use 'age'"),
         (
             [Feature("city", True), Feature("age", True)],
             "'city': gives values, but the column needs cuts",

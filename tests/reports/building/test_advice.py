@@ -9,12 +9,12 @@ from treewarden.audit.evidence import NOT_RUN, ONE_TREE
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.run_inputs import NOT_JOINED
 from treewarden.policies.judging.decision import ClauseRequirement, Finding
-from treewarden.policies.verdict import Verdict
+from treewarden.policies.verdict import PolicyVerdict
 from treewarden.ppdm_models.files.convert import converted
 from treewarden.ppdm_models.files.load import formats, open_model, writers
 from treewarden.ppdm_models.formats import Rewritable
 from treewarden.ppdm_models.tree.ensemble import Ensemble
-from treewarden.reports.building.story import repair_steps, undecided_steps
+from treewarden.reports.building.steps import repair_steps, undecided_steps
 
 FILES = sorted(path for path in (places.DATA / "formats").glob("*/good/*") if path.is_file())
 NAMES = [str(path.relative_to(places.DATA / "formats")) for path in FILES]
@@ -58,7 +58,7 @@ def failing(*pairs):
             requirement=ClauseRequirement(measure="disclosure"),
             severity="error",
             reading=Undetermined(reason),
-            verdict=Verdict.UNDETERMINED,
+            verdict=PolicyVerdict.UNDETERMINED,
             message="",
         )
         for clause, reason in pairs
@@ -71,7 +71,7 @@ def test_each_reason_is_said_once_with_its_clauses_and_a_way_out():
     decision = failing(("certain", joint), ("disclosure", joint), ("label", NOT_RUN.reason))
     first, second = undecided_steps(decision)
     assert first.startswith(
-        "certain and disclosure: not decided, because its trees could not be combined"
+        "certain and disclosure could not be decided, because its trees could not be combined"
     )
     assert "Publish a single tree" in first
     assert second.endswith("Audit again without --no-worlds.")

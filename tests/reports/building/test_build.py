@@ -100,7 +100,7 @@ def test_every_measure_is_read_even_where_the_policy_asks_for_one():
 
 def test_lessons_count_people():
     lessons = made().lessons
-    assert [lesson.figure for lesson in lessons] == ["4 of 45", "64.4 %", "4 of 4", "3 records"]
+    assert [lesson.figure for lesson in lessons] == ["4 of 45", "64.4 %", "4 of 4", "3 people"]
     assert "correct for 4 of them" in lessons[0].detail
 
 

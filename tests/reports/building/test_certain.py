@@ -55,7 +55,7 @@ def test_a_finding_says_profile_path_line_and_reason(proved):
         "place = p1",
         11,
     )
-    assert place.note == "4 records proved to have “c0”: node 7 would have split on chol <= 245"
+    assert place.note == "4 people proved to have “c0”: node 7 would have split on chol <= 245"
 
 
 @pytest.mark.parametrize(
@@ -82,8 +82,9 @@ def test_a_witness_is_shown_with_its_swap_and_its_grade(proved):
 
 def test_worlds_that_were_not_run_say_so(document):
     assert document.worlds.posterior == "not run"
-    assert "Whose value is proved was not decided: exact worlds were not run." in shown(
-        document, "text"
+    assert (
+        "It was not decided whose value is proved: the search for proved values was switched off."
+        in shown(document, "text")
     )
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from tests.reports.gates import KNOWN, WAIVED, with_leaves
 from treewarden.reports.building.entry import entry_of, gate_of, unaudited
-from treewarden.reports.document.names import finding_id
+from treewarden.reports.document.document import finding_id
 from treewarden.reports.document.parts import Accepted, Row
 
 

@@ -60,7 +60,7 @@ def test_without_an_audit_there_is_no_verdict_and_a_reason():
             "FAIL",
             "Do not publish it as it is: the skeleton fails the policy “test”.",
         ),
-        ((MIXED, MIXED), "PASS", "All that the policy asks of it holds."),
+        ((MIXED, MIXED), "PASS", "It meets all required checks of the policy."),
     ],
 )
 def test_the_worse_of_the_audits_is_the_verdict(leaves, verdict, end):
@@ -92,14 +92,14 @@ def test_with_ids_all_but_its_holder_are_told_the_class_of_every_record():
 
 def test_with_ids_the_gain_of_the_winner_is_no_secret():
     learnt, hidden = words(all_sides(), "P1")
-    assert "how good an attribute of another party is that won" in learnt
-    assert "attribute that lost" in hidden
+    assert "how good the winning attribute of another party is" in learnt
+    assert "attribute that was not chosen" in hidden
 
 
 def test_with_shares_small_counts_are_said_to_point_at_people():
     document = all_sides(mode=Mode.SHARED)
-    assert "who alone has one of its values" in words(document, "P1")[0]
-    assert any(each.startswith("Small counts point at people") for each in document.broken_by)
+    assert "every person who alone has one of its values" in words(document, "P1")[0]
+    assert any(each.startswith("Small counts identify people") for each in document.broken_by)
 
 
 def test_a_party_without_attributes_sees_no_counts():
@@ -115,8 +115,8 @@ def test_parties_who_put_ids_in_order_are_said_to_learn_numbers_of_ids():
     first, second = (words(one_side(who, log=log), f"P{who}")[0] for who in (0, 1))
     assert "how many ids each other party has" in first
     assert "how many ids each other party has" in second
-    assert "which of its own each other party has" in first
-    assert "which of its own each other party has" not in second
+    assert "which of its own ids each other party has" in first
+    assert "which of its own ids each other party has" not in second
 
 
 def test_how_many_sides_open_keys_together_is_said():

@@ -7,7 +7,7 @@ import pytest
 from treewarden.audit.reading import exactly
 from treewarden.policies import clause
 from treewarden.policies.judging import decision as decisions
-from treewarden.policies.verdict import Verdict
+from treewarden.policies.verdict import PolicyVerdict
 from treewarden.reports.building.build import finding_part
 from treewarden.reports.building.redacted import redacted
 from treewarden.reports.document.parts import Accepted, Guidance, Row
@@ -197,7 +197,7 @@ def test_guidance_of_a_decision_reaches_the_document(document):
         ),
         severity="error",
         reading=exactly(3.0),
-        verdict=Verdict.FAIL,
+        verdict=PolicyVerdict.FAIL,
         message="m",
         guidance=(
             clause.Guidance(document="Statute A", paragraph="section 2(1)", says="groups of five"),
@@ -357,7 +357,10 @@ def test_a_repair_that_found_nothing_says_that_nothing_was_changed(unrepaired):
 
 
 def test_there_are_lines_to_sign(document):
-    boxes, lines = section(document, "sign-off")
+    who, boxes, lines = section(document, "sign-off")
+    assert who.text.startswith(
+        "The controller decides and signs. The data protection officer advises"
+    )
     assert isinstance(boxes, Boxes)
     assert lines == Blanks(("Name", "Role", "Date", "Signature"))
 
@@ -416,7 +419,7 @@ def test_the_questions_of_guidance_are_answered_or_said_to_be_not_measured(docum
     extracted = next(told for question, told in answers.items() if "extracted" in question)
     assert document.readings["disclosure"].text in extracted[0]
     assert (
-        "Not decided: people whose value the file proves (exact worlds were not run)"
+        "Not decided: people whose value the file proves (the search for proved values was switched off)"
         in extracted[0]
     )
     member = next(told for question, told in answers.items() if "membership" in question)

@@ -2,11 +2,11 @@
 
 from tests.kit.small_audits import auditor, deep_tree, pack_of, people_of
 from treewarden.policies.repair.repair import repair
-from treewarden.policies.repair.utility import Given
+from treewarden.policies.repair.utility import RepairResources
 from treewarden.reports.building.repair_document import repair_part
 from treewarden.reports.figures.curve import curve_of
 from treewarden.reports.figures.plots import tradeoff
-from treewarden.terminal.repair_summary import _curve as curve_sentence
+from treewarden.terminal.check_table import _curve as curve_sentence
 
 TREE = deep_tree([[[40, 10], [10, 40]], [[30, 28], [3, 4]]], ("a", "b"))
 PACK = pack_of(
@@ -21,7 +21,9 @@ LEAVES = pack_of(("k_anonymity", "at_least", 10))
 
 def part_of(utility, tree=TREE, pack=PACK):
     people = people_of(tree)
-    return repair_part(repair(tree, people, auditor(people, pack), pack, Given(utility=utility)))
+    return repair_part(
+        repair(tree, people, auditor(people, pack), pack, RepairResources(utility=utility))
+    )
 
 
 def test_all_show_the_same_points_and_the_chosen_one_is_marked():
@@ -32,14 +34,15 @@ def test_all_show_the_same_points_and_the_chosen_one_is_marked():
         assert curve.is_percent == (utility != "log-loss")
         chosen = [point for point in curve.points if point.is_chosen]
         assert [point.verdict for point in chosen] == ["PASS"], utility
-        assert curve.points[0].name == "as given"
+        assert curve.points[0].name == "original"
         assert [p.utility for p in curve.line] == sorted(p.utility for p in curve.line)
         assert words in part.utility
         assert "five-fold" in part.utility
         assert "cross-validated" in str(tradeoff(part))
         said = " ".join(curve_sentence(part))
         assert said.count("(chosen)") == 1, utility
-        assert f"{chosen[0].name} {chosen[0].text} / {chosen[0].privacy_text} (chosen)" in said
+        (point,) = chosen
+        assert f"{point.name}: {point.text}, privacy score {point.privacy_text} (chosen)" in said
 
 
 def test_a_log_loss_is_told_above_0_and_better_to_the_right():

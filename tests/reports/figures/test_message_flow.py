@@ -6,7 +6,7 @@ import pytest
 
 from tests.reports.leakages import all_sides, one_side
 from treewarden.ppdm_models.methods.vertical.session import Mode, Stops
-from treewarden.reports.figures.message_flow import message_flow, message_flow_svg
+from treewarden.reports.figures.pages import message_flow, message_flow_svg
 
 NASTY = ("<script>\x1b[31m", "a" * 63)
 

@@ -13,9 +13,9 @@ ADVERSARIES = [ADVERSARY.format("neighbour"), ADVERSARY.format("friend")]
     ("of", "said"),
     [
         ([], ""),
-        (RELEASES, "So it is of other releases."),
-        (ADVERSARIES, "So it is of other adversaries."),
-        ([*ADVERSARIES, *RELEASES], "So it is of other releases and adversaries."),
+        (RELEASES, "The verdict is the same for other releases."),
+        (ADVERSARIES, "The verdict is the same for other adversaries."),
+        ([*ADVERSARIES, *RELEASES], "The verdict is the same for other releases and adversaries."),
     ],
 )
 def test_the_short_form_names_what_the_others_are(document, of, said):

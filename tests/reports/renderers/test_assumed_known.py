@@ -1,4 +1,4 @@
-"""What was assumed known and not judged: named in every form, names escaped, and no count where others read."""
+"""Columns assumed known and not judged: named in every form, names escaped, and no count where others read."""
 
 import json
 
@@ -6,22 +6,21 @@ import pytest
 
 from treewarden.reports.building.entry import entry_of, gate_of
 from treewarden.reports.building.redacted import redacted
-from treewarden.reports.document.document import Document
-from treewarden.reports.document.names import one_line
+from treewarden.reports.document.document import Document, one_line
 from treewarden.reports.document.parts import AssumedKnown, ProvedBySizes, as_json
 from treewarden.reports.renderers import rendered, renderer
 
 PROVED = ProvedBySizes(
-    column="hiv", people=24, node="6", path="over70 > 0.5", text="hiv of 24 people"
+    column="hiv", people=24, node="6", path="over70 > 0.5", text="hiv for 24 people"
 )
 FOUND = AssumedKnown(
     columns=("over70", "hiv"),
     proved=(PROVED,),
     incomplete=("1 of 2 trees does not tell",),
-    summary="assumed known and not judged: over70, hiv. The sizes of leaves disclose: hiv of 24 people",
+    summary="assumed known to adversaries and not judged: over70, hiv. The sizes of leaves disclose hiv for 24 people",
 )
 OF_GATES = ("text", "markdown", "html", "sarif", "github", "junit", "json")
-LINE = "assumed known and not judged: over70, hiv. The sizes of leaves disclose: hiv"
+LINE = "assumed known to adversaries and not judged: over70, hiv. The sizes of leaves disclose hiv"
 
 
 def telling(document, found=FOUND):
@@ -31,9 +30,9 @@ def telling(document, found=FOUND):
 @pytest.mark.parametrize("form", ["text", "html", "json", "compliance"])
 def test_every_report_names_what_was_assumed_known_and_what_sizes_prove(document, form):
     page = renderer(form).render(telling(document)).decode()
-    assert "ssumed known and not judged" in page
+    assert "ssumed known to adversaries and not judged" in page
     assert "over70" in page
-    assert "hiv of 24 people" in page
+    assert "hiv for 24 people" in page
     assert "1 of 2 trees does not tell" in page
 
 
@@ -68,9 +67,14 @@ def test_names_that_break_lines_or_hold_marks_are_escaped(passing, form):
 
 def test_of_many_columns_a_line_names_the_first_and_counts_the_rest():
     said = one_line([f"c{i}" for i in range(9)] + ["x" * 200])
-    assert said == "assumed known and not judged: c0, c1, c2, c3, c4 and 5 more"
-    assert len(one_line(["x" * 200])) < 100
-    assert one_line([]) == "assumed known and not judged: nothing: the model tests no column"
+    assert (
+        said == "assumed known to adversaries and not judged: c0, c1, c2, c3, c4 and 5 more columns"
+    )
+    assert len(one_line(["x" * 200])) < 110
+    assert (
+        one_line([])
+        == "assumed known to adversaries and not judged: nothing: the model tests no column"
+    )
 
 
 def test_an_older_document_that_does_not_tell_still_loads_and_renders(document):
@@ -80,4 +84,6 @@ def test_an_older_document_that_does_not_tell_still_loads_and_renders(document):
     assert old.assumed_known is None
     assert entry_of(old).assumed_known == ""
     for form in ("text", "html", "compliance"):
-        assert "ssumed known and not judged" not in renderer(form).render(old).decode()
+        assert (
+            "ssumed known to adversaries and not judged" not in renderer(form).render(old).decode()
+        )

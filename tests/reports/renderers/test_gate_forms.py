@@ -9,8 +9,8 @@ from tests.kit.schemas import validator_of
 from tests.reports.gates import KNOWN, fails_in_many_leaves, with_leaves
 from tests.reports.renderers.test_html import Reader
 from treewarden.reports.building.entry import entry_of, gate_of
+from treewarden.reports.document.document import finding_id
 from treewarden.reports.document.gate import Gate, gate_schema
-from treewarden.reports.document.names import finding_id
 from treewarden.reports.document.parts import Value
 from treewarden.reports.document.schema import GATE_SCHEMA_FILE
 from treewarden.reports.figures.gate_rows import gate_rows

@@ -25,7 +25,7 @@ def test_ten_of_a_kind_are_shown_the_last_saying_how_many_more_there_are():
     assert len(annotations(fails_in_many_leaves(10))) == 10
     shown = annotations(fails_in_many_leaves(25))
     assert len(shown) == 10
-    assert shown[-1] == "::error title=treewarden::16 more errors; the log has all"
+    assert shown[-1] == "::error title=treewarden::16 more errors: see the log"
     assert len([line for line in lines(fails_in_many_leaves(25)) if line.startswith("- ")]) == 25
 
 
@@ -65,7 +65,7 @@ def test_each_model_has_a_line_before_details_of_any():
     assert [line.split(",")[0] for line in shown[4:9]] == [
         f"::error file=m{model}.pmml" for model in (0, 1, 2, 3, 0)
     ]
-    assert shown[-1] == "::error title=treewarden::75 more errors; the log has all"
+    assert shown[-1] == "::error title=treewarden::75 more errors: see the log"
 
 
 def test_the_only_finding_of_a_model_is_its_line():
@@ -77,4 +77,4 @@ def test_the_only_finding_of_a_model_is_its_line():
 def test_more_models_than_lines_are_counted():
     shown = annotations(fails_in_many_leaves(2, models=14))
     assert len(shown) == 10
-    assert shown[-1] == "::error title=treewarden::5 more models with errors; the log has all"
+    assert shown[-1] == "::error title=treewarden::5 more models with errors: see the log"

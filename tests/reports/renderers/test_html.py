@@ -86,9 +86,9 @@ def test_every_table_has_a_caption(any_document):
 def test_a_leaf_that_breaks_a_demand_is_told_with_its_path_its_line_and_what_was_read(document):
     told = re.search(r"<strong>place = p2.*?</article>", page(document), re.DOTALL).group()
     words = " ".join(re.sub(r"<[^>]+>", " ", told).split())
-    assert words.startswith("place = p2 3 records; the tree predicts “c0”")
+    assert words.startswith("place = p2 3 people; the tree predicts “c0”")
     assert "Leaf leaf 3, line 12 of the file" in words
-    assert re.search(r"k_anonymity\S* 3 records", words)
+    assert re.search(r"k_anonymity\S* 3 people", words)
 
 
 @pytest.mark.parametrize("reason", ["has no column", "it stalled"])
@@ -122,7 +122,7 @@ def test_a_document_without_a_tree_is_rendered(document):
 
 def test_a_repair_shows_both_trees_and_every_attempt(repaired):
     found = Reader(page(repaired)).text
-    assert "Before: as given" in found
+    assert "Before the repair" in found
     assert "After: recommended" in found
     assert all(attempt.title in found for attempt in repaired.repair.attempts)
     assert repaired.verdict == "PASS"
@@ -137,4 +137,4 @@ def test_printed_pages_keep_cards_and_rows_whole(document):
 def test_the_page_for_whoever_works_on_the_model_is_not_the_one_to_sign(document):
     reader = Reader(page(document))
     assert "Signature" not in reader.text
-    assert "use the compliance report" in reader.text
+    assert "--format compliance=decision.html" in reader.text

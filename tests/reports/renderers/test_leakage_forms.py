@@ -13,7 +13,7 @@ from treewarden.ppdm_models.methods.vertical.session import Mode, Stops
 from treewarden.reports.document.methods import LeakageDocument, leakage_schema
 from treewarden.reports.document.parts import as_json
 from treewarden.reports.document.schema import LEAKAGE_SCHEMA_FILE
-from treewarden.reports.figures.message_flow import leakage_page
+from treewarden.reports.figures.pages import leakage_page
 
 SCREENS = [(1280, "light"), (1280, "dark"), (390, "light")]
 """A narrow screen shows no more than a wide one, in the same colours: dark needs to be looked at once."""

@@ -28,7 +28,7 @@ def test_lines_fit_where_names_are_short(document):
 
 def test_what_breaks_comes_with_its_worst_places(document):
     assert "FAIL c0: " in summary(document).replace(document.findings[0].clause, "c0")
-    assert "3 records at node leaf 3, line 12: place = p2" in summary(document)
+    assert "3 people at node leaf 3, line 12: place = p2" in summary(document)
 
 
 def test_it_lists_what_the_adversary_is_taken_to_know(document):

@@ -53,7 +53,7 @@ def test_from_upload_to_report(site, client):
     assert asked["state"] == "queued"
     make.do_all(site)
     done = client.get(f"{API}/audits/{asked['id']}").json()
-    assert "assumed known and not judged: " in done["headline"]
+    assert "assumed known to adversaries and not judged: " in done["headline"]
     assert done["state"] == "done"
     assert done["exit_code"] == {"PASS": 0, "FAIL": 1, "UNDETERMINED": 3}[done["verdict"]]
     report = client.get(next(r["href"] for r in done["reports"] if r["form"] == "html"))
@@ -124,16 +124,16 @@ def test_a_table_is_for_the_audits_that_were_asked_for_while_it_was_there(site, 
 
 
 REFUSED = [
-    ({"options": {"jobs": 4}}, 422, "unknown; have"),
+    ({"options": {"jobs": 4}}, 422, "unknown; choose one of"),
     ({"options": {"leaf": "all"}}, 422, "all"),
     ({"options": {"worlds_budget": 1e6}}, 422, "is too much"),
     ({"options": {"qi": "age"}}, 422, ""),
-    ({"pack": "none-such"}, 404, "there is no such pack"),
-    ({"pack": "/etc/passwd"}, 404, "there is no such pack"),
+    ({"pack": "none-such"}, 404, "there is no such policy"),
+    ({"pack": "/etc/passwd"}, 404, "there is no such policy"),
     ({"knowledge": "not toml ["}, 422, "knowledge"),
-    ({"kind": "repair", "table_id": None}, 422, "a repair needs the table"),
+    ({"kind": "repair", "table_id": None}, 422, "a repair audits each change with it"),
     ({"table_id": "0" * 32}, 404, ""),
-    ({"model_version_id": "0" * 32}, 404, "there is none of that id"),
+    ({"model_version_id": "0" * 32}, 404, "nothing here has this id; check the id"),
     ({"unknown": 1}, 422, ""),
     ({"options": {"columns": {"f0": "a", "f1": "a"}}}, 422, "both are the column"),
     ({"options": {"columns": {"f0": 1}}}, 422, "give names"),

@@ -4,7 +4,6 @@ from treewarden.service.running import PREFIX, application
 from treewarden.service.schemas import (
     audits,
     models,
-    operations,
     people,
     releases,
 )
@@ -58,5 +57,5 @@ def test_examples_can_be_sent(described):
 
 
 def _classes():
-    for each in (audits, models, people, releases, releases, operations):
+    for each in (audits, models, people, releases):
         yield from vars(each).items()

@@ -40,7 +40,7 @@ rule = "at_least"
 limit = 5
 why = "A rule about very few people describes each of them."
 """
-NOT_KEPT = ("/reports/", "/file", "/events", "/compare")
+NOT_KEPT = ("/reports/", "/compliance.", "/file", "/events", "/compare")
 """What the seeds have no bytes of, no job, and no second version."""
 OF_NOBODY = ("/blobs/",)
 """Addresses that say what is sent, and not whose it is."""

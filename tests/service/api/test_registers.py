@@ -121,7 +121,7 @@ def test_a_register_is_chosen_on_the_page_among_the_tables_that_are_there(site, 
     version, table = put_version(client, flu), put_table(client, data)
     make.do_all(site)
     page = f"/submit/{version}?table={table}"
-    assert "Register of everybody" not in client.get(page).text
+    assert "Register of candidates" not in client.get(page).text
     register = put_table(client, data + data.split(b"\n", 1)[1], "register.csv")
     make.do_all(site)
     assert "register.csv" in client.get(page).text

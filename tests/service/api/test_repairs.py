@@ -101,10 +101,10 @@ def test_the_same_table_comes_again_where_it_is_erased_and_no_other(site, client
     audit = failed(site, client, flu)
     told = client.get(f"{API}/audits/{audit['id']}/repairs").json()
     assert (told["can_start"], told["needs_table"]) == (False, True)
-    assert "upload the same table once more" in told["why_not"]
+    assert "upload the same table again" in told["why_not"]
     refused = start(client, audit)
     assert refused.status_code == 409
-    assert refused.json()["detail"].startswith("table: its table is erased")
+    assert refused.json()["detail"].startswith("table: its table was erased")
     other = a_table(client, flu[1] + b"30,m,yes\n")
     assert start(client, audit, table_id=other).json()["detail"].startswith("table: is not the")
     assert start(client, audit, table_id=a_table(client, flu[1])).status_code == 202
@@ -113,7 +113,7 @@ def test_the_same_table_comes_again_where_it_is_erased_and_no_other(site, client
     assert (repair["state"], repair["verdict"]) == ("done", "PASS")
     taken = client.post(f"{API}/audits/{repair['id']}/proposals/1/version", json={}).json()
     assert taken["audit"] is None
-    assert "upload it once more" in taken["why_no_audit"]
+    assert "upload it again" in taken["why_no_audit"]
 
 
 def test_a_cancelled_repair_leaves_the_table_for_another_one(site, client, flu):

@@ -5,12 +5,16 @@ from fastapi import FastAPI, Request
 from fastapi.testclient import TestClient
 
 from tests.kit.service.tables import files
-from treewarden.service.api._uploading import receive_form
+from treewarden.service.api._uploading import FileField, receive_form
 from treewarden.service.errors import ServiceError
 from treewarden.service.site import Site
 
 DATA = b"age,sick\r\n--boundary\r\n41,canary-7f3\r\n" * 3000
-KINDS = {"model_file": "model", "table_file": "table"}
+FIELDS = {
+    "model_file": FileField("model"),
+    "table_file": FileField("table"),
+    "output_files": FileField("table", "output", most_files=3),
+}
 TYPE = "multipart/form-data; boundary=boundary9"
 
 
@@ -31,11 +35,12 @@ def form_of(site, who):
     @app.post("/")
     async def post(request: Request):
         try:
-            form = await receive_form(request, site, who, KINDS)
+            form = await receive_form(request, site, who, FIELDS)
         except ServiceError as error:
             return {"status": error.status, "problem": str(error)}
         files = {
-            name: (file.file_name, file.size, file.digest) for name, file in form.files.items()
+            name: [part for file in kept for part in (file.file_name, file.size, file.digest)]
+            for name, kept in form.files.items()
         }
         return {"status": 200, "fields": form.fields, "files": files}
 
@@ -64,6 +69,22 @@ def test_a_form_goes_into_the_vault_as_it_arrives(site, ann):
     }
     (kept,) = files(site)
     assert b"canary" not in kept.read_bytes()
+
+
+def test_a_field_that_takes_several_files_keeps_each_under_its_name(site, ann):
+    sent = [part("output_files", DATA[:size], f"{size}.csv") for size in (10, 20)]
+    found = form_of(site, ann)(b"".join(sent) + END)
+    assert found["files"]["output_files"][::3] == ["10.csv", "20.csv"]
+    assert len(files(site)) == 2
+
+
+def test_a_field_takes_no_more_and_no_larger_files_than_it_says(site, ann):
+    four = b"".join(part("output_files", DATA[:size], "a.csv") for size in range(1, 5))
+    found = form_of(site, ann)(four + END)
+    assert (found["status"], "takes 3 files at most" in found["problem"]) == (413, True)
+    found = form_of(site, ann)(part("output_files", bytes(4_000_001), "a.csv") + END)
+    assert found["status"] == 413
+    assert not files(site)
 
 
 @pytest.mark.parametrize("size", [1, 7, 1000])

@@ -203,12 +203,12 @@ def with_the_report_of_another_too(site, case):
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        (with_its_verdict, "the verdict is PASS, its own entry says FAIL"),
-        (with_its_entry_too, "the verdict was changed past the service"),
-        (with_its_findings_too, "the verdict was changed past the service"),
-        (with_its_row_of_the_log_too, "the verdict was changed past the service"),
-        (with_the_whole_log_too, "the verdict was changed past the service"),
-        (with_the_report_of_another_too, "the verdict was changed past the service"),
+        (with_its_verdict, "the verdict is PASS, but its own entry states FAIL"),
+        (with_its_entry_too, "the verdict was changed outside the service"),
+        (with_its_findings_too, "the verdict was changed outside the service"),
+        (with_its_row_of_the_log_too, "the verdict was changed outside the service"),
+        (with_the_whole_log_too, "the verdict was changed outside the service"),
+        (with_the_report_of_another_too, "the verdict was changed outside the service"),
     ],
 )
 def test_a_verdict_that_was_changed_passes_nowhere(site, failed, change, why):
@@ -228,9 +228,9 @@ def test_nobody_is_offered_to_approve_what_was_changed_and_is_told_why(site, fai
     with site.reading() as unit:
         shown = releases.get_release(unit, failed.bob, failed.release)
     assert not shown.may_review
-    assert "its own entry says FAIL" in shown.why_not
+    assert "its own entry states FAIL" in shown.why_not
     (line,) = [each for each in shown.checklist if each.id == "agrees"]
-    assert (line.is_met, "its own entry says FAIL" in line.why) == (False, True)
+    assert (line.is_met, "its own entry states FAIL" in line.why) == (False, True)
 
 
 def of(name):
@@ -315,8 +315,8 @@ def test_a_log_whose_end_was_cut_off_lets_nothing_pass(site, approved):
         unit.connection.execute(update(release).values(**before._mapping))
     found = answered(site, approved)
     assert found.exit_code == 3
-    assert "does not end with row" in found.why
-    assert any("does not end with row" in each for each in problems(site))
+    assert "last row is not the sealed row" in found.why
+    assert any("last row is not the sealed row" in each for each in problems(site))
     with site.unit() as unit:  # what is written afterwards does not seal the cut
         releases.open_release(unit, approved.ann, NewRelease(audit_id=approved.audit, title="2"))
     assert answered(site, approved).exit_code == 3
@@ -338,7 +338,7 @@ def test_a_waiver_that_was_written_past_the_service_accepts_nothing(site, approv
     with site.reading() as unit:
         held = in_force(unit, row.organisation_id, "f" * 64, "m", 1000)
     assert held == [approved.waiver]
-    assert any("was changed past the service" in each for each in problems(site))
+    assert any("was changed outside the service" in each for each in problems(site))
 
 
 def test_a_wish_that_was_changed_is_not_approved(site, approved):
@@ -349,7 +349,7 @@ def test_a_wish_that_was_changed_is_not_approved(site, approved):
         )
         made = request_waiver(unit, approved.ann, new).id
     write(site, "UPDATE waiver SET leaf = '5' WHERE id = :made", made=made)
-    with pytest.raises(ConflictError, match="was changed past the service"), site.unit() as unit:
+    with pytest.raises(ConflictError, match="was changed outside the service"), site.unit() as unit:
         approve_waiver(unit, approved.bob, made, Deciding())
 
 
@@ -367,7 +367,7 @@ def test_a_contradiction_is_told_once_however_often_a_pipeline_asks(site, failed
             select(log_entry).where(log_entry.c.action == "contradiction.found")
         ).all()
     assert [each.event for each in told] == ["contradiction.found"]
-    assert "its own entry says FAIL" in told[0].payload["data"]["problem"]
+    assert "its own entry states FAIL" in told[0].payload["data"]["problem"]
     assert [each.object_id for each in logged] == [failed.release]
 
 

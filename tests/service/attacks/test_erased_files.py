@@ -70,7 +70,7 @@ def test_a_slip_of_the_pen_costs_neither_the_audit_nor_the_table(site, ann):
         assert answer.status_code == 422
         detail = answer.json()["detail"]
         assert detail.startswith(
-            f"options: {option}: the table has no column 'ilness'; the nearest are illness"
+            f"options: {option}: the table has no column 'ilness'; the most similar names are illness"
         )
     assert make.read_row(site, data_table, table).erased_at is None
     answer = client.post(f"{API}/audits", json=body | {"options": {"sensitive": "Illness"}})

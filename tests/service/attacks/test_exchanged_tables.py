@@ -60,5 +60,5 @@ def test_a_file_that_was_exchanged_under_its_name_repairs_nothing(site, client, 
     make.do_all(site)
     ended = client.get(f"{API}/audits/{repair.json()['id']}").json()
     assert (ended["state"], ended["verdict"]) == ("error", None)
-    assert "is not the table that the audit was made with" in ended["problem"]
+    assert "is not the table of the audit" in ended["problem"]
     assert client.get(f"{API}/audits/{ended['id']}/proposals").json()["items"] == []

@@ -38,7 +38,7 @@ def test_a_folder_in_use_gets_no_administrator(tmp_path):
         done = begun(site, 0)
         assert made(site) == [[], []]
     assert done.returncode == 4
-    assert "another server uses it" in done.stderr
+    assert "another server is using it" in done.stderr
     assert done.stdout == ""
 
 

@@ -119,7 +119,7 @@ def test_who_had_a_part_in_it_neither_ticks_nor_decides(site, ann, eve, way):
     assert tick.status_code == 403
     answer = client.post(f"{API}/releases/{made}/reviews", json={"decision": "approve"})
     assert answer.status_code == 403
-    assert "so somebody else decides" in answer.json()["detail"]
+    assert "so another person must decide" in answer.json()["detail"]
     assert not client.get(f"{API}/releases/{made}").json()["may_review"]
     overview = client.get(f"/releases/{made}").text
     assert "Your decision" in overview
@@ -214,7 +214,7 @@ def test_nobody_approves_a_waiver_for_a_model_of_his_own(site, home, ann, eve, b
     }[is_for]
     asked = a_waiver(site, eve, **more)
     for who in (ann, bob):
-        with pytest.raises(ForbiddenError, match="uploaded or brought"), site.unit() as unit:
+        with pytest.raises(ForbiddenError, match="uploaded a model"), site.unit() as unit:
             approve_waiver(unit, who, asked, Deciding())
     cleo = sites.add_account(site, home, "cleo", "reviewer")
     with site.unit() as unit:
@@ -238,7 +238,7 @@ def test_who_repairs_a_file_does_not_part_it_from_who_brought_it(site, ann, eve)
     with site.unit() as unit:
         unit.connection.execute(text("UPDATE model_version SET state = 'ready'"))
     made = a_release(site, ann, version=taken.id)
-    with pytest.raises(ForbiddenError, match="brought the bytes"), site.unit() as unit:
+    with pytest.raises(ForbiddenError, match="uploaded the bytes"), site.unit() as unit:
         releases.review(unit, eve, made, APPROVE)
 
 

@@ -75,11 +75,11 @@ def test_a_folder_without_an_organisation_is_that_of_the_only_one(site, clinic, 
     [
         (
             ("FOLDERS/clinic",),
-            "names no organisation, and there are 2; write ID=FOLDERS/clinic or Clinic=FOLDERS/clinic",
+            "names no organisation, but there are 2; write ID=FOLDERS/clinic or Clinic=FOLDERS/clinic",
         ),
-        (("Clinic=FOLDERS", "ID=FOLDERS/bank"), "one lies in the other"),
-        (("Clinic=FOLDERS/bank", "ID=FOLDERS/bank"), "one lies in the other"),
-        (("Clinic=FOLDERS/link", "ID=FOLDERS/bank"), "one lies in the other"),
+        (("Clinic=FOLDERS", "ID=FOLDERS/bank"), "one is inside the other"),
+        (("Clinic=FOLDERS/bank", "ID=FOLDERS/bank"), "one is inside the other"),
+        (("Clinic=FOLDERS/link", "ID=FOLDERS/bank"), "one is inside the other"),
     ],
 )
 def test_a_folder_that_is_not_of_one_organisation_keeps_it_from_starting(

@@ -68,7 +68,7 @@ def test_a_file_that_is_read_for_too_long_is_let_go_at_once_and_for_good(impatie
     supervise(impatient, found, Instead(reads_for_ever), threading.Event())
     (ended,) = work_to_do.read_jobs(impatient, subject)
     assert ended.state == "error"
-    assert "reading took longer than 1 seconds" in ended.problem
+    assert "reading took longer than the limit of 1 seconds" in ended.problem
     assert "CSV or Parquet" in ended.problem
 
 
@@ -182,7 +182,7 @@ def test_bytes_are_counted_by_organisation_and_nothing_of_more_is_kept(small, be
     assert sent(client, bytes(1000 - before)).status_code == 201
     refused = sent(client, b"more")
     assert refused.status_code == 413
-    assert "your organisation may keep 0 bytes more, of 1,000" in refused.json()["detail"]
+    assert "your organisation may store 0 more bytes, of 1,000" in refused.json()["detail"]
     with small.reading() as unit:
         kept = unit.connection.execute(select(func.sum(blob.c.size))).scalar_one()
     assert kept == 1000

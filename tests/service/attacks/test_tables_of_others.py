@@ -144,7 +144,7 @@ def test_whom_a_table_is_shared_with_audits_with_it_until_that_is_withdrawn(site
     client = sites.open_client(site, ann)
     left = client.delete(f"{API}/tables/{table}/shares/{bob.account_id}").json()
     assert left["shared_with"] == []
-    assert make.read_row(site, audit, of_bob).problem.startswith("its table is not shared")
+    assert make.read_row(site, audit, of_bob).problem.startswith("its table is no longer shared")
     assert make.read_row(site, audit, of_bob).state == "error"
     assert make.read_row(site, audit, of_ann).state == "queued"
     assert asked(site, bob, table).status_code == 404

@@ -98,7 +98,7 @@ def test_a_second_server_on_the_same_folder_is_refused_in_words(tmp_path):
             arguments(tmp_path, "--port", "0"), capture_output=True, text=True, timeout=SECONDS
         )
     assert second.returncode == 4
-    assert "--data-dir: another server uses it" in second.stderr
+    assert "--data-dir: another server is using it" in second.stderr
     assert "Traceback" not in second.stderr
 
 
@@ -126,7 +126,7 @@ def test_a_key_that_opens_nothing_is_refused_before_more_is_sealed_with_it(tmp_p
         env=os.environ | {"TREEWARDEN_PORT": "0"},
     )
     assert begun.returncode == 4
-    assert "give the key file that this data folder began with" in begun.stderr
+    assert "give the key file that this data folder was created with" in begun.stderr
 
 
 def test_nobody_else_on_the_machine_reads_what_is_kept(tmp_path):

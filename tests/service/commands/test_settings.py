@@ -11,7 +11,7 @@ from treewarden.cli import cli
     ("name", "value", "said"),
     [
         ("TREEWARDEN_PORT", "s3cret", "TREEWARDEN_PORT: "),
-        ("TREEWARDEN_LEASE_SECONDS", "12", "TREEWARDEN_HEARTBEAT_SECONDS may be half of"),
+        ("TREEWARDEN_LEASE_SECONDS", "12", "TREEWARDEN_HEARTBEAT_SECONDS must be at most half of"),
     ],
 )
 def test_a_setting_that_cannot_be_is_named(command, name, value, said, tmp_path):

@@ -117,14 +117,14 @@ def test_a_table_cannot_be_read_from_a_restored_copy_even_beside_its_file(full, 
 def test_a_database_that_holds_something_is_not_restored_into(full, tmp_path):
     back_up(full, tmp_path / "copy")
     before = everything(full)
-    with pytest.raises(SetupError, match="holds something already"):
+    with pytest.raises(SetupError, match="is not empty"):
         restore(full, tmp_path / "copy")
     assert everything(full) == before
 
 
 def test_a_file_that_is_there_is_not_overwritten(full, tmp_path):
     (tmp_path / "copy").write_text("mine")
-    with pytest.raises(SetupError, match="is there already"):
+    with pytest.raises(SetupError, match="exists already"):
         back_up(full, tmp_path / "copy")
     assert (tmp_path / "copy").read_text() == "mine"
     assert not list(tmp_path.glob(".copy*"))
@@ -170,7 +170,7 @@ def test_nothing_stays_of_a_copy(full, damage, tmp_path):
     back_up(full, tmp_path / "copy")
     (tmp_path / "damaged").write_bytes(damage((tmp_path / "copy").read_bytes()))
     with sites.make_site(full.engine.dialect.name, tmp_path / "other") as other:
-        with pytest.raises(SetupError, match="no whole backup"):
+        with pytest.raises(SetupError, match="not a complete backup"):
             restore(other, tmp_path / "damaged")
         with other.reading() as unit:
             assert unit.connection.execute(select(func.count()).select_from(account)).scalar() == 0

@@ -50,13 +50,13 @@ def test_a_file_that_was_changed_is_found(site, ann):
     data[100] ^= 1
     path.write_bytes(data)
     (problem,) = problems(site)
-    assert "cannot be unsealed" in problem
+    assert "cannot be decrypted" in problem
 
 
 def test_a_row_that_says_another_size_is_found(site, ann):
     with site.unit() as unit:
         unit.connection.execute(blob.update().values(size=1))
-    assert problems(site) == ["its file holds other bytes than its row says"]
+    assert problems(site) == ["its file does not have the SHA-256 of its row"]
 
 
 def test_a_reference_to_nothing_is_found(site, ann):

@@ -125,5 +125,5 @@ def test_nothing_is_traced_where_nobody_collects(tmp_path):
 
 
 def test_a_level_of_logging_that_there_is_not_is_refused():
-    with pytest.raises(SetupError, match="is no level; give one of debug, info"):
+    with pytest.raises(SetupError, match="is not a level; choose one of debug, info"):
         log_as_json("loud")

@@ -45,7 +45,7 @@ def test_a_password_that_cannot_be_taken_changes_nothing(site, one_time, passwor
     client = signed_in(site, one_time, OWN)
     answer = change(client, password, new)
     assert answer.status_code == 422
-    assert new not in answer.text.replace("12 signs or more", "")
+    assert new not in answer.text.replace("12 characters or more", "")
     signed_in(site, OWN)
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from treewarden.service.pages._rendering import environment
 from treewarden.service.pages.models import HIGHEST, LOWEST, POINTS, TOP, charted
-from treewarden.service.use_cases.model_history import Past, VersionVerdict
+from treewarden.service.use_cases.models import Past, VersionVerdict
 
 
 def past(n, failed=0, undecided=0, verdict="FAIL", leaf=None, policy="standard"):

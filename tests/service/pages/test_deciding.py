@@ -91,7 +91,7 @@ def test_a_decision_that_nobody_chose_is_refused(site):
     path = f"/releases/{there.release}/reviews"
     answer = client_of(site, there.rita).post(path, data={"revision": "1"})
     assert answer.status_code == 422
-    assert "none was chosen" in answer.text
+    assert "no decision was chosen" in answer.text
 
 
 def test_a_waiver_is_approved_by_somebody_else(site):

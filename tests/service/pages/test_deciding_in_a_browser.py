@@ -170,7 +170,7 @@ def test_a_waiver_is_approved_by_keyboard_alone(browser, there):
 def test_a_token_is_made_by_keyboard_alone(browser, there):
     with quiet(browser, there, "ann") as page:
         page.goto("/tokens")
-        tab_to(page, "What it is for")
+        tab_to(page, "Purpose")
         page.keyboard.type("pipeline")
         tab_to(page, "Make the token")
         go(page)

@@ -37,11 +37,11 @@ def place(answer):
 def test_a_repair_is_asked_for_with_the_table_once_more_and_a_proposal_is_taken(site, client, flu):
     audit = failed(site, client, flu)
     shown = client.get(f"/audits/{audit['id']}").text
-    assert "Its table is erased" in shown
+    assert "Its table was erased" in shown
     address = f"/audits/{audit['id']}/repairs/table"
     other = client.post(address, files={"table_file": ("other.csv", b"age,sex,flu\n1,m,no\n")})
     assert other.status_code == 409
-    assert "is not the table that the audit was made with" in other.text
+    assert "is not the table of the audit" in other.text
     client.follow_redirects = False
     repair = place(client.post(address, files={"table_file": ("people.csv", flu[1])}))
     make.do_all(site)
@@ -71,6 +71,12 @@ def test_a_repair_is_one_button_where_the_table_was_kept(site, home, client, flu
     assert "Metrics that changed" not in both
     assert "Take as a version" not in viewer.get(repair).text
 
+    assert f"{again[8:]}/compliance.html" in client.get(again).text
+    of_audit = viewer.get(f"{API}{again}/compliance.html")
+    assert of_audit.headers["content-security-policy"].startswith("sandbox")
+    for asked in ("EDPB, Opinion 28/2024", "GDPR, recital 26", "ICO, anonymisation guidance"):
+        assert asked in of_audit.text
+    assert "Release on record" not in of_audit.text
     body = {"audit_id": again[8:], "title": "Flu", "purpose": "The open data portal"}
     release = client.post(f"{API}/releases", json=body).json()["id"]
     assert "compliance.html" in client.get(f"/releases/{release}").text

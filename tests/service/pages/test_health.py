@@ -68,7 +68,7 @@ def test_a_server_is_not_ready_with_a_key_that_opens_nothing(site, ann):
     other = replace(site, vault=replace(site.vault, master=bytes(32)))
     answer = sites.open_client(other).get("/readyz")
     assert answer.status_code == 503
-    assert "does not open what is kept here" in answer.json()["checks"]["vault"]
+    assert "does not fit the files stored here" in answer.json()["checks"]["vault"]
 
 
 def test_figures_of_the_service_come_from_its_database(site, ann):

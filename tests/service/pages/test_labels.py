@@ -40,13 +40,13 @@ def test_every_label_is_on_its_page(name):
 def test_a_refused_field_is_called_as_on_the_page():
     with pytest.raises(ValidationError) as found:
         NewWaiver(clause="a", reason="r", owner="", ticket="t", expires="2030-01-01")
-    assert refusal(found.value, WAIVER).startswith("Who answers for it: ")
+    assert refusal(found.value, WAIVER).startswith("Responsible person: ")
 
 
 @pytest.mark.parametrize("where", ["worlds_budget", "options: worlds_budget"])
 def test_what_the_service_refuses_is_called_as_on_the_page(where):
     error = InvalidError(where, "is too much; give less")
-    assert refusal(error, AUDIT) == "Seconds for whole records: is too much; give less"
+    assert refusal(error, AUDIT) == "Seconds to search for proofs: is too much; give less"
 
 
 def test_what_is_no_field_keeps_its_name():

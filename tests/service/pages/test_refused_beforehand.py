@@ -58,7 +58,7 @@ def test_who_brought_the_model_is_offered_no_approval_of_its_waiver(site, ann, b
     page = sites.open_client(site, ann).get(f"/waivers/{asked}").text
     assert "/approve" not in page
     assert "/refuse" in page
-    assert "You cannot approve it: you uploaded or brought a model that it is for" in page
+    assert "You cannot approve it: you uploaded a model that it is for" in page
 
 
 def test_who_asked_for_a_waiver_is_offered_no_decision(site, bob):
@@ -80,4 +80,4 @@ def test_a_waiver_that_was_changed_is_offered_no_approval(site, ann, bob):
         unit.connection.execute(update(waiver).where(its).values(reason="another"))
     page = sites.open_client(site, ann).get(f"/waivers/{asked}").text
     assert "/approve" not in page
-    assert "You cannot approve it: it was changed past the service" in page
+    assert "You cannot approve it: it was changed outside the service" in page

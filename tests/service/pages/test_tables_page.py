@@ -34,7 +34,7 @@ def test_what_is_not_taken_is_said_on_the_page(site, ann):
     table = make.add_upload(site, ann)
     answer = sites.open_client(site, ann).post(f"/tables/{table}/share", data={"name": "nobody"})
     assert answer.status_code == 404
-    assert "look at how the name is written" in answer.text
+    assert "check the spelling" in answer.text
     assert "people.csv" in answer.text
 
 

@@ -67,5 +67,5 @@ def test_a_state_alone_is_no_approval():
     outcome, why = decided(GateBasis("done", "PASS", "approved", False))
     assert (outcome, why) == (
         "UNDETERMINED",
-        "no approval of somebody without a part in it is written down; open a new release",
+        "no approval by a person who was not involved is recorded; open a new release",
     )

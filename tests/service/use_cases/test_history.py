@@ -8,7 +8,7 @@ from tests.kit.service import work_to_do as make
 from treewarden.service.database.run_tables import audit, finding
 from treewarden.service.database.tables import model_version
 from treewarden.service.errors import NotFoundError, new_id
-from treewarden.service.use_cases.model_history import MOST, VersionVerdict, model_history
+from treewarden.service.use_cases.models import MOST, VersionVerdict, model_history
 
 
 def judged(site, who, version, verdict, *findings):

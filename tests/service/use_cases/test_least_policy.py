@@ -73,7 +73,7 @@ def test_a_policy_is_held_against_the_least_one(site, ann, olga, limit, standing
             assert approved.state == "approved"
         else:
             assert any("smallest-leaf" in each for each in found.policy_differences)
-            with pytest.raises(ConflictError, match="least policy"):
+            with pytest.raises(ConflictError, match="minimum policy"):
                 releases.review(unit, bob, made, NewReview(decision="approve"))
 
 

@@ -60,18 +60,18 @@ def test_an_own_pack_has_versions_and_is_whole(site, ann):
 def test_the_same_again_is_no_new_version(site, ann):
     with site.unit() as unit:
         add_pack(unit, ann, own(20))
-    with pytest.raises(ConflictError, match="nothing new"), site.unit() as unit:
+    with pytest.raises(ConflictError, match="requires the same as version"), site.unit() as unit:
         add_pack(unit, ann, own(20))
 
 
 @pytest.mark.parametrize(
     ("toml", "said"),
     [
-        ('name = "x"\nextends = "/etc/passwd"', "is no pack that ships"),
-        ('name = "x"\nextends = "../secret.toml"', "is no pack that ships"),
+        ('name = "x"\nextends = "/etc/passwd"', "is neither a built-in policy"),
+        ('name = "x"\nextends = "../secret.toml"', "is neither a built-in policy"),
         ("not toml [", "not valid TOML"),
         ('name = "baseline"', "pack"),
-        ('name = "x@2"\nversion = "1.0.0"\ntitle = "t"\nextends = "baseline"', "holds an @"),
+        ('name = "x@2"\nversion = "1.0.0"\ntitle = "t"\nextends = "baseline"', "contains an @"),
         ("a = " + "[" * 5000, "not valid TOML"),
     ],
     ids=["a file", "a file above", "no toml", "too little", "an @", "deep"],
@@ -86,7 +86,7 @@ def test_what_is_read_as_the_name_of_a_pack_that_ships_is_taken(site, ann, name)
     with site.reading() as unit:
         shipped = get_pack(unit, ann, "baseline").toml
     toml = shipped.replace('name = "baseline"', f'name = "{name}"', 1)
-    with pytest.raises(InvalidError, match="the name of a pack that ships"), site.unit() as unit:
+    with pytest.raises(InvalidError, match="the name of a built-in policy"), site.unit() as unit:
         add_pack(unit, ann, NewPack(toml=toml))
 
 

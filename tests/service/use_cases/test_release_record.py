@@ -47,8 +47,8 @@ def said(site, who, made):
 def test_who_asked_and_who_decided_what_stands_in_it(site, home, ann, bob):
     made = a_release(site, ann)
     before = said(site, ann, made)
-    assert "Nobody has decided about it yet." in before
-    assert "Release asked for by | ann, 2" in before
+    assert "No decision has been made yet." in before
+    assert "Release requested by | ann, 2" in before
     with site.unit() as unit:
         releases.tick(unit, bob, made, "text-1", True)
         releases.review(unit, bob, made, NewReview(decision="approve", comment="seen with the DPO"))
@@ -73,4 +73,4 @@ def test_the_waivers_that_its_audit_was_given_stand_in_it(site, home, ann, bob):
     with site.unit() as unit:
         approve_waiver(unit, bob, asked, Deciding())
     assert "k known | ann | bob 2" in said(site, ann, a_release(site, ann, waivers=[asked]))
-    assert "The audit rests on no waiver." in said(site, ann, a_release(site, ann))
+    assert "The audit used no waiver." in said(site, ann, a_release(site, ann))

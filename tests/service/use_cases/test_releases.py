@@ -76,7 +76,10 @@ def test_nobody_decides_about_what_is_his_own(site, home, ann):
             lambda unit, made=made: releases.review(unit, admin, made, APPROVE),
             lambda unit, made=made: releases.tick(unit, admin, made, "text-1", True),
         ):
-            with pytest.raises(ForbiddenError, match="somebody else decides"), site.unit() as unit:
+            with (
+                pytest.raises(ForbiddenError, match="another person must decide"),
+                site.unit() as unit,
+            ):
                 refused(unit)
         with site.reading() as unit:
             assert not releases.get_release(unit, admin, made).may_review

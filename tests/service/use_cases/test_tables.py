@@ -52,7 +52,7 @@ def test_what_is_known_but_lost_on_disk_is_kept_anew(site, ann):
 
 
 def test_a_wrong_digest_or_too_many_bytes_leave_nothing(site, ann):
-    with pytest.raises(InvalidError, match="nothing was kept"):
+    with pytest.raises(InvalidError, match="nothing was stored"):
         put(site, ann, said="0" * 64)
     small = type(site)(site.settings.model_copy(update={"max_table": 99}), site.engine, site.vault)
     with pytest.raises(TooLargeError):
@@ -105,7 +105,10 @@ def test_only_who_uploaded_a_table_or_an_administrator_erases_it(site, ann):
             erase_table(unit, who, table.id)
     with site.unit() as unit:
         share_table(unit, ann, table.id, NewShare(name="bob"))
-    with site.unit() as unit, pytest.raises(ForbiddenError, match="only who uploaded it"):
+    with (
+        site.unit() as unit,
+        pytest.raises(ForbiddenError, match="only the person who uploaded it"),
+    ):
         erase_table(unit, bob, table.id)
     an_audit(site, ann, table.id)
     root = sites.add_account(site, ann.organisation_id, "root", "administrator")

@@ -37,7 +37,7 @@ def finds(*addresses):
 
 @pytest.mark.parametrize("address", INNER)
 def test_a_name_that_leads_inside_is_refused(address):
-    with pytest.raises(InvalidError, match="inner network"):
+    with pytest.raises(InvalidError, match="internal network"):
         target("https://hook.example.org/", (), finds(address))
 
 
@@ -55,7 +55,7 @@ def test_an_inner_address_is_refused_however_it_is_written(host):
 
 
 def test_one_inner_address_among_others_is_enough():
-    with pytest.raises(InvalidError, match="inner network"):
+    with pytest.raises(InvalidError, match="internal network"):
         target("https://hook.example.org/", (), finds("93.184.216.34", "127.0.0.1"))
 
 

@@ -105,7 +105,7 @@ def test_neither_pipes_nor_sockets_nor_devices_are_opened_and_nobody_waits(root)
         finally:
             os.close(here)
         for name in ("pipe", "socket"):
-            with pytest.raises(InvalidError, match="plain file"):
+            with pytest.raises(InvalidError, match="regular file"):
                 open_below(f"{root}/{name}", (str(root),), MOST)
     for device in ("/dev/null", "/dev/zero", "/dev/tty"):
         with pytest.raises(InvalidError):

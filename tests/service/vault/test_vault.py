@@ -11,8 +11,7 @@ import pytest
 from treewarden.service.errors import GoneError, TooLargeError, UnavailableError
 from treewarden.service.settings import Settings
 from treewarden.service.vault.folder_store import remove_left_parts
-from treewarden.service.vault.sealing import CHUNK, TAG
-from treewarden.service.vault.vault import open_vault
+from treewarden.service.vault.vault import CHUNK, TAG, open_vault
 
 MOST = 2**30
 SIZES = (0, 1, CHUNK - 1, CHUNK, CHUNK + 1, 3 * CHUNK, 3 * CHUNK + 17)
@@ -125,7 +124,7 @@ def test_too_much_leaves_nothing(vault):
 
 @pytest.mark.parametrize("pieces", [1, 40])
 def test_a_full_disk_leaves_nothing(vault, pieces):
-    with small_files(100_000), pytest.raises(UnavailableError, match="nothing more can be kept"):
+    with small_files(100_000), pytest.raises(UnavailableError, match="nothing more can be stored"):
         vault.put([bytes(150_000 // pieces)] * pieces, MOST)
     assert not files(vault)
     assert vault.put([b"there is room again"], MOST).size == 19
@@ -140,7 +139,7 @@ def test_a_folder_that_takes_nothing_is_said_to_and_nothing_is_left(which):
         for path in (vault.folder, vault.folder / "incoming"):
             path.chmod(0o777)
         (vault.folder / which).chmod(0o555)
-        with nobody(), pytest.raises(UnavailableError, match="nothing more can be kept"):
+        with nobody(), pytest.raises(UnavailableError, match="nothing more can be stored"):
             vault.put([b"data"], MOST)
         assert not files(vault)
     finally:

@@ -11,7 +11,7 @@ from tests.kit.service import sites
 from treewarden.service.database.run_tables import delivery, webhook
 from treewarden.service.ledger.log import HEADER, Event, emit, queue, verify_signature
 from treewarden.service.schemas.base import PageRequest
-from treewarden.service.schemas.operations import NewWebhook
+from treewarden.service.schemas.people import NewWebhook
 from treewarden.service.use_cases.notices import (
     create_webhook,
     disable_webhook,
@@ -158,7 +158,7 @@ def test_a_name_that_leads_inside_by_the_time_it_is_called_is_not_called(site):
         tell(site, ann)
         assert deliver_due(site, resolve=lambda host, port: ["127.0.0.1"]) == 1
     assert got == []
-    assert "inner network" in deliveries(site, ann, made.webhook.id)[0].problem
+    assert "internal network" in deliveries(site, ann, made.webhook.id)[0].problem
 
 
 def test_two_workers_send_one_event_once(site):

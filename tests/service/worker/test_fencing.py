@@ -232,7 +232,7 @@ def test_a_job_that_takes_its_workers_down_ends_with_words(site, asked):
     assert make.do_next(site)
     found = make.read_row(site, audit, asked)
     assert (found.state, found.verdict, found.exit_code) == ("error", None, 4)
-    assert "its worker was lost 5 times" in found.problem
+    assert "its worker stopped responding 5 times" in found.problem
     assert goes_in_time(site, asked)
 
 

@@ -139,4 +139,4 @@ def test_a_table_that_was_changed_after_it_was_named_is_not_audited(site, ann, t
     make.do_all(site)
     found = make.read_row(site, audit, asked)
     assert (found.state, found.verdict) == ("error", None)
-    assert "was changed since it was named" in found.problem
+    assert "was changed after it was chosen" in found.problem

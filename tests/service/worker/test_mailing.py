@@ -112,7 +112,7 @@ def test_who_asked_hears_that_an_audit_ended_and_nothing_of_what_it_found(site, 
     ((to, text, _),) = server[1].got
     assert to == ["ann@example.org"]
     assert f"{BASE}/audits/{audit}" in text
-    assert "Subject: treewarden: an audit that you asked for has ended" in text
+    assert "Subject: treewarden: an audit that you requested has ended" in text
     assert re.search(r"^Auto-Submitted: auto-generated\r?$", text, re.MULTILINE)
     for word in (make.CANARY, "FAIL", "illness", "people.csv", "place"):
         assert word not in text

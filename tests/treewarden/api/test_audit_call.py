@@ -2,6 +2,7 @@
 
 import json
 import pickle
+from types import SimpleNamespace
 
 import pandas as pd
 import polars as pl
@@ -12,6 +13,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import treewarden as tw
 from tests.treewarden.api.conftest import pack
+from treewarden.api.frames import MOST_REASONS, reasons
 from treewarden.api.result import Verdict
 from treewarden.audit.run_tree import INFERRING
 from treewarden.reports.document.packing import unpack
@@ -36,7 +38,11 @@ def report(result_or_text):
     said = json.loads(text)
     del said["provenance"], said["solver"]["seconds"]
     steps = said["next_steps"]
-    (tries,) = (number for number, step in enumerate(steps) if "audits each, and shows" in step)
+    (tries,) = (
+        number
+        for number, step in enumerate(steps)
+        if "audits every changed model, and shows" in step
+    )
     del steps[tries:]
     return said
 
@@ -197,14 +203,34 @@ def test_a_report_goes_nowhere_else(tree, frame, quick, tmp_path):
             result.save(str(tmp_path / path))
 
 
+def test_further_checks_that_do_not_pass_are_counted_in_a_sentence():
+    findings = [
+        SimpleNamespace(verdict="FAIL", accepted=None, message=f"Check {number} fails.")
+        for number in range(MOST_REASONS + 2)
+    ]
+    document = SimpleNamespace(findings=findings, counts=lambda _: True)
+    assert reasons(document)[-2:] == [
+        f"Check {MOST_REASONS - 1} fails.",
+        "2 more checks did not pass.",
+    ]
+
+
+def test_a_frame_without_the_target_says_which_argument_names_it(frame, quick):
+    grown = DecisionTreeClassifier(random_state=0).fit(frame[["age"]], frame["ill"])
+    result = tw.audit(grown, frame, policy="standard", **quick)
+    with pytest.raises(tw.FailedError, match="that it predicts; add sensitive=COLUMN"):
+        result.raise_for_verdict()
+    assert not result.readings["reason"].str.contains("--").any()
+
+
 def test_raise_for_verdict_raises_what_the_verdict_is(tree, frame, quick):
     def result(**limits):
         return tw.audit(tree, frame, sensitive="ill", policy=pack(**limits), **quick)
 
     result(k_anonymity=5).raise_for_verdict()
-    with pytest.raises(tw.FailedError, match="Fewest people in a leaf: 8 records"):
+    with pytest.raises(tw.FailedError, match="Fewest people in a leaf: 8 people"):
         result(k_anonymity=9).raise_for_verdict()
-    with pytest.raises(tw.UndeterminedError):
+    with pytest.raises(tw.UndeterminedError, match="The audit could not decide. "):
         result(world_bounds=0.5).raise_for_verdict()
     assert not result(world_bounds=0.5).passed
     assert issubclass(tw.FailedError, tw.TreewardenError)

@@ -61,6 +61,7 @@ LEVELS = FRAME.set_axis(pd.MultiIndex.from_product([["a"], FRAME.columns]), axis
         (FITTED, (INPUTS.to_numpy()[:, :1], FRAME["ill"]), {}, "X has 1 columns"),
         (FITTED, FRAME, {"policy": "standart"}, r"unknown policy \(did you mean 'standard'\?\)"),
         (FITTED, FRAME, {"policy": {"name": "x"}}, "is missing; add it"),
+        (FITTED, FRAME, {"qi": ["sex"]}, "uses 'age', which qi= does not name; add: qi=\"age\""),
         (FITTED, FRAME, {"policy": 3}, "give the name of a built-in policy, a path or a mapping"),
         (
             FITTED,
@@ -68,7 +69,7 @@ LEVELS = FRAME.set_axis(pd.MultiIndex.from_product([["a"], FRAME.columns]), axis
             {"policy": pack(k_anonymty=3)},
             r"no metric 'k_anonymty' \(did you mean 'k_anonymity'\?\)",
         ),
-        (FITTED, FRAME, {"knowledge": {"leaves": 3}}, "leaves: unknown key"),
+        (FITTED, FRAME, {"knowledge": {"leaves": 3}}, "unknown key 'leaves'"),
         (FITTED, FRAME, {"knowledge": "nowhere.toml"}, "there is no such file"),
         (FITTED, FRAME, {"knowledge": 3}, "give a path or a mapping"),
         (
@@ -77,18 +78,18 @@ LEVELS = FRAME.set_axis(pd.MultiIndex.from_product([["a"], FRAME.columns]), axis
             {"knowledge": {}, "leaf": "labels"},
             "already contains these settings; leave out leaf",
         ),
-        (FITTED, FRAME, {"worlds_budget": -1}, "worlds_budget: -1: at least 0 is needed"),
-        (FITTED, FRAME, {"jobs": 0}, "jobs: 0: at least 1 is needed"),
-        (FITTED, FRAME, {"jobs": "two"}, "jobs: 'two': int is needed, not str"),
-        (FITTED, FRAME, {"solver": "cplex"}, "solver: 'cplex': one of auto"),
-        (FITTED, FRAME, {"leef": "labels"}, "leef: is no argument; did you mean leaf"),
+        (FITTED, FRAME, {"worlds_budget": -1}, "worlds_budget: -1: give at least 0"),
+        (FITTED, FRAME, {"jobs": 0}, "jobs: 0: give at least 1"),
+        (FITTED, FRAME, {"jobs": "two"}, "jobs: 'two': give a whole number, not str"),
+        (FITTED, FRAME, {"solver": "cplex"}, "solver: 'cplex': choose one of auto"),
+        (FITTED, FRAME, {"leef": "labels"}, "leef: is not an argument; did you mean leaf"),
         (FITTED, FRAME, {"progress": 5}, "progress: give True or a function that takes one text"),
         (FITTED, FRAME, {"qi": []}, "qi: names no column"),
         (FITTED, FRAME, {"qi": [b"age"]}, "qi: give names of columns, not bytes"),
         (FITTED, FRAME, {"sensitive": ["ill"]}, "sensitive: give the name of a column"),
         (FITTED, FRAME, {"weights": "w", "sampling_weights": "v"}, "choose one"),
         (FITTED, FRAME, {"knows": "age,sex"}, r"name each column by itself: \['age', 'sex'\]"),
-        (FITTED, FRAME, {"knows": "Register"}, "is the preset 'register' meant"),
+        (FITTED, FRAME, {"knows": "Register"}, "did you mean the preset 'register'"),
     ],
 )
 def test_it_is_refused_in_words(model, data, changed, message):
@@ -99,8 +100,13 @@ def test_it_is_refused_in_words(model, data, changed, message):
 
 def test_bins_of_what_a_model_of_numbers_predicts_are_refused():
     grown = DecisionTreeRegressor(max_depth=2).fit(FRAME[["sex"]], FRAME["age"])
-    with pytest.raises(tw.KnowledgeError, match="bins divide a secret column, but 'age'"):
+    with pytest.raises(tw.KnowledgeError, match="bins are for a secret column, but 'age'"):
         tw.audit(grown, FRAME, sensitive="age", secret="age", bins=[30], jobs=1)
+
+
+def test_an_argument_stands_for_its_option_at_the_start_of_an_error_too():
+    with pytest.raises(tw.KnowledgeError, match="^knows: names 'ill', the sensitive column; leave"):
+        tw.audit(FITTED, FRAME, sensitive="ill", knows=["ill"], jobs=1)
 
 
 def test_a_wrong_argument_is_a_value_error_too():
@@ -133,5 +139,7 @@ def test_columns_of_every_kind_are_the_same_numbers():
 
 def test_a_repair_that_no_file_can_say_is_refused_with_what_can_be_done():
     grown = GradientBoostingClassifier(n_estimators=2, random_state=0).fit(INPUTS, FRAME["ill"])
-    with pytest.raises(tw.OutputError, match="cannot be written as PMML here; audit can judge it"):
+    with pytest.raises(
+        tw.OutputError, match="PMML cannot be written for a model with .*; audit can judge it"
+    ):
         tw.repair(grown, FRAME, sensitive="ill", policy=pack(k_anonymity=20), jobs=1)

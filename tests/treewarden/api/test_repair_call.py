@@ -15,7 +15,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, ExtraTre
 
 import treewarden as tw
 from tests.treewarden.api.conftest import pack
-from treewarden.api.regrowing import pruned_copy
+from treewarden.api.refits import pruned_copy
 from treewarden.ppdm_models.files.fitted import open_fitted
 from treewarden.ppdm_models.files.load import load_tree
 from treewarden.ppdm_models.formats.sklearn._arrays import class_label

@@ -25,7 +25,8 @@ ONE = table_of({"x": [1.0]})
 
 @pytest.fixture(scope="module")
 def wine():
-    return load_wine(as_frame=True).frame
+    columns = ["alcohol", "flavanoids", "color_intensity", "proline", "target"]
+    return load_wine(as_frame=True).frame[columns]
 
 
 def fitted(frame, **settings):

@@ -8,7 +8,7 @@ import pytest
 
 import treewarden as tw
 from tests.kit.tiers import cases
-from treewarden.policies.verdict import Verdict
+from treewarden.policies.verdict import PolicyVerdict
 
 sklearn = pytest.importorskip("sklearn", reason="scikit-learn is not installed")
 from sklearn import ensemble, tree  # noqa: E402  # as above
@@ -62,10 +62,10 @@ def test_readings_that_rest_on_counts_of_classes_are_not_told(name, level):
     result, found = readings(weighed()[name], leaf=level)
     for measure in ESTIMATED:
         assert found[measure].low.isna().all(), measure
-        assert found[measure].reason.str.contains("--weights").all(), measure
+        assert found[measure].reason.str.contains("weights=").all(), measure
     for measure in CERTAIN:
         assert (found[measure].high > 0).all(), measure
-    assert result.verdict is not Verdict.PASS
+    assert result.verdict is not PolicyVerdict.PASS
 
 
 @pytest.mark.parametrize("name", weighed())
@@ -104,13 +104,13 @@ def test_nothing_firm_is_told_of_ensembles_of_weighed_records(estimator):
     result, found = readings(estimator.fit(TABLE[["a", "b"]], TABLE.y, sample_weight=PARTS))
     for measure in ("disclosure", "certain_disclosure", "recovered_leaves"):
         assert (found[measure].low.isna() | (found[measure].high > 0)).all()
-    assert result.verdict is not Verdict.PASS
+    assert result.verdict is not PolicyVerdict.PASS
 
 
 def test_a_forest_of_weighed_records_says_which_option_names_them():
     forest = ensemble.ExtraTreesClassifier(3, max_depth=2, random_state=0)
     _, found = readings(forest.fit(TABLE[["a", "b"]], TABLE.y, sample_weight=PARTS))
-    assert found["certain_disclosure"].reason.str.contains("--weights").all()
+    assert found["certain_disclosure"].reason.str.contains("weights=").all()
 
 
 @pytest.mark.parametrize(
@@ -128,12 +128,12 @@ def test_nothing_is_told_of_numbers_of_weighed_records(estimator):
     grown = estimator.fit(TABLE[["a", "b"]], numbers, sample_weight=PARTS)
     result, found = readings(grown, TABLE[["a", "b"]].assign(y=numbers))
     assert found["value_disclosure"].low.isna().all()
-    assert result.verdict is not Verdict.PASS
+    assert result.verdict is not PolicyVerdict.PASS
 
 
 def test_who_knows_some_columns_is_not_told_of_firmly_either():
     result = tw.audit(fitted(PARTS), TABLE[["a", "b", "y"]], sensitive="y", knows=["a"])
-    assert result.verdict is not Verdict.PASS
+    assert result.verdict is not PolicyVerdict.PASS
 
 
 @pytest.mark.parametrize(

@@ -77,18 +77,18 @@ def test_a_repair_shows_what_each_change_costs():
     tree = DecisionTreeClassifier(random_state=0).fit(FRAME[["age", "sex"]], FRAME["ill"])
     axes = tw.repair(tree, FRAME, policy="standard", **QUICK).plot()
     assert axes.get_xlabel().startswith("utility")
-    assert {"as given", "prune_apt"} <= {text.get_text() for text in axes.texts}
+    assert {"original", "prune_apt"} <= {text.get_text() for text in axes.texts}
 
 
 def test_a_curve_joins_what_no_other_point_beats_and_circles_the_choice():
     points = (
-        CurvePoint(0, "as given", 90, "90 %", 40, "40 %", "FAIL", is_on_curve=True),
+        CurvePoint(0, "original", 90, "90 %", 40, "40 %", "FAIL", is_on_curve=True),
         CurvePoint(1, "b", 80, "80 %", 100, "100 %", "PASS", is_on_curve=True, is_chosen=True),
         CurvePoint(2, "c", 70, "70 %", 100, "100 %", "PASS"),
     )
     axes = draw_curve(Curve(points, "accuracy, cross-validated", is_percent=True))
     assert [np.ravel(line.get_xdata()).tolist() for line in axes.lines] == [[80, 90], [80]]
-    assert {text.get_text() for text in axes.texts} == {"as given", "b", "c"}
+    assert {text.get_text() for text in axes.texts} == {"original", "b", "c"}
 
 
 def test_flags_are_called_by_their_arguments():
@@ -98,6 +98,7 @@ def test_flags_are_called_by_their_arguments():
         "add --row-order unknown if": 'add row_order="unknown" if',
         "(a larger --worlds-budget may decide it)": "(a larger worlds_budget= may decide it)",
         "add: --qi age,sex": 'add: qi="age,sex"',
+        "such as --claims epsilon=1": 'such as claims="epsilon=1"',
         "--no-table": "data=None",
         "nothing of the kind": "nothing of the kind",
     }.items():

@@ -18,7 +18,7 @@ from treewarden.jobs.auditing import audit_file
 from treewarden.jobs.inputs import ModelBytes, file_of_source
 from treewarden.policies.judging.decision import Accepted
 from treewarden.policies.pack import load_pack
-from treewarden.policies.verdict import Verdict
+from treewarden.policies.verdict import PolicyVerdict
 from treewarden.reports.document.parts import File
 
 NOW = datetime.now(UTC)
@@ -31,7 +31,7 @@ def test_what_was_waived_is_attested_only_for_a_time(attesting):
     done = audit_file(Request(files.model, files.table, options, policy=policy))
     waived = Accepted("waiver", "a person looked at it")
     findings = tuple(replace(each, accepted=waived) for each in done.decision.findings)
-    decision = replace(done.decision, verdict=Verdict.PASS, findings=findings)
+    decision = replace(done.decision, verdict=PolicyVerdict.PASS, findings=findings)
     key = private_key(attesting.key.read_bytes(), "key")
     model, given = file_of_source(files.model), {"report": None, "issued": NOW}
     with pytest.raises(AttestationError, match="--expires"):
@@ -59,7 +59,7 @@ def test_an_audit_of_a_feature_is_not_attested(attesting):
     files = attesting.files
     options = AuditOptions(sensitive="flu", worlds=False, secret="sex")
     done = audit_file(Request(files.model, files.table, options, policy=files.policy("lenient")))
-    assert done.decision.verdict is Verdict.UNDETERMINED
+    assert done.decision.verdict is PolicyVerdict.UNDETERMINED
     assert any("“flu” was not judged" in each for each in done.audit.warnings)
     key = private_key(attesting.key.read_bytes(), "key")
     with pytest.raises(AttestationError, match="remove --secret"):

@@ -55,7 +55,7 @@ def test_a_fail_is_attested_too(attesting):
     entry = attested_entry(held, load_pack(attesting.files.policy("harsh")), "flu", "flu.pmml")
     assert (held.verdict, entry.outcome, entry.basis) == ("FAIL", "FAIL", "attestation")
     assert [each.clause for each in entry.results] == ["the-one"]
-    assert entry.rules[0].asks == "at least 10 records"
+    assert entry.rules[0].asks == "at least 10 people"
 
 
 def test_it_tells_neither_counts_nor_the_table(attesting):

@@ -69,6 +69,8 @@ def test_attest_refuses_a_day_that_is_past(attesting):
     told = ("--key", attesting.key, "-o", attesting.files.folder / "a.json")
     outcome = attesting.files.run("attest", *told, "--expires", "2001-01-01")
     assert outcome.exit_code == 2
+    outcome = attesting.files.run("attest", *told, "--expires", "tomorrow")
+    assert "'tomorrow' is not a date; write it as 2027-01-31" in outcome.stderr
 
 
 def test_the_digest_of_a_report_confirms_no_guess(attesting, report):
@@ -82,7 +84,7 @@ def test_verify_believes_an_attestation(attesting, report):
     path, key = attesting.files.folder / "a.json", Path(f"{attesting.key}.pub")
     outcome = verify(attesting, report, "--attestation", path, "--key", key)
     assert outcome.exit_code == 0
-    assert "holds: " in outcome.stdout
+    assert outcome.stdout.startswith("valid: ")
     assert "PASS      the-one" in outcome.stdout
     assert "report    report.json, exactly this file" in outcome.stdout
 
@@ -116,7 +118,8 @@ def test_verify_tells_another_report_from_the_attested_one(attesting, report):
     altered(report, lambda said: said)
     outcome = verify(attesting, report, "--attestation", path, "--key", key)
     assert outcome.exit_code == 1
-    assert "another report" in outcome.stdout
+    assert "not valid: " in outcome.stdout
+    assert "is for another report than" in outcome.stdout
 
 
 def test_verify_refuses_another_model(attesting):
@@ -126,7 +129,8 @@ def test_verify_refuses_another_model(attesting):
     path, key = attesting.files.folder / "a.json", Path(f"{attesting.key}.pub")
     outcome = verify(attesting, "--attestation", path, "--key", key, model=other)
     assert outcome.exit_code == 1
-    assert "does not hold" in outcome.stdout
+    assert "the attestation is for another file (" in outcome.stdout
+    assert "ask the signer for an attestation of this file" in outcome.stdout
 
 
 def test_verify_does_the_audit_again(attesting, report):
@@ -174,7 +178,10 @@ def test_verify_finds_what_was_changed_in_a_report(attesting, report, change):
 def test_verify_finds_another_policy(attesting, report):
     outcome = repeat(attesting, report, policy="harsh")
     assert outcome.exit_code == 1
-    assert "differs: digest of the policy" in outcome.stdout
+    assert (
+        "differs: digest of the policy: the policy is not the one that was used; give that one"
+        in outcome.stdout
+    )
 
 
 def test_what_one_run_could_not_tell_is_open(attesting, report):

@@ -142,13 +142,13 @@ def test_another_version_keeps_results_of_its_own(one):
 
 def test_a_file_is_read_once_a_run(one, tmp_path):
     digests, table = Digests(), one.folder / "people.csv"
-    before, said = digests.of(table), table.stat()
+    before, said = digests.digest_of(table), table.stat()
     data = table.read_bytes()
     table.write_bytes(bytes(len(data)))
     os.utime(table, ns=(said.st_atime_ns, said.st_mtime_ns))
-    assert digests.of(table) == before
+    assert digests.digest_of(table) == before
     os.utime(table)
-    assert digests.of(table) != before
+    assert digests.digest_of(table) != before
 
 
 def test_nothing_of_the_table_is_kept_and_nobody_else_may_read_it(one):

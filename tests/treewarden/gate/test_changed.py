@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from dataclasses import replace
 from datetime import date
 
@@ -9,7 +10,7 @@ import pytest
 
 from tests.treewarden.conftest import GROUPS
 from tests.treewarden.gate.conftest import PASSING
-from treewarden.jobs.gate.auditing import request_of
+from treewarden.jobs.gate.auditing import answered, request_of
 from treewarden.jobs.gate.changed import Digests, changes_since, key_of
 from treewarden.jobs.gate.config import ConfigurationError, read_configuration
 from treewarden.jobs.gate.gate_job import GateJob
@@ -317,3 +318,16 @@ def test_a_file_that_git_spells_in_another_case_is_audited(committed):
         path.with_name(path.name.upper()) if path == model.path else path for path in found.followed
     )
     assert replace(found, followed=renamed).touches(model)
+
+
+@pytest.mark.parametrize("forms", [(), ("html",)])
+def test_the_learner_is_run_again_only_for_a_report_that_shows_what_it_grows(
+    repository, forms, monkeypatch
+):
+    (model, *_) = models_of(read_configuration(repository.folder / "treewarden.toml"))
+    graded = []
+    run_tree = importlib.import_module("treewarden.audit.run_tree")
+    monkeypatch.setattr(run_tree, "_graded", lambda evidence, _: graded.append(1) or evidence)
+    answer = answered(GateJob(model, forms=forms, today=date(2026, 1, 1)))
+    assert answer.entry.outcome == "PASS"
+    assert len(graded) == len(forms)

@@ -24,7 +24,15 @@ from treewarden.jobs.gate.config import (
 from treewarden.jobs.gate.models import matches, models_of
 
 ENTRY = '[[model]]\npath = "models/flu.pmml"\ntable = "people.csv"\nsensitive = "flu"\n'
-NOT_OF_A_GATE = {"attack", "blame", "jobs", "levels", "same_everywhere"}
+NOT_OF_A_GATE = {
+    "attack",
+    "blame",
+    "jobs",
+    "levels",
+    "same_everywhere",
+    "smallest_reasons",
+    "withholding_costs",
+}
 
 
 def test_every_setting_of_an_audit_can_be_configured():
@@ -166,7 +174,8 @@ def test_a_table_may_be_outside_the_repository_and_nothing_else(repository):
 
 WRONG = {
     "": "it has no [[model]]",
-    "[[model]\n": "not a TOML file",
+    '[[models]]\npath = "a"': "its sections are called [[models]]; rename each to [[model]]",
+    "[[model]\n": "not valid TOML",
     "model = 3": "'model' is 3",
     "model = [3]": "[[model]] number 1: 'model' is 3",
     ENTRY.replace("table", "tabel"): "unknown key 'tabel' (did you mean 'table'?); all keys: ",
@@ -174,12 +183,12 @@ WRONG = {
     + ENTRY: "the top of the file: unknown key 'polcy' (did you mean 'policy'?); ",
     '[[model]]\npath = "models/flu.pmml"\n': "'table' is missing; add it",
     '[[model]]\ntable = "people.csv"\n': "'path' is missing; add it",
-    f"{ENTRY}qi = 'age'\n": "'qi' is 'age': input should be a list",
-    f"{ENTRY}knows = 3\n": "'knows' is 3: input should be a list",
+    f"{ENTRY}qi = 'age'\n": "'qi' is 'age': must be a list",
+    f"{ENTRY}knows = 3\n": "'knows' is 3: must be a list",
     f"{ENTRY}knows = []\n": "'knows' is []: 0 items, at least 1 required; add some",
-    f"{ENTRY}earlier = [3]\n": "'earlier.0' is 3: input should be a table",
-    f"{ENTRY}worlds = 'yes'\n": "'worlds' is 'yes': input should be true or false",
-    f"{ENTRY}secret = 'age'\nbins = ['1']\n": "'bins.0' is '1': input should be a number",
+    f"{ENTRY}earlier = [3]\n": "'earlier.0' is 3: must be a table",
+    f"{ENTRY}worlds = 'yes'\n": "'worlds' is 'yes': must be true or false",
+    f"{ENTRY}secret = 'age'\nbins = ['1']\n": "'bins.0' is '1': must be a number",
     f"{ENTRY}worlds_budget = '5'\n": "'worlds_budget",
     f"{ENTRY}leaf = 'label'\n": "'leaf' is 'label'",
     f"{ENTRY}fail_on = 'never'\n": "'fail_on' is 'never'",

@@ -90,7 +90,7 @@ def test_every_model_that_no_entry_covers_is_named_and_stops_the_gate(repository
     assert code == 4
     assert {name for name, entry in found.items() if entry["outcome"] == "NO AUDIT"} == names
     assert found["models/flu.pmml"]["outcome"] == "PASS"
-    assert "no [[model]] of treewarden.toml covers it" in found["models/new.json"]["problem"]
+    assert "treewarden.toml does not list this model" in found["models/new.json"]["problem"]
     assert "skops.io.dump(joblib.load(" in found["models/leaky.joblib"]["problem"]
 
 

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import re
+import shlex
+import subprocess
+
+import pytest
 
 from tests.kit.run import run_command, shown_commands
 from tests.reports.gates import fails_in_many_leaves
+from tests.treewarden.conftest import PRINTED
 from treewarden.reports.building.entry import gate_of
 from treewarden.reports.document.parts import Accepted
 from treewarden.terminal.gate_summary import gate_lines
@@ -21,13 +26,13 @@ def test_each_model_has_a_block_that_begins_with_its_outcome(repository):
     outcome = repository.run("--no-cache", "-q")
     lines = outcome.stdout.splitlines()
     assert outcome.exit_code == 1
-    assert lines[0] == "FAIL: 2 models: 1 fails, 1 passes; 1 error."
+    assert lines[0] == "FAIL: 2 models: 1 fails, 1 passes. Findings: 1 error."
     heads = [line for line in lines if line.startswith(("PASS  ", "FAIL  "))]
     assert [head.split()[:2] for head in heads] == [
         ["PASS", "models/cold.pmml"],
         ["FAIL", "models/flu.pmml"],
     ]
-    assert any("models/flu.pmml:33: error the-one: " in line for line in lines)
+    assert any("models/flu.pmml:33: the-one (error): " in line for line in lines)
 
 
 def test_the_commands_that_are_shown_run(repository, monkeypatch):
@@ -38,6 +43,49 @@ def test_the_commands_that_are_shown_run(repository, monkeypatch):
     assert run_command(*repair[1:]).exit_code == 0
     again = run_command(*verbose[1:])  # what was repaired is a model, too
     assert (again.exit_code, "flu-repaired.pmml" in again.stdout) == (4, True)
+
+
+@pytest.mark.parametrize("is_left", [False, True])
+def test_whoever_follows_the_steps_one_by_one_ends_with_a_pass(repository, monkeypatch, is_left):
+    monkeypatch.chdir(repository.folder)
+    repository.configure(TWO)
+    if is_left:  # of an earlier repair, which was not followed to its end
+        repository.write("flu-repaired.pmml", repository.model("flu").read_text())
+    shown = repository.run("--no-cache", "-q").stdout
+    repair, *_ = shown_commands(shown)
+    assert ("--force" in repair) == is_left
+    assert run_command(*repair[1:]).exit_code == 0
+    (move,) = re.findall(r"^ +(mv .*)$", shown, re.MULTILINE)
+    words = shlex.split(move)
+    at = words.index("&&")
+    subprocess.run(words[:at], check=True)
+    again = run_command(*words[at + 2 :])
+    assert again.exit_code == 0, again.stdout
+    assert not (repository.folder / "flu-repaired.pmml").exists()
+
+
+def test_the_repair_of_a_format_that_is_only_read_takes_its_place_under_a_new_name(
+    repository, monkeypatch
+):
+    monkeypatch.chdir(repository.folder)
+    repository.write("models/cold.txt", PRINTED)
+    repository.configure(TWO.replace("flu.pmml", "cold.txt"))
+    shown = repository.run("--no-cache", "-q").stdout
+    repair, *_ = shown_commands(shown)
+    assert repair[repair.index("--to") + 1] == "pmml"
+    assert run_command(*repair[1:]).exit_code == 0
+    # models/cold.pmml is another model, and stays what it is
+    (step,) = re.findall(r"Then put .*?run the gate again:", " ".join(shown.split()))
+    assert 'path = "models/cold-repaired.pmml"' in step
+    assert "delete models/cold.txt" in step
+    (move,) = re.findall(r"^ +(mv .*)$", shown, re.MULTILINE)
+    words = shlex.split(move)
+    at = words.index("&&")
+    subprocess.run(words[:at], check=True)
+    (repository.folder / "models/cold.txt").unlink()
+    repository.configure(TWO.replace("flu.pmml", "cold-repaired.pmml"))
+    again = run_command(*words[at + 2 :])
+    assert again.exit_code == 0, again.stdout
 
 
 def test_a_gate_that_passes_asks_for_nothing(repository):
@@ -59,7 +107,9 @@ def test_findings_beyond_the_first_are_counted_for_each_model():
 
 def test_what_is_accepted_is_counted_and_not_shown():
     entry = fails_in_many_leaves(7).entries[0]
-    known = Accepted(by="baseline", reason="it was there when the baseline was written")
+    known = Accepted(
+        by="baseline", reason="the finding was there already when the baseline was written"
+    )
     results = [each.model_copy(update={"accepted": known}) for each in entry.results]
     lines = gate_lines(gate_of([entry.model_copy(update={"results": tuple(results)})], "error"), {})
     assert lines[0].endswith("and 7 accepted.")

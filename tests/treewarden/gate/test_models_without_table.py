@@ -78,7 +78,7 @@ def test_another_key_another_model_and_an_older_policy_stand_for_nothing(absent)
     _, other = attested(repository, name="b")
     code, found = entry(repository, "--attestation", file, "--trust", other)
     assert (code, found["basis"]) == (3, "file")
-    assert "no attestation holds: a.json" in found["headline"]
+    assert "no attestation is valid: a.json" in found["headline"]
 
     pack = repository.folder / "truth.toml"
     before = pack.read_text(encoding="utf-8")
@@ -91,7 +91,7 @@ def test_another_key_another_model_and_an_older_policy_stand_for_nothing(absent)
     repository.change()
     code, found = entry(repository, "--attestation", file, "--trust", key)
     assert (code, found["basis"]) == (3, "file")
-    assert "have exactly this file attested" in found["headline"]
+    assert "ask the signer for an attestation of this file" in found["headline"]
 
 
 def test_an_attestation_is_no_word_about_a_model_whose_table_is_here(repository):

@@ -106,7 +106,7 @@ def test_a_baseline_is_one_file_for_all_models_and_hides_what_it_knows(repositor
     repository.configure(f'baseline = "baseline.json"\n{HARSH}')
     outcome = repository.run()
     assert outcome.exit_code == 4
-    assert "write it: treewarden gate --write-baseline baseline.json" in outcome.stderr
+    assert "to write it: treewarden gate --write-baseline baseline.json" in outcome.stderr
     assert repository.run("--write-baseline", path).exit_code == 1
     assert sorted(json.loads(path.read_text())["models"]) == ["models/cold.pmml", "models/flu.pmml"]
     assert repository.run().exit_code == 0

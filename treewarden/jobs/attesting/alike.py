@@ -10,7 +10,7 @@ from treewarden.reports.document.parts import Number, Value
 
 TOLERANCE = 1e-5
 """Relative to the larger of the two (and to 1): what the solver may leave between two runs."""
-OTHERWISE = "the report tells it otherwise"
+OTHERWISE = "the report states something else"
 
 
 class ComparisonOutcome(StrEnum):

@@ -12,7 +12,7 @@ import binascii
 import hashlib
 import json
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
@@ -27,6 +27,8 @@ from treewarden.jobs.audit_inputs import AuditInputs
 from treewarden.jobs.audit_request import Request
 from treewarden.policies.judging.decision import Decision
 from treewarden.policies.verdict import Severity
+from treewarden.ppdm_models.tree.privacy_claim import plain_claims
+from treewarden.reports.document.inferred_parts import Claim
 from treewarden.reports.document.parts import File
 from treewarden.reports.document.words import Word
 
@@ -85,6 +87,13 @@ class AttestedAdversary(_StatementPart):
     target: bool
 
 
+class AttestedClaim(_StatementPart):
+    """A claim of differential privacy, as the file and its owner make it, and what came of it."""
+
+    words: str
+    outcome: Literal["void", "refuted", "not refuted", "undetermined"]
+
+
 class _AssumedBeside(_StatementPart):
     """What was assumed that no option of knowledge says; see ``Assumed``."""
 
@@ -96,9 +105,10 @@ class _AssumedBeside(_StatementPart):
     candidates: Sha256 | None = None
     columns: dict[str, str] | None = None
     sensitive: str | None = None
+    claims: str | None = None
 
 
-ABSENT = ("columns", "sensitive")
+ABSENT = ("columns", "sensitive", "claims")
 """Keys that are absent where nothing is said: versions that do not know them read all other statements."""
 
 
@@ -128,6 +138,7 @@ if TYPE_CHECKING:
         judged with, null where it was not judged: who holds a register can tell whether it was theirs. ``columns`` are
         the table's columns that features were taken for, by the names in the model's file; absent where none was.
         ``sensitive`` is the column that was protected, absent where it is the one that the model's file names.
+        ``claims`` is what the owner stated of differential privacy beside the file, absent where nothing was.
         """
 
         def __init__(self, **values: object) -> None: ...
@@ -142,7 +153,10 @@ else:
 
 
 class Predicate(_StatementPart):
-    """How the audit came out, and under what. ``expires`` is null where it holds until the policy changes."""
+    """How the audit came out, and under what. ``expires`` is null where it holds until the policy changes.
+
+    ``claim`` is absent where the model claims no differential privacy.
+    """
 
     version: str
     verdict: Word
@@ -154,6 +168,7 @@ class Predicate(_StatementPart):
     report: Sha256 | None
     issued: Moment
     expires: Moment | None
+    claim: AttestedClaim | None = None
 
     @model_validator(mode="after")
     def _holds_together(self) -> Predicate:
@@ -191,6 +206,8 @@ def written(statement: Attestation) -> bytes:
     for name in ABSENT:
         if knowledge[name] is None:
             del knowledge[name]
+    if said["predicate"]["claim"] is None:
+        del said["predicate"]["claim"]
     return json.dumps(said, sort_keys=True, separators=(",", ":")).encode("utf-8")
 
 
@@ -281,7 +298,7 @@ def _written(payload: bytes, signature: bytes, name: str) -> bytes:
     return (json.dumps(said, indent=1) + "\n").encode("utf-8")
 
 
-WORDS: dict[str, Literal["PASS", "UNDETERMINED", "FAIL"]] = {
+WORDS: dict[str, Word] = {
     "pass": "PASS",
     "undetermined": "UNDETERMINED",
     "fail": "FAIL",
@@ -298,10 +315,12 @@ def attestation(
     issued: datetime,
     expires: datetime | None = None,
     candidates: File | None = None,
+    claims: Sequence[Claim] = (),
 ) -> bytes:
     """Return the signed statement about an audit; it names the files ``model`` and ``report`` by digest.
 
-    ``candidates`` is the register that the audit was given, if any.
+    ``candidates`` is the register that the audit was given, if any, and ``claims`` is what its report says of the claim
+    of differential privacy.
 
     Raises:
         AttestationError: something that breaks the policy was accepted, which holds for a time, and no end is named; or
@@ -344,6 +363,9 @@ def attestation(
             report=None if report is None else Sha256(sha256=hashlib.sha256(report).hexdigest()),
             issued=moment(issued),
             expires=None if expires is None else moment(expires),
+            claim=next(
+                (AttestedClaim(words=claim.words, outcome=claim.outcome) for claim in claims), None
+            ),
         ),
     )
     return sealed(written(statement), key)
@@ -388,4 +410,5 @@ def _assumed(subject: AuditInputs, candidates: File | None) -> Assumed:
         candidates=None if candidates is None else Sha256(sha256=candidates.sha256),
         columns=options.column_of_feature or None,
         sensitive=None if options.sensitive == subject.file.model.target else options.sensitive,
+        claims=None if options.claims is None else plain_claims(options.claims),
     )

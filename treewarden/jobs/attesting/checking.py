@@ -11,7 +11,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from treewarden.audit.claims.result import ClaimFindings
 from treewarden.audit.knowledge.knowledge import Knowledge
+from treewarden.audit.leaf_only_audit import glance_at_file
 from treewarden.audit.measures import measures
 from treewarden.audit.options import KNOWLEDGE, OPTION_SPECS
 from treewarden.jobs.attesting.attesting import (
@@ -33,14 +35,16 @@ from treewarden.jobs.attesting.keys import (
     key_id,
     public_key,
 )
+from treewarden.jobs.declared import claimed
 from treewarden.jobs.inputs import ModelInput, file_of_source, model_name
+from treewarden.jobs.inputs import opened as opened_model
 from treewarden.policies.judging.figures import figure
 from treewarden.policies.pack import Pack, measure_call
 from treewarden.policies.rules import rules
 from treewarden.policies.verdict import Severity
-from treewarden.ppdm_models.errors import TreewardenError, os_reason
+from treewarden.ppdm_models.errors import TreewardenError, reading_problem
+from treewarden.reports.document.document import finding_id
 from treewarden.reports.document.gate import ClauseOutcome, Entry, Result, Rule
-from treewarden.reports.document.names import finding_id
 from treewarden.reports.document.parts import Accepted
 from treewarden.reports.document.words import Word
 
@@ -55,7 +59,8 @@ class CheckRequest:
     """What whoever checks would have asked of an audit of their own; ``qi`` None: the model's own fields.
 
     Without a ``pack`` any policy will do, and without ``knowledge`` any knowledge. ``sensitive`` is the column to
-    protect, None where that is the one that the model's file names.
+    protect, None where that is the one that the model's file names. ``claims`` is what the owner states of differential
+    privacy beside the file, in the plain form of its words.
     """
 
     pack: Pack | None = None
@@ -65,6 +70,7 @@ class CheckRequest:
     strict_ties: bool = False
     columns: Mapping[str, str] = field(default_factory=dict)
     sensitive: str | None = None
+    claims: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +140,7 @@ def answered(
     found = Attested(statement, key_id(key), where)
     _check_time(found, datetime.now(UTC) if now is None else now)
     _check_model(found, model)
+    _check_claim(found, model)
     if question.pack is not None:
         _check_policy(found, question.pack)
     if question.fail_on is not None and question.fail_on != found.predicate.fail_on:
@@ -172,7 +179,7 @@ def any_of(
                 problems.append(error)
         else:
             refused.append(_telling(problems, where))
-    worst = max(held, key=lambda each: WORST.index(each.verdict), default=None)
+    worst = max(held, key=lambda clause: WORST.index(clause.verdict), default=None)
     return worst, tuple(refused)
 
 
@@ -186,7 +193,7 @@ def read_attestation(path: Path) -> bytes:
         with path.open("rb") as file:
             return file.read(MOST_BYTES + 1)
     except OSError as error:
-        raise MalformedError(str(path), f"{os_reason(error)}; give an attestation") from error
+        raise MalformedError(str(path), reading_problem(error, "give an attestation")) from error
 
 
 def _telling(problems: Sequence[AttestationError], where: str) -> str:
@@ -222,11 +229,34 @@ def _check_model(attested: Attested, model: ModelInput) -> None:
         here = file_of_source(model).sha256
     except OSError as error:
         raise TreewardenError(
-            model_name(model), f"{os_reason(error)}; give the model file"
+            model_name(model), reading_problem(error, "give the model file")
         ) from error
     if subject.digest.sha256 != here:
-        problem = f"attests the file {subject.name!r}, whose bytes differ from those of {model_name(model)}"
-        raise OtherModelError(attested.where, f"{problem}; have exactly this file attested")
+        problem = (
+            f"the attestation is for another file ({subject.name!r}), not for {model_name(model)}"
+        )
+        raise OtherModelError(
+            attested.where, f"{problem}; ask the signer for an attestation of this file"
+        )
+
+
+def _check_claim(attested: Attested, model: ModelInput) -> None:
+    """Check a claim of differential privacy against the file: its words, and whether the file alone voids it."""
+    said = attested.predicate.claim
+    if said is None:
+        return
+    file = opened_model(model)
+    stated = claimed(file.model, attested.predicate.knowledge.claims or "")
+    found = glance_at_file(stated, Knowledge(), (), file.leaks).full.evidence.claim
+    words = found.claim.words if isinstance(found, ClaimFindings) else ""
+    if words != said.words:
+        problem = f"attests the claim {said.words!r}, but the file claims {words!r}"
+        raise OtherModelError(attested.where, f"{problem}; have the model attested again")
+    if isinstance(found, ClaimFindings) and found.voids and said.outcome != "void":
+        problem = "the file itself voids its claim of differential privacy, but the attestation"
+        raise OtherModelError(
+            attested.where, f"{problem} says {said.outcome!r}; have the model attested again"
+        )
 
 
 def _check_policy(attested: Attested, pack: Pack) -> None:
@@ -268,6 +298,12 @@ def _weaker(predicate: Predicate, question: CheckRequest, knowledge: Knowledge) 
             for name in (said.sensitive, question.sensitive)
         )
         yield f"the attested audit protected {attested}, but {required} is required"
+    if question.claims != said.claims:
+        attested, required = (words or "nothing" for words in (said.claims, question.claims))
+        yield (
+            f"the attested audit took {attested!r} as the owner's claim of differential privacy, but {required!r} is "
+            "required"
+        )
     if knowledge.facts:
         yield "known facts are required, and an attestation does not list them"
     if knowledge.adversaries or knowledge.secret is not None:
@@ -291,23 +327,23 @@ def _pairs(columns: Mapping[str, str] | None) -> str:
     )
 
 
-def _less_known(name: str, said: object, asked: object) -> Iterator[str]:
+def _less_known(name: str, stated: object, required: object) -> Iterator[str]:
     """Yield why what an adversary was assumed to know of one thing is less than what is asked, or another."""
     attested = OPTION_SPECS[name].attested
-    if asked in (said, attested.unknown, False) or (
-        name == "leaf" and _tells_more_of_leaves(said, asked)
+    if required in (stated, attested.unknown, False) or (
+        name == "leaf" and _tells_more_of_leaves(stated, required)
     ):
         return
-    if asked is True:
+    if required is True:
         yield f"the attested adversary did not know {name!r}, which is required"
     else:
-        yield f"the attested adversary knew {attested.words or repr(name)} as {said!r}, but {asked!r} is required"
+        yield f"the attested adversary knew {attested.words or repr(name)} as {stated!r}, but {required!r} is required"
 
 
-def _tells_more_of_leaves(said: object, asked: object) -> bool:
-    if said not in LEAF_LEVELS or asked not in LEAF_LEVELS:
+def _tells_more_of_leaves(stated: object, required: object) -> bool:
+    if stated not in LEAF_LEVELS or required not in LEAF_LEVELS:
         return False
-    return LEAF_LEVELS.index(said) >= LEAF_LEVELS.index(asked)
+    return LEAF_LEVELS.index(stated) >= LEAF_LEVELS.index(required)
 
 
 # From an attestation that holds to the entry of its model in a gate: the verdict, and on whose word.
@@ -331,13 +367,15 @@ def attested_entry(
     weighed = "" if weights == "none" else f", with {weights} weights"
     columns = predicate.knowledge.columns
     mapped = "" if not columns else f", with the columns {_pairs(columns)}"
+    claim = predicate.claim
+    claimed = "" if claim is None else f", with a claim of differential privacy ({claim.outcome})"
     named = predicate.knowledge.sensitive
     protected = "" if named is None else f", for the column {named}"
     return Entry(
         name=name or subject.name,
         file=file or subject.name,
         outcome=predicate.verdict,
-        headline=f"attested {predicate.issued}{ends}{weighed}{mapped}{protected}, by the key {attested.key}",
+        headline=f"attested {predicate.issued}{ends}{weighed}{mapped}{protected}{claimed}, by the key {attested.key}",
         policy=pack.name,
         basis="attestation",
         assumed_known=assumed,
@@ -398,8 +436,8 @@ def _rule(pack: Pack, attested_clause: AttestedClause, plain: str) -> Rule:
     )
 
 
-def _message(said: AttestedClause, plain: str) -> str:
-    return f"{plain[:1].upper()}{plain[1:]}: {OUTCOME[said.verdict]}, as attested"
+def _message(clause: AttestedClause, plain: str) -> str:
+    return f"{plain[:1].upper()}{plain[1:]}: {OUTCOME[clause.verdict]}, as attested"
 
 
 def _accepted(attested_clause: AttestedClause) -> Accepted | None:

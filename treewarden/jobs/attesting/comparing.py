@@ -33,20 +33,13 @@ from treewarden.jobs.auditing import CommandClock, audit_file
 from treewarden.jobs.inputs import file_of_source, told_table
 from treewarden.policies.pack import load_pack
 from treewarden.policies.shipped import shipped_packs
-from treewarden.ppdm_models.errors import os_reason
+from treewarden.ppdm_models.errors import reading_problem
 from treewarden.reports.building.build import audit_document
 from treewarden.reports.building.facts import column_parts, told_meanings
 from treewarden.reports.document.document import Document
+from treewarden.reports.document.inferred_parts import Adversary, Ensemble, Values, Worlds
 from treewarden.reports.document.packing import UnreadableReportError, read_document
-from treewarden.reports.document.parts import (
-    Adversary,
-    Ensemble,
-    Finding,
-    Reading,
-    TreeNode,
-    Values,
-    Worlds,
-)
+from treewarden.reports.document.parts import Finding, Reading, TreeNode
 
 # Compares the sections of two reports of the same files that are neither findings nor readings.
 #
@@ -54,7 +47,7 @@ from treewarden.reports.document.parts import (
 # (whole records, all trees together) is open where two runs come to something else, but for numbers that contradict
 # each other.
 
-LETTER = ("confidential", "rests_on", "not_judged", "dropped")
+LETTER = ("confidential", "rests_on", "not_judged", "dropped", "claims")
 """What follows from the files and from what was asked alone."""
 WORDED = ("meaning", "lessons", "leaves", "leaves_broken")
 """What is worded from findings and readings."""
@@ -215,26 +208,29 @@ def _findings(old: tuple[Finding, ...], new: tuple[Finding, ...]) -> Iterator[Co
         yield missing(f"clause {each}", in_report=False)
 
 
-def _called(found: Finding) -> str:
-    return f"{found.clause} of {found.of}" if found.of else found.clause
+def _called(finding: Finding) -> str:
+    return f"{finding.clause} of {finding.of}" if finding.of else finding.clause
 
 
-def _compare_words(name: str, said: Finding, found: Finding) -> Iterator[ComparedItem]:
+def _compare_words(name: str, stated: Finding, again: Finding) -> Iterator[ComparedItem]:
     """Yield whether a finding is told in other words, or of other places though its numbers are the same."""
-    is_same_number = (said.verdict, said.value) == (found.verdict, found.value)
+    is_same_number = (stated.verdict, stated.value) == (again.verdict, again.value)
     apart = ("where",) if is_same_number else TOLD_BY_NUMBERS
-    if said.model_copy(update={each: getattr(found, each) for each in apart}) != found:
+    if stated.model_copy(update={each: getattr(again, each) for each in apart}) != again:
         yield same(f"{name}, its words", is_same=False)
-    elif is_same_number and said.where != found.where:
+    elif is_same_number and stated.where != again.where:
         yield ComparedItem(f"{name}, its places", ComparisonOutcome.OPEN, "the report lists others")
 
 
 def _readings(
-    of: str, old: Mapping[str, Reading], new: Mapping[str, Reading], absent: ComparisonOutcome
+    statement: str,
+    old: Mapping[str, Reading],
+    new: Mapping[str, Reading],
+    absent: ComparisonOutcome,
 ) -> Iterator[ComparedItem]:
     """Yield how readings compare, by measure; ``absent`` is what it is where only one of two has one."""
     for name, reading in old.items():
-        found, called = new.get(name), f"reading {name}{of}"
+        found, called = new.get(name), f"reading {name}{statement}"
         if found is None:
             yield missing(called, in_report=True, outcome=absent)
             continue
@@ -244,7 +240,7 @@ def _readings(
             yield same(f"{called}, its words", is_same=False)
     for name in new:
         if name not in old:
-            yield missing(f"reading {name}{of}", in_report=False, outcome=absent)
+            yield missing(f"reading {name}{statement}", in_report=False, outcome=absent)
 
 
 def _adversaries(old: tuple[Adversary, ...], new: tuple[Adversary, ...]) -> Iterator[ComparedItem]:
@@ -296,13 +292,13 @@ def read_report(path: Path) -> Document:
         size = path.stat().st_size
         data = path.read_bytes() if size <= MOST_BYTES else b""
     except OSError as error:
-        raise MalformedError(str(path), f"{os_reason(error)}; give a report in JSON") from error
+        raise MalformedError(str(path), reading_problem(error, "give a report in JSON")) from error
     if size > MOST_BYTES:
         raise MalformedError(str(path), f"more than {MOST_BYTES:,} bytes; give a report in JSON")
     try:
         document = read_document(data)
     except UnreadableReportError as error:
-        problem = f"not a report in JSON ({error}); write one: treewarden audit ... --format json=audit.json"
+        problem = "not a report in JSON; to write one, add --format json=audit.json to the audit"
         raise MalformedError(str(path), problem) from error
     if document.kind != "audit":
         raise MalformedError(
@@ -367,8 +363,12 @@ def _request(
         problem = "written by an older version, which did not store its settings; audit again"
         raise MalformedError(where, problem)
     if (data is None) != (document.basis == "file"):
-        wanted = "the file alone; leave out --data" if data else "a table; give it with --data"
-        raise MalformedError(where, f"rests on {wanted}")
+        wanted = (
+            "without a table; leave out --data"
+            if data
+            else "with a table; give the table with --data"
+        )
+        raise MalformedError(where, f"this audit was made {wanted}")
     try:
         options = AuditOptions(**_options(asked.options, sensitive))
         facts = [json.loads(fact) for fact in asked.facts]
@@ -400,11 +400,13 @@ ELSEWHERE = options_about(Concern.MACHINE, Concern.ADVERSARY)
 """What this machine has to say, and what the knowledge says already."""
 
 
-def _options(said: Mapping[str, object], sensitive: str | None) -> dict[str, Any]:
+def _options(stated: Mapping[str, object], sensitive: str | None) -> dict[str, Any]:
     """Return the options as they were given; which door and how many processes is for this machine to say."""
-    if unknown := sorted(set(said) - set(OPTION_SPECS)):
+    if unknown := sorted(set(stated) - set(OPTION_SPECS)):
         raise ValueError(f"unknown option {unknown[0]!r}")
-    options: dict[str, Any] = {name: value for name, value in said.items() if name not in ELSEWHERE}
+    options: dict[str, Any] = {
+        name: value for name, value in stated.items() if name not in ELSEWHERE
+    }
     if sensitive is not None:
         options["sensitive"] = sensitive
     return options
@@ -424,10 +426,12 @@ def _digests(document: Document, request: Request) -> Iterator[ComparedItem]:
     yield _digest("policy", provenance.pack.sha256, pack.digest)
 
 
-def _digest(name: str, said: str, here: str) -> ComparedItem:
-    detail = "" if said == here else f"the report says {said:.16}..., the file has {here:.16}..."
+def _digest(name: str, digest: str, here: str) -> ComparedItem:
+    if digest == here:
+        return ComparedItem(f"digest of the {name}", ComparisonOutcome.AGREES)
+    use = "audited" if name == "model" else "used"
+    problem = f"the {name} is not the one that was {use}; give that one, or audit again"
+    digests = f"SHA-256 {digest:.16}... in the report, {here:.16}... here"
     return ComparedItem(
-        f"digest of the {name}",
-        ComparisonOutcome.AGREES if said == here else ComparisonOutcome.DIFFERS,
-        detail,
+        f"digest of the {name}", ComparisonOutcome.DIFFERS, f"{problem} ({digests})"
     )

@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from treewarden.ppdm_models.errors import TreewardenError, os_reason
+from treewarden.ppdm_models.errors import TreewardenError, os_reason, reading_problem
 
 # What is wrong with an attestation or with a key: one class for each, so that whoever asks can tell them apart.
 
@@ -147,7 +147,7 @@ def read_key_file(path: Path) -> bytes:
         problem = "there is no such file; make a pair of keys: treewarden attest --make-key FILE"
         raise KeyFileError(str(path), problem) from error
     except OSError as error:
-        raise KeyFileError(str(path), f"{os_reason(error)}; give the file of a key") from error
+        raise KeyFileError(str(path), reading_problem(error, "give the file of a key")) from error
     if len(data) > MOST_BYTES:
         raise KeyFileError(str(path), "is too large to be a key; give a PEM file")
     return data

@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
@@ -23,8 +23,9 @@ from treewarden.jobs.attesting.attesting import STATEMENT, sealed
 from treewarden.jobs.attesting.keys import AttestationError
 from treewarden.jobs.audit_inputs import AuditInputs
 from treewarden.policies.judging.decision import Decision
-from treewarden.policies.verdict import Verdict
+from treewarden.policies.verdict import PolicyVerdict
 from treewarden.ppdm_models.tree.ensemble import trees_of
+from treewarden.reports.document.inferred_parts import Claim
 from treewarden.reports.document.parts import File
 
 PREDICATE = "https://slsa.dev/verification_summary/v1"
@@ -53,7 +54,7 @@ def verification_summary(
     if any(finding.accepted for finding in decision.findings):
         problem = "the verdict holds for a limited time, and a verification summary has no last day; leave out --vsa"
         raise AttestationError(model.name, problem)
-    is_passed = decision.verdict is Verdict.PASS
+    is_passed = decision.verdict is PolicyVerdict.PASS
     digests = [model.sha256, *([model_signing_digest(model.sha256)] if is_file else [])]
     statement = {
         "_type": STATEMENT,
@@ -103,8 +104,12 @@ def ml_bom(
     *,
     issued: datetime,
     is_file: bool = True,
+    claims: Sequence[Claim] = (),
 ) -> bytes:
-    """Return a bill of materials with one component, the audited model, which ``is_file`` or a folder."""
+    """Return a bill of materials with one component, the audited model, which ``is_file`` or a folder.
+
+    ``claims`` is what the report of the audit says of its claim of differential privacy.
+    """
     moment = issued.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     number = uuid.uuid5(uuid.NAMESPACE_URL, f"{model.sha256} {decision.pack.digest} {moment}")
     component = {
@@ -122,7 +127,7 @@ def ml_bom(
         },
         "properties": [
             {"name": f"treewarden:{name}", "value": value}
-            for name, value in _properties(decision, model, is_file=is_file)
+            for name, value in _properties(decision, model, claims, is_file=is_file)
         ],
     }
     bom = {
@@ -172,12 +177,16 @@ def _limitations(subject: AuditInputs, decision: Decision) -> Iterator[str]:
         yield f"The check “{name}” does not apply to this model."
 
 
-def _properties(decision: Decision, model: File, *, is_file: bool) -> Iterator[tuple[str, str]]:
+def _properties(
+    decision: Decision, model: File, claims: Sequence[Claim], *, is_file: bool
+) -> Iterator[tuple[str, str]]:
     yield "verdict", decision.verdict.word.upper()
     yield "policy", f"{decision.pack.name} {decision.pack.version}"
     yield "policy:sha256", decision.pack.digest
     yield "fail_on", decision.fail_on
     if is_file:
         yield "model-signing:sha256", model_signing_digest(model.sha256)
+    for claim in claims:
+        yield "claim", f"{claim.outcome}: {claim.words}"
     for finding in decision.findings:
         yield f"check:{finding.clause}", finding.verdict.word.upper()

@@ -35,16 +35,16 @@ from treewarden.jobs.read_inputs import knowledge_of, pack_of
 from treewarden.ppdm_models.errors import TooManyProfilesError, TreewardenError, os_reason
 from treewarden.ppdm_models.files.load import read_bytes
 from treewarden.ppdm_models.tree.ensemble import trees_of
+from treewarden.ppdm_models.tree.privacy_claim import plain_claims
 from treewarden.reports.building.build import audit_document
 from treewarden.reports.building.entry import entry_of, unaudited, undecided
 from treewarden.reports.building.redacted import problem_of
-from treewarden.reports.document.document import Document, EarlierFiles, Provenance
+from treewarden.reports.document.document import Document, EarlierFiles, Provenance, one_line
 from treewarden.reports.document.gate import Entry
-from treewarden.reports.document.names import one_line
 from treewarden.reports.document.parts import File
 from treewarden.reports.renderers import rendered, renderer
 
-KEY = KeySetting("'id'", "say id = {} in its section of the gate's file", json.dumps)
+KEY = KeySetting("'id'", "write id = {} in its section of the gate's file", json.dumps)
 """What the gate's file calls the column that says who is who."""
 TOO_LITTLE = "this machine has too little memory for the audit; audit a smaller tree, or fewer quasi-identifiers"
 NOT_OF_COLUMNS = (
@@ -129,7 +129,7 @@ def _audited(order: GateJob, step: Step) -> GateAnswer:
     attested, refused = _attested(model, request)
     if attested is not None:
         return GateAnswer(attested)
-    done = audit_file(request, step)
+    done = audit_file(request, step, grades=bool(order.forms))
     with step("reporting"):
         document = audit_document(done.audit, done.decision, _provenance(order, done))
         entry = _with_refusals(entry_of(document, model.name, model.file), refused)
@@ -162,6 +162,7 @@ def _attested(model: GateModel, request: Request) -> tuple[Entry | None, tuple[s
         strict_ties=options.strict_ties,
         columns=options.column_of_feature,
         sensitive=None if options.sensitive == trees.target else options.sensitive,
+        claims=None if options.claims is None else plain_claims(options.claims),
     )
     envelopes = [
         (attestation.name, read_attestation(attestation)) for attestation in model.attestations
@@ -179,7 +180,7 @@ def _with_refusals(entry: Entry, refused: Sequence[str]) -> Entry:
     if not refused:
         return entry
     more = f" (and {len(refused) - 1} more)" if refused[1:] else ""
-    said = f"{entry.headline}; no attestation holds: {refused[0]}{more}"
+    said = f"{entry.headline}; no attestation is valid: {refused[0]}{more}"
     return entry.model_copy(update={"headline": said})
 
 
@@ -192,6 +193,7 @@ def _provenance(order: GateJob, done: JudgedAudit) -> Provenance:
         model=File(name=model.path.name, sha256=order.model_digest),
         table=_table(order, done),
         candidates=None if register is None else told_table(register),
+        outputs=tuple(map(file_of_source, model.files.beside)),
         pack=File(name=pack.name.replace("/", "_"), sha256=pack.digest),
         created=order.created or None,
         earlier=tuple(

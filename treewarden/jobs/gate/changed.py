@@ -46,7 +46,7 @@ class Digests:
     def __init__(self) -> None:
         self._known: dict[Path, tuple[Stamp | None, str]] = {}
 
-    def of(self, path: Path) -> str:
+    def digest_of(self, path: Path) -> str:
         """Return the SHA-256 of a file's bytes; of a folder, of the archive that it is read as.
 
         Raises:
@@ -70,7 +70,7 @@ class Digests:
         """
         if isinstance(path, TableAddress):
             return hashlib.sha256(str(path).encode()).hexdigest()
-        return digest_at(path) if has_no_records(path) else self.of(parted(path)[0])
+        return digest_at(path) if has_no_records(path) else self.digest_of(parted(path)[0])
 
 
 def key_of(model: GateModel, digests: Digests, version: str, today: date) -> str:
@@ -81,24 +81,26 @@ def key_of(model: GateModel, digests: Digests, version: str, today: date) -> str
         TreewardenError: a folder cannot be read.
     """
 
-    def of(path: Path | None) -> str:
-        return "" if path is None else digests.of(path)
+    def digest_if_given(path: Path | None) -> str:
+        return "" if path is None else digests.digest_of(path)
 
     rests_on = {
         "treewarden": version,
         "name": model.name,
         "file": model.file,
-        "model": digests.of(model.path),
+        "model": digests.digest_of(model.path),
         "table": "" if model.table is None else digests.of_table(model.table),
         "packs": [_digest_of_pack(each, digests) for each in packs(model.policy)],
         "files": _digests_of_files(model.files, digests),
-        "waivers": of(model.waivers),
+        "waivers": digest_if_given(model.waivers),
         "days": [] if model.waivers is None else _days(model.waivers, today),
-        "baseline": of(model.baseline),
-        "attestations": [digests.of(attestation) for attestation in model.attestations],
-        "trust": [digests.of(each) for each in model.trust],
+        "baseline": digest_if_given(model.baseline),
+        "attestations": [digests.digest_of(attestation) for attestation in model.attestations],
+        "trust": [digests.digest_of(each) for each in model.trust],
         "attested_until": str(today) if model.attestations else "",
-        "earlier": [[digests.of(path), digests.of_table(table)] for path, table in model.earlier],
+        "earlier": [
+            [digests.digest_of(path), digests.of_table(table)] for path, table in model.earlier
+        ],
         "id": model.key,
         "called": [each.name for each in model.inputs],
         "fail_on": model.fail_on,
@@ -112,7 +114,9 @@ def _digests_of_files(files: AuditFiles, digests: Digests) -> dict[str, list[str
     """Return the digests of what is read beside model and table, by the name of each."""
     return {
         given.name: [
-            digests.of_table(value) if given.spec.form is FileForm.TABLE else digests.of(value)
+            digests.of_table(value)
+            if given.spec.form is FileForm.TABLE
+            else digests.digest_of(value)
             for value in given.values
         ]
         for given in files.given_files()
@@ -142,7 +146,7 @@ def packs(policy: str | Path) -> Iterator[Path | Traversable]:
 
 def _digest_of_pack(file: Path | Traversable, digests: Digests) -> str:
     if isinstance(file, Path):
-        return digests.of(file)
+        return digests.digest_of(file)
     return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
@@ -168,13 +172,13 @@ def _days(waivers: Path, today: date) -> list[tuple[str, int]]:
     return sorted({(str(each), (each > today) - (each < today)) for each in _dates(said)})
 
 
-def _dates(said: object) -> Iterator[date]:
-    if isinstance(said, datetime):
-        yield said.date()
-    elif isinstance(said, date):
-        yield said
-    elif isinstance(said, dict | list):
-        for each in said.values() if isinstance(said, dict) else said:
+def _dates(output: object) -> Iterator[date]:
+    if isinstance(output, datetime):
+        yield output.date()
+    elif isinstance(output, date):
+        yield output
+    elif isinstance(output, dict | list):
+        for each in output.values() if isinstance(output, dict) else output:
             yield from _dates(each)
 
 

@@ -24,12 +24,18 @@ from pydantic import (
 )
 
 from treewarden.audit.knowledge.levels import End
-from treewarden.audit.knowledge.toml_words import in_words
 from treewarden.audit.option_spec import Concern, Content, OptionDoor, OptionSpec
 from treewarden.audit.options import OPTION_SPECS, AuditOptions, options_of
 from treewarden.jobs.audit_request import JUDGMENT_SPECS, FileSpec, JudgmentForm, files_of
 from treewarden.policies.verdict import Severity
-from treewarden.ppdm_models.errors import TreewardenError, near_text, os_reason
+from treewarden.ppdm_models.errors import (
+    TreewardenError,
+    near_text,
+    reading_problem,
+    toml_reason,
+    toml_words,
+    with_advice,
+)
 from treewarden.terminal.outputs import real
 
 NAME = "treewarden.toml"
@@ -245,7 +251,8 @@ def read_configuration(path: Path) -> Configuration:
     try:
         data = path.read_bytes()
     except (OSError, ValueError) as error:
-        problem = f"{os_reason(error)}; give the configuration, or write a first one: treewarden gate --init"
+        give = "give the configuration, or write a first one: treewarden gate --init"
+        problem = reading_problem(error, give, if_missing=give)
         raise ConfigurationError(str(path), problem) from error
     path = Path(os.path.abspath(path))
     return Configuration(path, list(_upwards(path.parent))[-1], said_in(data, path.name))
@@ -260,11 +267,15 @@ def said_in(data: bytes, where: str) -> GateConfig:
     try:
         said = tomllib.loads(data.decode("utf-8-sig"))
     except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
-        raise ConfigurationError(where, f"not a TOML file ({error}); correct it") from error
+        raise ConfigurationError(
+            where, f"not valid TOML ({toml_reason(error)}); correct the file"
+        ) from error
     if not said.get("model"):
         problem = (
             'it has no [[model]]; add one with path and table, or run "treewarden gate --init"'
         )
+        if said.get("models"):
+            problem = "its sections are called [[models]]; rename each to [[model]]"
         raise ConfigurationError(where, problem)
     try:
         return GateConfig.model_validate(said)
@@ -290,18 +301,18 @@ def _upwards(start: Path) -> Iterator[Path]:
             return
 
 
-def _first_problem(error: ValidationError, said: Mapping[str, Any]) -> tuple[str, str]:
+def _first_problem(error: ValidationError, table: Mapping[str, Any]) -> tuple[str, str]:
     """Return where the first thing that is wrong stands, and what to do about it."""
     # A key that is misspelt is often missing too: the slip is what to tell.
     problems = sorted(
-        error.errors(include_url=False), key=lambda each: each["type"] != "extra_forbidden"
+        error.errors(include_url=False), key=lambda detail: detail["type"] != "extra_forbidden"
     )
     first = problems[0]
     parts = list(first["loc"])
     place = "the top of the file"
     section: type[BaseModel] = GateConfig
     if parts[0] == "model" and len(parts) > 1:
-        place, section = _section(said, int(parts[1])), ModelSection
+        place, section = _section(table, int(parts[1])), ModelSection
         parts = parts[2:]
     key = ".".join(str(part) for part in parts) or "model"
     if key in OPTION_SPECS and OptionDoor.GATE not in OPTION_SPECS[key].doors:
@@ -315,7 +326,7 @@ def _first_problem(error: ValidationError, said: Mapping[str, Any]) -> tuple[str
     if first["type"] == "missing":
         more = f' (a file, or "{ABSENT}" where there is none)' if key == "table" else ""
         return place, f"{key!r} is missing; add it{more}"
-    return place, f"{key!r} is {first['input']!r:.80}: {in_words(first)}"
+    return place, f"{key!r} is {first['input']!r:.80}: {with_advice(toml_words(first))}"
 
 
 def _keys(section: type[BaseModel]) -> list[str]:
@@ -325,9 +336,16 @@ def _keys(section: type[BaseModel]) -> list[str]:
     return [names[name] for name in dict.fromkeys((*own, *names))]
 
 
-def _section(said: Mapping[str, Any], number: int) -> str:
+def _section(table: Mapping[str, Any], number: int) -> str:
     """Return a ``[[model]]`` by its place and what it is about."""
-    sections = said["model"]
+    sections = table["model"]
     path = sections[number].get("path") if isinstance(sections[number], dict) else None
     about = f" ({path!r:.60})" if path else ""
     return f"[[model]] number {number + 1}{about}"
+
+
+def path_from_here(file: object) -> str:
+    """Return a path as it is typed in this folder; what is outside of it, or no path, as it is."""
+    if isinstance(file, Path) and file.is_absolute() and file.is_relative_to(Path.cwd()):
+        return str(file.relative_to(Path.cwd()))
+    return str(file)

@@ -21,10 +21,10 @@ from treewarden.policies.verdict import SEVERITIES, counts
 from treewarden.ppdm_models.errors import TreewardenError
 from treewarden.ppdm_models.files.load import read_bytes, sniffed
 from treewarden.ppdm_models.unsupported_files import model_advice, unpacked_start
-from treewarden.reports.building.assumed import ABOUT_WAIVERS
 from treewarden.reports.building.entry import unaudited
+from treewarden.reports.building.facts import ABOUT_WAIVERS
+from treewarden.reports.document.document import finding_id
 from treewarden.reports.document.gate import ClauseOutcome, Entry, Result, Rule
-from treewarden.reports.document.names import finding_id
 from treewarden.reports.document.words import counted
 
 MOST_ENTRIES = 200
@@ -90,14 +90,14 @@ def _uncovered_model(candidate: CandidateFile) -> UncoveredModel | None:
 
 
 def _problem(model: UncoveredModel, configuration: str) -> str:
-    start = f"not audited: no [[model]] of {configuration} covers it"
+    start = f"{configuration} does not list this model"
     if not model.problem:
         return f"{start}; add it (treewarden gate --init --update), or list it under ignore"
-    return f"{start}, and it cannot be read: {model.problem.rstrip('.')}; or list it under ignore"
+    return f"{start}, and the model cannot be read: {model.problem.rstrip('.')}; or list it under ignore"
 
 
 def entry_of_waivers(
-    path: Path, file: str, held: Sequence[tuple[GateModel, GateAnswer]], today: date
+    path: Path, file: str, answers: Sequence[tuple[GateModel, GateAnswer]], today: date
 ) -> Entry | None:
     """Return what is wrong with the waivers of a file that none of the models they are held against needed.
 
@@ -106,15 +106,17 @@ def entry_of_waivers(
     waivers = read_waivers(path.read_bytes(), path.name)
     uses = [
         WaiverUses(frozenset(gate_answer.needed), frozenset(gate_answer.told))
-        for _, gate_answer in held
+        for _, gate_answer in answers
     ]
     waiver_faults = unused(waivers, uses, today)
     if not waiver_faults:
         return None
-    packs = [load_pack(str(policy)) for policy in dict.fromkeys(model.policy for model, _ in held)]
-    pack = max(packs, key=lambda each: SEVERITIES.index(each.waivers.unused))
+    packs = [
+        load_pack(str(policy)) for policy in dict.fromkeys(model.policy for model, _ in answers)
+    ]
+    pack = max(packs, key=lambda entry: SEVERITIES.index(entry.waivers.unused))
     findings = findings_about(waivers.source, waiver_faults, pack.waivers)
-    fail_on = min((model.fail_on for model, _ in held), key=SEVERITIES.index)
+    fail_on = min((model.fail_on for model, _ in answers), key=SEVERITIES.index)
     is_broken = any(counts(finding.severity, fail_on) for finding in findings)
     number = counted(len(waiver_faults), "waiver is", "waivers are")
     return Entry(

@@ -1,4 +1,8 @@
-"""One run of a gate over all models of a configuration, start to end: the command line and Python both call it."""
+"""One run of a gate over all models of a configuration, start to end: the command line and Python both call it.
+
+It is also looked at whether the configuration covers every model file of its folder: a gate that passes has looked at
+all of them.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +20,18 @@ import treewarden
 from treewarden.audit.progress import Step, silent
 from treewarden.audit.workers.pool import WORKERS, default_jobs
 from treewarden.audit.workers.processes import each_done
-from treewarden.jobs.gate.changed import Digests, changes_since, key_of
-from treewarden.jobs.gate.config import Configuration, ConfigurationError
-from treewarden.jobs.gate.coverage import coverage_of
+from treewarden.jobs.gate.changed import ChangedFiles, Digests, changes_since, key_of
+from treewarden.jobs.gate.config import Configuration, ConfigurationError, resolved
 from treewarden.jobs.gate.gate_job import Cache, GateAnswer, GateJob, Wish
+from treewarden.jobs.gate.model_files import (
+    MOST_FILES,
+    CandidateFile,
+    Identity,
+    TooManyFilesError,
+    identity,
+    matches_pattern,
+    model_files,
+)
 from treewarden.jobs.gate.models import GateModel, chosen, models_of
 from treewarden.policies.verdict import SEVERITIES
 from treewarden.ppdm_models.errors import TreewardenError
@@ -28,18 +40,91 @@ from treewarden.reports.building.entry import gate_of, unaudited
 from treewarden.reports.document.gate import Entry, Gate
 from treewarden.terminal.progress import lasting
 
+PLACE = "treewarden.jobs.gate.extra_entries"
+"""Loaded where there is something to ask the formats about."""
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """What of a folder no entry covers: files that may be models, and whether all files were looked at."""
+
+    files: tuple[CandidateFile, ...] = ()
+    is_complete: bool = True
+
+    def entries(self, configuration: str) -> tuple[Entry, ...]:
+        """Return an entry for each file that is a model, and one where not all files were looked at."""
+        if not self.files and self.is_complete:
+            return ()
+        uncovered = importlib.import_module(PLACE)
+        entries: tuple[Entry, ...] = uncovered.entries_of(
+            uncovered.uncovered_models(self.files), configuration
+        )
+        if self.is_complete:
+            return entries
+        return (*entries, uncovered.not_all_looked_at(configuration, MOST_FILES))
+
+
+def coverage_of(
+    configuration: Configuration,
+    models: Sequence[GateModel],
+    paths: Sequence[Path] = (),
+    changes: ChangedFiles | None = None,
+) -> Coverage:
+    """Return what no entry covers; only below ``paths``, and only what changed, where these are given."""
+    wanted = [resolved(path) for path in paths]
+    if wanted and not any(path.is_dir() for path in wanted):
+        return Coverage()
+    files: list[CandidateFile] = []
+    is_complete = True
+    try:
+        files.extend(
+            model_files(
+                configuration.root,
+                covered_files(configuration, models),
+                lambda file: is_ignored(configuration, file),
+            )
+        )
+    except TooManyFilesError:
+        is_complete = False
+    return Coverage(
+        tuple(
+            candidate
+            for candidate in files
+            if (not wanted or _is_below(candidate.path, wanted))
+            and (changes is None or changes.has_changed(candidate.path))
+        ),
+        is_complete,
+    )
+
+
+def is_ignored(configuration: Configuration, file: str) -> bool:
+    """Return whether the configuration says that a file, or a folder that it is in, is no model to audit."""
+    return any(matches_pattern(file, pattern) for pattern in configuration.said.ignore)
+
+
+def covered_files(configuration: Configuration, models: Sequence[GateModel]) -> set[Identity]:
+    """Return the identities of all files that a configuration names, and of itself."""
+    named = (path for model in models for path in model.inputs)
+    return {identity(path) for path in (configuration.path, *named)}
+
+
+def _is_below(path: Path, folders: Sequence[Path]) -> bool:
+    here = resolved(path)
+    return any(folder in (here, *here.parents) for folder in folders)
+
+
 # Unused waivers: which files hold one that no model of a gate needed, known from numbers before anything is loaded.
 
 Held = tuple[GateModel, GateAnswer]
 
 
-def left_over(found: Sequence[Held]) -> Iterator[tuple[Path, tuple[Held, ...]]]:
+def left_over(answers: Sequence[Held]) -> Iterator[tuple[Path, tuple[Held, ...]]]:
     """Yield each file of waivers with the models that it is held against, where none needed all of it.
 
     Where one of these models has no audit, its waivers may be what is left: then nothing is told.
     """
     files: dict[Path, list[Held]] = {}
-    for model, answer in found:
+    for model, answer in answers:
         if model.waivers is not None:
             files.setdefault(model.waivers, []).append((model, answer))
     for path, answers_held in files.items():
@@ -185,10 +270,10 @@ class GateRun:
         """Return what came of each model, in their order."""
         with self.step("looking for what changed"):
             keys = [self._key(model) for model in models]
-        gate_answers = self._kept(models, keys)
+        gate_answers = self._cached_answers(models, keys)
         if gate_answers:
             self.tell(
-                f"{len(gate_answers)} of {len(models)} models: unchanged since an earlier gate"
+                f"{len(gate_answers)} of {len(models)} models: unchanged since an earlier run"
             )
         left = [number for number in range(len(models)) if number not in gate_answers]
         gate_answers |= self._audited(models, keys, left, len(gate_answers))
@@ -196,7 +281,9 @@ class GateRun:
             self.cache.forget_old()
         return [gate_answers[number] for number in range(len(models))]
 
-    def _kept(self, models: Sequence[GateModel], keys: Sequence[str]) -> dict[int, GateAnswer]:
+    def _cached_answers(
+        self, models: Sequence[GateModel], keys: Sequence[str]
+    ) -> dict[int, GateAnswer]:
         if self.cache is None or self.wish.needs_audits:
             return {}
         found = (
@@ -210,7 +297,7 @@ class GateRun:
         models: Sequence[GateModel],
         keys: Sequence[str],
         numbers: Sequence[int],
-        known: int,
+        cached: int,
     ) -> dict[int, GateAnswer]:
         """Return what comes of audits; each is kept at once, so that an interrupted gate need not repeat it."""
         gate_answers: dict[int, GateAnswer] = {}
@@ -223,7 +310,7 @@ class GateRun:
             for place, answer in coming:
                 gate_answers[numbers[place]] = answer
                 self._keep(models, keys, {numbers[place]: answer})
-                done = f"{known + len(gate_answers)} of {len(models)} models"
+                done = f"{cached + len(gate_answers)} of {len(models)} models"
                 rest = _remaining_time(time.monotonic() - begun, len(gate_answers), len(numbers))
                 self.tell(f"{done}: {answer.entry.name}: {answer.entry.outcome}{rest}")
         return gate_answers
@@ -231,7 +318,7 @@ class GateRun:
     def _order(self, model: GateModel, key: str) -> GateJob:
         digests = {"model": "", "table": ""}
         with contextlib.suppress(OSError, TreewardenError):  # then reading it says why
-            digests["model"] = self.digests.of(model.path)
+            digests["model"] = self.digests.digest_of(model.path)
         with contextlib.suppress(OSError, TreewardenError):
             digests["table"] = "" if model.table is None else self.digests.of_table(model.table)
         return GateJob(
@@ -274,9 +361,9 @@ class GateRun:
             self.notes.append(note)
 
 
-def _remaining_time(seconds: float, done: int, of: int) -> str:
+def _remaining_time(seconds: float, done: int, number: int) -> str:
     """Return about how long the other audits take at this pace, where that is worth a word."""
-    rest = seconds * (of - done) / done
+    rest = seconds * (number - done) / done
     return f" (about {lasting(rest)} left)" if rest >= WORTH_SECONDS else ""
 
 
@@ -316,7 +403,7 @@ def gate(
     """
     wish = wish or Wish()
     if wish.baseline is not None and not wish.baseline.is_file():
-        problem = "there is no such file; write it: treewarden gate --write-baseline FILE"
+        problem = "there is no such file; to write one, add --write-baseline FILE to the gate"
         raise ConfigurationError(str(wish.baseline), problem)
     for each in (*wish.attestations, *wish.trust):
         if not each.is_file():
@@ -355,9 +442,11 @@ def gate(
     )
 
 
-def _of_waivers(configuration: Configuration, wish: Wish, held: Sequence[Held]) -> Iterator[Entry]:
+def _of_waivers(
+    configuration: Configuration, wish: Wish, answers: Sequence[Held]
+) -> Iterator[Entry]:
     """Yield what is wrong with waivers that none of the models needed; only all models together can tell."""
-    for path, those in left_over(held):
+    for path, those in left_over(answers):
         entry = importlib.import_module(UNNEEDED).entry_of_waivers(
             path, _display_name(configuration, path), those, wish.today
         )
@@ -370,14 +459,16 @@ def _display_name(configuration: Configuration, path: Path) -> str:
     return (path.relative_to(configuration.root) if is_inside else path).as_posix()
 
 
-def _baseline(held: Sequence[Held]) -> bytes:
-    found = {model.name: answer.baseline for model, answer in held if answer.baseline is not None}
+def _baseline(answers: Sequence[Held]) -> bytes:
+    found = {
+        model.name: answer.baseline for model, answer in answers if answer.baseline is not None
+    }
     data: bytes = importlib.import_module(BASELINES).write_baseline(found)
     return data
 
 
-def _left_out(wish: Wish, held: Sequence[Held]) -> Iterator[str]:
+def _left_out(wish: Wish, answers: Sequence[Held]) -> Iterator[str]:
     if wish.new_baseline is not None:
-        for model, answer in held:
+        for model, answer in answers:
             if answer.baseline is None:
                 yield f"{model.name} has no audit, so it is not in the baseline"

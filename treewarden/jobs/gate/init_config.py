@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 
 from treewarden.audit.progress import Step, silent
 from treewarden.jobs.gate.config import NAME, ConfigurationError, read_configuration, said_in
-from treewarden.jobs.gate.coverage import covered_files, is_ignored
+from treewarden.jobs.gate.gating import covered_files, is_ignored
 from treewarden.jobs.gate.model_files import (
     identity,
     is_foreign_model,
@@ -235,8 +235,8 @@ class FirstConfig:
             yield f"Not configured: {listed(list(self.broken))} cannot be read. Why: treewarden inspect FILE"
             yield "The gate reports NO AUDIT for such a file until you export it, remove it, or list it under ignore."
         yield "Next:"
-        yield f"  1. Read {file}. The table must be the training table, and sensitive the column that the model"
-        yield "     predicts. Both are guesses."
+        yield f"  1. Read {file}, and check two guesses in it: that 'table' is the training table, and that"
+        yield "     'sensitive' is the column that the model predicts."
         steps = []
         if self.left_open:
             steps.append(

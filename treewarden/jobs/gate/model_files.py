@@ -42,7 +42,7 @@ MODEL_KINDS = frozenset(
 OLD_XGBOOST = (b"binf", b"bs64\t")
 SUSPECT = re.compile(
     rb"(?i)tree|learner|booster|P\0?M\0?M\0?L|features_info|model_fields|nodeid|split|kids|forest|Decision Stump|J48 |"
-    rb"Id3|MART|Fitted party|\|---|digraph|MlrFunction|Node number|double p|PART decision|M5 pruned"
+    rb"Id3|MART|Fitted party|\|---|digraph|MlrFunction|Node number|double p|PART decision|M5 pruned|\"ebm\""
 )
 """One of these stands in every file that a format reads: a test holds it against all of them."""
 MOST_BYTES = 64 * 2**20

@@ -154,17 +154,17 @@ def models_of(
 
 
 def chosen(
-    configuration: Configuration, models: Sequence[GateModel], wanted: Sequence[Path]
+    configuration: Configuration, models: Sequence[GateModel], wanted_path: Sequence[Path]
 ) -> tuple[GateModel, ...]:
     """Return the models that are wanted: by file, or by a folder that they are in; all where nothing is.
 
     Raises:
         ConfigurationError: one that is wanted is not configured.
     """
-    if not wanted:
+    if not wanted_path:
         return tuple(models)
     kept: set[str] = set()
-    for each in wanted:
+    for each in wanted_path:
         path = resolved(each)
         here = [m.name for m in models if path in (resolved(m.path), *resolved(m.path).parents)]
         if not here:
@@ -373,7 +373,7 @@ def _table(
         problem = (
             f"{key!r} is {value!r}: there is no such file; paths start from {configuration.root}"
         )
-        instead = f'; for a model without a table, write table = "{ABSENT}"'
+        instead = f'; if there is no table to give, write table = "{ABSENT}": fewer checks can then be decided'
         raise ConfigurationError(place, problem + (instead if key == "table" else ""))
     return path
 
@@ -420,7 +420,8 @@ def _baseline(
     if new_baseline is not None and resolved(path) == resolved(new_baseline):
         return None
     if not path.is_file():
-        problem = f"'baseline' is {value!r}: there is no such file; write it: treewarden gate --write-baseline {value}"
+        problem = f"'baseline' is {value!r}: there is no such file; "
+        problem += f"to write it: treewarden gate --write-baseline {value}"
         raise ConfigurationError(place, problem)
     return path
 
@@ -449,13 +450,17 @@ def _inside(configuration: Configuration, value: str, key: str, place: str) -> P
     return path
 
 
-def _unknown(configuration: Configuration, wanted: Path) -> str:
+def _unknown(configuration: Configuration, wanted_path: Path) -> str:
     name = configuration.path.name
-    if not wanted.exists():
+    if not wanted_path.exists():
         return f"there is no such file, and {name} has no model there; name a model or a folder of {name}"
     try:
-        file = Path(os.path.abspath(wanted)).relative_to(configuration.root).as_posix()
+        file = Path(os.path.abspath(wanted_path)).relative_to(configuration.root).as_posix()
     except ValueError:
-        file = str(wanted)
-    kind = f'"{file}/*"' if wanted.is_dir() and not (wanted / SPARK).is_dir() else f'"{file}"'
+        file = str(wanted_path)
+    kind = (
+        f'"{file}/*"'
+        if wanted_path.is_dir() and not (wanted_path / SPARK).is_dir()
+        else f'"{file}"'
+    )
     return f'no model of {name}; add it there:  [[model]]  path = {kind}  table = "TABLE"  sensitive = "COLUMN"'

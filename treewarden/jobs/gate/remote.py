@@ -17,7 +17,7 @@ from typing import IO, Any
 from urllib.parse import quote, urlsplit
 
 from treewarden.audit.progress import Step, silent
-from treewarden.ppdm_models.errors import TreewardenError, os_reason
+from treewarden.ppdm_models.errors import TreewardenError, reading_problem
 
 EXITS = {"PASS": 0, "FAIL": 1, "UNDETERMINED": 3, "NO AUDIT": 4}
 MOST_BYTES = 64 * 2**20
@@ -224,30 +224,30 @@ def _understood(data: bytes, address: str) -> Mapping[str, Any]:
     return said
 
 
-def _checked(said: Mapping[str, Any], digest: str | None, question: RemoteRequest) -> Answered:
+def _checked(body: Mapping[str, Any], digest: str | None, question: RemoteRequest) -> Answered:
     """Return an answer that agrees with itself, with what was asked, and with the file.
 
     Raises:
         RemoteError: it is about another release or file, or its exit code is not that of its outcome.
     """
-    if question.release not in (None, said["release_id"]):
+    if question.release not in (None, body["release_id"]):
         raise RemoteError(
             question.server,
             "the answer is about another release, so it is not used; check --server and --release",
         )
-    outcome, code = said["outcome"], said.get("exit_code")
+    outcome, code = body["outcome"], body.get("exit_code")
     if EXITS.get(outcome) != code or not isinstance(code, int) or isinstance(code, bool):
         raise RemoteError(
             question.server,
             f"the answer contradicts itself ({outcome!r} with exit code {code!r}), so it is not "
             "used; update the service or treewarden",
         )
-    if code == 0 and said["release_id"] is None:
+    if code == 0 and body["release_id"] is None:
         raise RemoteError(
             question.server,
             "the answer is PASS without a release, so it is not used; update the service or treewarden",
         )
-    found = Answered(outcome, code, said["why"], said["model"], said["version"], said["digest"])
+    found = Answered(outcome, code, body["why"], body["model"], body["version"], body["digest"])
     if digest is None or digest == found.digest:
         return found
     if question.release is None:
@@ -268,7 +268,7 @@ def _digest(file: Path) -> str:
             return hashlib.file_digest(data, "sha256").hexdigest()
     except OSError as error:
         raise RemoteError(
-            str(file), f"{os_reason(error)}; give the file that is published"
+            str(file), reading_problem(error, "give the file that is published")
         ) from error
 
 

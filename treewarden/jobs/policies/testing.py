@@ -34,8 +34,15 @@ from treewarden.jobs.audit_request import AuditFiles, Request
 from treewarden.jobs.auditing import audit_file
 from treewarden.policies.judging.decision import Decision
 from treewarden.policies.pack import Pack
-from treewarden.policies.verdict import Verdict, worst
-from treewarden.ppdm_models.errors import PolicyError, TreewardenError, os_reason
+from treewarden.policies.verdict import PolicyVerdict, worst
+from treewarden.ppdm_models.errors import (
+    PolicyError,
+    TreewardenError,
+    reading_problem,
+    toml_reason,
+    toml_words,
+    with_advice,
+)
 
 SUFFIX = ".cases.toml"
 Word = Literal["pass", "undetermined", "fail"]
@@ -107,18 +114,23 @@ def read_cases(path: Path, pack: Pack) -> tuple[PolicyCase, ...]:
     try:
         said = tomllib.loads(path.read_text("utf-8-sig"))
     except OSError as error:
-        problem = f"{os_reason(error)}; write test cases (docs/policy-review.md), or name a file with --cases"
+        write = "write test cases (docs/policy-tests.md), or name a file with --cases"
+        problem = reading_problem(error, write, if_missing=write)
         raise PolicyError(str(path), problem) from error
     except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
-        raise PolicyError(path.name, f"not a TOML file ({error})") from error
+        raise PolicyError(
+            path.name, f"not valid TOML ({toml_reason(error)}); correct the file"
+        ) from error
     try:
         cases = _Cases.model_validate(said).cases
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        place = ".".join(str(part) for part in first["loc"])
+        at = [f"number {part + 1}" if isinstance(part, int) else part for part in first["loc"]]
+        if first["type"] == "missing":
+            at[-1] = repr(at[-1])
         keys = ", ".join(PolicyCase.model_fields)
         raise PolicyError(
-            path.name, f"{place}: {first['msg'].lower()}; a case has {keys}"
+            path.name, f"{' '.join(at)} {with_advice(toml_words(first), f'a case has {keys}')}"
         ) from error
     known = {clause.id for clause in pack.clauses}
     seen: set[str] = set()
@@ -186,17 +198,17 @@ def _tried(pack: Pack, case: PolicyCase, folder: Path, jobs: int | None = None) 
     return Tried(
         case.name,
         tuple(differs),
-        frozenset(name for name, word in said.items() if word == Verdict.FAIL.word),
+        frozenset(name for name, word in said.items() if word == PolicyVerdict.FAIL.word),
     )
 
 
 def _worst_by_clause(decision: Decision) -> dict[str, str]:
     """Return what came of each clause that was judged: the worst of what is said of any adversary."""
     known = {clause.id for clause in decision.pack.clauses}
-    verdicts: dict[str, Verdict] = {}
+    verdicts: dict[str, PolicyVerdict] = {}
     for finding in decision.findings:
         if finding.clause in known:
             verdicts[finding.clause] = worst(
-                (finding.verdict, verdicts.get(finding.clause, Verdict.PASS))
+                (finding.verdict, verdicts.get(finding.clause, PolicyVerdict.PASS))
             )
     return {name: verdict.word for name, verdict in verdicts.items()}

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from treewarden.audit.progress import Step, silent
-from treewarden.ppdm_models.errors import LearnerError, ManifestError, TableError
+from treewarden.ppdm_models.errors import LearnerError, ManifestError, TableError, in_role
 from treewarden.ppdm_models.methods.randomised.generating import GeneratedAttribute
 from treewarden.ppdm_models.methods.randomised.learning import (
     Method,
@@ -42,20 +42,20 @@ WIDEST = 2_000
 
 
 def columns_of(
-    table: Table, manifest: Manifest, target: str, asked: tuple[str, ...], where: str
+    table: Table, manifest: Manifest, target: str, requested_columns: tuple[str, ...], where: str
 ) -> tuple[
     tuple[GeneratedAttribute, ...], dict[str, Numbers], dict[str, Hiding | None], dict[str, str]
 ]:
     """Return the attributes that take part, their values, their noise, and in words why other columns do not.
 
-    ``asked`` empty: all columns but the target that can be used. ``where`` names the manifest in messages.
+    ``requested_columns`` empty: all columns but the target that can be used. ``where`` names the manifest in messages.
 
     Raises:
         TableError: a column is not there, or holds what is no number.
         LearnerError: a column that is asked for is of no use, or none is left.
         ManifestError: what the manifest says of a column cannot be worked with.
     """
-    names = _grown_columns(table, target, asked)
+    names = _grown_columns(table, target, requested_columns)
     attributes: list[GeneratedAttribute] = []
     columns: dict[str, Numbers] = {}
     noise: dict[str, Hiding | None] = {}
@@ -74,7 +74,7 @@ def columns_of(
             _check_hidden(hidden, where)
         attributes.append(attribute)
         columns[name], noise[name] = values, hidden.hiding if hidden else None
-    if asked and unused:
+    if requested_columns and unused:
         name, why = next(iter(unused.items()))
         raise LearnerError(f"column {name!r}", f"{why}; leave it out of --columns")
     if not attributes:
@@ -82,13 +82,15 @@ def columns_of(
     return tuple(attributes), columns, noise, unused
 
 
-def _grown_columns(table: Table, target: str, asked: tuple[str, ...]) -> tuple[str, ...]:
-    missing = next((name for name in asked if name not in table.columns), None)
+def _grown_columns(
+    table: Table, target: str, requested_columns: tuple[str, ...]
+) -> tuple[str, ...]:
+    missing = next((name for name in requested_columns if name not in table.columns), None)
     if missing is not None:
         raise TableError(table.source, table.lacks(missing))
-    if target in asked:
+    if target in requested_columns:
         raise LearnerError(f"column {target!r}", "is the target; leave it out of --columns")
-    return asked or tuple(name for name in table.columns if name != target)
+    return requested_columns or tuple(name for name in table.columns if name != target)
 
 
 def _in_clear(name: str, values: Numbers) -> GeneratedAttribute | None:
@@ -172,7 +174,7 @@ class GrownNoisyTree:
     left_out: int
 
 
-def grown(wanted: GrowRequest, step: Step = silent) -> tuple[GrownNoisyTree, RandomisedTable]:
+def grown(request: GrowRequest, step: Step = silent) -> tuple[GrownNoisyTree, RandomisedTable]:
     """Return the tree that grows from a randomised table; ``step`` is told of each stage.
 
     Raises:
@@ -181,8 +183,8 @@ def grown(wanted: GrowRequest, step: Step = silent) -> tuple[GrownNoisyTree, Ran
         LearnerError: the target or the columns are of no use, or there are too few records.
         OSError: a file cannot be read.
     """
-    with step(f"reading {wanted.table.name}"):
-        subject = read_subject(wanted)
+    with step(f"reading {request.table.name}"):
+        subject = read_subject(request)
     with step("growing the tree"):
         return tree_of(subject), subject
 
@@ -250,11 +252,11 @@ def _classes(grow_request: GrowRequest, manifest: Manifest, table: Table) -> Cat
     return categorical_column
 
 
-def _check_enough(wanted: GrowRequest, records: Noisy) -> None:
+def _check_enough(request: GrowRequest, records: Noisy) -> None:
     table = np.stack([records.columns[attribute.name] for attribute in records.attributes])
     is_there = np.asarray(~np.isnan(table).any(axis=0))
     counts = np.bincount(records.classes[is_there], minlength=records.class_count)
-    is_global = wanted.method is Method.GLOBAL
+    is_global = request.method is Method.GLOBAL
     fewest = int(counts.sum() if is_global else counts.min())
     if fewest >= FEWEST_RECORDS:
         return
@@ -262,12 +264,12 @@ def _check_enough(wanted: GrowRequest, records: Noisy) -> None:
     have = (
         f"{fewest:,} records with a value in every column ({lacking})"
         if is_global
-        else f"a class of {wanted.target!r} has {fewest:,} records with a value in every column ({lacking} in all)"
+        else f"a class of {request.target!r} has {fewest:,} records with a value in every column ({lacking} in all)"
     )
     instead = "" if is_global else ", merge rare classes or choose --method global"
     raise LearnerError(
-        wanted.table.name,
-        f"{have}, and {wanted.method} needs {FEWEST_RECORDS:,}{'' if is_global else ' of each class'} to "
+        request.table.name,
+        f"{have}, and {request.method} needs {FEWEST_RECORDS:,}{'' if is_global else ' of each class'} to "
         f"reconstruct a distribution; give more records{instead}",
     )
 
@@ -311,7 +313,8 @@ def tested(tree: Tree, attributes: tuple[GeneratedAttribute, ...], path: Path) -
     Raises:
         TableError: the table cannot be read, lacks a column or any class, or a value is not of its column's type.
     """
-    table = read_table(path)
+    with in_role("the test table"):
+        table = read_table(path)
     columns = {feature.name: table.column(feature) for feature in tree.features}
     truth = table.categories(tree.target, tree.classes)
     found = np.array(labels(tree, predict(tree, columns)), dtype=object)

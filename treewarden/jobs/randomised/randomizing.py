@@ -12,9 +12,10 @@ from treewarden.audit.progress import Step, silent
 from treewarden.audit.randomised.measuring import randomisation_of
 from treewarden.audit.randomised.result import Randomisation
 from treewarden.policies.judging.decision import Decision
-from treewarden.policies.judging.finding import doubt, judge_randomised
+from treewarden.policies.judging.finding import doubt
+from treewarden.policies.judging.randomised import judge_randomised
 from treewarden.policies.pack import Pack
-from treewarden.policies.verdict import FindingKind, Verdict
+from treewarden.policies.verdict import FindingKind, PolicyVerdict
 from treewarden.ppdm_models.errors import DomainError, TableError
 from treewarden.ppdm_models.methods.randomised.domains import (
     ColumnDomain,
@@ -51,8 +52,8 @@ def warnings_of(randomisation: Randomisation, following: Mapping[str, float]) ->
     return tuple(_warnings(randomisation, following))
 
 
-def _warnings(found: Randomisation, following: Mapping[str, float]) -> Iterator[str]:
-    for pair in found.related:
+def _warnings(randomisation: Randomisation, following: Mapping[str, float]) -> Iterator[str]:
+    for pair in randomisation.related:
         if abs(pair.correlation) > RELATED:
             yield (
                 f"{pair.first!r} and {pair.second!r} are correlated ({pair.correlation:.2f}), so each "
@@ -64,19 +65,22 @@ def _warnings(found: Randomisation, following: Mapping[str, float]) -> Iterator[
                 f"neighbouring records have similar values of {name!r} (correlation {correlation:.2f}), so their "
                 "order discloses something; shuffle the table first"
             )
-    if found.label:
-        yield f"the class {found.label!r} is published unchanged, and all figures assume that an attacker uses it"
-    if found.clear:
-        names = listed([repr(name) for name in found.clear])
+    if randomisation.label:
+        yield (
+            f"the class {randomisation.label!r} is published unchanged, and all figures assume that an attacker "
+            "uses it"
+        )
+    if randomisation.clear:
+        names = listed([repr(name) for name in randomisation.clear])
         yield (
             f"published unchanged, and not listed in --clear: {names}; hide them, leave them out with --drop, or list "
             "them in --clear"
         )
-    for kind in dict.fromkeys(column.said.noise for column in found.columns):
+    for kind in dict.fromkeys(column.said.noise for column in randomisation.columns):
         yield PRIVACY_OF[kind]
     off_data = [
         repr(hidden_column.said.name)
-        for hidden_column in found.columns
+        for hidden_column in randomisation.columns
         if hidden_column.said.domain == "data"
     ]
     if off_data:
@@ -84,15 +88,15 @@ def _warnings(found: Randomisation, following: Mapping[str, float]) -> Iterator[
             f"the manifest publishes the smallest and the largest value of {listed(off_data)}; declare their domains "
             "instead with --domains"
         )
-    for column in found.columns:
+    for column in randomisation.columns:
         if column.missing:
             yield (
                 f"{column.said.name!r} has no value in {counted(column.missing, 'record', 'records')}; these "
                 "gaps are published, so everybody sees whose they are"
             )
-    if found.records < FEWEST_RECORDS:
+    if randomisation.records < FEWEST_RECORDS:
         yield (
-            f"{counted(found.records, 'record', 'records')}, fewer than the {count(FEWEST_RECORDS)} needed to "
+            f"{counted(randomisation.records, 'record', 'records')}, fewer than the {count(FEWEST_RECORDS)} needed to "
             "reconstruct distributions reliably"
         )
 
@@ -101,7 +105,8 @@ def _warnings(found: Randomisation, following: Mapping[str, float]) -> Iterator[
 
 MOST_NAMED = 12
 NO_DOMAIN = (
-    "declare it with --domains FILE, or use its smallest and largest value: --domain-from-data"
+    "declare the domain with --domains FILE, take it from the data with --domain-from-data, or leave out the column "
+    "with --drop"
 )
 
 
@@ -125,7 +130,7 @@ class RandomizeRequest:
     dropped: tuple[str, ...] = ()
 
     @property
-    def said(self) -> Iterator[tuple[str, str]]:
+    def options_of_columns(self) -> Iterator[tuple[str, str]]:
         """Every column that something is said of, with the option that says it."""
         yield from ((name, "--columns") for name in self.columns)
         yield from ((name, "--clear") for name in self.harmless)
@@ -184,7 +189,7 @@ def roles_of(table: Batches, randomize_request: RandomizeRequest) -> Roles:
 
 
 def _check_names(
-    table: Batches, wanted: RandomizeRequest, declared: Mapping[str, ColumnDomain]
+    table: Batches, request: RandomizeRequest, declared: Mapping[str, ColumnDomain]
 ) -> None:
     if "" in table.names:
         problem = (
@@ -194,7 +199,7 @@ def _check_names(
     have = ", ".join(map(repr, table.names[:MOST_NAMED]))
     more = ", ..." if len(table.names) > MOST_NAMED else ""
     by: dict[str, str] = {}
-    for name, option in wanted.said:
+    for name, option in request.options_of_columns:
         if name not in table.names:
             raise TableError(
                 table.source, f"no column {name!r} ({option}); the table has {have}{more}"
@@ -205,7 +210,7 @@ def _check_names(
         by[name] = option
     for name in declared:
         if name not in table.names:
-            where = f"{wanted.domains.name if wanted.domains else ''}: columns.{name}"
+            where = f"{request.domains.name if request.domains else ''}: columns.{name}"
             raise DomainError(where, f"{table.source} has no such column; it has {have}{more}")
 
 
@@ -223,8 +228,7 @@ def _check_domains(
             raise DomainError(table.source, f"{problem}; {what} ([columns.{name}] values = [...])")
         if not randomize_request.takes_domains_of_data:
             problem = f"column {name!r} has no declared domain"
-            what = f"{NO_DOMAIN}; or leave it out with --drop"
-            raise DomainError(table.source, f"{problem}; {what}")
+            raise DomainError(table.source, f"{problem}; {NO_DOMAIN}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,7 +329,7 @@ def _doubting_order(decision: Decision, hider: Hider) -> Decision:
         f"the order of the records discloses their values of {telling[0]!r}: the mean of neighbours reveals them, "
         "however much noise there is; shuffle the records of the table first"
     )
-    verdict = max(decision.verdict, Verdict.UNDETERMINED)
+    verdict = max(decision.verdict, PolicyVerdict.UNDETERMINED)
     return replace(
         decision,
         verdict=verdict,

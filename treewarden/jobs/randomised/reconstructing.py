@@ -48,7 +48,7 @@ class ReconstructRequest:
         return tuple(each for each in (self.table, self.manifest, self.true) if each is not None)
 
 
-def reconstructed(wanted: ReconstructRequest, step: Step = silent) -> RandomisedDocument:
+def reconstructed(request: ReconstructRequest, step: Step = silent) -> RandomisedDocument:
     """Return what can be recovered of a randomised table.
 
     Raises:
@@ -57,19 +57,19 @@ def reconstructed(wanted: ReconstructRequest, step: Step = silent) -> Randomised
         LearnerError: a column that is asked for is not hidden.
         OSError: a file cannot be read.
     """
-    manifest = load_manifest(wanted.manifest)
-    with step(f"reading {wanted.table.name}"):
-        check_is_of(manifest, wanted.table, wanted.manifest.name)
-        table = open_batches(wanted.table)
-        check_has(manifest, table.names, wanted.manifest.name)
-        columns = _columns(wanted, manifest.columns)
+    manifest = load_manifest(request.manifest)
+    with step(f"reading {request.table.name}"):
+        check_is_of(manifest, request.table, request.manifest.name)
+        table = open_batches(request.table)
+        check_has(manifest, table.names, request.manifest.name)
+        columns = _columns(request, manifest.columns)
     with step(f"reconstructing {counted(len(columns), 'distribution', 'distributions')}"):
         column_distributions = distributions_of(
-            table, columns, manifest.records, wanted.kernel, wanted.stop
+            table, columns, manifest.records, request.kernel, request.stop
         )
-    if wanted.true is not None:
-        with step(f"reading {wanted.true.name}"):
-            true = open_batches(wanted.true)
+    if request.true is not None:
+        with step(f"reading {request.true.name}"):
+            true = open_batches(request.true)
             for column in columns:
                 if column.name not in true.names:
                     have = listed(true.names)

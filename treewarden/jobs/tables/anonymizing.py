@@ -11,7 +11,7 @@ import numpy as np
 from treewarden.jobs.tables.whole_table import TextColumn, groups, sorted_lines, sums
 from treewarden.ppdm_models import limits
 from treewarden.ppdm_models.arrays import BoolArray, IntArray
-from treewarden.ppdm_models.errors import TableError, TaxonomyError
+from treewarden.ppdm_models.errors import RequirementError, TableError, TaxonomyError
 from treewarden.ppdm_models.methods.generalise.lattice import (
     GeneralisedTable,
     Ladder,
@@ -70,20 +70,21 @@ class TableToGeneralise:
         return int(self.counts.sum())
 
 
-def read_subject(wanted: GeneraliseRequest) -> TableToGeneralise:
+def read_subject(request: GeneraliseRequest) -> TableToGeneralise:
     """Count the distinct rows of a table, read its hierarchies, and check that what is asked for can be.
 
     Raises:
-        TableError: the table cannot be read, lacks a column or a number, is too small for k or too uniform for l; or
+        RequirementError: the table is too small for k, or too uniform for l.
+        TableError: the table cannot be read, lacks a column or a number; or
             its distinct rows are more than there is memory for.
         TaxonomyError: a hierarchy cannot be read, is of no quasi-identifier or lacks a value.
     """
-    table = open_batches(wanted.table)
-    taxonomies = load_taxonomies(wanted.taxonomies)
-    names = wanted.qi or tuple(name for name in table.names if name != wanted.sensitive)
-    if wanted.sensitive in names:
+    table = open_batches(request.table)
+    taxonomies = load_taxonomies(request.taxonomies)
+    names = request.qi or tuple(name for name in table.names if name != request.sensitive)
+    if request.sensitive in names:
         problem = (
-            f"column {wanted.sensitive!r} is sensitive, so it cannot be a quasi-identifier too"
+            f"column {request.sensitive!r} is sensitive, so it cannot be a quasi-identifier too"
         )
         raise TableError(table.source, f"{problem}; leave it out of --qi")
     if not names:
@@ -92,20 +93,22 @@ def read_subject(wanted: GeneraliseRequest) -> TableToGeneralise:
         if name not in names:
             have = ", ".join(map(repr, names[:12]))
             raise TaxonomyError(
-                f"{taxonomy.source}: {name!r}", f"not a quasi-identifier; use {have}"
+                f"{taxonomy.source}: {name!r}",
+                "not a quasi-identifier. A CSV taxonomy needs the name of its "
+                f"column, such as age.csv; use {have}",
             )
-    rows = distinct_rows(table, (wanted.sensitive, *names))
-    sensitive = _sensitive(table, rows, wanted)
+    rows = distinct_rows(table, (request.sensitive, *names))
+    sensitive = _sensitive(table, rows, request)
     ladders = tuple(
         ladder(
             name, _attribute(table, rows.columns[name], taxonomies.get(name)), taxonomies.get(name)
         ).placed(rows.columns[name].codes)
         for name in names
     )
-    left_out = tuple(name for name in table.names if name not in (*names, wanted.sensitive))
-    lattice = _lattice(ladders, sensitive, rows.counts, wanted.requirement)
+    left_out = tuple(name for name in table.names if name not in (*names, request.sensitive))
+    lattice = _lattice(ladders, sensitive, rows.counts, request.requirement)
     return TableToGeneralise(
-        wanted=wanted,
+        wanted=request,
         taxonomies=taxonomies,
         lattice=lattice,
         shown=ladders,
@@ -208,24 +211,26 @@ def _place(table: Batches, values: ValuesColumn, at_fault: BoolArray) -> str:
     return f"{table.source}:{record + 2}"
 
 
-def _sensitive(table: Batches, rows: Distinct, wanted: GeneraliseRequest) -> CategoricalColumn:
-    values = rows.columns[wanted.sensitive]
+def _sensitive(table: Batches, rows: Distinct, request: GeneraliseRequest) -> CategoricalColumn:
+    values = rows.columns[request.sensitive]
     column = values.categories(())
     if column.missing.any():
         place = _place(table, values, column.missing)
-        problem = f"column {wanted.sensitive!r} has no value; leave out such records"
+        problem = f"column {request.sensitive!r} has no value; leave out such records"
         raise TableError(place, problem)
-    requirement = wanted.requirement
+    requirement = request.requirement
     if requirement.k > rows.records:
         problem = f"no group can hold {requirement.k:,} of {rows.records:,} records; lower --k"
-        raise TableError(table.source, problem)
+        raise RequirementError(table.source, problem)
     if requirement.l is not None:
         _check_diversity(table, values, len(column.categories), requirement)
     return CategoricalColumn(codes=column.codes[values.codes], categories=column.categories)
 
 
-def _check_diversity(table: Batches, column: ValuesColumn, values: int, asked: Requirement) -> None:
-    assert asked.l is not None
+def _check_diversity(
+    table: Batches, column: ValuesColumn, values: int, requirement: Requirement
+) -> None:
+    assert requirement.l is not None
     name = column.own.name
     is_quantity = values > MOST_NUMBERS_AS_CLASSES and column.is_numeric()
     if is_quantity or values > limits.CLASSES:
@@ -233,10 +238,11 @@ def _check_diversity(table: Batches, column: ValuesColumn, values: int, asked: R
         raise TableError(
             table.source, f"{problem}; divide it into ranges, or name a column of classes"
         )
-    if asked.l > values if asked.c is not None else asked.l >= values:
+    if requirement.l > values if requirement.c is not None else requirement.l >= values:
         wish = (
-            f"no group can have {asked.l:g} different ones"
-            if asked.c is not None
-            else f"the most frequent one of a group cannot have less than 1/{asked.l:g}"
+            f"no group can have {requirement.l:g} different ones"
+            if requirement.c is not None
+            else f"the most frequent one of a group cannot have less than 1/{requirement.l:g}"
         )
-        raise TableError(table.source, f"column {name!r} has {values} values, so {wish}; lower --l")
+        problem = f"column {name!r} has {values} values, so {wish}; lower --l"
+        raise RequirementError(table.source, problem)

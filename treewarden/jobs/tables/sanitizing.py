@@ -16,7 +16,13 @@ from treewarden.jobs.tables.whole_table import TextColumn, sorted_lines
 from treewarden.policies.judging.clause_evaluation import Clauses
 from treewarden.policies.pack import Pack
 from treewarden.policies.remedies import TableProposal
-from treewarden.ppdm_models.errors import LearnerError, PolicyError, RemedyError, TableError
+from treewarden.ppdm_models.errors import (
+    LearnerError,
+    PolicyError,
+    RemedyError,
+    RequirementError,
+    TableError,
+)
 from treewarden.ppdm_models.learn.growers import BestFirst
 from treewarden.ppdm_models.learn.splits import ANY, Response, of_classes, of_numbers
 from treewarden.ppdm_models.methods.tpp.checks import (
@@ -84,7 +90,8 @@ def read_subject(sanitize_request: SanitizeRequest) -> TableToSanitise:
     """Read a table and check that what is asked for can be.
 
     Raises:
-        TableError: the table cannot be read, lacks a column, or is too small for k or too uniform for l.
+        RequirementError: the table is too small for k, or too uniform for l.
+        TableError: the table cannot be read, or lacks a column.
         PolicyError: the policy demands nothing of groups.
         LearnerError: the learner does not fit a target.
     """
@@ -253,21 +260,21 @@ def _classes(table: Table, name: str, asked_by: str) -> CategoricalColumn:
     return column
 
 
-def _check(table: Table, wanted: SanitizeRequest, sensitive: CategoricalColumn) -> None:
-    if wanted.pack is not None and not Clauses(wanted.pack).judged:
+def _check(table: Table, request: SanitizeRequest, sensitive: CategoricalColumn) -> None:
+    if request.pack is not None and not Clauses(request.pack).judged:
         raise PolicyError(
-            wanted.pack.name,
+            request.pack.name,
             "no required check of the policy is about leaves, so it requires nothing of groups; add --k or --l instead",
         )
-    if wanted.k is not None and wanted.k > table.rows:
-        raise TableError(
-            table.source, f"no group can hold {wanted.k:,} of {table.rows:,} records; lower --k"
+    if request.k is not None and request.k > table.rows:
+        raise RequirementError(
+            table.source, f"no group can hold {request.k:,} of {table.rows:,} records; lower --k"
         )
-    if wanted.l is not None and not wanted.l < len(sensitive.categories):
-        raise TableError(
+    if request.l is not None and not request.l < len(sensitive.categories):
+        raise RequirementError(
             table.source,
-            f"column {wanted.sensitive!r} has {len(sensitive.categories)} values, so the most frequent one of a group "
-            f"cannot have less than 1/{wanted.l:g}; lower --l",
+            f"column {request.sensitive!r} has {len(sensitive.categories)} values, so the most frequent one of a group "
+            f"cannot have less than 1/{request.l:g}; lower --l",
         )
 
 

@@ -68,14 +68,14 @@ def write_chunks(path: Path, chunks: Iterable[Chunk]) -> int:
     return rows
 
 
-def domains_from(said: Iterable[str]) -> Mapping[str, Domain]:
+def domains_from(words: Iterable[str]) -> Mapping[str, Domain]:
     """Return the domains that were typed: ``age=17:90``, ``sex=F,M``.
 
     Raises:
         SynthesisError: one of them is not understood, or stands twice.
     """
     domains: dict[str, Domain] = {}
-    for item in said:
+    for item in words:
         name, equals, text = item.partition("=")
         if not (name and equals and text) or name in domains:
             raise SynthesisError(
@@ -85,14 +85,14 @@ def domains_from(said: Iterable[str]) -> Mapping[str, Domain]:
     return domains
 
 
-def shares_from(said: Iterable[str]) -> Mapping[str, float]:
+def shares_from(words: Iterable[str]) -> Mapping[str, float]:
     """Return the weights of classes that were typed: ``flu=2``.
 
     Raises:
         SynthesisError: one of them is not understood.
     """
     found = {}
-    for item in said:
+    for item in words:
         label, _, text = item.rpartition("=")
         try:
             weight = float(text)

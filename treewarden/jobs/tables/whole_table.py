@@ -14,9 +14,9 @@ import numpy as np
 
 from treewarden.ppdm_models.arrays import IndexArray, IntArray
 from treewarden.ppdm_models.errors import TableError
+from treewarden.ppdm_models.limits import MORE_ROOM, room_bytes
 from treewarden.ppdm_models.methods.generalise.lattice import grouped
 from treewarden.ppdm_models.tables.batches import open_batches
-from treewarden.ppdm_models.tables.memory import MORE_ROOM, room_bytes
 
 BYTES_PER_CELL = 64
 """About so many bytes are held of each cell at the most: its text, its number, and where it stands in the order."""
@@ -55,16 +55,16 @@ def held_of(path: Path) -> WholeTable:
     return WholeTable(table.source, records, len(table.names))
 
 
-def check_held(held: WholeTable, advice: str) -> None:
+def check_held(table: WholeTable, advice: str) -> None:
     """Check that there is memory for a table; ``advice`` is what to do where there is not.
 
     Raises:
         TableError: there is not.
     """
     room = room_bytes()
-    if held.bytes > room:
-        problem = f"too large for memory: {held.words}, and {room / GB:,.1f} GB are free"
-        raise TableError(held.source, f"{problem}; {advice}, or {MORE_ROOM}")
+    if table.bytes > room:
+        problem = f"too large for memory: {table.words}, and {room / GB:,.1f} GB are free"
+        raise TableError(table.source, f"{problem}; {advice}, or {MORE_ROOM}")
 
 
 AT_ONCE = 2**14

@@ -146,25 +146,27 @@ def _coded(
     return PartyAttribute(name, (*categories, taken), np.where(missing, last, codes), edges, last)
 
 
-def _like(table: Table, known: PartyAttribute, rows: Codes) -> PartyAttribute:
-    own = known.categories[: known.missing]
-    if known.edges is not None:
-        party_attribute = _binned(known.name, table.numbers(known.name).numbers[rows], known.edges)
+def _like(table: Table, attribute: PartyAttribute, rows: Codes) -> PartyAttribute:
+    own = attribute.categories[: attribute.missing]
+    if attribute.edges is not None:
+        party_attribute = _binned(
+            attribute.name, table.numbers(attribute.name).numbers[rows], attribute.edges
+        )
         return PartyAttribute(
-            known.name,
+            attribute.name,
             party_attribute.categories,
             party_attribute.codes,
-            known.edges,
+            attribute.edges,
             party_attribute.missing,
         )
-    column = table.categories(known.name, own).take(rows)
+    column = table.categories(attribute.name, own).take(rows)
     at = {name: code for code, name in enumerate(own)}
     place = [at.get(category, len(own) + 1) for category in column.categories]
     codes = np.array([*place, len(own)], np.int64)[
         column.codes
     ]  # -1, of a missing cell, is the last
-    none = known.categories[known.missing] if known.missing is not None else UNKNOWN
-    return PartyAttribute(known.name, (*own, none, UNKNOWN), codes)
+    none = attribute.categories[attribute.missing] if attribute.missing is not None else UNKNOWN
+    return PartyAttribute(attribute.name, (*own, none, UNKNOWN), codes)
 
 
 def _category_codes(column: CategoricalColumn) -> tuple[tuple[str, ...], Codes]:

@@ -54,7 +54,7 @@ from treewarden.ppdm_models.tree.tree import Tree
 from treewarden.reports.building.vertical import About, leakage_document
 from treewarden.reports.document.methods import Agreed, LeakageDocument
 from treewarden.reports.document.parts import as_json
-from treewarden.reports.figures.message_flow import leakage_page, message_flow_svg
+from treewarden.reports.figures.pages import leakage_page, message_flow_svg
 
 # What a side of a real session leaves on disk: the skeleton, notes, classes, the log, and what it learnt.
 
@@ -72,19 +72,19 @@ def miner_files(meeting: Meeting) -> tuple[str, ...]:
     return (TREE, LEAKAGE, PAGE, MESSAGES, FLOW, *((CLASSES,) if meeting.asked else ()))
 
 
-def files_of_miner(meeting: Meeting, found: Led) -> dict[str, bytes]:
+def files_of_miner(meeting: Meeting, led: Led) -> dict[str, bytes]:
     """Return what a miner leaves, by name; its tree is the skeleton."""
     session = meeting.session
-    side_view = seen_by(MINER, session, found.log, (), None)
+    side_view = seen_by(MINER, session, led.log, (), None)
     about = About(meeting.name, session, meeting.target, treewarden.__version__, meeting.asked)
-    document = leakage_document(about, found.log, [side_view], found.skeleton, whose="the miner")
-    skeleton = skeleton_tree(found.skeleton, session.parties, session.classes, meeting.target)
+    document = leakage_document(about, led.log, [side_view], led.skeleton, whose="the miner")
+    skeleton = skeleton_tree(led.skeleton, session.parties, session.classes, meeting.target)
     files = {
         TREE: treewarden_json.FORMAT.write(skeleton),
-        **session_files(document, found.log, session.parties),
+        **session_files(document, led.log, session.parties),
     }
-    if found.labels is not None:
-        labels = found.labels.tolist()
+    if led.labels is not None:
+        labels = led.labels.tolist()
         rows = (
             (number, UNKNOWN if label == LEAF else session.classes[label])
             for number, label in enumerate(labels)
@@ -262,7 +262,7 @@ Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
-class Own:
+class PartyFiles:
     """A party's files: its table, its name in the session, the column of ids that all hold, records to classify."""
 
     table: Path
@@ -283,7 +283,7 @@ class CheckedPart:
     target: str | None
 
 
-def part_of(meeting: Meeting, own: Own, step: Step = silent) -> CheckedPart:
+def part_of(meeting: Meeting, party: PartyFiles, step: Step = silent) -> CheckedPart:
     """Read a party's tables, and check that they are what the session file says.
 
     Raises:
@@ -291,52 +291,56 @@ def part_of(meeting: Meeting, own: Own, step: Step = silent) -> CheckedPart:
         TableError: a table cannot be read, or a column cannot be used.
     """
     session = meeting.session
-    if own.name not in session.parties:
+    if party.name not in session.parties:
         there = ", ".join(session.parties)
-        raise PartyError("--name", f"the session has no party {own.name!r}; it has {there}")
-    number = session.parties.index(own.name)
-    with step(f"reading {own.table.name}"):
-        table = read_table(own.table)
+        raise PartyError("--name", f"the session has no party {party.name!r}; it has {there}")
+    number = session.parties.index(party.name)
+    with step(f"reading {party.table.name}"):
+        table = read_table(party.table)
     holds = number == session.labelled
     if holds and meeting.target not in table.columns:
-        raise PartyError(own.table.name, table.lacks(meeting.target))
+        raise PartyError(party.table.name, table.lacks(meeting.target))
     if not holds and meeting.target in table.columns:
         labelled = session.parties[session.labelled]
         problem = f"has a column {meeting.target!r}, and only {labelled} may hold the class; remove the column"
-        raise PartyError(own.table.name, problem)
-    names = tuple(column for column in table.columns if column not in (meeting.target, own.ids))
+        raise PartyError(party.table.name, problem)
+    names = tuple(column for column in table.columns if column not in (meeting.target, party.ids))
     if len(names) != len(session.ranks[number]):
         said = len(session.ranks[number])
         problem = f"has {len(names):,} attributes, and the session file states {said:,}; correct one of them"
-        raise PartyError(own.table.name, problem)
-    if own.ids is None and table.rows != session.records:
+        raise PartyError(party.table.name, problem)
+    if party.ids is None and table.rows != session.records:
         problem = f"has {table.rows:,} records, and the session file states {session.records:,}"
         advice = "correct one of them, or name a column of ids with --id"
-        raise PartyError(own.table.name, f"{problem}; {advice}")
+        raise PartyError(party.table.name, f"{problem}; {advice}")
     part = CheckedPart(
-        number, table, _asked_table(meeting, own), names, meeting.target if holds else None
+        number, table, _asked_table(meeting, party), names, meeting.target if holds else None
     )
-    holding_of(table, names, part.target, session.classes, own.numbers)  # refused before any meets
+    holding_of(
+        table, names, part.target, session.classes, party.numbers
+    )  # refused before any meets
     return part
 
 
-def _asked_table(meeting: Meeting, own: Own) -> Table | None:
-    if (own.asked is None) is not (meeting.asked == 0):
+def _asked_table(meeting: Meeting, party: PartyFiles) -> Table | None:
+    if (party.asked is None) is not (meeting.asked == 0):
         count = meeting.asked
         problem = f"the session classifies {count:,} records; " + (
             "give them with --asked FILE" if count else "leave out --asked"
         )
         raise PartyError("--asked", problem)
-    if own.asked is None:
+    if party.asked is None:
         return None
-    table = read_table(own.asked)
-    if own.ids is None and table.rows != meeting.asked:
+    table = read_table(party.asked)
+    if party.ids is None and table.rows != meeting.asked:
         problem = f"has {table.rows:,} records, and the session file states {meeting.asked:,}; correct one of them"
-        raise PartyError(own.asked.name, problem)
+        raise PartyError(party.asked.name, problem)
     return table
 
 
-def taken_part(meeting: Meeting, own: Own, part: CheckedPart, certificates: Path) -> PartyRecord:
+def taken_part(
+    meeting: Meeting, party: PartyFiles, part: CheckedPart, certificates: Path
+) -> PartyRecord:
     """Be a party until the miner ends the session.
 
     Raises:
@@ -346,10 +350,10 @@ def taken_part(meeting: Meeting, own: Own, part: CheckedPart, certificates: Path
 
     def holding(rows: Codes, _: Holding | None) -> Holding:
         return holding_of(
-            part.table, part.names, part.target, session.classes, own.numbers, rows=rows
+            part.table, part.names, part.target, session.classes, party.numbers, rows=rows
         )
 
-    records = Brought(_ids(part.table, own), holding)
+    records = Brought(_ids(part.table, party), holding)
     brought = None
     if part.asked is not None:
         table = part.asked
@@ -357,12 +361,12 @@ def taken_part(meeting: Meeting, own: Own, part: CheckedPart, certificates: Path
         def asked_of(rows: Codes, holding: Holding | None) -> Holding:
             return coded_like(table, holding or Holding(()), rows)
 
-        brought = Brought(_ids(table, own), asked_of)
+        brought = Brought(_ids(table, party), asked_of)
     return _run(meeting, take_part(meeting, part.number, certificates, records, brought))
 
 
-def _ids(table: Table, own: Own) -> Sequence[str] | None:
-    return None if own.ids is None else ids_of(table, own.ids)
+def _ids(table: Table, party: PartyFiles) -> Sequence[str] | None:
+    return None if party.ids is None else ids_of(table, party.ids)
 
 
 def led(meeting: Meeting, certificates: Path) -> Led:

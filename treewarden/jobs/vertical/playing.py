@@ -42,8 +42,7 @@ from treewarden.ppdm_models.methods.vertical.taking_part import Played, play
 from treewarden.ppdm_models.tables.read_table import read_table, table_of
 from treewarden.ppdm_models.tables.table import Table
 from treewarden.ppdm_models.tree.tree import Tree
-from treewarden.reports.building.vertical import About, leakage_document
-from treewarden.reports.building.vertical_audits import audited
+from treewarden.reports.building.vertical import About, audited, leakage_document
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +71,7 @@ class JoinedTable:
         """What each party holds."""
         by_rank = self.holding.attributes
         return tuple(
-            self.holding.of(
+            self.holding.restrict_to(
                 {by_rank[rank].name for rank in ranks},
                 holds_class=number == self.session.labelled,
             )
@@ -124,15 +123,15 @@ def joined(play_request: PlayRequest) -> JoinedTable:
     return JoinedTable(table, session, holding)
 
 
-def played(wanted: PlayRequest, step: Step = silent) -> SessionOutcome:
+def played(request: PlayRequest, step: Step = silent) -> SessionOutcome:
     """Play all sides.
 
     Raises:
         TableError: the table cannot be read, lacks a column, or a column cannot be used.
         PartyError: no party holds the class, or a side fails.
     """
-    with step(f"reading {wanted.table.name}"):
-        joined_table = joined(wanted)
+    with step(f"reading {request.table.name}"):
+        joined_table = joined(request)
     with step(f"playing {len(joined_table.session.parties)} parties and the miner"):
         try:
             result = play(joined_table.session, joined_table.parts)
@@ -140,10 +139,10 @@ def played(wanted: PlayRequest, step: Step = silent) -> SessionOutcome:
             raise PartyError(
                 role(error.who, joined_table.session.parties), error.problem
             ) from error
-    whole_tree, session = result.known(joined_table.session), joined_table.session
+    whole_tree, session = result.shared_tree(joined_table.session), joined_table.session
     attributes = joined_table.holding.attributes
-    tree = full_tree(whole_tree, attributes, session.classes, wanted.target)
-    skeleton = skeleton_tree(result.skeleton, session.parties, session.classes, wanted.target)
+    tree = full_tree(whole_tree, attributes, session.classes, request.target)
+    skeleton = skeleton_tree(result.skeleton, session.parties, session.classes, request.target)
     return SessionOutcome(joined_table, result, whole_tree, tree, skeleton)
 
 

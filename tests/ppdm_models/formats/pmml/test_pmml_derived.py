@@ -12,6 +12,9 @@ from tests.kit.rows import rows
 from treewarden.ppdm_models.errors import TreeFormatError
 from treewarden.ppdm_models.files.load import load_model, load_tree
 from treewarden.ppdm_models.formats.pmml._comparisons import FALSE, TRUE, sides
+from treewarden.ppdm_models.formats.pmml._schemas import raw_cases
+from treewarden.ppdm_models.formats.pmml._sources import RawField, _value_of
+from treewarden.ppdm_models.formats.pmml._values import Constant, DataType
 from treewarden.ppdm_models.tables.routing import NOWHERE, routed
 from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn
 from treewarden.ppdm_models.tree.predicate import (
@@ -25,6 +28,7 @@ from treewarden.ppdm_models.tree.predicate import (
     answer,
     features_of,
 )
+from treewarden.ppdm_models.tree.tree import Feature
 
 FIELDS = """<DataDictionary><DataField name="x" optype="continuous" dataType="double"/>
 <DataField name="c" optype="categorical" dataType="string"><Value value="a"/><Value value="b"/>
@@ -214,6 +218,20 @@ def by_table(more=""):
 )
 def test_codes_are_sets_of_categories(predicate, test):
     assert made(by_table(), predicate) == test
+
+
+def test_values_that_are_not_listed_go_where_a_table_sends_them_though_it_keeps_the_others():
+    kept = "".join(f"<row><in>{name}</in><out>{name}</out></row>" for name in "abd")
+    table = (
+        '<MapValues outputColumn="out" defaultValue="a"><FieldColumnPair field="c" column="in"/>'
+        f"<InlineTable>{kept}</InlineTable></MapValues>"
+    )
+    schema = '<MiningField name="x"/><MiningField name="c" invalidValueTreatment="asIs"/>'
+    category = {"kind": "string", "optype": "categorical", "schema": schema}
+    # An unlisted value is taken for an "a".
+    assert made(table, simple("equal", "a"), **category) == CategoryTest(
+        "c", ("b", "d"), negated=True
+    )
 
 
 def test_a_test_that_holds_for_no_category_still_asks_for_the_field():
@@ -465,3 +483,15 @@ def test_nothing_lies_beyond_an_end_that_is_infinite():
         found = sides(end, FALSE, TRUE, FALSE)
         assert [segment.low == segment.high for segment in found].count(True) == 1
         assert len(found) == 2
+
+
+def test_a_whole_number_is_compared_with_one_that_is_not_by_order_alone():
+    assert _value_of(DataType.INTEGER, "2.5", is_ordered=False) is None
+    found = _value_of(DataType.INTEGER, "2.5", is_ordered=True)
+    assert (found.value, found.kind) == (2.5, DataType.DOUBLE)
+
+
+def test_categories_stay_texts_where_numbers_have_32_bits():
+    names = Feature("c", numeric=False, values=("a", "b"), single=True)
+    cases = raw_cases(RawField("c"), names, None, is_continuous=False)
+    assert cases.listed == {name: Constant(name, DataType.STRING) for name in "ab"}

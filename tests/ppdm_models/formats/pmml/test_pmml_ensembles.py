@@ -9,7 +9,7 @@ from treewarden.ppdm_models.errors import TreeFormatError
 from treewarden.ppdm_models.files.load import load_model
 from treewarden.ppdm_models.tables.predict import labels, predict
 from treewarden.ppdm_models.tree.column import NumericColumn
-from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Link, Other
+from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Link, NonTreeModel
 from treewarden.ppdm_models.tree.predicate import Always, NumericTest
 from treewarden.ppdm_models.tree.tree import Task, Tree
 
@@ -112,7 +112,7 @@ def test_parts_that_are_no_trees_are_named():
 
 def test_a_file_of_no_tree_says_what_it_holds():
     with pytest.raises(
-        TreeFormatError, match=r"no tree in it: PMML without a tree model \(found Scorecard\)"
+        TreeFormatError, match=r"this PMML file contains no tree model \(found Scorecard\)"
     ):
         load('<Scorecard functionName="regression"/>')
 
@@ -175,12 +175,19 @@ def test_a_chain_of_sums_and_a_softmax_keeps_the_declared_order_of_the_classes()
     assert scores(model, 0.0) == [pytest.approx([1 - chance, chance])]
 
 
+@pytest.mark.parametrize("other", ["f", "x"])
+def test_a_softmax_of_the_same_sum_twice_or_of_no_sum_leaves_the_chain_as_it_is(other):
+    total = mining("sum", tree(1, 0), tree(1, 0), inside=result("f"))
+    model = boosted("softmax", table("yes", "f") + table("no", other), total)
+    assert model.combination is Combination.MODEL_CHAIN
+
+
 def test_a_regression_that_does_more_than_a_link_leaves_the_chain_as_it_is():
     total = mining("sum", tree(1, 2), tree(3, 4), inside=result("f"))
     more = table("yes", "f").replace("</Reg", '<NumericPredictor name="x" coefficient="1"/></Reg')
     model = boosted("logit", more + table("no"), total)
     assert model.combination is Combination.MODEL_CHAIN
-    assert [type(member.model) for member in model.members] == [Ensemble, Other]
+    assert [type(member.model) for member in model.members] == [Ensemble, NonTreeModel]
 
 
 def test_targets_of_a_single_tree_change_its_scores():
@@ -197,7 +204,7 @@ def test_a_cast_of_the_combined_score_is_noted_and_not_evaluated():
     cast = '<Targets><Target castInteger="round"/></Targets>'
     model = load(mining("average", tree(1, 2), tree(3, 4), inside=cast))
     assert model.link is Link.UNKNOWN
-    assert "its Targets (rescaled or rounded)" in model.notes[0]
+    assert "those after Targets (rescaled or rounded)" in model.notes[0]
 
 
 def test_models_embedded_before_version_4_are_a_chain():
@@ -206,8 +213,8 @@ def test_models_embedded_before_version_4_are_a_chain():
     )
     first = '<Regression functionName="regression"><ResultField name="term" feature="predictedValue"/></Regression>'
     model = load(f'<MiningModel functionName="regression">{SCHEMA}{first}{decision}</MiningModel>')
-    assert [type(member.model) for member in model.members] == [Other, Tree]
-    assert "'term' is what an earlier part of the model predicts" in next(model.trees).notes[0]
+    assert [type(member.model) for member in model.members] == [NonTreeModel, Tree]
+    assert "'term' is the prediction of an earlier part" in next(model.trees).notes[0]
 
 
 @pytest.mark.parametrize("root", ["TreeModel", "Segment"])
@@ -249,7 +256,9 @@ def test_a_segment_that_is_not_understood_is_refused(segment, said):
 
 
 def test_an_unknown_way_to_combine_is_refused():
-    with pytest.raises(TreeFormatError, match="unknown multipleModelMethod 'guess'; have sum"):
+    with pytest.raises(
+        TreeFormatError, match="unknown multipleModelMethod 'guess'; known values: sum"
+    ):
         load(mining("guess", tree(1, 2), tree(3, 4)))
 
 

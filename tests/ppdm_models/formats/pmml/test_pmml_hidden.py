@@ -44,7 +44,7 @@ def test_text_that_no_branch_needs_is_a_leak():
     leaks = unknown(computed(apply("if", same, constant(1), AGE)))
     assert sorted(leak.what.partition(":")[0] for leak in leaks) == [
         "an expression that has only constants",
-        "text of a Constant that is no value of the model, 2 times",
+        "text of a Constant that is not a value of the model, 2 times",
     ]
     assert not any(leak.removable for leak in leaks)
     missing = apply("isMissing", AGE)

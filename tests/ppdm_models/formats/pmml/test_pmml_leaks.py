@@ -115,7 +115,7 @@ CASES = [
         LeakKind.TARGET_STATISTICS,
         SCHEMA,
         SCHEMA + STATISTICS.format("<Anova/>"),
-        "how the target differs over 'temperature'",
+        "how the target depends on 'temperature'",
         None,
     ),
     (
@@ -177,7 +177,7 @@ CASES = [
         MODEL,
         '<ModelVerification recordCount="2"><InlineTable><row><x>1</x></row><row><x>2</x></row></InlineTable>'
         f"</ModelVerification>{MODEL}",
-        "2 whole records",
+        "2 complete records",
         2,
     ),
 ]
@@ -188,8 +188,8 @@ def ids(case):
 
 
 def judged(data):
-    """Return what a file gives away, but for what is named only as it is no part of the model."""
-    return [leak for leak in PMML.open(data, "x").leaks if "no part of the model" not in leak.what]
+    """Return what a file gives away, but for what is named only as it is not part of the model."""
+    return [leak for leak in PMML.open(data, "x").leaks if "not part of the model" not in leak.what]
 
 
 @pytest.mark.parametrize("case", CASES, ids=ids)
@@ -291,4 +291,4 @@ def test_the_instances_of_another_kind_of_model_are_records_that_stay():
 def test_a_mail_address_in_the_tree_itself_names_a_person(word, where):
     text = GOLF.replace(f'"{word}"', '"jo@example.org"').encode()
     (leak,) = open_model(text, "x").leaks
-    assert (leak.kind, leak.what) == (LeakKind.PERSON, f"{where} holds a mail address")
+    assert (leak.kind, leak.what) == (LeakKind.PERSON, f"{where} contains a mail address")

@@ -397,7 +397,7 @@ def test_our_own_extensions_say_how_the_tree_was_grown():
         (
             simple("age", "greaterThan", 2),
             "x:1: node 'n0': its children 'n1' (age < 3) and 'n2' (age > 2) both take a record with age = 2.5; "
-            "the first child whose test holds takes it",
+            "it goes to the first child whose test is true",
         ),
         (
             simple("age", "greaterThan", 3),

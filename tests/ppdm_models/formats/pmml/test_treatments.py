@@ -74,7 +74,7 @@ def test_a_written_tree_treats_values_as_before(name):
 def test_two_steps_cannot_be_said_in_one_tree_of_pmml():
     case = BY_NAME["only the inner model as missing"]
     model = load_tree(case["pmml"].encode(), "m.pmml")
-    with pytest.raises(OutputError, match="'x' in several steps"):
+    with pytest.raises(OutputError, match="'x' is treated in several steps"):
         writers()["pmml"].write(model)
 
 

@@ -45,16 +45,16 @@ def test_a_file_with_a_byte_order_mark_is_read():
         ("[columns.age]\nlow = 1e18\nhigh = 1.0000000000001e18", "columns.age", "too narrow"),
         ('[columns.age]\nlow = "1"\nhigh = 2', "columns.age.low", "number"),
         ("[columns.age]\nlow = true\nhigh = 2", "columns.age.low", "number"),
-        ("[columns.age]\nlow = 0.5\nhigh = 2\nwhole = true", "columns.age", "no whole number"),
+        ("[columns.age]\nlow = 0.5\nhigh = 2\nwhole = true", "columns.age", "not a whole number"),
         ("[columns.age]\nlow = 0\nhigh = 2\nstep = 1", "columns.age.step", "no such key"),
         ("[columns.e]\nvalues = ['a', ' a']", "columns.e", "there twice"),
         ("[columns.e]\nvalues = ['a']", "columns.e", "fewer than two"),
         ("[columns.e]\nvalues = [1, 2]", "columns.e.values.0", "string"),
-        ("[columns.e]\nvalues = ['a', 'b']\nlow = 0", "columns.e", "one of both"),
-        ("[column.e]\nlow = 0\nhigh = 1", "columns", "required"),
+        ("[columns.e]\nvalues = ['a', 'b']\nlow = 0", "columns.e", "give one of them"),
+        ("[column.e]\nlow = 0\nhigh = 1", "columns", "is missing"),
         ("[columns]\n[other]\n", "other", "no such key"),
-        ("columns = 3", "columns", "dictionary"),
-        ("= 3", "", "not TOML"),
+        ("columns = 3", "columns", "a table"),
+        ("= 3", "", "not valid TOML"),
     ],
 )
 def test_what_cannot_be_is_refused_with_its_place(text, place, problem):
@@ -65,7 +65,7 @@ def test_what_cannot_be_is_refused_with_its_place(text, place, problem):
 
 
 def test_bytes_that_are_no_text_are_refused():
-    with pytest.raises(DomainError, match="not TOML"):
+    with pytest.raises(DomainError, match="not valid TOML"):
         read_domains(b"\xff\xfe", "domains.toml")
 
 
@@ -76,5 +76,5 @@ def test_a_file_that_is_too_large_is_refused(tmp_path):
 
 
 def test_a_file_that_is_not_there_is_refused(tmp_path):
-    with pytest.raises(DomainError, match="give a TOML file"):
+    with pytest.raises(DomainError, match="check the path"):
         load_domains(tmp_path / "d.toml")

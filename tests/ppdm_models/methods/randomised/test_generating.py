@@ -67,7 +67,7 @@ def test_nobody_is_asked_for_and_nobody_comes():
 def test_what_is_not_there_is_refused():
     with pytest.raises(ValueError, match="no function 6; have 1 to 5"):
         people(10, 6, np.random.default_rng(6))
-    with pytest.raises(ValueError, match="no variant 'ibm'; have paper, moa"):
+    with pytest.raises(ValueError, match="no variant 'ibm'; use paper, moa"):
         people(10, 1, np.random.default_rng(6), variant="ibm")
     with pytest.raises(ValueError, match="-1 records"):
         people(-1, 1, np.random.default_rng(6))

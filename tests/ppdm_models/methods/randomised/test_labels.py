@@ -40,6 +40,6 @@ def test_what_is_one_class_too_many_is_said_and_stays_within_bounds():
 
 def test_lists_are_no_classes():
     with pytest.raises(
-        TableError, match="column 'flu' holds list<item: int64>, which are no classes"
+        TableError, match="column 'flu' holds list<item: int64>, which are not classes"
     ):
         ClassNumbers("t.csv", "flu").numbers(pa.array([[1], [2]]))

@@ -203,12 +203,12 @@ def test_a_text_that_is_none_of_the_values_is_named_by_its_record_alone(tmp_path
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("age\n4\n4\n4\n", "one value only"),
-        ("age,b\n,1\n,2\n", "holds no value"),
+        ("age\n4\n4\n4\n", "only one value"),
+        ("age,b\n,1\n,2\n", "has no value"),
         ("age\n", "no records"),
         ("", "empty"),
         ("age,age\n1,2\n", "two columns are called"),
-        (f"age,b\n1,2\n{SECRET}\n", "not a table that can be read"),
+        (f"age,b\n1,2\n{SECRET}\n", "the table cannot be read"),
     ],
 )
 def test_tables_that_cannot_be_hidden_are_refused(tmp_path, text, problem):
@@ -258,8 +258,8 @@ def test_domains_are_read_off_the_data(tmp_path):
 @pytest.mark.parametrize(
     ("cells", "problem"),
     [
-        (["1", "1"], "one value only"),
-        (["NA", "?"], "holds no value"),
+        (["1", "1"], "only one value"),
+        (["NA", "?"], "has no value"),
         (["1", "1e200"], "another unit"),
     ],
 )

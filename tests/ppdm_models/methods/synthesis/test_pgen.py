@@ -186,7 +186,7 @@ def test_basegen_labels_even_records_by_the_tree():
         ),
         ({}, DrawPlan(domains={"city": ("b",)}), "no value of 'city' is there"),
         ({}, DrawPlan(domains={"city": NumericRange(0, 1)}), "is to be given as VALUE,VALUE"),
-        ({}, DrawPlan(domains={"town": ("b",)}), "no such attribute; have age, city"),
+        ({}, DrawPlan(domains={"town": ("b",)}), "no such attribute; use age, city"),
     ],
 )
 def test_what_cannot_be_drawn_is_said(changes, plan, said):

@@ -73,5 +73,5 @@ def test_a_key_of_another_role_is_refused(folder):
 
 @pytest.mark.parametrize("shown", [None, {}, {"subjectAltName": (("DNS", "a"), ("DNS", "b"))}])
 def test_a_certificate_names_one_role(shown):
-    with pytest.raises(PartyError, match="has to name one"):
+    with pytest.raises(PartyError, match="must name one"):
         role_of(shown)

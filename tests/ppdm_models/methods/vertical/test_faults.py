@@ -114,7 +114,7 @@ async def is_stopped(_):
         (leaves, "ended its connection"),
         (says_no_frame, "sent a message again, or left one out"),
         (says(0, MessageKind.SPLIT, times=2), "sent a message again, or left one out"),
-        (says(16, MessageKind.WINNER), "sent what is no message"),
+        (says(16, MessageKind.WINNER), "sent something that is not a message"),
         (says(3, MessageKind.LEAF), "sent a message longer than any can be"),
         (says(2**32 - 1, MessageKind.COMPARING), "sent a message longer than any can be"),
         (is_mistaken, "could not go on; the reason is said there"),
@@ -194,7 +194,7 @@ def test_the_last_word_of_a_side_is_heard_though_the_connection_is_reset_behind_
     async def hears_both_at_once(channel):
         await channel.receive(BOBBY, MessageKind.SPLIT)
         arguments = [each.get_coro().cr_frame.f_locals for each in channel._readers]
-        read = next(each for each in arguments if each["other"] == BOBBY)
+        read = next(each for each in arguments if each["peer"] == BOBBY)
         body = struct.pack("<hB", BOBBY, Reason.STOPPED)
         head = HEAD.pack(len(body), read["number"], list(MessageKind).index(MessageKind.ABORT), 0)
         read["reader"].feed_data(head + body)

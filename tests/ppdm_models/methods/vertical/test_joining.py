@@ -38,7 +38,7 @@ def test_together_they_are_the_tree(tmp_path_factory, case):
     attributes, label, session, holdings = case
     found, skeleton, notes = left_by(session, holdings, tmp_path_factory.mktemp("notes"))
     tree = joined_tree(skeleton, notes)
-    full = full_tree(found.known(session), attributes, label.categories, "label")
+    full = full_tree(found.shared_tree(session), attributes, label.categories, "label")
     assert tree.nodes == full.nodes
     assert set(tree.features) <= set(full.features)
 
@@ -90,12 +90,12 @@ GOOD = {
 @pytest.mark.parametrize(
     ("changed", "problem"),
     [
-        ({"edges": [3.0, 2.0]}, "edges have to lie between the branches"),
-        ({"edges": []}, "edges have to lie between the branches"),
-        ({"missing": 0}, "has to be the last one"),
-        ({"branches": []}, "at least 1 item"),
+        ({"edges": [3.0, 2.0]}, "edges must lie between the branches"),
+        ({"edges": []}, "edges must lie between the branches"),
+        ({"missing": 0}, "must be the last one"),
+        ({"branches": []}, "at least 1 required"),
         ({"attribute": ""}, "at least 1 character"),
-        ({"more": 1}, "Extra inputs are not permitted"),
+        ({"more": 1}, "unknown key"),
     ],
 )
 def test_notes_that_make_no_sense_are_refused_with_their_place(tmp_path, changed, problem):

@@ -33,17 +33,19 @@ def test_what_honest_sides_say_is_within_the_limits(mode, attributes, label, own
     log = play(session, holdings, [Holding(each.attributes) for each in holdings]).log
     limits = MessageLimits(session, session.records)
     said = [each for each in log.entries if each.kind not in IDEAL]
-    assert all(each.size <= limits.of(each.kind, each.sender, each.receiver) for each in said)
+    assert all(
+        each.size <= limits.body_limit(each.kind, each.sender, each.receiver) for each in said
+    )
 
 
 @pytest.mark.parametrize("kind", sorted(IDEAL))
 def test_nothing_of_the_ideal_box_is_taken(kind):
     session, _ = dealt(TENNIS_COLUMNS, TENNIS_LABEL, [0, 0, 1, 1], 2)
-    assert MessageLimits(session, 0).of(kind, 0, MINER) < 0
+    assert MessageLimits(session, 0).body_limit(kind, 0, MINER) < 0
 
 
 def test_the_miner_has_no_table_and_nobody_asks_about_records_that_are_not_announced():
     session, _ = dealt(TENNIS_COLUMNS, TENNIS_LABEL, [0, 0, 1, 1], 2)
     limits = MessageLimits(session, 0)
-    assert limits.of(MessageKind.MASKED_TABLE, MINER, 0) == 0
-    assert limits.of(MessageKind.ASK, MINER, 0) == 0
+    assert limits.body_limit(MessageKind.MASKED_TABLE, MINER, 0) == 0
+    assert limits.body_limit(MessageKind.ASK, MINER, 0) == 0

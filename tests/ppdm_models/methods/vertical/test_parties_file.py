@@ -51,7 +51,7 @@ def test_a_class_that_nobody_holds_is_refused(written):
         ('"bobby"', '"miner"', "is called miner"),
         ('"bobby"', '"Bobby B"', "party.1.name"),
         ("columns", "collumns", "party.0.columns"),
-        ("[[party]]", "[[party", "no TOML file"),
+        ("[[party]]", "[[party", "not valid TOML"),
     ],
 )
 def test_a_wrong_file_is_refused_with_the_reason(written, old, new, problem):

@@ -39,7 +39,7 @@ def test_the_parties_tree_is_plain_id3s(case):
     attributes, label, session, holdings = case
     found = play(session, holdings)
     plain = plain_id3(attributes, label.codes, len(label.categories), session.stops)
-    assert shape(found.known(session)) == shape(plain)
+    assert shape(found.shared_tree(session)) == shape(plain)
 
 
 @given(sessions())
@@ -64,7 +64,7 @@ def test_walking_through_the_parties_gives_the_class_that_the_joined_tree_gives(
 def test_the_published_tree_sends_each_record_where_the_parties_do(case):
     attributes, label, session, holdings = case
     found = play(session, holdings, [Holding(each.attributes) for each in holdings])
-    tree = full_tree(found.known(session), attributes, label.categories, "label")
+    tree = full_tree(found.shared_tree(session), attributes, label.categories, "label")
     columns = table_of({each.name: told(each) for each in attributes})
     nodes = route(tree, {each.name: columns.column(each) for each in tree.features}).tolist()
     labels = [label.categories[each] for each in found.labels.tolist()]
@@ -103,7 +103,7 @@ def test_nursery_grows_the_same_tree(mode, owners):
     session, holdings = dealt(attributes, label, owners, max(owners) + 1, 1, stops, mode)
     plain = plain_id3(attributes, label.codes, 5, stops)
     assert (plain.skeleton.inner, plain.skeleton.leaves, plain.skeleton.depth) == (36, 83, 4)
-    assert shape(play(session, holdings).known(session)) == shape(plain)
+    assert shape(play(session, holdings).shared_tree(session)) == shape(plain)
 
 
 @pytest.mark.parametrize("mode", Mode)
@@ -111,7 +111,7 @@ def test_ten_parties_of_whom_most_have_no_attribute(mode):
     *attributes, label = TENNIS_COLUMNS
     session, holdings = dealt(attributes, label, [0, 3, 6, 9], 10, 5, mode=mode)
     plain = plain_id3(attributes, label.codes, 2, Stops())
-    assert shape(play(session, holdings).known(session)) == shape(plain)
+    assert shape(play(session, holdings).shared_tree(session)) == shape(plain)
 
 
 def test_a_value_that_a_party_never_saw_has_no_class():
@@ -165,7 +165,7 @@ def test_the_published_trees_have_labels_and_no_counts():
     *attributes, label = TENNIS_COLUMNS
     session, holdings = dealt(attributes, label, [0, 0, 1, 1], 2)
     found = play(session, holdings)
-    tree = full_tree(found.known(session), attributes, label.categories, "play")
+    tree = full_tree(found.shared_tree(session), attributes, label.categories, "play")
     assert [text(node.test) for node in tree.nodes[1:4]] == [
         "outlook = sunny",
         "humidity = high",
@@ -183,7 +183,7 @@ def test_who_sees_the_records_of_a_node_sees_cells_as_unnamed_blocks():
     for mode, blocks in ((Mode.IDS, (10 / 28, 14 / 28)), (Mode.SHARED, (0, 0))):
         session, holdings = dealt(attributes, label, [0, 0, 1, 1], 2, mode=mode)
         found = play(session, holdings)
-        cells = cells_split(found.known(session), attributes)
+        cells = cells_split(found.shared_tree(session), attributes)
         assert cells == [14, 0, 5, 5]
         seen = [seen_by(party, session, found.log, (), cells) for party in (0, 1, MINER)]
         assert [each.blocks for each in seen] == [*map(pytest.approx, blocks), 0]

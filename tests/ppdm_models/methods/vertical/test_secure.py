@@ -85,7 +85,11 @@ def test_the_miner_hears_whose_key_is_smallest(parties):
     plan, limits = ComputingPlan(session), MessageLimits(session, 0)
     assert {each.receiver for each in said} == {*plan.computing, MINER}
     for each in said:
-        assert len(each.body) <= plan.most_bytes == limits.of(each.kind, each.sender, each.receiver)
+        assert (
+            len(each.body)
+            <= plan.most_bytes
+            == limits.body_limit(each.kind, each.sender, each.receiver)
+        )
 
 
 def test_three_parties_or_more_need_no_miner_and_tell_it_one_index_in_shares():
@@ -196,7 +200,7 @@ async def talks_garbage(channel, _):
     [
         (says_nothing, 1, "did not answer"),
         (dies, 30, "ended its connection"),
-        (talks_garbage, 30, "sent what is no"),
+        (talks_garbage, 30, "sent something that is not"),
     ],
 )
 def test_whoever_stops_dies_or_talks_garbage_is_named_by_all_others(
@@ -229,7 +233,7 @@ def test_shares_of_nobody_being_the_smallest_are_found_out():
         network = LocalNetwork()
         for party in (0, 1):
             network.end(party).post(MINER, MessageKind.COMPARING, 0, b"\0")
-        with pytest.raises(ProtocolError, match="no shares of keys") as caught:
+        with pytest.raises(ProtocolError, match="not shares of keys") as caught:
             await SecureComparison(SESSION, network.end(MINER)).winner(0)
         return caught.value.reason
 
@@ -239,7 +243,7 @@ def test_shares_of_nobody_being_the_smallest_are_found_out():
 def test_a_key_above_all_keys_is_a_mistake_of_ours():
     async def run():
         comparison = SecureComparison(SESSION, LocalNetwork().end(0))
-        with pytest.raises(ValueError, match="none of this session"):
+        with pytest.raises(ValueError, match="does not belong to this session"):
             await comparison.give(0, SESSION.nothing + 1)
 
     asyncio.run(run())

@@ -76,7 +76,7 @@ def test_the_digest_tells_files_apart_by_what_they_say_not_by_how_they_are_writt
         ("port = 7002\n", "port = 7002\nranks = [0, 1]\n", "for all parties or for none"),
         ("port = 7002\n", "port = 7002\nranks = [0]\n", "one number per attribute"),
         ("[miner]", "secret = 1\n[miner]", "secret"),
-        ("[miner]", "[miner", "no TOML file"),
+        ("[miner]", "[miner", "not valid TOML"),
     ],
 )
 def test_a_wrong_session_file_is_refused_with_the_reason(written, old, new, problem):

@@ -22,15 +22,15 @@ from hypothesis import strategies as st
 
 from tests.kit.tiers import examples
 from treewarden.audit.population.population import build_population
-from treewarden.ppdm_models.errors import ColumnNotCountedError, TableError, TooManyProfilesError
-from treewarden.ppdm_models.tables.counting.addresses import check_unchanged, parts_of
-from treewarden.ppdm_models.tables.counting.databases import open_source
-from treewarden.ppdm_models.tables.counting.large_files import (
+from treewarden.jobs.population import (
     LARGE_BYTES,
     LARGE_RECORDS,
     PACKED_TIMES,
     is_large,
 )
+from treewarden.ppdm_models.errors import ColumnNotCountedError, TableError, TooManyProfilesError
+from treewarden.ppdm_models.tables.counting.addresses import check_unchanged, parts_of
+from treewarden.ppdm_models.tables.counting.databases import open_source
 from treewarden.ppdm_models.tables.counting.source import attended, count_table
 from treewarden.ppdm_models.tables.read_table import read_table
 from treewarden.ppdm_models.tree.predicate import Always
@@ -162,7 +162,7 @@ def check(table, form):
 
 @pytest.mark.parametrize("form", ["csv", "gzip", "zstd"])
 def test_texts_are_counted_as_they_are_read(form):
-    @settings(max_examples=20, deadline=None, database=None)
+    @settings(max_examples=examples(50), deadline=None, database=None)
     @given(tables(["text"]))
     def holds(table):
         filled = {name: table[name].fill_null("") for name in table.column_names}
@@ -239,7 +239,7 @@ def test_a_column_that_one_file_lacks_is_refused_with_both_named(tmp_path):
     parquet(tmp_path / "t/a.parquet", x=["1"])
     parquet(tmp_path / "t/b.parquet", x=["1"], y=["1"])
     said = refused(tmp_path / "t")
-    assert "'b.parquet' has a column 'y' and 'a.parquet' has none" in said
+    assert "'b.parquet' has a column 'y', but 'a.parquet' does not" in said
 
 
 def test_a_pattern_that_matches_nothing_is_refused(tmp_path):

@@ -13,6 +13,8 @@ from treewarden.ppdm_models.tables.counting.source import count_table
 from treewarden.ppdm_models.tables.read_table import read_table, read_table_bytes
 from treewarden.ppdm_models.tree.tree import Feature
 
+pytestmark = pytest.mark.usefixtures("sound_files")
+
 RECORDS = 60
 PLACES = ("Köln", "Łódź", "São Paulo", "NA", "a b", "", None, "?")
 ASCII = ("Koeln", "x", "NA", "a b", "", None, "?")

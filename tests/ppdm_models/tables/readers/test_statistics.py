@@ -9,6 +9,7 @@ import pandas
 import pytest
 
 from tests.kit.office_tables import LABELLED, write
+from tests.kit.tiers import cases
 from treewarden.ppdm_models.errors import TableError
 from treewarden.ppdm_models.tables.batches import open_batches
 from treewarden.ppdm_models.tables.counting.databases import open_source
@@ -34,6 +35,7 @@ def texts(column):
     return [column.text(row) for row in range(len(column))]
 
 
+@pytest.mark.usefixtures("sound_files")
 @pytest.mark.parametrize("form", LABELLED)
 def test_labels_are_taken_where_the_model_has_them_and_codes_elsewhere(tmp_path, form):
     table = read_table(write(tmp_path / f"p.{form}", PEOPLE, labels=SEX))
@@ -49,12 +51,14 @@ def test_labels_are_taken_where_the_model_has_them_and_codes_elsewhere(tmp_path,
     assert table.guessed("sex").numeric
 
 
+@pytest.mark.usefixtures("sound_files")
 def test_a_value_without_a_label_stays_its_code(tmp_path):
     table = read_table(write(tmp_path / "p.sav", PEOPLE, labels={"sex": {2: "female"}}))
     assert texts(table.categories("sex", ("female", "1"))) == ["1", "female", "female", "1"]
     assert texts(table.categories("sex", ("2", "1"))) == ["1", "2", "2", "1"]
 
 
+@pytest.mark.usefixtures("sound_files")
 def test_what_a_user_declared_missing_is_missing(tmp_path):
     missing = {"age": [{"lo": 90, "hi": 99}], "sex": [2]}
     table = read_table(write(tmp_path / "p.sav", PEOPLE, missing=missing, labels=SEX))
@@ -62,6 +66,7 @@ def test_what_a_user_declared_missing_is_missing(tmp_path):
     assert texts(table.categories("sex", ("male", "female"))) == ["male", None, None, "male"]
 
 
+@pytest.mark.usefixtures("sound_files")
 def test_weights_are_not_applied_and_that_is_said(tmp_path):
     path = write(tmp_path / "p.sav", PEOPLE)
     assert read_table(path).notes == ()
@@ -90,7 +95,7 @@ def test_times_of_day_are_text(tmp_path):
 
 
 @pytest.mark.parametrize("form", ["sav", "zsav", "por", "dta", "xpt", "sas7bdat"])
-@pytest.mark.parametrize("share", [0.05, 0.97])
+@pytest.mark.parametrize("share", cases([0.97, 0.05], quick=1))
 def test_a_file_that_is_cut_off_is_told(tmp_path, form, share):
     columns = {"x": [float(at % 7) for at in range(3000)], "s": ["abc"] * 3000}
     path = write(tmp_path / f"p.{form}", columns)
@@ -129,6 +134,7 @@ def test_what_is_packed_is_unpacked_first(tmp_path):
     assert "p.sav.gz: an SPSS file, packed; unpack it" in refused(tmp_path / "p.sav.gz")
 
 
+@pytest.mark.usefixtures("sound_files")
 def test_files_of_a_folder_have_the_same_labels(tmp_path):
     for name, label in (("a", "male"), ("b", "man")):
         write(tmp_path / f"{name}.sav", PEOPLE, labels={"sex": {1: label}})

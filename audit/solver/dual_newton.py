@@ -1,0 +1,375 @@
+"""Newton's method on the dual of an entropy problem: the multipliers of linear rows over groups of masses.
+
+The dual is concave and smooth but for a kink at 0 of each row that is an interval. Each step stays on one side of every
+kink (Andrew and Gao 2007), so that rows join and leave the binding ones one by one or by thousands.
+
+The second derivatives of the dual are kept over the rows that bind, in the form that suits the rows. Within a group the
+masses share its records, so a row's curvature is the variance of its weights, times the records.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from scipy import sparse
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.sparse.linalg import splu
+
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
+
+RIDGE = 1e-12
+"""Added to the curvature, relative to its diagonal: rows often follow from others, as class totals do."""
+NO_ROOM = 1e-10
+"""Curvature of a row, relative to its weights and the people it concerns: below it, nothing can move the row."""
+FEW_ROWS, DENSE_ROWS = 16, 1500
+DENSE_ENTRIES = 30_000_000
+DENSE_SHARE = 0.1
+"""Rows whose matrix has so many entries and no more, and is so densely filled, are multiplied as they are."""
+
+
+class DualCurvature(Protocol):
+    """The second derivatives of the dual, as far as Newton's steps need them."""
+
+    def of_rows(self, z: FloatArray, binding: IndexArray) -> CurvatureMatrix:
+        """Return the second derivatives over some rows."""
+
+
+class CurvatureMatrix(Protocol):
+    """Second derivatives over some rows (b,)."""
+
+    def __matmul__(self, vector: FloatArray) -> FloatArray: ...
+
+    def solved(self, left: IndexArray, right: FloatArray) -> FloatArray | None:
+        """Return the step of the rows that are ``left``; None if nothing can move one of them."""
+
+
+def curvature_of(
+    weights: sparse.csr_matrix, group: IndexArray, records: FloatArray
+) -> DualCurvature:
+    """Return the curvature of rows (r, n) over masses, each in a ``group`` (n,) that shares its ``records`` (G,)."""
+    entries = weights.shape[0] * weights.shape[1]
+    is_dense = weights.nnz > DENSE_SHARE * entries or weights.shape[0] <= FEW_ROWS
+    if weights.shape[0] <= DENSE_ROWS and entries <= DENSE_ENTRIES and is_dense:
+        order = np.argsort(group, kind="stable")
+        columns = np.ascontiguousarray(weights[:, order].toarray())
+        squares = sparse.csr_matrix(weights.multiply(weights))
+        if (np.bincount(group) == 2).all():
+            apart = np.ascontiguousarray(columns[:, 1::2] - columns[:, ::2])
+            return _PairCurvature(records, squares, apart, order)
+        starts = np.searchsorted(group[order], np.arange(len(records)))
+        return _DenseCurvature(records, squares, columns, order, starts)
+    return _SparseCurvature(group, records, weights)
+
+
+@dataclass(frozen=True, slots=True)
+class _PairCurvature:
+    """Rows with groups of two masses each: what matters is how far ``apart`` (r, G) a row weighs these."""
+
+    records: FloatArray
+    squares: sparse.csr_matrix
+    apart: FloatArray
+    order: IndexArray
+
+    def of_rows(self, z: FloatArray, binding: IndexArray) -> CurvatureMatrix:
+        first, second = z[self.order[::2]], z[self.order[1::2]]
+        part = self.apart if len(binding) == len(self.apart) else self.apart[binding]
+        part = part * np.sqrt(first * second / self.records)
+        return _DenseMatrix(part @ part.T, (self.squares @ z)[binding])
+
+
+@dataclass(frozen=True, slots=True)
+class _DenseCurvature:
+    """Rows (r, n) with masses in the ``order`` of their groups, which begin at ``starts``."""
+
+    records: FloatArray
+    squares: sparse.csr_matrix
+    columns: FloatArray
+    order: IndexArray
+    starts: IndexArray
+
+    def of_rows(self, z: FloatArray, binding: IndexArray) -> CurvatureMatrix:
+        size, z = (self.squares @ z)[binding], z[self.order]
+        part = self.columns if len(binding) == len(self.columns) else self.columns[binding]
+        weighed = part * np.sqrt(z)
+        mean = np.add.reduceat(part * z, self.starts, axis=1) / np.sqrt(self.records)
+        return _DenseMatrix(weighed @ weighed.T - mean @ mean.T, size)
+
+
+@dataclass(frozen=True, slots=True)
+class _DenseMatrix:
+    """Second derivatives (b, b), and how large they would be without groups (b,)."""
+
+    entries: FloatArray
+    size: FloatArray
+
+    def __matmul__(self, vector: FloatArray) -> FloatArray:
+        return np.asarray(self.entries @ vector)
+
+    def solved(self, left: IndexArray, right: FloatArray) -> FloatArray | None:
+        entries = self.entries[np.ix_(left, left)]
+        diagonal = np.diag(entries).copy()
+        if (diagonal <= NO_ROOM * self.size[left]).any():
+            return None
+        unit, ridge = np.sqrt(diagonal), RIDGE
+        scaled = entries / np.outer(unit, unit)
+        while ridge < 1.0:
+            try:
+                factor = cho_factor(scaled + ridge * np.eye(len(left)), check_finite=False)
+            except LinAlgError:
+                ridge *= 100.0
+                continue
+            return np.asarray(cho_solve(factor, right[left] / unit, check_finite=False) / unit)
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class _SparseCurvature:
+    """Rows (r, n) of few masses each: those of one leaf meet each other, and the few that all leaves meet."""
+
+    group: IndexArray
+    records: FloatArray
+    weights: sparse.csr_matrix
+
+    def of_rows(self, z: FloatArray, binding: IndexArray) -> CurvatureMatrix:
+        group, records, root = self.group, self.records, np.sqrt(z)
+        weighed = _times(sparse.csr_matrix(self.weights[binding]), root)
+        at = (root, (np.arange(len(z)), group))
+        inside = sparse.csr_matrix(at, shape=(len(z), len(records)))
+        mean = _times(sparse.csr_matrix(weighed @ inside), 1 / np.sqrt(records))
+        size = np.asarray(weighed.multiply(weighed).sum(axis=1)).reshape(-1)
+        return _SparseMatrix(sparse.csr_matrix(weighed @ weighed.T - mean @ mean.T), size)
+
+
+@dataclass(frozen=True, slots=True)
+class _SparseMatrix:
+    """Second derivatives (b, b), and how large they would be without groups (b,)."""
+
+    entries: sparse.csr_matrix
+    size: FloatArray
+
+    def __matmul__(self, vector: FloatArray) -> FloatArray:
+        return np.asarray(self.entries @ vector)
+
+    def solved(self, left: IndexArray, right: FloatArray) -> FloatArray | None:
+        entries = self.entries
+        if len(left) < len(right):
+            entries = sparse.csr_matrix(entries[left][:, left])
+        diagonal = entries.diagonal()
+        if (diagonal <= NO_ROOM * self.size[left]).any():
+            return None
+        unit = 1 / np.sqrt(diagonal)
+        scaled = sparse.diags(unit) @ entries @ sparse.diags(unit)
+        try:
+            factor = splu(
+                sparse.csc_matrix(scaled + RIDGE * sparse.identity(len(left))),
+                permc_spec="MMD_AT_PLUS_A",
+                diag_pivot_thresh=0.0,
+                options={"SymmetricMode": True},
+            )
+        except RuntimeError:  # singular, whatever was added
+            return None
+        return np.asarray(factor.solve(right[left] * unit) * unit)
+
+
+def _times(matrix: sparse.csr_matrix, columns: FloatArray) -> sparse.csr_matrix:
+    """Return a matrix with its columns times numbers."""
+    found = matrix.copy()
+    found.data = found.data * columns[found.indices]
+    return found
+
+
+MOST_STEPS = 200
+CLOSE_RECORDS = 1e-9
+LEAST_RISE = 1e-4
+NO_RISE = 1e-10
+SHORTEST_STEP = 1e-7
+LONGEST_STEP = 2.0
+"""By which the logarithm of a mass changes in a step, as far as one row changes it."""
+MOST_STOPS = 12
+"""How often in a step multipliers are stopped at their kinks and the others' step worked out anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class DualGroups:
+    """The masses by group: each mass (n,) is in one ``group``, whose ``records`` (G,) it shares; ``row`` (G,) says so.
+
+    ``sums`` (totals, n) gives the totals in terms of masses and ``constant`` (totals,), by the rows ``of_total``.
+    """
+
+    scale: FloatArray
+    group: IndexArray
+    records: FloatArray
+    row: IndexArray
+    sums: sparse.csr_matrix
+    constant: FloatArray
+    of_total: IndexArray
+
+    def masses(self, exponents: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the masses (n,) for ``log(mass / scale)`` but for what is the same in a group; and that (G,)."""
+        most = np.full(len(self.records), -np.inf)
+        np.maximum.at(most, self.group, exponents)
+        parts = self.scale * np.exp(exponents - most[self.group])
+        total = np.bincount(self.group, weights=parts, minlength=len(self.records))
+        return parts * (self.records / total)[self.group], most + np.log(total / self.records)
+
+
+@dataclass(frozen=True, slots=True)
+class DualRows:
+    """Rows across groups (r, n) and their ends; ``place`` (r,) is the program's row, or the variable it bounds.
+
+    Tangents of split rows stand last: ``of_split`` (tangents,) says of which.
+    """
+
+    weights: sparse.csr_matrix
+    low: FloatArray
+    high: FloatArray
+    place: IndexArray
+    is_bound: BoolArray
+    of_split: IndexArray
+
+
+@dataclass(frozen=True, slots=True)
+class _DualPoint:
+    """Multipliers ``price`` (r,), and what follows: masses ``z`` (n,), each row's ``value`` (r,) and the ``dual``."""
+
+    price: FloatArray
+    z: FloatArray
+    value: FloatArray
+    dual: float
+
+
+def find_multipliers(
+    groups: DualGroups, rows: DualRows, price: FloatArray
+) -> tuple[FloatArray, int] | None:
+    """Return the rows' multipliers and the steps that it took from others; None if no step leads to them."""
+    close = CLOSE_RECORDS * max(1.0, float(groups.records.sum()) ** 0.5)
+    across = sparse.csr_matrix(rows.weights.T)
+    is_equal, is_near = rows.low == rows.high, False
+    point = _point(groups, rows, across, price)
+    curvature = curvature_of(rows.weights, groups.group, groups.records)
+    longest = LONGEST_STEP / abs(rows.weights).max(axis=1).toarray().reshape(-1)
+    for number in range(MOST_STEPS):
+        # The side of its kink on which a multiplier is, or that it is drawn to.
+        side = np.sign(point.price)
+        is_at_kink = (side == 0) & ~is_equal
+        side += is_at_kink & (point.value > rows.high + close)
+        side -= is_at_kink & (point.value < rows.low - close)
+        binding = np.flatnonzero(is_equal | (side != 0))
+        miss = point.value - _ends(rows, side)
+        most = float(np.abs(miss[binding]).max(initial=0.0))
+        if most <= close:
+            return point.price, number
+        step = _step(curvature, point, side * ~is_equal, binding, miss, longest)
+        if step is None:
+            return None
+        rise = float(miss @ step)
+        is_near = rise <= NO_RISE * max(1.0, abs(point.dual))  # the dual shows no progress there
+        moved = _moved(groups, rows, across, point, _DualDirection(step, side, rise, is_near))
+        if moved is None:
+            return None
+        if is_near and _largest_miss(rows, moved) > most / 2:
+            return point.price, number  # rows that say the same, but for their last digits
+        point = moved
+    return None
+
+
+def _step(
+    curvature: DualCurvature,
+    point: _DualPoint,
+    side: FloatArray,
+    binding: IndexArray,
+    miss: FloatArray,
+    longest: FloatArray,
+) -> FloatArray | None:
+    """Return Newton's step (r,) of the binding rows; those that it takes to the other ``side`` stop at their kink.
+
+    A multiplier moves by its ``longest`` step (r,) at most: beyond it Newton's model is none of an exponential. None
+    if it leads to infinity, as rows that force masses to 0 have it.
+    """
+    matrix = curvature.of_rows(point.z, binding)
+    step, is_free = np.zeros(len(binding)), np.ones(len(binding), dtype=bool)
+    price, side, miss = point.price[binding], side[binding], miss[binding]
+    for _ in range(MOST_STOPS):
+        left = np.flatnonzero(is_free)
+        found = matrix.solved(left, miss - matrix @ np.where(is_free, 0.0, step))
+        if found is None:
+            return None
+        step[left] = found
+        stops = is_free & (side * (price + step) < 0)
+        if not stops.any():
+            break
+        step[stops] = -price[stops]
+        is_free &= ~stops
+    if not np.isfinite(step).all():
+        return None
+    longest = longest[binding]
+    short = np.clip(step, -longest, longest)
+    if float(miss @ short) <= 0:
+        short = step * float((longest / np.maximum(np.abs(step), longest)).min(initial=1.0))
+    whole = np.zeros(len(point.price))
+    whole[binding] = short
+    return whole
+
+
+@dataclass(frozen=True, slots=True)
+class _DualDirection:
+    """A step of the multipliers, the ``side`` of its kink that each keeps to, and what the dual gains at first."""
+
+    step: FloatArray
+    side: FloatArray
+    rise: float
+    is_near: bool
+
+
+def _moved(
+    groups: DualGroups,
+    rows: DualRows,
+    across: sparse.csr_matrix,
+    point: _DualPoint,
+    way: _DualDirection,
+) -> _DualPoint | None:
+    """Return the point after the longest step that gains enough, with what crosses its kink stopped there.
+
+    If the stops spoil the step at every length, it ends where the first multiplier comes to its kink.
+    """
+    is_free = rows.low == rows.high
+    length = 1.0
+    while length >= SHORTEST_STEP:
+        price = point.price + length * way.step
+        price = np.where(is_free | (price * way.side > 0), price, 0.0)
+        there = _point(groups, rows, across, price)
+        gain = float((point.value - _ends(rows, way.side)) @ (price - point.price))
+        if way.is_near or (gain > 0 and there.dual >= point.dual + LEAST_RISE * gain):
+            return there
+        length /= 2
+    crossing = ~is_free & (point.price * way.step < 0)
+    room = float((-point.price[crossing] / way.step[crossing]).min(initial=1.0))
+    length = room
+    while length >= SHORTEST_STEP * room:
+        price = point.price + length * way.step
+        price = np.where(is_free | (price * way.side > 0), price, 0.0)
+        there = _point(groups, rows, across, price)
+        if there.dual >= point.dual + LEAST_RISE * length * way.rise:
+            return there
+        length /= 2
+    return None
+
+
+def _ends(rows: DualRows, side: FloatArray) -> FloatArray:
+    """Return the end that each row is held to on a side; 0 for those at their kink, whose multiplier stays 0."""
+    ends = np.where(side > 0, rows.high, rows.low)
+    return np.where((side == 0) & (rows.low != rows.high), 0.0, ends)
+
+
+def _largest_miss(rows: DualRows, point: _DualPoint) -> float:
+    return float(np.maximum(rows.low - point.value, point.value - rows.high).max(initial=0.0))
+
+
+def _point(
+    groups: DualGroups, rows: DualRows, across: sparse.csr_matrix, price: FloatArray
+) -> _DualPoint:
+    z, level = groups.masses(-(across @ price))
+    paid = float(price @ _ends(rows, np.sign(price)))
+    return _DualPoint(price, z, rows.weights @ z, -float(groups.records @ level) - paid)

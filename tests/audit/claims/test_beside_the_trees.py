@@ -1,0 +1,251 @@
+"""What a file holds beside its trees is no part of the mechanism: statistics void a claim, doubts leave it open."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import treewarden as tw
+from tests.judges.drawn_labels import claim, labelled_tree, people_in
+from treewarden.audit.claims.judge_claim import judge_claim
+from treewarden.audit.claims.result import ClaimOutcome, judge_findings
+from treewarden.audit.claims.side_channel_effects import EFFECTS, ClaimEffect
+from treewarden.audit.population.forest import forest_of
+from treewarden.ppdm_models.files.fitted import open_fitted
+from treewarden.ppdm_models.files.load import writers
+from treewarden.ppdm_models.tree.privacy_claim import read_claim
+from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind
+
+LEAVES, LABELS = [[30, 25], [24, 24], [40, 20]], [0, 1, 0]
+POLICY = {
+    "name": "epsilon",
+    "version": "1",
+    "title": "epsilon",
+    "check": [{"id": "epsilon", "measure": "epsilon", "rule": "at_most", "limit": 1}],
+}
+OUTCOMES = {
+    ClaimEffect.VOIDS: ClaimOutcome.VOID,
+    ClaimEffect.DOUBTS: ClaimOutcome.UNDETERMINED,
+    ClaimEffect.HARMLESS: ClaimOutcome.NOT_REFUTED,
+}
+
+
+def verdict(said, leaks=()):
+    people = people_in(LEAVES)
+    forest = forest_of(labelled_tree(LEAVES, LABELS, said), people)
+    return judge_findings(judge_claim(forest, people, tuple(leaks)))
+
+
+def test_every_kind_of_side_channel_has_its_effect():
+    assert list(EFFECTS) == list(LeakKind)
+
+
+@pytest.mark.parametrize("kind", LeakKind)
+def test_the_reason_names_what_stands_beside_the_trees(kind):
+    found = verdict(claim(0.5), [Leak(kind, "line 7", "some numbers")])
+    assert found.outcome is OUTCOMES[EFFECTS[kind]]
+    if EFFECTS[kind] is not ClaimEffect.HARMLESS and kind is not LeakKind.REPLAY:
+        assert "some numbers (line 7)" in found.reason
+
+
+@pytest.mark.parametrize("kind", LeakKind)
+def test_what_may_be_there_voids_nothing_and_the_unread_rest_of_a_file_opens_nothing(kind):
+    found = verdict(claim(0.5), [Leak(kind, "", "some numbers", is_possible=True)])
+    is_open = kind is not LeakKind.UNKNOWN and EFFECTS[kind] is not ClaimEffect.HARMLESS
+    expected = ClaimOutcome.UNDETERMINED if is_open else ClaimOutcome.NOT_REFUTED
+    assert found.outcome is expected
+
+
+@pytest.mark.parametrize("splits", ["independent", "private, label_epsilon=0.2"])
+@pytest.mark.parametrize("bounds", ["", ", bounds=unknown"])
+def test_bounds_that_nobody_speaks_of_keep_a_claim_open(splits, bounds):
+    words = f"epsilon=0.5, mechanism=permute-and-flip-monotonic, splits={splits}{bounds}"
+    found = verdict(read_claim(words, "a test"))
+    assert found.outcome is ClaimOutcome.UNDETERMINED
+    assert "nothing says where its bounds and classes come from" in found.reason
+    assert "bounds=public" in found.reason
+
+
+STATISTICS = {
+    '<ModelStats><UnivariateStats field="place"><NumericInfo mean="3.25"/></UnivariateStats></ModelStats>': (
+        "void",
+        "mean of 'place'",
+    ),
+    (
+        '<ModelStats><UnivariateStats field="illness"><DiscrStats><Array type="string" n="2">c0 c1</Array>'
+        '<Array type="int" n="2">94 69</Array></DiscrStats></UnivariateStats></ModelStats>'
+    ): ("void", "how often each value of 'illness' occurs"),
+}
+
+
+def people():
+    rows = [
+        {"place": f"p{leaf}", "illness": f"c{code}"}
+        for leaf, counts in enumerate(LEAVES)
+        for code, count in enumerate(counts)
+        for _ in range(count)
+    ]
+    return pd.DataFrame(rows).assign(age=40)
+
+
+def written(tmp_path, change):
+    file = tmp_path / "model.pmml"
+    tree = labelled_tree(LEAVES, LABELS, claim(0.5))
+    file.write_text(change(writers()["pmml"].write(tree).decode()))
+    return tw.audit(file, people(), policy=POLICY).to_dict()["claims"][0]
+
+
+@pytest.mark.parametrize("statistics", STATISTICS)
+def test_statistics_in_a_pmml_file_void_its_claim(statistics, tmp_path):
+    outcome, said = STATISTICS[statistics]
+    found = written(
+        tmp_path, lambda text: text.replace("</MiningSchema>", "</MiningSchema>" + statistics, 1)
+    )
+    assert (found["outcome"], said in found["reason"]) == (outcome, True)
+    assert written(tmp_path, str)["outcome"] == "not refuted"
+
+
+def with_age(field, of_schema=""):
+    """Return what adds a field to a file, and says something of it in its mining schema."""
+    definition = f'<DataField name="age" optype="continuous" dataType="double">{field}</DataField>'
+
+    def changed(text):
+        text = text.replace(' numberOfFields="2"', "")
+        text = text.replace("</DataDictionary>", f"{definition}</DataDictionary>")
+        return text.replace(
+            "</MiningSchema>", f'<MiningField name="age" {of_schema}/></MiningSchema>'
+        )
+
+    return changed
+
+
+def test_the_range_of_a_column_may_be_that_of_the_table(tmp_path):
+    ends = '<Interval closure="closedClosed" leftMargin="17.2" rightMargin="88.9"/>'
+    found = written(tmp_path, with_age(ends))
+    assert found["outcome"] == "undetermined"
+    assert "the range of 'age'" in found["reason"]
+
+
+def test_a_value_for_missing_ones_voids_a_claim(tmp_path):
+    mean = 'missingValueReplacement="47.31" missingValueTreatment="asMean"'
+    found = written(tmp_path, with_age("", mean))
+    assert found["outcome"] == "void"
+    assert "the mean of 'age'" in found["reason"]
+
+
+def fitted_steps():
+    preprocessing = pytest.importorskip("sklearn.preprocessing")
+    impute = pytest.importorskip("sklearn.impute")
+    return {
+        "scaler": preprocessing.StandardScaler(),
+        "range": preprocessing.MinMaxScaler(),
+        "bins": preprocessing.KBinsDiscretizer(5, encode="ordinal"),
+        "median": impute.SimpleImputer(),
+        "constant": impute.SimpleImputer(strategy="constant", fill_value=0.0),
+    }
+
+
+def numbers():
+    random = np.random.default_rng(3)
+    table = pd.DataFrame({"age": random.integers(0, 100, 600).astype(float)})
+    table["ill"] = (random.random(600) < 0.5).astype(int)
+    return table
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("step", ["scaler", "range", "bins", "median", "constant"])
+@pytest.mark.parametrize("form", ["memory", "pmml"])
+def test_steps_that_were_fitted_on_the_table_void_the_claim_of_the_tree_behind_them(
+    step, form, tmp_path
+):
+    pipeline = pytest.importorskip("sklearn.pipeline")
+    learn = pytest.importorskip("treewarden.learn")
+    table = numbers()
+    tree = learn.PrivateTreeClassifier(1.0, bounds=(-3, 100), classes=[0, 1], max_depth=1)
+    model = pipeline.make_pipeline(fitted_steps()[step], tree).fit(table[["age"]], table.ill)
+    if form == "pmml":
+        file = tmp_path / "model.pmml"
+
+        opened = open_fitted(model, target="ill", names=["age"])
+        file.write_bytes(writers()["pmml"].write(opened.model))
+        model = file
+    found = tw.audit(model, table, sensitive="ill", policy=POLICY).to_dict()["claims"][0]
+    if step == "constant":
+        assert found["outcome"] in ("not refuted", "undetermined")
+        assert "bounds=public" in found["words"]
+    else:
+        assert found["outcome"] == "void", found
+        assert "bounds=table" in found["words"]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kind", ["GridSearchCV", "RandomizedSearchCV"])
+@pytest.mark.parametrize("is_piped", [False, True])
+def test_a_search_for_settings_by_the_table_voids_the_claim_of_the_tree_that_it_found(
+    kind, is_piped
+):
+    selection = pytest.importorskip("sklearn.model_selection")
+    pipeline = pytest.importorskip("sklearn.pipeline")
+    learn = pytest.importorskip("treewarden.learn")
+    table = numbers()
+    tree = learn.PrivateTreeClassifier(1.0, bounds=(-3, 100), classes=[0, 1])
+    if is_piped:
+        tree = pipeline.Pipeline([("tree", tree)])
+    settings = {"tree__max_depth" if is_piped else "max_depth": [1, 2]}
+    more = {"n_iter": 2} if kind == "RandomizedSearchCV" else {}
+    search = getattr(selection, kind)(tree, settings, cv=2, **more)
+    search.fit(table[["age"]], table.ill)
+    found = tw.audit(search, table, sensitive="ill", policy=POLICY).to_dict()["claims"][0]
+    assert found["outcome"] == "void"
+    assert kind in found["reason"]
+    alone = tw.audit(search.best_estimator_, table, sensitive="ill", policy=POLICY)
+    assert alone.to_dict()["claims"][0]["outcome"] == "not refuted"
+
+
+KEPT = {
+    "train_X_": lambda table: table.to_numpy(),
+    "mean_": lambda table: float(table.age.mean()),
+    "counts_": lambda table: [int((table.ill == code).sum()) for code in (0, 1)],
+    "seed_": lambda table: 1234,
+    "_rng": lambda table: [1234],
+}
+
+
+def with_kept(place, name, table):
+    """Return a private tree behind a step, with something of the table in it, the step or the pipeline."""
+    pipeline = pytest.importorskip("sklearn.pipeline")
+    preprocessing = pytest.importorskip("sklearn.preprocessing")
+    learn = pytest.importorskip("treewarden.learn")
+    tree = learn.PrivateTreeClassifier(1.0, bounds=(-3, 101), classes=[0, 1], max_depth=1)
+    if place == "tree alone":
+        model = holder = tree.fit(table[["age"]], table.ill)
+    else:
+        step = preprocessing.FunctionTransformer()
+        model = pipeline.make_pipeline(step, tree).fit(table[["age"]], table.ill)
+        holder = {"tree": tree, "step": step, "pipeline": model}[place]
+        if name == "mean_" and place == "step":
+            step.kw_args = {"mean": KEPT[name](table)}
+            return model
+    if name:
+        setattr(holder, name, KEPT[name](table))
+    return model
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", ["", *KEPT])
+@pytest.mark.parametrize("place", ["tree alone", "tree", "step", "pipeline"])
+@pytest.mark.parametrize("form", ["memory", "skops"])
+def test_attributes_that_no_learner_has_open_the_claim_of_a_private_tree(
+    place, name, form, tmp_path
+):
+    table = numbers()
+    model = with_kept(place, name, table)
+    if form == "skops":
+        file = tmp_path / "model.skops"
+        pytest.importorskip("skops.io").dump(model, file)
+        model = file
+    result = tw.audit(model, table, sensitive="ill", policy=POLICY).to_dict()
+    found = result["claims"][0]
+    assert found["outcome"] == ("undetermined" if name else "not refuted"), found["reason"]
+    assert str(result["verdict"]) == ("UNDETERMINED" if name else "PASS")
+    if name:
+        assert ("kw_args" if (place, name) == ("step", "mean_") else name) in found["reason"]
