@@ -173,6 +173,10 @@ class KnowledgeError(TreewardenError):
     """What the adversary is said to know is not understood or contradicts the tree."""
 
 
+class SettingError(KnowledgeError):
+    """An adversary is said to know what the model's file contradicts; the message quotes no record and no count."""
+
+
 class OutputsError(TreewardenError):
     """An output published beside the model is not understood, or the table contradicts it."""
 

@@ -11,7 +11,7 @@ from treewarden.audit.facts.rows import Case
 from treewarden.audit.knowledge.levels import SplitLevel
 from treewarden.audit.population.table_counts import has_sums
 from treewarden.ppdm_models.arrays import FloatArray
-from treewarden.ppdm_models.errors import KnowledgeError
+from treewarden.ppdm_models.errors import KnowledgeError, SettingError
 from treewarden.ppdm_models.tree.tool import Tool
 from treewarden.ppdm_models.tree.tree import Missing, count_of
 
@@ -96,12 +96,12 @@ def check_growth(case: Case) -> None:
             held = "1 record" if records == 1 else f"{records:g} records"
             problem = f"min_leaf = {knowledge.min_leaf}, but {tree.where(least)} has {held}"
             raise KnowledgeError(
-                tree.source, f"{problem}; give a min_leaf that the file allows, or leave it out"
+                tree.source, f"{problem}; lower --min-leaf to what the file allows, or leave it out"
             )
     tool = tree.learner.tool
     if knowledge.learner not in (None, tool) and tool is not Tool.UNKNOWN:
         problem = f"learner = {knowledge.learner}, but {tool} trained the model; remove --learner"
-        raise KnowledgeError(tree.source, problem)
+        raise SettingError(tree.source, problem)
 
 
 def is_known_learner(case: Case) -> bool:

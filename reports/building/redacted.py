@@ -9,12 +9,15 @@ values, as that of a model which is not to be published confirms its numbers.
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Iterable
 
 from treewarden.policies.verdict import requirement
 from treewarden.ppdm_models.errors import (
     KnowledgeError,
     OutputError,
     OutputsError,
+    SettingError,
     TableError,
     TreewardenError,
     UnsupportedOutputError,
@@ -43,7 +46,7 @@ from treewarden.reports.document.parts import (
     Row,
     Value,
 )
-from treewarden.reports.document.words import count, counted, sentence
+from treewarden.reports.document.words import count, counted, listed, sentence
 
 LEAST = 10
 """Counts of people below this are left out where the policy has no smallest group of its own: ACRO's minimum."""
@@ -311,24 +314,29 @@ def _nothing() -> Value:
 
 QUOTES_PEOPLE = (TableError, KnowledgeError, OutputsError)
 """Errors whose messages may hold a record, a value, a count of few people, or a fact about somebody."""
+QUOTES_NOBODY = (UnsupportedOutputError, SettingError)
 NO_OUTPUT = "this is not understood, or is not what the table gives"
+SETTING = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
 WHERE_IT_IS_TOLD = "run 'treewarden audit' where the table may be seen; it says what is wrong"
 
 
-def problem_of(error: BaseException) -> str:
+def problem_of(error: BaseException, flags: Iterable[str] = ()) -> str:
     """Return why there was no audit, without what only those may read who may see the table.
+
+    ``flags`` are settings that the message quotes, as far as its reader gave them.
 
     What the operating system says of a file is told, and so is what is wrong with a model, a policy or a setting.
     """
-    is_quoting = isinstance(error, QUOTES_PEOPLE) and not isinstance(error, UnsupportedOutputError)
+    is_quoting = isinstance(error, QUOTES_PEOPLE) and not isinstance(error, QUOTES_NOBODY)
     if is_quoting and not isinstance(error.__cause__, OSError):
         assert isinstance(error, QUOTES_PEOPLE)
         if isinstance(error, OutputsError):
             return f"{error.where}: {NO_OUTPUT}; {WHERE_IT_IS_TOLD}"
         what = "table" if isinstance(error, TableError) else "knowledge"
-        return (
-            f"{error.where}: the {what} does not fit the model, or is not valid; {WHERE_IT_IS_TOLD}"
-        )
+        settings = dict.fromkeys((*flags, *SETTING.findall(error.problem)))  # which quote nobody
+        check = f"check {listed(list(settings))}, or " if settings else ""
+        where = f"{error.where}: the {what} does not fit the model, or is not valid"
+        return f"{where}; {check}{WHERE_IT_IS_TOLD}"
     if isinstance(error, TreewardenError):
         return str(error)
     if isinstance(error, OSError):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 
 from treewarden.policies.verdict import SEVERITIES, FindingKind
 from treewarden.reports.building.entry import ORDER, bare_rule
@@ -103,6 +104,61 @@ def open_and_accepted(rows: Sequence[GateRow]) -> str:
     ]
     said += [f"{count(accepted)} accepted"] if accepted else []
     return listed(said) if said else "no findings"
+
+
+@dataclass(frozen=True, slots=True)
+class NoAuditGroup:
+    """Models that have no audit for one reason; ``advice`` is what to do about all of them, "" where none is told."""
+
+    entries: tuple[Entry, ...]
+    problem: str
+    advice: str
+
+    @property
+    def head(self) -> str:
+        """How many models there are, and what is wrong with them."""
+        return f"{count(len(self.entries))} models: {self.problem}"
+
+    def names(self, most: int | None = None) -> str:
+        """Return the names of the models, or the first of them and how many more there are."""
+        names = [printable(entry.name) for entry in self.entries]
+        if most is None or len(names) <= most:
+            return ", ".join(names)
+        return f"{', '.join(names[:most])}, and {count(len(names) - most)} more"
+
+
+def grouped_entries(gate: Gate) -> Iterator[Entry | NoAuditGroup]:
+    """Yield what came of the models in their order; those without an audit for one reason together, at the first."""
+    groups: dict[str, list[Entry]] = {}
+    for entry in gate.entries:
+        if entry.outcome == "NO AUDIT":
+            groups.setdefault(_reason(entry), []).append(entry)
+    for entry in gate.entries:
+        reason = _reason(entry) if entry.outcome == "NO AUDIT" else ""
+        alike = groups.get(reason, [entry])
+        if len(alike) == 1:
+            yield entry
+        elif alike[0] is entry:
+            problem, _, advice = reason.partition("; ")
+            yield NoAuditGroup(tuple(alike), problem, advice.rstrip("."))
+
+
+def no_audit_groups(gate: Gate) -> list[NoAuditGroup]:
+    """Return the models that have no audit for the same reason as others."""
+    return [group for group in grouped_entries(gate) if isinstance(group, NoAuditGroup)]
+
+
+def single_rows(gate: Gate, rows: Sequence[GateRow]) -> list[GateRow]:
+    """Return the findings but those of models in a group, which are told together."""
+    told = {id(entry) for group in no_audit_groups(gate) for entry in group.entries}
+    return [row for row in rows if id(row.entry) not in told]
+
+
+def _reason(entry: Entry) -> str:
+    """Return why there was no audit, with the name of the file replaced: ``joblib.load("MODEL.joblib")``."""
+    path = PurePosixPath(entry.file)
+    named = entry.headline.replace(f'"{path.name}"', f'"MODEL{path.suffix}"')
+    return named.replace(f'"{path.stem}.', '"MODEL.')
 
 
 def basis_words(entry: Entry) -> str:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from treewarden.policies.verdict import FindingKind
 from treewarden.reports.document.gate import Gate
 from treewarden.reports.document.words import counted, printable
 from treewarden.reports.figures.gate_rows import (
     FIRST_LINE,
     GateRow,
+    NoAuditGroup,
     gate_rows,
     in_words,
+    no_audit_groups,
     open_and_accepted,
+    single_rows,
 )
 from treewarden.reports.renderers import GateRenderer
 
@@ -19,6 +23,9 @@ SHOWN = 10
 """GitHub shows so many annotations of a kind per step."""
 KINDS = ("error", "warning", "notice")
 TITLE = "treewarden"
+NO_AUDIT = FindingKind.NO_AUDIT.value
+MOST_NAMES = 50
+"""So many models are named in an annotation; the log names all."""
 
 
 class GithubRenderer(GateRenderer):
@@ -33,11 +40,14 @@ class GithubRenderer(GateRenderer):
     def render_gate(self, gate: Gate) -> bytes:
         rows = gate_rows(gate)
         lines = [f"{TITLE}: {gate.outcome}: {in_words(gate)}; {open_and_accepted(rows)}"]
+        groups, single = no_audit_groups(gate), single_rows(gate, rows)
         for kind in KINDS:
-            lines += _annotations(kind, [row for row in rows if _kind(row) == kind])
+            own = groups if kind == "error" else []
+            lines += _annotations(kind, [row for row in single if _kind(row) == kind], own)
         lines += _assumed(gate)
         if rows:
-            lines += ["::group::All findings", *map(_plain, rows), "::endgroup::"]
+            told = [*map(_plain_group, groups), *map(_plain, single)]
+            lines += ["::group::All findings", *told, "::endgroup::"]
         return ("\n".join(lines) + "\n").encode("utf-8")
 
 
@@ -47,15 +57,21 @@ def _kind(row: GateRow) -> str:
     return row.result.severity
 
 
-def _annotations(kind: str, rows: Sequence[GateRow]) -> Iterator[str]:
-    """Yield all where they fit; else for each model its only row or one line over all its rows, then details."""
+def _annotations(
+    kind: str, rows: Sequence[GateRow], groups: Sequence[NoAuditGroup]
+) -> Iterator[str]:
+    """Yield all where they fit; else for each model its only row or one line over all its rows, then details.
+
+    Models that have no audit for one reason have one annotation, which comes first.
+    """
     models: dict[tuple[str, str], list[GateRow]] = {}
     for row in rows:
         models.setdefault((row.entry.name, row.entry.file), []).append(row)
-    if len(models) == 1 or len(rows) <= SHOWN:
-        heads, details = [], [_annotation(kind, row) for row in rows]
+    heads = [_group_annotation(kind, group) for group in groups]
+    if len(models) == 1 or len(rows) + len(heads) <= SHOWN:
+        details = [_annotation(kind, row) for row in rows]
     else:
-        heads = [_head(kind, own) for own in models.values()]
+        heads += [_head(kind, own) for own in models.values()]
         several = [own for own in models.values() if len(own) > 1]
         details = [_annotation(kind, row) for row in _in_turn(several)]
     lines = heads + details
@@ -93,6 +109,18 @@ def _annotation(kind: str, row: GateRow) -> str:
     return f"::{kind} {place},title={_property(title)}::{_data(_row_message(row))}"
 
 
+def _group_annotation(kind: str, group: NoAuditGroup) -> str:
+    """Return the annotation of models that have no audit for one reason, at the first of them."""
+    place = f"file={_property(group.entries[0].file)},line={FIRST_LINE}"
+    said = _group_message(group, group.names(MOST_NAMES))
+    return f"::{kind} {place},title={_property(f'{TITLE}: {NO_AUDIT}')}::{_data(said)}"
+
+
+def _group_message(group: NoAuditGroup, names: str) -> str:
+    advice = f". Next: {group.advice}" if group.advice else ""
+    return f"There was no audit of {group.head}{advice}. Models: {names}"
+
+
 def _assumed(gate: Gate) -> Iterator[str]:
     """Yield for the log which columns of each model were assumed known; no name in it can make a command."""
     for entry in gate.entries:
@@ -108,6 +136,11 @@ def _plain(row: GateRow) -> str:
     """Return a line of the log that no name in it can turn into a command."""
     kind = f"accepted {row.result.severity}" if row.accepted else row.result.severity
     said = f"- {kind} {row.entry.file}:{row.line} {row.rule_id}: {_row_message(row)}"
+    return printable(said).replace("##[", "## [")
+
+
+def _plain_group(group: NoAuditGroup) -> str:
+    said = f"- error {NO_AUDIT}: {_group_message(group, group.names())}"
     return printable(said).replace("##[", "## [")
 
 

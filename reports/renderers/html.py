@@ -25,6 +25,7 @@ from treewarden.reports.figures.gate_rows import (
     basis_words,
     gate_rows,
     in_words,
+    no_audit_groups,
     open_and_accepted,
 )
 from treewarden.reports.figures.pages import environment
@@ -73,14 +74,18 @@ class HtmlRenderer(GateRenderer, RandomisedRenderer):
 
     def render_gate(self, gate: Gate) -> bytes:
         rows = gate_rows(gate)
+        groups = no_audit_groups(gate)
+        told = {id(entry) for group in groups for entry in group.entries}
         models = [
             (entry, [row for row in rows if row.entry is entry], basis_words(entry), number)
             for number, entry in enumerate(gate.entries, 1)
+            if id(entry) not in told
         ]
         page = environment().get_template("gate.html.j2")
         return page.render(
             gate=gate,
             models=models,
+            groups=groups,
             headline=in_words(gate),
             found=open_and_accepted(rows),
             found_of=open_and_accepted,

@@ -8,11 +8,15 @@ from treewarden.reports.document.gate import Entry, Gate
 from treewarden.reports.document.words import counted
 from treewarden.reports.figures.gate_rows import (
     GateRow,
+    NoAuditGroup,
     basis_words,
     gate_rows,
+    grouped_entries,
     in_words,
     marked,
+    no_audit_groups,
     open_and_accepted,
+    single_rows,
 )
 from treewarden.reports.figures.remaining import assumed_words
 from treewarden.reports.renderers import GateRenderer
@@ -44,7 +48,12 @@ def _models(gate: Gate, rows: Sequence[GateRow]) -> Iterator[str]:
     if not gate.entries:
         return
     yield from ("", "| Model | Outcome | Why | Findings |", "|---|---|---|---|")
-    for entry in gate.entries:
+    for entry in grouped_entries(gate):
+        if isinstance(entry, NoAuditGroup):
+            number = counted(len(entry.entries), "model", "models")
+            found = counted(len(entry.entries), "error", "errors")
+            yield f"| {number}, named below | **NO AUDIT** | {marked(entry.problem)} | {found} |"
+            continue
         own = [row for row in rows if row.entry is entry]
         basis = basis_words(entry)
         outcome = f"**{entry.outcome}**{f' ({basis})' if basis else ''}"
@@ -54,9 +63,20 @@ def _models(gate: Gate, rows: Sequence[GateRow]) -> Iterator[str]:
 
 
 def _findings(gate: Gate, rows: Sequence[GateRow]) -> Iterator[str]:
-    left = MOST_OF_ALL
+    for group in no_audit_groups(gate):
+        yield from (
+            "",
+            f"### {counted(len(group.entries), 'model', 'models')} without an audit",
+            "",
+        )
+        yield f"{marked(group.problem)}."
+        if group.advice:
+            yield from ("", f"Next: {marked(group.advice)}.")
+        yield ""
+        yield from (f"- {marked(entry.name)}" for entry in group.entries)
+    left, single = MOST_OF_ALL, single_rows(gate, rows)
     for entry in gate.entries:
-        own = [row for row in rows if row.entry is entry]
+        own = [row for row in single if row.entry is entry]
         shown = own[: min(MOST, left)]
         left -= len(shown)
         if own:

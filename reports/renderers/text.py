@@ -24,10 +24,13 @@ from treewarden.reports.figures.finding_rows import (
 )
 from treewarden.reports.figures.gate_rows import (
     GateRow,
+    NoAuditGroup,
     basis_words,
     gate_rows,
+    grouped_entries,
     in_words,
     open_and_accepted,
+    single_rows,
 )
 from treewarden.reports.figures.remaining import assumed_lines, assumed_words
 from treewarden.reports.renderers import GateRenderer, RandomisedRenderer
@@ -75,10 +78,11 @@ class TextRenderer(GateRenderer, RandomisedRenderer):
 
     def render_gate(self, gate: Gate) -> bytes:
         rows = gate_rows(gate)
+        single = single_rows(gate, rows)
         lines = [
             *wrapped(f"{gate.outcome}: {in_words(gate)}; {open_and_accepted(rows)}"),
             *_models(gate, rows),
-            *_lines("Failed or not decided", [row for row in rows if not row.accepted]),
+            *_lines("Failed or not decided", [row for row in single if not row.accepted]),
             *_lines("Accepted", [row for row in rows if row.accepted]),
         ]
         return ("\n".join(lines) + "\n").encode("utf-8")
@@ -108,10 +112,22 @@ def _models(gate: Gate, rows: Sequence[GateRow]) -> Iterator[str]:
         return
     yield ""
     yield "Models"
-    names = {entry.name: printable(entry.name) for entry in gate.entries}
-    found = [open_and_accepted([row for row in rows if row.entry is each]) for each in gate.entries]
-    width, wide = max(map(len, names.values())), max(map(len, found))
-    for entry, said in zip(gate.entries, found, strict=True):
+    shown = list(grouped_entries(gate))
+    entries = [entry for entry in shown if not isinstance(entry, NoAuditGroup)]
+    names = {entry.name: printable(entry.name) for entry in entries}
+    found = {
+        id(entry): open_and_accepted([row for row in rows if row.entry is entry])
+        for entry in entries
+    }
+    width = max(map(len, names.values()), default=0)
+    wide = max(map(len, found.values()), default=0)
+    for entry in shown:
+        if isinstance(entry, NoAuditGroup):
+            yield from wrapped(f"{'NO AUDIT':12}  {entry.head}", "  ", INDENT)
+            yield from wrapped(entry.names(), INDENT)
+            yield from wrapped(f"Next: {entry.advice}" if entry.advice else "", INDENT)
+            continue
+        said = found[id(entry)]
         basis = f" ({basis_words(entry)})" if basis_words(entry) else ""
         head = f"  {entry.outcome:12}  {names[entry.name]:{width}}  {said:{wide}}"
         why = printable(f"{entry.headline}{basis}")

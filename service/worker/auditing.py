@@ -21,10 +21,11 @@ from typing import Any
 
 import treewarden
 from treewarden.audit.knowledge.knowledge import read_knowledge
+from treewarden.audit.option_spec import OptionDoor
 from treewarden.audit.progress import Step
 from treewarden.audit.result import Audit
 from treewarden.jobs.audit_inputs import AuditInputs
-from treewarden.jobs.audit_request import AuditFiles, Request
+from treewarden.jobs.audit_request import AuditFiles, Request, keys_for_flags
 from treewarden.jobs.auditing import asked_of
 from treewarden.jobs.exceptions import Accepting
 from treewarden.jobs.inputs import ModelBytes, OutputBytes, file_of_source
@@ -324,6 +325,11 @@ def run(connection: Connection, limits: ProcessLimits) -> None:
     os._exit(0)  # nothing is left to do, and tidying up large results takes its time
 
 
+def naming_options(text: str) -> str:
+    """Return a message with options of a request in place of flags of the command line."""
+    return keys_for_flags(text, OptionDoor.SERVICE, "in the options of the request")
+
+
 def _answered(order: JobOrder, connection: Connection) -> tuple[JobAnswer, tuple[bytes, ...]]:
     told = [0.0]
 
@@ -343,7 +349,7 @@ def _answered(order: JobOrder, connection: Connection) -> tuple[JobAnswer, tuple
     except ServiceError as error:
         return JobAnswer(problem=str(error)), ()
     except TreewardenError as error:
-        return JobAnswer(problem=problem_of(error)), ()
+        return JobAnswer(problem=naming_options(problem_of(error))), ()
     except Exception as error:  # whatever a stranger's file did here, it ends with this process
         if os.environ.get("TREEWARDEN_TRACEBACK"):
             traceback.print_exc()

@@ -32,6 +32,7 @@ from treewarden.jobs.audit_request import (
     Request,
     files_of,
     flag_of,
+    keys_for_flags,
 )
 from treewarden.jobs.gate.auditing import request_of
 from treewarden.jobs.gate.config import GateConfig, ModelSection, read_configuration, said_in
@@ -179,3 +180,20 @@ def test_what_is_written_and_how_many_processes_there_are_is_for_the_machine_alo
     of_blame = {"blame", "same_everywhere", "smallest_reasons", "withholding_costs"}
     of_service = {"solver"} if door is OptionDoor.SERVICE else set()
     assert closed == {"jobs", "levels", "attack"} | of_blame | of_service
+
+
+def test_where_no_command_line_can_be_changed_messages_name_keys():
+    """A gate's file and a request to the service have keys; flags of commands to run stay flags."""
+    rows = {
+        "weka trained it; remove --learner": "weka trained it; remove 'learner' (W)",
+        "use --sensitive flu": 'use sensitive = "flu" (W)',
+        "add: --qi age,sex": 'add: qi = ["age", "sex"] (W)',
+        "lower --min-leaf to what the file allows": "lower 'min_leaf' to what the file allows (W)",
+        "name it: --id COLUMN": 'name it: id = "COLUMN" (W)',
+        "add --data TABLE, or remove it": 'add table = "TABLE", or remove it (W)',
+        "run treewarden repair m.pmml --sensitive flu": "run treewarden repair m.pmml --sensitive flu",
+        "to write one, add --write-baseline FILE to the gate": "to write one, add --write-baseline FILE to the gate",
+        "no flag": "no flag",
+    }
+    for door in (OptionDoor.GATE, OptionDoor.SERVICE):
+        assert {text: keys_for_flags(text, door, "W") for text in rows} == rows

@@ -25,6 +25,7 @@ from treewarden.audit.options import AuditOptions
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.reconstruction.cells import RebuiltPeople
 from treewarden.audit.result import Audit
+from treewarden.jobs.audit_request import FLAG, GOING_ON
 from treewarden.jobs.inputs import known_as
 from treewarden.jobs.posterior import audit_table
 from treewarden.policies.judging.decision import Decision
@@ -312,9 +313,6 @@ OTHERS = {
     "format": "save(...)",
 }
 """Flags that no argument is called after."""
-FLAG = re.compile(
-    r"(?<![\w-])--([a-z][a-z-]*)(?:[ =]((?:[A-Z][A-Z_]*|[\w./#=-]*[\w/#])(?:,[\w-]+)*))?"
-)
 
 
 def with_keywords(text: str) -> str:
@@ -332,35 +330,12 @@ def _keyword(flag: re.Match[str]) -> str:
     if name in OTHERS:
         return OTHERS[name] + ("" if value is None else f" {value}")
     argument = name.replace("-", "_")
-    if value is None or value in _WORDS:
+    if value is None or value in GOING_ON:
         return f"{argument}=" + ("" if value is None else f" {value}")
     if value.isupper():
         return f"{argument}={value}"
     number = re.fullmatch(r"\d+(\.\d+)?", value)
     return f"{argument}={value}" if number else f'{argument}="{value}"'
-
-
-_WORDS = frozenset(
-    {
-        "and",
-        "or",
-        "to",
-        "with",
-        "names",
-        "is",
-        "matches",
-        "may",
-        "for",
-        "where",
-        "if",
-        "as",
-        "needs",
-        "does",
-        "cannot",
-        "divides",
-    }
-)
-"""Words of a sentence that goes on behind a flag."""
 
 
 def naming_arguments(function: Callable[P, T]) -> Callable[P, T]:

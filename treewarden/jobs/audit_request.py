@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import date
 from enum import StrEnum
@@ -10,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from treewarden.audit.option_spec import KEY_OPTION, Concern, KeySetting, OptionDoor
-from treewarden.audit.options import DEFAULT, KNOWLEDGE, AuditOptions
+from treewarden.audit.options import DEFAULT, KNOWLEDGE, OPTION_SPECS, AuditOptions
 from treewarden.ppdm_models.tables.counting.addresses import TableAddress, parted
 
 if TYPE_CHECKING:
@@ -73,6 +75,15 @@ def file_option(concern: Concern, form: FileForm, help: str, **more: Any) -> Any
 def flag_of(name: str) -> str:
     """Return the flag of an option of the command line, by the name of its field."""
     return f"--{name.replace('_', '-')}"
+
+
+FLAG = re.compile(
+    r"(?<![\w-])--([a-z][a-z-]*)(?:[ =]((?:[A-Z][A-Z_]*|[\w./#=-]*[\w/#])(?:,[\w-]+)*))?"
+)
+"""A flag in a message, and its value."""
+_GOING_ON = "and or to with names is matches may for where if as needs does cannot divides which"
+GOING_ON = frozenset(_GOING_ON.split())
+"""Words of a sentence that goes on behind a flag: no values."""
 
 
 class GivenFile(NamedTuple):
@@ -308,3 +319,50 @@ EXCEPTIONS = tuple(
     name for name, spec in JUDGMENT_SPECS.items() if spec.form is JudgmentForm.EXCEPTIONS
 )
 """Those that name what is accepted although a check fails: an audit takes them, a repair and an attestation do not."""
+
+
+# Messages where no command line is what a user can change: its flags are keys of the gate's file, or of a request.
+
+COMMAND = re.compile(r"treewarden [a-z]+[^;()]*")
+KEYS = {"data": "table", "id": "id"}
+"""What other flags than those of options, files and judgments are called."""
+
+
+def keys_for_flags(text: str, door: OptionDoor, where: str) -> str:
+    """Return a message with keys in place of flags, ``sensitive = "flu"``; ``where`` says whose keys they are.
+
+    Flags of other commands stay as they are, and so do those that the door does not take.
+    """
+    if "--" not in text:
+        return text
+    spans = [match.span() for match in COMMAND.finditer(text)]
+
+    def key_of(match: re.Match[str]) -> str:
+        name = match[1].replace("-", "_")
+        is_of_command = any(start <= match.start() < end for start, end in spans)
+        if is_of_command or not _takes(door, name):
+            return match[0]
+        key, value = KEYS.get(name, name), match[2]
+        if value is None:
+            return f"'{key}'"
+        if value in GOING_ON:
+            return f"'{key}' {value}"
+        return f"{key} = {_toml_value(name, value)}"
+
+    told = FLAG.sub(key_of, text)
+    return told if told == text else f"{told} ({where})"
+
+
+def _takes(door: OptionDoor, name: str) -> bool:
+    specs: Mapping[str, Any] = {**OPTION_SPECS, **FILE_SPECS, **JUDGMENT_SPECS}
+    files = {spec.flag.replace("-", "_"): spec for spec in FILE_SPECS.values()}
+    spec = specs.get(name) or files.get(name)
+    return name in KEYS if spec is None else bool(door & spec.doors)
+
+
+def _toml_value(name: str, value: str) -> str:
+    spec = OPTION_SPECS.get(name)
+    if spec is not None and tuple in spec.kinds:
+        return json.dumps(value.split(","))
+    is_number = spec is not None and bool(spec.kinds & {int, float})
+    return value if is_number else json.dumps(value)

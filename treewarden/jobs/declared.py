@@ -22,7 +22,7 @@ from treewarden.audit.result import KNOWS_ALL
 from treewarden.jobs.audit_request import Request
 from treewarden.jobs.inputs import ModelInput
 from treewarden.jobs.population import is_preset, people_of
-from treewarden.ppdm_models.errors import KnowledgeError
+from treewarden.ppdm_models.errors import KnowledgeError, SettingError
 from treewarden.ppdm_models.formats import Opened
 from treewarden.ppdm_models.tables.matching import are_alike, has_column
 from treewarden.ppdm_models.tables.table import Table
@@ -97,10 +97,10 @@ def check_labels_are_noise(knowledge: Knowledge, models: Iterable[Model]) -> Non
     noise = "but the claim of differential privacy says that labels were drawn with noise"
     if knowledge.strict_labels:
         problem = f"no leaf is tied, {noise}; remove --strict-labels, or the claim"
-        raise KnowledgeError("strict_labels", problem)
+        raise SettingError("strict_labels", problem)
     if knowledge.learner is not None:
         problem = f"{knowledge.learner} trained the tree, {noise}; remove --learner, or the claim"
-        raise KnowledgeError("learner", problem)
+        raise SettingError("learner", problem)
 
 
 # The adversaries who know only some columns, and the people of a table told apart by what these know.

@@ -8,8 +8,10 @@ from treewarden.reports.document.gate import Entry, Gate
 from treewarden.reports.document.words import WIDTH, printable, wrapped
 from treewarden.reports.figures.gate_rows import (
     GateRow,
+    NoAuditGroup,
     basis_words,
     gate_rows,
+    grouped_entries,
     in_words,
     open_and_accepted,
 )
@@ -18,6 +20,8 @@ from treewarden.terminal.outputs import NextStep, step_lines
 
 MOST_PLACES = 2
 """So many findings of a model are shown where they are; the others are counted."""
+MOST_NAMES = 20
+"""So many models are named that have no audit for the same reason; the others are counted."""
 INDENT = " " * 4
 
 
@@ -31,12 +35,23 @@ def _lines(gate: Gate, commands: Mapping[str, str], written: Sequence[str]) -> I
     yield from wrapped(f"{gate.outcome}: {in_words(gate)}. Findings: {open_and_accepted(rows)}.")
     if gate.entries:
         yield ""
-    for entry in gate.entries:
-        yield from _block(entry, [row for row in rows if row.entry is entry])
+    for entry in grouped_entries(gate):
+        if isinstance(entry, NoAuditGroup):
+            yield from _group_block(entry)
+        else:
+            yield from _block(entry, [row for row in rows if row.entry is entry])
     steps = [] if gate.outcome == "PASS" else [NextStep(*step) for step in commands.items()]
     if written:
         steps.append(NextStep(f"Read the reports: {', '.join(written)}"))
     yield from step_lines(steps)
+
+
+def _group_block(group: NoAuditGroup) -> Iterator[str]:
+    """Yield how many models have no audit for one reason, their names, and the next step."""
+    yield from wrapped(f"{'NO AUDIT':12}  {group.head}", "", INDENT)
+    more = " (--verbose)" if len(group.entries) > MOST_NAMES else ""
+    yield from wrapped(f"{group.names(MOST_NAMES)}{more}", f"{INDENT}  ")
+    yield from wrapped(f"Next: {group.advice}" if group.advice else "", INDENT)
 
 
 def _block(entry: Entry, rows: Sequence[GateRow]) -> Iterator[str]:

@@ -2,7 +2,13 @@
 
 import pytest
 
-from treewarden.ppdm_models.errors import KnowledgeError, PolicyError, TableError, TreeFormatError
+from treewarden.ppdm_models.errors import (
+    KnowledgeError,
+    PolicyError,
+    SettingError,
+    TableError,
+    TreeFormatError,
+)
 from treewarden.ppdm_models.tables.read_table import read_table
 from treewarden.reports.building.redacted import problem_of
 
@@ -15,6 +21,18 @@ def test_a_message_that_may_quote_people_is_not_told(kind):
     assert said.startswith("people.csv: the ")
     assert "Zaphod" not in said
     assert "treewarden audit" in said
+
+
+def test_settings_that_such_a_message_names_are_told():
+    problem = f"{SECRET}; use --sensitive flu, or add --secret COLUMN"
+    told = problem_of(TableError("people.csv", problem), ["--qi"])
+    assert "check --qi, --sensitive and --secret, or run 'treewarden audit'" in told
+    assert "Zaphod" not in told
+
+
+def test_a_setting_that_the_models_file_contradicts_is_told():
+    problem = "learner = rpart, but weka trained the model; remove --learner"
+    assert problem_of(SettingError("m.pmml", problem)) == f"m.pmml: {problem}"
 
 
 @pytest.mark.parametrize("kind", [TreeFormatError, PolicyError])

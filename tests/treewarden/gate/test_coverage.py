@@ -90,8 +90,27 @@ def test_every_model_that_no_entry_covers_is_named_and_stops_the_gate(repository
     assert code == 4
     assert {name for name, entry in found.items() if entry["outcome"] == "NO AUDIT"} == names
     assert found["models/flu.pmml"]["outcome"] == "PASS"
-    assert "treewarden.toml does not list this model" in found["models/new.json"]["problem"]
+    assert "not listed in treewarden.toml" in found["models/new.json"]["problem"]
     assert "skops.io.dump(joblib.load(" in found["models/leaky.joblib"]["problem"]
+
+
+def test_models_that_lack_an_audit_for_one_reason_are_told_together(repository):
+    """One line with their number, their names and one next step; machines still read one entry for each."""
+    lost = {f"old/m{number}.pmml": PMML.encode() for number in range(30)}
+    pickles = {f"old/p{number}.pkl": pickle.dumps([number]) for number in range(4)}
+    fill(repository, lost | pickles)
+    advice = "run treewarden gate --init --update"
+    for form in ("text", "markdown", "html", "github"):
+        text = repository.run("-q", "--format", form).stdout
+        shown = text if form != "github" else text.partition("::group::")[0]
+        assert shown.count(advice) == 1, form
+        assert shown.count("MODEL.pkl") == 1, form
+        assert all(name in shown for name in (*lost, *pickles)), form
+        assert shown.count("::error ") == (2 if form == "github" else 0)
+    summary = repository.run("-q").stdout
+    assert "30 models: not listed in treewarden.toml" in summary
+    assert "and 10 more" in summary
+    assert len(unlisted(repository)) == len(lost) + len(pickles)
 
 
 def test_what_is_no_model_is_not_named(repository):

@@ -6,12 +6,12 @@ import hashlib
 import json
 import os
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import date
 from pathlib import Path
 
 import treewarden
-from treewarden.audit.option_spec import KeySetting
+from treewarden.audit.option_spec import KeySetting, OptionDoor
 from treewarden.audit.options import AuditOptions
 from treewarden.audit.progress import Step, silent
 from treewarden.audit.result import names_of_tested
@@ -23,11 +23,11 @@ from treewarden.jobs.attesting.checking import (
     attested_entry,
     read_attestation,
 )
-from treewarden.jobs.audit_request import Earlier, Request
+from treewarden.jobs.audit_request import Earlier, Request, flag_of, keys_for_flags
 from treewarden.jobs.auditing import JudgedAudit, audit_file
 from treewarden.jobs.exceptions import baseline_of
 from treewarden.jobs.gate.changed import Digests, key_of
-from treewarden.jobs.gate.config import audit_options
+from treewarden.jobs.gate.config import audit_options, given_settings
 from treewarden.jobs.gate.gate_job import GateAnswer, GateJob
 from treewarden.jobs.gate.models import GateModel
 from treewarden.jobs.inputs import ModelBytes, file_of_source, opened, told_table
@@ -46,6 +46,7 @@ from treewarden.reports.renderers import rendered, renderer
 
 KEY = KeySetting("'id'", "write id = {} in its section of the gate's file", json.dumps)
 """What the gate's file calls the column that says who is who."""
+KEYS_OF = "in its [[model]] of the gate's file"
 TOO_LITTLE = "this machine has too little memory for the audit; audit a smaller tree, or fewer quasi-identifiers"
 NOT_OF_COLUMNS = (
     "adversaries with partial knowledge are configured, but attestations do not cover them"
@@ -69,8 +70,23 @@ def answered(order: GateJob, step: Step = silent) -> GateAnswer:
     ) as error:  # one model's trouble is no reason to leave the others without a result
         if os.environ.get("TREEWARDEN_TRACEBACK"):
             traceback.print_exc()
-        problem = problem_of(error)
+        problem = naming_keys(problem_of(error, _quoted_flags(error, model)))
     return GateAnswer(unaudited(model.name, model.file, problem))
+
+
+def naming_keys(text: str) -> str:
+    """Return a message with keys of the gate's file in place of flags of the command line."""
+    return keys_for_flags(text, OptionDoor.GATE, KEYS_OF)
+
+
+def _quoted_flags(error: BaseException, model: GateModel) -> Iterator[str]:
+    """Yield the flags of settings of a model whose values, such as names of columns, a message quotes."""
+    quoted = str(error).partition(";")[0]  # what follows may list columns
+    values = given_settings(model.settings) | ({} if model.key is None else {"id": model.key})
+    for name, value in values.items():
+        words = value if isinstance(value, tuple) else (value,)
+        if any(repr(word) in quoted for word in words if isinstance(word, str)):
+            yield flag_of(name)
 
 
 def request_of(order: GateJob) -> Request:

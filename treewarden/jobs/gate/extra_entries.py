@@ -90,10 +90,15 @@ def _uncovered_model(candidate: CandidateFile) -> UncoveredModel | None:
 
 
 def _problem(model: UncoveredModel, configuration: str) -> str:
-    start = f"{configuration} does not list this model"
+    start = f"not listed in {configuration}"
     if not model.problem:
-        return f"{start}; add it (treewarden gate --init --update), or list it under ignore"
-    return f"{start}, and the model cannot be read: {model.problem.rstrip('.')}; or list it under ignore"
+        advice = "run treewarden gate --init --update, or list what needs no audit under ignore"
+        return f"{start}; {advice}"
+    problem = model.problem.rstrip(".")
+    advice = "or list it under ignore"
+    if "; " not in problem:
+        advice = "export it in a format of docs/formats.md, or list it under ignore"
+    return f"{start}, and cannot be read: {problem}; {advice}"
 
 
 def entry_of_waivers(
