@@ -166,7 +166,7 @@ def test_leaves_that_were_too_small_to_be_allowed_are_an_error(folder, least, co
     write(folder, before=f'split = "gini"\nmin_leaf = {least}\n')
     outcome = audited(folder)
     assert outcome.exit_code == code
-    says = "min_leaf = 9, but flu.pmml:33: node '4' has 8 records; give a min_leaf that the file allows"
+    says = "min_leaf = 9, but flu.pmml:33: node '4' has 8 records; lower --min-leaf to what the file allows"
     assert (says in " ".join(outcome.output.split())) is (code == 4)
 
 

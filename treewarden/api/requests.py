@@ -323,7 +323,7 @@ def _table(data: object, sensitive: str | None, model: object) -> tuple[TableInp
         return table_of_pair(data, sensitive, () if names is None or is_named else tuple(names))
     table = data if isinstance(data, Table) else table_of_frame(data)
     if sensitive is not None and not has_column(table, sensitive):
-        raise TableError(table_name(table), table.lacks(sensitive))
+        raise TableError(table_name(table), f"{table.lacks(sensitive)}; correct --sensitive")
     return table, sensitive
 
 

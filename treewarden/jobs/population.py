@@ -23,6 +23,7 @@ from treewarden.audit.options import AuditOptions
 from treewarden.audit.population.population import Population, build_population
 from treewarden.audit.population.record_linkage import lookalike_ids
 from treewarden.audit.population.target import contributors_of
+from treewarden.jobs.audit_request import flag_of
 from treewarden.jobs.inputs import ModelInput, TableInput
 from treewarden.ppdm_models.errors import ColumnNotCountedError, KnowledgeError, TableError
 from treewarden.ppdm_models.files.load import OpenedFile
@@ -162,7 +163,7 @@ def people_of(
     named = options.sensitive or (None if target in (options.qi or ()) else target)
     if isinstance(model_input, OpenedFile) and named and not has_column(table, named):
         # No file names the target here, so that a slip in its name would go unseen.
-        raise TableError(table.source, table.lacks(named))
+        raise TableError(table.source, f"{table.lacks(named)}; correct --sensitive")
     for column in options.column_of_feature.values():
         if column in features and not has_column(table, column):
             raise TableError(table.source, table.lacks(column))
@@ -176,7 +177,7 @@ def people_of(
             sampling_weights=options.sampling_weights,
         )
     except TableError as error:
-        raise _with_notes(error, model) from error
+        raise _with_notes(error, model, options) from error
     if named and not has_column(table, named):  # what else is wrong with the table was said first
         raise TableError(table.source, _lacks_sensitive(table, named))
     return population
@@ -242,9 +243,20 @@ def nobody(model: Model, options: AuditOptions) -> Population:
     return said_of(model, named).population
 
 
-def _with_notes(error: TableError, tree: Model) -> TableError:
-    """Return the error with what was remarkable about the tree, as that may be why the table does not fit it."""
-    return TableError(error.where, error.problem, tree.notes)
+def _with_notes(error: TableError, tree: Model, options: AuditOptions) -> TableError:
+    """Return the error with what was remarkable about the tree, as that may be why the table does not fit it.
+
+    Where it says that there is no column of a name, the option that has this name is named too.
+    """
+    problem = error.problem
+    for option in ("sensitive", "qi", "weights", "sampling_weights"):
+        value = getattr(options, option)
+        names = value if isinstance(value, tuple) else (value,)
+        is_lacking = any(name and problem.startswith(f"no column {name!r}") for name in names)
+        if is_lacking and (flag := flag_of(option)) not in problem:
+            problem += f"; correct {flag}"
+            break
+    return TableError(error.where, problem, tree.notes)
 
 
 # Which tables are counted instead of read, and over which of their columns.
