@@ -82,6 +82,7 @@ class Settings(BaseSettings):
     child_memory: int = Field(default=8192 * MEBIBYTE, gt=0)
     child_seconds: int = Field(default=3600, gt=0)
     read_seconds: int = Field(default=180, gt=0)
+    idle_seconds: float = Field(default=120.0, ge=0)
 
     table_hours: float = Field(default=24.0, gt=0)
     session_hours: float = Field(default=12.0, gt=0)

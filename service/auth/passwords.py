@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import importlib
 import secrets
 import threading
 from collections import Counter
@@ -13,7 +14,6 @@ from functools import cache
 
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
-from zxcvbn import zxcvbn
 
 from treewarden.service.errors import InvalidError, TooManyError
 
@@ -78,7 +78,12 @@ def check_new(password: str, old: str, words: Sequence[str] = ()) -> None:
         raise InvalidError("new password", problem)
     if password == old:
         raise InvalidError("new password", "is the same as the old one; choose another")
-    if zxcvbn(password[:LONGEST_JUDGED], user_inputs=list(words))["score"] < STRENGTH:
+    judged = importlib.import_module(
+        "zxcvbn"
+    ).zxcvbn(  # 12 MB of words, for who chooses one
+        password[:LONGEST_JUDGED], user_inputs=list(words)
+    )
+    if judged["score"] < STRENGTH:
         problem = "is easy to guess (a common word, a name or a pattern); use a few random words"
         raise InvalidError("new password", problem)
 

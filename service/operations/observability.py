@@ -16,10 +16,9 @@ import traceback
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from types import TracebackType
-from typing import Any, Protocol, TextIO
+from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
 import structlog
-from fastapi import FastAPI
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.core import (
     CounterMetricFamily,
@@ -28,7 +27,6 @@ from prometheus_client.core import (
     SummaryMetricFamily,
 )
 from sqlalchemy import ColumnElement, Select, case, extract, func, select
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from structlog.types import EventDict, Processor
 
 import treewarden
@@ -40,6 +38,10 @@ from treewarden.service.errors import ServiceError, SetupError, UnavailableError
 from treewarden.service.settings import Settings
 from treewarden.service.site import Site, Unit
 from treewarden.service.vault.folder_store import folder_problem
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 LEVELS = ("debug", "info", "warning", "error", "critical")
 MOST_FRAMES = 30

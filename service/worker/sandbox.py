@@ -23,8 +23,9 @@ import resource
 import signal
 import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing import forkserver, resource_tracker
 from multiprocessing.connection import Connection
@@ -51,11 +52,26 @@ KEPT = frozenset(
 """What a job may need to find its programs, languages and limits."""
 KEPT_BEGIN = ("LC_", "MKL_", "OMP_", "OPENBLAS_", "PYTHON", "TREEWARDEN_LIMIT_")
 _LOCK = threading.Lock()
+ALL_VARIABLES = threading.Lock()
+"""Held while this process lacks variables, and by whoever needs them all: a driver reads a password from them."""
 AUDITING = "treewarden.service.worker.auditing"
+LOOK_SECONDS = 0.2
+
+
+@dataclass(slots=True)
+class _ForkserverUse:
+    """The jobs in hand, when the last of them ended, and the number of the forkserver that has loaded everything."""
+
+    jobs: int = 0
+    last_used: float = 0.0
+    loaded: int | None = None
+
+
+_USE = _ForkserverUse()
 
 
 def start_forkserver() -> None:
-    """Start what processes of jobs come from, where it does not run; best called before there are other threads."""
+    """Start what processes of jobs come from, where it does not run."""
     with _LOCK:
         if not _is_running():
             with _without_secrets():
@@ -66,6 +82,55 @@ def start_process(process: ForkServerProcess) -> None:
     """Start the process of a job; where what it comes from was ended meanwhile, that is begun anew, as clean."""
     start_forkserver()
     process.start()
+
+
+@contextmanager
+def job_in_hand(check: Callable[[], None]) -> Iterator[None]:
+    """Have processes begin at once, and the forkserver stay until the job is done.
+
+    ``check`` is called again and again while everything is loaded, so that a lease does not run out; what it raises
+    ends the job.
+    """
+    with _LOCK:
+        _USE.jobs += 1
+    try:
+        if not (_is_running() and _USE.loaded == _forkserver_number()):
+            loading = threading.Thread(target=_load, name="loading", daemon=True)
+            loading.start()
+            while loading.is_alive():
+                loading.join(LOOK_SECONDS)
+                check()
+        yield
+    finally:
+        with _LOCK:
+            _USE.jobs -= 1
+            _USE.last_used = time.monotonic()
+
+
+def end_idle_forkserver(seconds: float) -> bool:
+    """End the forkserver where no job was in hand for so long; return whether it did. The next job begins it anew.
+
+    It holds as much memory as a server and a worker together, and nothing that is not read again.
+    """
+    with _LOCK:
+        number, idle = _forkserver_number(), time.monotonic() - _USE.last_used
+        if _USE.jobs or idle < seconds or number is None or not _runs(number):
+            return False
+        os.kill(number, signal.SIGKILL)
+        getattr(forkserver, "_forkserver")._stop()  # noqa: B009  # waits for it, and forgets it
+        return True
+
+
+def _load() -> None:
+    """Return once the forkserver has loaded everything: it starts a process, which ends at once."""
+    with suppress(OSError, EOFError):  # the job will tell
+        process = multiprocessing.get_context("forkserver").Process(
+            target=os._exit, args=(0,), daemon=True
+        )
+        start_process(process)
+        number = _forkserver_number()
+        process.join()
+        _USE.loaded = number
 
 
 def run_job(connection: Connection, limits: ProcessLimits) -> None:
@@ -81,21 +146,29 @@ def is_kept(name: str) -> bool:
 @contextmanager
 def _without_secrets() -> Iterator[None]:
     """Take from the block that new processes are handed what is not for them; ``os.environ`` says what it said."""
-    hidden = {name: value for name, value in os.environb.items() if not is_kept(os.fsdecode(name))}
-    for name in hidden:
-        os.unsetenv(name)
-    try:
-        yield
-    finally:
-        for name, value in hidden.items():
-            os.putenv(name, value)
+    with ALL_VARIABLES:
+        hidden = {
+            name: value for name, value in os.environb.items() if not is_kept(os.fsdecode(name))
+        }
+        for name in hidden:
+            os.unsetenv(name)
+        try:
+            yield
+        finally:
+            for name, value in hidden.items():
+                os.putenv(name, value)
 
 
 def _is_running() -> bool:
     """Return whether both processes run; the module that starts them tells of that in no other way."""
-    server = getattr(forkserver, "_forkserver")  # noqa: B009
     tracker = getattr(resource_tracker, "_resource_tracker")  # noqa: B009
-    return _runs(server._forkserver_pid) and _runs(tracker._pid)
+    return _runs(_forkserver_number()) and _runs(tracker._pid)
+
+
+def _forkserver_number() -> int | None:
+    server = getattr(forkserver, "_forkserver")  # noqa: B009
+    number: int | None = server._forkserver_pid
+    return number
 
 
 def _runs(number: int | None) -> bool:

@@ -46,8 +46,8 @@ from treewarden.service.worker.orders import (
 from treewarden.service.worker.sandbox import (
     AUDITING,
     ProcessLimits,
+    job_in_hand,
     run_job,
-    start_forkserver,
     start_process,
 )
 from treewarden.service.worker.store_results import commit, finish, say_cancelled, store
@@ -176,21 +176,12 @@ class _LeaseKeeper:
 def forking() -> ForkServerContext:
     """Return what starts processes: from one that has loaded everything, so that each begins at once.
 
-    It ends with this process, whichever way that ends, and all that it started end with it. It is begun here, while
-    there is one thread yet, with no secret in its environment.
+    That one begins with the first job, with no secret in its environment, and is ended where there is none for long.
+    It ends with this process, whichever way that ends, and all that it started end with it.
     """
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(list(PRELOADED))
-    start_forkserver()
     return context
-
-
-def warm_up(context: ForkServerContext) -> None:
-    """Return once processes begin at once; a lease that is taken before may run out while everything is loaded."""
-    with suppress(OSError, EOFError):  # the first job will tell
-        process = context.Process(target=os._exit, args=(0,), daemon=True)
-        start_process(process)
-        process.join()
 
 
 def supervise(
@@ -256,7 +247,7 @@ def _done(
     with site.reading() as unit:
         order = order_of(unit, job_claim)
     lease = _LeaseKeeper(site, job_claim, stop)
-    with fetched(site.vault, order, lease.check) as order_here:
+    with fetched(site.vault, order, lease.check) as order_here, job_in_hand(lease.check):
         return _done_here(site, job_claim, order_here, context, lease)
 
 

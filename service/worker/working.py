@@ -13,9 +13,11 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from multiprocessing.context import ForkServerContext
+from typing import Any
 
 import structlog
-from sqlalchemy import delete, insert, update
+from sqlalchemy import Dialect, delete, event, insert, update
+from sqlalchemy.engine.interfaces import DBAPIConnection
 
 import treewarden
 from treewarden.ppdm_models.errors import TreewardenError
@@ -26,7 +28,8 @@ from treewarden.service.use_cases.log import anchor
 from treewarden.service.use_cases.retention import sweep
 from treewarden.service.worker.delivery import deliver_due
 from treewarden.service.worker.leases import claim
-from treewarden.service.worker.supervising import forking, supervise, warm_up
+from treewarden.service.worker.sandbox import ALL_VARIABLES, end_idle_forkserver
+from treewarden.service.worker.supervising import forking, supervise
 
 LOG = structlog.get_logger(__name__)
 SWEEP_SECONDS = 60.0
@@ -35,6 +38,7 @@ SWEEP_SECONDS = 60.0
 def work(site: Site, slots: int, stop: threading.Event, name: str = "") -> None:
     """Do jobs until ``stop`` is set; what is not done by then is queued again."""
     name = name or f"{socket.gethostname()}:{os.getpid()}"
+    event.listen(site.engine, "do_connect", _connect)
     context = forking()
     threads = [
         threading.Thread(target=_slot, args=(site, name, context, stop), name=f"slot {number}")
@@ -50,8 +54,15 @@ def work(site: Site, slots: int, stop: threading.Event, name: str = "") -> None:
             thread.join()
 
 
+def _connect(
+    dialect: Dialect, _: object, arguments: tuple[Any, ...], parameters: dict[str, Any]
+) -> DBAPIConnection:
+    """Connect while this process has all its variables: a password may be among them."""
+    with ALL_VARIABLES:
+        return dialect.connect(*arguments, **parameters)
+
+
 def _slot(site: Site, name: str, context: ForkServerContext, stop: threading.Event) -> None:
-    warm_up(context)
     while not stop.is_set():
         job_claim = None
         try:
@@ -76,6 +87,7 @@ def _chores(site: Site, name: str, slots: int, stop: threading.Event) -> None:
     while not stop.wait(site.settings.poll_seconds):
         _seldom(lambda: _seen(site, own, name, slots))
         _seldom(lambda: deliver_due(site))
+        end_idle_forkserver(site.settings.idle_seconds)
         if time.monotonic() - swept > SWEEP_SECONDS:
             swept = time.monotonic()
             looks = swept - looked >= site.vault.store.look_seconds
