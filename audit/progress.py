@@ -24,6 +24,10 @@ TIME_LIMIT = "seconds of the time limit"
 """What is told as the share of a stage of which only the time is known that it may take at most."""
 
 
+AT_LEAST = "to withhold at least"
+"""What is told as the share of a stage that looks for the least: what it is at least, of all there is."""
+
+
 def counted_by(share: Share | None, items: Iterable[T], total: int, what: str) -> Iterator[T]:
     """Yield the items, and tell how many of a total were dealt with; ``share`` may be nobody."""
     for done, item in enumerate(items, start=1):

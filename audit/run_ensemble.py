@@ -15,6 +15,7 @@ from treewarden.audit.entropy.posterior import SolverReport
 from treewarden.audit.evidence import NOT_RUN, SEE_NUMBERS, Evidence
 from treewarden.audit.exposures import not_run, prior_of_all
 from treewarden.audit.facts.kinds import contradicted_facts
+from treewarden.audit.joint.draws import LabelTies
 from treewarden.audit.joint.ensemble_inference import JoinedTrees, join_trees
 from treewarden.audit.joint.known_facts import (
     KnownRows,
@@ -49,6 +50,7 @@ from treewarden.ppdm_models.tree.tree import Tree
 TOTALS_KNOWN = "with other outputs, the class totals are assumed to be known"
 UNUSED = "not used, though it may prove more"
 AGREE = "other published numbers were used only to check consistent tables"
+LABELS_AGREE = "tables count only where the label of each leaf without counts leads in any case"
 
 
 def prove_ensemble(inputs: RunInputs) -> ProvedModel:
@@ -78,7 +80,7 @@ def _joined_evidence(inputs: RunInputs) -> tuple[Evidence, SolverReport]:
     worlds: ConsistentTables | Undetermined = NOT_RUN
     if inputs.options.worlds:
         worlds = worlds_of(joined, population, in_trees(forest.trees, background), classes)
-        worlds = _agreeing(inputs, facts, worlds)
+        worlds = _agreeing(inputs, facts, worlds, reads_labels=joined.reads_labels)
     prior = prior_of_all(population, knowledge, len(classes))
     if knowledge.facts and facts is not None:
         prior = prior_of_facts(facts, population, len(classes), budget_of(inputs.options))
@@ -134,20 +136,31 @@ def _with_rows(
 
 
 def _agreeing(
-    inputs: RunInputs, facts: KnownRows | None, worlds: ConsistentTables
+    inputs: RunInputs, facts: KnownRows | None, worlds: ConsistentTables, *, reads_labels: bool
 ) -> ConsistentTables:
-    """Return what was proved, with those tables alone that agree with all that published numbers say beyond rows."""
+    """Return what was proved, with those tables alone that agree with all that is published beyond rows.
+
+    That is what numbers beside the model say, and labels of leaves without counts, however ties are broken.
+    """
     beside, population = inputs.beside, inputs.population
-    if beside is None or not (beside.stronger or beside.open_entries):
+    is_rounded = beside is not None and bool(beside.stronger or beside.open_entries)
+    if not is_rounded and not reads_labels:
         return worlds
     assert not isinstance(population.truth, Undetermined)
     true = np.rint(population.truth).astype(np.int64)
-    left = (*worlds.left, AGREE, *(f"{UNUSED}: {words}" for words in beside.unused))
+    unused = () if beside is None else beside.unused
+    left = (
+        *worlds.left,
+        *((AGREE,) if is_rounded else ()),
+        *((LABELS_AGREE,) if reads_labels else ()),
+        *(f"{UNUSED}: {words}" for words in unused),
+    )
     only_true = replace(worlds, reached_low=true, reached_high=true, left=left)
-    if beside.open_entries:
+    if beside is not None and beside.open_entries:
         return with_what_is_open(only_true)
-    background = _with_rows(inputs, facts, (*beside.rows, *beside.stronger))
-    joined = _joined(inputs, background)
+    rows = () if beside is None else (*beside.rows, *beside.stronger)
+    background = _with_rows(inputs, facts, rows)
+    joined = _joined(inputs, background, LabelTies.ANY_RULE)
     if isinstance(joined, Undetermined):
         return with_what_is_open(only_true)
     trees, classes = inputs.forest.trees, inputs.forest.model.classes
@@ -156,10 +169,14 @@ def _agreeing(
     return with_what_is_open(agreeing)
 
 
-def _joined(inputs: RunInputs, background: KnownRows | None) -> JoinedTrees | Undetermined:
+def _joined(
+    inputs: RunInputs, background: KnownRows | None, ties: LabelTies = LabelTies.EITHER
+) -> JoinedTrees | Undetermined:
     """Return what the leaves of all trees say together, and with what is known of the people beside."""
     forest, population, knowledge = inputs.forest, inputs.population, inputs.knowledge
     options = inputs.options
+    if knowledge.strict_labels and ties is LabelTies.EITHER:
+        ties = LabelTies.OPEN
     try:
         return join_trees(
             forest,
@@ -169,6 +186,7 @@ def _joined(inputs: RunInputs, background: KnownRows | None) -> JoinedTrees | Un
             training=knowledge.training,
             seeds=knowledge.seeds if knowledge.row_order is RowOrder.KNOWN else None,
             background=background,
+            ties=ties,
             over_trees=options.levels,
             should_stop=inputs.should_stop(inputs.unsolved(NOT_ESTIMATED)),
         )

@@ -169,6 +169,7 @@ def blame_of(proved: ProvedModel, inputs: RunInputs) -> Blame | Undetermined:
             inputs.beside,
             until.told_to(share),
             settings,
+            share=share,
         )
 
 

@@ -329,6 +329,7 @@ LATE_IMPORTS = {
         "treewarden.audit.blame.certainty",
         "treewarden.audit.blame.of_model",
         "treewarden.audit.blame.withholding",
+        "treewarden.audit.joint.draws",
     },
     "ppdm_models/formats/pmml/_nodes.py": {"treewarden.ppdm_models.formats.pmml._columns"},
     "ppdm_models/formats/pmml/_tree.py": {"treewarden.ppdm_models.formats.sklearn._arrays"},

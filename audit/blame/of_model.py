@@ -25,13 +25,14 @@ from treewarden.audit.blame.withholding import (
 )
 from treewarden.audit.engine.problem import ALL_PEOPLE, KNOWN_FACT, Problem
 from treewarden.audit.joint.cells import PeopleCells
+from treewarden.audit.joint.draws import LabelTies, label_ends
 from treewarden.audit.joint.known_facts import joined_rows, known_rows, rows_beside
 from treewarden.audit.joint.leaf_facts import EnsembleLeafFacts, read_leaf_facts
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.outputs.beside_rows import BesideRows
 from treewarden.audit.population.forest import Forest
 from treewarden.audit.population.population import Population
-from treewarden.audit.progress import Clock, clock
+from treewarden.audit.progress import Clock, Share, clock
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.withholding_costs import BAND, LEAF, WithholdingCosts
 from treewarden.ppdm_models.arrays import BoolArray, IndexArray, IntArray
@@ -70,11 +71,13 @@ def numbers_of_model(
     knowledge: Knowledge,
     beside: BesideRows | None = None,
     costs: WithholdingCosts = EQUAL_COSTS,
+    ties: LabelTies = LabelTies.EITHER,
 ) -> ModelNumbers | Undetermined:
     """Return the numbers that a model publishes of its people, or why they are no rows over whole people.
 
     Labels of leaves stay, whatever is withheld, and so do facts that the adversary knows from elsewhere. How many
-    people have each class is always known where outputs beside the model are judged, or the adversary knows it.
+    people have each class is always known where outputs beside the model are judged, or the adversary knows it. By
+    ``ties`` labels are read as whoever knows how ties are broken reads them, or as everybody does.
     """
     model = forest.model
     if isinstance(population.truth, Undetermined):
@@ -85,7 +88,8 @@ def numbers_of_model(
     published = None if beside is None else rows_beside(beside.rows, population, beside.words)
     growth = model.growth if isinstance(model, Ensemble) else None
     background = joined_rows([published, facts])
-    read = read_leaf_facts(forest, population, growth, knowledge.training, None, background)
+    training = knowledge.training
+    read = read_leaf_facts(forest, population, growth, training, None, background, ties=ties)
     if isinstance(read, Undetermined):
         return read
     if read.truth is None or read.rows.scaled is not None or not read.sums.is_complete:
@@ -93,7 +97,7 @@ def numbers_of_model(
     entries = () if published is None else published.entries
     found = _numbered(read, forest, beside, entries, is_total_known=knowledge.marginal)
     found = _with_costs(found, beside, costs)
-    labels = _label_rows(forest, read)
+    labels = _label_rows(forest, read, ties)
     return found if labels is None else replace(found, numbers=_with_labels(found.numbers, labels))
 
 
@@ -217,16 +221,16 @@ def _leaf_name(forest: Forest, tree: int, node: int) -> str:
     return f"tree {tree + 1}, {name}" if len(forest.trees) > 1 else name
 
 
-def _label_rows(forest: Forest, read: EnsembleLeafFacts) -> Problem | None:
+def _label_rows(forest: Forest, read: EnsembleLeafFacts, ties: LabelTies) -> Problem | None:
     """Return what the label of each leaf says of people where it leads among them, as it truly does.
 
-    Of n people with k classes at least n / k have the class that leads. Leaves that count draws say nothing of people.
+    Leaves that count draws say nothing of people.
     """
     truth, classes = read.truth, tuple(forest.model.classes)
     assert truth is not None
     if int(read.rows.matrix.data.max(initial=1)) > 1:
         return None
-    inside, low, output = [], list[int](), list[int]()
+    inside, low, high, output = [], list[int](), list[int](), list[int]()
     for tree, stops in zip(forest.trees, forest.stops, strict=True):
         if tuple(tree.classes) != classes:
             continue
@@ -234,10 +238,17 @@ def _label_rows(forest: Forest, read: EnsembleLeafFacts) -> Problem | None:
         for node in np.unique(stopped).tolist():
             label, here = tree.nodes[node].score, np.flatnonzero(stopped == node)
             people, counts = int(read.cells.sizes[here].sum()), truth[here].sum(axis=0)
-            if label in classes and people and counts[classes.index(str(label))] == counts.max():
+            if label not in classes or not people:
+                continue
+            own = classes.index(str(label))
+            if counts[own] < counts.max():
+                continue
+            least, most = label_ends(own, counts, ties)
+            for klass in range(len(classes)) if len(classes) > 2 else (own,):
                 inside.append(here)
-                low.append(-(-people // len(classes)))
-                output.append(classes.index(str(label)))
+                low.append(int(least[klass]))
+                high.append(int(most[klass]))
+                output.append(klass)
     if not inside:
         return None
     ends = np.cumsum([0, *map(len, inside)])
@@ -248,7 +259,7 @@ def _label_rows(forest: Forest, read: EnsembleLeafFacts) -> Problem | None:
         read.rows,
         matrix=matrix,
         low=np.array(low),
-        high=np.asarray(matrix @ read.cells.sizes),
+        high=np.array(high),
         output=np.array(output, dtype=np.intp),
         trees=np.full(len(low), KNOWN_FACT),
         nodes=np.full(len(low), -1),
@@ -297,8 +308,12 @@ def blame_numbers(
     beside: BesideRows | None,
     until: Clock,
     settings: BlameSettings = BlameSettings(),
+    share: Share | None = None,
 ) -> Blame | Undetermined:
-    """Return which numbers of a model, and of outputs beside it, prove people's values, as far as the time goes."""
+    """Return which numbers of a model, and of outputs beside it, prove people's values, as far as the time goes.
+
+    ``share`` hears how much has to be withheld at least.
+    """
     published = numbers_of_model(forest, population, knowledge, beside, settings.costs)
     if isinstance(published, Undetermined):
         return published
@@ -323,7 +338,7 @@ def blame_numbers(
         people=tuple(float(sizes[list(reason.groups)].sum()) for reason in reasons),
         unexplained=_people(sizes, left),
         shares=shares_of_blame(reasons, sizes, len(numbers.names)),
-        least=withhold_least(oracle, ties, published.unit),
+        least=withhold_least(oracle, ties, published.unit, share),
         leaves=published.leaves,
         has_costs=bool(settings.costs.of_kind),
         unused=() if beside is None else beside.unused,

@@ -30,7 +30,7 @@ from treewarden.audit.engine.counts import by_leaves, counts_of, propagate
 from treewarden.audit.engine.newton_steps import estimate
 from treewarden.audit.engine.problem import Problem
 from treewarden.audit.outputs.whole_row import WholeRow
-from treewarden.audit.progress import Clock
+from treewarden.audit.progress import AT_LEAST, Clock, Share
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, IndexArray, IntArray
 
@@ -46,12 +46,15 @@ class _HittingSet:
 
 
 def withhold_least(
-    oracle: CertaintyOracle, ties: tuple[frozenset[int], ...] = (), unit: int = 1
+    oracle: CertaintyOracle,
+    ties: tuple[frozenset[int], ...] = (),
+    unit: int = 1,
+    share: Share | None = None,
 ) -> LeastWithholding:
     """Return the cheapest numbers to withhold after which nobody is certain, as far as the oracle's clock goes.
 
     Of ``ties`` all numbers go or none does; ``unit`` of the numbers' costs make 1. Where time ends first, what is
-    returned is safe where that could be shown, and the bound holds.
+    returned is safe where that could be shown, and the bound holds. ``share`` hears the bound whenever it rises.
     """
     numbers, reasons = oracle.numbers, dict[frozenset[int], None]()
     costs, everything = numbers.costs, numbers.everything
@@ -59,6 +62,8 @@ def withhold_least(
     while True:
         hit = _cheapest_hit(list(reasons), costs.tolist(), ties, oracle.clock)
         bound = max(bound, hit.bound)
+        if share is not None:
+            share(bound / unit, float(costs.sum()) / unit, AT_LEAST)
         found = oracle.certain_groups(everything - hit.chosen)
         if not found.is_certain.any() and not found.is_open.any():
             safe = hit.chosen

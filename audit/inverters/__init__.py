@@ -124,7 +124,8 @@ class LeafSums:
     Without ``is_complete`` they saw samples that are not, or the file says more in another way, ``missing`` in words:
     then the ends hold, but whoever is not certain by them may be so yet. ``totals`` are the ends, by class, of how many
     of all people have it, where the file says more of that than leaves. ``is_cut`` says that values had few digits, so
-    that what is learnt of a leaf elsewhere narrows others in turn.
+    that what is learnt of a leaf elsewhere narrows others in turn; ``reads_labels`` that some counts are withheld, and
+    the labels of their leaves are read.
     """
 
     trees: IndexArray
@@ -140,6 +141,7 @@ class LeafSums:
     missing: str = ""
     totals: Mapping[int, tuple[int, int]] = field(default_factory=dict)
     is_cut: bool = False
+    reads_labels: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from enum import Enum, auto
 
 import numpy as np
 
@@ -204,6 +205,7 @@ CLEAR = 0.25
 """A share of people that is nearer to a whole number than this can be no other."""
 TIES = "it is not known which label leaves have whose classes are equally frequent"
 NOTHING = (None, None, None)
+LABEL_TIES = "some leaf counts are missing, and it is not known how ties of labels are broken"
 MORE_THAN_LABELS = (
     "leaves name one of several classes, or inner nodes say something too: that is not used"
 )
@@ -252,6 +254,39 @@ def uncounted_leaves(
         )
         missing = MORE_THAN_LABELS if says_more else missing
     return ends_of(number, nodes, low, high), missing
+
+
+class LabelTies(Enum):
+    """How a label of a leaf without counts is read, where classes may be equally frequent.
+
+    ``EITHER``: it is one of the most frequent classes, as in the audit of one tree. ``OPEN``: the same, and an
+    adversary who knows how ties are broken may know more. ``ANY_RULE``: whatever fulfils what is read agrees with the
+    label, whether ties are drawn or the first class of some order is taken.
+    """
+
+    EITHER = auto()
+    OPEN = auto()
+    ANY_RULE = auto()
+
+
+def label_ends(label: int, counts: IntArray, ties: LabelTies) -> tuple[IntArray, IntArray]:
+    """Return the ends of each class of a leaf, (m,), by its label, which leads among its true counts.
+
+    By any rule, classes that do not tie with the label in truth stay behind it, and those that do are not ahead: a rule
+    that took the label among those takes it among fewer of them.
+    """
+    size, most = int(counts.sum()), int(counts[label])
+    low, high = np.zeros(len(counts), dtype=np.int64), np.full(len(counts), size // 2)
+    if ties is not LabelTies.ANY_RULE:
+        low[label], high[label] = -(-size // len(counts)), size
+        return low, high
+    others = np.delete(counts, label)
+    is_tied = bool((others == most).any())
+    behind = int(others.max(initial=0))
+    least = most if is_tied else size // 2 + 1 if len(counts) == 2 else (behind + 1 + most) // 2
+    high = np.minimum(np.where(counts == most, least, least - 1), size - least)
+    low[label], high[label] = least, size
+    return low, high
 
 
 def _total(tree: Tree) -> float:

@@ -24,7 +24,7 @@ from treewarden.audit.joint.cells import (
     first_trees,
     rows_of,
 )
-from treewarden.audit.joint.draws import Units
+from treewarden.audit.joint.draws import LabelTies, Units
 from treewarden.audit.joint.known_facts import KnownRows
 from treewarden.audit.joint.leaf_facts import (
     EnsembleLeafFacts,
@@ -57,13 +57,17 @@ NOISY = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JoinedTrees:
-    """What was inferred from several trees: of whom, their cells, the problem over these and what its rows prove."""
+    """What was inferred from several trees: of whom, their cells, the problem over these and what its rows prove.
+
+    ``reads_labels`` says that the labels of leaves without counts are among the rows, in one way of breaking ties.
+    """
 
     inference: EnsembleInference
     units: Units
     cells: PeopleCells
     problem: Problem
     bounds: Bounds
+    reads_labels: bool = False
 
 
 def recovered_leaves(sums: LeafSums) -> tuple[int, int]:
@@ -100,6 +104,7 @@ def join_trees(
     training: Mapping[str, float] = MappingProxyType({}),
     seeds: Sequence[int] | None = (),
     background: KnownRows | None = None,
+    ties: LabelTies = LabelTies.OPEN,
     over_trees: bool = False,
     should_stop: ShouldStop = never,
 ) -> JoinedTrees | Undetermined:
@@ -109,8 +114,9 @@ def join_trees(
     the library takes by itself are tried, and believed where the true values are known and fit. ``seeds`` are what
     draws of records may have started from, tried beside those that the file says; None stands for an adversary who does
     not know in which order the records stood, and so cannot repeat any draws. ``background`` are facts about the people
-    from elsewhere. With ``over_trees`` what the first trees tell is worked out too. No other tables are looked for once
-    ``should_stop`` says so of who is certain. ``step`` is told of each stage; what it raises ends it.
+    from elsewhere, and ``ties`` is how labels of leaves without counts are read. With ``over_trees`` what the first
+    trees tell is worked out too. No other tables are looked for once ``should_stop`` says so of who is certain.
+    ``step`` is told of each stage; what it raises ends it.
     """
     problem = _unfit(forest, population)
     if problem:
@@ -118,7 +124,9 @@ def join_trees(
     model = forest.model
     with step("recovering class counts from leaf values") as share:
         growth = model.growth if isinstance(model, Ensemble) else None
-        published = read_leaf_facts(forest, population, growth, training, seeds, background)
+        published = read_leaf_facts(
+            forest, population, growth, training, seeds, background, ties=ties
+        )
         if isinstance(published, Undetermined):
             return doubting(published, growth, training)
         units, cells = published.units, published.cells
@@ -145,7 +153,7 @@ def join_trees(
         is_complete=sums.is_complete,
         is_replayed=units.draws is not None,
     )
-    joined = JoinedTrees(inference, units, cells, proved.facts.rows, bounds)
+    joined = JoinedTrees(inference, units, cells, proved.facts.rows, bounds, sums.reads_labels)
     if not over_trees:
         return joined
     with step("measuring what the first trees tell") as share:

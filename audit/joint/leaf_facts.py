@@ -30,14 +30,18 @@ from treewarden.audit.joint.cells import (
     rows_of,
 )
 from treewarden.audit.joint.draws import (
+    LABEL_TIES,
+    MORE_THAN_LABELS,
     NOT_COUNTED,
     STOPS_EARLY,
     ClassCountBounds,
+    LabelTies,
     Units,
     by_profile,
     counts_at,
     drawn_sums,
     ends_of,
+    label_ends,
     replays,
     sums_of,
     uncounted_leaves,
@@ -47,10 +51,11 @@ from treewarden.audit.joint.sampling_weights import weigh_leaves, weight_units, 
 from treewarden.audit.population.forest import Forest, sample_in_words
 from treewarden.audit.population.population import Population
 from treewarden.audit.population.table_counts import UNNAMED_WEIGHTS, has_unnamed_weights
+from treewarden.audit.population.target import label_of
 from treewarden.audit.progress import Clock
 from treewarden.audit.reading import Undetermined
-from treewarden.ppdm_models.arrays import IndexArray, IntArray
-from treewarden.ppdm_models.tree.ensemble import Ensemble, EnsembleGrowth, FactSource
+from treewarden.ppdm_models.arrays import BoolArray, IndexArray, IntArray
+from treewarden.ppdm_models.tree.ensemble import Ensemble, EnsembleGrowth, FactSource, Model
 from treewarden.ppdm_models.tree.tree import (
     Node,
     Tree,
@@ -146,13 +151,14 @@ def read_leaf_facts(
     training: Mapping[str, float],
     seeds: Sequence[int] | None,
     background: KnownRows | None = None,
+    ties: LabelTies = LabelTies.OPEN,
 ) -> EnsembleLeafFacts | Undetermined:
     """Return what the leaves say, read off their counts or inverted from their values, beside facts."""
     units = by_profile(forest.stops, population).knowing(background)
     units = replace(units, weights=weights_in_leaves(forest, population))
     if growth is None:
         replayed = _replayed(forest, population, None, seeds, background)
-        return replayed or _fitting(counted_sums(forest, population), units, forest)
+        return replayed or _fitting(counted_sums(forest, population, ties), units, forest)
     classes = len(forest.model.classes)
     grown = knowing(growth, training)
     case = GrownCase(
@@ -287,16 +293,26 @@ def joined_trees(forest: Forest, units: Units) -> int:
 
 
 MORE_ABOVE = (
-    "some leaf counts are missing, and for several trees the counts of inner nodes, which "
-    "may reveal them, are not used"
+    "some leaf counts are missing, and for several trees the numbers and labels of inner nodes, "
+    "which may reveal them, are not used"
+)
+LABELS_UNKNOWN = (
+    "some leaf counts are missing, and what the labels of these leaves say is not used, because "
+    "the true classes are not known"
+)
+LABELS_UNUSED = (
+    "some leaf counts are missing, and the labels of these leaves, which need not be the most "
+    "frequent class, are not used"
 )
 
 
-def counted_sums(forest: Forest, population: Population) -> LeafSums | Undetermined:
+def counted_sums(
+    forest: Forest, population: Population, ties: LabelTies = LabelTies.OPEN
+) -> LeafSums | Undetermined:
     """Return what the leaves of all trees publish, of every class, or of the second one where there are two.
 
-    A count that is withheld lies between nothing and what the others leave of the leaf. Draws of a random sample count
-    nobody, but show who must be there.
+    A count that is withheld lies between nothing and what the others leave of the leaf, and where its label leads, as
+    the label says. Draws of a random sample count nobody, but show who must be there.
     """
     if isinstance(forest.model, Ensemble) and forest.model.sampling.resampled:
         return drawn_sums(forest, by_profile(forest.stops, population))
@@ -309,7 +325,7 @@ def counted_sums(forest: Forest, population: Population) -> LeafSums | Undetermi
     weights = weight_units(population)
     if weights is not None:
         return weigh_leaves(forest, population, weights)
-    missing = ""
+    missing, reads_labels = "", False
     for number, (tree, stops) in enumerate(zip(forest.trees, forest.stops, strict=True)):
         if not set(tree.classes) <= set(classes):
             return NOT_COUNTED
@@ -327,30 +343,98 @@ def counted_sums(forest: Forest, population: Population) -> LeafSums | Undetermi
         if not isinstance(counts, Undetermined):
             class_count_bounds.append(ends_of(number, nodes, counts, counts))
             continue
-        people = np.bincount(stops[here], population.counts[here], len(tree.nodes))
-        ends = np.zeros((2, len(nodes), len(classes)))
-        for row, index in enumerate(nodes.tolist()):
-            node = tree.nodes[index]
-            if node.class_counts is None and node.bands is None:
-                return NOT_COUNTED
-            if not node.is_leaf:
-                # Whoever stops there, for want of a value, is among others who passed: its counts are of all of them.
-                return STOPS_EARLY
-            for output, low, high in _ends(tree, node, float(people[index]), classes):
-                ends[:, row, output] = low, high
-        class_count_bounds.append(ends_of(number, nodes, *ends))
-    sums = sums_of(class_count_bounds)
-    if missing:
-        return replace(sums, is_complete=False, missing=missing)
+        opened = _open_leaves(forest.model, number, tree, stops, population, ties)
+        if isinstance(opened, Undetermined):
+            return opened
+        class_count_bounds.append(opened.ends)
+        missing, reads_labels = missing or opened.missing, reads_labels or opened.reads_labels
+    sums = replace(sums_of(class_count_bounds), reads_labels=reads_labels)
     is_open = bool((sums.low < sums.high).any())
     if is_open and any(_tells(node) for tree in forest.trees for node in tree.nodes):
-        return replace(sums, is_complete=False, missing=MORE_ABOVE)
-    return sums
+        missing = missing or MORE_ABOVE
+    return replace(sums, is_complete=False, missing=missing) if missing else sums
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _OpenLeaves:
+    """The ends of the leaves of a tree some counts of which are withheld, and what the file says beyond them."""
+
+    ends: ClassCountBounds
+    missing: str
+    reads_labels: bool
+
+
+def _open_leaves(
+    model: Model,
+    number: int,
+    tree: Tree,
+    stops: IndexArray,
+    population: Population,
+    ties: LabelTies,
+) -> _OpenLeaves | Undetermined:
+    """Return what the leaves of a tree say that withholds some counts, by these and by the labels of the others."""
+    classes, here, truth = model.classes, stops >= 0, population.truth
+    people = np.bincount(stops[here], population.counts[here], len(tree.nodes))
+    nodes = np.flatnonzero(np.bincount(stops[here], minlength=len(tree.nodes)))
+    ends = np.zeros((2, len(nodes), len(classes)))
+    if all(tree.nodes[index].class_counts is None for index in nodes.tolist()) and isinstance(
+        truth, Undetermined
+    ):
+        return NOT_COUNTED
+    missing, reads_labels = "", False
+    for row, index in enumerate(nodes.tolist()):
+        node, size = tree.nodes[index], float(people[index])
+        if not node.is_leaf:
+            # Whoever stops there, for want of a value, is among others who passed: its counts are of all of them.
+            return STOPS_EARLY
+        for output, low, high in _ends(tree, node, size, classes):
+            ends[:, row, output] = low, high
+        if len(classes) == 2:
+            ends[:, row, 0] = size - ends[1, row, 1], size - ends[0, row, 1]
+        if (ends[0, row] == ends[1, row]).all():
+            continue
+        if label_of(tree, node) is None:
+            continue
+        is_of_all = isinstance(model, Ensemble) and model.sampling.resampled is False
+        if not is_of_all and count_of(node) is None:
+            missing = missing or LABELS_UNUSED  # it may be that of a sample
+            continue
+        leading = _label_that_leads(tree, node, stops == index, population, classes)
+        if isinstance(leading, str):
+            missing = missing or leading
+            continue
+        reads_labels = True
+        said = label_ends(*leading, ties)
+        ends[0, row] = np.maximum(ends[0, row], said[0])
+        ends[1, row] = np.minimum(ends[1, row], said[1])
+    if reads_labels and ties is LabelTies.OPEN:
+        missing = missing or LABEL_TIES
+    elif reads_labels and ties is LabelTies.EITHER and len(classes) > 2:
+        missing = missing or MORE_THAN_LABELS
+    return _OpenLeaves(ends_of(number, nodes, *ends), missing, reads_labels)
+
+
+def _label_that_leads(
+    tree: Tree, node: Node, is_inside: BoolArray, population: Population, classes: Sequence[str]
+) -> tuple[int, IntArray] | str:
+    """Return the class that a leaf's label names with the leaf's true counts, which it leads; or why it is not used.
+
+    A file without a label at a leaf names one all the same: the class that it counts most of.
+    """
+    truth, label = population.truth, label_of(tree, node)
+    if isinstance(truth, Undetermined):
+        return LABELS_UNKNOWN
+    weighs = tree.learner.weighs_classes or tree.learner.saw_noise
+    if weighs or tree.label_reason or tree.unused or label is None:
+        return LABELS_UNUSED
+    own = classes.index(tree.classes[label])
+    counts = np.rint(truth[is_inside].sum(axis=0)).astype(np.int64)
+    return (own, counts) if counts[own] == counts.max() else LABELS_UNUSED
 
 
 def _tells(node: Node) -> bool:
     """Return whether an inner node says something of its people's classes."""
-    told = (node.class_counts, node.bands, node.class_shares, node.impurity)
+    told = (node.class_counts, node.bands, node.class_shares, node.impurity, node.score)
     return not node.is_leaf and any(each is not None for each in told)
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
 
 from treewarden.audit.population.forest import Forest
 from treewarden.audit.population.population import Population
+from treewarden.audit.progress import Step
 from treewarden.policies.pack import Pack
 from treewarden.ppdm_models.plugins import PluginIndex, discover
 from treewarden.ppdm_models.tables.taxonomy import Taxonomies
@@ -90,6 +91,14 @@ class UsesTable(Protocol):
 
     def using_table(self, table: Table) -> Remedy:
         """Return this remedy with the table that the tree was grown on."""
+
+
+@runtime_checkable
+class SearchesLong(Protocol):
+    """A remedy whose proposals take a while to find."""
+
+    def reporting_to(self, progress: Step, seconds_left: float) -> Remedy:
+        """Return this remedy with who hears of the search, and how long it may take."""
 
 
 def remedies() -> PluginIndex[Remedy]:

@@ -7,7 +7,7 @@ records of each leaf.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -26,6 +26,9 @@ from treewarden.policies.rules import Rule, rules
 from treewarden.policies.verdict import PolicyVerdict
 from treewarden.ppdm_models.arrays import IndexArray
 from treewarden.ppdm_models.semantics.consistency import is_whole, records_may_stay
+from treewarden.ppdm_models.tables.predict import VOTES, predict
+from treewarden.ppdm_models.tree.column import Columns
+from treewarden.ppdm_models.tree.ensemble import Ensemble, with_trees
 from treewarden.ppdm_models.tree.tree import (
     Band,
     Node,
@@ -118,6 +121,48 @@ def bare_inner(tree: Tree) -> Callable[[Tree, Node], Node]:
 def without_counts(node: Node) -> Node:
     """Keep of a node what it is without any number of people."""
     return replace(node, records=None)
+
+
+BOOSTED = (
+    "a boosted model predicts with its leaf values, so none of them can be withheld; round them (round_leaves), leave "
+    "out trees (drop_trees), or train again with fewer rounds or larger leaves"
+)
+AVERAGED = (
+    "this model predicts with the class shares of its leaves ({}), so they cannot be withheld; train trees with larger "
+    "leaves, or a forest that takes the majority vote of its trees"
+)
+OTHER_PREDICTIONS = "without class counts the model predicts otherwise, so they cannot be withheld"
+Leaf = tuple[int, int]
+"""The tree and the node of a leaf."""
+
+
+def withhold_counts(forest: Forest, columns: Columns, withheld: Set[Leaf] | None) -> Ensemble | str:
+    """Return several trees without the class counts of some leaves, all where None is given; or why that cannot be.
+
+    Labels and record counts stay, so that trees which vote predict what they did. Inner nodes keep no class numbers.
+    """
+    model = forest.model
+    assert isinstance(model, Ensemble)
+    if model.growth is not None:
+        return BOOSTED
+    averaging = [part.combination for part in model.ensembles if part.combination not in VOTES]
+    if averaging:
+        return AVERAGED.format(averaging[0].value.replace("-", " "))
+    trees = []
+    for number, tree in enumerate(forest.trees):
+        inner = bare_inner(tree)
+        nodes = tuple(
+            inner(tree, node)
+            if not node.is_leaf
+            else label_only(tree, node)
+            if withheld is None or (number, node.index) in withheld
+            else node
+            for node in tree.nodes
+        )
+        trees.append(replace(tree, nodes=nodes, unused=()))
+    found = with_trees(model, iter(trees))
+    before, after = predict(model, columns), predict(found, columns)
+    return found if np.array_equal(before, after, equal_nan=True) else OTHER_PREDICTIONS
 
 
 def _counts(node: Node) -> tuple[float | None, ...]:

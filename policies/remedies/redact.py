@@ -38,6 +38,7 @@ from treewarden.policies.remedies._withholding import (
     label_only,
     passes,
     steps,
+    withhold_counts,
     without_counts,
 )
 from treewarden.ppdm_models.tables.taxonomy import Taxonomies
@@ -98,14 +99,20 @@ class Redact(Remedy):
     def propose_all(
         self, forest: Forest, population: Population, pack: Pack
     ) -> Iterator[Proposal | NoProposal]:
-        has_classes = any(tree.classes for tree in forest.trees)
-        yield NoProposal(("redact",), NOT_OF_SEVERAL if has_classes else OF_NUMBERS)
+        if not any(tree.classes for tree in forest.trees):
+            yield NoProposal(("redact",), OF_NUMBERS)
+            return
+        found = withhold_counts(forest, population.columns, None)
+        if isinstance(found, str):
+            yield NoProposal(("redact",), found)
+        elif found != forest.model and _has_other_clauses(pack):
+            withheld = (CLASS_COUNTS, ERROR_RATES)
+            yield Proposal(("redact",), OF_ALL_TREES, found, withheld, ())
 
 
 OF_NUMBERS = "a model that predicts a number publishes no class numbers that could be withheld"
-NOT_OF_SEVERAL = (
-    "class numbers are withheld from a single tree only: without them, several trees together are undetermined, and "
-    "no leaf gets larger"
+OF_ALL_TREES = (
+    "withhold the class counts and the error rates of all trees; labels and record counts stay"
 )
 
 

@@ -10,98 +10,163 @@ something (the minimality attack, Wong et al. 2007); where that matters, withhol
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.measures import measures
-from treewarden.audit.population.forest import forest_of
+from treewarden.audit.population.forest import Forest, forest_of
 from treewarden.audit.population.population import Population
-from treewarden.audit.progress import clock
+from treewarden.audit.progress import Share, Step, clock, silent
 from treewarden.audit.reading import Undetermined
 from treewarden.policies.pack import Pack
 from treewarden.policies.remedies import NoProposal, Proposal, Remedy
-from treewarden.policies.remedies._withholding import CLASS_COUNTS, bare_inner, label_only
+from treewarden.policies.remedies._withholding import (
+    CLASS_COUNTS,
+    bare_inner,
+    label_only,
+    withhold_counts,
+)
+from treewarden.ppdm_models.tree.ensemble import Ensemble, Model
 from treewarden.ppdm_models.tree.tree import Tree
 
 if TYPE_CHECKING:  # solvers
     from treewarden.audit.blame.result import LeastWithholding
 
 SECONDS = 15.0
+OF_SEVERAL = 45.0
+"""Seconds of the search, for one tree and for several."""
 
 
+@dataclass(frozen=True, slots=True)
 class WithholdLeast(Remedy):
-    """Offered where a policy limits how many people's values are proved; other clauses it does not look at."""
+    """Offered where a policy limits how many people's values are proved; other clauses it does not look at.
+
+    ``progress`` hears the lower bound while the search runs, which ends when ``seconds_left`` are over.
+    """
 
     mends_leaves = False
+    progress: Step = silent
+    seconds_left: float = math.inf
+
+    def reporting_to(self, progress: Step, seconds_left: float) -> Remedy:
+        """Return this remedy with who hears of the search, and how long it may take."""
+        return WithholdLeast(progress, seconds_left)
 
     def propose(
         self, tree: Tree, population: Population, pack: Pack
     ) -> Iterator[Proposal | NoProposal]:
         if not _limits_proofs(pack) or not any(leaf.class_counts for leaf in tree.leaves):
             return
-        found = fewest_leaves(tree, population, SECONDS)
+        found = self._fewest(forest_of(tree, population), population, SECONDS)
         if isinstance(found, Undetermined):
             return
-        least, chosen = found.least, found.leaves
-        if least.problem or not least.is_safe:
-            why = least.problem or (
-                f"no set was found in {SECONDS:g} s; at least {least.lower_bound:,} "
-                "leaves must be withheld"
-            )
-            yield NoProposal(("withhold_least",), why)
+        if isinstance(found, NoProposal):
+            yield found
             return
-        if not chosen:
+        if not found.leaves:
             return
         inner = bare_inner(tree)
         nodes = tuple(
             inner(tree, node)
             if not node.is_leaf
             else label_only(tree, node)
-            if node.index in chosen
+            if (0, node.index) in found.leaves
             else node
             for node in tree.nodes
         )
-        proof = (
-            "no fewer suffice"
-            if least.is_optimal
-            else f"at least {least.lower_bound:,} must be withheld"
+        changed = replace(tree, nodes=nodes, unused=())
+        yield _proposal(found, len(tree.leaves), changed, tuple(range(len(tree.nodes))))
+
+    def propose_all(
+        self, forest: Forest, population: Population, pack: Pack
+    ) -> Iterator[Proposal | NoProposal]:
+        if not _limits_proofs(pack) or not any(tree.classes for tree in forest.trees):
+            return
+        unchanged = withhold_counts(forest, population.columns, frozenset())
+        if isinstance(unchanged, str):
+            yield NoProposal(("withhold_least",), unchanged)
+            return
+        found = self._fewest(forest, population, OF_SEVERAL)
+        if isinstance(found, Undetermined):
+            yield NoProposal(("withhold_least",), f"{NOT_SEARCHED}: {found.reason}")
+            return
+        if isinstance(found, NoProposal):
+            yield found
+            return
+        changed = withhold_counts(forest, population.columns, found.leaves)
+        if isinstance(changed, Ensemble) and found.leaves:
+            yield _proposal(found, sum(tree.leaf_count for tree in forest.trees), changed, ())
+
+    def _fewest(
+        self, forest: Forest, population: Population, seconds: float
+    ) -> FewestLeaves | NoProposal | Undetermined:
+        seconds = min(seconds, self.seconds_left)
+        with self.progress(f"looking for the least to withhold, at most {seconds:.3g} s") as share:
+            found = fewest_leaves(forest, population, seconds, share)
+        if isinstance(found, Undetermined):
+            return found
+        least = found.least
+        if not least.problem and least.is_safe:
+            return found
+        why = least.problem or (
+            f"no set was found in {seconds:.3g} s; at least {least.lower_bound:,} "
+            "leaves must be withheld"
         )
-        title = (
-            f"withhold the class counts of {len(chosen):,} of {len(tree.leaves):,} leaves, after which counts prove "
-            f"nobody's value ({proof}); labels and record counts stay"
-        )
-        yield Proposal(
-            ("withhold_least",),
-            title,
-            replace(tree, nodes=nodes, unused=()),
-            (CLASS_COUNTS,),
-            tuple(range(len(tree.nodes))),
-        )
+        if forest.is_ensemble and least.problem:
+            why = f"{why}, by {OF_LABELS}"
+        return NoProposal(("withhold_least",), why)
+
+
+OF_LABELS = "labels and record counts, if it is known how ties are broken; train larger leaves"
+NOT_SEARCHED = "the least to withhold was not searched for"
+
+
+def _proposal(
+    fewest: FewestLeaves, leaves: int, changed: Model, node_map: tuple[int, ...]
+) -> Proposal:
+    least = fewest.least
+    proof = (
+        "no fewer suffice"
+        if least.is_optimal
+        else f"at least {least.lower_bound:,} must be withheld"
+    )
+    title = (
+        f"withhold the class counts of {len(fewest.leaves):,} of {leaves:,} leaves, after which counts prove "
+        f"nobody's value ({proof}); labels and record counts stay"
+    )
+    return Proposal(("withhold_least",), title, changed, (CLASS_COUNTS,), node_map)
 
 
 @dataclass(frozen=True, slots=True)
 class FewestLeaves:
-    """What is to be withheld, and the nodes of the leaves that it is."""
+    """What is to be withheld, and the tree and the node of each leaf that it is."""
 
     least: LeastWithholding
-    leaves: frozenset[int]
+    leaves: frozenset[tuple[int, int]]
 
 
 def fewest_leaves(
-    tree: Tree, population: Population, seconds: float
+    forest: Forest, population: Population, seconds: float, share: Share | None = None
 ) -> FewestLeaves | Undetermined:
-    """Return the fewest leaves to withhold, or why the tree's counts are no rows over whole people."""
+    """Return the fewest leaves to withhold, or why the counts are no rows over whole people.
+
+    ``share`` hears how many have to be withheld at least, of how many, as far as that is known.
+    """
     from treewarden.audit.blame.certainty import CertaintyOracle  # heavy: solvers
     from treewarden.audit.blame.of_model import numbers_of_model
     from treewarden.audit.blame.withholding import withhold_least
+    from treewarden.audit.joint.draws import LabelTies
 
-    published = numbers_of_model(forest_of(tree, population), population, Knowledge())
+    ties = LabelTies.ANY_RULE if forest.is_ensemble else LabelTies.EITHER  # as each is audited
+    published = numbers_of_model(forest, population, Knowledge(), ties=ties)
     if isinstance(published, Undetermined):
         return published
-    least = withhold_least(CertaintyOracle(published.numbers, clock(seconds)))
-    leaves = frozenset(published.leaves[number][1] for number in least.withheld)
+    oracle = CertaintyOracle(published.numbers, clock(seconds).told_to(share))
+    least = withhold_least(oracle, share=share)
+    leaves = frozenset(published.leaves[number] for number in least.withheld)
     return FewestLeaves(least, leaves)
 
 

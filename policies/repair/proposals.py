@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,13 +11,21 @@ from treewarden.audit.evidence import Evidence
 from treewarden.audit.measures import measures
 from treewarden.audit.population.forest import Forest
 from treewarden.audit.population.population import Population
+from treewarden.audit.progress import Step, silent
 from treewarden.audit.reading import Undetermined
 from treewarden.policies.judging.applicability import applying
 from treewarden.policies.judging.decision import Decision, Finding
 from treewarden.policies.pack import Pack
-from treewarden.policies.remedies import NoProposal, Proposal, Remedy, UsesTable, remedies
+from treewarden.policies.remedies import (
+    NoProposal,
+    Proposal,
+    Remedy,
+    SearchesLong,
+    UsesTable,
+    remedies,
+)
 from treewarden.policies.remedies._pruning import Prospect, Pruning, prospect
-from treewarden.policies.repair.utility import RepairResources
+from treewarden.policies.repair.utility import NO_LIMIT, Deadline, RepairResources
 from treewarden.policies.verdict import PolicyVerdict
 from treewarden.ppdm_models.files.convert import writable
 from treewarden.ppdm_models.tables.routing import route
@@ -33,12 +41,17 @@ ONE_LEAF = 1
 
 
 def forest_proposals(
-    forest: Forest, population: Population, decision: Decision, taxonomies: Taxonomies
+    forest: Forest,
+    population: Population,
+    decision: Decision,
+    taxonomies: Taxonomies,
+    with_progress: Callable[[Remedy], Remedy] = lambda remedy: remedy,
 ) -> Iterator[tuple[str, Proposal] | NoProposal]:
     """Yield what each remedy makes of an ensemble, by name; it is pruned where its leaves break a clause.
 
     Nothing is guessed: where somebody is in no leaf of a tree or in several, that is why nothing is proposed. A clause
     that cannot be told of the leaves is not mended; the audit of what is proposed will not be able to tell it either.
+    ``with_progress`` returns a remedy that searches long with who hears of it.
 
     Raises:
         TaxonomyError: a hierarchy lacks a value that a tree tests.
@@ -59,7 +72,7 @@ def forest_proposals(
         for name, remedy in remedies().items():
             if not remedy.mends_leaves:
                 pack = applying(decision.pack, forest.model)
-                yield from _withholdings(name, remedy, forest, population, pack)
+                yield from _withholdings(name, with_progress(remedy), forest, population, pack)
 
 
 def _withholdings(
@@ -262,11 +275,22 @@ class RepairBase:
 
 @dataclass(frozen=True, slots=True)
 class Proposing:
-    """What stays the same from one proposal to the next: the original's people, the policy, what may be used."""
+    """What stays the same from one proposal to the next: the original's people, the policy, what may be used.
+
+    Remedies that search long tell ``step`` of it, and end with the ``deadline``.
+    """
 
     population: Population
     pack: Pack
     given: RepairResources
+    step: Step = silent
+    deadline: Deadline = NO_LIMIT
+
+    def with_progress(self, remedy: Remedy) -> Remedy:
+        """Return a remedy with who hears of a long search of it, and how long that may take."""
+        if isinstance(remedy, SearchesLong):
+            return remedy.reporting_to(self.step, self.deadline.left)
+        return remedy
 
     def first(
         self, model: Model, decision: Decision, evidence: Evidence
@@ -294,14 +318,14 @@ class Proposing:
         tree, forest = base.proposal.model, base.evidence.forest
         if not isinstance(tree, Tree):
             people, above = self.population, self.given.taxonomies
-            for made in forest_proposals(forest, people, base.decision, above):
+            for made in forest_proposals(forest, people, base.decision, above, self.with_progress):
                 yield made if isinstance(made, NoProposal) else _named(base, *made)
             return
         for name, remedy in _ready(base, self.given):
             if not remedy.mends_leaves and _leaves_fail(base.decision):
                 continue
             pack = applying(self.pack, tree)
-            found = list(remedy.propose(tree, base.evidence.population, pack))
+            found = list(self.with_progress(remedy).propose(tree, base.evidence.population, pack))
             several = sum(isinstance(each, Proposal) for each in found) > 1
             for number, each in enumerate(found, start=1):
                 if isinstance(each, NoProposal):

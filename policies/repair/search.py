@@ -90,7 +90,8 @@ class RemedySearch:
 
     def __init__(self, trial: Trial) -> None:
         self.trial = trial
-        self.proposing = Proposing(trial.population, trial.pack, trial.given)
+        given, step, deadline = trial.given, trial.step, trial.deadline
+        self.proposing = Proposing(trial.population, trial.pack, given, step, deadline)
         self.validation = cross_validation(trial.model, trial.population, trial.given.utility)
         self.attempts: list[RepairAttempt] = []
         self.refusals: list[NoProposal] = []

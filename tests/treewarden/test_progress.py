@@ -13,7 +13,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from treewarden.audit.engine.time_budget import TimeBudget
 from treewarden.audit.options import AuditOptions
-from treewarden.audit.progress import FOREVER, TIME_LIMIT, counted_by, work_clock
+from treewarden.audit.progress import AT_LEAST, FOREVER, TIME_LIMIT, counted_by, work_clock
 from treewarden.audit.run_tree import INFERRING
 from treewarden.jobs.audit_request import AuditFiles, Request
 from treewarden.jobs.auditing import audit_file
@@ -142,6 +142,8 @@ def test_a_stage_of_which_only_the_limit_is_known_says_how_much_of_it_is_used():
     doing = Doing("proving")
     doing(12.4, 60, TIME_LIMIT)
     assert doing.line() == "proving: 12 of at most 60 s"
+    doing(3, 40, AT_LEAST)
+    assert doing.line() == "proving: 12 of at most 60 s; at least 3 of 40 must be withheld"
 
 
 def test_stages_of_several_trees_say_how_much_of_their_time_is_used():

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import click
 
-from treewarden.audit.progress import TIME_LIMIT
+from treewarden.audit.progress import AT_LEAST, TIME_LIMIT
 from treewarden.reports.document.words import printable
 from treewarden.terminal.exits import RESUMED
 
@@ -36,9 +36,13 @@ class Doing:
     begun: float = field(default_factory=time.monotonic)
     since: float = field(default_factory=time.monotonic)
     share: tuple[float, float, str] | None = None
+    at_least: str = ""
 
     def __call__(self, done: float, total: float, what: str) -> None:
-        """Take note that so much of it is done."""
+        """Take note that so much of it is done, or what its result is at least."""
+        if what == AT_LEAST:
+            self.at_least = f"; at least {done:,.4g} of {total:,.4g} must be withheld"
+            return
         if self.share is not None and done < self.share[0]:
             self.since = time.monotonic()
         self.share = (done, total, what)
@@ -47,10 +51,10 @@ class Doing:
         """Return how far it is, and about how long the rest takes at this pace."""
         now = time.monotonic()
         if self.share is None or not 0 < self.share[0] < self.share[1]:
-            return f"{self.name}: {lasting(now - self.begun)} so far"
+            return f"{self.name}: {lasting(now - self.begun)} so far{self.at_least}"
         done, of, what = self.share
         if what == TIME_LIMIT:
-            return f"{self.name}: {done:,.0f} of at most {of:,.0f} s"
+            return f"{self.name}: {done:,.0f} of at most {of:,.0f} s{self.at_least}"
         rest = (now - self.since) * (of - done) / done
         return f"{self.name}: {done:,.0f} of {of:,.0f} {what}, about {lasting(rest)} left"
 

@@ -55,4 +55,4 @@ class ClusterEngine(Protocol):
 
 
 Connect = Callable[[str], ClusterEngine]
-"""Connects to the cluster at an address; raises ClusterGoneError where none is there, ClusterError where it cannot be used."""
+"""Connects to the cluster at an address; raises ClusterGoneError where none is there, ClusterError where it fails."""

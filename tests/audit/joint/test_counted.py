@@ -9,6 +9,7 @@ import pytest
 from tests.kit.forests import FEATURES, by_sex, forest, stump
 from tests.kit.small_audits import audit_model, read
 from tests.kit.tiers import few
+from treewarden.audit.joint.draws import LabelTies
 from treewarden.audit.joint.leaf_facts import counted_sums
 from treewarden.audit.options import AuditOptions
 from treewarden.audit.population.forest import forest_of
@@ -90,20 +91,24 @@ def test_a_withheld_count_is_bounded_by_the_rest():
     assert evidence.worlds.certain.all()
 
 
-@pytest.mark.parametrize(
-    ("trees", "reason"),
-    [
-        ((by_sex("yes", "no"),), "class counts of leaves"),
-        ((stump(40.0, "no", "yes", counts=(2.0, 2.0)),), "class counts of leaves"),
-    ],
-)
-def test_labels_alone_are_no_counts(trees, reason):
+def sums_of_labels(tree):
     table = table_of({"age": AGES, "sex": SEX, "flu": ["yes", "no", "no", "no"]})
-    model = forest(*trees)
+    model = forest(tree)
     people = build_population(model, table, sensitive="flu")
-    found = counted_sums(forest_of(model, people), people)
+    return counted_sums(forest_of(model, people), people)
+
+
+def test_labels_alone_are_no_counts():
+    found = sums_of_labels(by_sex("yes", "no"))
     assert isinstance(found, Undetermined)
-    assert reason in found.reason
+    assert "class counts of leaves" in found.reason
+
+
+def test_a_label_that_does_not_lead_bounds_nothing_and_leaves_all_open():
+    found = sums_of_labels(stump(40.0, "no", "yes", counts=(2.0, 2.0)))
+    assert (found.low.tolist(), found.high.tolist()) == ([0, 0], [1, 2])
+    assert not found.is_complete
+    assert "need not be the most frequent class" in found.missing
 
 
 @pytest.mark.parametrize(("above", "is_complete"), [((2.0, 2.0), False), (None, True)])
@@ -116,6 +121,8 @@ def test_counts_above_withheld_ones_may_tell_more_than_is_used(above, is_complet
     people = build_population(model, table, sensitive="flu")
     found = counted_sums(forest_of(model, people), people)
     assert (found.low < found.high).any()
+    assert not found.is_complete  # it is not known how ties are broken
+    found = counted_sums(forest_of(model, people), people, LabelTies.EITHER)
     assert found.is_complete is is_complete
 
 
