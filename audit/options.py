@@ -361,7 +361,10 @@ def _written_pairs(name: str, columns: Mapping[object, object]) -> tuple[str, ..
     """
     for feature, column in columns.items():
         if not isinstance(feature, str) or not isinstance(column, str):
-            raise ValueError(f"{name}: {feature!r}: names of features and columns are needed")
+            raise ValueError(
+                f"{name}: {feature!r}: {column!r}: both must be text; give names, "
+                'for example {"f0": "age"}'
+            )
         if "=" in feature:
             problem = "a name with = in it cannot be mapped; name it in the table as in the file"
             raise ValueError(f"{name}: {feature!r}: {problem}")

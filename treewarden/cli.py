@@ -278,7 +278,8 @@ class Commands(click.Group):
         name = args[0]
         if name not in COMMANDS and not name.startswith("-"):
             near = near_text(name, COMMANDS)
-            raise click.UsageError(f"no such command {name!r}{near}", ctx)
+            more = "" if near else "; for a list of the commands: treewarden --help"
+            raise click.UsageError(f"no such command {name!r}{near}{more}", ctx)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -140,8 +140,13 @@ def adversary_of(
     knows_target = declared.target or (names is not None and target in names)
     if knows_target and secret == target:
         option = "--target-known" if where == OPTIONS else "target"
-        problem = f"the model predicts {target!r}, the sensitive column; name another secret, or remove {option}"
-        raise KnowledgeError(here, problem)
+        other = "--secret COLUMN" if where == OPTIONS else "secret"
+        problem = (
+            f"{option} gives the adversary the column {target!r}, which is the column to protect"
+        )
+        raise KnowledgeError(
+            here, f"{problem}; protect another column ({other}), or remove {option}"
+        )
     if names is not None:
         names = tuple(name for name in names if name != target)
         if not names and not knows_target:

@@ -164,7 +164,7 @@ def knowledge_of(document: Mapping[str, Any], where: str) -> Knowledge:
     """
     for key, field in FIELDS.items():
         if field in document:
-            problem = f"unknown key {field!r} (nearest: {key!r}); write [[{key}]] above each"
+            problem = f"unknown key {field!r} (did you mean {key!r}?); write the line [[{key}]] before each of them"
             raise KnowledgeError(where, problem)
     told = {FIELDS.get(key, key): value for key, value in document.items()}
     for number, fact in enumerate(_list(told.get("facts")), start=1):
@@ -179,7 +179,7 @@ def knowledge_of(document: Mapping[str, Any], where: str) -> Knowledge:
             raise KnowledgeError(where, problem)
         for key, field in FIELDS.items():
             if isinstance(told.get(field), dict):
-                problem = f"{key}: there can be several; write [[{key}]] above each"
+                problem = f"{key}: must be a list; write the line [[{key}]] before each of them, not [{key}]"
                 raise KnowledgeError(where, problem)
         return Knowledge.model_validate(told)
     except ValidationError as error:

@@ -72,7 +72,7 @@ def quasi_identifier_features(
     private = target_in(tree, table) if sensitive is None and missing else sensitive
     if private in names:
         assert private is not None
-        raise TableError(table.source, _twice(tree, table, private))
+        raise TableError(table.source, _twice(tree, table, private, is_named=qi is not None))
     if missing:
         raise TableError(
             table.source,
@@ -84,9 +84,14 @@ def quasi_identifier_features(
     return tuple(features[name] if name in features else guessed[name] for name in names)
 
 
-def _twice(tree: Model, table: Table, sensitive: str) -> str:
+def _twice(tree: Model, table: Table, sensitive: str, *, is_named: bool) -> str:
     """Return why a column cannot be both what is private and what is known, and what to name instead."""
     target = target_in(tree, table)
+    if target == sensitive and not is_named:
+        return (
+            f"the sensitive column {sensitive!r} is also a column that {tree.source} uses, so it cannot be the one "
+            "that is predicted; name the predicted column: --sensitive COLUMN"
+        )
     if target == sensitive:
         return (
             f"--qi names {sensitive!r}, which {tree.source} predicts; take it out of --qi, or leave out --qi, "

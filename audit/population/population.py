@@ -305,7 +305,8 @@ def rerouted(tree: Tree, population: Population) -> Population:
     stops = route(tree, population.columns)
     if (stops < 0).any():
         profile = population.describe(int(np.flatnonzero(stops < 0)[0]))
-        raise TableError(tree.source, f"the record {profile} falls in no leaf")
+        problem = f"no leaf takes the record {profile}; check the tests of the changed tree"
+        raise TableError(tree.source, problem)
     return replace(population, leaf=stops)
 
 

@@ -200,22 +200,22 @@ def check_counts(
         return
     worst = max(gaps, key=lambda index: (abs(gaps[index][0] - gaps[index][1]), -index))
     published, here = gaps[worst]
-    place = tree.where(tree.nodes[worst])
     some = f"{len(gaps):,} of {len(tree.leaves):,} leaves differ"
     if weighed is None:
-        what = f"{some}, for example {place}: {_count(published)} records in the file, {_count(here)} in the table"
+        what = f"{_count(published)} records in the file, {_count(here)} in the table"
     else:
-        what = f"{some}, for example {place}: {_count(published)} in the file, "
-        what += f"a sum of weights of {_count(here)} in the table"
+        what = f"{_count(published)} in the file, a sum of weights of {_count(here)} in the table"
+    example = f"for example {tree.where(tree.nodes[worst])} has {what}"
     if weighed is not None and not count_gaps(tree, people, weighed=True):
         cause = (
-            "the records themselves match, so the tree was trained without weights; remove "
+            ". Without weights the records match, so the tree was trained without them; remove "
             "--sampling-weights"
         )
     else:
         total = math.fsum(_sum_of(leaf) or 0.0 for leaf in tree.leaves)
         cause = _cause(total, float((people if weighed is None else weighed).sum()), kind, hint)
-    raise TableError(source, f"not the training table of {tree.source}: {what}; {cause}")
+    problem = f"this is not the training table of {tree.source} ({some}, {example})"
+    raise TableError(source, f"{problem}{cause}")
 
 
 def _count(number: float) -> str:
@@ -262,17 +262,17 @@ def _sum_of(node: Node) -> float | None:
 def _cause(published: float, in_table: float, kind: Weights, hint: str) -> str:
     if kind is Weights.SAMPLING:
         return (
-            "the model was trained with other weights; name the right column, or give the right "
+            ". The model was trained with other weights; name the right column, or give the right "
             "table"
         )
     if hint:
-        return hint
+        return f"; {hint}"
     if abs(published - in_table) <= COUNT_TOLERANCE_SHARE * max(published, 1.0):
         return (
-            "possible causes: changed or empty cells, rounded thresholds, another table, a bootstrap sample; "
+            ". Possible causes: changed or empty cells, rounded thresholds, another table, a bootstrap sample; "
             f"give the training table, or {OPTIONS}"
         )
-    speaks = f"the file reports {_count(published)} records, and the table has {_count(in_table)}"
+    totals = f": the model was trained on {_count(published)} records, and the table has {_count(in_table)}"
     if in_table < published:
-        return f"{speaks}; give the full training table, or {OPTIONS}"
-    return f"{speaks}; give the training table without other records, or {OPTIONS}"
+        return f"{totals}; give the full training table, or {OPTIONS}"
+    return f"{totals}; give the training table without other records, or {OPTIONS}"

@@ -78,7 +78,7 @@ class DeclaredColumn:
 
     def __post_init__(self) -> None:
         if not self.low <= self.high or self.values == ():
-            raise PublicDomainError("a column without any value")
+            raise PublicDomainError("a column has no possible value; check its low and high")
 
 
 ANYTHING = DeclaredColumn(may_be_missing=True)
@@ -95,7 +95,7 @@ class DeclaredDomain:
     def __post_init__(self) -> None:
         named = [name for group in self.one_of for name in group]
         if len(named) != len(set(named)) or not set(named).isdisjoint(self.columns):
-            raise PublicDomainError("a column is declared twice")
+            raise PublicDomainError("a column is declared twice; declare each column once")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -260,13 +260,13 @@ def _options(
     if values is not None and any(isinstance(value, str) == is_number for value in values):
         kind = "numbers" if is_number else "categories"
         raise PublicDomainError(
-            f"the values of {feature.name!r} are to be {kind}, as the model's are"
+            f"the values of {feature.name!r} must be {kind}, as in the model; correct them"
         )
     if is_number:
         cuts = _positions([test for test in tests if isinstance(test, NumericTest)], alike)
         is_single = any(each.single for each in alike)
         if values is None:
-            return _intervals(cuts, is_single, declared_column)
+            return _intervals(feature.name, cuts, is_single, declared_column)
         numbers = np.array(sorted({float(v) for v in values}))
         is_rounded = any(tree.format in ROUNDING for tree in trees) and not declared_column.is_seen
         near = _nearest_end(numbers, cuts) if is_rounded else None
@@ -294,7 +294,7 @@ def _positions(tests: Iterable[NumericTest], features: Iterable[Feature]) -> lis
 
 
 def _intervals(
-    cuts: Sequence[Position], is_single: bool, declared_column: DeclaredColumn
+    name: str, cuts: Sequence[Position], is_single: bool, declared_column: DeclaredColumn
 ) -> ColumnOptions:
     """Return an option for each interval between places that holds a number.
 
@@ -313,7 +313,7 @@ def _intervals(
             high.append(stop[0])
     if not samples:
         raise PublicDomainError(
-            "no number that the model can distinguish lies between the declared ends"
+            f"column {name!r}: the column can have no number between low and high; check low and high"
         )
     ones = np.array(low) == np.array(high)
     return ColumnOptions(
@@ -432,7 +432,9 @@ def _indicators(group: Sequence[str], features: Mapping[str, Feature]) -> Factor
         PublicDomainError: one of them is no number.
     """
     if any(not features[name].numeric for name in group):
-        raise PublicDomainError(f"{group[0]!r} and the others of one_of are to be numbers")
+        raise PublicDomainError(
+            f"{group[0]!r} and the other columns of one_of must be numeric in the model; remove the others"
+        )
     ones = np.eye(len(group))
     return Factor(
         {

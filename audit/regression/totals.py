@@ -355,7 +355,8 @@ def _ends(entry: DescriptiveEntry, people: float, total: float) -> tuple[float, 
         truth[Statistic.MEAN] = total / people
     for statistic, printed in entry.numbers.items():
         if statistic not in truth:
-            raise OutputsError(entry.where, f"{entry.words}: nobody is there; remove the row")
+            problem = "no person of the table belongs to this row; remove the row"
+            raise OutputsError(entry.where, f"{entry.words}: {problem}")
         least, most = _number_ends(printed)
         room = ROOM * max(abs(truth[statistic]), 1e-300)
         if not least - room <= truth[statistic] <= most + room:

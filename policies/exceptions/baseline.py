@@ -83,9 +83,11 @@ class BaselineReading(_BaselinePart):
     @model_validator(mode="after")
     def _both_or_none(self) -> Self:
         if (self.low is None) != (self.high is None):
-            raise ValueError("a value must have both ends or none")
+            raise ValueError(
+                "'low' and 'high' must both be given, or both be null; write the baseline again"
+            )
         if self.low is not None and self.high is not None and float(self.low) > float(self.high):
-            raise ValueError("the ends of a value are in the wrong order")
+            raise ValueError("'low' is above 'high'; write the baseline again")
         return self
 
     @property

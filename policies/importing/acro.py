@@ -105,7 +105,7 @@ def _check_keys(root: Any, where: str) -> None:  # noqa: ANN401  # a node of an 
         place = f"{where}:{key.start_mark.line + 1}"
         if key.tag != "tag:yaml.org,2002:str":
             raise PolicyError(
-                place, f"the key {str(key.value)!r:.60} is not a word; correct or delete it"
+                place, f"the key {str(key.value)!r:.60} is not a text; correct or delete it"
             )
         if key.value in seen:
             raise PolicyError(place, f"the key {key.value!r:.60} occurs twice; delete one of them")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 
 from treewarden.ppdm_models.errors import OutputError, TreeFormatError
 from treewarden.ppdm_models.files.load import load_model, writers
@@ -113,6 +114,7 @@ def _bytes(lines: list[str]) -> bytes:
 
 MODELS = ("pmml", "treewarden_json")
 DRAWINGS: Mapping[str, Callable[[Model], bytes]] = {"dot": dot, "mermaid": mermaid}
+OTHER_FORMAT = f"choose another format ({', '.join(MODELS)})"
 SHARE_ROUNDING = 1e-6
 """How far numbers of several outputs, of 32 bits, are from the class shares that they repeat."""
 MOST_NODES = 200_000
@@ -129,16 +131,17 @@ SUFFIXES = {
 }
 
 
-def target_of(suffix: str) -> str:
+def target_of(file: Path) -> str:
     """Return the format that a file's suffix stands for.
 
     Raises:
         OutputError: it stands for none.
     """
-    if suffix.lower() not in SUFFIXES:
-        known = ", ".join(SUFFIXES)
-        raise OutputError("the output", f"unknown suffix {suffix!r}; use {known}, or add --to")
-    return SUFFIXES[suffix.lower()]
+    suffix = file.suffix.lower()
+    if suffix not in SUFFIXES:
+        problem = f"unknown suffix {file.suffix!r}" if suffix else "has no suffix"
+        raise OutputError(str(file), f"{problem}; use {', '.join(SUFFIXES)}, or add --to FORMAT")
+    return SUFFIXES[suffix]
 
 
 def writable(model: Model) -> tuple[str, ...]:
@@ -202,7 +205,10 @@ def _are_shares(node: Node) -> bool:
 
 def _written(model: Model, target: str) -> bytes:
     if isinstance(model, Tree) and any(node.outputs is not None for node in model.nodes):
-        raise OutputError(model.source, f"{target} cannot contain several numbers per leaf")
+        raise OutputError(
+            model.source,
+            f"{target} cannot store several numbers per leaf; convert a model with one output",
+        )
     if target not in writers():
         raise OutputError(
             model.source, f"treewarden cannot write {target}; use {', '.join(TARGETS)}"
@@ -223,16 +229,20 @@ def _check_same(model: Model, again: Model, target: str) -> None:
         _check_same_sum(model, again, target)
     for tree, other in zip(was, now, strict=True):
         if (tree.missing, tree.no_true_child) != (other.missing, other.no_true_child):
-            raise OutputError(tree.source, f"{target} cannot contain how it treats missing values")
+            problem = f"{target} cannot express how this tree treats missing values; {OTHER_FORMAT}"
+            raise OutputError(tree.source, problem)
         if set(_compared(tree)) != set(_compared(other)):
-            problem = f"{target} cannot contain how it compares its features (numbers, 32 bits)"
+            problem = (
+                f"{target} cannot express how this tree compares its features (as numbers, in 32 bits); "
+                f"{OTHER_FORMAT}"
+            )
             raise OutputError(tree.source, problem)
         # An end between two 32-bit numbers takes the same records as the one beside it, which is what is written.
         pairs = zip(on_32_bits(tree).nodes, on_32_bits(other).nodes, strict=False)
         wrong = next((node for node, twin in pairs if _core(node) != _core(twin)), None)
         if wrong is not None or len(tree.nodes) != len(other.nodes):
             where = tree.source if wrong is None else tree.where(wrong)
-            raise OutputError(where, f"{target} cannot say all that this node does")
+            raise OutputError(where, f"{target} cannot express this node exactly; {OTHER_FORMAT}")
 
 
 def _compared(tree: Tree) -> list[tuple[str, bool, bool]]:

@@ -13,7 +13,7 @@ from treewarden.ppdm_models.errors import OutputError, TreeFormatError
 from treewarden.ppdm_models.files.convert import converted
 from treewarden.ppdm_models.files.load import OpenedFile, open_model
 from treewarden.ppdm_models.formats import ESTIMATOR, Rewritable
-from treewarden.ppdm_models.formats.sklearn._arrays import class_label
+from treewarden.ppdm_models.formats.sklearn._arrays import class_label, other_columns
 from treewarden.ppdm_models.formats.skops._estimator import (
     PRIVATE,
     behind_pipelines,
@@ -250,9 +250,10 @@ def _catboost(model: Any, names: tuple[str, ...], is_renamed: bool) -> Saved:  #
 
 
 def _check_count(names: tuple[str, ...], features: int) -> None:
-    if len(names) != features or len(set(names)) < features:
-        problem = f"{len(names)} column names for {features} features, or one twice"
-        raise TreeFormatError("names", f"{problem}; give those that it was fitted on")
+    if len(names) != features:
+        raise TreeFormatError("names", other_columns(len(names), features))
+    if len(set(names)) < features:
+        raise TreeFormatError("names", "two columns have the same name; rename one of them")
 
 
 def _labels(model: Any) -> tuple[str, ...]:  # noqa: ANN401  # see _of_tool

@@ -134,7 +134,10 @@ def of_numbers(name: str, values: FloatArray) -> Response:
     """
     if not np.isfinite(values).all():
         row = int(np.flatnonzero(~np.isfinite(values))[0]) + 1
-        raise LearnerError(f"column {name!r}, record {row}", "no number; leave such records out")
+        raise LearnerError(
+            f"column {name!r}, record {row}",
+            "the value is missing or not a finite number; remove such records",
+        )
     for decimals in range(MOST_DECIMALS + 1):
         steps = np.round(values * 10.0**decimals)
         if np.abs(steps).sum() * len(steps) >= LARGEST_PRODUCT:

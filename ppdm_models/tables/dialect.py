@@ -103,8 +103,10 @@ def dialect_of(path: Path) -> tuple[Path, Dialect]:
     for each in tail.split(","):
         key, _, value = each.partition("=")
         if key not in VALUES or key in said:
-            problem = f"the name says {key!r} twice" if key in said else f"no setting {key!r}"
-            raise TableError(path.name, f"{problem}; behind the # there may be {', '.join(VALUES)}")
+            problem = f"the setting {key!r} after the # occurs twice; remove one"
+            if key not in said:
+                problem = f"unknown setting {key!r} after the #; use {', '.join(VALUES)}"
+            raise TableError(path.name, problem)
         said[key] = value
     return Path(head), _dialect(path.name, said)
 

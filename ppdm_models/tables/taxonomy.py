@@ -234,7 +234,10 @@ def read_toml(data: bytes, where: str) -> dict[str, Taxonomy]:
     for name, table in said.items():
         place = _TomlLine(where, text, name)
         if not isinstance(table, dict) or not table:
-            raise place.wrong(name, "not a hierarchy; write parent = [children] under it")
+            example = 'region = ["town 1", "town 2"]'
+            raise place.wrong(
+                name, f"not a hierarchy; write a section [{name}] with lines such as {example}"
+            )
         taxonomies[name] = (
             _intervals(name, table, place) if set(table) == {CUTS} and _is_nested(table[CUTS])
             else _categories(name, table, place)

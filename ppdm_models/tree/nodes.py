@@ -91,6 +91,10 @@ class OtherSplit:
 
 # One node of a tree, and all that was published about it.
 
+WHERE_BANDS = (
+    "this node has ranges of class counts (bands); only a leaf may have them, and such a leaf may not also "
+    "have exact counts or shares"
+)
 Band = tuple[float, float]
 """The least and the most that a count can be."""
 

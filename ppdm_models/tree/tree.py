@@ -47,9 +47,11 @@ class Stopping:
         wholes = (self.max_depth, self.min_split_records, self.max_leaves)
         numbers = (self.min_impurity_decrease, self.pruning_alpha)
         if any(whole is not None and not 0 <= whole <= MOST for whole in wholes):
-            raise ValueError(f"a limit of records, tests or leaves that is not from 0 to {MOST}")
+            raise ValueError(
+                f"max_depth, min_split_records and max_leaves must be from 0 to {MOST:,}"
+            )
         if not all(0 <= number < float("inf") for number in numbers):
-            raise ValueError("a decrease or a price of a leaf that is not a number from 0")
+            raise ValueError("min_impurity_decrease and pruning_alpha must be numbers of 0 or more")
 
 
 class Task(StrEnum):

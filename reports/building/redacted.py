@@ -315,9 +315,12 @@ def _nothing() -> Value:
 QUOTES_PEOPLE = (TableError, KnowledgeError, OutputsError)
 """Errors whose messages may hold a record, a value, a count of few people, or a fact about somebody."""
 QUOTES_NOBODY = (UnsupportedOutputError, SettingError)
-NO_OUTPUT = "this is not understood, or is not what the table gives"
 SETTING = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
-WHERE_IT_IS_TOLD = "run 'treewarden audit' where the table may be seen; it says what is wrong"
+NO_OUTPUT = "this published output cannot be used with the table"
+WHERE_IT_IS_TOLD = (
+    "The cause is not shown here, because it could disclose data; to see it, run this where you have access to "
+    "the table: treewarden audit MODEL --data TABLE"
+)
 
 
 def problem_of(error: BaseException, flags: Iterable[str] = ()) -> str:
@@ -331,12 +334,12 @@ def problem_of(error: BaseException, flags: Iterable[str] = ()) -> str:
     if is_quoting and not isinstance(error.__cause__, OSError):
         assert isinstance(error, QUOTES_PEOPLE)
         if isinstance(error, OutputsError):
-            return f"{error.where}: {NO_OUTPUT}; {WHERE_IT_IS_TOLD}"
+            return f"{error.where}: {NO_OUTPUT}. {WHERE_IT_IS_TOLD}"
         what = "table" if isinstance(error, TableError) else "knowledge"
         settings = dict.fromkeys((*flags, *SETTING.findall(error.problem)))  # which quote nobody
-        check = f"check {listed(list(settings))}, or " if settings else ""
-        where = f"{error.where}: the {what} does not fit the model, or is not valid"
-        return f"{where}; {check}{WHERE_IT_IS_TOLD}"
+        check = f"; check {listed(list(settings))}" if settings else ""
+        problem = f"{error.where}: the {what} cannot be used with this model{check}"
+        return f"{problem}. {WHERE_IT_IS_TOLD}"
     if isinstance(error, TreewardenError):
         return str(error)
     if isinstance(error, OSError):

@@ -120,7 +120,9 @@ class _Room:
         """
         self.values -= values
         if self.values < 0:
-            raise ValueError(f"it stands for more than {MOST_VALUES:,} values")
+            raise ValueError(
+                f"the report is too large when unpacked: more than {MOST_VALUES:,} values"
+            )
 
 
 def _size_of(value: object) -> int:

@@ -103,7 +103,8 @@ def randomised_renderer(name: str) -> RandomisedRenderer:
     found = renderer(name)
     if not isinstance(found, RandomisedRenderer):
         raise OutputError(
-            "report", f"{name} shows no table of noisy records; choose html, json, csv or text"
+            "report",
+            f"{name} cannot show a report of 'treewarden randomize'; choose html, json, csv or text",
         )
     return found
 

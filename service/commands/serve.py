@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from treewarden.commands._common_options import WholeNumber
 from treewarden.service.auth.principal import Permission
 from treewarden.service.running import ready_site, serve
 from treewarden.service.schemas.people import NewToken
@@ -26,7 +27,7 @@ from treewarden.service.use_cases.accounts.people import DEFAULT, create_adminis
     help="postgresql://USER@HOST/NAME or sqlite:///FILE.  [default: SQLite in the data folder]",
 )
 @click.option("--host", help="The address to listen on.  [default: 127.0.0.1]")
-@click.option("--port", type=click.IntRange(0, 65535), help="The port.  [default: 8321]")
+@click.option("--port", type=WholeNumber(0, 65535), help="The port.  [default: 8321]")
 @click.option(
     "--create-admin",
     metavar="NAME",

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from treewarden.commands._common_options import WholeNumber
 from treewarden.service.database.engine import check_level
 from treewarden.service.operations.observability import check_key, log_as_json
 from treewarden.service.settings import settings_from
@@ -25,7 +26,7 @@ from treewarden.service.worker.working import follow, stop_at_signals, work
 @click.option("--database", metavar="URL", help="The database, if it is not in the data folder.")
 @click.option(
     "--slots",
-    type=click.IntRange(min=1, max=64),
+    type=WholeNumber(min=1, max=64),
     help="The number of parallel jobs.  [default: one per processor, at most 8]",
 )
 @click.option(

@@ -280,7 +280,7 @@ def share_table(unit: Unit, principal: Principal, table_id: str, new: NewShare) 
         created_at=unit.now,
     )
     if with_whom.id == principal.account_id or not was_added(unit, row):
-        raise ConflictError("name", "may use it already")
+        raise ConflictError("name", "this person can use the table already; nothing was changed")
     record(unit, principal, "table.shared", "table", table_id, {"with": with_whom.name})
     return get_table(unit, principal, table_id)
 

@@ -393,8 +393,8 @@ def ends_as_read(case: Case) -> list[str | None] | str:
         tree = load_tree(case.pmml.encode(), "drawn.pmml")
     except TreeFormatError as error:
         return f"error: {error}"
-    if any("cannot be traced back" in note for note in tree.notes):
-        return next(note for note in tree.notes if "cannot be traced back" in note)
+    if any("cannot compute the field" in note for note in tree.notes):
+        return next(note for note in tree.notes if "cannot compute the field" in note)
     stops, refused = routed(tree, columns_of(tree, case))
     found: list[str | None] = []
     for stop, is_refused in zip(stops.tolist(), refused.tolist(), strict=True):

@@ -243,7 +243,7 @@ def test_a_file_of_adversaries_says_nothing_else(files, text, problem):
             "known.toml: adversary: 51 items, at most 50 allowed; remove some",
         ),
         ("training = 3\n", "known.toml: training: must be a table; use leaf"),
-        ('[adversary]\nname = "a"\n', "adversary: there can be several; write [[adversary]]"),
+        ('[adversary]\nname = "a"\n', "adversary: must be a list; write the line [[adversary]]"),
         (
             '[secret]\ncolum = "age"\n',
             "secret: unknown key 'colum' (did you mean 'column'?)",

@@ -92,8 +92,8 @@ def test_without_an_l_the_sensitive_values_may_all_differ(folder):
     ("words", "problem"),
     [
         (["--k", "61"], "no group can hold 61 of 60 records; lower --k"),
-        (["--l", "3"], "has 3 values, so the most frequent one of a group cannot"),
-        (["--l", "4", "--c", "2"], "has 3 values, so no group can have 4 different ones"),
+        (["--l", "3"], "has only 3 values, so in every group one of them"),
+        (["--l", "4", "--c", "2"], "has only 3 values, so no group can have 4 different values"),
         (["--l", "2.9"], "no generalisation meets the requirements: at the highest levels"),
     ],
 )

@@ -102,7 +102,7 @@ def test_an_attestation_and_a_gate_say_that_they_try_no_attacks(tmp_path):
     assert [option.flag for option in unstated_options(request)] == ["attack"]
     path = tmp_path / "treewarden.toml"
     path.write_text(f'[[model]]\npath = "m.json"\ntable = "none"\nattack = "{TEXT}"\n')
-    with pytest.raises(TreewardenError, match="not offered in a gate"):
+    with pytest.raises(TreewardenError, match="cannot be set for a gate"):
         read_configuration(path)
 
 
@@ -115,7 +115,7 @@ def test_an_attestation_and_a_gate_say_that_they_try_no_attacks(tmp_path):
         ("sklearn.tree.NoTree()", "not found"),
         ("sklearn.tree.DecisionTreeClassifier(depth=3)", "check its settings"),
         ("sklearn.tree.DecisionTreeClassifier(3)", "names no estimator"),
-        ("sklearn.datasets.load_iris()", "no class of estimators"),
+        ("sklearn.datasets.load_iris()", "is not an estimator class"),
         ("", "names no estimator"),
         ("(" * 4000, "names no estimator"),
     ],
@@ -132,7 +132,7 @@ def test_what_is_no_estimator_is_refused(text, problem):
         (REGISTER.drop(columns="ill"), TEXT, "class of each person"),
         (TABLE, TEXT, "not in the table"),
         (REGISTER, "sklearn.linear_model.LinearRegression()", "not a classifier"),
-        (REGISTER, "sklearn.datasets.load_iris()", "no class of estimators"),
+        (REGISTER, "sklearn.datasets.load_iris()", "is not an estimator class"),
         (REGISTER, "sklearn.tree.DecisionTreeClassifier(max_depth='a')", "could not be trained"),
         (REGISTER, 3, "classifier"),
     ],

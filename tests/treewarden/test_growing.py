@@ -274,11 +274,11 @@ def test_a_command_line_that_is_not_understood_is_wrong_usage(files):
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"parameter": 1e300}, "'age': a domain or noise beyond"),
-        ({"low": -1.7e308, "high": 1.7e308}, "'age': a domain or noise beyond"),
-        ({"low": 1e300, "high": 1.0000000000000002e300}, "'age': a domain or noise beyond"),
-        ({"noise": "discretize", "parameter": 1e-9}, "'age': the parameter does not follow"),
-        ({"parameter": 1e9}, "'age': the parameter does not follow"),
+        ({"parameter": 1e300}, "'age': the range or the noise is larger"),
+        ({"low": -1.7e308, "high": 1.7e308}, "'age': the range or the noise is larger"),
+        ({"low": 1e300, "high": 1.0000000000000002e300}, "'age': the range or the noise is larger"),
+        ({"noise": "discretize", "parameter": 1e-9}, "'age': 'parameter' does not agree"),
+        ({"parameter": 1e9}, "'age': 'parameter' does not agree"),
     ],
 )
 def test_a_manifest_that_says_what_cannot_be_is_refused(files, changed, said):

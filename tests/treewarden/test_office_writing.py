@@ -317,8 +317,8 @@ def test_a_line_that_tells_excel_the_separator_is_no_header(tmp_path, plain):
 @pytest.mark.parametrize(
     ("setting", "problem"),
     [
-        ("decimals=comma", "no setting 'decimals'; behind the # there may be decimal, percent"),
-        ("decimal=point,decimal=comma", "says 'decimal' twice"),
+        ("decimals=comma", "unknown setting 'decimals' after the #; use decimal, percent"),
+        ("decimal=point,decimal=comma", "'decimal' after the # occurs twice"),
         ("decimal=semicolon", "decimal is 'semicolon'; it may be comma, point"),
         ("encoding=hex", "encoding is 'hex'; it may be utf-8"),
         ("encoding=utf-16", "not in the encoding|not a table"),

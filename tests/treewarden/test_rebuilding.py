@@ -77,7 +77,7 @@ def test_python_inspects_with_a_domain_too(forest_file, domain_file):
         ("[columns.x0]\nlow = 3\nhigh = 1\n", "low is above high"),
         ("[columns.x0]\nwhole = true\n", "whole numbers need low and high"),
         ("[columns.age]\nvalues = [1]\n", "'age' is not a column of the model"),
-        ("[columns.x0]\nvalues = ['a']\n", "are to be numbers"),
+        ("[columns.x0]\nvalues = ['a']\n", "must be numbers"),
         ("[columns.x0]\ncolour = 1\n", "columns.x0.colour"),
         ("[[one_of]]\ncolumns = ['x0', 'x9']\n", "'x9' is not a column"),
         ("[columns.x0]\nlow = 0\n[[one_of]]\ncolumns = ['x0', 'x1']\n", "declared twice"),

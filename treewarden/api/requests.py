@@ -224,7 +224,9 @@ def _estimator_words(estimator: object) -> str:
     """
     if not all(hasattr(estimator, name) for name in ("fit", "predict_proba", "get_params")):
         raise ArgumentError(
-            "attack", "give a classifier of scikit-learn's kind, or its name as text"
+            "attack",
+            "give a scikit-learn classifier, or its name as text, for example "
+            '"sklearn.tree.DecisionTreeClassifier()"',
         )
     return " ".join(repr(estimator).split())[:200]
 

@@ -285,4 +285,6 @@ def _check_new(outputs: tuple[Path, ...], force: bool) -> None:
     for path in outputs:
         check_new(path, force)
     if len({real(path) for path in outputs}) < len(outputs):
-        raise OutputError(str(outputs[0]), "is the model and the table at once; name two files")
+        raise OutputError(
+            str(outputs[0]), "-o and --with-table name the same file; give two different files"
+        )

@@ -37,7 +37,7 @@ def convert_command(
 
     If the format cannot express everything that the model does, nothing is written.
     """
-    form = target or target_of(output.suffix)
+    form = target or target_of(output)
     check_file(output)
     check_no_input((output,), (model,))
     check_new(output, force)

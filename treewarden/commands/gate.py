@@ -129,7 +129,10 @@ def ask_server(question: ServerQuestion, progress: ProgressPrinter) -> int:
     if not question.token:
         raise click.UsageError("--server needs a token: set TREEWARDEN_TOKEN, or add --token TOKEN")
     if len(paths) + (sha256 is not None) != 1:
-        problem = "--server needs the file that is published, and one alone: name it, or say --sha256 DIGEST"
+        problem = (
+            "--server needs exactly one file: the one that you will publish; give its path, or its digest with "
+            "--sha256 DIGEST"
+        )
         raise click.UsageError(problem)
     if sha256 is not None and not DIGEST.fullmatch(sha256):
         raise click.UsageError("--sha256 takes 64 characters (0-9, a-f), as sha256sum prints them")

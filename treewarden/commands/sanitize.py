@@ -166,11 +166,13 @@ def _request(options: Mapping[str, Any]) -> SanitizeRequest:
         raise click.UsageError("add a requirement for the groups: --k, --l or --policy")
     if options["weights"] is not None:
         raise click.UsageError(
-            "--weights: each row is one record here; write a row as often as its weight says, and leave the column out"
+            "sanitize does not support --weights; repeat each row as often as its weight says, remove the weight "
+            "column from the table, and leave out --weights"
         )
     if options["sampling_weights"] is not None:
         raise click.UsageError(
-            "--sampling-weights: trees are grown here without weights; leave it out if such a tree will do"
+            "sanitize does not support --sampling-weights, because it trains its trees without weights; leave out "
+            "--sampling-weights if you can use such a tree"
         )
     if options["multiway"] and options["sets"]:
         raise click.UsageError("--multiway and --sets are two ways to split; choose one")
@@ -210,7 +212,7 @@ class SanitizeOutputs:
         paths = _places(
             self.output, len(sanitize_request.targets), WRITTEN_SUFFIXES[self.tree_format]
         )
-        check_folder(self.output)
+        check_folder(self.output, "-o")
         check_no_input(paths, (sanitize_request.table, Path(policy) if policy else None))
         there = next((path for path in paths if path.exists()), None)
         if there is not None and not self.force:

@@ -60,10 +60,15 @@ class EstimatorText:
             kind = getattr(importlib.import_module(module), name)
             # A function would do what it does: only what can be made anew on each part is an estimator.
             if not isinstance(kind, type) or not hasattr(kind, "get_params"):
-                raise TypeError("no class of estimators")
+                problem = f"{self.path} is not an estimator class"
+                example = "sklearn.tree.DecisionTreeClassifier()"
+                raise TreewardenError("attack", f"{problem}; name a class, for example {example}")
             return kind(**self.settings)
         except (ImportError, AttributeError) as error:
-            raise TreewardenError("attack", f"{self.path} was not found ({error})") from error
+            problem = (
+                f"{self.path} was not found ({error}); check the spelling, or install the library"
+            )
+            raise TreewardenError("attack", problem) from error
         except (TypeError, ValueError) as error:
             raise TreewardenError("attack", f"{self.path}: {error}; check its settings") from error
 

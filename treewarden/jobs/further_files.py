@@ -48,6 +48,7 @@ from treewarden.ppdm_models.errors import (
     reading_problem,
     toml_reason,
     toml_words,
+    with_advice,
 )
 from treewarden.ppdm_models.files.load import read_bytes
 from treewarden.ppdm_models.outputs.published import PublishedOutput
@@ -194,11 +195,11 @@ class _ColumnTable(BaseModel):
             if ends != (None, None) or self.whole:
                 raise ValueError("both values and bounds are given; give one of them")
             if len({isinstance(value, str) for value in self.values}) > 1:
-                raise ValueError("values that are numbers and texts; give one kind")
+                raise ValueError("values contains both numbers and texts; give only one kind")
         if self.low is not None and self.high is not None and self.low > self.high:
-            raise ValueError("low is above high")
+            raise ValueError("low is above high; swap them")
         if self.whole and (self.low is None or self.high is None):
-            raise ValueError("whole numbers need low and high")
+            raise ValueError("whole numbers need low and high; add them")
         if self.whole and self.high - self.low >= MOST_VALUES:  # type: ignore[operator]
             raise ValueError(f"more than {MOST_VALUES:,} whole numbers; remove 'whole'")
         return self
@@ -252,12 +253,10 @@ def read_public_domain(data: bytes, where: str) -> DeclaredDomain:
         place = ".".join(map(str, first["loc"]))
         problem = toml_words(first).removeprefix("value error, ")
         raise KnowledgeError(
-            f"{where}: {place}" if place else where, f"{problem}; {ADVICE}"
+            f"{where}: {place}" if place else where, with_advice(problem, ADVICE)
         ) from error
     except PublicDomainError as error:
-        raise KnowledgeError(
-            where, f"{error}; declare each column once, with a value at least"
-        ) from error
+        raise KnowledgeError(where, with_advice(str(error))) from error
 
 
 def load_public_domain(path: Path) -> DeclaredDomain:
@@ -286,7 +285,7 @@ def public_domain_of(path: Path, model: Model) -> DeclaredDomain:
         find_domain(tuple(trees_of(model)), declared)
     except PublicDomainError as error:
         raise KnowledgeError(
-            path.name, f"{error}; declare columns as the model has them"
+            path.name, with_advice(str(error), "use the names of the model's columns")
         ) from error
     return declared
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from treewarden.audit.progress import clock
 from treewarden.audit.reading import Undetermined
 from treewarden.jobs.inputs import ModelBytes, ModelInput, opened
-from treewarden.ppdm_models.errors import KnowledgeError
+from treewarden.ppdm_models.errors import KnowledgeError, with_advice
 from treewarden.ppdm_models.files.load import read_bytes
 from treewarden.ppdm_models.semantics.consistency import producer
 from treewarden.ppdm_models.semantics.describe import describe, leaf_entries
@@ -87,7 +87,9 @@ def rebuilt_of(
             return reconstruct(model, clock(UNASKED_SECONDS), NOTHING_PUBLIC)
         return reconstruct(model, clock(SECONDS), declared)
     except PublicDomainError as error:
-        raise KnowledgeError(where, f"{error}; use the names of its columns") from error
+        raise KnowledgeError(
+            where, with_advice(str(error), "use the names of the model's columns")
+        ) from error
 
 
 def rebuilt_values(rebuilt: Reconstruction | Undetermined) -> dict[str, Any]:

@@ -104,6 +104,11 @@ def boundary(context: click.Context) -> Iterator[None]:
         )
     except (click.NoSuchOption, click.MissingParameter) as error:
         raise click.UsageError(_of_usage(error), error.ctx) from None
+    except click.UsageError as error:
+        if not isinstance(error, click.BadParameter):
+            raise click.UsageError(_in_own_words(error), error.ctx) from None
+        error.message = _in_own_words(error)
+        raise
     except (click.exceptions.Exit, click.ClickException):
         raise
     except Exception as error:  # a crash exits with 1, which scripts would read as a verdict
@@ -133,6 +138,31 @@ def _of_usage(error: click.NoSuchOption | click.MissingParameter) -> str:
     name = param.human_readable_name.rstrip(".") if param is not None else str(error.param_hint)
     example = _example(context)
     return f"give {name}{f', for example: {example}' if example else ''}"
+
+
+UNKNOWN_COMMAND = re.compile(r"No such command '(.*)'\.")
+EXTRA_ARGUMENT = re.compile(r"Got unexpected extra arguments? \((.*)\)")
+NO_VALUE = re.compile(r"Option '(.*)' requires an argument\.")
+NO_CHOICE = re.compile(r"'(.*)' is not one of (.*)\.")
+
+
+def _in_own_words(error: click.UsageError) -> str:
+    """Return a message of the library that parses command lines, in the words of all other messages."""
+    message, context = error.message, error.ctx
+    command = context.command if context is not None else None
+    if found := UNKNOWN_COMMAND.fullmatch(message):
+        names = list(command.commands) if isinstance(command, click.Group) else []
+        return f"no such command {found[1]!r}{near_text(found[1], names)}; use {', '.join(names)}"
+    if (found := EXTRA_ARGUMENT.fullmatch(message)) and context is not None and command is not None:
+        arguments = [each for each in command.params if isinstance(each, click.Argument)]
+        taken = " and ".join(each.make_metavar(context) for each in arguments) or "no argument"
+        return f"{context.info_name} takes {taken}, but was also given {found[1]!r}; remove it, or name its option"
+    if found := NO_VALUE.fullmatch(message):
+        return f"{found[1]} needs a value; add one after it"
+    if found := NO_CHOICE.fullmatch(message):
+        choices = [choice.strip("'") for choice in found[2].split(", ")]
+        return f"{found[1]!r} is unknown{near_text(found[1], choices)}; use {', '.join(choices)}"
+    return message
 
 
 def _example(context: click.Context | None) -> str:

@@ -33,16 +33,17 @@ def real(path: Path) -> str:
     return os.path.realpath(path)
 
 
-def check_folder(folder: Path) -> None:
-    """Check that files can be written into a folder.
+def check_folder(folder: Path, option: str = "") -> None:
+    """Check that files can be written into a folder, which is the value of ``option`` if one is named.
 
     Raises:
         OutputError: it is not there, is not a folder, or cannot be written into.
     """
+    takes = f" ({option} takes a folder)" if option else ""
     if not folder.exists():
-        raise OutputError(str(folder), f"there is no such folder; create it: mkdir {folder}")
+        raise OutputError(str(folder), f"there is no such folder{takes}; create it: mkdir {folder}")
     if not folder.is_dir():
-        raise OutputError(str(folder), "not a folder; name an existing folder")
+        raise OutputError(str(folder), f"not a folder{takes}; name an existing folder")
     try:
         with tempfile.TemporaryFile(dir=folder):
             pass

@@ -32,6 +32,7 @@ from treewarden.ppdm_models.errors import ClusterError
 Result = TypeVar("Result")
 
 LOGGERS = ("distributed", "asyncio")
+NO_ANSWER = "the Dask scheduler no longer answers"
 SECURED = ("tls://", "wss://")
 CONNECT_SECONDS = 5.0
 ANSWER_SECONDS = 20.0
@@ -193,11 +194,11 @@ class Dask:
             ClusterGoneError: it does not answer.
         """
         if self.client.status != "running":
-            raise ClusterGoneError("the scheduler is gone")
+            raise ClusterGoneError(NO_ANSWER)
         try:
             return question(*what, **how, callback_timeout=ANSWER_SECONDS)
         except (OSError, TimeoutError, RuntimeError, ValueError) as error:
-            raise ClusterGoneError(f"the scheduler is gone ({type(error).__name__})") from error
+            raise ClusterGoneError(f"{NO_ANSWER} ({type(error).__name__})") from error
 
     def _check(self) -> None:
         found = self.ask_scheduler(self.client.run, versions, on_error="return")
@@ -300,7 +301,7 @@ class DaskSeat:
                 allow_other_workers=False,
             )
         except (OSError, RuntimeError, ValueError) as error:
-            raise ClusterGoneError(f"the scheduler is gone ({type(error).__name__})") from error
+            raise ClusterGoneError(f"{NO_ANSWER} ({type(error).__name__})") from error
         try:
             return self._answer(future, address)
         finally:
@@ -320,7 +321,7 @@ class DaskSeat:
         if future.status == "finished":
             return self._opened(future, address)
         if self.dask.client.status != "running":
-            raise ClusterGoneError("the scheduler is gone")
+            raise ClusterGoneError(NO_ANSWER)
         if future.status != "error":
             return None
         problem = future.exception(timeout=ANSWER_SECONDS)

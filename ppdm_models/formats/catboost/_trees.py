@@ -232,7 +232,7 @@ def symmetric(part: JsonPart, splits: CatboostSplits) -> tuple[Node, ...]:
     values = part["leaf_values"].numbers()
     weights = _weights(part)
     if not values or len(values) % size or (weights is not None and len(weights) != size):
-        raise part.refused(f"the values or weights do not fit the leaves of {len(levels)} splits")
+        raise part.refused(_other_leaves(len(levels), len(values), weights))
     width = len(values) // size
 
     def draft_of(handle: tuple[int, int]) -> Draft:
@@ -269,6 +269,15 @@ def nested(part: JsonPart, splits: CatboostSplits) -> tuple[Node, ...]:
         )
 
     return summed(grown(part, draft_of, part.where))
+
+
+def _other_leaves(levels: int, values: int, weights: tuple[float, ...] | None) -> str:
+    """Return why values or weights cannot be those of the leaves below so many splits."""
+    leaves = 2**levels
+    splits = "1 split makes" if levels == 1 else f"{levels} splits make"
+    if values and values % leaves == 0 and weights is not None:
+        return f"{splits} {leaves} leaves, but the number of weights is {len(weights)}"
+    return f"{splits} {leaves} leaves, but the number of values is {values}, which is not a multiple of it"
 
 
 def _weights(part: JsonPart) -> tuple[float, ...] | None:

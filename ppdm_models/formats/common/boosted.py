@@ -396,6 +396,7 @@ def leaf_score(tree: Tree, node: Node) -> float:
     """
     if not isinstance(node.score, int | float):
         raise OutputError(
-            tree.source, f"the leaf {node.name!r} has no number to predict; give it one"
+            tree.source,
+            f"leaf {node.name!r} has no value; give a model whose leaves all have one value",
         )
     return float(node.score)

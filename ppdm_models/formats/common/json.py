@@ -113,14 +113,18 @@ def as_object(value: object, source: str, steps: Steps) -> dict[str, object]:
         TreeFormatError: it is something else.
     """
     if not isinstance(value, dict):
-        raise refused(source, steps, f"the value is {_brief_value(value)}, but must be an object")
+        raise refused(
+            source, steps, f"the value is {_brief_value(value)}, but must be an object ({{…}})"
+        )
     return value
 
 
 def as_list(value: object, source: str, steps: Steps) -> list[object]:
     """Return the value as a list."""
     if not isinstance(value, list):
-        raise refused(source, steps, f"the value is {_brief_value(value)}, but must be a list")
+        raise refused(
+            source, steps, f"the value is {_brief_value(value)}, but must be a list ([…])"
+        )
     return value
 
 
@@ -217,7 +221,9 @@ def _no_constant(token: str) -> float:
 def _brief_value(value: object) -> str:
     """Return the value in a few words; never a number of thousands of digits in full."""
     if isinstance(value, dict | list):
-        return "an object" if isinstance(value, dict) else "a list"
+        return "an object ({…})" if isinstance(value, dict) else "a list ([…])"
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
     if isinstance(value, int) and not isinstance(value, bool) and abs(value) > 10**30:
         return "a number of many digits"
     return repr(value)[:60]

@@ -256,7 +256,11 @@ def unpacked(data: bytes, source: str) -> bytes:
     try:
         return b"".join(_parts(data, opener, source))
     except (zlib.error, OSError, EOFError, lzma.LZMAError, ValueError) as error:
-        raise TreeFormatError(source, "a damaged packed file; pack the model again") from error
+        raise TreeFormatError(
+            source,
+            "the compressed file (gzip, bzip2 or xz) is damaged or cut off; copy it again, or compress "
+            "the model again",
+        ) from error
 
 
 def packing_leaks(data: bytes, *, removable: bool) -> Iterator[Leak]:

@@ -84,7 +84,8 @@ def check_class_numbers(leaves: int, classes: int, source: str) -> None:
     if leaves * classes > limits.CLASS_NUMBERS:
         raise TreeFormatError(
             source,
-            f"{leaves:,} leaves with {classes:,} classes are too many counts; train a smaller tree",
+            f"{leaves:,} leaves × {classes:,} classes are more than the limit of {limits.CLASS_NUMBERS:,} counts; "
+            "train a smaller tree",
         )
 
 
@@ -184,12 +185,12 @@ def agreed(branches: Sequence[Sequence[PrintedBranch]], where: str) -> list[Prin
                 )
             ways.append([branch[0] for branch in way])
     if len(ways) != 1:
-        how = (
-            "in several ways; give an unambiguous text"
+        raise TreeFormatError(
+            where,
+            "the split can be understood in several ways; give an unambiguous text"
             if ways
-            else "in no way, because its branches do not fit together"
+            else "the branches of this split do not fit together",
         )
-        raise TreeFormatError(where, f"the split can be understood {how}")
     return ways[0]
 
 

@@ -99,10 +99,17 @@ def ensemble_of(
         TreeFormatError: the trees are not a whole number of iterations.
     """
     source = header.source
-    if not linear or len(linear) > limits.TREES or len(linear) % header.outputs:
+    if not linear:
+        raise TreeFormatError(source, "the file has no trees; train the model first")
+    if len(linear) > limits.TREES:
+        raise TreeFormatError(
+            source, f"has {len(linear):,} trees; give a model with at most {limits.TREES:,}"
+        )
+    if len(linear) % header.outputs:
         raise TreeFormatError(
             source,
-            f"{len(linear):,} trees cannot be divided into iterations of {header.outputs} trees",
+            f"the number of trees is {len(linear):,}, but it must be a multiple of {header.outputs}, because every "
+            f"boosting round adds {header.outputs} trees",
         )
     if _objective(header)[0] in RENEWED:
         forest = replace(forest, scores=np.where(forest.shape.inner, np.nan, forest.scores))

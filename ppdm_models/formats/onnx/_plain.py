@@ -156,7 +156,7 @@ def _check(operator: Operator, table: OnnxTable, outputs: Sequence[_Made], fed: 
             raise UnwritableError("the operators after its trees")
         is_labels = operator.kind == "TreeEnsembleClassifier" and current.to == 0
         if "ZipMap" in kinds and (is_labels or operator.kind != "TreeEnsembleClassifier"):
-            raise UnwritableError("names of classes in a model without classes")
+            raise UnwritableError("class names, although it predicts a number")
         places.append(current.to)
     if len(set(places)) < len(places):
         raise UnwritableError("an output that occurs twice")

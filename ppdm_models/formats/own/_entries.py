@@ -80,7 +80,9 @@ def test_entry(test: Predicate) -> dict[str, object]:
     if isinstance(test, MissingTest):
         return {"kind": "missing", "feature": test.feature, "negated": test.negated}
     if not isinstance(test, AllOf | AnyOf):
-        raise ValueError(f"the JSON format has no test for {text(test)[:200]!r}")
+        raise ValueError(
+            f"treewarden's JSON format cannot store this condition: {text(test)[:200]}; use PMML"
+        )
     kind = "all" if isinstance(test, AllOf) else "any"
     return {"kind": kind, "parts": tuple(test_entry(part) for part in test.parts)}
 

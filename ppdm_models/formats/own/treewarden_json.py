@@ -23,7 +23,7 @@ from treewarden.ppdm_models.formats.own._entries import (
 from treewarden.ppdm_models.semantics.partition import PartitionProblem, problems
 from treewarden.ppdm_models.semantics.support import checked
 from treewarden.ppdm_models.tree.ensemble import Model
-from treewarden.ppdm_models.tree.nodes import Impurity
+from treewarden.ppdm_models.tree.nodes import WHERE_BANDS, Impurity
 from treewarden.ppdm_models.tree.predicate import (
     Always,
     MissingTest,
@@ -286,7 +286,7 @@ def _bands(
     if entry.bands is None:
         return None
     if children or entry.class_counts is not None or entry.class_shares is not None:
-        raise TreeFormatError(where, "only a leaf can have bands, and then it has no class numbers")
+        raise TreeFormatError(where, WHERE_BANDS)
     for label, band in entry.bands.items():
         if band is not None and band[0] > band[1]:
             raise TreeFormatError(where, f"the band of {label!r} is empty: {band[0]} to {band[1]}")

@@ -374,7 +374,7 @@ def _by_number(outcome: Outcome, segments: tuple[Segment, ...]) -> Outcome | Spl
     if isinstance(outcome, Moving):
         return ByNumber(outcome, segments)
     if not isinstance(outcome, Constant):
-        raise NotFollowedError("the category itself is used as a number")
+        raise NotFollowedError("its formula uses a category as a number")
     try:
         return at_segments(outcome.number, segments)
     except InvalidValueError:

@@ -170,9 +170,9 @@ class Fields:
             if isinstance(source, Computed) and not self._budget.take(work_of(source.cases)):
                 raise self.fail(
                     self._tests,
-                    f"its tests use more than {limits.FIELD_TESTS:,} cases of computed "
-                    "fields, which is the limit; add the computed values to the table as "
-                    "a separate column",
+                    "the conditions on computed fields are too complex (more than "
+                    f"{limits.FIELD_TESTS:,} cases); add the computed values to the table as "
+                    "a column, and train on it",
                 )
             self._tested[place] = self._asking(source, read())
         return self._tested[place]
@@ -385,9 +385,8 @@ class Fields:
         computation = f"{where}: {kind} of {raws}"
         self._add(Feature(own, feature.numeric, feature.values, computation=computation))
         self.notes.append(
-            f"{where}: the field {name!r} is computed ({kind} of {raws}) and cannot be "
-            f"traced back, because {reason}; add a column {own!r} with its computed "
-            "values to the table"
+            f"{where}: treewarden cannot compute the field {name!r} ({kind} of {raws}) from the table, "
+            f"because {reason}; add a column {own!r} with the computed values to the table"
         )
         return RawField(own)
 

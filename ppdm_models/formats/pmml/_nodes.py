@@ -19,7 +19,7 @@ from treewarden.ppdm_models.formats.pmml._node_numbers import (
 )
 from treewarden.ppdm_models.formats.pmml._predicates import PREDICATES, read_predicate
 from treewarden.ppdm_models.formats.pmml._values import Failure, Vocabulary, number
-from treewarden.ppdm_models.tree.nodes import Impurity
+from treewarden.ppdm_models.tree.nodes import WHERE_BANDS, Impurity
 from treewarden.ppdm_models.tree.predicate import Always, Predicate
 from treewarden.ppdm_models.tree.tree import (
     Band,
@@ -394,9 +394,7 @@ class _NodeReader:
                 raise self.fail(part, f"two bands belong to {label!r}")
             bands[position] = (low, high)
         if item.below or item.distribution:
-            raise self.fail(
-                item.element, "only a leaf can have bands, and then it has no class numbers"
-            )
+            raise self.fail(item.element, WHERE_BANDS)
         return tuple(bands)
 
     def _impurity(self, part: Element) -> Impurity:
@@ -406,7 +404,11 @@ class _NodeReader:
         low, high = (number(end) for end in ends) if len(ends) == 2 else (None, None)
         is_known = criterion in (Criterion.GINI, Criterion.ENTROPY)
         if not is_known or low is None or high is None or not 0 <= low <= high:
-            raise self.fail(part, f"an impurity is {said[:80]!r}; write gini or entropy, low, high")
+            raise self.fail(
+                part,
+                f"the impurity is {said[:80]!r}, but must have three parts; write the criterion (gini or entropy), "
+                'the lowest and the highest value, for example "gini 0.1 0.2"',
+            )
         return Impurity(Criterion(criterion), low, high)
 
     def _complete(self, shares: list[float | None], seen: set[str]) -> tuple[float, ...] | None:

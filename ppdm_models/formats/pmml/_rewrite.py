@@ -98,7 +98,8 @@ class _Rewriting:
         if not kept <= self.spans.keys():
             extra = next(node for node in self.after.nodes if node.name not in self.spans)
             raise OutputError(
-                self.after.where(extra), "the file has no such node; change only nodes of the file"
+                self.after.where(extra),
+                "the change has a node that the file does not have; report this to those who maintain treewarden",
             )
         for node in self.before.nodes:
             parent = None if node.parent is None else self.before.nodes[node.parent].name

@@ -241,8 +241,10 @@ def _sections(
             domains.append((int(found[1]), int(found[2]), found[3]))
         elif section == "[info]" and line:
             key, equals, value = line.partition(" = ")
-            if not equals or key in settings:
-                raise TreeFormatError(where, f"{line[:80]!r} is not a setting, or occurs twice")
+            if not equals:
+                raise TreeFormatError(where, f"{line[:80]!r} is not of the form NAME = VALUE")
+            if key in settings:
+                raise TreeFormatError(where, f"the setting {key[:80]!r} occurs twice")
             settings[key] = value
         elif line:
             raise TreeFormatError(where, f"{line[:80]!r} is outside all sections")

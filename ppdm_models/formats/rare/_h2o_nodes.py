@@ -172,8 +172,10 @@ def _ways(
 ) -> tuple[Branch, Branch]:
     """Return the ways down; a category that was never seen goes where a missing value goes."""
     if sides is not None:
-        if set(sides[0]) & set(sides[1]) or not (sides[0] or sides[1]):
-            raise node.refused("its two sides share a category, or have none")
+        if set(sides[0]) & set(sides[1]):
+            raise node.refused("a category is on both sides of the split")
+        if not (sides[0] or sides[1]):
+            raise node.refused("the split has no category on either side")
         listed, predicate = belongs(feature, sides[1] if to_left else sides[0])
         left, right = (predicate, listed) if to_left else (listed, predicate)
     elif split is not None:
@@ -381,7 +383,8 @@ def _children(reader: Bytes, end: int, flags: int, beside: InnerNode | None) -> 
 def _beside(data: bytes, order: str, where: str) -> dict[int, InnerNode]:
     if len(data) % AUXILIARY_BYTES:
         raise TreeFormatError(
-            where, f"{len(data)} bytes outside the tree are not {AUXILIARY_BYTES} each"
+            where,
+            f"the node data after the tree have {len(data)} bytes, which is not a multiple of {AUXILIARY_BYTES}",
         )
     inner_nodes: dict[int, InnerNode] = {}
     for at in range(0, len(data), AUXILIARY_BYTES):
@@ -393,9 +396,11 @@ def _beside(data: bytes, order: str, where: str) -> dict[int, InnerNode]:
             raise TreeFormatError(
                 where, f"the records of node {number} are {amounts}, which is not valid"
             )
-        if number in inner_nodes or min(number, left, right) < 0:
+        if number in inner_nodes:
+            raise TreeFormatError(where, f"the node data after the tree list node {number} twice")
+        if min(number, left, right) < 0:
             raise TreeFormatError(
-                where, f"node {number} occurs twice outside the tree, or does not exist"
+                where, f"the node data after the tree give node {number} a negative node number"
             )
         inner_nodes[number] = InnerNode(left, right, left_records, right_records)
     return inner_nodes

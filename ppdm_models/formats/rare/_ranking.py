@@ -86,6 +86,8 @@ def single_number(text: str | None, where: str, what: str) -> float:
         value = math.nan if said is None else float(np.float32(said))
     if not math.isfinite(value):
         raise TreeFormatError(
-            where, f"{what} is {(text or '')[:40]!r}, which is not a number of 32 bits"
+            where,
+            f"{what} is {(text or '')[:40]!r}, which is "
+            + ("not a number" if said is None else "too large for 32 bits"),
         )
     return value

@@ -24,6 +24,9 @@ from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind
 LEAF = "<leaf>"
 SPLIT = ("count", "ncat", "improve", "index", "adj")
 LARGEST = 2**60
+NO_ORDER = (
+    "its rows have no node numbers, and their order does not form a tree; write row.names too"
+)
 SINGLE = ("control", "parms")
 
 
@@ -71,13 +74,13 @@ def _preorder(leaves: Sequence[bool], frame: JsonPart) -> list[int]:
     waiting, numbers = [1], []
     for is_leaf in leaves:
         if not waiting or waiting[-1] > LARGEST:
-            raise frame.refused("its rows have no node numbers, and are not a tree in preorder")
+            raise frame.refused(NO_ORDER)
         number = waiting.pop()
         numbers.append(number)
         if not is_leaf:
             waiting += [2 * number + 1, 2 * number]
     if waiting:
-        raise frame.refused("its rows have no node numbers, and are not a tree in preorder")
+        raise frame.refused(NO_ORDER)
     return numbers
 
 
@@ -390,6 +393,10 @@ def _number(text: str, where: str) -> float:
 
 def _numbers(text: str, where: str) -> tuple[float, ...]:
     found = tuple(_number(part, where) for part in text.split())
-    if min(found) < 0 or len(found) > limits.CLASSES:
-        raise TreeFormatError(where, "class numbers are negative, or there are too many")
+    if min(found) < 0:
+        raise TreeFormatError(where, "a class count is negative")
+    if len(found) > limits.CLASSES:
+        raise TreeFormatError(
+            where, f"there are {len(found):,} class counts, and the limit is {limits.CLASSES:,}"
+        )
     return found

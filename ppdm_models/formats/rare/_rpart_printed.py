@@ -297,13 +297,13 @@ def _parms(root: JsonPart, rows: Sequence[FrameRow]) -> dict[str, object]:
     usual = [count / total if total else 0.0 for count in counts]
     costs = [[float(i != j) for j in range(len(counts))] for i in range(len(counts))]
     if prior is None or loss is None or [list(row.numbers()) for row in loss] != costs:
-        raise UnwritableError("losses of its classes")
+        raise UnwritableError("a loss matrix for its classes")
     told = prior.numbers()
     are_near = len(told) == len(usual) and all(
         math.isclose(one, two, abs_tol=1e-9) for one, two in zip(told, usual, strict=True)
     )
     if not are_near:
-        raise UnwritableError("priors of its classes")
+        raise UnwritableError("prior probabilities for its classes")
     document: dict[str, object] = {"prior": usual, "loss": costs}
     return document if rule is None else document | {"split": rule.whole(low=1, high=2)}
 

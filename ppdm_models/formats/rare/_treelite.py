@@ -109,9 +109,12 @@ def _old_width(task: JsonPart) -> tuple[int, bool]:
 
 def _outputs(document: JsonPart, trees: int, width: int) -> tuple[int | None, ...]:
     several = document["num_target"].whole() > 1
-    ids = [item.whole(low=EVERY) for item in document["target_id" if several else "class_id"]]
+    key = "target_id" if several else "class_id"
+    ids = [item.whole(low=EVERY) for item in document[key]]
     if len(ids) != trees or max(ids, default=0) >= width:
-        raise document.refused(f"target_id or class_id do not fit {trees} trees of {width} outputs")
+        raise document.refused(
+            f"{key} must have one number below {width} for each of the {trees} trees"
+        )
     return tuple(None if number == EVERY else number for number in ids)
 
 
@@ -269,13 +272,13 @@ def _trees(document: JsonPart, *, is_single: bool) -> Iterator[dict[str, object]
     parts = list(document["trees"])
     draws = {part["nodes"].at(0)["sum_hess"].amount() for part in parts if bootstrapped(part)}
     if len(draws) > 1 or not all(number.is_integer() for number in draws):
-        raise UnwritableError("numbers of records that were drawn, which differ")
+        raise UnwritableError("trees that were trained on samples of different sizes")
     for part in parts:
         nodes = list(_nodes(part, is_single=is_single))
         if bootstrapped(part):
             number = min(draws)
             if number > MOST_DRAWS or nodes[0].get("data_count") == number:
-                raise UnwritableError("weights of records that do not fit in one number")
+                raise UnwritableError("sums of weights that are too large for the format")
             nodes[0]["sum_hess"] = number
         is_listed = any("category_list" in node for node in nodes)
         yield {"num_nodes": len(nodes), "has_categorical_split": is_listed, "nodes": nodes}

@@ -45,8 +45,9 @@ from treewarden.ppdm_models.tree.tree import (
 )
 
 NOT_PRIVATE = (
-    "an explainable boosting machine without settings of differential privacy: an additive model, which has no "
-    'decision tree; if it was trained with them, save it again: model.to_json(FILE, detail="all")'
+    "an explainable boosting machine (EBM), an additive model, which has no decision tree. Only EBMs that were "
+    "trained with differential privacy are supported, and this file has no such settings; if the model was trained "
+    'so, save it again: model.to_json(FILE, detail="all")'
 )
 ADDITIVE = "an additive model, whose terms are shown as one tree of bins each; its bins are not judged as leaves"
 GAUSSIAN = (
@@ -200,10 +201,12 @@ def _model(ebm: JsonPart, columns: Sequence[EbmColumn], source: str) -> Ensemble
     for term in ebm["terms"]:
         scores = list(term["scores"])
         named = [each.text() for each in term["term_features"]]
-        if len(named) != 1 or named[0] not in by_name:
+        if len(named) != 1:
             raise term.refused(
-                "is not a term of one column of the file, as all terms of a private model are"
+                f"uses {len(named)} columns, but every term of a differentially private model uses one"
             )
+        if named[0] not in by_name:
+            raise term.refused(f"uses the column {named[0][:60]!r}, which is not in the file")
         column = by_name[named[0]]
         if len(scores) != column.bins:
             raise term.refused(

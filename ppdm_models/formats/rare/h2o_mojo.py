@@ -78,16 +78,14 @@ def _trees(files: Mapping[str, bytes], ini: Ini) -> list[str]:
     groups, each = ini.whole("n_trees"), ini.whole("n_trees_per_class")
     if not 0 < groups * each <= limits.TREES:
         raise ini.refused(
-            f"contains {groups:,} times {each:,} trees; give a model with 1 to {limits.TREES:,}"
+            f"the model has {groups * each:,} trees; give a model with 1 to {limits.TREES:,} trees"
         )
     names = [f"trees/t{k:02d}_{group:03d}.bin" for group in range(groups) for k in range(each)]
     there = {name for name in files if TREES.fullmatch(name)}
     if set(names) != there:
         odd = min(set(names) ^ there)
-        raise ini.refused(
-            f"the model has {groups} times {each} trees, but {odd} is missing "
-            "or does not belong to it"
-        )
+        what = "missing" if odd in names else "one file too many"
+        raise ini.refused(f"there must be {groups} × {each} tree files, but {odd} is {what}")
     return names
 
 

@@ -173,13 +173,20 @@ def _stays(block: SummaryBlock) -> bool:
 def _draft(number: int, blocks: Mapping[int, SummaryBlock], stays: bool, source: str) -> Draft:
     block = blocks.get(number)
     if block is None:
-        raise TreeFormatError(source, f"node {number} is a son, but is not described")
+        raise TreeFormatError(
+            source, f'node {number} is named as a child ("son"), but has no section of its own'
+        )
     if not block.sons:
         if block.primary:
             raise TreeFormatError(block.where, "a leaf has splits")
         return Draft(str(number), records=block.records, line=block.line)
-    if not block.primary or [son for son, _ in block.sons] != [2 * number, 2 * number + 1]:
-        raise TreeFormatError(block.where, "the node has no split, or the wrong sons")
+    if not block.primary:
+        raise TreeFormatError(block.where, "the node has children, but no split")
+    if [son for son, _ in block.sons] != [2 * number, 2 * number + 1]:
+        raise TreeFormatError(
+            block.where,
+            f'the children ("sons") must be the nodes {2 * number} and {2 * number + 1}',
+        )
     for son, records in block.sons:
         if son in blocks and blocks[son].records != records:
             raise TreeFormatError(

@@ -42,9 +42,7 @@ def _read(data: bytes, source: str) -> Model:
     forests = [one for tree in root.all("DecisionTree") for one in tree.all("Forest")]
     trees = [tree for one in forests for tree in one.all("Tree") if tree.children]
     if len(forests) != 1 or not trees:
-        raise TreeFormatError(
-            source, "it contains no tree: an MlrFunction without one Forest of trees"
-        )
+        raise TreeFormatError(source, "MlrFunction must contain exactly one Forest with trees")
     forest = bounded((_nodes(tree, source) for tree in trees), source)
     names = {tree.get("loss") for tree in root.all("DecisionTree")} - {None}
     loss = "".join(f"; they were trained for the {name!r} loss" for name in sorted(map(str, names)))

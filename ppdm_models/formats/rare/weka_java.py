@@ -74,8 +74,12 @@ def _read(printed: Sequence[str], source: str) -> Tree:
     used.append(root)
     nodes = grown(0, draft_of, source)
     asked = [goal for goal in used if isinstance(goal, str)]
-    if len(set(asked)) < len(asked) or set(asked) != methods.keys():
-        raise TreeFormatError(source, "a method is called twice, or never")
+    twice = next((goal for goal in asked if asked.count(goal) > 1), None)
+    if twice is not None:
+        raise TreeFormatError(source, f"the method {twice} is called twice")
+    for method in methods:
+        if method not in asked:
+            raise TreeFormatError(source, f"the method {method} is never called")
     return _tree(nodes, source)
 
 
@@ -107,6 +111,8 @@ class _JavaLines:
     def match(self, pattern: re.Pattern[str]) -> re.Match[str]:
         found = pattern.fullmatch(self.peek())
         if found is None:
+            if not self.peek():
+                raise self.refused("the file ends too early")
             raise self.refused(f"{self.peek()[:60]!r} is not part of a tree that Weka writes")
         self.at += 1
         return found

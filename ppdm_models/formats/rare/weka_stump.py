@@ -48,7 +48,10 @@ def _read(lines: Sequence[str], source: str) -> Tree:
     labels = [_line(lines, start + offset, source) for offset in range(3)]
     name, _, at_missing = labels[2].partition(MISSING)
     if not name or not at_missing:
-        raise TreeFormatError(f"{source}:{start + 3}", "the side for missing values is missing")
+        raise TreeFormatError(
+            f"{source}:{start + 3}",
+            'the branch for missing values ("x is missing : …") is not in the file',
+        )
     is_class = any(line.strip() == SHARES for line in lines)
     shares = _shares(lines, source) if is_class else None
     classes = () if shares is None else shares[0]
@@ -112,7 +115,10 @@ def _sides(
             fits = all(rest.startswith(f"{value} : ") for rest in rests)
             if fits and all(_is_label(end, classes) for end in ends):
                 return _tests(name, signs[0], value, where), (ends[0], ends[1])
-    raise TreeFormatError(where, "the two sides are not one test and its opposite")
+    raise TreeFormatError(
+        where,
+        'the second branch must be the opposite of the first, for example "x <= 5" and "x > 5"',
+    )
 
 
 def _values(text: str) -> list[str]:

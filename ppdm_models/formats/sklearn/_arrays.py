@@ -201,6 +201,14 @@ def _without_counts(
     )
 
 
+def other_columns(names: int, features: int) -> str:
+    """Return why the columns of a table cannot be those that an estimator was trained on, and what to do."""
+    return (
+        f"the estimator was trained on {features} columns, but the table has {names} besides the sensitive one; "
+        "name the predicted column with --sensitive, and leave out columns that were not used"
+    )
+
+
 def class_label(value: object) -> str:
     """Return a class as people write it: ``1``, ``true``, ``setosa``."""
     if isinstance(value, bool | np.bool_):

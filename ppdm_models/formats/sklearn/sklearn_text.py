@@ -196,7 +196,11 @@ def _classes(leaves: Sequence[PrintedSklearnLeaf], source: str) -> tuple[str, ..
     names = named_classes(widths.pop(), seen)
     shown = sum(not leaf.is_hidden for leaf in leaves)
     if widths or names is None or len(seen) < shown:
-        raise TreeFormatError(source, "the weights of its leaves do not fit their classes")
+        raise TreeFormatError(
+            source,
+            "the leaf weights do not agree with the printed classes (each leaf must print the class "
+            "with the largest weight)",
+        )
     missing = [label for _, label in seen if label not in names]
     if missing:
         raise TreeFormatError(source, f"the weights do not show which class is {missing[0][:60]!r}")

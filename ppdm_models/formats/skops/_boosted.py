@@ -198,7 +198,11 @@ def _trees(
     if not 0 < len(parts) <= limits.TREES or any(
         len(skops_parts) != outputs for skops_parts in rounds
     ):
-        raise fitted.part.refused(f"{len(parts):,} trees cannot be divided among {outputs} outputs")
+        per_round = "one tree" if outputs == 1 else f"{outputs} trees (one for each output)"
+        raise fitted.part.refused(
+            f"every boosting round must have {per_round}, but the model has {len(parts):,} trees in "
+            f"{len(rounds):,} rounds"
+        )
     trees: list[tuple[Tree, TreeArrays]] = []
     total = 0
     for part in parts:
@@ -349,7 +353,10 @@ def _branches(
         place = int(arrays.feature[index])
         if column["is_categorical"][index]:
             if sets is None or not (coded and coded[place]):
-                raise part.refused(f"node {index} splits categories that do not reach it")
+                raise part.refused(
+                    f"node {index} tests categories, but the file has no category sets for its column; "
+                    "train and save the model again"
+                )
             codes = _codes(part, sets, int(column["bitset_idx"][index]))
             tests[left], tests[right] = _set_tests(names[place], codes)
         else:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from treewarden.ppdm_models import limits
 from treewarden.ppdm_models.errors import TreeFormatError
-from treewarden.ppdm_models.formats.sklearn._arrays import CRITERIA, class_label
+from treewarden.ppdm_models.formats.sklearn._arrays import CRITERIA, class_label, other_columns
 from treewarden.ppdm_models.formats.skops._parts import SkopsPart
 from treewarden.ppdm_models.formats.skops._pipeline_columns import (
     NOT_FOLLOWED,
@@ -279,11 +279,10 @@ def _names(
     for place in places:
         if "feature_names_in_" in place:
             found = tuple(str(name) for name in place["feature_names_in_"].array().reshape(-1))
-            if len(found) != features or len(set(found)) < features:
-                raise part.refused(
-                    f"there are {len(found)} feature names for {features} features, or a "
-                    "name occurs twice"
-                )
+            if len(found) != features:
+                raise part.refused(f"has {len(found)} feature names, but {features} features")
+            if len(set(found)) < features:
+                raise part.refused("two features have the same name")
             return found
     return ()
 
@@ -292,11 +291,10 @@ def _given_names(part: SkopsPart, names: Sequence[str], features: int) -> tuple[
     """Return the names that were given, or the places of the features."""
     if not names:
         return tuple(f"x{place}" for place in range(features))
-    if len(names) != features or len(set(names)) < features:
-        raise part.refused(
-            f"there are {len(names)} column names for {features} features, or a name "
-            "occurs twice; give the names that it was fitted on"
-        )
+    if len(names) != features:
+        raise part.refused(other_columns(len(names), features))
+    if len(set(names)) < features:
+        raise part.refused("two columns have the same name; rename one of them")
     return tuple(names)
 
 

@@ -36,7 +36,7 @@ def voters_of(fitted: Fitted) -> list[Fitted]:
     voters = [] if part is None else part.items()
     if not voters:
         raise fitted.part.refused(
-            f"this {fitted.part.kind} is not fitted, or has no estimator left; call fit first"
+            f"this {fitted.part.kind} has no fitted estimators; call fit first"
         )
     found = []
     for voter in voters:

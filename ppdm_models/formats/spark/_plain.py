@@ -83,7 +83,7 @@ def plain_archive(saved: SavedModel, model: Model) -> bytes:
         and "does not name its features" in notes
         or "thresholds are in its terms" in notes
     ):
-        raise UnwritableError("features that went through other stages")
+        raise UnwritableError("pipeline stages before the tree that change its features")
     if has_indexer and (not model.classes or "does not name its classes" in notes):
         raise UnwritableError("names of classes that are not those of its target")
     writer = _SparkWriter(saved, stage, model)

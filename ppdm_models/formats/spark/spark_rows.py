@@ -119,7 +119,7 @@ def _criterion(groups: Sequence[Sequence[JsonPart]]) -> Criterion | None:
             return criterion
     if size == 3 and all(_fits(row, stats, _variance(stats)) for row, stats in rows):
         return None
-    raise rows[0][0].refused("contradictory: the impurities are not those of the statistics")
+    raise rows[0][0].refused("the impurities do not agree with the statistics (impurityStats)")
 
 
 def _fits(row: JsonPart, stats: Sequence[float], expected: float) -> bool:

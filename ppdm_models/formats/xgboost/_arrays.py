@@ -94,7 +94,11 @@ def arrays_of(raw: object, source: str, steps: Steps) -> XgboostNodes:
         **({} if hessians is None else {"sum_hessian": hessians}),
     }.items():
         if len(column) != size:
-            raise refused(source, [*steps, name], f"has {len(column)} entries for {size} nodes")
+            raise refused(
+                source,
+                [*steps, name],
+                f"must have one value for each of the {size} nodes, not {len(column)}",
+            )
     if hessians is not None and not (
         0 <= hessians.min(initial=0) <= hessians.max(initial=0) < math.inf
     ):

@@ -156,7 +156,7 @@ class Dump:
         ids = self.nodes[row + 1].get("nodeid"), self.nodes[second].get("nodeid")
         missing = node.get("missing", no)  # an indicator names none: what is missing is "no"
         if yes == no or (ids != (yes, no) and ids != (no, yes)) or missing not in ids:
-            said = "yes, no and missing do not name its two children"
+            said = "'yes' and 'no' must name the node's two children, and 'missing' one of them"
             raise refused(self.source, self._at(row), said)
         self.missing_is_yes[row] = missing == yes
         return second if ids[0] == yes else row + 1

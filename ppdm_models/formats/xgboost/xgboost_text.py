@@ -141,7 +141,9 @@ def _nested(nodes: dict[int, tuple[Raw, int]], where: str) -> Raw:
             held.add(child)
         node["children"] = [nodes[child][0] for child in children]
     if 0 not in nodes or 0 in held or len(held) != len(nodes) - 1:
-        raise TreeFormatError(where, "the tree above has no root, or a node without a parent")
+        raise TreeFormatError(
+            where, "in the tree above this line, not every node can be reached from node 0"
+        )
     return nodes[0][0]
 
 

@@ -210,7 +210,10 @@ def _numbers(
         heights = range(taxonomy.height + 1)
         return places, [[taxonomy.label(value, level) for value in values] for level in heights]
     if taxonomy is not None:
-        raise ValueError(f"{taxonomy.attribute!r} holds numbers, its hierarchy categories")
+        raise ValueError(
+            f"column {taxonomy.attribute!r} contains numbers, but its hierarchy is for categories; "
+            "give a hierarchy of ranges"
+        )
     return places, [[number_text(value) for value in values], [EVERYTHING] * len(values)]
 
 

@@ -56,12 +56,18 @@ class Hidden(_ManifestPart):
     @model_validator(mode="after")
     def _can_be(self) -> Self:
         if not self.low < self.high:
-            raise ValueError(f"{self.name!r}: a domain from {self.low:g} to {self.high:g}")
+            raise ValueError(
+                f"{self.name!r}: 'low' ({self.low:g}) must be below 'high' ({self.high:g}); write the manifest again"
+            )
         if max(-self.low, self.high, self.parameter) > LARGEST:
-            raise ValueError(f"{self.name!r}: a domain or noise beyond {LARGEST:g}")
+            raise ValueError(
+                f"{self.name!r}: the range or the noise is larger than {LARGEST:g}; write the manifest again"
+            )
         follows = _parameter(hiding(self.noise, self.level, self.low, self.high, self.confidence))
         if not math.isclose(self.parameter, follows, rel_tol=1e-6):
-            raise ValueError(f"{self.name!r}: the parameter does not follow from level and domain")
+            raise ValueError(
+                f"{self.name!r}: 'parameter' does not agree with 'level', 'low' and 'high'; write the manifest again"
+            )
         if self.values and (self.low, self.high) != (0, len(self.values) - 1):
             raise ValueError(
                 f"{self.name!r}: the domain does not fit its {len(self.values)} values"

@@ -301,7 +301,11 @@ def _labels(tree: Tree, classes: tuple[str, ...]) -> IntArray:
     """Return the code of each node's label; of inner nodes too, as some trees stop there."""
     bare = next((leaf for leaf in tree.leaves if leaf.score not in classes), None)
     if bare is not None:
-        raise SynthesisError(tree.where(bare), "has no label; nothing can be labelled by this tree")
+        raise SynthesisError(
+            tree.where(bare),
+            "this leaf predicts no class, so no records can be drawn from the tree; give a tree whose "
+            "leaves all predict a class",
+        )
     return np.array(
         [classes.index(str(n.score)) if n.score in classes else 0 for n in tree.nodes],
         dtype=np.int64,

@@ -247,8 +247,9 @@ class ScikitGrowth:
                 if any(differences(tree, self._fitted(splits, seed), self.learner.slack)):
                     raise LearnerError(
                         "scikit-learn",
-                        f"with {splits + 1} leaves, seed {seed} gives another tree than seed {first}: splits tie; "
-                        "ask for larger leaves (min_leaf), fewer leaves or the canonical learner",
+                        f"with {splits + 1} leaves, several splits are equally good, so scikit-learn grows different "
+                        f"trees for the seeds {first} and {seed}; use a larger min_leaf, fewer leaves, or the learner "
+                        '"canonical"',
                     )
             self.known[splits] = tree
         return self.known[splits]

@@ -187,7 +187,11 @@ class SharedView(View):
         body = await self._channel.receive(MINER, MessageKind.CORRECTION, node)
         found = (found + array(body, self._ring, shape, MINER)).astype(np.int64)
         if found.sum() > self._session.records * len(self._holding.attributes):
-            raise ProtocolError(own, "counts do not add up: a side has sent something wrong")
+            raise ProtocolError(
+                own,
+                "the counts do not add up, so one party sent wrong data; check that all parties use the same "
+                "version of treewarden and the same session file",
+            )
         ends = np.cumsum([len(attribute.categories) for attribute in self._holding.attributes])
         return np.split(found, ends)[:-1] if len(ends) else []
 
@@ -253,7 +257,10 @@ class Dealing(Helper):
         for party in self._parties:
             (width,) = unpacked("I", await self._channel.receive(party, MessageKind.WIDTH), party)
             if width > MOST_WIDTH:
-                raise ProtocolError(party, f"has {width:,} categories; up to {MOST_WIDTH:,} can be")
+                raise ProtocolError(
+                    party,
+                    f"has {width:,} categories, and the limit is {MOST_WIDTH:,}; merge categories",
+                )
             shape = self._session.records, width
             self._masks.append(
                 stream(self._seeds[party], self._uses.number_of(TABLE), shape, self._ring)

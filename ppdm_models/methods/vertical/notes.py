@@ -234,7 +234,9 @@ def _tested(parties: Sequence[Notes]) -> dict[str, PartyAttribute]:
     names = [party.party for party in parties]
     for name in names:
         if names.count(name) > 1:
-            raise PartyError(name, "has notes in two folders; give each party's once")
+            raise PartyError(
+                name, "two of the folders belong to this party; give one folder for each party"
+            )
     return {
         f"{party.party} {serial}": attribute
         for party in parties

@@ -90,6 +90,7 @@ class _End(KeyComparison):
         return await self._box.waited(node)
 
 
+SAME_VERSION = "update treewarden on all sides, and start the session again"
 RECORD = np.dtype("<u4")
 BRANCH = np.dtype("<i2")
 
@@ -206,7 +207,10 @@ class Party:
         if self._won == node and best is not None:
             attribute = self._holding.attributes[best.attribute]
             if slots != len(attribute.categories):
-                raise ProtocolError(MINER, f"made {slots} branches of another number")
+                raise ProtocolError(
+                    MINER,
+                    f"made {slots} branches at a node that needs {len(attribute.categories)}; {SAME_VERSION}",
+                )
             branches = attribute.codes
             below = _Path(path.used | {best.attribute}, best.label)
         self._won = None
@@ -216,7 +220,10 @@ class Party:
     async def _say(self, serial: int, body: bytes, queried: Holding | None) -> None:
         """Say which branch records take at an own node; -1 where it has none for their value."""
         if queried is None or serial not in self.notes:
-            raise ProtocolError(MINER, "asked for branches where there are none to tell")
+            raise ProtocolError(
+                MINER,
+                f"asked this party for the branches of a node that another party owns; {SAME_VERSION}",
+            )
         rows = array(body, RECORD, (len(body) // RECORD.itemsize,), MINER).astype(np.int64)
         attribute = self.notes[serial]
         known = self._holding.attributes[attribute].categories
@@ -226,7 +233,9 @@ class Party:
             for category in party_attribute.categories
         ]
         if len(rows) and rows.max() >= len(party_attribute.codes):
-            raise ProtocolError(MINER, "asked about a record that is not there")
+            raise ProtocolError(
+                MINER, f"asked about a record that this party does not have; {SAME_VERSION}"
+            )
         found = np.array([*places, LEAF], BRANCH)[party_attribute.codes[rows]]
         await self._channel.send(MINER, MessageKind.BRANCH, serial, found.tobytes())
 

@@ -372,8 +372,9 @@ class _PartiesFile(BaseModel):
                         f"{column!r} is a column of {other} and of {each.name}; only one "
                         "of them may have it"
                     )
-            if len(set(each.columns)) < len(each.columns):
-                raise ValueError(f"a column of {each.name} is there twice")
+            for column in each.columns:
+                if each.columns.count(column) > 1:
+                    raise ValueError(f"{each.name} lists the column {column!r} twice; remove one")
         return self
 
 

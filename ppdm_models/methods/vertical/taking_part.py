@@ -112,8 +112,9 @@ async def aligned(channel: Channel, parties: int, ids: Sequence[str], records: i
     if len(places) and places.max() >= len(ids):
         raise ProtocolError(FIRST, "named an id that is not there")
     if len(places) != records:
-        problem = f"all parties have {len(places):,} ids in common, and the session file says {records:,} records"
-        raise PartyError("--id", f"{problem}; correct it on all sides")
+        problem = f"{len(places):,} ids occur at all parties, but the session file says {records:,} records"
+        advice = "correct 'records' in the session file of every party, or check the id column"
+        raise PartyError("--id", f"{problem}; {advice}")
     return np.array(order, np.int64)[places]
 
 

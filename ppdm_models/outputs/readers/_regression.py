@@ -117,6 +117,11 @@ def regression_entries(
             unbounded.append(bare(cells[0]))
         else:
             coefficients.append((term, number))
+    if not coefficients and not unbounded:
+        problem = (
+            "no coefficient is a number (all are empty or withheld); correct or remove the file"
+        )
+        raise OutputsError(sheet.source, problem)
     terms = [term for term, _ in coefficients]
     if len(set(terms)) < len(terms):
         raise OutputsError(sheet.source, "names a term twice; give one model in each file")
@@ -161,7 +166,9 @@ def _check_settings(
             raise OutputsError(sheet.source, f"a {family} has no C here; remove the row")
     if settings.get("model") and settings["model"].casefold() not in FAMILIES:
         known = ", ".join(FAMILIES)
-        raise OutputsError(sheet.source, f"(model) {settings['model']!r} is not one of {known}")
+        raise OutputsError(
+            sheet.source, f"(model) is {settings['model']!r}, which is unknown; use {known}"
+        )
     if family is Family.COX:
         time = column_of(settings.get("time", ""), columns)
         if time is None or columns.categories[time] is not None:

@@ -233,7 +233,7 @@ def _new_values(site: Site, credentials: Credentials, row: Row[Any]) -> dict[str
     if not row.password_is_temporary:
         return {}
     if not credentials.new_password:
-        raise ConflictError("password", "can be used only once; choose a new password now")
+        raise ConflictError("password", "this password was temporary; choose a new password now")
     passwords.check_new(credentials.new_password, credentials.password, (row.name,))
     with site.hashing.turn():
         hashed = passwords.hash_of(credentials.new_password)

@@ -76,7 +76,7 @@ def test_draws_are_never_read_as_people():
 
 
 def test_counts_of_people_that_the_table_does_not_have_are_an_error():
-    with pytest.raises(TableError, match="node '1': 7 records in the file, 4 in the table"):
+    with pytest.raises(TableError, match="node '1' has 7 records in the file, 4 in the table"):
         audited(forest(stump(40.0, "no", "yes", counts=(7.0, 3.0)), resampled=False))
 
 

@@ -134,7 +134,7 @@ def test_a_regression_tree_has_no_truth_to_compare():
         (
             {"age": ["20", "31", "30", "40", "50"]},
             "ill",
-            "node 'young': 3 records in the file, 2 in the table",
+            "node 'young' has 3 records in the file, 2 in the table",
         ),
     ],
 )
@@ -177,7 +177,7 @@ def test_a_missing_feature_names_the_columns_there_are():
         ((1, 1), "give the training table without other records, or"),
         (
             (2, 3),
-            "in the table; possible causes: changed or empty cells, rounded thresholds, another table",
+            "Possible causes: changed or empty cells, rounded thresholds, another table",
         ),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -71,13 +72,13 @@ def test_several_numbers_per_leaf_are_not_dropped_in_silence(target):
     ("suffix", "target"), [(".pmml", "pmml"), (".JSON", "treewarden_json"), (".gv", "dot")]
 )
 def test_a_suffix_stands_for_a_format(suffix, target):
-    assert target_of(suffix) == target
+    assert target_of(Path(f"tree{suffix}")) == target
     assert target in TARGETS
 
 
 def test_an_unknown_suffix_is_an_error_that_lists_the_known_ones():
-    with pytest.raises(OutputError, match=r"unknown suffix .*; use \.pmml"):
-        target_of(".txt")
+    with pytest.raises(OutputError, match=r"tree\.txt: unknown suffix .*; use \.pmml"):
+        target_of(Path("tree.txt"))
 
 
 def test_dot_has_a_graph_for_each_tree():

@@ -114,7 +114,7 @@ def test_a_boosted_model_that_is_not_fitted_is_told_to_call_fit(name):
 @pytest.mark.parametrize("name", ["xgboost", "lightgbm", "catboost"])
 def test_as_many_names_as_features_are_wanted(name):
     make, target = MAKERS[name]
-    with pytest.raises(TreeFormatError, match="2 column names for 3 features"):
+    with pytest.raises(TreeFormatError, match="trained on 3 columns, but the table has 2"):
         open_fitted(make().fit(X, target), names=NAMES[:2])
 
 

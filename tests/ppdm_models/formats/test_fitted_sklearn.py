@@ -202,7 +202,7 @@ def test_names_are_those_of_the_frame_where_the_estimator_saw_an_array():
     estimator = TREE.fit(FRAME[NUMERIC].to_numpy(), CLASSES)
     model = open_fitted(estimator, names=NUMERIC).model
     assert [feature.name for feature in model.features] == NUMERIC
-    with pytest.raises(TreeFormatError, match="2 column names for 3 features"):
+    with pytest.raises(TreeFormatError, match="trained on 3 columns, but the table has 2"):
         open_fitted(estimator, names=NUMERIC[:2])
 
 

@@ -24,7 +24,7 @@ NOT_PLAIN = {
     "h2o_json/good/printmojo.json": "any other content",
     "rpart_json/good/forced_anova.json": "surrogate splits without names",
     "rpart_json/good/heavy.json": "weights of records",
-    "rpart_json/good/prior.json": "priors of its classes",
+    "rpart_json/good/prior.json": "prior probabilities for its classes",
     "rpart_json/good/weighted.json": "weights of records",
     "treelite_json/good/version_3.json": "version 3 of the format",
 }

@@ -246,7 +246,7 @@ def test_an_object_written_by_force_that_is_no_tree_is_refused(changes, problem)
 def test_a_frame_that_ends_too_early_is_refused():
     frame = json.loads(forced())["frame"]
     for cut in (frame[:-1], [*frame, frame[-1]]):
-        with pytest.raises(TreeFormatError, match="not a tree in preorder"):
+        with pytest.raises(TreeFormatError, match="does not form a tree"):
             OBJECT.open(forced(frame=cut), "x")
 
 

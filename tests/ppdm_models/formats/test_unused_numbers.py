@@ -139,5 +139,5 @@ def test_no_impurity_is_written_where_counts_are_withheld(name):
 @pytest.mark.parametrize("said", ["gini 0.5", "gini-ratio 0 1", "gini 0.6 0.5", "gini x y"])
 def test_a_wrong_impurity_in_pmml_is_refused(said):
     part = f'<Extension name="{IMPURITY}" value="{said}"/>'.encode()
-    with pytest.raises(Exception, match="an impurity is"):
+    with pytest.raises(Exception, match="the impurity is"):
         load_tree(extended(part), "file")

@@ -166,7 +166,7 @@ def test_a_tree_of_an_output_that_the_model_lacks_is_refused(output):
 def test_a_tree_with_a_child_on_one_side_only_is_refused(key):
     document = json.loads(TEXT)
     part_of(document, TREE)[key].pop()
-    with pytest.raises(TreeFormatError, match="entries for"):
+    with pytest.raises(TreeFormatError, match="must have one value for each"):
         open_model(json.dumps(document).encode(), "m.json")
 
 

@@ -45,14 +45,14 @@ def test_bands_that_the_record_count_contradicts_make_the_file_inconsistent(name
             "treewarden_json",
             b'"bands"',
             b'"class_counts": {"c": 1}, "bands"',
-            "then it has no class numbers",
+            "may not also have exact counts",
         ),
         ("treewarden_json", b'"a b": [5.0', b'"z": [5.0', "'z' is not a class"),
         (
             "treewarden_json",
             b'"records": 15.0',
             b'"records": 15.0, "bands": {}',
-            "only a leaf can have bands",
+            "only a leaf may have them",
         ),
         ("pmml", b"5 9 a b", b"9 5 a b", "write low high class"),
         ("pmml", b"5 9 a b", b"NaN 9 a b", "write low high class"),
@@ -72,5 +72,5 @@ def test_bands_beside_a_distribution_are_refused_in_pmml():
     data = writers()["pmml"].write(banded((5.0, 9.0), (0.0, 4.0)))
     line = next(line for line in data.splitlines() if b"5 9 a b" in line)
     twice = line + b'<ScoreDistribution value="c" recordCount="2"/>'
-    with pytest.raises(TreeFormatError, match="only a leaf can have bands"):
+    with pytest.raises(TreeFormatError, match="only a leaf may have them"):
         load_tree(data.replace(line, twice), "tree")

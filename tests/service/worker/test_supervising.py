@@ -83,7 +83,7 @@ def test_a_table_that_does_not_fit_ends_in_an_error_that_quotes_nobody(site, ann
     assert make.do_next(site)
     found = make.read_row(site, audit, asked)
     assert (found.state, found.verdict, found.exit_code) == ("error", None, 4)
-    assert "does not fit the model" in found.problem
+    assert "cannot be used with this model" in found.problem
     assert make.read_row(site, data_table, table).state == "ready"
     with site.reading() as unit:
         for each in (audit, job, job_event, finding):

@@ -175,7 +175,7 @@ def test_an_attested_claim_is_checked_against_the_file(tmp_path):
     ("change", "said"),
     [
         ({"words": "epsilon=0.1, unit=record"}, "but the file claims 'epsilon=0.5"),
-        ({"outcome": "not refuted"}, "the file itself voids its claim"),
+        ({"outcome": "not refuted"}, "differential-privacy claim is not valid"),
     ],
 )
 def test_a_signed_claim_that_is_not_the_files_is_refused(tmp_path, change, said):

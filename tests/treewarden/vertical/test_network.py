@@ -221,7 +221,7 @@ def test_another_number_of_common_ids_ends_all_sides(place, tmp_path):
     here.start("miner")
     ended = here.ended()
     assert {code for code, _ in ended.values()} == {4}
-    assert "all parties have 13 ids in common" in ended["alice"][1] + ended["bobby"][1]
+    assert "13 ids occur at all parties" in ended["alice"][1] + ended["bobby"][1]
     assert all(CANARY not in said for _, said in ended.values())
     assert not here.left("miner")
 

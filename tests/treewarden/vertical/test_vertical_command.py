@@ -209,7 +209,7 @@ def test_folders_that_do_not_belong_together_are_refused(folder):
         "out/tree.json: not a skeleton": (folder / "out", alice, bobby),
         "tree.json: there is no such file": (alice, bobby, miner),
         "miner/notes.json: cannot be read": (miner, alice, bobby, miner),
-        "alice: has notes in two folders": (miner, alice, alice, bobby),
+        "alice: two of the folders belong to this party": (miner, alice, alice, bobby),
     }
     for words, folders in refusals.items():
         result = run("--join", *folders, *output)

@@ -253,9 +253,9 @@ def _check_claim(attested: Attested, model: ModelInput) -> None:
         problem = f"attests the claim {said.words!r}, but the file claims {words!r}"
         raise OtherModelError(attested.where, f"{problem}; have the model attested again")
     if isinstance(found, ClaimFindings) and found.voids and said.outcome != "void":
-        problem = "the file itself voids its claim of differential privacy, but the attestation"
+        problem = "the model file shows that its differential-privacy claim is not valid, but the attestation"
         raise OtherModelError(
-            attested.where, f"{problem} says {said.outcome!r}; have the model attested again"
+            attested.where, f"{problem} says {said.outcome!r}; ask the signer for a new attestation"
         )
 
 

@@ -98,8 +98,8 @@ def private_key(data: bytes, where: str, passphrase: str | None = None) -> Any: 
         raise KeyFileError(where, f"the key {what} {PASSPHRASE}") from error
     except Exception as error:  # the library raises errors of several packages for bad input
         problem = (
-            "not a private key in PEM, or the passphrase is wrong; make a new pair of keys: "
-            "treewarden attest --make-key FILE"
+            f"not a private key (PEM), or {PASSPHRASE} is wrong; give the private key, not the .pub file, "
+            "and check the passphrase"
         )
         raise KeyFileError(where, problem) from error
     if not isinstance(key, ed25519.Ed25519PrivateKey):

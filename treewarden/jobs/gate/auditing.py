@@ -127,7 +127,7 @@ def _check_files(order: GateJob) -> None:
     except OSError as error:
         raise TreewardenError(
             Path(error.filename or order.model.file).name,
-            f"{os_reason(error)} where it was to be audited; {SAME_PATHS}",
+            f"{os_reason(error)} on the worker that audits it; {SAME_PATHS}",
         ) from error
     if found != order.rests_on:
         problem = f"the worker has another version of this file; {SAME_PATHS}"

@@ -316,7 +316,7 @@ def _first_problem(error: ValidationError, table: Mapping[str, Any]) -> tuple[st
         parts = parts[2:]
     key = ".".join(str(part) for part in parts) or "model"
     if key in OPTION_SPECS and OptionDoor.GATE not in OPTION_SPECS[key].doors:
-        return place, f"{key!r} is not offered in a gate; remove it, and use treewarden audit"
+        return place, f"{key!r} cannot be set for a gate; remove it (treewarden audit has --{key})"
     if first["type"] == "extra_forbidden":
         keys = _keys(section)
         near = near_text(MEANT.get(key, key), keys)

@@ -442,7 +442,10 @@ def _inside(configuration: Configuration, value: str, key: str, place: str) -> P
     """Return a path that stays in the repository, where who reviews the configuration sees what it points to."""
     path = Path(os.path.normpath(configuration.root / _portable(configuration, value)))
     if not resolved(path).is_relative_to(resolved(configuration.repository)):
-        problem = f"{key!r} is {value!r}, outside the repository {configuration.repository}; only a table may be"
+        problem = (
+            f"{key!r} is {value!r}, which is outside the repository {configuration.repository}; "
+            "move the file into the repository (only tables may be outside)"
+        )
         raise ConfigurationError(place, problem)
     if not path.is_relative_to(configuration.root) and key == "path":
         problem = f"'path' is {value!r}, outside the folder of the configuration; move {configuration.path.name} up"
@@ -453,7 +456,7 @@ def _inside(configuration: Configuration, value: str, key: str, place: str) -> P
 def _unknown(configuration: Configuration, wanted_path: Path) -> str:
     name = configuration.path.name
     if not wanted_path.exists():
-        return f"there is no such file, and {name} has no model there; name a model or a folder of {name}"
+        return f"there is no such file; give the path of a model, or of a folder with models, that {name} lists"
     try:
         file = Path(os.path.abspath(wanted_path)).relative_to(configuration.root).as_posix()
     except ValueError:

@@ -239,13 +239,14 @@ def _checked(body: Mapping[str, Any], digest: str | None, question: RemoteReques
     if EXITS.get(outcome) != code or not isinstance(code, int) or isinstance(code, bool):
         raise RemoteError(
             question.server,
-            f"the answer contradicts itself ({outcome!r} with exit code {code!r}), so it is not "
-            "used; update the service or treewarden",
+            f"the service's answer contradicts itself ({outcome!r} with exit code {code!r}), so it is "
+            "ignored; update the service and treewarden to the same version",
         )
     if code == 0 and body["release_id"] is None:
         raise RemoteError(
             question.server,
-            "the answer is PASS without a release, so it is not used; update the service or treewarden",
+            "the service answered PASS but named no approved release, so the answer is ignored; update the service "
+            "and treewarden to the same version",
         )
     found = Answered(outcome, code, body["why"], body["model"], body["version"], body["digest"])
     if digest is None or digest == found.digest:

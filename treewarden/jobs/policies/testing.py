@@ -125,12 +125,17 @@ def read_cases(path: Path, pack: Pack) -> tuple[PolicyCase, ...]:
         cases = _Cases.model_validate(said).cases
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        at = [f"number {part + 1}" if isinstance(part, int) else part for part in first["loc"]]
-        if first["type"] == "missing":
-            at[-1] = repr(at[-1])
+        where = [f"number {part + 1}" if isinstance(part, int) else part for part in first["loc"]]
+        if isinstance(first["loc"][-1], str) and len(where) > 1:
+            where[-1] = f": {where[-1]!r}"
         keys = ", ".join(PolicyCase.model_fields)
+        said, advice = toml_words(first), f"use these keys: {keys}"
+        if first["type"] == "missing":
+            advice = f"add {first['loc'][-1]} = … (keys of a case: {keys})"
+        elif first["type"] != "extra_forbidden":
+            advice = "correct it"
         raise PolicyError(
-            path.name, f"{' '.join(at)} {with_advice(toml_words(first), f'a case has {keys}')}"
+            path.name, f"{' '.join(where).replace(' :', ':')} {with_advice(said, advice)}"
         ) from error
     known = {clause.id for clause in pack.clauses}
     seen: set[str] = set()

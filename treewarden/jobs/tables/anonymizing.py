@@ -239,10 +239,11 @@ def _check_diversity(
             table.source, f"{problem}; divide it into ranges, or name a column of classes"
         )
     if requirement.l > values if requirement.c is not None else requirement.l >= values:
-        wish = (
-            f"no group can have {requirement.l:g} different ones"
+        why = (
+            f"no group can have {requirement.l:g} different values"
             if requirement.c is not None
-            else f"the most frequent one of a group cannot have less than 1/{requirement.l:g}"
+            else f"in every group one of them has a share of at least 1/{values}. --l {requirement.l:g} requires "
+            f"less than 1/{requirement.l:g}"
         )
-        problem = f"column {name!r} has {values} values, so {wish}; lower --l"
+        problem = f"column {name!r} has only {values} values, so {why}; lower --l"
         raise RequirementError(table.source, problem)

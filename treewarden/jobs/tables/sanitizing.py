@@ -255,7 +255,8 @@ def _classes(table: Table, name: str, asked_by: str) -> CategoricalColumn:
     if column.missing.any():
         row = int(np.flatnonzero(column.missing)[0]) + 1
         raise TableError(
-            table.source, f"column {name!r}, record {row}: no value; leave out such records"
+            table.source,
+            f"column {name!r}, record {row}: the value is missing; remove such records",
         )
     return column
 
@@ -273,8 +274,9 @@ def _check(table: Table, request: SanitizeRequest, sensitive: CategoricalColumn)
     if request.l is not None and not request.l < len(sensitive.categories):
         raise RequirementError(
             table.source,
-            f"column {request.sensitive!r} has {len(sensitive.categories)} values, so the most frequent one of a group "
-            f"cannot have less than 1/{request.l:g}; lower --l",
+            f"column {request.sensitive!r} has only {len(sensitive.categories)} values, so in every group one of them "
+            f"has a share of at least 1/{len(sensitive.categories)}. --l {request.l:g} requires less than "
+            f"1/{request.l:g}; lower --l",
         )
 
 

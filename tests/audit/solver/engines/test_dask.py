@@ -225,7 +225,7 @@ def test_where_the_scheduler_goes_this_machine_takes_over_unless_a_cluster_is_re
         found = dict([next(answers)])
         mine.scheduler.kill()
         if is_required:
-            with pytest.raises(ClusterError, match="scheduler is gone"):
+            with pytest.raises(ClusterError, match="scheduler no longer answers"):
                 list(answers)
         else:
             found |= dict(answers)

@@ -316,7 +316,7 @@ def test_what_cannot_be_said_of_a_raw_field_stays_a_field_of_its_own(expression)
     schema = "".join(f'<MiningField name="{name}"/>' for name in "xyc")
     tree = read(expression, simple("lessThan", 3), schema=schema)
     assert tree.nodes[1].test == NumericTest("f", high=3.0)
-    assert "the field 'f' is computed" in tree.notes[0]
+    assert "cannot compute the field 'f'" in tree.notes[0]
 
 
 def test_a_computed_field_says_what_it_is_made_of():

@@ -177,7 +177,7 @@ def test_any_tree_can_be_pruned_in_its_file(tree, at):
 def test_a_node_that_the_file_does_not_have_is_refused():
     tree = load_model(GOLF, "x")
     changed = replace(tree, nodes=(replace(tree.root, name="other"), *tree.nodes[1:]))
-    with pytest.raises(OutputError, match="the file has no such node"):
+    with pytest.raises(OutputError, match="a node that the file does not have"):
         rewritten(GOLF, changed)
 
 

@@ -68,7 +68,7 @@ def named(notes, name):
         (lambda a, b: [a, replace(b, nodes=b.nodes | {3: b.nodes[1]})], "notes of node 'P1 3'"),
         (lambda a, b: [a, replace(b, party="P7")], "notes of node 'P7 1', which the skeleton"),
         (lambda a, b: [a, replace(b, nodes=b.nodes | {2: a.nodes[1]})], "has 3 branches at node"),
-        (lambda a, b: [a, b, a], "P0: has notes in two folders"),
+        (lambda a, b: [a, b, a], "P0: two of the folders belong to this party"),
         (lambda a, b: [a, named(b, "outlook")], "'outlook', as an attribute of P0 too is called"),
         (lambda a, b: [named(a, "label"), b], "'label', as the class is called"),
     ],
