@@ -105,12 +105,15 @@ class Redact(Remedy):
         found = withhold_counts(forest, population.columns, None)
         if isinstance(found, str):
             yield NoProposal(("redact",), found)
-        elif found != forest.model and _has_other_clauses(pack):
+        elif found == forest.model:
+            yield NoProposal(("redact",), LABELS_ONLY)
+        elif _has_other_clauses(pack):
             withheld = (CLASS_COUNTS, ERROR_RATES)
             yield Proposal(("redact",), OF_ALL_TREES, found, withheld, ())
 
 
 OF_NUMBERS = "a model that predicts a number publishes no class numbers that could be withheld"
+LABELS_ONLY = "the trees publish no class numbers that could be withheld; train fewer trees, or trees with larger leaves"
 OF_ALL_TREES = (
     "withhold the class counts and the error rates of all trees; labels and record counts stay"
 )

@@ -83,7 +83,9 @@ class WithholdLeast(Remedy):
     def propose_all(
         self, forest: Forest, population: Population, pack: Pack
     ) -> Iterator[Proposal | NoProposal]:
-        if not _limits_proofs(pack) or not any(tree.classes for tree in forest.trees):
+        counted = any(leaf.class_counts for tree in forest.trees for leaf in tree.leaves)
+        is_boosted = isinstance(forest.model, Ensemble) and forest.model.growth is not None
+        if not _limits_proofs(pack) or not (counted or is_boosted) or not forest.model.classes:
             return
         unchanged = withhold_counts(forest, population.columns, frozenset())
         if isinstance(unchanged, str):
