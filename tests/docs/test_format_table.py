@@ -29,7 +29,7 @@ FORMATS = {
 """The formats of each row of the table, by how the row begins; rows of all other formats name none."""
 SAMPLES = {"h2o_json": "regression_arrays.json", "weka_text": "reptree.txt"}
 """Files that are none of the exceptions which their rows name, or of odd labels, where the first is."""
-OTHERS = ("one tree in any other format", "any other forest", "H2O's MOJO")
+OTHERS = ("one tree in any other format", "any other forest", "H2O's MOJO", "a dump of XGBoost")
 
 
 def rows():

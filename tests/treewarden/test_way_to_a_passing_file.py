@@ -61,7 +61,7 @@ def test_each_format_that_cannot_pass_has_a_way_to_a_file_that_can():
 def test_a_mojo_names_the_file_of_h2o_that_can_pass(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     shutil.copy(GOOD / "h2o_mojo" / "good" / "details.zip", tmp_path / "m.zip")
-    way = "write its tree as JSON from H2O (docs/recipes/h2o.md), and publish that file"
+    way = "write one tree as JSON from H2O (docs/recipes/h2o.md)"
     for words in (("audit", "m.zip", "--no-table"), ("redact", "m.zip", "-o", "n.zip")):
         told = run_command(*words)
         assert told.exit_code in (1, 3)

@@ -37,7 +37,10 @@ PLAIN_ENCODINGS = ("AUTO", "Enum")
 class H2oMojo(Format):
     """Reads what ``download_mojo`` writes, from version 1.2 on."""
 
-    publish_instead = "write its tree as JSON from H2O (docs/recipes/h2o.md), and publish that file"
+    publish_instead = (
+        "write one tree as JSON from H2O (docs/recipes/h2o.md); train models of several trees with XGBoost, LightGBM, "
+        "CatBoost or scikit-learn"
+    )
     how_to_export = "export it again (docs/recipes/h2o.md)"
 
     def sniff(self, data: bytes) -> bool:
