@@ -157,8 +157,10 @@ def predict(model: Model, columns: Columns, stops: Iterable[IndexArray] | None =
 def _stopped(model: Model, columns: Columns, stops: Iterable[IndexArray] | None) -> Stopped:
     if stops is None or isinstance(model, Tree) or _refuses(model):
         return Router(columns).routed
-    stops_by_tree, nobody = iter(stops), np.zeros(_size(columns), dtype=bool)
-    return lambda tree: (next(stops_by_tree), nobody)
+    # Found by tree: members that are ensembles are evaluated before those that are trees.
+    stops_of = {id(tree): row for tree, row in zip(model.trees, stops, strict=True)}
+    nobody = np.zeros(_size(columns), dtype=bool)
+    return lambda tree: (stops_of[id(tree)], nobody)
 
 
 def _refuses(model: Ensemble) -> bool:

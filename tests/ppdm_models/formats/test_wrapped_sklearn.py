@@ -7,6 +7,7 @@ import pytest
 from treewarden.ppdm_models.errors import TreeFormatError
 from treewarden.ppdm_models.files.fitted import open_fitted
 from treewarden.ppdm_models.tables.predict import labels, predict
+from treewarden.ppdm_models.tables.routing import route
 from treewarden.ppdm_models.tree.column import NumericColumn
 from treewarden.ppdm_models.tree.side_channels import LeakKind
 
@@ -72,6 +73,8 @@ def test_votes_are_those_of_its_trees_and_forests(target, voting, weights):
     estimator = ensemble.VotingClassifier(VOTERS, voting=voting, weights=weights)
     model = open_fitted(estimator.fit(FRAME, target), target="worth").model
     said = predict(model, columns(FRAME))
+    stops = np.stack([route(each, columns(FRAME)) for each in model.trees])
+    np.testing.assert_array_equal(predict(model, columns(FRAME), stops), said)
     if voting == "soft":
         np.testing.assert_allclose(said, estimator.predict_proba(FRAME), rtol=1e-9, atol=1e-12)
     assert labels(model, said) == [str(label).lower() for label in estimator.predict(FRAME)]
