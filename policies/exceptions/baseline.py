@@ -8,7 +8,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     BaseModel,
@@ -69,7 +69,8 @@ class BaselineReading(_BaselinePart):
 
     Of who knows some columns only, ``leaf`` is a digest of the people he cannot tell apart, who are in no leaf for him.
     Ends are null where nothing could be told. ``notes`` are what each measure reads, where several make up the clause:
-    such a reading must stay as it is, as which change would be for the worse is not known.
+    such a reading must stay as it is, as which change would be for the worse is not known. ``inputs`` of the model as a
+    whole is the digest of all that was audited: of the same inputs nothing is new, however far a search came.
     """
 
     clause: StrictStr
@@ -79,6 +80,7 @@ class BaselineReading(_BaselinePart):
     high: End
     places: Annotated[StrictInt, Field(ge=0)]
     notes: tuple[StrictStr, ...] = ()
+    inputs: StrictStr = ""
 
     @model_validator(mode="after")
     def _both_or_none(self) -> Self:
@@ -138,9 +140,18 @@ class Baseline(_BaselinePart):
     @property
     def digest(self) -> str:
         """The digest of what the models' baselines say."""
-        said = self.model_dump(mode="json")["models"]
+        said = self.plain()["models"]
         text = json.dumps(said, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode("ascii")).hexdigest()
+
+    def plain(self) -> dict[str, Any]:
+        """Return it as values of JSON; inputs are left out where they are not known."""
+        said = self.model_dump(mode="json", by_alias=True)
+        for model in said["models"].values():
+            for finding in model["findings"]:
+                if not finding["inputs"]:
+                    del finding["inputs"]
+        return said
 
 
 def circumstances(
@@ -169,10 +180,11 @@ def sayable(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def model_baseline(decision: Decision, under: Circumstances) -> ModelBaseline:
+def model_baseline(decision: Decision, under: Circumstances, inputs: str = "") -> ModelBaseline:
     """Return what breaks the policy now, except what is waived, and what no baseline accepts.
 
     That is what is broken at places of which nothing says which they are: they could not be told from others later.
+    ``inputs`` is the digest of all that was audited.
     """
     baseline_readings: list[BaselineReading] = []
     for finding in decision.findings:
@@ -180,8 +192,13 @@ def model_baseline(decision: Decision, under: Circumstances) -> ModelBaseline:
         if finding.verdict is PolicyVerdict.PASS or is_waived or not is_of_pack(finding):
             continue
         if all(group_of(finding, place) for place in finding.places):
+            whole = _baseline_reading(finding.key, "", finding.verdict, finding.reading)
+            has_waived = any(
+                place.accepted is not None and place.accepted.by == "waiver"
+                for place in finding.places
+            )
             baseline_readings.append(
-                _baseline_reading(finding.key, "", finding.verdict, finding.reading)
+                whole if has_waived else whole.model_copy(update={"inputs": inputs})
             )
         for group in place_groups(finding):
             if _is_known_again(finding, group) and not _is_waived(finding, group.leaf):
@@ -263,7 +280,7 @@ def at_worst(finding: Finding, places: list[Location]) -> tuple[PolicyVerdict, R
 def write_baseline(models: Mapping[str, ModelBaseline]) -> bytes:
     """Return a baseline as the bytes of a file: the same for the same models."""
     baseline = Baseline(models={sayable(name): models[name] for name in sorted(models)})
-    said = {**baseline.model_dump(mode="json", by_alias=True), "sha256": baseline.digest}
+    said = {**baseline.plain(), "sha256": baseline.digest}
     return (json.dumps(said, indent=1) + "\n").encode("ascii")
 
 
@@ -351,9 +368,12 @@ KNOWN = Accepted("baseline", "in the baseline file, and no worse")
 
 
 def held_against(
-    decision: Decision, baseline: Baseline, name: str, under: Circumstances
+    decision: Decision, baseline: Baseline, name: str, under: Circumstances, inputs: str = ""
 ) -> Decision:
     """Return a decision in which what a baseline knows of this model, and is no worse now, does not count.
+
+    Of the same ``inputs``, all of a check that was broken then was there already: a search with a time limit may find
+    more of it in another run.
 
     Where the baseline has no such model, or was written under other circumstances, nothing is hidden, and a finding
     says why.
@@ -372,7 +392,7 @@ def held_against(
             "To accept these findings, write a new one."
         )
         return _noted(decision, FindingKind.BASELINE_OTHER_AUDIT, problem, "warning")
-    findings = tuple(_hidden(finding, old) for finding in decision.findings)
+    findings = tuple(_hidden(finding, old, inputs) for finding in decision.findings)
     result = replace(decision, findings=findings)
     return replace(result, verdict=verdict_of(result))
 
@@ -403,7 +423,7 @@ def _noted(decision: Decision, kind: FindingKind, problem: str, severity: Severi
     return replace(result, verdict=verdict_of(result))
 
 
-def _hidden(finding: Finding, old: ModelBaseline) -> Finding:
+def _hidden(finding: Finding, old: ModelBaseline, inputs: str) -> Finding:
     """Return a finding with those of its leaves accepted that are known and no worse, all their places together.
 
     So it is with profiles of who knows some columns only, each by itself.
@@ -416,6 +436,11 @@ def _hidden(finding: Finding, old: ModelBaseline) -> Finding:
         if baseline_reading.clause == finding.key
     }
     before = baseline_readings.get("")
+    if before is not None and inputs and before.inputs == inputs:
+        word = finding.verdict.word
+        if before.verdict in ("fail", word):
+            found = with_places(finding, lambda place: KNOWN, whole=True)
+            return found if finding.places else replace(found, accepted=found.accepted or KNOWN)
     is_known = before is not None and not _is_worse(
         finding, finding.verdict, finding.reading, before
     )

@@ -88,7 +88,7 @@ class Result:
     @cached_property
     def findings(self) -> pd.DataFrame:
         """One row per check of the policy: verdict, value and limit."""
-        return _naming_arguments(findings_frame(self._brief.findings), "message")
+        return _naming_arguments(findings_frame(self._brief.findings), "message", "why")
 
     @cached_property
     def readings(self) -> pd.DataFrame:
@@ -320,9 +320,11 @@ def with_keywords(text: str) -> str:
     return FLAG.sub(_keyword, text) if "--" in text else text
 
 
-def _naming_arguments(frame: pd.DataFrame, column: str) -> pd.DataFrame:
-    """Return a frame with arguments in place of flags in a column of sentences."""
-    return frame.assign(**{column: frame[column].map(with_keywords, na_action="ignore")})
+def _naming_arguments(frame: pd.DataFrame, *columns: str) -> pd.DataFrame:
+    """Return a frame with arguments in place of flags in columns of sentences."""
+    return frame.assign(
+        **{column: frame[column].map(with_keywords, na_action="ignore") for column in columns}
+    )
 
 
 def _keyword(flag: re.Match[str]) -> str:

@@ -156,7 +156,7 @@ def _baseline(request: Request, done: JudgedAudit) -> bytes:
     from treewarden.jobs.exceptions import baseline_of, name_of  # for baselines only
     from treewarden.policies.exceptions.baseline import write_baseline  # as above
 
-    return write_baseline({name_of(request): baseline_of(done.audit, done.decision)})
+    return write_baseline({name_of(request): baseline_of(done.audit, done.decision, request)})
 
 
 @contextmanager

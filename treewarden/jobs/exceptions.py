@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
 
+import treewarden
+from treewarden.audit.option_spec import Concern
+from treewarden.audit.options import options_about
 from treewarden.audit.result import Audit
 from treewarden.jobs.audit_request import Request
-from treewarden.jobs.inputs import file_of_source, model_name
+from treewarden.jobs.inputs import (
+    ModelBytes,
+    OutputBytes,
+    file_of_source,
+    model_name,
+    told_table,
+)
 from treewarden.policies.exceptions.apply_waivers import WaivedModel, accepted
 from treewarden.policies.exceptions.baseline import (
     Baseline,
@@ -23,7 +34,12 @@ from treewarden.policies.exceptions.baseline import (
 from treewarden.policies.exceptions.waivers import WaiverFile, check_lengths, read_waivers
 from treewarden.policies.judging.decision import Decision, LeafNames, Waived
 from treewarden.policies.pack import Pack
-from treewarden.ppdm_models.errors import BaselineError, WaiverError, reading_problem
+from treewarden.ppdm_models.errors import (
+    BaselineError,
+    TreewardenError,
+    WaiverError,
+    reading_problem,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +78,9 @@ class Accepting:
             waived = accepted(decision, self.waivers, model, self.today)
         if self.baseline is None:
             return waived
-        known = held_against(waived.decision, self.baseline, self.name, _under(audit, decision))
+        under = _under(audit, decision)
+        inputs = digest_of_inputs(self.request)
+        known = held_against(waived.decision, self.baseline, self.name, under, inputs)
         return Waived(known, waived.uses)
 
 
@@ -91,9 +109,35 @@ def read_accepted(request: Request) -> Accepting:
     return Accepting(request, waivers, baseline, today)
 
 
-def baseline_of(audit: Audit, decision: Decision) -> ModelBaseline:
+def baseline_of(audit: Audit, decision: Decision, request: Request) -> ModelBaseline:
     """Return what a baseline holds of a model."""
-    return model_baseline(decision, _under(audit, decision))
+    return model_baseline(decision, _under(audit, decision), digest_of_inputs(request))
+
+
+def digest_of_inputs(request: Request) -> str:
+    """Return the digest of all that an audit rests on, this program's version included; "" where no file holds it.
+
+    Options that change how long it takes, and not what is asked, have no part in it.
+    """
+    earlier = tuple(each for model in request.earlier for each in (model.model, model.data))
+    sources = (request.model, request.data, *earlier, *request.files.values)
+    if not all(isinstance(source, Path | ModelBytes | OutputBytes) for source in sources):
+        return ""
+    about = options_about(Concern.COLUMNS, Concern.KNOWLEDGE, Concern.ADVERSARY, Concern.PUBLIC)
+    options = {name: repr(getattr(request.options, name)) for name in about}
+    try:
+        files = [_digest(source) for source in sources]
+    except (OSError, TreewardenError):
+        return ""
+    said = [treewarden.__version__, request.key, files, options]
+    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
+
+
+def _digest(source: object) -> str:
+    if isinstance(source, Path):
+        return told_table(source).sha256
+    assert isinstance(source, ModelBytes | OutputBytes)
+    return hashlib.sha256(source.data).hexdigest()
 
 
 def _under(audit: Audit, decision: Decision) -> Circumstances:

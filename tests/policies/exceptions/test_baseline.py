@@ -128,6 +128,25 @@ def test_the_undetermined_is_hidden_only_where_it_was_undetermined_and_no_better
     assert held(is_, baseline_of(was)).verdict is verdict
 
 
+def test_of_the_same_files_nothing_is_new_but_what_was_open_or_waived_then():
+    """A search that is limited by time finds more in one run than in another."""
+
+    def held_of(before, now, inputs):
+        data = write_baseline({"tree": model_baseline(before, under(before), "a")})
+        return held_against(now, read_baseline(data, "b"), "tree", under(now), inputs).verdict
+
+    before, model = decided()
+    now, _ = decided(tree=flat_tree([[14, 6], [3, 0], [2, 1], [2, 2]]))
+    assert held_of(before, now, "a") is PolicyVerdict.PASS
+    assert held_of(before, now, "b") is PolicyVerdict.FAIL
+    assert held_of(before, now, "") is PolicyVerdict.FAIL
+    waived = accepted(before, waivers({"leaf": leaves(before)[0]}), model, TODAY).decision
+    assert held_of(waived, before, "a") is PolicyVerdict.FAIL
+    finding = before.findings[0]
+    undecided = replace(finding, verdict=PolicyVerdict.UNDETERMINED)
+    assert held_of(replace(before, findings=(undecided,)), now, "a") is PolicyVerdict.FAIL
+
+
 def test_more_profiles_of_a_leaf_are_worse():
     decision, _ = decided()
     finding = decision.findings[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import sys
 import pytest
 
 from tests.kit import places
+from tests.treewarden.gate.conftest import PASSING
 from tests.treewarden.gate.deadly import Deadly
 from treewarden.jobs.gate.config import read_configuration
 from treewarden.jobs.gate.gate_job import GateJob, Wish
@@ -159,3 +161,15 @@ def test_a_run_without_changes_loads_nothing_heavy(repository):
 def test_quiet_says_nothing_beside_the_result(repository):
     outcome = repository.run("--quiet")
     assert (outcome.exit_code, outcome.stderr) == (0, "")
+
+
+def test_a_baseline_knows_the_files_that_it_was_written_of(repository):
+    repository.write("treewarden.toml", PASSING.replace("lenient", "harsh"))
+    assert repository.run("-q").exit_code == 1
+    baseline = repository.folder / "b.json"
+    repository.run("-q", "--write-baseline", baseline)
+    whole = list(json.loads(baseline.read_text())["models"].values())
+    digests = {each["inputs"] for model in whole for each in model["findings"] if not each["leaf"]}
+    assert digests
+    assert all(len(digest) == 64 for digest in digests)
+    assert repository.run("-q", "--baseline", baseline).exit_code == 0

@@ -155,7 +155,7 @@ def _audited(order: GateJob, step: Step) -> GateAnswer:
         reports,
         needed=tuple(sorted(done.uses.needed)),
         told=tuple(sorted(done.uses.told)),
-        baseline=baseline_of(done.audit, done.decision) if order.wants_baseline else None,
+        baseline=baseline_of(done.audit, done.decision, request) if order.wants_baseline else None,
     )
 
 
