@@ -39,6 +39,12 @@ class Undetermined:
     reason: str
 
 
+MORE_IS_TOLD = Undetermined(
+    "each leaf has an extra number (a sum of squares or of weights) that treewarden cannot yet use to compute "
+    "probabilities, and uses only for proofs"
+)
+
+
 Reading = Interval | Undetermined
 
 

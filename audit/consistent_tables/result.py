@@ -25,7 +25,7 @@ from treewarden.audit.reading import Reading, Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, IndexArray, IntArray
 
 OUT_OF_TIME = "the time was used up"
-SAMPLING_STOPPED = "sampling was stopped"
+SAMPLING_STOPPED = "not estimated"
 """How the reason begins where the sampler gave up."""
 """How it is said that time was what was lacking: a larger budget may decide more."""
 
@@ -245,21 +245,19 @@ def witnesses(
             break
         classes = facts.tree.classes
         if swap.second is None:
-            says = (
-                f"one of these records has {classes[swap.other]} instead of {classes[swap.klass]}"
-            )
+            says = f"give one of these records “{classes[swap.other]}” instead of “{classes[swap.klass]}”"
         else:
             own, other = swap.klass, swap.other
             partner = swap.second
             if position == swap.second:
                 own, other, partner = swap.other, swap.klass, swap.first
             says = (
-                f"one of these records has {classes[other]} instead of {classes[own]}, and"
-                f" one that differs only in {_differs(facts, position, partner)} has {classes[own]} instead"
+                f"give one of these records “{classes[other]}” instead of “{classes[own]}”, and give a record with "
+                f"{_differs(facts, position, partner)} (otherwise equal) “{classes[own]}” instead"
             )
         start = "the true table" if truth is not None and base == 0 else "another consistent table"
         profile = int(facts.order[position])
-        found.append(Witness(profile, f"in {start}, {says}", np.asarray(facts.profiles(table))))
+        found.append(Witness(profile, f"take {start}: {says}", np.asarray(facts.profiles(table))))
     return tuple(found)
 
 

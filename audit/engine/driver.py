@@ -32,15 +32,11 @@ from treewarden.audit.engine.newton_steps import estimate
 from treewarden.audit.engine.problem import Bounds, Estimate, How, Problem
 from treewarden.audit.engine.search import search
 from treewarden.audit.engine.time_budget import TimeBudget
-from treewarden.audit.reading import Undetermined
+from treewarden.audit.reading import MORE_IS_TOLD, Undetermined
 from treewarden.ppdm_models.arrays import IntArray
 
 IsSettled = Callable[[IntArray], bool]
 """Asked of the class that each cell certainly has by now, (C,), -1 for none: whether nobody wants to know more."""
-MORE_IS_TOLD = Undetermined(
-    "the file contains a second sum for each leaf (of squares, or of weighted records). An adversary could use it "
-    "to infer more, but this audit can use it only for proofs"
-)
 DECIDED = "the fast proofs decided the verdict, so no further proofs were searched for"
 NO_SHARES = Undetermined("the model predicts a number, so there are no class shares to infer")
 NOT_SOLVED = (

@@ -311,8 +311,10 @@ MOST_PLACES = 12_000_000
 """Trees times records: more draws are not kept in memory."""
 FEWEST_BITS = 64.0
 """How unlikely, as a power of one half, it must be that other draws agree with all leaves."""
-REPLAYED = "rows drawn, replayed from the seed in the file"
-FROM_SEED = "rows drawn, replayed from the seed {}, which the file withholds"
+REPLAYED = "the rows that each tree was trained on, drawn again with the seed in the file"
+FROM_SEED = (
+    "the rows that each tree was trained on, drawn again with the seed {}, which the file withholds"
+)
 
 Replay = tuple[Units, LeafSums]
 

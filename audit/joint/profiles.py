@@ -244,9 +244,9 @@ class _CertaintyReasons:
         low, high = int(rows.low[row]), int(rows.high[row])
         all_ = counted(people)
         if self.joined.units.draws is not None and rows.trees[row] != KNOWN_FACT:
-            all_ = f"{people} {'draw' if people == 1 else 'draws'}"
+            all_ = f"{people} sampled {'record' if people == 1 else 'records'}"
         if How.LEAF in by:
-            none = "all" if low == people else "none"
-            return f"{where}: of {all_} {none} {_have(people)} “{value}”"
+            some = "all" if low == people else "none"
+            return f"{where}: of its {all_}, {some} {_have(people if low else 1)} “{value}”"
         some = f"{low}" if low == high else f"{low} to {high}"
-        return f"{where}: of {all_} {some} {_have(high)} “{value}”, and who the others are is known"
+        return f"{where}: of its {all_}, {some} {_have(high)} “{value}”, and the values of the others are known"

@@ -23,8 +23,8 @@ class AbsentValues(LeafMeasure):
     """The number of classes without a record, in the leaf with the most; 0 where every leaf has people of each."""
 
     unit = "values"
-    plain = "most values that nobody in a leaf has"
-    short = "most values that nobody in a leaf has"
+    plain = "largest number of values that no person of a leaf has"
+    short = "values that no person of a leaf has"
     risk = "high"
     limits = (0.0, math.inf)
 

@@ -38,7 +38,7 @@ class CellProtection(Measure):
     """The least margin over cells that hold anybody."""
 
     unit = "share"
-    plain = "margin within which a contributor to a cell can be estimated from tables and leaves together, worst cell"
+    plain = "how closely one contributor's amount can be estimated from tables and leaves together (worst cell)"
     short = "protection of the cells of tables"
     risk = "low"
     limits = (0.0, math.inf)

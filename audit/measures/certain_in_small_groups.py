@@ -57,7 +57,7 @@ class CertainInSmallGroups(Measure):
             profile = int(profiles[position])
             who = people(worlds.counts[profile])
             if not is_certain[profile]:
-                return f"{who}: neither proved nor refuted"
+                return f"{who} whose value is neither proved nor ruled out; counted as proved"
             value = evidence.classes[said[profile]]
             return (
                 f"{who} proved to have “{value}”, in a group of {groups[profile]:g}: "

@@ -24,8 +24,8 @@ class RecursiveDiversity(LeafMeasure):
     """The infimum of the c that hold. The inequality is strict, so the tree is not diverse at the reading itself."""
 
     unit = "times"
-    plain = "most common value compared with all rarer values, in the worst leaf"
-    short = "most common against rarer values"
+    plain = "how many times the most common value outnumbers the rarer ones, in the worst leaf"
+    short = "lead of the most common value"
     risk = "high"
     limits = (0.0, math.inf)
     is_open = True

@@ -29,7 +29,7 @@ class ColumnsRebuilt(Measure):
     """Known columns are those of each adversary (``--knows``)."""
 
     unit = "records"
-    plain = "people whose value the file and their known columns prove"
+    plain = "people whose value is proved for an adversary who has only the file and their known columns"
     short = "values proved without other data"
     risk = "high"
     limits = (0.0, np.inf)

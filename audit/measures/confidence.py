@@ -18,8 +18,8 @@ class Confidence(Measure):
     """The largest probability given to any value of any profile; needs no sensitive column."""
 
     unit = "share"
-    plain = "highest probability that the adversary gives to any value, true or not"
-    short = "highest chance of any value"
+    plain = "highest probability that the adversary gives to any value, even a wrong one"
+    short = "highest probability: any value"
     risk = "high"
     limits = (0.0, 1.0)
     reads = frozenset({EvidenceSource.ESTIMATE})

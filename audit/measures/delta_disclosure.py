@@ -22,8 +22,8 @@ class DeltaDisclosure(LeafMeasure):
     """The infimum of the deltas that hold. The inequality is strict, so it does not hold at the reading itself."""
 
     unit = "nats"
-    plain = "largest shift of a value's share in a leaf from that in the whole table"
-    short = "shift of a value's share in a leaf"
+    plain = "largest difference between a value's share in a leaf and in the whole table"
+    short = "value's share: leaf against table"
     risk = "high"
     limits = (0.0, math.inf)
     is_open = True

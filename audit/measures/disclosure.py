@@ -20,7 +20,7 @@ class Disclosure(Measure):
 
     unit = "share"
     plain = "highest probability that the adversary gives to a person's true value"
-    short = "highest chance of a true value"
+    short = "highest probability: true value"
     risk = "high"
     limits = (0.0, 1.0)
     reads = frozenset({EvidenceSource.ESTIMATE, EvidenceSource.TRUTH})

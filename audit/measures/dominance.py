@@ -30,7 +30,7 @@ from treewarden.ppdm_models.arrays import FloatArray
 class Dominance(LeafTotalMeasure):
     """The largest share over leaves."""
 
-    plain = "share of a leaf's total that its largest contributors add, worst leaf"
+    plain = "largest share of a leaf's total that comes from its largest contributors"
     short = "share of a leaf's total from its largest contributors"
     risk = "high"
     limits = (0.0, 1.0)
@@ -41,10 +41,8 @@ class Dominance(LeafTotalMeasure):
 
     def words(self, parameters: Parameters) -> str:
         largest = int(parameters["n"])
-        subject = (
-            "largest contributor adds" if largest == 1 else f"{largest} largest contributors add"
-        )
-        return f"share of a leaf's total that its {subject}, worst leaf"
+        subject = "largest contributor" if largest == 1 else f"{largest} largest contributors"
+        return f"largest share of a leaf's total that comes from its {subject}"
 
     def values(self, ranked: RankedContributions, parameters: Parameters) -> FloatArray:
         totals = ranked.totals

@@ -21,8 +21,8 @@ class EntropyDiversity(LeafMeasure):
     """The largest l for which every leaf is entropy l-diverse: 1 where a leaf holds one value only."""
 
     unit = "values"
-    plain = "effective number of different values in the least diverse leaf"
-    short = "effective number of values in a leaf"
+    plain = "diversity of values in the least diverse leaf (1: all people have the same value)"
+    short = "diversity of values (1: none)"
     risk = "low"
     limits = (1.0, math.inf)
     of_shares = True

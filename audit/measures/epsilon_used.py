@@ -27,7 +27,7 @@ class EpsilonUsed(Measure):
     """An interval of confidence, not of proof: it misses once in so many files."""
 
     unit = "nats"
-    plain = "epsilon estimated from the labels (confidence interval)"
+    plain = "epsilon that the published labels suggest (confidence interval)"
     short = "epsilon that the labels show"
     risk = "high"
     limits = (0.0, math.inf)

@@ -24,8 +24,8 @@ class EstimateGain(Measure):
     """guess_accuracy less the accuracy of the model on its own training table."""
 
     unit = "share"
-    plain = "share of correct inferences beyond the model's own predictions"
-    short = "correct inferences beyond the model's own"
+    plain = "share of correct guesses above that of the model's own predictions"
+    short = "gain over the model's own predictions"
     risk = "high"
     limits = (-1.0, 1.0)
     is_of_knowledge = False

@@ -44,12 +44,12 @@ class GuessAccuracy(Measure):
     def words(self, parameters: Parameters) -> str:
         if parameters["over"] == "nothing":
             return self.plain
-        return f"{self.plain} beyond the majority class"
+        return "share of correct guesses above that of always guessing the most common value"
 
     def row_words(self, parameters: Parameters) -> str:
         if parameters["over"] == "nothing":
             return self.short
-        return "correct inferences beyond majority class"
+        return "gain over the most common value"
 
     def read(self, evidence: Evidence, parameters: Parameters) -> Measurement:
         truth = evidence.truth

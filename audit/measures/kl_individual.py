@@ -21,8 +21,8 @@ class SmallestDivergence(Measure):
     """Nats, for the profile whose true shares the estimate comes closest to."""
 
     unit = "nats"
-    plain = "smallest distance between an inference and the truth"
-    short = "distance between inference and truth"
+    plain = "how far the adversary's best inference is from the truth (0: exactly right)"
+    short = "distance to the truth (0: exact)"
     risk = "low"
     limits = (0.0, math.inf)
     reads = frozenset({EvidenceSource.ESTIMATE, EvidenceSource.TRUTH})

@@ -126,8 +126,9 @@ class OwnContribution(Measure):
             cell = profile, value[profile]
             sure = max(known[1][cell], cells.counted[cell])
             return (
-                f"{people(truth[cell])} with the true value {evidence.classes[value[profile]]}: confidence "
-                f"{_percent(sure)} with the person's own record, {_percent(sure - high[cell])} without it"
+                f"for {people(truth[cell])} with the true value “{evidence.classes[value[profile]]}”, the "
+                f"adversary's probability is {_percent(sure)}; without such a person's record in the training table "
+                f"it would be {_percent(sure - high[cell])}"
             )
 
         ends = (low.max(axis=1), high.max(axis=1))

@@ -28,7 +28,7 @@ from treewarden.ppdm_models.arrays import FloatArray
 class PPercent(LeafTotalMeasure):
     """The least margin over leaves."""
 
-    plain = "margin within which a contributor can estimate the largest one's share of a leaf's total, worst leaf"
+    plain = "how closely one contributor can estimate the largest contributor's amount (worst leaf)"
     short = "margin of error about the largest contributor"
     risk = "low"
     limits = (0.0, math.inf)

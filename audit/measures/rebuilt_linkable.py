@@ -18,8 +18,8 @@ class RebuiltLinkable(Measure):
     """At most as many as ``records_rebuilt``."""
 
     unit = "records"
-    plain = "people whose whole record is unique and can be rebuilt from the file alone"
-    short = "unique records rebuilt from the file"
+    plain = "people whose whole record can be rebuilt from the file alone, and is unique"
+    short = "unique records the file reveals"
     risk = "high"
     limits = (0.0, np.inf)
     reads = frozenset({EvidenceSource.REBUILT, EvidenceSource.TRUTH})

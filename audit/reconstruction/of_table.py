@@ -65,8 +65,8 @@ TOO_LARGE = Undetermined(
 OTHER_DOMAIN = Undetermined("the table has values that are not in the public domain (--domain)")
 OTHER_TABLE = Undetermined("the counts in the file differ from those of the table")
 BEYOND_COUNTS = (
-    "the search for proofs of whole records used only the counts and sums of leaves, not thresholds and not "
-    "the choice of splits"
+    "the search for whole records did not use everything in the file (not the thresholds or the choice of splits), "
+    "so more may be provable"
 )
 
 

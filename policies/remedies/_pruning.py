@@ -214,7 +214,8 @@ def proposal(name: str, tree: Tree, pruned: Pruned | None, why_none: str) -> Pro
             )
         )
     lost = len(tree.leaves) - len(pruned.tree.leaves)
-    title = f"prune: {' and '.join(parts)}; {len(tree.leaves) - lost} of {len(tree.leaves)} leaves remain"
+    leaves = len(tree.leaves)
+    title = f"{' and '.join(parts)}, so {leaves - lost} of {leaves} leaves remain"
     return Proposal((name,), title, pruned.tree, (), pruned.node_map)
 
 

@@ -203,12 +203,12 @@ def _title(before: Sequence[Tree], after: Sequence[Tree]) -> str:
     leaves = sum(tree.leaf_count for tree in before)
     lost = leaves - sum(tree.leaf_count for tree in after)
     bare = sum(len(new.nodes) == 1 for _, new in changed)
-    said = f"prune: {len(changed)} of {len(before)} trees"
+    said = f"{len(changed)} of {len(before)} trees"
     if len(before) == 1:
-        said = "prune: its only tree"
+        said = "its only tree"
     changes = "change" if len(changed) > 1 else "changes"
     only = f", {bare} of them to a single leaf" if bare else ""
-    return f"{said} {changes}{only}; {leaves - lost} of {leaves} leaves remain"
+    return f"{said} {changes}{only}, so {leaves - lost} of {leaves} leaves remain"
 
 
 # Removal of a file's side channels: proposed before any change of the trees, which would keep them.

@@ -169,7 +169,7 @@ class RemedySearch:
             ):
                 continue
             self._asked.append((costed_proposal, []))
-            self.trial.tell(f"trying {costed_proposal.name} ({costed_proposal.proposal.title})")
+            self.trial.tell(f"trying {costed_proposal.name}: {costed_proposal.proposal.title}")
             yield costed_proposal.proposal
 
     def _fails_at_a_glance(self, candidate: CostedProposal) -> bool:

@@ -97,12 +97,14 @@ def _rows(worlds: ConsistentTables, probabilities_text: str) -> tuple[Row, ...]:
     said = (
         ("Groups with equal quasi-identifiers", count(float((worlds.counts > 0).sum()))),
         ("Proved", _groups(worlds, worlds.certain)),
-        ("Groups with an excluded value", counted(ruled_out, "person", "people")),
+        ("People for whom a value is impossible", counted(ruled_out, "person", "people")),
         ("Not decided", _groups(worlds, worlds.open_profiles)),
         ("File and table are consistent", FITS[worlds.consistency]),
         (
-            "Disclosed by the choice of splits",
-            sentence(bits.reason) if isinstance(bits, Undetermined) else span(bits, "bits"),
+            "Information about the table in the choice of splits",
+            sentence(bits.reason)
+            if isinstance(bits, Undetermined)
+            else f"{span(bits, 'bits')} (10 bits leave 1 of 1,024 tables)",
         ),
         ("Probabilities over all consistent tables", probabilities_text),
     )
@@ -153,7 +155,8 @@ def _posterior(worlds: ConsistentTables) -> tuple[Found, str]:
         tables = counted(posterior.draws, "table", "tables")
         return (
             "sampled",
-            f"Estimated from {tables} drawn at random from all consistent tables (99 % intervals).",
+            f"Estimated from {tables}, drawn at random from all consistent tables. The section “Metrics” shows the "
+            "values (with 99 % intervals).",
         )
     if worlds.enumeration.numbers is None:
         return "enumerated", "All consistent tables were counted."
@@ -201,7 +204,7 @@ def _rank(reason: str) -> int:
 
 def _because(reason: str) -> str:
     """Say of a split that would have been better that it would have been so otherwise."""
-    return f"otherwise {reason}" if "would have split" in reason else reason
+    return f"with another value, {reason}" if "would have split" in reason else reason
 
 
 def _otherwise(evidence: Evidence, worlds: ConsistentTables) -> tuple[Otherwise, ...]:

@@ -165,8 +165,8 @@ def _summary(
     leaves = counted(together.leaves, "leaf", "leaves")
     if together.is_replayed:
         said = (
-            f"The sample of each tree was repeated from a seed, and all {leaves} agree with it. The "
-            f"class counts of {count(together.recovered)} of them follow from the file."
+            f"With a random seed, treewarden drew the training sample of each tree again. All {leaves} fit these "
+            f"samples. The class counts of {count(together.recovered)} of them follow from the file."
         )
     elif together.recovered == together.leaves:
         said = f"The class counts of all {leaves} follow from the file."
@@ -175,11 +175,14 @@ def _summary(
             f"The class counts of {count(together.recovered)} of {leaves} follow exactly from the "
             "file, those of the others within bounds."
         )
-    said += f" One leaf alone proves the value of {counted(by_leaf, 'person', 'people')}"
+    values = "value" if by_leaf == 1 else "values"
+    said += f" Single leaves prove the {values} of {counted(by_leaf, 'person', 'people')}"
     if certain is None:
         return f"{said}."
     of_all = "of all releases " if together.releases else ""
-    return f"{said}, all leaves {of_all}together that of {count(certain)} ({percent(certain / people)})."
+    values = "value" if certain == 1 else "values"
+    whose = f"{counted(certain, 'person', 'people')} ({percent(certain / people)})"
+    return f"{said}. All leaves {of_all}together prove the {values} of {whose}."
 
 
 # What a model's leaves prove of the numbers that people have, for the report: in figures and in words.

@@ -406,7 +406,7 @@ def secret_steps(assumed: AssumedKnown) -> tuple[str, ...]:
     columns = "that column" if is_one else "each of these columns"
     return (
         (
-            f"The sizes of leaves disclose {said} for some people. Decide whether that is "
+            f"The leaf sizes disclose {said} for some people. Decide whether that is "
             f"acceptable. If not, check {columns} too: audit again with {secret}."
         ),
     )

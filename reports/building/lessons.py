@@ -313,7 +313,10 @@ def _guesses(exposure: Exposure) -> Lesson:
     without = percent(max(reading.low - gain.low, 0.0))
     detail = f"The most common value is right for {without} (majority class): the {whole} adds {_points(gain)}."
     if not reading.is_exact:
-        detail += " The range arises where several values are equally likely, so that an adversary may choose any."
+        detail += (
+            " It is a range because in some groups several values are equally likely, and the adversary must "
+            "pick one."
+        )
     return Lesson(
         figure=_shares(reading),
         text="of people’s values are inferred correctly.",
@@ -354,11 +357,12 @@ def _own_part(exposure: Exposure) -> Iterator[Lesson]:
         return
     note = f" {sentence(measured.spots[0].note)}" if measured.spots else ""
     is_all = measured.reading.low == measured.reading.high == 1
-    rest = "" if is_all else " The rest comes from other people’s records."
+    rest = "" if is_all else " The rest is due to other people’s records."
     yield Lesson(
         figure=_shares(measured.reading),
-        text=f"of the confidence about a person comes from that person’s own record, in the worst case.{rest}",
-        detail=f"A fact about a whole group is known with or without the record of one person.{note}",
+        text="of what the adversary believes about a person is due to that person’s own record, in the worst "
+        f"case.{rest}",
+        detail=note.strip(),
     )
 
 

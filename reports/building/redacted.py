@@ -60,8 +60,8 @@ OUTCOME = {"PASS": "met", "FAIL": "not met", "UNDETERMINED": "not decided"}
 STEPS = (
     "The full report, which stays with the table, says where each check fails and what to do.",
     (
-        "A report that may be shared does not mean that the model may be published: only the "
-        "verdict does."
+        "You may share this report, but that does not allow you to publish the model. Only a PASS "
+        "allows that."
     ),
 )
 
@@ -148,7 +148,7 @@ def _meaning(document: Document) -> str:
     met = sum(asked.values())
     checks = counted(len(asked), "required check", "required checks")
     are_met = f"{met or 'none'} {'is' if met < 2 else 'are'} met"
-    return f"Of {checks} of the policy “{document.policy.title}”, {are_met}."
+    return f"Of {checks} of the policy “{document.policy.name}”, {are_met}."
 
 
 def _assumed(assumed: AssumedKnown | None) -> AssumedKnown | None:

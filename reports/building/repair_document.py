@@ -74,7 +74,8 @@ def repair_part(repair: RepairSearch) -> RepairPart:
 
 UTILITY_WORDS = {"accuracy": "accuracy", "auc": "AUC", "log-loss": LOG_LOSS}
 CROSS_VALIDATED = (
-    "Changes are compared by their {} in five-fold cross-validation, with the published splits."
+    "Changes are compared by {} in five-fold cross-validation. The splits stay as published; only the leaf values "
+    "are computed again."
 )
 
 
@@ -112,21 +113,19 @@ def _summary(repair: RepairSearch) -> str:
     tried = sum(attempt.is_tried for attempt in repair.attempts)
     left = len(repair.attempts) - tried
     passing = sum(attempt.verdict is PolicyVerdict.PASS for attempt in repair.attempts)
-    said = f"{counted(tried, 'change was', 'changes were')} tried, {count(passing)} of them "
-    said += f"{'passes' if passing == 1 else 'pass'}."
+    said = f"{counted(tried, 'change was', 'changes were')} tried, and "
+    said += f"{count(passing)} of them {'passes' if passing == 1 else 'pass'}."
+    if tried == 1:
+        said = f"1 change was tried, and it {'passes' if passing else 'does not pass'}."
     said += f" {counted(left, 'more was', 'more were')} not audited." if left else ""
     if repair.recommended is not None:
         cost = repair.recommended.cost
         kept = _utility_value(cost.utility_after, repair)
-        name = f"{_article(_utility_name(repair))} in cross-validation"
+        name = f"cross-validated {_utility_name(repair)}"
         if kept is None:
-            kept, name = value(cost.accuracy_after, "share"), "a training accuracy"
-        said += f" Recommended is {repair.recommended.name}, with {name} of {kept.text}."
+            kept, name = value(cost.accuracy_after, "share"), "training accuracy"
+        said += f" Recommended: {repair.recommended.name} ({name} {kept.text})."
     return said
-
-
-def _article(name: str) -> str:
-    return f"a {name}" if name == LOG_LOSS else f"an {name}"
 
 
 def _side(title: str, audit: Audit, decision: Decision, tree_shown: int) -> Side:

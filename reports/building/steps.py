@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from treewarden.audit.evidence import NOT_RUN, Evidence
 from treewarden.audit.population.audited_columns import LACKS
-from treewarden.audit.reading import NOT_LINKED, Undetermined
+from treewarden.audit.reading import MORE_IS_TOLD, NOT_LINKED, Undetermined
 from treewarden.audit.run_inputs import NOT_JOINED
 from treewarden.policies.judging.decision import (
     Decision,
@@ -19,7 +19,7 @@ from treewarden.ppdm_models.files.load import formats, writers
 from treewarden.ppdm_models.formats import ESTIMATOR
 from treewarden.ppdm_models.tree.ensemble import Model
 from treewarden.ppdm_models.tree.side_channels import kinds_of
-from treewarden.reports.document.words import counted, listed
+from treewarden.reports.document.words import counted, listed, sentence
 
 if TYPE_CHECKING:
     pass
@@ -186,10 +186,11 @@ def undecided_steps(decision: Decision) -> Iterator[str]:
             named = clauses.setdefault(finding.reading.reason, [])
             named += [finding.clause] if finding.clause not in named else []
     for reason, named in list(clauses.items())[:MOST_REASONS]:
-        yield (
-            f"{listed(named)} could not be decided, because {reason.rstrip('. ')}. "
-            f"{_way_out(reason, named)}"
-        )
+        why, advice = _cause_and_advice(reason)
+        said = f"Could not be decided: {', '.join(named)}. {sentence(why)}"
+        if advice:
+            said += f" {sentence(advice)}"
+        yield f"{said} {_way_out(reason, named)}"
 
 
 def lacks_target(decision: Decision) -> bool:
@@ -202,6 +203,12 @@ def lacks_target(decision: Decision) -> bool:
     return any(LACKS in reason for reason in reasons)
 
 
+def _cause_and_advice(reason: str) -> tuple[str, str]:
+    """Return a reason without what to do about it, and that; "" where it does not say so."""
+    cause, _, advice = reason.rstrip(". ").partition("; ")
+    return (cause, advice) if not advice.startswith("or ") else (reason, "")
+
+
 def _way_out(reason: str, clauses: list[str]) -> str:
     if reason == NOT_RUN.reason:
         return "Audit again without --no-worlds."
@@ -209,7 +216,11 @@ def _way_out(reason: str, clauses: list[str]) -> str:
     openly = f"a policy without {what}, and state this when you publish"
     if reason.startswith(NOT_JOINED):
         return f"Publish a single tree, for which this can be decided, or use {openly}."
-    return f"If you cannot provide what is missing, use {openly}."
+    if reason == MORE_IS_TOLD.reason:
+        return f"No audit can decide this for this file. Publish another model, or use {openly}."
+    if _cause_and_advice(reason)[1]:
+        return f"If you cannot do this, use {openly}."
+    return f"If you cannot change this, use {openly}."
 
 
 OTHER_FILES = (

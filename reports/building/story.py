@@ -100,7 +100,9 @@ def repair_story(repair: RepairSearch) -> Story:
         return Story(f"The {whole} passes as it is.", story.meaning, story.next_steps)
     if best is not None and best.audit and best.decision:
         cost, mended = best.cost, best.audit.full.evidence
-        kept = f"It keeps {cost.leaves_after} of {cost.leaves_before} leaves"
+        title = best.proposal.title
+        kept = f"{cost.leaves_after} of {cost.leaves_before} leaves remain"
+        kept = "" if "leaves remain" in title else f"; {kept}"
         told = cost.predictions_changed
         unknown = "it is not known how many predictions change"
         changed = (
@@ -110,7 +112,7 @@ def repair_story(repair: RepairSearch) -> Story:
         )
         return Story(
             f"A repaired {whole} meets the policy.",
-            f"The change: {best.proposal.title}. {kept}; {changed}. "
+            f"The change: {title}{kept}; {changed}. "
             f"{_meaning(mended, best.decision)}{untold(best.audit)}",
             (
                 _of_repaired(mended),
@@ -167,7 +169,7 @@ def _meaning(evidence: Evidence, decision: Decision, secret: str = "") -> str:
     open_ = sum(verdict is PolicyVerdict.UNDETERMINED for verdict in verdicts.values())
     waived = accepted_words(decision)
     apart = f" {waived[:1].upper()}{waived[1:]}." if waived else ""
-    policy = f"the policy “{decision.pack.title}”"
+    policy = f"the policy “{decision.pack.name}”"
     doubts = [f.message for f in decision.findings if f.is_about_evidence and decision.counts(f)]
     if decision.verdict is PolicyVerdict.PASS:
         weak = sum(f.open_verdict is not PolicyVerdict.PASS for f in decision.findings)
@@ -186,7 +188,7 @@ def _meaning(evidence: Evidence, decision: Decision, secret: str = "") -> str:
             met = sum(verdict is PolicyVerdict.PASS for verdict in shown.values())
             held = f"{met} of {checks} of {policy} passed"
         return (
-            f"{held[:1].upper()}{held[1:]}, even in the worst case that the audit could not exclude. "
+            f"{held[:1].upper()}{held[1:]}. Where a result is a range, its worse end was compared with the limit. "
             f"This covers an adversary who knows what is listed under “Knowledge assumed”, and no more.{apart}{warned}"
         )
     if decision.verdict is PolicyVerdict.UNDETERMINED:
@@ -291,7 +293,8 @@ def _after_fail(evidence: Evidence, decision: Decision, command: str) -> Iterato
     if others:
         yield (
             f"To fix {listed(others)}, merge leaves, or remove numbers from the file. "
-            "Removing numbers makes the adversary less certain, but the inferences stay right as often."
+            "Removing numbers only makes the adversary less sure. The guesses are still right just as often; to reduce "
+            "that, merge leaves."
         )
     yield from decision_steps(decision)
     if evidence.is_of_several:

@@ -368,6 +368,7 @@ def accepted_undecided(findings: Sequence[Finding]) -> tuple[str, ...]:
 # One line that says which columns were assumed known and not judged: names first, the rest of many counted.
 
 NONE_TESTED = "nothing: the model tests no column"
+FOR_SOME = "For some people, the leaf sizes disclose"
 MOST_IN_A_LINE = 5
 MOST_ASSUMED = 25
 """So many names stand in the sentences of a report, whose reader signs what was assumed."""
@@ -377,8 +378,10 @@ LONGEST_NAME = 60
 def one_line(names: Sequence[str], proved: Sequence[str] = ()) -> str:
     """Return in one line which columns were assumed known, and of which sizes prove something; the first of many."""
     columns = _first_names(names) if names else NONE_TESTED
-    said = f"assumed known to adversaries and not judged: {columns}"
-    return f"{said}. The sizes of leaves disclose {_first_names(proved)}" if proved else said
+    said = f"assumed known to adversaries, so not judged: {columns}"
+    if not proved:
+        return said
+    return f"{said}. {FOR_SOME} {_first_names(proved)}; check each with --secret COLUMN"
 
 
 def without_counts(assumed: AssumedKnown | None) -> str:
@@ -421,9 +424,9 @@ def assumed_sentences(document: Document) -> str:
     if not proved:
         return said
     return (
-        f"{said} But the leaf sizes in this file disclose these columns for some people: "
-        f"{_first_names(list(proved), MOST_ASSUMED)}. An adversary who knows all other columns of such a person can "
-        "prove something about the person's value, for example that it is above a threshold of the model."
+        f"{said} Not all adversaries do: for some people, the leaf sizes disclose these columns: "
+        f"{_first_names(list(proved), MOST_ASSUMED)}. If an adversary knows all other columns of such a person, the "
+        "file proves part of the missing one, for example that the person's age is above 37."
     )
 
 

@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from treewarden.ppdm_models.tree.column import brief
 from treewarden.reports.document.methods import LeakageDocument, Traffic
-from treewarden.reports.document.words import count, counted, is_command, printable
+from treewarden.reports.document.words import count, counted, is_command, printable, sentence
 from treewarden.reports.figures.drawing import short, width
 from treewarden.reports.figures.finding_rows import (
     lack_rows,
@@ -41,6 +41,7 @@ def environment() -> Environment:
     found.filters["told_once"] = told_once
     found.filters["lack_rows"] = lack_rows
     found.filters["brief"] = brief
+    found.filters["sentence"] = sentence
     found.filters["told_apart"] = told_apart
     found.filters["untold_together"] = untold_together
     found.tests["command"] = is_command

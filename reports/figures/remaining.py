@@ -104,7 +104,7 @@ class Filing:
 
 MOST_PROVED = 10
 """So many columns that sizes prove are told in text; the other forms have all."""
-LABEL = "Assumed known to adversaries and not judged"
+LABEL = "Assumed known to adversaries, so not judged"
 
 
 def assumed_words(entry: Entry) -> str:
@@ -119,9 +119,9 @@ def assumed_items(document: Document) -> Iterator[str]:
         return
     yield f"{LABEL}: {', '.join(assumed_known.columns) or 'nothing, as the model tests no column'}."
     for proved_by_sizes in assumed_known.proved:
-        yield f"The sizes of leaves disclose {proved_by_sizes.text}."
+        yield f"The leaf sizes disclose {proved_by_sizes.text}."
     for why in assumed_known.incomplete:
-        yield f"The sizes of leaves may disclose more. Not computed, because {why}."
+        yield f"The leaf sizes may disclose more. This was not computed, because {why}."
 
 
 def assumed_lines(document: Document) -> Iterator[str]:

@@ -12,7 +12,10 @@ from tests.kit.run import run_command
 
 MODEL = DATA / "forests" / "column-proved-by-a-leaf.pmml"
 TABLE = MODEL.with_suffix(".csv")
-LINE = "assumed known to adversaries and not judged: over70, region, hiv. The sizes of leaves disclose over70, hiv"
+LINE = (
+    "assumed known to adversaries, so not judged: over70, region, hiv. "
+    "For some people, the leaf sizes disclose over70, hiv"
+)
 GATE = """policy = "standard"
 
 [[model]]
@@ -48,8 +51,8 @@ def test_a_pass_names_what_it_did_not_judge_and_what_sizes_of_leaves_prove():
     assert "; ." not in said
     assert ";." not in said
     full = " ".join(audit("--verbose").stdout.split())
-    assert "Assumed known to adversaries and not judged: over70, region, hiv." in full
-    assert "The sizes of leaves disclose hiv for 24 people" in full
+    assert "Assumed known to adversaries, so not judged: over70, region, hiv." in full
+    assert "leaf sizes disclose hiv for 24 people" in full
     assert "(hiv > 0.5 and over70 > 0.5)" in full
     assert "audit again with --secret" in full
 
@@ -77,14 +80,14 @@ def test_the_file_alone_names_them_too():
 def test_a_gate_says_it_in_every_form(tmp_path, form):
     done = gate(tmp_path, "--format", form)
     assert done.exit_code == 0, done.output
-    assert LINE in " ".join(done.stdout.split())
+    assert LINE in " ".join(done.stdout.split()).replace("Assumed", "assumed")
 
 
 def test_a_notebook_shows_it():
     result = tw.audit(MODEL, TABLE, sensitive="outcome")
     assert result.passed
     for said in (repr(result), result._repr_html_()):
-        assert "ssumed known to adversaries and not judged: over70, region, hiv" in said
+        assert "ssumed known to adversaries, so not judged: over70, region, hiv" in said
 
 
 def test_a_secret_that_a_leaf_proves_fails_on_the_command_line_in_a_gate_and_in_python(tmp_path):

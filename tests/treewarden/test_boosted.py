@@ -66,7 +66,9 @@ def test_draws_are_repeated_unless_nobody_knows_the_order_of_the_records(folder)
     document = json.loads(outcome.stdout)
     found = document["ensemble"]
     assert found["replayed"]
-    assert found["reasons"] == ["Rows drawn, replayed from the seed 0, which the file withholds."]
+    assert found["reasons"] == [
+        "The rows that each tree was trained on, drawn again with the seed 0, which the file withholds."
+    ]
     assert found["records_certain"] == document["worlds"]["records_certain"] > 0
     told = {row["name"]: row["text"] for row in found["facts"]}
     assert told["Seed of the draws (seed)"] == "0: follows from the file's numbers"

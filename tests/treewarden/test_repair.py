@@ -357,7 +357,7 @@ def test_a_change_to_apply_is_said_to_be_left_out_where_the_model_passes(files):
 
 def test_what_is_tried_is_told_with_what_came_of_it(files):
     outcome = files.run("repair", "--policy", files.policy("harsh"), "--list")
-    assert "trying prune_apt (prune: " in outcome.stderr
+    assert "trying prune_apt: " in outcome.stderr
     assert "prune_apt: PASS; 0 more to try" in outcome.stderr
     assert "passes: prune_apt (" in outcome.stderr
     assert (

@@ -228,9 +228,7 @@ def _lines(
         yield from wrapped(f"[{document.confidential}]", "  ")
     if repair.before.verdict != "PASS" and not is_without_target:
         if applied is not None:
-            yield from wrapped(
-                f"The change: {applied.title.removeprefix('prune: ')} ({applied.name}).", "  "
-            )
+            yield from wrapped(f"The change ({applied.name}): {applied.title}.", "  ")
             yield from _change(document, repair, applied)
         yield from _tried(repair)
     yield from step_lines(steps)

@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from treewarden.policies.verdict import FindingKind
-from treewarden.reports.document.document import Document, accepted_undecided, summary_of
+from treewarden.reports.document.document import (
+    FOR_SOME,
+    Document,
+    accepted_undecided,
+    summary_of,
+)
 from treewarden.reports.document.parts import Finding
 from treewarden.reports.document.words import (
     Word,
@@ -42,9 +47,7 @@ FEWEST_ROWS = 1
 MOST_ADVERSARIES = 4
 MOST_CLAIMS = 4
 MOST_CLAIM_LINES = 3
-ALONE = (
-    "No table was given, so the verdict takes the numbers in the file as correct, without a check."
-)
+ALONE = "No table was given, so the numbers in the file were not checked."
 
 
 def summary_lines(document: Document, steps: Sequence[NextStep], about: str = "") -> list[str]:
@@ -119,7 +122,7 @@ def _opening(document: Document) -> Iterator[str]:
         yield from wrapped(printable(f"Note: {document.unlimited}"), "  ", "    ")
     if _tells_sizes(document):
         said = summary_of(document)
-        _, sizes, proved = said.partition("The sizes of leaves")
+        _, sizes, proved = said.partition(FOR_SOME)
         is_named = document.verdict == "PASS" and document.basis != "file"
         yield from wrapped(sentence(f"{sizes}{proved}" if is_named and proved else said), "  ")
     if document.redacted_below is not None:

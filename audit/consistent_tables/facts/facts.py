@@ -402,7 +402,7 @@ def joined(facts: Facts, node: int, says: Sequence[str]) -> str:
     said = ", or ".join(_shortened(splits[:MOST_SPLITS]))
     if len(splits) > MOST_SPLITS:
         more = len(splits) - MOST_SPLITS
-        said += f", or {'another split' if more == 1 else f'one of {more} other splits'} would have been taken"
+        said += f", or {'another split' if more == 1 else f'one of {more} other splits'} would have been chosen"
     if others and said:
         said += f" (given also: {'; '.join(others[:MOST_SPLITS])})"
     if not said:

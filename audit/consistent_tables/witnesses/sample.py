@@ -162,7 +162,7 @@ class Sampler:
         size = PASSES_PER_DRAW * len(self.facts.counts) * self.facts.classes
         most = max(FIRST_WORK, size) + max(WORK_PER_DRAW, size) * (self.done - 1)
         if self.work > self.effort * most:
-            raise GaveUpError("too few random tables were consistent with the file")
+            raise GaveUpError("too few of the random tables that were tried fit the file")
 
     def _is_tested(self, node: int) -> bool:
         return bool(self.facts.splits.get(node) or self.facts.lines.get(node))

@@ -42,7 +42,7 @@ def test_several_rows_are_joined_and_shortened():
     facts = facts_of(R1)
     said = [f"node 7 would have split on {test}" for test in ("a", "b", "c", "d")]
     assert joined(facts, 0, said[:2]) == "node 7 would have split on a, or on b"
-    assert joined(facts, 0, said[:3]).endswith(", or another split would have been taken")
+    assert joined(facts, 0, said[:3]).endswith(", or another split would have been chosen")
     assert "one of 2 other splits" in joined(facts, 0, said)
     assert joined(facts, 0, []) == "the counts of the leaves below node 0"
     other = "node 9 would have split on e"
@@ -63,5 +63,8 @@ def test_every_profile_that_is_certain_by_a_split_names_one():
 def test_a_witness_says_only_what_differs():
     told = worlds_of(system_of(*EXAMPLE, []))
     witness = next(one for one in told.witnesses if one.profile == 1)
-    assert "and one that differs only in who = q3 has" in witness.says
-    assert "has c0 instead of c1" in witness.says or "has c1 instead of c0" in witness.says
+    assert "and give a record with who = q3 (otherwise equal)" in witness.says
+    assert (
+        "give one of these records “c0” instead of “c1”" in witness.says
+        or "give one of these records “c1” instead of “c0”" in witness.says
+    )

@@ -118,7 +118,7 @@ def test_who_joined_is_the_difference_of_two_totals():
     (newcomer,) = np.flatnonzero(told.certain).tolist()
     assert own.describe(newcomer) == "place = c, in m0.pmml = no"
     assert told.reasons[newcomer] == (
-        "among the people in m1.pmml but not in m0.pmml: of 1 person all has “yes”"
+        "among the people in m1.pmml but not in m0.pmml: of its 1 person, all has “yes”"
     )
 
 

@@ -112,7 +112,10 @@ def test_a_forest_is_repeated_and_what_follows_is_true(kind, settings, classes):
     worlds = check_true(full.evidence)
     found = full.evidence.together
     assert (found.is_replayed, found.is_complete, found.recovered_share) == (True, True, 1.0)
-    assert "rows drawn, replayed from the seed in the file" in found.said
+    assert (
+        "the rows that each tree was trained on, drawn again with the seed in the file"
+        in found.said
+    )
     loose = audited(forest_model(columns, kind, **settings), written(columns), UNKNOWN)
     assert not (check_true(loose.evidence).certain & ~worlds.certain).any()
     assert (worlds.low >= loose.evidence.worlds.low).all()

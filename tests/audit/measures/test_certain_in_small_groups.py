@@ -61,7 +61,10 @@ def test_what_is_neither_proved_nor_refuted_counts_at_the_high_end():
     assert taken.reading == Interval(0, 1)
     # Whatever else she may have, it is not what the 24 are certain to have: nobody joins their group.
     assert small(evidence_of(tree, people, worlds=worlds), 25).reading == Interval(24, 25)
-    assert taken.spots[0].note == "1 person: neither proved nor refuted"
+    assert (
+        taken.spots[0].note
+        == "1 person whose value is neither proved nor ruled out; counted as proved"
+    )
 
 
 def test_a_leaf_whose_last_profile_is_open_is_no_group_yet():

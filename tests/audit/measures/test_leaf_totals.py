@@ -264,7 +264,7 @@ def test_spots_say_how_it_stands_in_each_leaf():
     assert (
         measures()["dominance"]
         .words({"n": 1.0})
-        .startswith("share of a leaf's total that its largest contributor")
+        .startswith("largest share of a leaf's total that comes from its largest contributor")
     )
 
 

@@ -92,7 +92,10 @@ def test_a_leaf_of_one_falls_back_to_its_parent_less_that_record():
     tree = deep_tree([[[1, 0], [2, 7]], [50, 40]], TWO)
     taken = contribution(tree)
     assert share(taken) == pytest.approx(1 - 2 / 9)
-    assert "100 % with the person's own record, 22.2 % without it" in taken.spots[0].note
+    assert (
+        "probability is 100 %; without such a person's record in the training table it would be 22.2 %"
+        in taken.spots[0].note
+    )
 
 
 def test_a_leaf_of_one_below_a_node_of_one_falls_back_further():

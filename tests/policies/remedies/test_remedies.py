@@ -351,7 +351,7 @@ def test_optimal_pruning_is_proposed_where_it_keeps_more_than_apt():
     best, *_ = proposed("prune_optimal", NUMBERED, pack, people)
     assert [leaf.class_counts for leaf in greedy.model.leaves] == [(7, 0), (1, 6), (4, 4)]
     assert [leaf.class_counts for leaf in best.model.leaves] == [(8, 0), (0, 6), (4, 4)]
-    assert best.title == "prune: 1 group of siblings becomes a leaf; 3 of 4 leaves remain"
+    assert best.title == "1 group of siblings becomes a leaf, so 3 of 4 leaves remain"
 
 
 def test_optimal_pruning_proposes_nothing_where_apt_does_as_well():

@@ -60,7 +60,7 @@ def repaired(model, pack=THREE, table=TABLE, given=None):
 def test_only_trees_that_break_a_clause_change_and_the_title_counts_them():
     found = repaired(forest(deep(), by_sex("yes", "no"), stump(50.0, "no", "yes")))
     best = found.recommended
-    assert best.proposal.title == "prune: 1 of 3 trees changes; 6 of 7 leaves remain"
+    assert best.proposal.title == "1 of 3 trees changes, so 6 of 7 leaves remain"
     assert (best.verdict, best.cost.leaves_before, best.cost.leaves_after) == (
         PolicyVerdict.PASS,
         7,
@@ -87,7 +87,7 @@ def test_a_tree_that_says_the_same_to_everybody_stays_as_one_leaf():
     found = repaired(forest(by_sex("yes", "no"), stump(79.0, "no", "yes")))
     lone = list(found.recommended.proposal.model.trees)[1]
     assert (len(lone.nodes), lone.root.score) == (1, "yes")
-    assert "changes, 1 of them to a single leaf; 3 of 4" in found.recommended.proposal.title
+    assert "changes, 1 of them to a single leaf, so 3 of 4" in found.recommended.proposal.title
 
 
 def test_a_forest_in_which_no_tree_keeps_a_split_is_no_repair():
@@ -262,7 +262,7 @@ def test_no_pack_that_ships_is_met_and_the_pruned_ensemble_is_named_as_nearest(n
     model = forest(stump(2.0, "no", "yes"), by_sex("yes", "no"))
     found = repaired(model, load_pack(name), table)
     assert (found.recommended, found.nearest.verdict) == (None, PolicyVerdict.UNDETERMINED)
-    assert "Nearest: prune: 1 of 2 trees changes" in found.message
+    assert "Nearest: 1 of 2 trees changes" in found.message
     assert " Checks that it fails: " in found.message
     assert "could not be combined" in found.message
     assert [each.remedies for each in found.refusals] == [("redact",)]

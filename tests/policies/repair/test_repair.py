@@ -91,7 +91,7 @@ def test_withholding_follows_pruning_where_pruning_is_not_enough():
     tried = [attempt.proposal.remedies for attempt in result.attempts]
     assert tried[0] == ("prune_apt",)
     assert set(tried[1:]) == {("prune_apt", "redact")}
-    assert result.recommended.proposal.title.startswith("prune: 1 node becomes a leaf")
+    assert result.recommended.proposal.title.startswith("1 node becomes a leaf")
     assert result.recommended.proposal.node_map == (0, 1, 1, 1, 2)
 
 
@@ -139,7 +139,7 @@ def test_where_nothing_passes_the_nearest_is_named_with_what_it_lacks():
     result = repaired(MENDABLE, pack)
     assert result.recommended is None
     assert result.nearest in result.attempts
-    assert "No change that was tried passes. Nearest: prune" in result.message
+    assert "No change that was tried passes. Nearest: 1 node becomes a leaf" in result.message
     assert "the policy requires at most 20 %" in result.message
 
 

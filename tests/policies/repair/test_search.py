@@ -91,7 +91,7 @@ def test_what_is_wanted_by_its_name_is_audited_whatever_it_costs():
 def test_each_change_is_told_of_and_the_first_that_passes_at_once():
     result, _, told = searched(SEVERAL_PASS, MILD)
     name = result.recommended.name
-    begun = next(n for n, words in enumerate(told) if words.startswith(f"trying {name} ("))
+    begun = next(n for n, words in enumerate(told) if words.startswith(f"trying {name}: "))
     done = told.index(f"{name}: PASS; {told[begun + 1].split('; ')[1]}")
     assert begun < done
     assert told[done + 1].startswith(f"passes: {name} (")

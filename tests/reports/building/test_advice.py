@@ -71,7 +71,7 @@ def test_each_reason_is_said_once_with_its_clauses_and_a_way_out():
     decision = failing(("certain", joint), ("disclosure", joint), ("label", NOT_RUN.reason))
     first, second = undecided_steps(decision)
     assert first.startswith(
-        "certain and disclosure could not be decided, because its trees could not be combined"
+        "Could not be decided: certain, disclosure. Its trees could not be combined"
     )
     assert "Publish a single tree" in first
     assert second.endswith("Audit again without --no-worlds.")

@@ -44,7 +44,7 @@ def test_who_is_certain_comes_with_value_reason_and_place(proved):
         "leaf 2",
         11,
     )
-    assert found.reason == "otherwise node 7 would have split on chol <= 245"
+    assert found.reason == "with another value, node 7 would have split on chol <= 245"
 
 
 def test_a_finding_says_profile_path_line_and_reason(proved):
@@ -106,7 +106,7 @@ def test_where_the_sampler_gave_up_the_picture_has_what_is_proved():
         ONLY,
         low=np.where(ONLY.counts[:, None] == 4, ONLY.low, 0),
         enumeration=replace(
-            ONLY.enumeration, posterior=Undetermined("sampling was stopped: too few samples match")
+            ONLY.enumeration, posterior=Undetermined("not estimated: too few samples match")
         ),
     )
     series = certainty(unknown)

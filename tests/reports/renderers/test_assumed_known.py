@@ -17,10 +17,10 @@ FOUND = AssumedKnown(
     columns=("over70", "hiv"),
     proved=(PROVED,),
     incomplete=("1 of 2 trees does not tell",),
-    summary="assumed known to adversaries and not judged: over70, hiv. The sizes of leaves disclose hiv for 24 people",
+    summary="assumed known to adversaries, so not judged: over70, hiv. For some people, the leaf sizes disclose hiv",
 )
 OF_GATES = ("text", "markdown", "html", "sarif", "github", "junit", "json")
-LINE = "assumed known to adversaries and not judged: over70, hiv. The sizes of leaves disclose hiv"
+LINE = "assumed known to adversaries, so not judged: over70, hiv. For some people, the leaf sizes disclose hiv"
 
 
 def telling(document, found=FOUND):
@@ -30,7 +30,7 @@ def telling(document, found=FOUND):
 @pytest.mark.parametrize("form", ["text", "html", "json", "compliance"])
 def test_every_report_names_what_was_assumed_known_and_what_sizes_prove(document, form):
     page = renderer(form).render(telling(document)).decode()
-    assert "ssumed known to adversaries and not judged" in page
+    assert "ssumed known to adversaries, so not judged" in page
     assert "over70" in page
     assert "hiv for 24 people" in page
     assert "1 of 2 trees does not tell" in page
@@ -40,7 +40,7 @@ def test_every_report_names_what_was_assumed_known_and_what_sizes_prove(document
 def test_every_form_of_a_gate_says_it_in_a_line_and_without_a_count(passing, form):
     gate = gate_of([entry_of(telling(passing))], "error")
     page = " ".join(renderer(form).render_gate(gate).decode().split())
-    assert LINE in page
+    assert LINE in page.replace("Assumed", "assumed")
     assert "24 people" not in page
 
 
@@ -68,12 +68,12 @@ def test_names_that_break_lines_or_hold_marks_are_escaped(passing, form):
 def test_of_many_columns_a_line_names_the_first_and_counts_the_rest():
     said = one_line([f"c{i}" for i in range(9)] + ["x" * 200])
     assert (
-        said == "assumed known to adversaries and not judged: c0, c1, c2, c3, c4 and 5 more columns"
+        said == "assumed known to adversaries, so not judged: c0, c1, c2, c3, c4 and 5 more columns"
     )
     assert len(one_line(["x" * 200])) < 110
     assert (
         one_line([])
-        == "assumed known to adversaries and not judged: nothing: the model tests no column"
+        == "assumed known to adversaries, so not judged: nothing: the model tests no column"
     )
 
 
@@ -85,5 +85,5 @@ def test_an_older_document_that_does_not_tell_still_loads_and_renders(document):
     assert entry_of(old).assumed_known == ""
     for form in ("text", "html", "compliance"):
         assert (
-            "ssumed known to adversaries and not judged" not in renderer(form).render(old).decode()
+            "ssumed known to adversaries, so not judged" not in renderer(form).render(old).decode()
         )

@@ -53,7 +53,7 @@ def test_from_upload_to_report(site, client):
     assert asked["state"] == "queued"
     make.do_all(site)
     done = client.get(f"{API}/audits/{asked['id']}").json()
-    assert "assumed known to adversaries and not judged: " in done["headline"]
+    assert "assumed known to adversaries, so not judged: " in done["headline"]
     assert done["state"] == "done"
     assert done["exit_code"] == {"PASS": 0, "FAIL": 1, "UNDETERMINED": 3}[done["verdict"]]
     report = client.get(next(r["href"] for r in done["reports"] if r["form"] == "html"))
