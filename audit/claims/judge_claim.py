@@ -87,9 +87,7 @@ SEEDED = (
     "tables: nothing is random; {advice}"
 )
 WITHOUT_SEED = "train again without random_state"
-SINGLE_TREE = (
-    "a forest of diffprivlib always contains one for each tree, so train a single tree instead"
-)
+SINGLE_TREE = "files of several trees keep one for each of them, so train a single tree instead"
 ENDLESS = "the claimed epsilon is infinite, or the claimed delta is 1"
 OF_TABLE = (
     "its bounds or classes were read from the table, which discloses the smallest and the largest "

@@ -45,43 +45,36 @@ EFFECTS = {
 }
 """Of every kind, in the order in which they are listed; of what is only possible see ``effect_of``."""
 NOT_PROTECTED = (
-    "the file contains {what}, which was computed from the records without noise; remove it (treewarden redact), "
-    "or train without it"
+    "the file contains {what}, which was computed from the records without noise; {advice}"
 )
 NOT_JUDGED = (
-    "the file contains {what}, and nothing says that this was known without the records; remove it "
-    "(treewarden redact), or train without it"
+    "the file contains {what}, and nothing says that this was known without the records; {advice}"
 )
+REDACT = "remove it (treewarden redact), or train without it"
+TREES_ALONE = "write only the trees (treewarden convert MODEL NEW.pmml), or train without it"
 
 
 def effect_of(leak: Leak) -> ClaimEffect:
-    """Return what a side channel means for a claim.
-
-    What may be there or not is a doubt where it would void. That a reader does not look at the rest of a file is no
-    sign of anything in it, and the checks on side channels tell of it.
-    """
+    """Return what a side channel means for a claim; what may be there or not is a doubt where it would void."""
     effect = EFFECTS[leak.kind]
-    if not leak.is_possible:
-        return effect
-    if leak.kind is LeakKind.UNKNOWN:
-        return ClaimEffect.HARMLESS
-    return ClaimEffect.DOUBTS if effect is ClaimEffect.VOIDS else effect
+    return ClaimEffect.DOUBTS if leak.is_possible and effect is ClaimEffect.VOIDS else effect
 
 
 def voids_beside_trees(leaks: Iterable[Leak]) -> Iterator[str]:
     """Yield why side channels void a claim; a seed is told of elsewhere."""
     for leak in leaks:
         if leak.kind is not LeakKind.REPLAY and effect_of(leak) is ClaimEffect.VOIDS:
-            yield NOT_PROTECTED.format(what=_named(leak))
+            yield _reason(NOT_PROTECTED, leak)
 
 
 def doubts_beside_trees(leaks: Iterable[Leak]) -> Iterator[str]:
     """Yield why side channels leave a claim open."""
     for leak in leaks:
         if effect_of(leak) is ClaimEffect.DOUBTS:
-            yield NOT_JUDGED.format(what=_named(leak))
+            yield _reason(NOT_JUDGED, leak)
 
 
-def _named(leak: Leak) -> str:
+def _reason(sentence: str, leak: Leak) -> str:
     place = f" ({leak.where})" if leak.where else ""
-    return f"{leak.what}{place}"
+    advice = REDACT if leak.removable else TREES_ALONE
+    return sentence.format(what=f"{leak.what}{place}", advice=advice)

@@ -16,9 +16,8 @@ import numpy as np
 
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray
 from treewarden.ppdm_models.tree.predicate import Always, Predicate
-from treewarden.ppdm_models.tree.privacy_claim import PrivacyClaim
+from treewarden.ppdm_models.tree.privacy_claim import PrivacyClaim, claim_of_trees
 from treewarden.ppdm_models.tree.tree import PRIVACY, Feature, Task, Tree
-from treewarden.ppdm_models.tree.tree_claims import claim_of_trees
 
 
 class FactSource(StrEnum):

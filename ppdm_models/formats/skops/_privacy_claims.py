@@ -23,6 +23,7 @@ from treewarden.ppdm_models.formats.skops._estimator import (
     claims_privacy,
 )
 from treewarden.ppdm_models.formats.skops._parts import Array, FilePart, SkopsPart
+from treewarden.ppdm_models.learn.private_growth import cut_grid
 from treewarden.ppdm_models.tree.ensemble import Model, with_claim
 from treewarden.ppdm_models.tree.privacy_claim import (
     BoundsOrigin,
@@ -105,7 +106,42 @@ def _own_claim(fitted: Fitted) -> PrivacyClaim | None:
     if claim is None:
         return None
     is_seeded = claim.is_seeded or _has_seed(fitted.known)
-    return replace(claim, bounds=_bounds(fitted), is_seeded=is_seeded)
+    claim = replace(claim, bounds=_bounds(fitted), is_seeded=is_seeded)
+    if not all(_is_set(fitted.known.get(name)) for name in ("bounds", "classes")):
+        claim = replace(claim, bounds_origin=BoundsOrigin.TABLE)
+    epsilon = fitted.plain("epsilon")
+    if _is_number(epsilon) and epsilon > claim.epsilon:
+        claim = replace(claim, epsilon=float(epsilon))
+    if claim.splits is SplitOrigin.PRIVATE and not _are_drawn(fitted.known):
+        claim = replace(claim, splits=SplitOrigin.UNKNOWN)
+    return claim
+
+
+def _is_set(part: SkopsPart | None) -> bool:
+    return part is not None and (part.loader != "JsonNode" or part.plain() is not None)
+
+
+def _are_drawn(known: Mapping[str, SkopsPart]) -> bool:
+    """Return whether each test of treewarden's private learner is a cut of its grid, which no record has a part in."""
+    if not all(name in known for name in ("tree_", "bounds", "bins")):
+        return False
+    ends, bins = read_bounds(known["bounds"], column_names(known)), known["bins"].plain()
+    if not ends or not isinstance(bins, int):
+        return True  # between which ends it draws is not understood, and that is told by itself
+    nodes: Any = known["tree_"].attributes()["nodes"].array()
+    inner = nodes[nodes["left_child"] >= 0]
+    grids = [cut_grid(low, high, bins) for _, low, high in ends]
+    tests = zip(inner["feature"], inner["threshold"], strict=True)
+    return all((grids[feature] == threshold).any() for feature, threshold in tests)
+
+
+def column_names(known: Mapping[str, SkopsPart]) -> list[str]:
+    """Return the names of the columns that an estimator sees; their places where it saw no names."""
+    columns, width = known.get("feature_names_in_"), known.get("n_features_in_")
+    if columns is not None:
+        return [str(name) for name in columns.array().tolist()]
+    count = None if width is None else width.plain()
+    return [str(place) for place in range(count if isinstance(count, int) else 1)]
 
 
 def _is_number(value: object) -> TypeGuard[float]:
@@ -123,8 +159,7 @@ def _is_seeded(fitted: Fitted, *, is_forest: bool) -> bool:
 
 
 def _has_seed(attributes: Mapping[str, SkopsPart]) -> bool:
-    part = attributes.get(SEED)
-    return part is not None and (part.loader != "JsonNode" or part.plain() is not None)
+    return _is_set(attributes.get(SEED))
 
 
 def _bounds(fitted: Fitted) -> tuple[tuple[str, float, float], ...]:
@@ -132,17 +167,23 @@ def _bounds(fitted: Fitted) -> tuple[tuple[str, float, float], ...]:
     part = fitted.known.get("bounds")
     if part is None or fitted.columns is not None:
         return ()
+    return read_bounds(part, fitted.names)
+
+
+def read_bounds(part: SkopsPart, names: Sequence[str]) -> tuple[tuple[str, float, float], ...]:
+    """Return the ends of each column by its name; none where they are not understood."""
+    width = len(names)
     if part.loader == "DictNode":
-        return _bounds_by_name(part.attributes(), fitted.names)
+        return _bounds_by_name(part.attributes(), names)
     if part.loader == "NdArrayNode":
-        ends = _rows_of(part.array(), fitted.width)
+        ends = _rows_of(part.array(), width)
     elif part.loader in ("TupleNode", "ListNode"):
-        ends = [_numbers(item, fitted.width) for item in part.items()]
+        ends = [_numbers(item, width) for item in part.items()]
     else:
         return ()
     if len(ends) != 2 or not all(ends):
         return ()
-    return tuple(zip(fitted.names, *ends, strict=True))
+    return tuple(zip(names, *ends, strict=True))
 
 
 def _rows_of(array: Array, width: int) -> list[list[float]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 
 from treewarden.ppdm_models.formats.common.json import pointer
@@ -24,9 +24,9 @@ from treewarden.ppdm_models.formats.skops._parts import LivePart, SkopsPart
 from treewarden.ppdm_models.formats.skops._pipeline_columns import (
     is_constant_imputer,
     is_identity,
-    steps_of,
 )
 from treewarden.ppdm_models.formats.skops._privacy_claims import residuals_left
+from treewarden.ppdm_models.formats.skops._private_estimators import beside_private_trees
 from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind
 
 OF_STEPS = {
@@ -116,7 +116,7 @@ def of_records(fitted: Fitted) -> Iterator[Leak]:
 def leaks_of(root: SkopsPart, fitted: Fitted) -> Iterator[Leak]:
     """Yield the leaks: of the steps before the estimator, of its settings, of its tree where it has one."""
     yield from of_steps(root, fitted.part)
-    yield from _beside_private_trees(root, fitted)
+    yield from beside_private_trees(root, fitted)
     yield from _of_settings(fitted)
     yield from of_records(fitted)
     yield from _of_bins(fitted)
@@ -124,67 +124,6 @@ def leaks_of(root: SkopsPart, fitted: Fitted) -> Iterator[Leak]:
         yield from _of_tree(fitted)
     if fitted.part.kind.startswith(BOOSTED):
         yield from residuals_left(fitted.part, parts_of(fitted))
-
-
-OWN_OF_STEP: Mapping[str, frozenset[str]] = {
-    "Pipeline": frozenset(("steps", "memory", "verbose", "transform_input")),
-    "FunctionTransformer": frozenset(
-        (
-            *("func", "inverse_func", "validate", "accept_sparse", "check_inverse"),
-            *("feature_names_out", "n_features_in_", "feature_names_in_"),
-        )
-    ),
-}
-"""What scikit-learn keeps in steps that change nothing, by their class."""
-ARGUMENTS = ("kw_args", "inv_kw_args")
-"""Arguments of a function: where there is no function, anything else may stand there."""
-VERSION = frozenset(("_sklearn_version",))
-OWN_OF_PRIVATE_TREE = frozenset(
-    (
-        *("epsilon", "bounds", "classes", "max_depth", "bins", "label_share"),
-        *("classes_", "n_classes_", "n_outputs_", "max_features_", "n_features_in_"),
-        *("feature_names_in_", "tree_", "claim_", "spent_", "random_state"),
-    )
-)
-"""What treewarden's private learner keeps; a seed is told of by itself."""
-
-
-def _beside_private_trees(root: SkopsPart, fitted: Fitted) -> Iterator[Leak]:
-    """Yield attributes that no private learner has, nor the steps before it: nobody drew them with noise."""
-    listed = fitted.known.get("estimators_")
-    inside = [] if listed is None or listed.loader == "JsonNode" else listed.items()
-    private = [
-        part
-        for part in (fitted.part, *inside)
-        if part.kind.startswith(PRIVATE_TREE) and claims_privacy(part)
-    ]
-    if not private:
-        return
-    for part in private:
-        for name in sorted(part.attributes().keys() - OWN_OF_PRIVATE_TREE - VERSION):
-            yield _not_its_own(part, name)
-    part = root
-    while part.kind == "Pipeline":
-        steps = [step for _, step in steps_of(part)]
-        for step in (part, *steps[:-1]):
-            if step.loader == "ObjectNode" and step.kind in OWN_OF_STEP:
-                yield from _beside_step(step)
-        part = steps[-1]
-
-
-def _beside_step(step: SkopsPart) -> Iterator[Leak]:
-    for name, value in step.attributes().items():
-        if name in ARGUMENTS and step.kind == "FunctionTransformer":
-            is_empty = value.loader == "JsonNode" and value.plain() is None
-            if not is_empty and (value.loader != "DictNode" or value.attributes()):
-                yield _not_its_own(step, name)
-        elif name not in OWN_OF_STEP[step.kind] | VERSION:
-            yield _not_its_own(step, name)
-
-
-def _not_its_own(part: SkopsPart, name: str) -> Leak:
-    what = f"{name[:40]!r}, which a {part.kind[:60]} does not have by itself: treewarden does not inspect it"
-    return Leak(LeakKind.UNKNOWN, part.place_of(name), what)
 
 
 def _of_settings(fitted: Fitted) -> Iterator[Leak]:
@@ -214,7 +153,11 @@ def _to_withhold(part: SkopsPart) -> str:
 
 def _of_rounds(fitted: Fitted) -> Iterator[Leak]:
     """Yield what Bagging and AdaBoost keep of the training beside their trees."""
-    if "_seeds" in fitted.known and fitted.part.kind.startswith(BAGGED):
+    if (
+        "_seeds" in fitted.known
+        and fitted.part.kind.startswith(BAGGED)
+        and not _draw_without_seed(fitted)
+    ):
         what = "the seeds of each tree's sample, from which an adversary can repeat the sampling"
         yield Leak(LeakKind.REPLAY, fitted.part.place_of("_seeds"), what)
     if not fitted.part.kind.startswith(REWEIGHTED):
@@ -228,6 +171,17 @@ def _of_rounds(fitted: Fitted) -> Iterator[Leak]:
     ):
         if name in fitted.known:
             yield Leak(LeakKind.TARGET_STATISTICS, fitted.part.place_of(name), what)
+
+
+def _draw_without_seed(fitted: Fitted) -> bool:
+    """Return whether trees see all records and columns, and are drawn by the operating system whatever their seed."""
+    takes_all = fitted.plain("bootstrap", True) is False and fitted.plain("max_samples") in (
+        None,
+        1.0,
+    )
+    return takes_all and all(
+        part.kind.startswith(PRIVATE_TREE) and claims_privacy(part) for part in parts_of(fitted)
+    )
 
 
 def _of_bins(fitted: Fitted) -> Iterator[Leak]:

@@ -17,8 +17,14 @@ import numpy as np
 
 from treewarden.ppdm_models.formats.common.json import pointer
 from treewarden.ppdm_models.formats.sklearn._fitted import FIELDS, arrays_of, odd_digits
-from treewarden.ppdm_models.formats.skops._estimator import FORESTS, TREES, Fitted
+from treewarden.ppdm_models.formats.skops._estimator import (
+    FORESTS,
+    TREES,
+    Fitted,
+    claims_privacy,
+)
 from treewarden.ppdm_models.formats.skops._parts import Array, FilePart, read_npy
+from treewarden.ppdm_models.formats.skops._private_estimators import beside_learner
 
 KEYS = frozenset(("__class__", "__module__", "__loader__", "__id__"))
 KEYS_OF_LOADER: Mapping[str, frozenset[str]] = {
@@ -57,6 +63,11 @@ CLASSES_OF_LOADER: Mapping[str, tuple[tuple[str, str], ...]] = {
 }
 OF_ROOT = frozenset(("protocol", "_skops_version"))
 MODULES = ("sklearn.tree._classes", "sklearn.ensemble._forest")
+PRIVATE_MODULES = (
+    "diffprivlib.models.tree",
+    "diffprivlib.models.forest",
+    "treewarden.learn.private_tree",
+)
 VERSION = re.compile(r"[0-9]{1,4}(?:\.[0-9]{1,4}){1,3}(?:\.?(?:dev|post|rc|a|b)[0-9]{0,4})?")
 WORDS = frozenset(
     (
@@ -222,7 +233,15 @@ def _children(part: FilePart) -> Iterator[FilePart]:
 
 
 def strange_of_trees(part: FilePart, fitted: Fitted, *, is_root: bool = True) -> Iterator[Strange]:
-    """Yield attributes of a tree or forest that scikit-learn does not give it, or that hold something else."""
+    """Yield attributes of a tree or forest that scikit-learn does not give it, or that hold something else.
+
+    What a private tree holds beside its tests and labels is told by itself.
+    """
+    if claims_privacy(part):
+        yield from _of_tree(part.attributes()["tree_"], fitted)
+        if part.module not in PRIVATE_MODULES:
+            yield Strange(part.steps, "a kind of estimator that is not expected here")
+        return
     for name, value in part.attributes().items():
         if name in INNER:
             yield from strange_of_settings(value, fitted)
@@ -241,6 +260,10 @@ def strange_of_trees(part: FilePart, fitted: Fitted, *, is_root: bool = True) ->
 
 def strange_of_settings(part: FilePart, fitted: Fitted) -> Iterator[Strange]:
     """Yield what a tree or forest that was never fitted has beside its settings."""
+    if claims_privacy(part):
+        if "tree_" in part.attributes() or any(beside_learner(part)):
+            yield Strange(part.steps, "something that its learner does not keep")
+        return
     for name, value in part.attributes().items():
         if name in INNER:
             yield from strange_of_settings(value, fitted)

@@ -8,7 +8,13 @@ from dataclasses import replace
 
 from treewarden.ppdm_models.formats import Format, Opened, Strippable
 from treewarden.ppdm_models.formats.common.origin import stray_files
-from treewarden.ppdm_models.formats.skops._estimator import Fitted, behind_pipelines, fitted_of
+from treewarden.ppdm_models.formats.skops._estimator import (
+    TREES,
+    Fitted,
+    behind_pipelines,
+    claims_privacy,
+    fitted_of,
+)
 from treewarden.ppdm_models.formats.skops._models import model_of
 from treewarden.ppdm_models.formats.skops._parts import (
     SCHEMA,
@@ -173,7 +179,8 @@ def is_accounted(root: FilePart, fitted: Fitted) -> bool:
     _, steps = behind_pipelines(root)
     if fitted.columns is None and not all(is_identity(step) for _, step in steps):
         return False
-    is_of_trees = part.module in MODULES and part.kind in KINDS
+    is_private = claims_privacy(part) and part.kind.startswith(TREES)
+    is_of_trees = is_private or (part.module in MODULES and part.kind in KINDS)
     return is_of_trees or is_of_bins(part, fitted) or is_of_boosting(part) or is_of_votes(part)
 
 

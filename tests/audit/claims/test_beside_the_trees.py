@@ -1,11 +1,15 @@
 """What a file holds beside its trees is no part of the mechanism: statistics void a claim, doubts leave it open."""
 
+import json
+import zipfile
+
 import numpy as np
 import pandas as pd
 import pytest
 
 import treewarden as tw
 from tests.judges.drawn_labels import claim, labelled_tree, people_in
+from tests.kit import places
 from treewarden.audit.claims.judge_claim import judge_claim
 from treewarden.audit.claims.result import ClaimOutcome, judge_findings
 from treewarden.audit.claims.side_channel_effects import EFFECTS, ClaimEffect
@@ -48,9 +52,9 @@ def test_the_reason_names_what_stands_beside_the_trees(kind):
 
 
 @pytest.mark.parametrize("kind", LeakKind)
-def test_what_may_be_there_voids_nothing_and_the_unread_rest_of_a_file_opens_nothing(kind):
+def test_what_may_be_there_and_what_is_not_read_opens_a_claim_and_voids_none(kind):
     found = verdict(claim(0.5), [Leak(kind, "", "some numbers", is_possible=True)])
-    is_open = kind is not LeakKind.UNKNOWN and EFFECTS[kind] is not ClaimEffect.HARMLESS
+    is_open = EFFECTS[kind] is not ClaimEffect.HARMLESS
     expected = ClaimOutcome.UNDETERMINED if is_open else ClaimOutcome.NOT_REFUTED
     assert found.outcome is expected
 
@@ -249,3 +253,148 @@ def test_attributes_that_no_learner_has_open_the_claim_of_a_private_tree(
     assert str(result["verdict"]) == ("UNDETERMINED" if name else "PASS")
     if name:
         assert ("kw_args" if (place, name) == ("step", "mean_") else name) in found["reason"]
+
+
+VALUES = {
+    "max_depth": 1322,
+    "bins": 1600,
+    "max_features_": 1322,
+    "n_outputs_": 1322,
+    "n_classes_": 1322,
+    "spent_": 0.93,
+    "label_share": 7.0,
+    "claim_": "epsilon=0.9, unit=record, mechanism=permute-and-flip-monotonic, label_epsilon=0.1, "
+    "splits=private, bounds=public",
+    "epsilon": 7.0,
+    "classes": [0, 1, "94 of 600 are ill"],
+    "bounds": {"age": (-3, 101), "note": (94, 506)},
+}
+
+
+def grown(table):
+    learn = pytest.importorskip("treewarden.learn")
+    tree = learn.PrivateTreeClassifier(1.0, bounds={"age": (-3, 101)}, classes=[0, 1], max_depth=1)
+    return tree.fit(table[["age"]], table.ill)
+
+
+def outcome_of(model, table):
+    return tw.audit(model, table, sensitive="ill", policy=POLICY).to_dict()["claims"][0]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", VALUES)
+def test_a_value_that_the_learner_does_not_give_opens_the_claim(name):
+    table = numbers()
+    tree = grown(table)
+    assert outcome_of(tree, table)["outcome"] == "not refuted"
+    setattr(tree, name, VALUES[name])
+    found = outcome_of(tree, table)
+    assert found["outcome"] == "undetermined"
+    blamed = {"epsilon": "claim_"}.get(name, name)
+    assert f"a value of '{blamed}' that a PrivateTreeClassifier does not give it" in found["reason"]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", ["bounds", "classes"])
+def test_a_claim_of_public_bounds_whose_settings_have_none_is_void(name):
+    table = numbers()
+    tree = grown(table)
+    setattr(tree, name, None)
+    assert outcome_of(tree, table)["outcome"] == "void"
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_thresholds_that_the_learner_cannot_draw_leave_open_how_splits_were_chosen():
+    table = numbers()
+    tree = grown(table)
+    state = tree.tree_.__getstate__()
+    nodes = state["nodes"].copy()
+    nodes["threshold"][0] = table.age.median() + 0.123
+    tree.tree_.__setstate__({**state, "nodes": nodes})
+    found = outcome_of(tree, table)
+    assert found["outcome"] == "undetermined"
+    assert "the mechanism that chose the splits is not known" in found["reason"]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("bootstrap", [False, True])
+def test_a_seed_that_decides_nothing_voids_no_claim(bootstrap):
+    ensemble = pytest.importorskip("sklearn.ensemble")
+    learn = pytest.importorskip("treewarden.learn")
+    table = numbers()
+    tree = learn.PrivateTreeClassifier(0.5, bounds=(-3, 101), classes=[0, 1], max_depth=1)
+    bag = ensemble.BaggingClassifier(tree, n_estimators=2, bootstrap=bootstrap)
+    found = outcome_of(bag.fit(table[["age"]], table.ill), table)
+    assert found["outcome"] == ("void" if bootstrap else "undetermined")
+
+
+ARRAYS = {
+    "counts in leaves": ("values", slice(1, None), 30, "void"),
+    "counts at the root": ("values", 0, 300, "void"),
+    "impurity": ("impurity", 0, 0.49, "void"),
+    "n_node_samples": ("n_node_samples", 0, 600, "void"),
+    "weighted_n_node_samples": ("weighted_n_node_samples", 0, 600, "void"),
+    "missing_go_to_left": ("missing_go_to_left", 0, 1, "void"),
+    "thresholds of leaves": ("threshold", slice(1, None), 47.31, "undetermined"),
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("what", ARRAYS)
+def test_numbers_of_nodes_that_are_neither_tests_nor_labels_are_not_the_mechanism_s(what):
+    field, at, number, outcome = ARRAYS[what]
+    table = numbers()
+    tree = grown(table)
+    state = tree.tree_.__getstate__()
+    nodes, values = state["nodes"].copy(), state["values"].copy()
+    assert len(nodes) == 3
+    if field == "values":
+        values[at] += number
+    else:
+        nodes[field][at] = number
+    tree.tree_.__setstate__({**state, "nodes": nodes, "values": values})
+    found = outcome_of(tree, table)
+    assert found["outcome"] == outcome
+    assert "tree_" in found["reason"]
+
+
+WRITTEN = {"__class__": "str", "__module__": "builtins", "__loader__": "JsonNode", "is_json": True}
+OF_DIFFPRIVLIB = {
+    "note": '"1322 of 3000 are ill"',
+    "class_counts_": "1322",
+    "ccp_alpha": "0.4407",
+    "criterion": '"1322 of 3000"',
+    "min_samples_leaf": "1322",
+    "class_weight": '"1322"',
+    "max_depth": "1322",
+    "accountant": '"1322"',
+}
+
+
+@pytest.mark.parametrize("name", OF_DIFFPRIVLIB)
+def test_what_diffprivlib_does_not_keep_opens_the_claim_of_its_tree(name, tmp_path):
+    table = pd.read_csv(places.DATA / "private" / "people.csv")
+
+    def reason_of(entries):
+        file = tmp_path / "model.skops"
+        with_attributes(places.DATA / "private" / "tree.skops", file, entries)
+        found = tw.audit(file, table, sensitive="y", policy=POLICY, claims="bounds=public")
+        return found.to_dict()["claims"][0]["reason"]
+
+    assert "does not" not in reason_of({"random_state": "null"})
+    said = reason_of({"random_state": "null", name: OF_DIFFPRIVLIB[name]})
+    assert f"'{name}'" in said
+    assert "DecisionTreeClassifier does not" in said
+
+
+def with_attributes(source, file, entries):
+    """Write a skops file anew with attributes, in JSON, of its estimator."""
+    with zipfile.ZipFile(source) as archive, zipfile.ZipFile(file, "w") as target:
+        for name in archive.namelist():
+            data = archive.read(name)
+            if name == "schema.json":
+                schema = json.loads(data)
+                for each, text in entries.items():
+                    schema["content"]["content"][each] = {**WRITTEN, "content": text}
+                data = json.dumps(schema).encode()
+            target.writestr(name, data)
