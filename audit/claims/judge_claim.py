@@ -13,6 +13,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from treewarden.audit.claims.claim_doubts import (
+    ClaimEffect,
+    doubts_beside_trees,
+    doubts_of_splits,
+    effect_of,
+    voids_beside_trees,
+)
 from treewarden.audit.claims.leaf_labels import (
     MOST_CLASSES,
     LeafLabels,
@@ -43,12 +50,6 @@ from treewarden.audit.claims.several_trees import (
     posterior_ends,
     posterior_of_trees,
 )
-from treewarden.audit.claims.side_channel_effects import (
-    ClaimEffect,
-    doubts_beside_trees,
-    effect_of,
-    voids_beside_trees,
-)
 from treewarden.audit.entropy.posterior import Posterior, certain
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.knowledge.levels import LeafLevel
@@ -66,6 +67,7 @@ from treewarden.ppdm_models.tree.ensemble import (
     trees_of,
     with_claim,
 )
+from treewarden.ppdm_models.tree.nodes import NodeTable, parents_of
 from treewarden.ppdm_models.tree.plain_splits import (
     codes_of,
     is_inner,
@@ -115,12 +117,20 @@ SAMPLED = (
 WEIGHTED = "its trees have weights other than 1 or a starting score, and the mechanism that chose them is not known"
 NO_TREE = "a part of it is no decision tree ({kind}), and no claim covers what that publishes; publish the trees alone"
 EXTREMES = (
-    "its bounds are the smallest and the largest value of every column; say where they "
+    "its bounds are the smallest and the largest value of columns of this table; say where they "
     "come from: --claims bounds=table (read from the table) or bounds=public (known before)"
 )
 SAID_PUBLIC = (
-    "its bounds are said to be public, but they are the smallest and the largest value of every column of this table; "
+    "its bounds are said to be public, but they are the smallest and the largest value of columns of this table; "
     "train again with wider bounds that were known without the table"
+)
+LEAF_SIZE = (
+    "the file states the smallest number of records in a leaf, which no draw of labels protects; publish the tree "
+    "without it"
+)
+DEFAULT_CHILDREN = (
+    "the side that missing values take differs from node to node, which may disclose where more records went; publish "
+    "the tree with the same side at every node"
 )
 NO_BOUNDS = (
     "nothing says where its bounds and classes come from, and thresholds lie between the bounds; say it: --claims "
@@ -157,6 +167,7 @@ def judge_claim(
         if bounds_are_extremes(population, claim):
             is_open = claim.bounds_origin is BoundsOrigin.UNKNOWN
             doubts.append(EXTREMES if is_open else SAID_PUBLIC)
+        doubts += doubts_of_splits(forest, population, claim)
     if claim.bounds_origin is BoundsOrigin.UNKNOWN and not claim.bounds:
         doubts.append(NO_BOUNDS)
     loss, test = _measured(claim, labels, population, model)
@@ -232,9 +243,30 @@ def _doubts(model: Model, claim: PrivacyClaim, population: Population) -> Iterat
         yield NO_SPLITS
     if claim.may_read_classes and claim.bounds_origin is BoundsOrigin.UNKNOWN:
         yield CLASSES
+    for tree in trees_of(model):
+        yield from _doubts_of_nodes(tree)
     if isinstance(model, Ensemble):
         yield from _doubts_of_trees(model, claim)
     yield from doubts_of_spending(model, claim, population)
+
+
+def _doubts_of_nodes(tree: Tree) -> Iterator[str]:
+    """Yield what a tree says beside its tests and labels that may have been computed from the records."""
+    if tree.learner.min_leaf_records > 1:
+        yield LEAF_SIZE
+    nodes = tree.nodes
+    if isinstance(nodes, NodeTable):
+        defaults = None if nodes.default_children is None else nodes.default_children.tolist()
+    else:
+        defaults = [-1 if node.default_child is None else node.default_child for node in nodes]
+    if defaults is None:
+        return
+    first = dict[int, int]()
+    for place, parent in enumerate(parents_of(nodes).tolist()):
+        first.setdefault(parent, place)
+    told = {first[node] == child for node, child in enumerate(defaults) if child >= 0}
+    if len(told) > 1:
+        yield DEFAULT_CHILDREN
 
 
 def _doubts_of_trees(model: Ensemble, claim: PrivacyClaim) -> Iterator[str]:

@@ -12,6 +12,7 @@ grow with a record.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from itertools import combinations
 
@@ -121,26 +122,45 @@ def _clipped_stops(forest: Forest, population: Population, claim: PrivacyClaim) 
 
 
 def bounds_are_extremes(population: Population, claim: PrivacyClaim) -> bool:
-    """Return whether the bounds are the ends of every column of the table that has more than two values.
+    """Return whether bounds are those of the table: all ends, or one that nobody would have chosen.
 
-    So they are where the learner took them from the table, and may be by chance where somebody knew them before.
+    So they are where the learner took them from the table, and may be by chance where somebody knew them before. Ends
+    of a column of two values tell nothing, such as 0 and 1; one of more than two digits hardly comes by chance.
     """
-    told = False
+    has_all, is_telling = True, False
     for name, low, high in claim.bounds:
         column = population.columns.get(name)
         if not isinstance(column, NumericColumn):
             continue
         numbers = column.numbers[(population.counts > 0) & ~column.missing]
-        if len(np.unique(numbers)) <= 2:
+        if not len(numbers):
             continue
-        told = True
-        ends = np.array([numbers.min(), numbers.max()])
-        is_end = (ends == (low, high)) | (
-            ends.astype(np.float32) == np.array([low, high], dtype=np.float32)
-        )
-        if not is_end.all():
-            return False
-    return told
+        ends = [
+            _is_end(low, float(numbers.min())),
+            _is_end(high, float(numbers.max())),
+        ]
+        if any(
+            is_end and not _is_round(end) for is_end, end in zip(ends, (low, high), strict=True)
+        ):
+            return True
+        is_constant = low == high and len(np.unique(numbers)) == 1
+        if len(np.unique(numbers)) > 2 or is_constant:
+            is_telling = True
+            has_all = has_all and all(ends)
+            if is_constant:
+                return True
+    return is_telling and has_all
+
+
+def _is_end(bound: float, end: float) -> bool:
+    """Return whether a bound is an end of a column, or that end as numbers of fewer bits have it."""
+    with np.errstate(over="ignore"):
+        return bound in (end, float(np.float32(end)), float(np.float16(end)))
+
+
+def _is_round(number: float) -> bool:
+    """Return whether a number has two digits at most, but for zeros: 0.5, 18, 120, 20000."""
+    return math.isfinite(number) and float(f"{number:.1e}") == number
 
 
 MOST_CLASSES = 200

@@ -32,6 +32,7 @@ from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray, IntArray
 from treewarden.ppdm_models.tree.ensemble import Ensemble, Model, trees_of
 from treewarden.ppdm_models.tree.privacy_claim import (
+    MOST_LABEL_SHARE,
     SPENDING_TOLERANCE,
     ClaimUnit,
     LabelMechanism,
@@ -130,7 +131,7 @@ def doubts_of_spending(model: Model, claim: PrivacyClaim, population: Population
     is_private = claim.splits is SplitOrigin.PRIVATE
     if spent > whole * (1 + tolerance):
         yield OVERSPENT if records == 1 else OF_PERSON.format(records=records, spent=spent)
-    elif is_private and spent >= whole * (1 - tolerance):
+    elif is_private and spent > whole * MOST_LABEL_SHARE * (1 + tolerance):
         yield NOTHING_LEFT
     elif spends_all_on_labels(claim, trees) and spent < whole * (1 - tolerance):
         yield UNDERSPENT.format(labels=spent, epsilon=whole)

@@ -8,7 +8,12 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from treewarden.audit.reading import Undetermined
-from treewarden.ppdm_models.tree.privacy_claim import ClaimUnit, PrivacyClaim, add_epsilons
+from treewarden.ppdm_models.tree.privacy_claim import (
+    ClaimUnit,
+    PrivacyClaim,
+    SplitOrigin,
+    add_epsilons,
+)
 
 if TYPE_CHECKING:  # what is worked out of a claim, where there is one
     from treewarden.audit.claims.leaf_labels import LeafLabels
@@ -29,10 +34,17 @@ DEFAULT_LEVEL = 0.001
 """The significance level of the test of labels, where a policy names none."""
 DEFAULT_DELTA = 1e-6
 """The largest delta that a claim may have, where a policy names none."""
+MOST_DELTA = 0.01
+"""The most that a policy may allow: with more, a mechanism may publish the records of one person in a hundred."""
 LOSS_TOLERANCE_SHARE = 1e-9
 """What decimal numbers that are added up may add to an epsilon, as a share of it."""
-LEAST_LEVEL = 1e-9
-"""The lowest level of a test: its probability is a sum, or 1 less one, exact to some 1e-12."""
+NO_SHARE_OF_LABELS = Undetermined(
+    "the claim does not state the epsilon of the labels, so it is not known how wrong they may be"
+)
+LEAST_LEVEL = 1e-4
+"""The lowest level of a test: below it labels that speak against a claim would be taken for chance."""
+LEAST_SHOWN = 1e-9
+"""The lowest probability that is shown: it is a sum, or 1 less one, exact to some 1e-12."""
 MOST_LEVEL = 0.05
 """The highest level of a test: labels of a true claim are not relied on so often, and refuted more rarely."""
 
@@ -76,6 +88,8 @@ class ClaimFindings:
         """How likely labels as bad as these are with the noise that is claimed."""
         if isinstance(self.test, Undetermined):
             return self.test
+        if self.claim.label_epsilon is None and self.claim.splits is not SplitOrigin.INDEPENDENT:
+            return NO_SHARE_OF_LABELS
         return self.test.p_value_of_contradiction(most_label_epsilon(self.claim))
 
     def is_refuted_by_test(self, level: float) -> bool:
@@ -164,7 +178,7 @@ def _excess(loss: RealisedLoss, epsilon: float) -> float:
 def _contradiction(findings: ClaimFindings) -> str:
     p = findings.p_value_of_contradiction
     assert not isinstance(p, Undetermined)
-    chance = f"{p:.2g}" if p > LEAST_LEVEL else f"less than {LEAST_LEVEL:g}"
+    chance = f"{p:.2g}" if p > LEAST_SHOWN else f"less than {LEAST_SHOWN:g}"
     return (
         "labels as wrong as these would have a probability of "
         f"{chance} with the noise that is claimed. So the table is not the training table, or the "

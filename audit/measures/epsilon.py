@@ -15,6 +15,7 @@ from treewarden.audit.claims.result import (
     DEFAULT_DELTA,
     DEFAULT_LEVEL,
     LEAST_LEVEL,
+    MOST_DELTA,
     MOST_LEVEL,
     ClaimOutcome,
     ComposedClaim,
@@ -44,7 +45,7 @@ class Epsilon(Measure):
             low=LEAST_LEVEL,
             high=MOST_LEVEL,
         ),
-        "delta": Parameter(DEFAULT_DELTA, "largest delta that a claim may have", high=1.0),
+        "delta": Parameter(DEFAULT_DELTA, "largest delta that a claim may have", high=MOST_DELTA),
     }
 
     def read(self, evidence: Evidence, parameters: Parameters) -> Measurement:

@@ -166,12 +166,32 @@ def _refuse_two_spellings(
 
 def lookalike_ids(ids: Sequence[str]) -> tuple[str, str] | None:
     """Return two different ids that differ only in how they are written; None where no two do."""
-    written: dict[str, str] = {}
-    for text in ids:
-        other = written.setdefault(_plain_id(text), text)
-        if other != text:
-            return other, text
+    loose = [_loose_id(text) for text in ids]
+    for keys in (map(_plain_id, ids), (re.sub(LEADING_ZEROS, "", key) for key in loose)):
+        written: dict[str, str] = {}
+        for key, text in zip(keys, ids, strict=True):
+            other = written.setdefault(key, text)
+            if other != text:
+                return other, text
+    whole = {key: text for key, text in zip(loose, ids, strict=True) if PARTED not in key}
+    for key, text in zip(loose, ids, strict=True):
+        if PARTED in key[1:] and key.replace(PARTED, "") in whole:
+            return whole[key.replace(PARTED, "")], text
     return None
+
+
+PARTED = "-"
+LEADING_ZEROS = re.compile("(?<![0-9])0+(?=[0-9])")
+
+
+def _loose_id(text: str) -> str:
+    """Return an id without accents, with one sign wherever it has any between letters and digits; a number is plain."""
+    plain = _plain_id(text)
+    if NUMBER.fullmatch(plain):
+        return plain
+    letters = unicodedata.normalize("NFKD", plain)
+    bare = "".join(sign for sign in letters if not unicodedata.combining(sign))
+    return re.sub("[^0-9a-z]+", PARTED, bare).strip(PARTED) if bare.isascii() else bare
 
 
 INVISIBLE = frozenset(("Cf", "Cc", "Mn", "Me", "Zs", "Zl", "Zp"))

@@ -113,7 +113,9 @@ class Redact(Remedy):
 
 
 OF_NUMBERS = "a model that predicts a number publishes no class numbers that could be withheld"
-LABELS_ONLY = "the trees publish no class numbers that could be withheld; train fewer trees, or trees with larger leaves"
+LABELS_ONLY = (
+    "the trees publish no class numbers that could be withheld; train fewer trees or larger leaves"
+)
 OF_ALL_TREES = (
     "withhold the class counts and the error rates of all trees; labels and record counts stay"
 )

@@ -63,10 +63,6 @@ def permute_and_flip(
             return candidate
 
 
-HALVINGS = 16
-"""So often is the distance to each bound halved, beyond the even cuts: columns are often crowded at one end."""
-
-
 @dataclass(frozen=True, slots=True)
 class PrivacyBudget:
     """What is spent on the cut of each level, and on the labels."""
@@ -98,19 +94,6 @@ def split_budget(epsilon: float, label_share: float, levels: int) -> PrivacyBudg
     label = whole if levels == 0 else Fraction(float(epsilon * label_share))
     node = Fraction(0) if levels == 0 else (whole - label) / levels
     return PrivacyBudget(node, label, levels)
-
-
-def cut_grid(low: float, high: float, bins: int) -> FloatArray:
-    """Return the cuts of a column between public bounds, rising: 32-bit numbers below the upper bound.
-
-    Even ones, and ones that come closer and closer to each bound. No record has a part in them.
-    """
-    width = high - low
-    even = low + width * np.arange(1, bins) / bins
-    halved = width * 0.5 ** np.arange(1, HALVINGS + 1)
-    cuts = np.concatenate([[low], even, low + halved, high - halved]).astype(np.float32)
-    kept = cuts[(cuts >= np.float32(low)) & (cuts < np.float32(high))]
-    return np.unique(kept).astype(np.float64)
 
 
 def grow_private(

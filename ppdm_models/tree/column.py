@@ -244,3 +244,20 @@ def _refused(treatment: Treatment, bad: BoolArray, missing: BoolArray) -> BoolAr
 
 def _floats(values: Sequence[str | float]) -> list[float]:
     return [value for value in values if isinstance(value, float)]
+
+
+HALVINGS = 16
+"""So often is the distance to each bound halved, beyond the even cuts: columns are often crowded at one end."""
+
+
+def cut_grid(low: float, high: float, bins: int) -> FloatArray:
+    """Return the cuts of a column between public bounds, rising: 32-bit numbers below the upper bound.
+
+    Even ones, and ones that come closer and closer to each bound. No record has a part in them.
+    """
+    width = high - low
+    even = low + width * np.arange(1, bins) / bins
+    halved = width * 0.5 ** np.arange(1, HALVINGS + 1)
+    cuts = np.concatenate([[low], even, low + halved, high - halved]).astype(np.float32)
+    kept = cuts[(cuts >= np.float32(low)) & (cuts < np.float32(high))]
+    return np.unique(kept).astype(np.float64)

@@ -153,6 +153,10 @@ def add_epsilons(numbers: Iterable[float]) -> float:
     return float(sum((Decimal(repr(number)) for number in found), Decimal(0)))
 
 
+WRITTEN_NUMBER = re.compile(
+    r"[0-9]{1,24}(?:\.[0-9]{0,24})?(?:[eE][+-]?[0-9]{1,3})?|\.[0-9]{1,24}|inf"
+)
+"""A number of a claim as people write it."""
 _NUMBER = "(?:[0-9.e+-]{1,24}|inf)"
 CLAIM_WORDS = re.compile(
     f"epsilon={_NUMBER}(?:, delta={_NUMBER})?(?:, unit={_any_of(ClaimUnit)})?"
@@ -274,10 +278,7 @@ def _value(key: str, value: str) -> object:
         if value != "known":
             raise ValueError("seed: write seed=known, or leave it out")
         return True
-    try:
-        number = float(value)
-    except ValueError:
-        number = math.nan
+    number = float(value) if WRITTEN_NUMBER.fullmatch(value) else math.nan
     low_is_enough = number >= 0 if key == "delta" else number > 0
     if not (low_is_enough and (key != "delta" or number <= 1)):
         raise ValueError(f"{key}={value[:60]}: give a number above 0")
@@ -298,6 +299,8 @@ def spends_all_on_labels(claim: PrivacyClaim, trees: int) -> bool:
     return trees == 1 or claim.trees is TreeRecords.ALL
 
 
+MOST_LABEL_SHARE = 0.999
+"""The largest share of epsilon for labels where splits are private: with more, nothing is left for the splits."""
 SPENDING_TOLERANCE = 1e-9
 """What a sum of decimal numbers may differ by, as a share of it."""
 

@@ -17,11 +17,12 @@ from treewarden.ppdm_models.arrays import FloatArray
 from treewarden.ppdm_models.learn.private_growth import (
     PrivacyBudget,
     PrivateNodes,
-    cut_grid,
     grow_private,
     split_budget,
 )
+from treewarden.ppdm_models.tree.column import cut_grid
 from treewarden.ppdm_models.tree.privacy_claim import (
+    MOST_LABEL_SHARE,
     BoundsOrigin,
     ClaimUnit,
     LabelMechanism,
@@ -35,8 +36,6 @@ Bounds = tuple[Any, Any] | Mapping[str, tuple[float, float]]
 
 LEAST_EPSILON = 1e-6
 """Below, the file is noise alone, and rounding hides whether an audit can tell."""
-MOST_LABEL_SHARE = 0.999
-"""Above, the splits have so little of epsilon that a claim says nothing of them."""
 
 
 class PrivateTreeClassifier(DecisionTreeClassifier):  # type: ignore[misc]  # it has no types

@@ -107,8 +107,9 @@ def boundary(context: click.Context) -> Iterator[None]:
     except click.UsageError as error:
         if not isinstance(error, click.BadParameter):
             raise click.UsageError(_in_own_words(error), error.ctx) from None
-        error.message = _in_own_words(error)
-        raise
+        raise click.BadParameter(
+            _in_own_words(error), error.ctx, error.param, error.param_hint
+        ) from None
     except (click.exceptions.Exit, click.ClickException):
         raise
     except Exception as error:  # a crash exits with 1, which scripts would read as a verdict

@@ -340,7 +340,10 @@ def beyond_trees(root: Element) -> Iterator[str]:
     A mechanism that draws trees promises nothing of it: a mean as a constant, a share as a penalty, another model.
     """
     told = set[str]()
-    for element in root.within():
+    elements = list(root.within())
+    values = {element.get("value") for element in elements if element.name == "Value"}
+    values |= {element.get("score") for element in elements if element.name == "Node"} | {None}
+    for element in elements:
         name = element.name
         if name not in TREES_ALONE:
             found = [f"the element {name}"]
@@ -348,6 +351,8 @@ def beyond_trees(root: Element) -> Iterator[str]:
             found = ["an Extension of another program"]
         elif name == "Value" and element.get("property") not in (None, "valid"):
             found = ["a Value that stands for missing or invalid ones"]
+        elif name in ("TargetValue", "OutputField") and element.get("value") not in values:
+            found = [f"a value of {name} that no leaf predicts"]
         else:
             names = (each for each in element.attributes if ":" not in each)
             extra = (each for each in names if each not in TREES_ALONE[name])

@@ -42,6 +42,7 @@ READ = (
     "supported: DecisionTree, ExtraTree, RandomForest, ExtraTrees, Bagging, AdaBoost, GradientBoosting, "
     "HistGradientBoosting, and VotingClassifier and VotingRegressor of trees and forests"
 )
+OF_VOTERS = "use DecisionTree, ExtraTree, RandomForest and ExtraTrees estimators"
 STACKED = (
     "its last estimator is fitted on what the others predict; publish one of estimators_ alone"
 )
@@ -143,6 +144,8 @@ def _with_size(skops_parts: Mapping[str, SkopsPart]) -> dict[str, SkopsPart]:
     listed = skops_parts.get("estimators_")
     voters = [] if listed is None else listed.items()
     inner = voters[0].attributes() if voters and voters[0].loader == "ObjectNode" else {}
+    if voters and not voters[0].kind.startswith((*TREES, *FORESTS)):
+        raise voters[0].refused(f"one of its estimators is a {voters[0].kind[:60]}; {OF_VOTERS}")
     size = {name: inner[name] for name in ("n_features_in_",) if name in inner}
     return {**size, **skops_parts}
 

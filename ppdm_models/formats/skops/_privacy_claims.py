@@ -23,7 +23,7 @@ from treewarden.ppdm_models.formats.skops._estimator import (
     claims_privacy,
 )
 from treewarden.ppdm_models.formats.skops._parts import Array, FilePart, SkopsPart
-from treewarden.ppdm_models.learn.private_growth import cut_grid
+from treewarden.ppdm_models.tree.column import cut_grid
 from treewarden.ppdm_models.tree.ensemble import Model, with_claim
 from treewarden.ppdm_models.tree.privacy_claim import (
     BoundsOrigin,
@@ -121,23 +121,26 @@ def _is_set(part: SkopsPart | None) -> bool:
     return part is not None and (part.loader != "JsonNode" or part.plain() is not None)
 
 
-def _are_drawn(known: Mapping[str, SkopsPart]) -> bool:
+def _are_drawn(attributes: Mapping[str, SkopsPart]) -> bool:
     """Return whether each test of treewarden's private learner is a cut of its grid, which no record has a part in."""
-    if not all(name in known for name in ("tree_", "bounds", "bins")):
+    if not all(name in attributes for name in ("tree_", "bounds", "bins")):
         return False
-    ends, bins = read_bounds(known["bounds"], column_names(known)), known["bins"].plain()
+    ends, bins = (
+        read_bounds(attributes["bounds"], column_names(attributes)),
+        attributes["bins"].plain(),
+    )
     if not ends or not isinstance(bins, int):
         return True  # between which ends it draws is not understood, and that is told by itself
-    nodes: Any = known["tree_"].attributes()["nodes"].array()
+    nodes: Any = attributes["tree_"].attributes()["nodes"].array()
     inner = nodes[nodes["left_child"] >= 0]
     grids = [cut_grid(low, high, bins) for _, low, high in ends]
     tests = zip(inner["feature"], inner["threshold"], strict=True)
     return all((grids[feature] == threshold).any() for feature, threshold in tests)
 
 
-def column_names(known: Mapping[str, SkopsPart]) -> list[str]:
+def column_names(attributes: Mapping[str, SkopsPart]) -> list[str]:
     """Return the names of the columns that an estimator sees; their places where it saw no names."""
-    columns, width = known.get("feature_names_in_"), known.get("n_features_in_")
+    columns, width = attributes.get("feature_names_in_"), attributes.get("n_features_in_")
     if columns is not None:
         return [str(name) for name in columns.array().tolist()]
     count = None if width is None else width.plain()

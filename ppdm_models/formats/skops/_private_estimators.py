@@ -56,19 +56,19 @@ OWN_OF_STEP: Mapping[str, frozenset[str]] = {
 ARGUMENTS = ("kw_args", "inv_kw_args")
 """Arguments of a function: where there is no function, anything else may stand there."""
 VERSION = frozenset(("_sklearn_version",))
-Known = Mapping[str, SkopsPart]
+AttributeParts = Mapping[str, SkopsPart]
 """The attributes of an estimator, by name."""
-ValueRule = Callable[[SkopsPart, Known], bool]
+ValueRule = Callable[[SkopsPart, AttributeParts], bool]
 """Says whether a learner gives an attribute its value, beside the others of its estimator."""
 
 
-def _is_read(part: SkopsPart, known: Known) -> bool:
+def _is_read(part: SkopsPart, attributes: AttributeParts) -> bool:
     """Take any value: it is judged, or told of, elsewhere."""
     return True
 
 
 def _one_of(*values: object) -> ValueRule:
-    def rule(part: SkopsPart, known: Known) -> bool:
+    def rule(part: SkopsPart, attributes: AttributeParts) -> bool:
         if part.loader not in ("JsonNode", "NdArrayNode"):
             return False
         value = part.plain()
@@ -78,10 +78,10 @@ def _one_of(*values: object) -> ValueRule:
 
 
 def _as_many_as(listing: str) -> ValueRule:
-    def rule(part: SkopsPart, known: Known) -> bool:
-        if listing not in known:
+    def rule(part: SkopsPart, attributes: AttributeParts) -> bool:
+        if listing not in attributes:
             return False
-        listed = known[listing]
+        listed = attributes[listing]
         is_array = listed.loader == "NdArrayNode"
         return part.plain() == (listed.array().size if is_array else len(listed.items()))
 
@@ -89,37 +89,39 @@ def _as_many_as(listing: str) -> ValueRule:
 
 
 def _same_as(*names: str) -> ValueRule:
-    def rule(part: SkopsPart, known: Known) -> bool:
-        return any(name in known and part.plain() == known[name].plain() for name in names)
+    def rule(part: SkopsPart, attributes: AttributeParts) -> bool:
+        return any(
+            name in attributes and part.plain() == attributes[name].plain() for name in names
+        )
 
     return rule
 
 
-def _is_share(part: SkopsPart, known: Known) -> bool:
+def _is_share(part: SkopsPart, attributes: AttributeParts) -> bool:
     value = part.plain()
     return isinstance(value, float) and 0 < value < 1
 
 
-def _are_classes(part: SkopsPart, known: Known) -> bool:
+def _are_classes(part: SkopsPart, attributes: AttributeParts) -> bool:
     """Return whether the classes that were given are those that the estimator predicts, and no more."""
     if part.loader not in ("ListNode", "TupleNode", "NdArrayNode"):
         return part.loader == "JsonNode" and part.plain() is None
     is_listed = part.loader != "NdArrayNode"
     given = [item.plain() for item in part.items()] if is_listed else part.array().tolist()
-    found = known["classes_"].array().tolist() if "classes_" in known else []
+    found = attributes["classes_"].array().tolist() if "classes_" in attributes else []
     return sorted(map(str, given)) == sorted(map(str, found))
 
 
-def _are_bounds(part: SkopsPart, known: Known) -> bool:
+def _are_bounds(part: SkopsPart, attributes: AttributeParts) -> bool:
     """Return whether an attribute holds two ends for each column, and no more, or nothing."""
     if part.loader == "JsonNode" and part.plain() is None:
         return True
-    names = column_names(known)
+    names = column_names(attributes)
     is_whole = part.loader != "DictNode" or part.attributes().keys() == set(names)
     return is_whole and bool(read_bounds(part, names))
 
 
-def _is_claim(part: SkopsPart, known: Known) -> bool:
+def _is_claim(part: SkopsPart, attributes: AttributeParts) -> bool:
     """Return whether the claim of treewarden's learner is what its settings make it."""
     said = part.plain()
     try:
@@ -127,15 +129,16 @@ def _is_claim(part: SkopsPart, known: Known) -> bool:
     except ValueError:
         return False
     is_set = not any(
-        name not in known or (known[name].loader == "JsonNode" and known[name].plain() is None)
+        name not in attributes
+        or (attributes[name].loader == "JsonNode" and attributes[name].plain() is None)
         for name in ("bounds", "classes")
     )
     is_public = claim.bounds_origin is BoundsOrigin.PUBLIC
-    epsilon = known["epsilon"].plain() if "epsilon" in known else None
+    epsilon = attributes["epsilon"].plain() if "epsilon" in attributes else None
     return claim.epsilon == epsilon and is_public == is_set
 
 
-def _is_accountant(part: SkopsPart, known: Known) -> bool:
+def _is_accountant(part: SkopsPart, attributes: AttributeParts) -> bool:
     """Return whether an object adds up what was spent, and holds pairs of numbers alone."""
     if part.loader != "ObjectNode" or part.kind != "BudgetAccountant":
         return part.loader == "JsonNode" and part.plain() is None
@@ -150,14 +153,14 @@ def _is_accountant(part: SkopsPart, known: Known) -> bool:
     )
 
 
-def _is_template(part: SkopsPart, known: Known) -> bool:
+def _is_template(part: SkopsPart, attributes: AttributeParts) -> bool:
     """Return whether an estimator is not fitted, and holds what its learner gives it alone."""
     if part.loader != "ObjectNode":
         return part.loader == "JsonNode" and part.plain() is None
     return "tree_" not in part.attributes() and not any(beside_learner(part))
 
 
-def _are_settings(part: SkopsPart, known: Known) -> bool:
+def _are_settings(part: SkopsPart, attributes: AttributeParts) -> bool:
     return all(item.plain() in OWN_OF_DIFFPRIVLIB for item in part.items())
 
 

@@ -10,7 +10,13 @@ import numpy as np
 from treewarden.ppdm_models.errors import TreeFormatError
 from treewarden.ppdm_models.formats.common.origin import is_name
 from treewarden.ppdm_models.formats.sklearn._arrays import class_label
-from treewarden.ppdm_models.formats.skops._estimator import FORESTS, TREES, VOTED, Fitted
+from treewarden.ppdm_models.formats.skops._estimator import (
+    FORESTS,
+    OF_VOTERS,
+    TREES,
+    VOTED,
+    Fitted,
+)
 from treewarden.ppdm_models.formats.skops._parts import FilePart, SkopsPart
 from treewarden.ppdm_models.formats.skops._unread import (
     LONGEST,
@@ -23,7 +29,6 @@ from treewarden.ppdm_models.formats.skops._unread import (
 
 MODULE = "sklearn.ensemble._voting"
 SETTINGS = frozenset(("n_jobs", "flatten_transform", "verbose", "voting"))
-READ = "DecisionTree, ExtraTree, RandomForest and ExtraTrees estimators"
 
 
 def voters_of(fitted: Fitted) -> list[Fitted]:
@@ -41,8 +46,7 @@ def voters_of(fitted: Fitted) -> list[Fitted]:
     found = []
     for voter in voters:
         if not voter.kind.startswith((*TREES, *FORESTS)):
-            problem = f"one of its estimators is a {voter.kind[:60]}; use {READ}"
-            raise voter.refused(problem)
+            raise voter.refused(f"one of its estimators is a {voter.kind[:60]}; {OF_VOTERS}")
         known = voter.attributes()
         if fitted.classes and not _are_numbered(known, len(fitted.classes)):
             raise voter.refused("its classes differ from those of the estimator around it")

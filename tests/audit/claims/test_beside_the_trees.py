@@ -2,6 +2,7 @@
 
 import json
 import zipfile
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -10,12 +11,15 @@ import pytest
 import treewarden as tw
 from tests.judges.drawn_labels import claim, labelled_tree, people_in
 from tests.kit import places
+from tests.kit.tiers import seeds
+from treewarden.audit.claims.claim_doubts import EFFECTS, ClaimEffect
 from treewarden.audit.claims.judge_claim import judge_claim
+from treewarden.audit.claims.leaf_labels import bounds_are_extremes
 from treewarden.audit.claims.result import ClaimOutcome, judge_findings
-from treewarden.audit.claims.side_channel_effects import EFFECTS, ClaimEffect
 from treewarden.audit.population.forest import forest_of
 from treewarden.ppdm_models.files.fitted import open_fitted
 from treewarden.ppdm_models.files.load import writers
+from treewarden.ppdm_models.tree.column import NumericColumn
 from treewarden.ppdm_models.tree.privacy_claim import read_claim
 from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind
 
@@ -398,3 +402,121 @@ def with_attributes(source, file, entries):
                     schema["content"]["content"][each] = {**WRITTEN, "content": text}
                 data = json.dumps(schema).encode()
             target.writestr(name, data)
+
+
+def five_columns(seed):
+    random = np.random.default_rng(seed)
+    table = pd.DataFrame(
+        {
+            "sex": random.integers(0, 2, 800),
+            "grade": random.integers(0, 9, 800),
+            "age": random.integers(18, 90, 800),
+            "income": random.gamma(2, 2000, 800).round(1),
+        }
+    )
+    odds = np.exp(table.sex + (table.age > 50) - table.income / 4000)
+    return table.assign(ill=(random.random(800) < odds / (1 + odds)).astype(int))
+
+
+SPLITS = {"independent": "independent", "private": "private, label_epsilon=0.2"}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("splits", SPLITS)
+@pytest.mark.parametrize("criterion", ["gini", "entropy"])
+def test_best_splits_of_the_table_are_not_taken_for_draws(splits, criterion, tmp_path):
+    trees = pytest.importorskip("sklearn.tree")
+    table = five_columns(1)
+    columns = list(table.columns[:-1])
+    tree = trees.DecisionTreeClassifier(
+        criterion=criterion, max_depth=3, min_samples_leaf=20, random_state=0
+    ).fit(table[columns], table.ill)
+    file = tmp_path / "tree.txt"
+    file.write_text(trees.export_text(tree, feature_names=columns, decimals=9))
+    words = "epsilon=1, mechanism=permute-and-flip-monotonic, bounds=public, splits="
+    found = tw.audit(file, table, sensitive="ill", policy=POLICY, claims=words + SPLITS[splits])
+    claim = found.to_dict()["claims"][0]
+    assert claim["outcome"] == "undetermined"
+    assert "splits are the best ones for this table" in claim["reason"]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("seed", seeds(30, quick=2))
+def test_splits_that_the_private_learner_drew_are_taken_for_draws(seed):
+    learn = pytest.importorskip("treewarden.learn")
+    table = five_columns(seed)
+    columns = list(table.columns[:-1])
+    bounds = {"sex": (0, 1), "grade": (0, 9), "age": (0, 120), "income": (0, 50_000)}
+    for epsilon in (1.0, 50.0):
+        tree = learn.PrivateTreeClassifier(epsilon, bounds=bounds, classes=[0, 1], max_depth=3)
+        found = outcome_of(tree.fit(table[columns], table.ill), table)
+        assert "best ones" not in found["reason"]
+        assert found["outcome"] == "not refuted"
+
+
+def bounded(numbers, bounds, words="bounds=public"):
+    """Return what is found of a claim of one column's bounds, of a tree that draws its labels from coins."""
+    people = people_in(LEAVES)
+    column = NumericColumn(np.asarray(numbers, dtype=np.float64)[: len(people.counts)])
+    people = replace(people, columns={**people.columns, "income": column})
+    claimed = read_claim(
+        f"epsilon=0.5, mechanism=permute-and-flip-monotonic, splits=independent, {words}", "a test"
+    )
+    return bounds_are_extremes(people, replace(claimed, bounds=(("income", *bounds),)))
+
+
+@pytest.mark.parametrize(
+    ("ends", "bounds", "is_told"),
+    [
+        ((0, 83211.37), (0, 83211.37), True),  # the pay of one person
+        ((18, 9999.7), (0, 9999.7), True),
+        ((18, 9999.7), (0, float(np.float32(9999.7))), True),
+        ((18, 9999.7), (0, float(np.float16(9999.7))), False),  # 10,000, as anybody would say
+        ((18, 9999.7), (0, 20000), False),
+        ((0, 0), (0, 0), True),  # nobody has it
+        ((0, 1), (0, 1), False),
+        ((1, 5), (1, 5), False),
+    ],
+)
+def test_bounds_are_of_the_table_where_an_end_is_one_that_nobody_would_choose(
+    ends, bounds, is_told
+):
+    numbers = [ends[place % 2] for place in range(1000)]
+    assert bounded(numbers, bounds) is is_told
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        (
+            'min-leaf-records" value="1"',
+            'min-leaf-records" value="18"',
+            "smallest number of records in a leaf",
+        ),
+        ('defaultChild="{right}"', 'defaultChild="{left}"', "the side that missing values take"),
+        (
+            "</TreeModel>",
+            '<Output><OutputField name="o" feature="probability" value="94"/></Output></TreeModel>',
+            "a value of OutputField that no leaf predicts",
+        ),
+    ],
+)
+def test_numbers_of_nodes_that_no_draw_covers_leave_a_claim_open(old, new, said, tmp_path):
+    learn = pytest.importorskip("treewarden.learn")
+    table = numbers()
+    tree = learn.PrivateTreeClassifier(1.0, bounds=(-3, 101), classes=[0, 1], max_depth=2)
+    opened = open_fitted(tree.fit(table[["age"]], table.ill), target="ill", names=["age"])
+    text = writers()["pmml"].write(opened.model).decode()
+    root = opened.model.nodes[0]
+    left, right = (node.name for node in opened.model.nodes if node.parent == 0)
+    assert root.default_child is not None
+    file = tmp_path / "tree.pmml"
+    outcomes = []
+    for change in (("", ""), (old, new)):
+        before, after = (part.format(left=left, right=right) for part in change)
+        assert before in text
+        file.write_text(text.replace(before, after, 1) if before else text)
+        outcomes.append(outcome_of(file, table))
+    assert [found["outcome"] for found in outcomes] == ["not refuted", "undetermined"]
+    assert said in outcomes[1]["reason"]

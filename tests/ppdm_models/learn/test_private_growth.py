@@ -11,13 +11,13 @@ from tests.judges.drawn_labels import flips
 from tests.kit.tiers import seeds
 from treewarden.ppdm_models.learn.private_growth import (
     _purity,
-    cut_grid,
     flip_coin,
     flip_exponential,
     grow_private,
     permute_and_flip,
     split_budget,
 )
+from treewarden.ppdm_models.tree.column import cut_grid
 
 DRAWS = 20_000
 

@@ -129,13 +129,13 @@ def read_cases(path: Path, pack: Pack) -> tuple[PolicyCase, ...]:
         if isinstance(first["loc"][-1], str) and len(where) > 1:
             where[-1] = f": {where[-1]!r}"
         keys = ", ".join(PolicyCase.model_fields)
-        said, advice = toml_words(first), f"use these keys: {keys}"
+        problem, advice = toml_words(first), f"use these keys: {keys}"
         if first["type"] == "missing":
             advice = f"add {first['loc'][-1]} = … (keys of a case: {keys})"
         elif first["type"] != "extra_forbidden":
             advice = "correct it"
         raise PolicyError(
-            path.name, f"{' '.join(where).replace(' :', ':')} {with_advice(said, advice)}"
+            path.name, f"{' '.join(where).replace(' :', ':')} {with_advice(problem, advice)}"
         ) from error
     known = {clause.id for clause in pack.clauses}
     seen: set[str] = set()
