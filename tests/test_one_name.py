@@ -50,6 +50,7 @@ def test_each_folder_of_the_checkout_is_a_package_of_treewarden():
     assert all(path.readlink().as_posix() == f"../{path.name}" for path in links)
 
 
+@pytest.mark.processes
 def test_a_script_beside_its_own_reports_audit_policies_and_service(users_folder):
     rows = [f"{age},{sex},{flu}" for age, sex, flu, times in GROUPS for _ in range(times)]
     (users_folder / "people.csv").write_text("\n".join(["age,sex,flu", *rows, ""]), "utf-8")
@@ -60,12 +61,14 @@ def test_a_script_beside_its_own_reports_audit_policies_and_service(users_folder
     assert done.stdout == "FAIL|audit|policies|ppdm_models|reports|service.foo\n"
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("words", [("--version",), ("list",), ("serve", "--help")])
 def test_the_module_is_run_beside_a_users_own_code(users_folder, words):
     done = run_python(users_folder, "-m", "treewarden", *words)
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.processes
 def test_the_function_stays_when_the_folder_of_the_same_name_is_imported():
     code = "import treewarden.audit.run, treewarden; print(treewarden.audit.__module__)"
     assert run_python(None, "-c", code).stdout.split() == ["treewarden.api.auditing"]

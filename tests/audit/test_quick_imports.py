@@ -134,6 +134,7 @@ def test_what_is_listed_is_not_imported():
     )
 
 
+@pytest.mark.processes
 def test_a_side_of_a_session_imports_what_reads_its_table_and_no_more(tmp_path):
     path = tmp_path / "own.csv"
     path.write_text("text,number,class\na,1.5,yes\n,,no\n")
@@ -144,18 +145,21 @@ def test_a_side_of_a_session_imports_what_reads_its_table_and_no_more(tmp_path):
     )
 
 
+@pytest.mark.processes
 def test_a_table_is_counted_and_a_posterior_written_without_pandas(tmp_path):
     path = tmp_path / "part-0.parquet"
     pq.write_table(pa.table({"text": ["a", None], "number": [1.5, 2.5]}), path)
     assert seen_of(["pandas"], COUNTING.format(path=str(tmp_path))) == []
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("before", cases(["import scipy", ""], quick=1))
 def test_pyomo_has_nothing_imported_along_that_nobody_asks_it_for(before):
     found = printed(USED.format(before=before))
     assert found == ["False", "False", "True", "0.5", "matplotlib.pyplot"]
 
 
+@pytest.mark.processes
 def test_a_worker_imports_what_solves_a_block_and_no_more():
     left_out = [
         "treewarden.audit.system.system",

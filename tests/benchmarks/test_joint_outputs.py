@@ -27,6 +27,7 @@ def test_few_values_are_counted_and_many_have_means(people):
     assert made.loc["age, mean (SD)", "yes"] == f"{yes['age'].mean():.1f} ({yes['age'].std():.1f})"
 
 
+@pytest.mark.studies
 def test_outputs_beside_a_tree_tell_more_than_the_totals(people):
     totals = study.told(people, (study.NO_TREE, ()))
     together = study.told(people, (study.TREE, (study.TABLE_1, study.REGRESSION)))

@@ -10,6 +10,8 @@ from benchmarks.scale.tables import CLASSES, SHARES, people, write_counted, writ
 from benchmarks.scale.trees import tree_of
 from treewarden.ppdm_models.tables.routing import route
 
+pytestmark = pytest.mark.studies
+
 
 @pytest.fixture(scope="module")
 def made():

@@ -9,6 +9,8 @@ import pytest
 
 from tests.kit import places
 
+pytestmark = pytest.mark.studies
+
 PAGE = (places.ROOT / "docs" / "search.md").read_text("utf-8")
 SEARCH, GRID, MLFLOW, WANDB = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 

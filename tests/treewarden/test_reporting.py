@@ -61,15 +61,18 @@ def strange(files):
     return run
 
 
+@pytest.mark.processes
 def test_bytes_that_are_no_text_go_to_stdout_as_they_are(strange):
     assert strange() == BYTES
 
 
+@pytest.mark.processes
 def test_bytes_that_are_no_text_go_into_a_file_as_they_are(strange, files):
     assert strange("--out", files.folder).startswith(b"PASS")
     assert (files.folder / "audit.bin").read_bytes() == BYTES
 
 
+@pytest.mark.processes
 def test_what_a_form_needs_is_asked_before_any_work(strange):
     said = strange("--knowledge", "not there", kind="Lacking", code=4)
     assert (
@@ -78,6 +81,7 @@ def test_what_a_form_needs_is_asked_before_any_work(strange):
     )
 
 
+@pytest.mark.processes
 def test_what_is_no_text_is_not_shown_in_a_terminal(strange, files):
     assert "strange is not text; give it a file" in strange(kind="NoText", code=2)
     assert strange("--out", files.folder, kind="NoText").startswith(b"PASS")

@@ -61,6 +61,7 @@ def test_levels_that_are_compared_by_name_are_refused_by_their_factor():
     assert AS_JSON in str(refused.value)
 
 
+@pytest.mark.tools
 def test_the_line_for_ctree_writes_the_levels_in_their_order(tmp_path):
     run_r(
         f"library(partykit); model <- ctree(y ~ size + age, data = d); {line_in(AS_JSON)}", tmp_path
@@ -69,6 +70,7 @@ def test_the_line_for_ctree_writes_the_levels_in_their_order(tmp_path):
     assert found == {("mid 1", "small"), ("large", "mid, 2")}
 
 
+@pytest.mark.tools
 def test_the_line_for_rpart_writes_the_levels_by_name(tmp_path):
     run_r(
         f"library(rpart); levels(d$size)[3] <- 'mid 2'; model <- rpart(y ~ size + age, data = d); {line_in(NAMING)}",

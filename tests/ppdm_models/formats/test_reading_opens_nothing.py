@@ -62,6 +62,7 @@ def told():
     return json.loads(run.stdout)
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("name", sorted(formats()))
 def test_reading_opens_no_file_and_no_socket(name, told):
     folder = FIXTURES / name

@@ -53,6 +53,7 @@ def test_text_is_utf_8_and_ends_its_last_line(name, any_document):
     assert rendered(name, any_document).decode("utf-8").endswith("\n")
 
 
+@pytest.mark.processes
 def test_another_process_renders_the_same_bytes_in_every_form(document, tmp_path):
     file = tmp_path / "document.json"
     file.write_text(document.model_dump_json(by_alias=True), encoding="utf-8")

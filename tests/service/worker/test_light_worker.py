@@ -47,11 +47,13 @@ def printed(code, *words):
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
 
 
+@pytest.mark.processes
 def test_a_worker_loads_nothing_that_only_audits_or_pages_need():
     module = "treewarden.service.commands.worker"
     assert printed(LOADED, module, "fastapi", "starlette", "zxcvbn") == []
 
 
+@pytest.mark.processes
 def test_a_server_loads_nothing_that_only_audits_need(tmp_path):
     assert printed(APPLICATION, tmp_path) == []
 

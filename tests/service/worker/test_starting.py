@@ -75,6 +75,7 @@ def said():
     return json.loads(done.stdout)
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("when", ["first", "again"])
 @pytest.mark.parametrize("which", ["job", "forkserver", "tracker"])
 def test_no_process_of_a_job_holds_a_secret_of_the_service(said, when, which):
@@ -83,10 +84,12 @@ def test_no_process_of_a_job_holds_a_secret_of_the_service(said, when, which):
     assert "canary" not in block
 
 
+@pytest.mark.processes
 def test_what_a_job_needs_is_handed_on(said):
     assert "OMP_NUM_THREADS=1" in said["first"]["job"]
 
 
+@pytest.mark.processes
 def test_the_worker_keeps_its_own_variables(said):
     assert said["own"] == SECRETS
     assert said["given"] == SECRETS

@@ -21,6 +21,7 @@ print("once", tw.audit(tree, frame, sensitive="y", worlds_budget=0, jobs=2).verd
 """
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("how", cases(["a file", "standard input"], quick=1))
 def test_without_a_main_guard_the_script_runs_once(how, tmp_path):
     path = tmp_path / "plain.py"
