@@ -97,8 +97,8 @@ class AuditOptions:
     claims: str | None = option(
         Concern.METHOD,
         None,
-        "The differential-privacy guarantee that the owner claims for the model, if the file does not state it. For "
-        "example epsilon=1, mechanism=permute-and-flip, splits=independent (all keys: docs/differential-privacy.md). "
+        "The differential-privacy guarantee that the owner claims for the model, if the file does not state it, "
+        "for example epsilon=1,mechanism=permute-and-flip,splits=independent (all keys: docs/differential-privacy.md). "
         "For several models, separate their claims by semicolons.",
         str,
         metavar="KEY=VALUE[,...]",
@@ -125,8 +125,8 @@ class AuditOptions:
     learner: Tool | None = option(
         Concern.KNOWLEDGE,
         None,
-        "The program that trained the tree, if the file does not name it. The adversary "
-        "can then rule out all tables from which that program would train another tree. The audit becomes stricter.",
+        "The program that trained the tree, if the file does not name it. This makes the audit stricter: the "
+        "adversary can exclude all tables that would give another tree.",
         enum=Tool,
         choices=tuple(tool.value for tool in Tool if tool not in (Tool.UNKNOWN, Tool.POLICY_TREE)),
         attested=AttestedAs("the learner"),
@@ -163,7 +163,8 @@ class AuditOptions:
     target_known: bool = option(
         Concern.ADVERSARY,
         False,
-        "With --knows and --secret: the adversary of --knows also knows everyone's value of the predicted column.",
+        "The adversary that you describe with --knows also knows the predicted column of everyone. Use it with "
+        "--secret.",
         doors=OptionDoor.WITH_PAGE,
     )
     marginal: bool = option(
@@ -199,8 +200,8 @@ class AuditOptions:
         Concern.KNOWLEDGE,
         None,
         "The smallest leaf size that training allowed. Needed only if the file does not "
-        "give it. The adversary can then rule out every table in which another split, with leaves at least this "
-        "large, is better than the chosen one.",
+        "give it. This makes the audit stricter: the adversary can exclude every table in which training would "
+        "have chosen another split whose leaves are at least this large.",
         int,
         low=1,
         metavar="RECORDS",
@@ -210,8 +211,7 @@ class AuditOptions:
     solver: Solver = option(
         Concern.MACHINE,
         Solver.AUTO,
-        "Expert: the solver interface. Keep auto unless 'treewarden doctor' advises "
-        "otherwise. The other two choices solve every part of the problem with IPOPT.",
+        "Expert: the solver interface. Keep auto unless 'treewarden doctor' advises otherwise.",
         enum=Solver,
         doors=OptionDoor.GATE,
     )
@@ -228,7 +228,7 @@ class AuditOptions:
         Concern.METHOD,
         None,
         "Time limit for each computation of what an adversary can infer. An audit may "
-        "need several. A check whose inference is not finished by then is not decided.",
+        "need several. Checks that are not finished by then are not decided.",
         int,
         float,
         low=0,
@@ -238,8 +238,8 @@ class AuditOptions:
     rows: RowStatement = option(
         Concern.METHOD,
         RowStatement.INTEGER,
-        "Expert: count people in whole numbers (exact) or in fractions (approximate). Matters only if the adversary "
-        "knows that each split was the best one.",
+        "Expert: count people in whole numbers (exact) or in fractions (approximate). Keep the default. It matters "
+        "only if the adversary knows that each split was the best one.",
         enum=RowStatement,
     )
     worlds: bool = option(
@@ -291,16 +291,16 @@ class AuditOptions:
     smallest_reasons: bool = option(
         Concern.REPORT,
         False,
-        "With --blame: for each person whose value is proved, find a set of the fewest numbers that prove it. This "
+        "With --blame: for each person whose value is proved, find the smallest set of numbers that proves it. This "
         "takes longer.",
         doors=OptionDoor.NONE,
     )
     withholding_costs: str | None = option(
         Concern.REPORT,
         None,
-        "With --blame: what the loss of one number costs you, for each kind of number, for "
+        "With --blame: how much you want to keep each kind of number (higher: keep it), for "
         "example leaf=2,regression=5,band=0.5. The removal with the smallest total is "
-        "proposed. A kind that is not named costs 1. Add band=COST to let class counts of a "
+        "proposed. A kind that is not named counts 1. Add band=COST to let class counts of a "
         "leaf become ranges, such as 10 to 14, instead of being removed.",
         str,
         metavar="KIND=COST,...",
@@ -310,7 +310,7 @@ class AuditOptions:
         Concern.REPORT,
         None,
         "With --population: also run published attacks that guess who was in the table "
-        "(LiRA, RMIA, and the strongest possible one). Each attack trains this "
+        "(LiRA, RMIA and a worst-case attack: docs/membership.md). Each attack trains this "
         "estimator, for example sklearn.tree.DecisionTreeClassifier(), on parts of the "
         "register. The verdict does not depend on it.",
         str,

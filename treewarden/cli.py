@@ -107,7 +107,7 @@ CODES: Mapping[str, Codes] = {
     | {
         PASS: "PASS: the repaired model passes, or MODEL passes as it is",
         FAIL: "FAIL: no change passes",
-        UNDETERMINED: "UNDETERMINED: no change passes, and it is not decided whether MODEL does",
+        UNDETERMINED: "UNDETERMINED: no change passes, and the audit of MODEL could not be decided",
     },
     "verify": MEANINGS
     | {

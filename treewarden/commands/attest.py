@@ -75,8 +75,7 @@ def _make_key(context: click.Context, _: click.Parameter, path: Path | None) -> 
 @click.option(
     "--vsa",
     type=FILE,
-    help="Also write the signed verdict for software supply-chain tools: an in-toto statement with a SLSA verification "
-    "summary (VSA).",
+    help="Also write the signed verdict in the format of supply-chain tools (in-toto, SLSA VSA).",
 )
 @click.option(
     "--ml-bom",

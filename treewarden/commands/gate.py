@@ -235,8 +235,8 @@ def gate_command(context: click.Context, /, **_: Any) -> None:  # noqa: ANN401  
     """Audit the changed models of a repository, and say in one exit code whether all its models may be published.
 
     For pipelines. PATHS are models or folders that treewarden.toml lists; without PATHS, all of them are judged.
-    Unchanged models keep their earlier result, even if it is FAIL. A report goes into one file for all models
-    (--format sarif=gate.sarif), or into a folder with one report each (--format html=reports/).
+    Unchanged models keep their earlier result, even if it is FAIL. A report contains all models (--format
+    sarif=gate.sarif). If its name ends in /, it is a folder with one report for each model (--format html=reports/).
 
     With --server, ask a treewarden service for the verdict and wait for it. Nothing is audited locally. Give the
     file that you will publish as the PATHS argument. The service then checks that this exact file was audited and

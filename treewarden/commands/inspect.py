@@ -42,8 +42,8 @@ def inspect_command(
 ) -> None:
     """Show the contents of model files as any reader can see them. No table is needed, and nothing is audited.
 
-    The line "proves" says of how many people the file alone proves values, and how many whole records of the
-    training table can be rebuilt from it. A file that cannot be read does not stop the others. A folder is read as
+    The line "proves" counts the people whose value the file alone proves, and the whole records of the training
+    table that can be rebuilt from it. A file that cannot be read does not stop the others. A folder is read as
     a model that Spark wrote.
     """
     failed = False

@@ -41,7 +41,7 @@ KINDS = " ".join(
     metavar="KIND",
     help="A kind of content to remove. May be repeated.  [default: all]  "
     + KINDS
-    + " See docs/formats.md.",
+    + " The meaning of each kind: docs/formats.md.",
 )
 @FORCE
 @click.pass_context
