@@ -129,7 +129,7 @@ def _with_worlds(
     options = inputs.options
     if not options.worlds:
         return evidence
-    said = f"searching for proved values (at most {options.worlds_budget:.3g} s)"
+    said = f"searching for proved values (search limited to {options.worlds_budget:.3g} s)"
     with inputs.step(said) as share:
         until, worlds = tables_clock(options), proved_first
         if worlds is None:

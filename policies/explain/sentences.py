@@ -19,7 +19,7 @@ WIDTH = 100
 NEEDS = {
     EvidenceSource.LEAVES: "the people in each leaf",
     EvidenceSource.TRUTH: "people's true values",
-    EvidenceSource.ESTIMATE: "the probabilities that an adversary can derive (by maximum entropy)",
+    EvidenceSource.ESTIMATE: "the probabilities that an adversary can derive (docs/maximum-entropy.md)",
     EvidenceSource.WORLDS: "proofs: which values are the same in every table that could have produced the file",
     EvidenceSource.CELLS: "how often each value can occur",
     EvidenceSource.FILE: "everything in the file except the trees",
@@ -118,9 +118,9 @@ def breaks(part: Part) -> str:
 
 def difference_text(difference: ClauseDifference) -> str:
     """Return in a line what became of a clause from one policy to the other."""
-    return (
-        f"{difference.strictness.value:9}  {difference.clause}: {'; '.join(_changes(difference))}"
-    )
+    which = " (new check)" if difference.old is None else ""
+    which = " (removed)" if difference.new is None else which
+    return f"{difference.strictness.value:9}  {difference.clause}{which}: {'; '.join(_changes(difference))}"
 
 
 def _changes(difference: ClauseDifference) -> Iterator[str]:
@@ -134,9 +134,9 @@ def _changes(difference: ClauseDifference) -> Iterator[str]:
         )
     elif new is None:
         assert old is not None
-        yield f"removed: {demand(old)}"
+        yield demand(old)
     elif old is None:
-        yield f"new: {demand(new)}"
+        yield demand(new)
     else:
         if demand(old) != demand(new):
             is_limit = (
@@ -149,7 +149,7 @@ def _changes(difference: ClauseDifference) -> Iterator[str]:
             if was != now:
                 yield f"{name.removesuffix('_words')} {_setting(was)} before, {_setting(now)} now"
         if (old.why, old.source, old.guidance) != (new.why, new.source, new.guidance):
-            yield "other reasons or sources"
+            yield "its reason, source or guidance was changed"
 
 
 def _setting(value: object) -> str:

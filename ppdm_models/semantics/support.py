@@ -41,11 +41,11 @@ NO_COUNTS = (
 """What is noted of files in which no node has any record, as learners write them whose counts are not to be told."""
 
 REASONS = {
-    Quality.EXACT: "the record counts of the leaves add up",
+    Quality.EXACT: "the leaf counts sum to those of the nodes above",
     Quality.DERIVED: "the counts follow from other published numbers",
     Quality.WEIGHTED: "the numbers are sums of weights, not of people",
     Quality.NORMALISED: "the numbers are shares of each leaf, not records",
-    Quality.HESSIAN: "the numbers are second derivatives of a loss, not records",
+    Quality.HESSIAN: "the file gives sums of weights for each leaf, not numbers of people",
     Quality.ABSENT: "the file publishes no counts",
     Quality.INCONSISTENT: "the numbers of the file contradict each other",
 }

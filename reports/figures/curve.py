@@ -133,7 +133,7 @@ def _percent(share: Number | None) -> float:
     return 100 * float(share or 0)
 
 
-HEADINGS = ("name", "verdict", "tightest check", "accuracy", "changed", "leaves", "withheld")
+HEADINGS = ("name", "verdict", "privacy score", "accuracy", "changed", "leaves", "numbers removed")
 LOSS = "loss"
 CROSS_VALIDATED = "cross-validated"
 

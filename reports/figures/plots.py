@@ -247,7 +247,7 @@ def tradeoff(repair: Repair) -> Markup | None:
             names.append(str(point.number) if point.number else AS_GIVEN)
         axes.axhline(100, color=INK, lw=1.2, ls=":")
         axes.set_xlabel(f"utility: {_ascii(curve.label)}")
-        axes.set_ylabel("margin of tightest check")
+        axes.set_ylabel("privacy score")
         axes.xaxis.set_major_locator(MaxNLocator(5))
         if curve.is_percent:
             axes.xaxis.set_major_formatter(PercentFormatter(decimals=1, symbol=" %"))

@@ -10,7 +10,7 @@ from treewarden.reports.document.document import Document
 from treewarden.reports.document.gate import Gate
 from treewarden.reports.document.inferred_parts import Release
 from treewarden.reports.document.methods import Column, RandomisedDocument
-from treewarden.reports.document.parts import Accepted, Finding
+from treewarden.reports.document.parts import Accepted, Finding, Place
 from treewarden.reports.document.words import WIDTH, count, is_command, printable, wrapped
 from treewarden.reports.figures.curve import advice_lines, attempt_lines
 from treewarden.reports.figures.finding_rows import (
@@ -210,7 +210,7 @@ def _places(finding: Finding) -> Iterator[str]:
         line = f", line {place.line}" if place.line else ""
         profile = f"; {place.profile}" if place.profile else ""
         yield from wrapped(
-            f"{place.value.text} at node {place.node}{line}: {place.path}{profile}",
+            f"{place.value.text} {_at(place)}{line}: {place.path}{profile}",
             "      ",
             "        ",
         )
@@ -223,6 +223,12 @@ def _places(finding: Finding) -> Iterator[str]:
     if more > 0:
         least = "at least " if len(finding.where) >= MOST_SPOTS else ""
         yield f"      ... and {least}{count(more)} more (--format json=FILE lists them)"
+
+
+def _at(place: Place) -> str:
+    """Return where a place of a tree is: ``at node 3``, or ``in tree 8, node 3`` where there are several trees."""
+    inner = place.node.removeprefix(f"tree {place.tree + 1}: ")
+    return f"at node {inner}" if inner == place.node else f"in tree {place.tree + 1}, node {inner}"
 
 
 def _accepted(accepted: Accepted) -> str:

@@ -69,9 +69,12 @@ def test_it_says_the_levels_the_cost_the_groups_and_what_is_left_out(folder):
     groups = groups_of(written(folder))
     assert "age: level 3 of 3 (everything), by ages.toml" in said
     assert "place: level 1 of 2, by place.csv" in said
-    assert "shoe: kept (without a taxonomy, a column is kept or becomes * as a whole)" in said
+    assert (
+        "shoe: kept unchanged (to generalise it step by step, give a hierarchy: --taxonomy FILE)"
+        in said
+    )
     assert "left out: name" in said
-    assert f"discernibility: {sum(group.total() ** 2 for group in groups):,}" in said
+    assert f"lower is better): {sum(group.total() ** 2 for group in groups):,}" in said
     assert f"{len(groups):,} groups, the smallest of" in said
 
 

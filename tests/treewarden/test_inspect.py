@@ -30,7 +30,7 @@ def test_the_main_facts_stand_one_to_a_line(files):
         "  what           one classification tree (pmml)",
         "  size           5 nodes, 3 leaves, depth 2",
         "  splits on      2 of 2 features: age, sex",
-        "  people         40 in all; the record counts of the leaves add up (exact)",
+        "  people         40 in all; the leaf counts sum to those of the nodes above (exact)",
         "  smallest leaf  8 people",
     ):
         assert line in text.splitlines()

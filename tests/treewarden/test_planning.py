@@ -110,7 +110,7 @@ def test_forms_and_files_of_the_audit_may_stay_in_the_command(files):
         "audit", "--plan", "--format", "html=page.html", "--posterior", files.folder / "p.csv"
     )
     assert outcome.exit_code == NO_AUDIT
-    assert "what each adds" in outcome.stdout
+    assert "effect of each published number" in outcome.stdout
     assert not (files.folder / "p.csv").exists()
 
 

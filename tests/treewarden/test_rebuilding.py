@@ -38,7 +38,7 @@ def domain_file(tmp_path):
 
 def test_a_file_that_is_its_table_says_so(forest_file, domain_file):
     text = run(forest_file, "--domain", domain_file).stdout
-    assert "from the file alone: values of 6 of 6 people" in text
+    assert "the file alone proves values of 6 of 6 people" in text
     assert "only one table is consistent with the file" in text
 
 

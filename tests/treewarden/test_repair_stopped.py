@@ -97,7 +97,7 @@ def test_a_range_of_the_original_says_what_was_cut_and_an_exact_figure_says_noth
     subject = subject_of(tmp_path, 6)
     repaired = repair_file(subject, "fixed.pmml")
     assert repaired.repair.search_cut == ""  # all was decided in time
-    cut = "The search for proofs in the original had 2 of 20 seconds."
+    cut = "treewarden searched it for proofs for only 2 of the 20 seconds."
     search = replace(repaired.repair, search_cut=cut)
     provenance = CommandClock().provenance(Request(tmp_path / "tree.pmml", None), subject.pack)
     document = repair_document(search, provenance, "")

@@ -96,7 +96,7 @@ def test_budget_and_ties_change_no_verdict_where_the_leaves_say_it_all(files, ce
 @pytest.mark.parametrize(
     ("more", "told"),
     [
-        ({}, "searching for proved values (at most 7 s)"),
+        ({}, "searching for proved values (search limited to 7 s)"),
         ({"worlds": False}, "measuring"),
     ],
 )

@@ -150,7 +150,7 @@ def draw_curve(curve: Curve | None, axes: Axes | None = None) -> Axes:
     is_loss = curve is not None and not curve.is_percent
     unit = "below 0" if is_loss else "in %"
     axes.set_xlabel(f"utility: {measured}, {unit}" if measured else "utility")
-    axes.set_ylabel("margin of the tightest check, in %")
+    axes.set_ylabel("privacy score, in %")
     axes.set_title("Utility against privacy")
     if points:
         axes.legend(loc="best")

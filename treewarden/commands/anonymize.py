@@ -120,7 +120,7 @@ def _say(subject: TableToGeneralise, table: GeneralisedTable, output: Path) -> N
         click.echo(f"left out: {', '.join(subject.left_out)}")
     click.echo(_groups(subject, table.figures))
     click.echo(
-        f"discernibility: {table.figures.discernibility:,} (sum of squared group sizes); looked at "
+        f"loss of detail (sum of squared group sizes; lower is better): {table.figures.discernibility:,}; tried "
         f"{table.checked:,} of {table.combinations:,} combinations of levels"
     )
     click.echo(f"written: {output}, {subject.records:,} records")

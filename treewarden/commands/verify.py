@@ -154,13 +154,10 @@ def _print_comparison(items: list[ComparedItem]) -> int:
                 f"{compared_item.outcome.value}: {printable(compared_item.name)}{printable(more)}"
             )
     agrees = [each for each in items if each.outcome is ComparisonOutcome.AGREES]
-    click.echo(f"{len(agrees)} of {len(items)} items agree{':' if agrees else ''}")
-    for compared_item in agrees:
-        if not compared_item.name.startswith("reading "):
-            click.echo(
-                f"  {printable(compared_item.name)}"
-                + (f": {printable(compared_item.detail)}" if compared_item.detail else "")
-            )
+    told = [each for each in agrees if each.detail and not each.name.startswith("reading ")]
+    click.echo(f"{len(agrees)} of {len(items)} items agree{', among them:' if told else ''}")
+    for compared_item in told:
+        click.echo(f"  {printable(compared_item.name)}: {printable(compared_item.detail)}")
     return EXITS[overall(items)]
 
 

@@ -214,6 +214,8 @@ def _solvers(document: Document) -> str:
     probes = {name: door.probe() for name, door in doors().items()}
     works = ", ".join(probe.version for probe in probes.values() if probe.works) or "none"
     absent = ", ".join(name for name, probe in probes.items() if not probe.works)
-    left_out = f", without {absent} (why: treewarden doctor)" if absent else ""
+    left_out = f", without {absent} (details: treewarden doctor)" if absent else ""
     assert document.solver is not None
-    return f"Solver: {works}{left_out}. The inference is {document.solver.status}."
+    status = document.solver.status
+    found = "It found the optimum" if status == "optimal" else f"Status: {status}"
+    return f"Solver: {works}{left_out}. {found}."

@@ -137,7 +137,10 @@ def facts(description: Said) -> Iterator[tuple[str, str]]:
         qualities = description["support"]["qualities"]
         yield (
             "trees",
-            ", ".join(f"{count(number)} {quality}" for quality, number in qualities.items()),
+            ", ".join(
+                f"{count(number)} with {PUBLISHED[quality]}"
+                for quality, number in qualities.items()
+            ),
         )
     if description["criterion"]:
         yield "criterion", str(description["criterion"])
@@ -239,6 +242,18 @@ def _claim_of_trees(entry: Said) -> str:
     return f"{trees} {entry['words'] or 'nothing'}"
 
 
+PUBLISHED = {
+    "exact": "exact counts",
+    "derived": "counts that follow from other numbers",
+    "weighted": "sums of weights only",
+    "normalised": "shares only",
+    "hessian": "sums of weights only",
+    "absent": "no counts",
+    "inconsistent": "contradictory numbers",
+}
+"""What the leaves of a tree publish, by the quality of its counts."""
+
+
 def _people(support: Said) -> str:
     if not support["counts_people"]:
         return f"unknown: {support['reason']} ({support['quality']})"
@@ -253,7 +268,9 @@ def _smallest(support: Said) -> str:
         more = f"; {counted(empty, 'leaf holds', 'leaves hold')} none" if empty else ""
         return counted(support["smallest_leaf"], "person", "people") + more
     if support["smallest_published"] is not None:
-        return f"unknown (the smallest number of a leaf is {count(support['smallest_published'])})"
+        sums = support["quality"] in ("hessian", "weighted")
+        what = "sum of weights in" if sums else "number of"
+        return f"unknown (the smallest {what} a leaf is {count(support['smallest_published'])})"
     return "unknown; audit the file with its training table"
 
 
@@ -325,7 +342,7 @@ def rebuilt_lines(rebuilt: Mapping[str, Any]) -> Iterator[str]:
         by_column[MOST_COLUMNS:] = [f"{len(by_column) - MOST_COLUMNS} more columns"]
     values = f" ({', '.join(by_column)})" if by_column else ""
     whole = counted(rebuilt["whole_records"], "complete record", "complete records")
-    yield f"from the file alone: values of {records}{values}, and {whole}"
+    yield f"the file alone proves values of {records}{values}, and {whole}"
     yield _tables(rebuilt["tables"])
     if rebuilt["assumes"]:
         yield f"provided that {', and that '.join(rebuilt['assumes'])}"

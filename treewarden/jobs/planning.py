@@ -282,8 +282,9 @@ def _loop() -> None:
 if sys.platform != "win32":
     import resource
 
-STAGES = {"whole records": "proofs", "levels": "what each adds"}
+STAGES = {"whole records": "proofs", "levels": "effect of each published number"}
 """Names of stages in text, where those in JSON are other words."""
+NAME_WIDTH = 34
 NOT_JUDGED = "Nothing was judged: this is a plan, and no audit was performed."
 MANY_SECONDS = 60.0
 """An audit of this length is worth being kept while it runs."""
@@ -359,19 +360,19 @@ def plan_lines(plan: AuditPlan) -> Iterator[str]:
     rows = {
         "records": f"{sizes.records:,.0f}",
         "groups": f"{sizes.profiles:,}",
-        "kinds of groups": f"{sizes.signatures:,} at most",
+        "groups that differ for the model": f"{sizes.signatures:,} at most",
         "trees": f"{sizes.trees:,}",
         "leaves": f"{sizes.leaves:,}",
         "classes": f"{sizes.classes:,}",
-        "facts on leaves": f"{sizes.knowledge_rows:,}",
-        "facts on splits": f"{sizes.candidates:,} at most",
+        "equations from leaves": f"{sizes.knowledge_rows:,}",
+        "inequalities from splits": f"{sizes.candidates:,} at most",
         "adversaries": f"{sizes.adversaries:,}",
         "releases": f"{sizes.releases:,}",
         "proofs": "not searched for"
         if plan.worlds_budget is None
         else f"searched for, {plan.worlds_budget:g} s at most",
     }
-    yield from (f"  {name:<17}{text}" for name, text in rows.items())
+    yield from (f"  {name:<{NAME_WIDTH}}{text}" for name, text in rows.items())
     yield ""
     if plan.costs is None:
         yield f"  The time cannot be predicted: {plan.unknown}."
@@ -379,14 +380,14 @@ def plan_lines(plan: AuditPlan) -> Iterator[str]:
         yield "Expected processor time (usually right within a factor of 3):"
         yield ""
         yield from (
-            f"  {STAGES.get(name, name):<17}{said:>8.1f} s"
+            f"  {STAGES.get(name, name):<{NAME_WIDTH}}{said:>8.1f} s"
             for name, said in plan.costs.stages.items()
         )
-        yield f"  {'in all':<17}{plan.costs.seconds:>8.1f} s"
-        yield f"  {'memory':<17}{plan.costs.memory_mb:>8,.0f} MB"
+        yield f"  {'in all':<{NAME_WIDTH}}{plan.costs.seconds:>8.1f} s"
+        yield f"  {'memory':<{NAME_WIDTH}}{plan.costs.memory_mb:>8,.0f} MB"
         if plan.jobs > 1:
             yield ""
-            yield f"Up to {plan.jobs} processes share the solving; each needs its own memory."
+            yield f"The memory above is for one process; up to {plan.jobs} processes run at once."
     if plan.advice:
         yield ""
         yield "To make it cheaper:"

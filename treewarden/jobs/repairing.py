@@ -349,8 +349,8 @@ def _search_cut(original: Audit, seconds: float, whole: float) -> str:
     if not isinstance(worlds, ConsistentTables) or not worlds.is_out_of_time or seconds >= whole:
         return ""
     return (
-        f"The search for proofs in the original had {seconds:.3g} of {whole:g} seconds, because the original fails in "
-        "any case. Its own audit can show a narrower range."
+        f"The original fails anyway, so treewarden searched it for proofs for only {seconds:.3g} of the {whole:g} "
+        "seconds. To get a narrower range for the original, run treewarden audit."
     )
 
 

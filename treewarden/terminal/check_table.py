@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from treewarden.audit.measures import measures
 from treewarden.policies.judging.figures import figure, places_text
+from treewarden.policies.verdict import capital
 from treewarden.reports.document.document import Attempt, Document, Repair
 from treewarden.reports.document.parts import Finding, Number, Place, Value
 from treewarden.reports.document.words import WIDTH, count, counted, listed, printable, wrapped
@@ -284,8 +285,8 @@ def _curve(repair: Repair) -> Iterator[str]:
     ]
     more = f". Shown is one of {len(line)} points of the curve" if len(shown) < len(line) else ""
     yield from wrapped(
-        f"The {_noun(curve.label)} and the privacy score of each change. A score of 100 % or "
-        f"more means that every required check passes{more}:"
+        f"{capital(_noun(curve.label))} and privacy score of each change (a score of 100 % or more means that every "
+        f"required check passes){more}:"
     )
     for words in told:
         yield from wrapped(words, "  ", "    ")

@@ -39,7 +39,7 @@ def test_a_description_says_what_is_published():
         "criterion": None,
         "support": {
             "quality": "exact",
-            "reason": "the record counts of the leaves add up",
+            "reason": "the leaf counts sum to those of the nodes above",
             "counts_people": True,
             "records": 14.0,
             "smallest_leaf": 4.0,

@@ -194,7 +194,7 @@ def compared(old: Document, new: Document) -> Iterator[ComparedItem]:
 def _findings(old: tuple[Finding, ...], new: tuple[Finding, ...]) -> Iterator[ComparedItem]:
     findings = {_called(finding): finding for finding in new}
     for said in old:
-        found, name = findings.pop(_called(said), None), f"clause {_called(said)}"
+        found, name = findings.pop(_called(said), None), f"check {_called(said)}"
         if found is None:
             yield missing(name, in_report=True)
         elif any(getattr(said, each) != getattr(found, each) for each in ASKED):
@@ -202,10 +202,10 @@ def _findings(old: tuple[Finding, ...], new: tuple[Finding, ...]) -> Iterator[Co
             yield ComparedItem(name, ComparisonOutcome.DIFFERS, problem)
         else:
             yield ComparedItem(name, *verdicts(said.verdict, found.verdict))
-            yield ComparedItem(f"{name}, its reading", *values(said.value, found.value))
+            yield ComparedItem(f"{name}, measured value", *values(said.value, found.value))
             yield from _compare_words(name, said, found)
     for each in findings:
-        yield missing(f"clause {each}", in_report=False)
+        yield missing(f"check {each}", in_report=False)
 
 
 def _called(finding: Finding) -> str:
@@ -217,7 +217,7 @@ def _compare_words(name: str, stated: Finding, again: Finding) -> Iterator[Compa
     is_same_number = (stated.verdict, stated.value) == (again.verdict, again.value)
     apart = ("where",) if is_same_number else TOLD_BY_NUMBERS
     if stated.model_copy(update={each: getattr(again, each) for each in apart}) != again:
-        yield same(f"{name}, its words", is_same=False)
+        yield same(f"{name}, wording", is_same=False)
     elif is_same_number and stated.where != again.where:
         yield ComparedItem(f"{name}, its places", ComparisonOutcome.OPEN, "the report lists others")
 

@@ -155,9 +155,9 @@ def level_words(subject: TableToGeneralise, generalised_table: GeneralisedTable)
     for own, level in zip(subject.lattice.ladders, generalised_table.levels, strict=True):
         taxonomy = subject.taxonomies.get(own.name)
         if taxonomy is None:
-            said = ("kept", "everything (*)")[level]
+            said = ("kept unchanged", "replaced by * everywhere")[level]
             lines.append(
-                f"{own.name}: {said} (without a taxonomy, a column is kept or becomes * as a whole)"
+                f"{own.name}: {said} (to generalise it step by step, give a hierarchy: --taxonomy FILE)"
             )
         else:
             kept = " (kept)" if level == 0 else " (everything)" if level == own.height else ""
