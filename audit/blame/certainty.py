@@ -147,7 +147,8 @@ class CertaintyOracle:
         if found is None:
             counts = self.numbers.counts(retained)
             found = settled(counts, self._propagated(retained, counts))
-            self._settled[retained] = found
+            if not self.clock.is_over:
+                self._settled[retained] = found
         return np.asarray(found >= 0)
 
     def certain_groups(self, retained: frozenset[int]) -> CertainGroups:
@@ -211,10 +212,11 @@ class CertaintyOracle:
         found = self._boxes.get(retained)
         if found is None:
             try:
-                found = propagate(counts, by_leaves(counts))
+                found = propagate(counts, by_leaves(counts), self.clock)
             except ContradictionError as error:
                 raise AssertionError("the true table fulfils all rows") from error
-            self._boxes[retained] = found
+            if not self.clock.is_over:  # it may have been cut short
+                self._boxes[retained] = found
         return found
 
 

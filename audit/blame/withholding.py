@@ -56,7 +56,7 @@ def withhold_least(
     Of ``ties`` all numbers go or none does; ``unit`` of the numbers' costs make 1. Where time ends first, what is
     returned is safe where that could be shown, and the bound holds. ``share`` hears the bound whenever it rises.
     """
-    numbers, reasons = oracle.numbers, dict[frozenset[int], None]()
+    numbers, reasons = oracle.numbers, dict.fromkeys(_reasons_alone(oracle.numbers))
     costs, everything = numbers.costs, numbers.everything
     bound, safe = 0, None
     while True:
@@ -64,13 +64,12 @@ def withhold_least(
         bound = max(bound, hit.bound)
         if share is not None:
             share(bound / unit, float(costs.sum()) / unit, AT_LEAST)
-        found = oracle.certain_groups(everything - hit.chosen)
-        if not found.is_certain.any() and not found.is_open.any():
-            safe = hit.chosen
-        if safe is not None or oracle.clock.is_over or not found.is_certain.any():
-            break
         retained, before = everything - hit.chosen, len(reasons)
-        certain = found.is_certain
+        certain, is_open = _certain_quickly(oracle, retained)
+        if not certain.any() and not is_open.any():
+            safe = hit.chosen
+        if safe is not None or oracle.clock.is_over or not certain.any():
+            break
         while certain.any() and not oracle.clock.is_over:
             group = next(groups_of(certain))
             reason = find_reason(oracle, retained, group)
@@ -89,7 +88,7 @@ def withhold_least(
             reasons[reason.numbers] = None
             # The next reason of this round shares no number with this one, which raises the bound fastest.
             retained = retained - reason.numbers
-            certain = oracle.certain_groups(retained).is_certain
+            certain, _ = _certain_quickly(oracle, retained)
         if len(reasons) == before:
             break
     if safe is None and reasons:
@@ -102,6 +101,28 @@ def withhold_least(
         )
     cost = int(costs[sorted(safe)].sum())
     return LeastWithholding(safe, cost, bound, is_safe=True, reasons=len(reasons), unit=unit)
+
+
+def _reasons_alone(numbers: PublishedNumbers) -> list[frozenset[int]]:
+    """Return the numbers that each prove somebody's value alone: a row of all of whose people one class is, or none."""
+    of = numbers.problem
+    if of.amounts is not None or of.matrix.nnz == 0 or int(of.matrix.data.min()) < 0:
+        return []
+    people = np.asarray(of.matrix @ of.sizes)
+    is_alone = (people > 0) & ((of.low >= people) | ((of.high <= 0) & (of.classes == 2)))
+    found = np.unique(numbers.number_of_row[is_alone]).tolist()
+    return [frozenset({number}) for number in found if number >= 0]
+
+
+def _certain_quickly(
+    oracle: CertaintyOracle, retained: frozenset[int]
+) -> tuple[BoolArray, BoolArray]:
+    """Return who is certain, (C,), and who is not decided: of single rows where these prove anybody, else of all."""
+    certain = oracle.proved_at_once(retained) & (oracle.numbers.true_class >= 0)
+    if certain.any():
+        return certain, np.zeros_like(certain)
+    found = oracle.certain_groups(retained)
+    return found.is_certain, found.is_open
 
 
 def _is_safe(oracle: CertaintyOracle, withheld: frozenset[int]) -> bool:
