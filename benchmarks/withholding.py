@@ -6,10 +6,12 @@ Tables are drawn. Each case has a goal in seconds of one idle core; seconds of t
 from __future__ import annotations
 
 import argparse
+import tempfile
 import time
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -21,6 +23,8 @@ from sklearn.tree import DecisionTreeClassifier
 import treewarden as tw
 from benchmarks.joint import Task, made_up
 from benchmarks.machine import machine
+from benchmarks.studies.ensembles_data import data_of
+from benchmarks.studies.joint_outputs import people_of
 from treewarden.audit.blame.certainty import CertaintyOracle, PublishedNumbers
 from treewarden.audit.blame.withholding import reasons_of_all, withhold_least
 from treewarden.audit.engine.problem import Problem
@@ -121,18 +125,22 @@ def paper() -> Timed:
     return timed(lambda: audited(model, people, beside))
 
 
-def many_people(leaves: int = 32) -> Timed:
+def many_people() -> Timed:
     """Estimate 30,000 people by a tree of 32 leaves and 30 numbers (goal 10 s)."""
-    people = drawn(30_000, 15, values=30)
-    inputs = people.drop(columns=LABEL)
-    model = DecisionTreeClassifier(max_leaf_nodes=leaves, random_state=0)
-    model.fit(inputs, people[LABEL])
-    return timed(lambda: audited(model, people, [means(people)], worlds=False))
+    return by_tree(max_leaf_nodes=32)
 
 
 def many_leaves() -> Timed:
-    """Estimate 30,000 people by a tree of 300 leaves and 30 numbers (goal 10 s)."""
-    return many_people(300)
+    """Estimate 30,000 people by a tree with leaves of 50 or more, and 30 numbers (goal 10 s)."""
+    return by_tree(min_samples_leaf=50)
+
+
+def by_tree(**settings: int) -> Timed:
+    """Audit 30,000 people with a tree of some settings and their means, without proofs."""
+    people = drawn(30_000, 15, values=30)
+    inputs = people.drop(columns=LABEL)
+    model = DecisionTreeClassifier(random_state=0, **settings).fit(inputs, people[LABEL])
+    return timed(lambda: audited(model, people, [means(people)], worlds=False))
 
 
 def audited(
@@ -202,6 +210,65 @@ def withheld(numbers: PublishedNumbers, seconds: float) -> str:
     return f"{len(numbers.names)} numbers: {what}, {proof}, {least.reasons} reasons"
 
 
+def redaction() -> Timed:
+    """Compare the least withholding with bands and with withholding everywhere, where splits tell nothing."""
+    tables = {"drawn": (drawn(300, 8), 10)}
+    if DATA:
+        heart = people_of(data_of("heart", DATA[0]))
+        tables |= {f"heart, leaves of {least}": (heart, least) for least in (5, 20)}
+
+    def compare() -> str:
+        lines = []
+        for name, (people, least) in tables.items():
+            inputs = people.drop(columns=people.columns[-1])
+            model = DecisionTreeClassifier(min_samples_leaf=least, random_state=0)
+            model.fit(inputs, people[people.columns[-1]])
+            lines += [f"\n    {name}: {tried}" for tried in repaired(model, people)]
+        return "".join(lines)
+
+    return timed(compare)
+
+
+def repaired(model: object, people: pd.DataFrame) -> list[str]:
+    """Return what each way of withholding comes to under a policy that nobody's value is proved."""
+    with tempfile.TemporaryDirectory() as folder:
+        policy = Path(folder) / "proofs.toml"
+        policy.write_text(POLICY, encoding="utf-8")
+        found = tw.repair(
+            model,
+            people,
+            sensitive=people.columns[-1],
+            qi=list(people.columns[:-1]),
+            policy=policy,
+            split="none",
+            every=True,
+            regrow_seconds=0,
+            jobs=1,
+        )
+    tried = found.attempts
+    is_change = tried["name"].str.startswith(("redact", "withhold"))
+    return [
+        f"{each['name']} {each['verdict']}, {each['numbers_withheld']:.0%} of the numbers withheld"
+        for _, each in tried[is_change].iterrows()
+    ]
+
+
+DATA = list[Path]()
+"""The folder of the public tables, where it is given."""
+POLICY = """
+name = "proofs"
+version = "1"
+title = "Nobody's value is proved"
+[[check]]
+id = "certain"
+measure = "certain_disclosure"
+rule = "at_most"
+limit = 0
+why = "A proved value is disclosed."
+source = "the study"
+"""
+
+
 def timed(work: Callable[[], str]) -> Timed:
     """Return what some work came to, and how long it took."""
     processor, wall = time.process_time(), time.perf_counter()
@@ -217,6 +284,7 @@ CASES: Mapping[str, Callable[[], Timed]] = {
     "hundred-numbers": hundred_numbers,
     "hundred-trees": hundred_trees,
     "pure-trees": pure_trees,
+    "redaction": redaction,
 }
 
 
@@ -224,9 +292,12 @@ def main() -> None:
     """Print the seconds of each case that is named, or of all."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("cases", nargs="*", help=", ".join(CASES))
+    parser.add_argument("--data", type=Path, help="folder of the public tables of the studies")
+    given = parser.parse_args()
+    DATA.extend([given.data] if given.data else [])
     warnings.simplefilter("ignore")
     print(machine())
-    for name in parser.parse_args().cases or CASES:
+    for name in given.cases or CASES:
         done = CASES[name]()
         doing = (CASES[name].__doc__ or "").rstrip(".")
         print(f"{name}: {doing}")
