@@ -12,7 +12,7 @@ PINS   := pyproject.toml constraints.txt
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help words demo test coverage test-all test-rest test-tools mutants check docs docs-shown docs-pictures soundness soundness-worlds soundness-ensembles soundness-partial soundness-doors studies bench bench-worlds \
-	bench-ensembles bench-forests bench-membership bench-partial bench-formats bench-commands bench-planning bench-scale bench-streams conformance fuzz ipopt clean serve chaos load sign-ins
+	bench-ensembles bench-forests bench-membership bench-partial bench-formats bench-commands bench-peers bench-planning bench-scale bench-streams conformance fuzz ipopt clean serve chaos load sign-ins
 
 help:
 	@echo "make demo    audit, repair and report on a tree grown on real data (installs what it needs into $(VENV))"
@@ -40,6 +40,7 @@ help:
 	@echo "make bench-forests  time whole audits of forests of up to 5,000 trees (DATA=...)"
 	@echo "make bench-membership  time and memory of proofs of who was in the table"
 	@echo "make bench-partial  time what is said of who knows some columns only, on Adult (DATA=...)"
+	@echo "make bench-peers  the same answers by SACRO-ML, pycanon, ARX and sdcMicro (PEERS=folder that holds them)"
 	@echo "make bench-planning  hold what --plan says against the audits themselves"
 	@echo "make bench-commands  time whole commands: text, JSON and HTML of the same audit, and how long it takes to start"
 	@echo "make bench-formats  time and memory of reading, beside parsers that understand nothing"
@@ -133,6 +134,7 @@ docs-pictures: $(VENV)/.dev
 
 SEED  ?= 0
 DATA  ?= ../shared/data
+PEERS ?= build/peers
 MODELS ?= ../shared/models
 SECONDS ?= 60
 
@@ -189,6 +191,15 @@ bench-worlds: $(VENV)/.dev
 
 bench-commands: $(VENV)/.demo $(VENV)/.dev
 	$(BIN)/python -m benchmarks.commands --data $(DATA) --out docs/engineering/benchmarks-commands.md
+
+bench-peers: $(VENV)/.dev $(PEERS)/.peers
+	$(BIN)/python -m benchmarks.peers --data $(DATA) --peers $(PEERS)
+
+$(PEERS)/.peers:
+	@$(PYTHON) -m venv $(PEERS)/venv
+	@echo "installing SACRO-ML and pycanon into $(PEERS) (once; PyTorch is large) ..."
+	@$(PEERS)/venv/bin/python -m pip --quiet install sacroml pycanon
+	@touch $@
 
 bench-scale: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.scale --folder $(or $(FOLDER),build/scale) --out docs/engineering/benchmarks-scale.md
