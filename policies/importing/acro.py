@@ -81,11 +81,13 @@ def _check(yaml: ModuleType, text: str, where: str) -> None:
                 place, f"more than {MOST_EVENTS:,} parts; give the risk appetite alone"
             )
         if isinstance(event, yaml.AliasEvent):
-            raise PolicyError(place, f"an alias (*{event.anchor}); write the value out")
+            raise PolicyError(
+                place, f"YAML aliases (*{event.anchor}) are not supported; write the value itself"
+            )
         if isinstance(event, yaml.DocumentStartEvent):
             documents += 1
             if documents > 1:
-                raise PolicyError(place, "a second document; give one")
+                raise PolicyError(place, "the file has a second YAML document; remove it")
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
             if depth > DEEPEST:

@@ -93,7 +93,7 @@ def _of_sklearn(estimator: object, target: str, names: tuple[str, ...]) -> Opene
     if kind in SEARCHES:
         best = getattr(estimator, "best_estimator_", None)
         if best is None:
-            raise TreeFormatError(kind, "is not fitted, or has no best estimator; call fit first")
+            raise TreeFormatError(kind, "has no best estimator; call fit first, with refit=True")
         return _of_search(kind, open_fitted(best, target=target, names=names))
     root = LivePart(kind, estimator)
     last = behind_pipelines(root)[0] if kind == "Pipeline" else root

@@ -140,7 +140,7 @@ def load_taxonomies(paths: Iterable[Path]) -> dict[str, Taxonomy]:
         read = read_toml if path.suffix.lower() == ".toml" else _read_named
         for name, taxonomy in read(data, path.name).items():
             if name in taxonomies:
-                problem = f"{taxonomies[name].source} has a hierarchy of it too; give one"
+                problem = f"{taxonomies[name].source} has a hierarchy of this column too; remove one of them"
                 raise TaxonomyError(f"{path.name}: {name!r}", problem)
             taxonomies[name] = taxonomy
     return taxonomies
@@ -194,11 +194,13 @@ def _add_row(
         raise TaxonomyError(where, f"has {len(cells)} levels, the rows before it {width}")
     for level, (label, parent) in enumerate(zip(cells, cells[1:], strict=False)):
         if parent != label and parent in cells[:level]:
-            raise TaxonomyError(where, f"a cycle: {parent!r} falls under {label!r} and above it")
+            raise TaxonomyError(
+                where, f"{parent!r} is above {label!r} and also below it; remove one of them"
+            )
         known, row = above.setdefault((level, label), (parent, len(paths) + 1))
         if known != parent:
-            problem = f"{label!r} falls under {parent!r}, but under {known!r} in row {row}"
-            raise TaxonomyError(where, f"{problem}; give it one parent")
+            problem = f"{label!r} is under {parent!r} here, but under {known!r} in row {row}"
+            raise TaxonomyError(where, f"{problem}; write the same parent in both rows")
     paths[cells[0]] = tuple(cells)
 
 
@@ -305,8 +307,8 @@ def _categories(name: str, table: Mapping[str, object], place: _TomlLine) -> Cat
             )
         for child in children:
             if child in parent:
-                problem = f"{child!r} falls under {parent[child]!r} and under {above!r}"
-                raise place.wrong(above, f"{problem}; give it one parent")
+                problem = f"{child!r} is under {parent[child]!r} and under {above!r}"
+                raise place.wrong(above, f"{problem}; remove it from one of them")
             parent[child] = above
     values = [child for child in parent if child not in table]
     if len(parent) > limits.TAXONOMY_VALUES:

@@ -62,7 +62,7 @@ def read_document(data: bytes) -> Document:
     except json.JSONDecodeError as error:
         raise UnreadableReportError(f"file: {error.msg} in line {error.lineno}") from error
     except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError) as error:
-        problem = "its tables do not fit together, or stand for too much"
+        problem = "the report is damaged or too large; write it again"
         raise UnreadableReportError(f"file: {problem}") from error
 
 

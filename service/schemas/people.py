@@ -167,7 +167,9 @@ class Me(Body):
 def _address(text: str) -> str:
     told = text.strip()
     if told and not is_address(told):
-        raise ValueError("is not an e-mail address; give one such as ann@example.org, or none")
+        raise ValueError(
+            "is not an e-mail address; enter one such as ann@example.org, or leave it empty"
+        )
     return told
 
 

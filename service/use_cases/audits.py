@@ -106,7 +106,7 @@ def _check(name: str, value: Any) -> None:  # noqa: ANN401  # whatever JSON hold
     for text in texts:
         if not isinstance(text, str) or not text or not is_text(text):
             raise InvalidError(
-                place, "contains something that is not text, or is empty; give names"
+                place, "contains an empty name, or a value that is not text; give names"
             )
 
 

@@ -263,7 +263,9 @@ def _sets(document: LightgbmLines, block: TreeLines) -> list[tuple[int, ...]]:
     words = whole_numbers(document, "cat_threshold", block, len(said.split())).tolist()
     rising = all(low < high for low, high in zip(ends, ends[1:], strict=False))
     if not ends or ends[0] != 0 or ends[-1] != len(words) or not rising:
-        raise document.refused(block.start, "its cat_boundaries do not fit its cat_threshold")
+        raise document.refused(
+            block.start, "cat_boundaries must rise from 0 to the number of values in cat_threshold"
+        )
     if any(not 0 <= word < 2**32 for word in words) or 32 * len(words) > limits.CLASS_NUMBERS:
         raise document.refused(block.keys["cat_threshold"], "is not a list of 32-bit words")
     found = [

@@ -106,9 +106,12 @@ def read_graph(lines: Sequence[str], source: str) -> DotGraph:
         node = NODE.fullmatch(line)
         if node is None:
             continue
-        if node[1] in labels or len(labels) >= limits.NODES:
+        if node[1] in labels:
+            raise TreeFormatError(f"{source}:{place}", f"node {node[1]!r} occurs twice")
+        if len(labels) >= limits.NODES:
             raise TreeFormatError(
-                f"{source}:{place}", f"node {node[1]!r} occurs twice, or there are too many nodes"
+                f"{source}:{place}",
+                f"more than {limits.NODES:,} nodes, which is the limit; train a smaller tree",
             )
         labels[node[1]] = _label(node[2], f"{source}:{place}")
         places[node[1]] = place

@@ -332,9 +332,12 @@ def blocks_of(lines: Sequence[str], source: str) -> dict[int, SummaryBlock]:
         head = HEAD.fullmatch(line)
         if head is not None:
             block, table = SummaryBlock(int(head[1]), float(head[2]), where, number), None
-            if block.number in summary_blocks or len(summary_blocks) >= limits.NODES:
+            if block.number in summary_blocks:
+                raise TreeFormatError(where, f"node {block.number} occurs twice")
+            if len(summary_blocks) >= limits.NODES:
                 raise TreeFormatError(
-                    where, f"node {block.number} occurs twice, or there are too many nodes"
+                    where,
+                    f"more than {limits.NODES:,} nodes, which is the limit; train a smaller tree",
                 )
             summary_blocks[block.number] = block
         elif block is None or not line:

@@ -185,7 +185,10 @@ def _classes(boxes: Mapping[str, NodeLabel], source: str) -> tuple[tuple[str, ..
         or len(seen) < len(node_labels)
         or any(label not in names for _, label in seen)
     ):
-        raise TreeFormatError(source, "the values of its nodes do not fit their classes")
+        raise TreeFormatError(
+            source,
+            "the values of the nodes do not agree with their classes (the largest value must belong to the class)",
+        )
     return names, []
 
 

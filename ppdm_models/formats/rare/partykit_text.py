@@ -176,8 +176,10 @@ def _ways(
         if not below:
             continue
         where = f"{source}:{rows[below[0]].line}"
-        if len(below) < 2 or parent in printed:
-            raise TreeFormatError(where, "a split has only one branch, or is below a leaf")
+        if len(below) < 2:
+            raise TreeFormatError(where, "a split has only one branch")
+        if parent in printed:
+            raise TreeFormatError(where, "there is a split below a leaf")
         said = [
             _branch_readings(rows[place].text, bool(children[place]) or place in printed)
             for place in below

@@ -75,10 +75,12 @@ def _draft(
     value = element.get("value")
     if element.name == "Response":
         score = number(value)
-        if score is None or element.children:
+        if score is None:
             raise TreeFormatError(
-                where, f"a Response has the value {(value or '')[:40]!r}, or has children"
+                where, f"the value of a Response is {(value or '')[:40]!r}, which is not a number"
             )
+        if element.children:
+            raise TreeFormatError(where, "a Response (a leaf) has children")
         return Draft(name, score=score, records=records)
     below = element.children
     if len(below) != 2 or any(child not in numbers for child in below):

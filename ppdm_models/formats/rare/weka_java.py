@@ -132,8 +132,12 @@ def _program(lines: _JavaLines) -> tuple[Goal, dict[str, MethodSplit]]:
     methods: dict[str, MethodSplit] = {}
     while lines.peek() != CLOSE:
         called = lines.match(METHOD)[1]
-        if called in methods or len(methods) >= limits.NODES:
-            raise lines.refused(f"the method {called} occurs twice, or there are too many")
+        if called in methods:
+            raise lines.refused(f"the method {called} occurs twice")
+        if len(methods) >= limits.NODES:
+            raise lines.refused(
+                f"more than {limits.NODES:,} nodes, which is the limit; train a smaller tree"
+            )
         methods[called] = _method(lines, name)
     lines.expect(CLOSE)
     if lines.peek():

@@ -208,8 +208,10 @@ def unpredictable() -> np.random.Generator:
 
 def _check(level: float, width: float, confidence: float) -> None:
     if not 0 < level <= MOST_LEVEL:
-        raise ValueError(f"a level of {level:g}; give more than 0, and no more than {MOST_LEVEL:g}")
+        raise ValueError(f"the level is {level:g}; give more than 0, and at most {MOST_LEVEL:g}")
     if not (math.isfinite(width) and width > 0):
-        raise ValueError(f"a range {width:g} wide; noise needs a range of more than 0")
+        raise ValueError(
+            f"the range is {width:g} wide, but must be finite and wider than 0; give another"
+        )
     if not 0 < confidence < 1:
-        raise ValueError(f"a confidence of {confidence:g}; give one between 0 and 1")
+        raise ValueError(f"the confidence is {confidence:g}; give a number between 0 and 1")

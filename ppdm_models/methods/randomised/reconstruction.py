@@ -76,7 +76,7 @@ def intervals(low: float, high: float, records: int, *, is_whole: bool = False) 
         ValueError: the domain is empty.
     """
     if not high > low:
-        raise ValueError(f"a domain from {low:g} to {high:g}; give one of more than a point")
+        raise ValueError(f"the domain is from {low:g} to {high:g}; low must be below high")
     if is_whole and high - low + 1 <= MOST:
         return Intervals(low - 0.5, 1.0, round(high - low) + 1)
     count = min(max(records // RECORDS_PER_INTERVAL, FEWEST), MOST)

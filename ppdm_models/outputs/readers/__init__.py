@@ -71,7 +71,7 @@ def read_together(
             outputs.append(sheet)
         elif column in hierarchies:
             raise UnsupportedOutputError(
-                sheet.source, f"a second value hierarchy of {column!r}; give one"
+                sheet.source, f"there is a second value hierarchy of {column!r}; remove one of them"
             )
         else:
             hierarchies[column] = labels_of_hierarchy(sheet)

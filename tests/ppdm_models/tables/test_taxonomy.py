@@ -81,9 +81,9 @@ def test_an_interval_of_a_split_lies_in_one_of_a_level_or_in_none():
         (b"Paris;*\nLyon;*\nParis;*\n", "city.csv:3: the value 'Paris' has a row already"),
         (
             b"Paris;France;Europe\nLyon;France;Asia\n",
-            "city.csv:2: 'France' falls under 'Asia', but under 'Europe'",
+            "city.csv:2: 'France' is under 'Asia' here, but under 'Europe'",
         ),
-        (b"Paris;France;Paris\n", "city.csv:1: a cycle: 'Paris' falls under 'France' and above it"),
+        (b"Paris;France;Paris\n", "city.csv:1: 'Paris' is above 'France' and also below it"),
         (
             b"Paris;Lyon;*\nNice;Paris;*\nLyon;Nice;*\n",
             r"city.csv: a cycle: '\w+' and '\w+' and '\w+' fall under each other",
@@ -150,7 +150,7 @@ def test_two_hierarchies_of_one_attribute_are_refused(tmp_path):
     (tmp_path / "city.csv").write_bytes(ARX)
     (tmp_path / "more.toml").write_bytes(TOML)
     with pytest.raises(
-        TaxonomyError, match="more.toml: 'city': city.csv has a hierarchy of it too"
+        TaxonomyError, match="more.toml: 'city': city.csv has a hierarchy of this column too"
     ):
         load_taxonomies([tmp_path / "city.csv", tmp_path / "more.toml"])
 

@@ -195,7 +195,7 @@ def test_a_place_of_several_findings_is_told_once(document):
 def test_tables_that_do_not_fit_together_are_refused(document, change):
     values = json.loads(renderer("json").render(document))
     change(values)
-    with pytest.raises(UnreadableReportError, match="do not fit together"):
+    with pytest.raises(UnreadableReportError, match="damaged or too large"):
         read_document(compact(values).encode())
 
 

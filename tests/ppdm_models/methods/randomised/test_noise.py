@@ -58,12 +58,12 @@ def test_nobody_draws_the_same_twice():
 @pytest.mark.parametrize(
     ("level", "width", "confidence", "problem"),
     [
-        (0, 1, 0.95, "a level of 0"),
-        (10.5, 1, 0.95, "a level of 10.5"),
-        (1, 0, 0.95, "a range 0 wide"),
-        (1, np.inf, 0.95, "a range inf wide"),
-        (1, 1, 1, "a confidence of 1"),
-        (np.nan, 1, 0.95, "a level of nan"),
+        (0, 1, 0.95, "the level is 0"),
+        (10.5, 1, 0.95, "the level is 10.5"),
+        (1, 0, 0.95, "the range is 0 wide"),
+        (1, np.inf, 0.95, "the range is inf wide"),
+        (1, 1, 1, "the confidence is 1"),
+        (np.nan, 1, 0.95, "the level is nan"),
     ],
 )
 def test_what_cannot_be_is_refused(kind, level, width, confidence, problem):

@@ -118,7 +118,7 @@ def test_there_is_an_interval_for_a_hundred_records_or_for_each_whole_number(
 
 
 def test_an_empty_domain_is_refused():
-    with pytest.raises(ValueError, match="a domain from 3 to 3"):
+    with pytest.raises(ValueError, match="the domain is from 3 to 3"):
         intervals(3, 3, 100)
 
 
