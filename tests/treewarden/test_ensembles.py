@@ -37,7 +37,7 @@ def test_the_worst_leaf_of_all_trees_decides(several):
     outcome = several.run("audit", "--policy", several.policy("harsh"), "--verbose")
     assert outcome.exit_code == 1
     said = " ".join(outcome.stdout.split())
-    assert "8 people at node tree 2: 2, line " in said
+    assert "8 people in tree 2, node 2, line " in said
     assert "age ≥ 55" in said
 
 

@@ -95,7 +95,7 @@ def test_where_no_weights_are_named_the_column_that_would_match_is(survey):
         (
             ["--sampling-weights", "w"],
             [*ROWS[:4], "45,yes,49.5"],
-            "the model was trained with other weights",
+            "The model was trained with other weights",
         ),
         (["--sampling-weights", "w"], [*ROWS[:4], "45,yes,-1"], "the weight is negative"),
     ],

@@ -107,7 +107,7 @@ def test_a_csv_that_is_no_hierarchy_is_refused_with_its_line(data, said):
         ("[city]", "t.toml:1: 'city': not a hierarchy"),
         ("[city]\nFrance = 'Paris'", "t.toml:2: 'city': 'France' must be a list"),
         ("[city]\nFrance = ['Paris', 3]", "t.toml:2: 'city': 'France' must be a list"),
-        ("[city]\nA = ['x']\nB = ['x']", "t.toml:3: 'city': 'x' falls under 'A' and under 'B'"),
+        ("[city]\nA = ['x']\nB = ['x']", "t.toml:3: 'city': 'x' is under 'A' and under 'B'"),
         ("[city]\nA = ['B']\nB = ['A']", "t.toml:[23]: 'city': a cycle: '[AB]' falls under itself"),
         ("[city]\nA = ['A', 'x']", "t.toml:2: 'city': a cycle: 'A' falls under itself"),
         ("[city]\nA = []", "t.toml:1: 'city': holds no values"),
