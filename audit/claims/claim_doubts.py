@@ -11,7 +11,7 @@ most splits are of that kind, and a choice that does not look at the records har
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import StrEnum
 
 import numpy as np
@@ -101,6 +101,16 @@ GREEDY = (
     "{best} of {splits} splits are the best ones for this table, which is what a learner without privacy chooses; "
     "train again with a private learner, or publish it without the claim"
 )
+HALF_WAY = (
+    "the file contains thresholds that lie half way between two records of this table ({count}), so they were computed "
+    "from it without noise; train again with a private learner, or publish it without the claim"
+)
+MOST_RANKS = 5
+"""So many values apart may two records be: a sample of the table lacks some that lie between."""
+LEAST_MISSED = 0.5
+"""Columns tell nothing where half of all numbers that could be thresholds lie half way between two records."""
+SINGLE_ROUNDING = 2.0**-22
+"""How far a threshold of 32 bits may be from the number that it stands for, as a share of it."""
 Impurity = Callable[[FloatArray], FloatArray]
 """Returns n times the impurity of each row of class counts, (K, m) to (K,)."""
 
@@ -122,8 +132,10 @@ def doubts_of_splits(forest: Forest, population: Population, claim: PrivacyClaim
     Splits that are said to be private are held against other thresholds of their own column: a private choice among
     columns may well be the best one. Their thresholds are also half way between two records, as no grid's are.
     """
+    if claim.splits is SplitOrigin.UNKNOWN:
+        return
     truth = population.truth
-    if isinstance(truth, Undetermined) or claim.splits is SplitOrigin.UNKNOWN:
+    if isinstance(truth, Undetermined):
         return
     is_private = claim.splits is SplitOrigin.PRIVATE
     plains = [plain_of(tree) for tree in forest.trees]
@@ -143,6 +155,22 @@ def doubts_of_splits(forest: Forest, population: Population, claim: PrivacyClaim
         if 2 * len(best) >= len(shares) and chance < MOST_BY_CHANCE:
             yield GREEDY.format(best=len(best), splits=len(shares))
             return
+    half_way = _half_way_between_records(tables)
+    if half_way:
+        yield HALF_WAY.format(count=half_way)
+
+
+def _half_way_between_records(tables: Sequence[_SplitTable]) -> int:
+    """Return how many thresholds lie half way between two records, where they hardly do so by chance; else 0."""
+    chances, splits = list[float](), 0
+    for table in tables:
+        for node in table.inner[:MOST_SPLITS]:
+            found = table.chance_of_half_way(node)
+            if found is not None:
+                splits += 1
+                chances += [found[0]] if found[1] else []
+    is_by_chance = math.comb(splits, len(chances)) * math.prod(chances) >= MOST_BY_CHANCE
+    return 0 if is_by_chance else len(chances)
 
 
 class _SplitTable:
@@ -159,11 +187,36 @@ class _SplitTable:
             if isinstance(column, NumericColumn)
         }
 
+    def chance_of_half_way(self, node: int) -> tuple[float, bool] | None:
+        """Return which share of thresholds of a node lie half way between two of its people, and whether its own does.
+
+        That is of all numbers as fine as those of the column; None where most of them do.
+        """
+        own, end = self._test_of(node)
+        here = self._people_in(node)
+        if own not in self.numbers:
+            return None
+        numbers = self.numbers[own][here & (self.truth.sum(axis=1) > 0)]
+        values = np.unique(numbers[~np.isnan(numbers)])
+        if len(values) < 2:
+            return None
+        lags = range(1, min(MOST_RANKS, len(values) - 1) + 1)
+        middles = np.concatenate([(values[lag:] + values[:-lag]) / 2 for lag in lags])
+        slack = SINGLE_ROUNDING * float(np.abs(values).max())
+        unit = max(float(np.diff(values).min()) / 2, 2 * slack)
+        chance = len(np.unique(middles)) * unit / float(values[-1] - values[0])
+        if chance >= LEAST_MISSED:
+            return None
+        return chance, bool(np.abs(middles - end).min() <= slack)
+
+    def _test_of(self, node: int) -> tuple[str, float]:
+        child = int(np.flatnonzero(self.plain.parents == node)[0])
+        cuts = self.plain.cuts
+        return cuts.names[cuts.features[child]], float(cuts.ends[child])
+
     def share_of_best(self, node: int, impurity: Impurity, *, within_column: bool) -> float | None:
         """Return which share of all splits of a node is as good as its own; None where a better one exists."""
-        child = int(np.flatnonzero(self.plain.parents == node)[0])
-        own = self.plain.cuts.names[self.plain.cuts.features[child]]
-        end = float(self.plain.cuts.ends[child])
+        own, end = self._test_of(node)
         here = self._people_in(node)
         if own not in self.numbers or not here.any():
             return None

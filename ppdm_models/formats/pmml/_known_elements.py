@@ -341,7 +341,9 @@ def beyond_trees(root: Element) -> Iterator[str]:
     """
     told = set[str]()
     elements = list(root.within())
-    values = {element.get("value") for element in elements if element.name == "Value"}
+    values = {
+        element.get("value") for element in elements if element.name in ("Value", "TargetValue")
+    }
     values |= {element.get("score") for element in elements if element.name == "Node"} | {None}
     for element in elements:
         name = element.name
@@ -351,8 +353,8 @@ def beyond_trees(root: Element) -> Iterator[str]:
             found = ["an Extension of another program"]
         elif name == "Value" and element.get("property") not in (None, "valid"):
             found = ["a Value that stands for missing or invalid ones"]
-        elif name in ("TargetValue", "OutputField") and element.get("value") not in values:
-            found = [f"a value of {name} that no leaf predicts"]
+        elif name == "OutputField" and element.get("value") not in values:
+            found = ["a value of OutputField that is no class"]
         else:
             names = (each for each in element.attributes if ":" not in each)
             extra = (each for each in names if each not in TREES_ALONE[name])

@@ -441,6 +441,25 @@ def test_best_splits_of_the_table_are_not_taken_for_draws(splits, criterion, tmp
 
 
 @pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("splits", SPLITS)
+def test_thresholds_half_way_between_records_of_a_sample_are_not_taken_for_draws(splits, tmp_path):
+    trees = pytest.importorskip("sklearn.tree")
+    table = five_columns(1)
+    table["income"] += np.random.default_rng(2).random(800)
+    columns = list(table.columns[:-1])
+    sample = table.sample(640, random_state=0)
+    tree = trees.DecisionTreeClassifier(max_depth=4, max_features=1, random_state=0)
+    tree.fit(sample[columns], sample.ill)
+    file = tmp_path / "tree.txt"
+    file.write_text(trees.export_text(tree, feature_names=columns, decimals=9))
+    words = "epsilon=1, mechanism=permute-and-flip-monotonic, bounds=public, splits="
+    found = tw.audit(file, table, sensitive="ill", policy=POLICY, claims=words + SPLITS[splits])
+    claim = found.to_dict()["claims"][0]
+    assert claim["outcome"] == "undetermined"
+    assert "half way between two records" in claim["reason"]
+
+
+@pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("seed", seeds(30, quick=2))
 def test_splits_that_the_private_learner_drew_are_taken_for_draws(seed):
     learn = pytest.importorskip("treewarden.learn")
@@ -498,7 +517,7 @@ def test_bounds_are_of_the_table_where_an_end_is_one_that_nobody_would_choose(
         (
             "</TreeModel>",
             '<Output><OutputField name="o" feature="probability" value="94"/></Output></TreeModel>',
-            "a value of OutputField that no leaf predicts",
+            "a value of OutputField that is no class",
         ),
     ],
 )
