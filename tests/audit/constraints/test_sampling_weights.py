@@ -176,7 +176,7 @@ def test_the_trees_of_an_ensemble_are_held_against_the_weights():
     people = build_population(ensemble, table, sensitive="ill", sampling_weights="w")
     assert forest_of(ensemble, people, "table").leaves.records.tolist() == [1, 2]
     others = replace(people, weight=people.weight + 1.0)
-    with pytest.raises(TableError, match="the model was trained with other weights"):
+    with pytest.raises(TableError, match="The model was trained with other weights"):
         forest_of(ensemble, others, "table")
 
 

@@ -49,7 +49,7 @@ def test_the_target_among_what_is_known_is_the_target_known():
         ({"knows": ["flu"]}, "names 'flu', the sensitive column; leave it out"),
         (
             {"knows": ["age"], "target": True},
-            "predicts 'flu', the sensitive column; .* or remove target$",
+            "target gives the adversary the column 'flu'.* or remove target$",
         ),
         ({"knows": "everybody"}, "'everybody' is not a preset; use 'all', 'register'"),
         ({"knows": ["Register"]}, "'flu'; did you mean the preset 'register'?"),

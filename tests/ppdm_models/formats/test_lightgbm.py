@@ -331,8 +331,8 @@ def test_a_place_in_the_text_is_a_line():
         ("left_child", "7 7 7 7", "entries, not"),
         ("split_feature", "9" * 5000, "not a number"),
         ("threshold", "nan", "entries, not|not finite"),
-        ("cat_threshold", "4294967296", "32-bit words|do not fit"),
-        ("cat_boundaries", "0 0 1", "do not fit"),
+        ("cat_threshold", "4294967296", "32-bit words|cat_boundaries must rise"),
+        ("cat_boundaries", "0 0 1", "cat_boundaries must rise"),
     ],
 )
 def test_hostile_numbers_are_refused(key, value, problem):

@@ -205,7 +205,11 @@ def test_an_output_that_another_audit_needs_stays(site, client, tree):
         (b"a,b\n", "mean.csv", "has no rows below its header"),
         (b"a,b\n1,2\n", "mean.csv", "docs/paper.md: anonymised table"),
         (b',yes\n"size, mean",43.3\n', "mean.csv", "mean.csv:2"),
-        (MEAN.replace(b"43.3", b"43.4"), "mean.csv", "mean.csv:2: column 'yes': this is not"),
+        (
+            MEAN.replace(b"43.3", b"43.4"),
+            "mean.csv",
+            "mean.csv:2: column 'yes': this published output cannot be used with the table",
+        ),
     ],
 )
 def test_a_file_that_is_no_output_of_this_table_is_an_error_that_says_why(

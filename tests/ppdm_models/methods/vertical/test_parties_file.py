@@ -46,7 +46,7 @@ def test_a_class_that_nobody_holds_is_refused(written):
     ("old", "new", "problem"),
     [
         ('"temp"]', '"play"]', "'play' is a column of alice and of bobby"),
-        ('"temp"]', '"outlook"]', "a column of alice is there twice"),
+        ('"temp"]', '"outlook"]', "alice lists the column 'outlook' twice"),
         ('"bobby"', '"alice"', "two parties have the same name"),
         ('"bobby"', '"miner"', "is called miner"),
         ('"bobby"', '"Bobby B"', "party.1.name"),
