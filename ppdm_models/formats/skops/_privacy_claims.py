@@ -114,7 +114,27 @@ def _own_claim(fitted: Fitted) -> PrivacyClaim | None:
         claim = replace(claim, epsilon=float(epsilon))
     if claim.splits is SplitOrigin.PRIVATE and not _are_drawn(fitted.known):
         claim = replace(claim, splits=SplitOrigin.UNKNOWN)
+    if not _is_as_set(claim, fitted):
+        claim = replace(claim, mechanism=LabelMechanism.UNKNOWN)
     return claim
+
+
+def _is_as_set(claim: PrivacyClaim, fitted: Fitted) -> bool:
+    """Return whether a claim of treewarden's learner spends on labels what its settings say, by its own mechanism."""
+    share, epsilon = fitted.plain("label_share"), fitted.plain("epsilon")
+    if not _is_number(share) or not _is_number(epsilon) or claim.label_epsilon is None:
+        return False
+    is_split = claim.splits is not SplitOrigin.INDEPENDENT
+    labels = epsilon * share if is_split else epsilon
+    has_tests = "tree_" in fitted.known and bool(
+        (fitted.known["tree_"].attributes()["nodes"].array()["left_child"] >= 0).any()  # type: ignore[call-overload]  # it has named fields
+    )
+    return (
+        math.isclose(claim.label_epsilon, labels, rel_tol=1e-9)
+        and (claim.mechanism, claim.delta) == (LabelMechanism.PERMUTE_AND_FLIP_MONOTONIC, 0)
+        and claim.trees is TreeRecords.UNKNOWN
+        and is_split == has_tests
+    )
 
 
 def _is_set(part: SkopsPart | None) -> bool:

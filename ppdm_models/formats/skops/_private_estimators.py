@@ -7,6 +7,7 @@ claim open; numbers of records or classes void it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -58,6 +59,7 @@ ARGUMENTS = ("kw_args", "inv_kw_args")
 VERSION = frozenset(("_sklearn_version",))
 AttributeParts = Mapping[str, SkopsPart]
 """The attributes of an estimator, by name."""
+NOTHING_AROUND: AttributeParts = {}
 ValueRule = Callable[[SkopsPart, AttributeParts], bool]
 """Says whether a learner gives an attribute its value, beside the others of its estimator."""
 
@@ -139,25 +141,24 @@ def _is_claim(part: SkopsPart, attributes: AttributeParts) -> bool:
 
 
 def _is_accountant(part: SkopsPart, attributes: AttributeParts) -> bool:
-    """Return whether an object adds up what was spent, and holds pairs of numbers alone."""
+    """Return whether an object adds up what was spent on a few models, this one among them, as diffprivlib does."""
     if part.loader != "ObjectNode" or part.kind != "BudgetAccountant":
         return part.loader == "JsonNode" and part.plain() is None
     kept = dict(part.attributes())
-    spent = kept.pop(SPENT, None)
-    pairs = [] if spent is None else [entry.items() for entry in spent.items()]
-    numbers = [*kept.values(), *(number for pair in pairs for number in pair)]
-    return (
-        kept.keys() <= OWN_OF_ACCOUNTANT
-        and all(len(pair) == 2 for pair in pairs)
-        and all(isinstance(number.plain(), int | float) for number in numbers)
-    )
+    entries = kept.pop(SPENT).items() if SPENT in kept else []
+    if len(entries) > MOST_SPENT or not kept.keys() <= UNLIMITED.keys():
+        return False
+    spent = [tuple(number.plain() for number in entry.items()) for entry in entries]
+    is_unlimited = all(value.plain() == UNLIMITED[name] for name, value in kept.items())
+    epsilon = attributes["epsilon"].plain() if "epsilon" in attributes else None
+    return is_unlimited and all(pair == (epsilon, 0) for pair in spent)
 
 
 def _is_template(part: SkopsPart, attributes: AttributeParts) -> bool:
     """Return whether an estimator is not fitted, and holds what its learner gives it alone."""
     if part.loader != "ObjectNode":
         return part.loader == "JsonNode" and part.plain() is None
-    return "tree_" not in part.attributes() and not any(beside_learner(part))
+    return "tree_" not in part.attributes() and not any(beside_learner(part, attributes))
 
 
 def _are_settings(part: SkopsPart, attributes: AttributeParts) -> bool:
@@ -208,9 +209,14 @@ OWN_OF_DIFFPRIVLIB_FOREST: Mapping[str, ValueRule] = {
     "n_jobs": _one_of(None, *range(-2, 257)),
     "verbose": _one_of(*range(10)),
 }
-OWN_OF_ACCOUNTANT = frozenset(
-    f"_BudgetAccountant__{name}" for name in ("epsilon", "delta", "min_epsilon", "slack")
-)
+UNLIMITED = {
+    "_BudgetAccountant__epsilon": math.inf,
+    "_BudgetAccountant__delta": 1.0,
+    "_BudgetAccountant__min_epsilon": 0,
+    "_BudgetAccountant__slack": 0.0,
+}
+"""What diffprivlib's accountant holds by itself. One with limits, or of other models too, is not followed."""
+MOST_SPENT = 100
 MOST_NESTED = 3
 """Estimators of estimators of a private one are looked into so deep."""
 
@@ -226,17 +232,21 @@ def _nested(part: SkopsPart, levels: int) -> Iterator[SkopsPart]:
             yield from _nested(inner, levels - 1)
 
 
-def beside_learner(part: SkopsPart) -> Iterator[Leak]:
-    """Yield attributes of a private estimator that its learner does not keep, or not with such a value."""
+def beside_learner(part: SkopsPart, around: AttributeParts = NOTHING_AROUND) -> Iterator[Leak]:
+    """Yield attributes of a private estimator that its learner does not keep, or not with such a value.
+
+    ``around`` are those of the estimator that it is a template of: it has columns and classes once it is fitted.
+    """
     if part.kind.startswith(PRIVATE_TREE):
         own = OWN_OF_PRIVATE_TREE
     else:
         own = OWN_OF_DIFFPRIVLIB_FOREST if part.kind.startswith(FORESTS) else OWN_OF_DIFFPRIVLIB
-    known = part.attributes()
-    for name in sorted(known.keys() - VERSION):
+    kept = part.attributes()
+    known = {**around, **kept}
+    for name in sorted(kept.keys() - VERSION):
         if name not in own:
             yield _not_its_own(part, name)
-        elif not own[name](known[name], known):
+        elif not own[name](kept[name], known):
             what = f"a value of {name[:40]!r} that a {part.kind[:60]} does not give it: treewarden does not inspect it"
             yield Leak(LeakKind.UNKNOWN, part.place_of(name), what)
 

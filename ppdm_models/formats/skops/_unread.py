@@ -261,7 +261,7 @@ def strange_of_trees(part: FilePart, fitted: Fitted, *, is_root: bool = True) ->
 def strange_of_settings(part: FilePart, fitted: Fitted) -> Iterator[Strange]:
     """Yield what a tree or forest that was never fitted has beside its settings."""
     if claims_privacy(part):
-        if "tree_" in part.attributes() or any(beside_learner(part)):
+        if "tree_" in part.attributes() or any(beside_learner(part, fitted.known)):
             yield Strange(part.steps, "something that its learner does not keep")
         return
     for name, value in part.attributes().items():
