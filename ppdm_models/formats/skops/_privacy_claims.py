@@ -17,6 +17,7 @@ from typing import Any, TypeGuard
 
 from treewarden.ppdm_models.errors import TreeFormatError
 from treewarden.ppdm_models.formats.skops._estimator import (
+    BAGGED,
     FORESTS,
     PRIVATE_TREE,
     Fitted,
@@ -71,6 +72,8 @@ def claiming_inside(tree: Tree, part: SkopsPart, fitted: Fitted) -> Tree:
     if origin is BoundsOrigin.PUBLIC:
         origin = BoundsOrigin.UNKNOWN
     claim = replace(claim, bounds_origin=origin, may_read_classes=True)
+    if fitted.part.kind.startswith(BAGGED) and fitted.plain("bootstrap", True) is not False:
+        claim = replace(claim, is_seeded=True)  # its seeds say who is in which sample
     return replace(found, learner=replace(found.learner, claim=claim))
 
 

@@ -325,7 +325,7 @@ def test_thresholds_that_the_learner_cannot_draw_leave_open_how_splits_were_chos
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("bootstrap", [False, True])
-def test_a_seed_that_decides_nothing_voids_no_claim(bootstrap):
+def test_a_seed_that_decides_nothing_voids_no_claim(bootstrap, tmp_path):
     ensemble = pytest.importorskip("sklearn.ensemble")
     learn = pytest.importorskip("treewarden.learn")
     table = numbers()
@@ -333,6 +333,11 @@ def test_a_seed_that_decides_nothing_voids_no_claim(bootstrap):
     bag = ensemble.BaggingClassifier(tree, n_estimators=2, bootstrap=bootstrap)
     found = outcome_of(bag.fit(table[["age"]], table.ill), table)
     assert found["outcome"] == ("void" if bootstrap else "undetermined")
+    file = tmp_path / "bag.pmml"
+    file.write_bytes(writers()["pmml"].write(open_fitted(bag, target="ill", names=["age"]).model))
+    found = tw.audit(file, table, sensitive="ill", policy=POLICY, claims="bounds=public, trees=all")
+    outcome = found.to_dict()["claims"][0]["outcome"]
+    assert (outcome == "void") is bootstrap
 
 
 ARRAYS = {
