@@ -146,6 +146,7 @@ def test_a_stage_of_which_only_the_limit_is_known_says_how_much_of_it_is_used():
     assert doing.line() == "proving: 12 of at most 60 s; at least 3 of 40 must be withheld"
 
 
+@pytest.mark.more_cases
 def test_stages_of_several_trees_say_how_much_of_their_time_is_used():
     told: dict[str, list[tuple[float, float, str]]] = {}
 

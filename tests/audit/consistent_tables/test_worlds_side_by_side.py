@@ -102,6 +102,7 @@ def test_any_number_of_processes_says_the_same(number, given):
     assert sum(given) > 10
 
 
+@pytest.mark.processes
 def test_what_is_enough_ends_the_questions_at_the_same_place(given):
     system = made(*CASES[-1])
     ask = partial(reason, system, budget_seconds=1000, tiers=FEW_WORLDS)
@@ -126,6 +127,7 @@ def test_what_is_little_starts_no_process(monkeypatch):
     assert not told.open_profiles.any()
 
 
+@pytest.mark.processes
 def test_a_portion_that_ends_its_processes_is_not_decided_and_no_other_is_lost(
     pool, given, monkeypatch
 ):

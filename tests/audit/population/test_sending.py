@@ -88,6 +88,7 @@ class _Dying(Worker):
         return super().ask(job)
 
 
+@pytest.mark.processes
 def test_a_worker_that_dies_costs_nothing(batches, monkeypatch):
     monkeypatch.setattr(_Dying, "number", 2)
     crowd, pool = people(), Pool(_Dying)

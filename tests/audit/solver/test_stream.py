@@ -33,6 +33,7 @@ def test_a_refusal_that_is_raised_is_an_answer_too(pool, tmp_path):
     assert isinstance(dict(each_done(jobs, 1, forever, pool))[0], PolicyError)
 
 
+@pytest.mark.processes
 def test_a_job_whose_process_dies_is_lost_and_the_others_are_not(pool):
     jobs = [partial(pow, 2, 1), partial(os._exit, 0), partial(pow, 2, 2)]
     assert dict(each_done(jobs, 2, forever, pool)) == {0: 2, 1: None, 2: 4}
@@ -67,6 +68,7 @@ def test_as_many_more_are_asked_for_as_may_wait(pool):
         assert sorted(number for number, _ in answers) == [1, 2, 3, 4]
 
 
+@pytest.mark.processes
 def test_when_the_time_is_up_what_runs_is_ended_and_nothing_more_comes(pool, endless):
     seconds = itertools.chain([60.0, 0.05], itertools.repeat(0.0))
     jobs = [partial(endless.read_bytes)] * 3

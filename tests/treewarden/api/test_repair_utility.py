@@ -50,6 +50,7 @@ def test_a_repair_offers_no_tree_without_a_split_and_says_what_else_can_be_done(
         repair.raise_for_verdict()
 
 
+@pytest.mark.more_cases
 def test_a_tree_grown_under_the_policy_is_offered_where_it_is_asked_for(wine):
     model = fitted(wine)
     repair = tw.repair(
