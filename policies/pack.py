@@ -392,6 +392,9 @@ def _first_problem(
 
 def _said_of(first: ErrorDetails, loc: tuple[str | int, ...], keys: Sequence[str]) -> str:
     """Return what is wrong at a place of a table; ``keys`` are those that it may have."""
+    if loc[:1] == ("parameters",) and len(loc) > 2:  # behind the name stands a type of its value
+        what = f"parameter {str(loc[1])!r} is {first['input']!r:.80}"
+        return f"{what}; it must be a finite number or a text"
     place = ".".join(str(part) for part in loc)
     if first["type"] == "extra_forbidden":
         near = OTHER_WORDS.get(str(loc[-1]), "") or near_text(str(loc[-1]), keys)

@@ -118,7 +118,7 @@ def _check_atom(clause: Part, place: str) -> None:
     if clause.rule not in fitting:
         raise PolicyError(
             place,
-            f"rule {clause.rule!r} does not fit {clause.measure!r}, {_danger(measure)}; use {' or '.join(fitting)}",
+            f"rule {clause.rule!r} does not fit {clause.measure!r}{_danger(measure)}; use {' or '.join(fitting)}",
         )
     low, high = measure.limits
     assert clause.limit is not None
@@ -129,7 +129,7 @@ def _check_atom(clause: Part, place: str) -> None:
             f"the limit {clause.limit:g} is out of range; {clause.measure} takes {low:g} {upto}",
         )
     for name, value in clause.parameters.items():
-        _check_parameter(measure, name, value, place)
+        _check_parameter(clause.measure, name, value, place)
 
 
 def _check_scope(part: Part, clause: Clause, place: str) -> None:
@@ -137,22 +137,24 @@ def _check_scope(part: Part, clause: Clause, place: str) -> None:
     if scope is None or scope == "model" or measures()[part.measure].places is not None:
         return
     have = ", ".join(name for name, measure in measures().items() if measure.places is not None)
-    problem = f"scope {scope!r}: the metric {part.measure!r} has no value per {scope}; use {have}"
-    raise PolicyError(place, f"{problem}, or scope 'model'")
+    problem = f"scope {scope!r}: the metric {part.measure!r} has no value per {scope}"
+    raise PolicyError(place, f"{problem}; use scope 'model', or one of these metrics: {have}")
 
 
 def _danger(measure: Measure) -> str:
     if measure.is_open:
-        return "which holds only beyond the measured value"
-    return f"where {'lower' if measure.risk == 'low' else 'higher'} is worse"
+        beyond = "higher" if measure.risk == "high" else "lower"
+        return f": it is met only if the limit is {beyond} than the measured value, never if they are equal"
+    return f", where {'lower' if measure.risk == 'low' else 'higher'} is worse"
 
 
-def _check_parameter(measure: Measure, name: str, value: float | str, place: str) -> None:
+def _check_parameter(metric: str, name: str, value: float | str, place: str) -> None:
+    measure = measures()[metric]
     if name not in measure.parameters:
-        have = ", ".join(measure.parameters) or "none"
-        raise PolicyError(
-            place, f"no parameter {name!r}{near_text(name, measure.parameters)}; use {have}"
-        )
+        if not measure.parameters:
+            raise PolicyError(place, f"{metric!r} takes no parameters; delete {name!r}")
+        near, have = near_text(name, measure.parameters), ", ".join(measure.parameters)
+        raise PolicyError(place, f"unknown parameter {name!r}{near}; use {have}")
     parameter = measure.parameters[name]
     if not _fits(parameter, value):
         raise PolicyError(

@@ -26,9 +26,9 @@ WANTED = {
     "leaf": "a fingerprint as a report shows it: 24 characters (0-9, a-f), perhaps followed by #2",
     "digest": '"sha256:" and the 64 characters of the SHA-256 of the model file',
     "model": "the name of the model in a gate, or of its file",
-    "reason": "a text: why this is accepted",
-    "owner": "a text: the responsible person",
-    "ticket": "a text: where it was decided",
+    "reason": "why this is accepted, as a text",
+    "owner": "the responsible person, as a text",
+    "ticket": "where it was decided, as a text",
     "expires": "the last day on which it is valid, as 2026-01-31 without quotes",
     "undecided": "true, to accept that the check is not decided and nothing else",
     "worst": "a number: the value that is accepted, so that a worse one counts again",
@@ -158,7 +158,9 @@ def _refusal(error: ValidationError, place: str) -> WaiverError:
     if first["type"] == "extra_forbidden":
         return WaiverError(place, f"unknown key {key!r}; use {', '.join(WANTED)}")
     if first["type"] == "missing":
-        return WaiverError(f"{place}: {key}", MISSING.get(key, f"is missing; give {WANTED[key]}"))
+        if key in MISSING:
+            return WaiverError(f"{place}: {key}", MISSING[key])
+        return WaiverError(place, f"{key!r} is missing; add {WANTED[key]}")
     return WaiverError(f"{place}: {key}", f"is {first['input']!r:.60}; give {WANTED[key]}")
 
 

@@ -87,7 +87,7 @@ def _check(yaml: ModuleType, text: str, where: str) -> None:
         if isinstance(event, yaml.DocumentStartEvent):
             documents += 1
             if documents > 1:
-                raise PolicyError(place, "the file has a second YAML document; remove it")
+                raise PolicyError(place, "the file contains several YAML documents; keep one")
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
             if depth > DEEPEST:

@@ -54,7 +54,7 @@ def message(
         doubt = next(finding for finding in decision.findings if finding.is_about_evidence)
         return f"No change to the {whole} can help. {doubt.message}"
     if recommended is not None:
-        found = f"This passes ({recommended.name}): {recommended.proposal.title}."
+        found = f"This change passes ({recommended.name}): {recommended.proposal.title}."
         return " ".join([found, *_early(attempts, ended)])
     if nearest is None and ended is not SearchEnd.DONE:
         said = ["No change was found that passes.", *_early(attempts, ended)]

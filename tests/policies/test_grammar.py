@@ -158,7 +158,7 @@ REFUSED = {
     "unknown scope": ([*ATOM, 'scope = "node"'], "mine.toml: clause number 1: 'scope' is 'node': "),
     "no value per leaf": (
         [f"any = [ {K}, {LEAKS} ]", 'scope = "leaf"'],
-        "mine.toml: check 'a': scope 'leaf': the metric 'side_leaks' has no value per leaf; use ",
+        "mine.toml: check 'a': scope 'leaf': the metric 'side_leaks' has no value per leaf; use scope 'model', or one ",
     ),
     "loosening nothing": (
         [*ATOM, 'loosen = "we like it"'],

@@ -62,7 +62,9 @@ def check_command(packs: tuple[str, ...]) -> None:
     for name in packs:
         pack = load_pack(name)
         clauses = counted(len(pack.clauses), "check", "checks")
-        click.echo(f"{name}: {pack.name} {pack.version}, {clauses}, sha256 {pack.digest[:16]}")
+        click.echo(
+            f"{name}: valid ({pack.name} {pack.version}, {clauses}, sha256 {pack.digest[:16]})"
+        )
 
 
 @policy_group.command("test")

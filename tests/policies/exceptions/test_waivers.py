@@ -57,7 +57,7 @@ def test_an_empty_file_waives_nothing():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"expires": None}, r"w\.toml: waiver 2: expires: is missing; give the last day"),
+        ({"expires": None}, r"w\.toml: waiver 2: 'expires' is missing; add the last day"),
         (
             {"expires": '"2026-03-01"'},
             "waiver 2: expires: is '2026-03-01'; give the last day .* without quotes",
@@ -65,12 +65,12 @@ def test_an_empty_file_waives_nothing():
         ({"expires": "2026-03-01T10:00:00"}, "waiver 2: expires: is datetime"),
         ({"expires": "true"}, "waiver 2: expires: is True"),
         ({"granted": '"today"'}, "waiver 2: granted: is 'today'; give the day"),
-        ({"reason": None}, "waiver 2: reason: is missing"),
-        ({"reason": '"  "'}, "waiver 2: reason: is '  '; give a text"),
+        ({"reason": None}, "waiver 2: 'reason' is missing"),
+        ({"reason": '"  "'}, "waiver 2: reason: is '  '; give why"),
         ({"owner": '""'}, "waiver 2: owner: is ''"),
         ({"ticket": None}, 'waiver 2: ticket: is missing; add .*, for example ticket = "RISK-12"'),
         ({"check": '"small"'}, "waiver 2: uses both check and clause; keep one"),
-        ({"ticket": "7"}, "waiver 2: ticket: is 7; give a text"),
+        ({"ticket": "7"}, "waiver 2: ticket: is 7; give where"),
         ({"clause": "1"}, "waiver 2: clause: is 1"),
         ({"leaf": None}, r"waiver 2: add leaf \(for one leaf\) or digest"),
         ({"leaf": '""'}, "waiver 2: leaf: is empty"),

@@ -144,7 +144,7 @@ def test_the_pack_judges_trees_as_the_checks_judge_tables(leaves, verdict, claus
         (SMALLEST + "? [a, b]\n: 3", "acro.yaml:3: the key"),
         (SMALLEST + "<<: {a: 1}", "acro.yaml:3: the key '<<' is not a text"),
         (SMALLEST + "federated: &a 1\nsafe_tests: *a", "acro.yaml:4: YAML aliases (*a) are not supported"),
-        (SMALLEST + "---\na: 1", "acro.yaml:3: the file has a second YAML document; remove it"),
+        (SMALLEST + "---\na: 1", "acro.yaml:3: the file contains several YAML documents; keep one"),
         (SMALLEST + "safe_tests: [[[[1]]]]", "acro.yaml:3: nested more than 4 deep"),
         (SMALLEST + f"safe_tests: [{'1,' * 3000}]", "acro.yaml:3: more than 2,000 parts"),
         (SMALLEST + "#" * 100_000, "bytes, at most 100,000); give ACRO's YAML file"),

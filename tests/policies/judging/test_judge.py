@@ -200,7 +200,7 @@ def test_guessing_beyond_the_commonest_value_is_named_as_that():
     pack = pack_of(("guess_accuracy", "at_most", 0.5, {"over": "marginal"}))
     posterior = certain(np.array([[1.0, 0]] * 4))
     finding = made(pack, evidence_of(TREE, posterior=posterior)).findings[0]
-    assert "guessing the most common value: 0 %" in finding.message
+    assert "people with the most common value: 0 %" in finding.message
 
 
 CONFIDENCE_ONLY = b"""

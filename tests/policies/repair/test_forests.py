@@ -237,7 +237,7 @@ def test_what_is_not_evaluated_is_not_called_free_of_cost():
     model = forest(deep(1.0, 4.0, 9.0), stump(50.0, 1.0, 2.0), link=Link.UNKNOWN)
     table = table_of({"age": AGES, "sex": list("FMFMFMFMFM")})
     cost = repaired(model, table=table).recommended.cost
-    assert "does not contain how scores become a prediction" in cost.predictions_changed.reason
+    assert "does not say how scores become a prediction" in cost.predictions_changed.reason
     assert cost.rank[1] == 1.0
 
 
