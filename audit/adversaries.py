@@ -116,7 +116,9 @@ def with_adversaries(
             exposure = _exposure(audit.full, people, adversary, request.secret, seen, calls)
         is_asked = releases is None and not isinstance(seen, Undetermined)
         if is_asked and _is_small(population, exposure):
-            with step(f"computing what “{adversary.name}” could infer with one column less"):
+            with step(
+                f"computing what “{adversary.name}” could infer without one of the known columns"
+            ):
                 knowledge_lacking = _lacking(audit.full, asking, exposure)
             exposure = replace(exposure, lacking=knowledge_lacking)
         exposures.append(exposure)

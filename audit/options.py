@@ -200,8 +200,8 @@ class AuditOptions:
         Concern.KNOWLEDGE,
         None,
         "The smallest leaf size that training allowed. Needed only if the file does not "
-        "give it. This makes the audit stricter: the adversary can exclude every table in which training would "
-        "have chosen another split whose leaves are at least this large.",
+        "give it. Training never made smaller leaves. With this knowledge an adversary can exclude more tables, so "
+        "the audit becomes stricter.",
         int,
         low=1,
         metavar="RECORDS",
@@ -298,7 +298,7 @@ class AuditOptions:
     withholding_costs: str | None = option(
         Concern.REPORT,
         None,
-        "With --blame: how much you want to keep each kind of number (higher: keep it), for "
+        "With --blame: the cost of removing each kind of number (a higher cost: keep it if possible), for "
         "example leaf=2,regression=5,band=0.5. The removal with the smallest total is "
         "proposed. A kind that is not named counts 1. Add band=COST to let class counts of a "
         "leaf become ranges, such as 10 to 14, instead of being removed.",
@@ -378,7 +378,7 @@ def _pairs_problem(entries: tuple[str, ...] | None) -> str:
     for entry in entries or ():
         feature, column = _pair(entry) if isinstance(entry, str) else ("", "")
         if not feature or not column:
-            return f"{entry!r} names no feature and column; write FEATURE=COLUMN, such as f0=age"
+            return f"{entry!r} is not a pair; write FEATURE=COLUMN, such as f0=age"
         if feature in features:
             return f"the feature {feature!r} is named twice; give it one column"
         if column in columns:
@@ -428,8 +428,8 @@ def find_conflict(
     """
     if options.weights is not None and options.sampling_weights is not None:
         problem = (
-            f"cannot be combined with {flag_name('sampling_weights')}: rows stand for several people, or have "
-            "survey weights; choose one"
+            f"cannot be combined with {flag_name('sampling_weights')}; use {flag_name('weights')} if a row stands "
+            f"for several people, {flag_name('sampling_weights')} for survey weights"
         )
         return OptionConflict("weights", problem)
     for feature, column in options.column_of_feature.items():

@@ -24,8 +24,11 @@ class RecursiveDiversity(LeafMeasure):
     """The infimum of the c that hold. The inequality is strict, so the tree is not diverse at the reading itself."""
 
     unit = "times"
-    plain = "how many times the most common value outnumbers the rarer ones, in the worst leaf"
-    short = "lead of the most common value"
+    plain = (
+        "people with the most common value, divided by those with rarer values (infinite: nobody has one), in the "
+        "worst leaf"
+    )
+    short = "ratio of most common to rarer"
     risk = "high"
     limits = (0.0, math.inf)
     is_open = True

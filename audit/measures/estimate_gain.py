@@ -24,7 +24,7 @@ class EstimateGain(Measure):
     """guess_accuracy less the accuracy of the model on its own training table."""
 
     unit = "share"
-    plain = "share of correct guesses above that of the model's own predictions"
+    plain = "share of correct guesses, minus the share of correct predictions of the model"
     short = "gain over the model's own predictions"
     risk = "high"
     limits = (-1.0, 1.0)

@@ -44,12 +44,12 @@ class GuessAccuracy(Measure):
     def words(self, parameters: Parameters) -> str:
         if parameters["over"] == "nothing":
             return self.plain
-        return "share of correct guesses above that of always guessing the most common value"
+        return "share of correct guesses, minus the share of people with the most common value"
 
     def row_words(self, parameters: Parameters) -> str:
         if parameters["over"] == "nothing":
             return self.short
-        return "gain over the most common value"
+        return "guessing gain over most common"
 
     def read(self, evidence: Evidence, parameters: Parameters) -> Measurement:
         truth = evidence.truth

@@ -24,8 +24,8 @@ class SmallestClass(LeafMeasure):
     """The smallest count of a class that is not 0; a class that nobody in the leaf has is no group."""
 
     unit = "records"
-    plain = "fewest people of a leaf who share a value"
-    short = "fewest people of a leaf who share a value"
+    plain = "fewest people in a leaf with the same value"
+    short = "fewest people in a leaf with the same value"
     risk = "low"
     limits = (1.0, math.inf)
 

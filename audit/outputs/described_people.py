@@ -61,9 +61,12 @@ class ContradictedError(Exception):
 
     def describe(self, words: str) -> str:
         """Return what is wrong with a published entry, and what to do; ``words`` say what the entry is."""
+        entry = words.removesuffix(f": {self.printed}")
+        is_it = entry.startswith(f"{self.statistic} of ")
+        what = f"“{entry}”" if is_it else f"{self.statistic} in “{entry}”"
         return (
-            f"{words}: the published {self.statistic} is {self.printed}, but the table gives {self.true}; "
-            "correct one of them, or remove the output"
+            f"the published {what} is {self.printed}, but the table gives {self.true}; "
+            "correct one of them, or remove this output"
         )
 
 
@@ -150,7 +153,7 @@ class DescribedPeople:
         base = self._matching([*others, *all_there])
         size = self._total(base)
         if not size:
-            raise ContradictedError("share", printed.text, "nobody it could be a share of")
+            raise ContradictedError("share", printed.text, "nobody in this group")
         hold("share of the class's people", printed, Fraction(self._total(inside), size))
         # Of nobody there is no share, so that it says too that somebody is there.
         ratio = self._ratio(inside.astype(np.int64).tolist(), base, printed)
@@ -160,7 +163,7 @@ class DescribedPeople:
         inside = self._matching(self.entry.conditions)
         size = int(self.owner.people[inside].sum())
         if not size:
-            raise ContradictedError("share", printed.text, "nobody it could be a share of")
+            raise ContradictedError("share", printed.text, "nobody in this group")
         hold("share of the class", printed, Fraction(self._total(inside), size))
         people = printed.times(Fraction(size))
         weights = inside.astype(np.int64).tolist()

@@ -94,8 +94,8 @@ def _twice(tree: Model, table: Table, sensitive: str, *, is_named: bool) -> str:
         )
     if target == sensitive:
         return (
-            f"--qi names {sensitive!r}, which {tree.source} predicts; take it out of --qi, or leave out --qi, "
-            "which then names all columns that the model uses"
+            f"--qi names {sensitive!r}, which {tree.source} predicts; remove it from --qi, or leave out --qi: "
+            "then all columns that the model uses are quasi-identifiers"
         )
     if target:
         return (

@@ -253,8 +253,8 @@ def _orders(models: Sequence[Model]) -> IndexArray:
             raise TreewardenError(
                 model.source,
                 (
-                    f"does not predict the same as {last.source} ({_model_words(model)}; there "
-                    f"{_model_words(last)}); audit each release by itself"
+                    f"predicts {_model_words(model)}, but {last.source} predicts {_model_words(last)}; audit each "
+                    "release by itself"
                 ),
             )
         if model.target and last.target and model.target != last.target:

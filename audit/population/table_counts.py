@@ -83,7 +83,13 @@ def weighing(table: Table, weights: str | None, sampling: str | None) -> Weighin
 
 
 def _column(table: Table, name: str) -> FloatArray:
-    weight = table.numbers(name).numbers
+    try:
+        weight = table.numbers(name).numbers
+    except TableError as error:
+        if name in table.columns and table.columns[name].holds_words():
+            problem = f"column {name!r} holds words for yes and no, but a weight must be a number"
+            raise TableError(table.source, f"{problem}; name another column") from error
+        raise
     missing = np.flatnonzero(np.isnan(weight))
     if len(missing):
         raise TableError(
@@ -204,7 +210,7 @@ def check_counts(
     if weighed is None:
         what = f"{_count(published)} records in the file, {_count(here)} in the table"
     else:
-        what = f"{_count(published)} in the file, a sum of weights of {_count(here)} in the table"
+        what = f"{_count(published)} records in the file, but a sum of weights of {_count(here)} in the table"
     example = f"for example {tree.where(tree.nodes[worst])} has {what}"
     if weighed is not None and not count_gaps(tree, people, weighed=True):
         cause = (

@@ -220,11 +220,12 @@ def _case(
     )
     told = next((each for each in breaks if each.profile), None)
     is_one = records == 1
+    predictor = "The tree" if len(evidence.trees) == 1 else f"Tree {tree + 1}"
     if share and is_one:
         right = "correct" if share == percent(1.0) else "wrong"
-        story += f" The tree predicts “{label}”, which is {right} for this person."
+        story += f" {predictor} predicts “{label}”, which is {right} for this person."
     elif share:
-        story += f" The tree predicts “{label}” for them, which is correct for {share} of them."
+        story += f" {predictor} predicts “{label}” for them, which is correct for {share} of them."
     if told is not None and is_one:
         story += f" This person has {told.profile}{_true_value(evidence, here)}."
     elif told is not None:

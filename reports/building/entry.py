@@ -283,7 +283,5 @@ def _message(finding: Finding) -> str:
     if own is not None:
         return own
     asks = "" if finding.limit_text in NO_LIMIT else f"; {requirement(finding.limit_text)}"
-    release = f"Of {finding.of}: " if finding.of else ""
-    return (
-        f"{release}{finding.plain[:1].upper()}{finding.plain[1:]}: {OUTCOME[finding.verdict]}{asks}"
-    )
+    release = f" of {finding.of}" if finding.of else ""
+    return f"Check{release} {OUTCOME[finding.verdict]}: {finding.plain}{asks}"

@@ -166,12 +166,12 @@ def _assumed(assumed: AssumedKnown | None) -> AssumedKnown | None:
 def _finding(finding: Finding, least: int) -> Finding:
     outcome = OUTCOME[finding.verdict]
     shown = finding.value if _may_be_told(finding, least) else None
-    words = f"{finding.plain[:1].upper()}{finding.plain[1:]}: {outcome}"
+    release = f" of {finding.of}" if finding.of else ""
+    words = f"Check{release} {outcome}: {finding.plain}"
     value = shown or Value(low=None, high=None, text=outcome, reason=LEFT_OUT)
     asks = f"; {requirement(finding.limit_text)}" if finding.measure else ""
     under = f" Checked as if an adversary knew {finding.under}." if finding.under else ""
-    release = f"Of {finding.of}: " if finding.of else ""
-    message = its_own_words(finding) or f"{release}{words}{asks}.{under}"
+    message = its_own_words(finding) or f"{words}{asks}.{under}"
     told = {"value": value, "message": message, "accepted": _accepted(finding.accepted)}
     return finding.model_copy(update={**told, "where": (), "parts": ()})
 

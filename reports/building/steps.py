@@ -166,10 +166,10 @@ def repair_steps(evidence: Evidence, command: str = "") -> Iterator[str]:
         )
         return
     elif command:
-        yield f"Run this command{f', as {read_only}' if is_only_read else ''}: {TRIES}"
+        yield f"Run this command: {TRIES}{f' It writes another format, because {read_only}.' if is_only_read else ''}"
         yield command
     elif target:
-        yield f"Run “treewarden repair --to {target}” with the same files, as {read_only}: {TRIES}"
+        yield f"Run “treewarden repair --to {target}” with the same files ({read_only}): {TRIES}"
     else:
         yield f"Run “treewarden repair” with the same files: {TRIES}"
     if evidence.forest.is_ensemble:
@@ -213,14 +213,14 @@ def _way_out(reason: str, clauses: list[str]) -> str:
     if reason == NOT_RUN.reason:
         return "Audit again without --no-worlds."
     what = "this check" if len(clauses) == 1 else "these checks"
-    openly = f"a policy without {what}, and state this when you publish"
+    openly = f"a policy without {what}, and say so when you publish"
     if reason.startswith(NOT_JOINED):
         return f"Publish a single tree, for which this can be decided, or use {openly}."
     if reason == MORE_IS_TOLD.reason:
         return f"No audit can decide this for this file. Publish another model, or use {openly}."
     if _cause_and_advice(reason)[1]:
         return f"If you cannot do this, use {openly}."
-    return f"If you cannot change this, use {openly}."
+    return f"If this stays undecided, use {openly}."
 
 
 OTHER_FILES = (

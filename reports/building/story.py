@@ -117,7 +117,7 @@ def repair_story(repair: RepairSearch) -> Story:
             (
                 _of_repaired(mended),
                 *_to_audit_again(mended),
-                "Check in the table of attempts that the model is still useful at this cost.",
+                "Check in the table “All changes and their cost” that the model is still useful at this cost.",
                 WHO_KNOWS_MORE,
             ),
         )
@@ -189,7 +189,8 @@ def _meaning(evidence: Evidence, decision: Decision, secret: str = "") -> str:
             held = f"{met} of {checks} of {policy} passed"
         return (
             f"{held[:1].upper()}{held[1:]}. Where a result is a range, its worse end was compared with the limit. "
-            f"This covers an adversary who knows what is listed under “Knowledge assumed”, and no more.{apart}{warned}"
+            "The PASS covers an adversary who knows what is listed under “Knowledge assumed”, and no more."
+            f"{apart}{warned}"
         )
     if decision.verdict is PolicyVerdict.UNDETERMINED:
         if not verdicts:

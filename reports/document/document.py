@@ -424,9 +424,9 @@ def assumed_sentences(document: Document) -> str:
     if not proved:
         return said
     return (
-        f"{said} Not all adversaries do: for some people, the leaf sizes disclose these columns: "
-        f"{_first_names(list(proved), MOST_ASSUMED)}. If an adversary knows all other columns of such a person, the "
-        "file proves part of the missing one, for example that the person's age is above 37."
+        f"{said} Some adversaries do not know all of them. The leaf sizes then disclose these columns of some people: "
+        f"{_first_names(list(proved), MOST_ASSUMED)}. An adversary who knows all other columns of such a person can "
+        "narrow down the missing one. For example, the file may prove that the value is above 37."
     )
 
 

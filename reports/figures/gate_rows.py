@@ -163,7 +163,9 @@ def _reason(entry: Entry) -> str:
 
 def basis_words(entry: Entry) -> str:
     """Return what a verdict rests on, where that is no audit of this run."""
-    said = {"audit": "", "file": "the file alone", "attestation": "an attestation"}[entry.basis]
+    said = {"audit": "", "file": "judged from the file alone", "attestation": "an attestation"}[
+        entry.basis
+    ]
     cached = "the result of an earlier run" if entry.is_cached else ""
     return ", ".join(each for each in (said, cached) if each)
 

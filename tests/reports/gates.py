@@ -80,7 +80,7 @@ def fails_in_many_leaves(count: int, models: int = 1) -> Gate:
         "clause": "smallest-leaf",
         "verdict": "FAIL",
         "severity": "error",
-        "message": "Fewest people in a leaf: not met; the policy requires at least 10 records",
+        "message": "Check not met: fewest people in a leaf; the policy requires at least 10 records",
     }
     entries = [
         Entry.model_validate(

@@ -327,7 +327,10 @@ class DaskSeat:
         problem = future.exception(timeout=ANSWER_SECONDS)
         if type(problem).__name__ == "KilledWorker":
             return None
-        raise ClusterError("the cluster", f"cannot run a job ({type(problem).__name__}: {problem})")
+        advice = "check that all workers have this version of treewarden, or leave out --cluster"
+        raise ClusterError(
+            "the cluster", f"cannot run a job ({type(problem).__name__}: {problem}); {advice}"
+        )
 
     def _opened(self, future: Any, address: str) -> Any:  # noqa: ANN401  # Dask's, and what the job returns
         try:

@@ -191,11 +191,13 @@ def test_a_withheld_cell_of_nothing_but_zeros_is_disclosed_where_it_follows():
 
 
 def test_what_the_table_contradicts_is_refused():
-    with pytest.raises(OutputsError, match="the published total is 151, but the table gives 150"):
+    with pytest.raises(
+        OutputsError, match="the published .*total.* is 151, but the table gives 150"
+    ):
         evidence_of(REGIONS, "district,total\nN1,151\n")
-    with pytest.raises(OutputsError, match="the published mean is 21, but the table gives 25"):
+    with pytest.raises(OutputsError, match="the published .*mean.* is 21, but the table gives 25"):
         evidence_of(REGIONS, "district,mean\nN1,21\n")
-    with pytest.raises(OutputsError, match="the published count is 7, but the table gives 6"):
+    with pytest.raises(OutputsError, match="the published .*count.* is 7, but the table gives 6"):
         evidence_of(REGIONS, "district,total,n\nN1,150,7\n")
 
 

@@ -60,7 +60,7 @@ def test_a_share_needs_somebody_it_is_of():
 def test_a_number_about_all_people_is_held_against_the_table_and_says_nothing():
     assert said(',Overall,yes\n"age, mean",43.3,43.3\n').rows
     with pytest.raises(
-        OutputsError, match=r"the published mean is 43\.4, but the table gives 43\.3"
+        OutputsError, match=r"the published mean in .* is 43\.4, but the table gives 43\.3"
     ):
         said(',Overall,yes\n"age, mean",43.4,43.3\n')
 
@@ -68,12 +68,12 @@ def test_a_number_about_all_people_is_held_against_the_table_and_says_nothing():
 @rows(
     "text, said_",
     [
-        (",yes\nn,4\n", "the published count is 4, but the table gives 3"),
-        (',yes\n"age, mean",43.4\n', "the published mean is 43.4, but the table gives 43.3333"),
+        (",yes\nn,4\n", "is 4, but the table gives 3"),
+        (',yes\n"age, mean",43.4\n', "is 43.4, but the table gives 43.3333"),
         (',yes\n"age, mean (SD)",43.3 (9.9)\n', "the table gives 15.2753"),
-        (',yes\n"age, median",41\n', "the published median is 41, but the table gives 40"),
-        (',yes\n"sex = F, n (%)",1 (50)\n', "people is 50, but the table gives 33.3333"),
-        ("sex,ill,share\nF,yes,0.9\n", "share of the class is 0.9"),
+        (',yes\n"age, median",41\n', "is 41, but the table gives 40"),
+        (',yes\n"sex = F, n (%)",1 (50)\n', "is 50, but the table gives 33.3333"),
+        ("sex,ill,share\nF,yes,0.9\n", "is 0.9, but"),
         (
             "term,estimate\n(Intercept),0.1\nage,0.9\n",
             r"the published coefficients (0.1, 0.9) do not match a regression on this table, for either",

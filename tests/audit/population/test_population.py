@@ -156,7 +156,7 @@ def test_a_column_that_predicts_is_not_the_one_that_is_predicted():
 
 @pytest.mark.parametrize("qi", [["ill"], ["age", "ill"], ["age", "sex", "ill"]])
 def test_a_target_among_the_quasi_identifiers_is_told_first_with_the_way_out(qi):
-    with pytest.raises(TableError, match="--qi names 'ill', .* predicts; take it out of --qi"):
+    with pytest.raises(TableError, match="--qi names 'ill', .* predicts; remove it from --qi"):
         build_population(small_tree(), table_of(rows()), sensitive="ill", qi=qi)
     build_population(small_tree(), table_of(rows()), sensitive="ill")  # the advice, followed
 

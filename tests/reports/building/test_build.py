@@ -119,5 +119,5 @@ def test_a_pass_says_against_whom():
 def test_a_parameter_that_a_measure_has_words_for_is_said_in_them():
     over = MeasureCall("guess_accuracy", (("over", "marginal"),))
     other = MeasureCall("cl_diversity", (("basis", "real"), ("l", 3.0)))
-    assert plain(over).endswith("guessing the most common value")
+    assert plain(over).endswith("people with the most common value")
     assert plain(other).endswith("worst leaf (l = 3)")

@@ -173,4 +173,4 @@ def test_the_page_marks_a_warning_as_milder_only_where_warnings_do_not_count(
     findings = tuple(each.model_copy(update={"severity": "warning"}) for each in document.findings)
     told = document.model_copy(update={"findings": findings, "fail_on": fail_on})
     page = shown("html", gate_of([entry_of(told)], fail_on))
-    assert ("warning only" in page) is is_milder
+    assert ("advisory (warning)" in page) is is_milder
