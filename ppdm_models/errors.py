@@ -113,6 +113,11 @@ TOML_PLACE = re.compile(r"(.*) \(at (line \d+), column \d+\)", re.DOTALL)
 
 def toml_reason(error: Exception) -> str:
     """Return why a text is no TOML, with the line: ``line 1: a quotation mark is missing``."""
+    if isinstance(error, RecursionError):
+        return "its lists or tables are nested too deeply"
+    if isinstance(error, UnicodeDecodeError):
+        number = error.object.count(b"\n", 0, error.start) + 1
+        return f"line {number}: not UTF-8, as TOML must be"
     found = TOML_PLACE.fullmatch(str(error))
     if not found:
         return str(error)
@@ -252,10 +257,10 @@ def toml_words(error: ErrorDetails) -> str:
         return f"must be {TOML_TYPES[kind]}"
     if kind == "too_long":
         most, there = told["max_length"], told["actual_length"]
-        return f"{_items(there)}, at most {most} allowed; remove some"
+        return f"{_items(there)}, but at most {most} may be given; remove some"
     if kind == "too_short":
         least, there = told["min_length"], told["actual_length"]
-        return f"{_items(there)}, at least {least} required; add some"
+        return f"{_items(there)}, but at least {least} must be given; add some"
     if kind == "missing":
         return "is missing"
     said = error["msg"].removeprefix("Input should be ").removeprefix("Value error, ")
@@ -265,7 +270,7 @@ def toml_words(error: ErrorDetails) -> str:
 
 
 def _items(number: int) -> str:
-    return "1 item" if number == 1 else f"{number} items"
+    return "empty" if not number else "1 item" if number == 1 else f"{number} items"
 
 
 def toml_problem(error: ErrorDetails) -> str:

@@ -138,7 +138,8 @@ def archived(folder: Path) -> bytes:
     total, held = 0, {}
     files = sorted(path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
     if len(files) > ARCHIVE_ENTRIES:
-        raise TreeFormatError(folder.name, f"holds more than {ARCHIVE_ENTRIES:,} files")
+        problem = f"holds more than {ARCHIVE_ENTRIES:,} files"
+        raise TreeFormatError(folder.name, f"{problem}; give only the folder of the model")
     for path in files:
         total += path.stat().st_size
         if total > BYTES:
@@ -177,7 +178,8 @@ def _check(members: list[zipfile.ZipInfo], source: str) -> None:
     for info in members:
         name = PurePosixPath(info.filename)
         if name.is_absolute() or ".." in name.parts or "\\" in info.filename:
-            raise TreeFormatError(source, f"names a file outside itself: {info.filename!r}")
+            problem = f"rejected for security: the archive contains the path {info.filename!r}, which leads out of it"
+            raise TreeFormatError(source, f"{problem}; make the archive again")
     if sum(info.file_size for info in members) > BYTES:
         raise TreeFormatError(source, f"unpacks to more than {BYTES:,} bytes")
     if len({info.filename for info in members}) < len(members):

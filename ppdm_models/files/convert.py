@@ -174,7 +174,10 @@ def converted(model: Model, target: str) -> bytes:
     if target in DRAWINGS:
         return DRAWINGS[target](model)
     if isinstance(model, Ensemble) and model.is_additive:
-        raise OutputError(model.source, f"{target} cannot hold it (an additive model, no tree)")
+        raise OutputError(
+            model.source,
+            f"{target} cannot hold this model, because its trees are added up; keep the original file",
+        )
     model = _with_shares_alone(model)
     data = _written(model, target)
     try:

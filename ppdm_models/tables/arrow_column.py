@@ -48,6 +48,10 @@ NOT_A_NUMBER = (
     "or empty"
 )
 NUMBERS_NEEDED = "it must contain numbers (for the tree's tests, or as weights); check the column"
+YES_OR_NO = (
+    "the value is {!r}, but the model needs a number, and the file does not say which number stands for "
+    "yes"
+)
 CONVERT = (
     "convert the column to the numbers that the model was trained on before you give the table"
 )
@@ -196,8 +200,8 @@ class ArrowColumn(RawColumn):
         words = numbered_words(texts)
         if words is not None:
             if yes is None:
-                problem = "a word for yes or no, which the model may code as 1 and 0 or otherwise"
-                raise self._error(first_where(pc.is_valid(texts)), f"{problem}; {SAY_YES}")
+                row = first_where(pc.is_valid(texts))
+                raise self._error(row, f"{YES_OR_NO.format(texts[row].as_py()[:60])}; {SAY_YES}")
             how = f"words for yes as {yes} and for no as {1 - yes}"
             return NumberReading(words if yes else pc.subtract(1.0, words), how)
         try:

@@ -204,7 +204,7 @@ NO_RECORDS = "the table has no records; give a table with one row per person"
 GIVE_A_TABLE = "give a table: CSV, Parquet, Arrow, Excel, SPSS, SAS or Stata"
 NO_HEADER = (
     "the first line seems to be a record, not a header; add a header line with the column "
-    "names, or check the name"
+    "names, or check the name of the column"
 )
 
 

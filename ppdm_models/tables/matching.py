@@ -254,9 +254,9 @@ class _Pairs:
         others = [name for name in self.free if name not in self.renamed]
         is_label = lacking[0] in self.table.index
         near = self.table.meant(lacking[0]) if is_label else near_text(lacking[0], others)
-        several = (
-            f"; the table lacks {len(lacking)} features: {listed(lacking)}" if lacking[1:] else ""
-        )
+        lack = f"no column {lacking[0]!r}, which {self.model.source} uses{near}"
+        if lacking[1:]:
+            lack = f"the table lacks {len(lacking)} columns that {self.model.source} uses: {listed(lacking)}{near}"
         is_none_there = len(self.lacking) == len(self.features)
         if is_none_there and next(iter(self.table.columns), "").lstrip().startswith(MARKUP):
             return "not a table, but a model or another document; did you swap MODEL and --data?"
@@ -264,9 +264,8 @@ class _Pairs:
             return f"no column {lacking[0]!r}, which {self.model.source} uses: {NO_HEADER}"
         left = "other columns of the table" if others else "columns of the table"
         return (
-            f"no column {lacking[0]!r}, which {self.model.source} uses{near}{several}; {left}: "
-            f"{listed(others or self.table.columns)}; give the table of this model, rename the table's columns as in "
-            "the model, or map them with --columns"
+            f"{lack}; {left}: {listed(others or self.table.columns)}; give the table of this model, rename the "
+            "table's columns as in the model, or map them with --columns"
         )
 
 

@@ -332,7 +332,7 @@ NO = ("no", "n", "non", "não", "falsch", "faux", "f", "false")
 UNORDERED_YES, UNORDERED_NO = ("ja", "j"), ("nein",)
 """Words that the alphabet puts the other way round."""
 SAY_YES = (
-    "write the numbers that the model was trained on, or add #yes=1 or #yes=0 to the file's name"
+    "write the numbers that the model was trained on, or add #yes=1 (or #yes=0) to the file's name"
 )
 
 

@@ -414,9 +414,7 @@ def _linked(ensemble: Ensemble, scores: Scores) -> Scores:
     if ensemble.link is Link.IDENTITY:
         return scores
     if ensemble.link is Link.UNKNOWN:
-        raise ValueError(
-            f"{ensemble.source}: the file does not contain how scores become a prediction"
-        )
+        raise ValueError(f"{ensemble.source}: the file does not say how scores become a prediction")
     if ensemble.link is Link.EXP:
         return np.asarray(np.exp(scores))
     if ensemble.link is Link.SOFTMAX:

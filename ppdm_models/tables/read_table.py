@@ -107,6 +107,7 @@ UNPACKED_BYTES, UNPACKED_TIMES = 2**29, 200
 """What a packed file may always unpack to, and what to by its size: no table of people is so much smaller packed."""
 TOLD_DELIMITER = re.compile(r'"?sep=(?P<sign>[,;\t])"?\r?\n', re.IGNORECASE)
 """A line before the header, by which Excel is told what parts the cells."""
+OTHER_SUFFIXES = (".xlsx", ".xls", ".xlsm", ".parquet", ".arrow", ".feather", ".sav", ".dta")
 TEXT_SUFFIXES = ("", ".csv", ".tsv", ".txt", ".tab", ".dat", ".data", ".gz", ".zst", ".zstd")
 GIVE_A_TYPE = "give CSV in UTF-8, Parquet, Arrow, Excel, SPSS, SAS or Stata"
 HARMLESS = re.compile(
@@ -187,6 +188,7 @@ def _read(
             table.validate(full=True)
         else:
             table, dialect = _read_csv(file, whole, name, dialect, packing(start))
+            _check_named(table, name)
     except (pa.ArrowException, UnicodeError, csv.Error, OSError) as error:
         is_of_system = isinstance(error, OSError) and bool(error.errno)
         if is_of_system:
@@ -194,6 +196,14 @@ def _read(
         raise unreadable(name, error) from error
     found = table_of_arrow(table, name, dialect=dialect)
     return replace(found, notes=(guess_note(name),)) if dialect.is_guessed else found
+
+
+def _check_named(table: pa.Table, name: str) -> None:
+    """Refuse a text without records that is named as another kind of table."""
+    suffix = PurePath(name).suffix.lower()
+    if not table.num_rows and suffix in OTHER_SUFFIXES:
+        problem = f"not a valid {suffix} file, but a text without records"
+        raise TableError(name, f"{problem}; save the table again, or name the file .csv")
 
 
 def table_of_arrow(

@@ -112,7 +112,7 @@ class PrivacyClaim:
 
     def __post_init__(self) -> None:
         if not (self.epsilon > 0 and 0 <= self.delta <= 1):
-            raise ValueError("epsilon is not a number above 0, or delta none from 0 to 1")
+            raise ValueError("epsilon must be above 0, and delta from 0 to 1")
         if self.label_epsilon is not None and not self.label_epsilon > 0:
             raise ValueError("label_epsilon is not a number above 0")
 

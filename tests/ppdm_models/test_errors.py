@@ -40,7 +40,7 @@ class _Limits(BaseModel):
         ({}, "'name' is missing; correct it"),
         ({"name": "x", "limit": "high"}, "limit: must be a number; correct it"),
         ({"name": "x", "limit": -1.0}, "limit: must be greater than or equal to 0; correct it"),
-        ({"name": "x", "parts": [1]}, "parts: 1 item, at least 2 required; add some"),
+        ({"name": "x", "parts": [1]}, "parts: 1 item, but at least 2 must be given; add some"),
         ({"name": "x", "colour": 1}, "colour: unknown key; correct it"),
     ],
 )

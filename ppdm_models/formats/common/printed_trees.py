@@ -181,13 +181,14 @@ def agreed(branches: Sequence[Sequence[PrintedBranch]], where: str) -> list[Prin
                 continue
             if any(len(branch) > 1 for branch in way):
                 raise TreeFormatError(
-                    where, "the split can be understood in several ways; give an unambiguous text"
+                    where,
+                    "the split can be read in several ways; rename values with commas or signs, or give another format",
                 )
             ways.append([branch[0] for branch in way])
     if len(ways) != 1:
         raise TreeFormatError(
             where,
-            "the split can be understood in several ways; give an unambiguous text"
+            "the split can be read in several ways; rename values with commas or signs, or give another format"
             if ways
             else "the branches of this split do not fit together",
         )

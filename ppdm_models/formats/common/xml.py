@@ -166,7 +166,7 @@ def parse(data: bytes, source: str, finished: Finished) -> Element:
         if end < len(data) and data.find(b">", start, end) < 0:
             raise TreeFormatError(
                 source,
-                f"{limits.XML_TOKEN:,} bytes without a tag, as in no real tree; export it again",
+                f"the file has {limits.XML_TOKEN:,} bytes without a tag, which no tree needs; export it again",
             )
     run(builder.parser, data, source)
     return builder.top.children[0]

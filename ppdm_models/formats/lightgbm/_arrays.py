@@ -206,7 +206,9 @@ def _count(document: LightgbmLines, block: TreeLines) -> int:
     if not (said.isascii() and said.isdecimal() and len(said) < 9):
         raise document.refused(block.start, f"its num_leaves is {said[:40]!r}, which is not valid")
     if not 0 < int(said) <= limits.NODES // 2:
-        raise document.refused(block.start, f"{int(said):,} leaves")
+        raise document.refused(
+            block.start, f"num_leaves is {int(said):,}, but must be from 1 to {limits.NODES // 2:,}"
+        )
     return int(said)
 
 

@@ -83,7 +83,8 @@ class LightgbmHeader:
             raise TreeFormatError(self.source, "two features have the same name")
         if not 0 < self.outputs <= limits.CLASSES:
             raise TreeFormatError(
-                self.source, f"{self.outputs:,} trees per iteration are not possible"
+                self.source,
+                f"num_tree_per_iteration is {self.outputs:,}, but must be from 1 to {limits.CLASSES:,}",
             )
 
 

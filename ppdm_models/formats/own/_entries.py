@@ -101,7 +101,9 @@ def treatment_of(entry: TreatmentEntry, feature: FeatureEntry, source: str) -> T
     known = (*entry.values, *entry.invalid, *entry.missing, *replaced)
     if not all(isinstance(value, kind) for value in known):
         raise TreeFormatError(
-            source, f"a treatment of {feature.name!r} holds values that are not {feature.type}"
+            source,
+            f"the entry for invalid or missing values of {feature.name!r} contains values that are not "
+            f"{feature.type}",
         )
     intervals = tuple(
         (_or(item.low, -math.inf), item.low_closed, _or(item.high, math.inf), item.high_closed)

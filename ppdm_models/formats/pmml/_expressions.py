@@ -234,7 +234,11 @@ class Derivation:
         parameters = list(function.all("ParameterField"))
         bodies = [child for child in function.children if child.name in EXPRESSIONS]
         if len(parameters) != len(parts) or len(bodies) != 1:
-            raise NotFollowedError(f"the function {function.get('name')!r} is defined otherwise")
+            name = f"the function {function.get('name')!r}"
+            if len(bodies) != 1:
+                raise NotFollowedError(f"{name} is not defined by one expression")
+            takes = f"takes {len(parameters)} parameters by its definition"
+            raise NotFollowedError(f"{name} {takes}, but is called with {len(parts)}")
         given = [
             self._typed(self._evaluate(part), parameter)
             for part, parameter in zip(parts, parameters, strict=True)

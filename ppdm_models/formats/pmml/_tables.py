@@ -175,13 +175,13 @@ def table_rows(expression: Element) -> MapRows:
     for row in table.all("row"):
         cells = {cell.name.removeprefix(":"): cell.text for cell in row.children}
         if column not in cells or wanted not in cells:
-            raise NotFollowedError("a row of the table lacks a column")
+            raise NotFollowedError("a row of its MapValues table lacks a column")
         if cells[column] in results:
-            raise NotFollowedError(f"the table has two rows for {cells[column][:80]!r}")
+            raise NotFollowedError(f"its MapValues table has two rows for {cells[column][:80]!r}")
         results[cells[column]] = cells[wanted]
         if len(results) > limits.FIELD_CASES:
             raise NotFollowedError(
-                f"the table has more than {limits.FIELD_CASES:,} rows, which is the limit"
+                f"its MapValues table has more than {limits.FIELD_CASES:,} rows, which is the limit"
             )
     return MapRows(pairs[0].get("field") or "", results)
 

@@ -312,6 +312,8 @@ def task_of(models: Sequence[Element], fail: Failure) -> Task:
     said = [model.get("functionName") for model in models if model.get("functionName") is not None]
     function = said[-1] if said else None
     if function not in list(Task):
+        if function is None:
+            raise fail(models[-1], f"functionName is missing; add one of: {', '.join(Task)}")
         raise fail(models[-1], f"functionName is {function!r}; known values: {', '.join(Task)}")
     return Task(function)
 

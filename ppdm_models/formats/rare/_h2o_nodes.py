@@ -394,7 +394,9 @@ def _beside(data: bytes, order: str, where: str) -> dict[int, InnerNode]:
         amounts = (left_records, right_records)
         if not all(math.isfinite(amount) and amount >= 0 for amount in amounts):
             raise TreeFormatError(
-                where, f"the records of node {number} are {amounts}, which is not valid"
+                where,
+                f"the numbers of records on the two sides of node {number} are {left_records:g} and "
+                f"{right_records:g}, but they must be 0 or more",
             )
         if number in inner_nodes:
             raise TreeFormatError(where, f"the node data after the tree list node {number} twice")

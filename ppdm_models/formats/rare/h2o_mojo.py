@@ -88,7 +88,9 @@ def _trees(files: Mapping[str, bytes], ini: Ini) -> list[str]:
     if set(names) != there:
         odd = min(set(names) ^ there)
         what = "missing" if odd in names else "one file too many"
-        raise ini.refused(f"there must be {groups} × {each} tree files, but {odd} is {what}")
+        raise ini.refused(
+            f"the file states {groups} groups of trees with {each} each, but {odd} is {what}"
+        )
     return names
 
 

@@ -65,7 +65,7 @@ class PartykitJson(Format):
             raise TreeFormatError(
                 source,
                 "the file contains only nodes, without the names of variables; write "
-                "nodes, variables, levels and counts of the object into one object",
+                "nodes, variables, levels and counts of the party object into one JSON object",
             )
         reader = _PartykitReader(root)
         tree = reader.tree()
@@ -159,9 +159,7 @@ class _PartykitReader:
         known = self.levels.get(name, ())
         if breaks is None or not breaks.value:
             if index is None or not index.is_list or not len(index) == len(known) > 0:
-                raise split.refused(
-                    f"the numbers of levels of {name[:60]!r} and of its split differ"
-                )
+                raise split.refused(f"{name[:60]!r} has another number of levels than its split")
             return _by_level(name, known, [_kid(part, size) for part in index], split, size)
         ends = breaks.numbers()
         if any(low >= high for low, high in zip(ends, ends[1:], strict=False)):

@@ -50,7 +50,9 @@ def _read(data: bytes, source: str) -> Model:
     ensembles = list(root.all(":ensemble", "ensemble"))
     trees = [tree for one in ensembles for tree in one.all("tree")]
     if not trees:
-        raise TreeFormatError(source, "it contains no tree: settings alone; give the whole model")
+        raise TreeFormatError(
+            source, "the file contains only settings, no tree; give the whole model"
+        )
     weights = [_weight(tree, source) for tree in trees]
     forest = bounded((_nodes(tree, source) for tree in trees), source)
     note = f"{source}: a value that is missing counts as 0"

@@ -89,7 +89,7 @@ class _RpartReader:
         self.is_class = root["method"].text() == "class"
         if self.is_class and root.get("ylevels") is None:
             raise root.refused(
-                'no "ylevels", the classes; write ylevels = attr(model, "ylevels") too'
+                '"ylevels" (the classes) is missing; write it too: ylevels = attr(model, "ylevels")'
             )
         labels = [part.label() for part in root["ylevels"]] if self.is_class else []
         self.classes = unique(labels, "classes", self.source, limits.CLASSES)

@@ -104,9 +104,9 @@ def _split(rows: Sequence[PrintedRow], below: Sequence[int], source: str) -> tup
     found = [TEST.fullmatch(rows[place].text) for place in below]
     left, right = (*found, None, None)[:2]
     if len(below) != 2 or left is None or right is None:
-        raise TreeFormatError(where, "these are not a test '<=' and its opposite '>'")
+        raise TreeFormatError(where, "the two branches of a split must be '<= x' and '> x'")
     if (left[1], left[2], left[3]) != (right[1], "<=", right[3]) or right[2] != "> ":
-        raise TreeFormatError(where, "these are not a test '<=' and its opposite '>'")
+        raise TreeFormatError(where, "the two branches of a split must be '<= x' and '> x'")
     tests = _tests(left[1], left[3], where)
     return tuple(Branch(place, test) for place, test in zip(below, tests, strict=True))
 
@@ -203,7 +203,9 @@ def _classes(leaves: Sequence[PrintedSklearnLeaf], source: str) -> tuple[str, ..
         )
     missing = [label for _, label in seen if label not in names]
     if missing:
-        raise TreeFormatError(source, f"the weights do not show which class is {missing[0][:60]!r}")
+        problem = f"it cannot be seen which weight belongs to class {missing[0][:60]!r}"
+        why = "in no leaf does this class alone have the largest weight"
+        raise TreeFormatError(source, f"{problem}: {why}; give the model in another format")
     return names
 
 

@@ -17,8 +17,8 @@ from treewarden.ppdm_models.tree.nodes import Numbers
 Columns = Sequence[Derived]
 
 FOLLOWED = (
-    "StandardScaler, MinMaxScaler, MaxAbsScaler, RobustScaler, SimpleImputer, KBinsDiscretizer, OrdinalEncoder, "
-    "OneHotEncoder, ColumnTransformer, Pipeline and 'passthrough' are followed back to the columns of the table"
+    "Supported steps: StandardScaler, MinMaxScaler, MaxAbsScaler, RobustScaler, SimpleImputer, KBinsDiscretizer, "
+    "OrdinalEncoder, OneHotEncoder, ColumnTransformer, Pipeline and 'passthrough'"
 )
 MIXES = "combines several columns of the table, so that no test of a tree uses a single column; remove it"
 CROSS_FITTED = (
@@ -77,12 +77,11 @@ def followed(step: SkopsPart, columns: Columns) -> Columns:
     if is_identity(step):
         return columns
     if step.kind in NOT_FOLLOWED:
-        raise step.refused(f"a {step.kind} {NOT_FOLLOWED[step.kind]}; {FOLLOWED}")
+        raise step.refused(f"a {step.kind} {NOT_FOLLOWED[step.kind]}. {FOLLOWED}")
     if step.kind not in KNOWN:
-        problem = (
-            "comes before the trees; fit and publish them without it, with its columns in the table"
-        )
-        raise step.refused(f"a {step.kind[:60]} {problem}; {FOLLOWED}")
+        problem = f"the pipeline contains a {step.kind[:60]}, which is not supported"
+        advice = "compute its columns in the table, then fit and publish the trees without it"
+        raise step.refused(f"{problem}; {advice}. {FOLLOWED}")
     skops_parts = step.attributes()
     try:
         return KNOWN[step.kind](step, skops_parts, columns)

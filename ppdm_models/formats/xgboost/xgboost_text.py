@@ -136,7 +136,8 @@ def _nested(nodes: dict[int, tuple[Raw, int]], where: str) -> Raw:
         for child in children:
             if child not in nodes or child in held or nodes[child][1] != depth + 1:
                 raise TreeFormatError(
-                    where, f"node {node['nodeid']} names {child}, which is not one of its children"
+                    where,
+                    f"node {node['nodeid']} refers to node {child}, which is not printed below it as a child",
                 )
             held.add(child)
         node["children"] = [nodes[child][0] for child in children]

@@ -99,7 +99,9 @@ class _DomainTable(BaseModel):
         if problem:
             raise ValueError(problem)
         if self.whole and not (self.low.is_integer() and self.high.is_integer()):
-            raise ValueError("whole, and a bound that is not a whole number; give whole ones")
+            raise ValueError(
+                "whole = true, but low or high is not a whole number; correct it, or leave out whole"
+            )
         return self
 
 

@@ -173,7 +173,7 @@ def reconstruct(
     """
     rows = np.flatnonzero(~np.isnan(values))
     if not len(rows):
-        raise ValueError("no value is there; give at least one")
+        raise ValueError("the column has no values; give at least one")
     there = values[rows]
     check_reach(there, hiding, intervals, rows)
     places = places_of(hiding, intervals, kind)

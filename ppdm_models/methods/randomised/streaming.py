@@ -237,7 +237,9 @@ class Hider:
     def _check(self) -> None:
         source = self.table.source
         if not self.records:
-            raise TableError(source, "the table has no records; give the table to be hidden")
+            raise TableError(
+                source, "the table has no records; give the table that noise is added to"
+            )
         for name, column_tally in self._tallies.items():
             if column_tally.missing == self.records:
                 raise DomainError(source, f"column {name!r} has no value; leave it out with --drop")

@@ -138,7 +138,7 @@ def basegen(trees: Sequence[Tree], plan: DrawPlan) -> Iterator[Chunk]:
             stops = route(tree, chunk)
             if (stops < 0).any():
                 raise SynthesisError(
-                    tree.source, "a record of the data space falls in no leaf; draw by PGEN"
+                    tree.source, "some combinations of values reach no leaf; use --method pgen"
                 )
             chunk[target] = CategoricalColumn(codes=codes[stops], categories=classes)
             yield chunk
@@ -188,7 +188,7 @@ def _class_weights(tree: Tree, leaf: Node, classes: tuple[str, ...], plan: DrawP
     records = count_of(leaf) if tree.has_people else None
     if records is None:
         raise SynthesisError(
-            tree.where(leaf), f"publishes no number of people ({tree.quality}); draw by BASEGEN"
+            tree.where(leaf), "this leaf has no number of people; use --method basegen"
         )
     if not records:
         return row

@@ -150,7 +150,9 @@ def _merged(tree: Tree, leaf: Node) -> dict[str, NumericTest | CategoryTest]:
             continue
         joint = both(merged[part.feature], part)
         if joint is None:
-            raise SynthesisError(tree.where(leaf), "no record reaches it, so none can be drawn")
+            raise SynthesisError(
+                tree.where(leaf), "no record can reach it, so none can be drawn; check the model"
+            )
         merged[part.feature] = joint
     return merged
 

@@ -205,7 +205,8 @@ class Scikit:
         attributes = attributes_of(columns)
         places = self.places or places_of(attributes)
         if not places:
-            raise LearnerError("scikit-learn", "no attribute has two values to split on")
+            problem = "every attribute has only one value, so no tree can be trained"
+            raise LearnerError("scikit-learn", f"{problem}; give a larger table")
         matrix = np.stack([_cells(columns[place.attribute], place) for place in places], axis=1)
         return ScikitGrowth(replace(self, places=places), columns, attributes, response, matrix)
 

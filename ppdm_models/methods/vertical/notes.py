@@ -258,9 +258,13 @@ def _features(parties: Sequence[Notes], target: str) -> tuple[Feature, ...]:
             feature = feature_of(attribute)
             other, before = found.setdefault(attribute.name, (notes.party, feature))
             if other != notes.party or attribute.name == target:
-                whose = "the class" if attribute.name == target else f"an attribute of {other} too"
-                problem = f"calls an attribute {attribute.name!r}, as {whose} is called"
-                raise PartyError(notes.party, f"{problem}; rename it in the notes")
+                problem = f"uses the name {attribute.name!r} for an attribute"
+                if attribute.name == target:
+                    raise PartyError(
+                        notes.party, f"{problem}, but the class has it; rename it in the notes"
+                    )
+                problem += f", but {other} uses it too; rename one of them in the notes"
+                raise PartyError(notes.party, problem)
             if before != feature:
                 problem = f"has notes of {attribute.name!r} with different branches"
                 raise PartyError(notes.party, f"{problem}; give notes of one session")

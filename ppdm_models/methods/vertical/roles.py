@@ -326,7 +326,7 @@ class Miner:
         if answer.kind is MessageKind.LEAF:
             (label,) = unpacked("H", answer.body, holder)
             if label >= len(self._session.classes):
-                raise ProtocolError(holder, "named a class that is none")
+                raise ProtocolError(holder, "sent a class that does not exist")
             self._places[number] = SkeletonNode(label=label)
             return number
         if is_full:

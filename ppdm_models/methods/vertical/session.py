@@ -340,7 +340,8 @@ class Parties:
         for number, columns in enumerate(self.columns):
             if column in columns:
                 return number
-        raise PartyError(where, f"no party holds the class {column!r}; name it among one's columns")
+        problem = f"no party has the class column {column!r}"
+        raise PartyError(where, f"{problem}; add it to the columns of one party")
 
 
 class _PlayedParty(BaseModel):

@@ -110,7 +110,7 @@ async def aligned(channel: Channel, parties: int, ids: Sequence[str], records: i
         body = await channel.receive(FIRST, MessageKind.COMMON_IDS)
         places = array(body, PLACE, (len(body) // PLACE.itemsize,), FIRST)
     if len(places) and places.max() >= len(ids):
-        raise ProtocolError(FIRST, "named an id that is not there")
+        raise ProtocolError(FIRST, "sent the place of an id that this table lacks")
     if len(places) != records:
         problem = f"{len(places):,} ids occur at all parties, but the session file says {records:,} records"
         advice = "correct 'records' in the session file of every party, or check the id column"

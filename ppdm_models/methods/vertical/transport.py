@@ -252,8 +252,9 @@ async def bound(host: str, port: int) -> list[socket.socket]:
     except OSError as error:
         for each in made:
             each.close()
-        problem = f"cannot be listened on ({os_reason(error)}); correct the session file, or stop what uses it"
-        raise PartyError(f"{host}:{port}", problem) from error
+        problem = f"the address cannot be used ({os_reason(error)})"
+        advice = "correct it in the session file, or stop the program that uses this port"
+        raise PartyError(f"{host}:{port}", f"{problem}; {advice}") from error
     return made
 
 

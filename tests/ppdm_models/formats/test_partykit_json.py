@@ -87,7 +87,7 @@ def test_test_statistics_are_named_as_unused():
         (lambda value: value["nodes"].pop(), "is missing"),
         (
             lambda value: value["levels"].pop("job"),
-            "the numbers of levels of 'job' and of its split",
+            "'job' has another number of levels than its split",
         ),
         (lambda value: value["counts"].clear(), "a leaf has neither counts"),
         (lambda value: value.pop("counts"), "'means' is missing"),

@@ -77,7 +77,7 @@ PRINTED = {
 NOT_PRINTED = {
     "rpart_text/good/heavy.txt": "shares of classes under weights",
     "rpart_text/good/prior.txt": "shares of classes under weights",
-    "weka_text/good/j48.txt": "the split can be understood in several ways",
+    "weka_text/good/j48.txt": "the split can be read in several ways",
 }
 PRINTS = [f"{form}/good/{name}.txt" for form, names in PRINTED.items() for name in names]
 

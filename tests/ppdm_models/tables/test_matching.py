@@ -97,7 +97,7 @@ def test_what_fits_nothing_lists_both_sides_and_what_is_near():
     with pytest.raises(TableError) as caught:
         matched(model("age", "wage", "sex"), table("agee", "SEX", "ill", "zip"), sensitive="ill")
     assert str(caught.value) == (
-        "t.csv: no column 'age', which m uses (did you mean 'agee'?); the table lacks 2 features: 'age', 'wage'; "
+        "t.csv: the table lacks 2 columns that m uses: 'age', 'wage' (did you mean 'agee'?); "
         "other columns of the table: 'agee', 'zip'; give the table of this model, rename the table's columns as in "
         "the model, or map them with --columns"
     )

@@ -111,7 +111,9 @@ def test_a_treatment_of_the_wrong_kind_is_refused_in_json():
     written = writers()["treewarden_json"].write(load_tree(case["pmml"].encode(), "m.pmml"))
     document = json.loads(written)
     document["features"][0]["treatments"][0]["values"] = ["high"]
-    with pytest.raises(TreeFormatError, match="a treatment of 'x' holds values that are not num"):
+    with pytest.raises(
+        TreeFormatError, match="invalid or missing values of 'x' contains values that are not num"
+    ):
         load_tree(json.dumps(document).encode(), "m.json")
 
 

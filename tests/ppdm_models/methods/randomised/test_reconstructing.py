@@ -85,7 +85,7 @@ def test_missing_values_do_not_count():
 def test_a_value_beyond_the_noise_is_refused_with_its_row():
     with pytest.raises(ValueError, match="row 3: the value lies further from the domain"):
         reconstruct(np.array([np.nan, 1.0, 9.0]), Uniform(1), FOUR)
-    with pytest.raises(ValueError, match="no value is there"):
+    with pytest.raises(ValueError, match="the column has no values"):
         reconstruct(np.array([np.nan]), Uniform(1), FOUR)
 
 

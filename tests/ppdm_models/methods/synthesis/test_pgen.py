@@ -176,7 +176,7 @@ def test_basegen_labels_even_records_by_the_tree():
 @pytest.mark.parametrize(
     ("changes", "plan", "said"),
     [
-        ({"quality": Quality.NORMALISED}, DrawPlan(), "publishes no number of people"),
+        ({"quality": Quality.NORMALISED}, DrawPlan(), "has no number of people"),
         ({"task": Task.REGRESSION}, DrawPlan(), "predicts no classes"),
         ({"target": "city"}, DrawPlan(), "tests its own target"),
         (

@@ -91,7 +91,7 @@ def test_a_place_that_is_not_there_is_the_fault_of_the_first_party():
         end.post(1, MessageKind.HIDDEN_IDS, 0, b"\x09" + bytes(31))
         await end.following(1)
         end.post(1, MessageKind.COMMON_IDS, body=b"\x07\0\0\0")
-        with pytest.raises(ProtocolError, match="named an id that is not there"):
+        with pytest.raises(ProtocolError, match="sent the place of an id that this table lacks"):
             await side
 
     asyncio.run(run())

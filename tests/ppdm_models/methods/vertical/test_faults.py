@@ -295,7 +295,7 @@ def test_a_port_that_is_taken_is_said_so(certificates):
     with socket.create_server(("127.0.0.1", meeting.addresses[ALICE].port)):
         found = all_told(meeting, certificates, {ALICE: leaves})
     assert isinstance(found["alice"], PartyError)
-    assert "cannot be listened on" in str(found["alice"])
+    assert "the address cannot be used" in str(found["alice"])
 
 
 def test_strangers_at_the_door_do_not_disturb(certificates):

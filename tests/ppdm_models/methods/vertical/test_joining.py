@@ -69,8 +69,8 @@ def named(notes, name):
         (lambda a, b: [a, replace(b, party="P7")], "notes of node 'P7 1', which the skeleton"),
         (lambda a, b: [a, replace(b, nodes=b.nodes | {2: a.nodes[1]})], "has 3 branches at node"),
         (lambda a, b: [a, b, a], "P0: two of the folders belong to this party"),
-        (lambda a, b: [a, named(b, "outlook")], "'outlook', as an attribute of P0 too is called"),
-        (lambda a, b: [named(a, "label"), b], "'label', as the class is called"),
+        (lambda a, b: [a, named(b, "outlook")], "'outlook' for an attribute, but P0 uses it too"),
+        (lambda a, b: [named(a, "label"), b], "'label' for an attribute, but the class has it"),
     ],
 )
 def test_notes_that_are_not_the_skeletons_are_refused(tennis, change, problem):
@@ -93,7 +93,7 @@ GOOD = {
         ({"edges": [3.0, 2.0]}, "edges must lie between the branches"),
         ({"edges": []}, "edges must lie between the branches"),
         ({"missing": 0}, "must be the last one"),
-        ({"branches": []}, "at least 1 required"),
+        ({"branches": []}, "at least 1 must be given"),
         ({"attribute": ""}, "at least 1 character"),
         ({"more": 1}, "unknown key"),
     ],

@@ -38,7 +38,7 @@ def test_a_byte_order_mark_says_nothing(written):
 
 
 def test_a_class_that_nobody_holds_is_refused(written):
-    with pytest.raises(PartyError, match="no party holds the class 'windy'"):
+    with pytest.raises(PartyError, match="no party has the class column 'windy'"):
         read_parties(written(GOOD)).holder("windy", "parties.toml")
 
 
