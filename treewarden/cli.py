@@ -220,7 +220,7 @@ SECTIONS = {
         "convert": "Write a model in another format, or draw it.",
     },
     "Publish a table": {
-        "sanitize": "Write a publishable table that yields the same tree.",
+        "sanitize": "Generalise a table so that training on it still gives the same tree.",
         "anonymize": "Generalise a table to k-anonymity and l-diversity.",
         "synthesize": "Draw synthetic records from published trees.",
         "randomize": "Add noise to a table, and measure how well it protects people.",

@@ -70,7 +70,7 @@ def test_it_says_the_levels_the_cost_the_groups_and_what_is_left_out(folder):
     assert "age: level 3 of 3 (everything), by ages.toml" in said
     assert "place: level 1 of 2, by place.csv" in said
     assert (
-        "shoe: kept unchanged (to generalise it step by step, give a hierarchy: --taxonomy FILE)"
+        "shoe: kept unchanged (for steps in between, give a value hierarchy: --taxonomy FILE)"
         in said
     )
     assert "left out: name" in said
@@ -141,7 +141,7 @@ def test_a_number_that_is_missing_is_named_by_its_line(folder):
     table = (folder / "people.csv").read_text(encoding="utf-8").splitlines()
     table[7] = "," + table[7].split(",", 1)[1]
     (folder / "people.csv").write_text("\n".join(table), encoding="utf-8")
-    assert "people.csv:8: column 'age' has no value;" in anonymize(folder, "--k", "2").output
+    assert "people.csv:8: column 'age' is empty, but" in anonymize(folder, "--k", "2").output
 
 
 @pytest.mark.parametrize("words", [[], ["--k", "2", "--c", "3"], ["--l", "1.5", "--c", "3"]])

@@ -28,7 +28,9 @@ def convert(files, output, *arguments):
     ],
 )
 def test_the_suffix_says_the_format(files, output, start):
-    assert convert(files, output).exit_code == 0
+    outcome = convert(files, output)
+    assert outcome.exit_code == 0
+    assert outcome.stdout == f"written: {files.folder / output}\n"
     assert (files.folder / output).read_bytes().startswith(start)
 
 

@@ -185,7 +185,7 @@ def test_the_target_as_a_quasi_identifier_is_refused_with_advice_that_works(file
     words = ("--qi", "flu", "--policy", files.policy("lenient"), *QUICK)
     outcome = files.run("audit", *words, sensitive=sensitive)
     assert outcome.exit_code == 4
-    assert "take it out of --qi, or leave out --qi" in outcome.stderr
+    assert "remove it from --qi, or leave out --qi" in outcome.stderr
     assert "add: --qi" not in outcome.stderr
     assert files.run("audit", "--policy", files.policy("lenient"), *QUICK).exit_code == 0
 

@@ -121,7 +121,7 @@ def _say(subject: TableToGeneralise, table: GeneralisedTable, output: Path) -> N
     click.echo(_groups(subject, table.figures))
     click.echo(
         f"loss of detail (sum of squared group sizes; lower is better): {table.figures.discernibility:,}; tried "
-        f"{table.checked:,} of {table.combinations:,} combinations of levels"
+        f"{table.checked:,} of {table.combinations:,} possible generalisations"
     )
     click.echo(f"written: {output}, {subject.records:,} records")
 

@@ -199,7 +199,7 @@ class AttestOptions:
             check_new(path, self.force)
         if len({real(path) for path in outputs}) < len(outputs):
             raise click.UsageError(
-                "two of --output, --report, --vsa and --ml-bom name one file; choose two"
+                "two of --output, --report, --vsa and --ml-bom name the same file; give each a file of its own"
             )
         check_no_input(outputs, (*request.paths, self.key))
         for path in outputs:

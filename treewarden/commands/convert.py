@@ -43,6 +43,7 @@ def convert_command(
     check_new(output, force)
     check_ending(output, form, [ending for ending, of in SUFFIXES.items() if of == form])
     write_files({output: converted(read_model(model), form)})
+    click.echo(f"written: {output}")
     context.exit(PASS)
 
 

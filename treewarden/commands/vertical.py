@@ -173,7 +173,7 @@ def _join(options: VerticalOptions) -> None:
 def _check(options: VerticalOptions, parties: Parties | None, progress: ProgressPrinter) -> bool:
     """Return whether the tree in a folder is the one of plain ID3, having said so."""
     if len(options.places) != 2 or options.output is not None or options.target is not None:
-        raise click.UsageError("--check takes TABLE and FOLDER, and no --target and no -o")
+        raise click.UsageError("--check needs TABLE and FOLDER; leave out --target and -o")
     with progress.step("growing plain ID3"):
         comparison = checked(*options.places, parties)
     sizes = f"{comparison.found:,} nodes, plain ID3 has {comparison.expected:,}"

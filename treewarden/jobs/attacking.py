@@ -38,7 +38,9 @@ EXAMPLE = "sklearn.tree.DecisionTreeClassifier(max_depth=5)"
 WRITTEN = f"write it as in Python, with its settings: {EXAMPLE}"
 ESTIMATOR_METHODS = ("fit", "predict_proba", "get_params")
 MOST_PEOPLE = 100_000
-OF_PROBABILITIES = "attacks need a model that predicts probabilities of classes"
+OF_PROBABILITIES = (
+    "attacks need a model that predicts probabilities of classes; remove attack for this model"
+)
 NO_CLASSES = "the register does not say the class of each person; add the column, or remove attack"
 
 

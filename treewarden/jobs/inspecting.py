@@ -343,7 +343,8 @@ def rebuilt_lines(rebuilt: Mapping[str, Any]) -> Iterator[str]:
     values = f" ({', '.join(by_column)})" if by_column else ""
     whole = counted(rebuilt["whole_records"], "complete record", "complete records")
     yield f"the file alone proves values of {records}{values}, and {whole}"
-    yield _tables(rebuilt["tables"])
+    if rebuilt["tables"] is not None:
+        yield _tables(rebuilt["tables"])
     if rebuilt["assumes"]:
         yield f"provided that {', and that '.join(rebuilt['assumes'])}"
     if not rebuilt["decided"]:
@@ -353,9 +354,7 @@ def rebuilt_lines(rebuilt: Mapping[str, Any]) -> Iterator[str]:
         )
 
 
-def _tables(tables: int | str | None) -> str:
-    if tables is None:
-        return "number of tables that could have produced this file: unknown"
+def _tables(tables: int | str) -> str:
     if tables == 1:
         return "only one table is consistent with the file: anyone with the file has the table"
     if isinstance(tables, str):

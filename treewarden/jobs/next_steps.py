@@ -256,7 +256,8 @@ def _after_fail(request: Request, done: JudgedAudit, command: str) -> Iterator[N
         )
     elif claims_privacy(evidence.model):
         yield NextStep(
-            "Train a new private tree with less depth: a repair that looks at the table breaks the claim."
+            "Do not repair this model: a repair uses the table again, and then the claim of differential privacy no "
+            "longer holds. Train a new private tree with less depth instead."
         )
     else:
         yield NextStep(next(iter(repair_steps(evidence))))

@@ -87,7 +87,8 @@ def _without(file: OpenedFile, kinds: frozenset[LeakKind]) -> tuple[bytes, Opene
     if not is_same and _unnamed(bare.model) != _unnamed(model):
         raise OutputError(
             model.source,
-            "removing this would change the trees, so nothing was removed; export the model again without it",
+            "nothing was removed, because without these parts of the file the trees would change; export the model "
+            "again without them",
         )
     return data, bare
 

@@ -207,7 +207,8 @@ def private_file(
     """
     options, model = request.options, subject.tree
     if model.task is not Task.CLASSIFICATION or not model.classes:
-        raise RemedyError(model_name(request.model), "private trees predict classes; it has none")
+        problem = "--private trains only classification trees, but this model has no classes"
+        raise RemedyError(model_name(request.model), f"{problem}; leave out --private")
     if options.weights is not None or options.sampling_weights is not None:
         problem = "--private needs one row per person; remove --private, or the weights"
         raise RemedyError(model_name(request.model), problem)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from treewarden.policies.verdict import FindingKind
 from treewarden.reports.document.document import (
@@ -307,10 +307,9 @@ def _checks(document: Document, most: int | None, *, with_warning_words: bool) -
     }
     yield from table_lines(rows, len(document.findings) if most is None else most)
     if most is not None:
-        names = dict.fromkeys(
-            _warning(each.finding, with_words=with_warning_words) for each in warned
+        yield from named_lines(
+            "Warning", _warnings((each.finding for each in warned), with_words=with_warning_words)
         )
-        yield from named_lines("Warning", names)
     without_value = [
         each.finding
         for each in undecided
@@ -329,6 +328,21 @@ def _checks(document: Document, most: int | None, *, with_warning_words: bool) -
         reasons.setdefault(why, []).append(row.name)
     left_out = [f"{listed(names)} ({text})" for text, names in reasons.items()]
     yield from named_lines("Not applicable", left_out)
+
+
+def _warnings(warned: Iterable[Finding], *, with_words: bool) -> list[str]:
+    """Return the advisory checks that did not pass: each once, where adversaries or releases differ in it."""
+    words: dict[str, list[str]] = {}
+    for finding in warned:
+        words.setdefault(finding.clause, []).append(_warning(finding, with_words=with_words))
+    names = []
+    for clause, said in words.items():
+        is_open = f"{clause} (not decided)" in said
+        is_mixed = is_open and len(set(said)) > 1
+        names.append(
+            f"{clause} (in part not decided)" if is_mixed else ", ".join(dict.fromkeys(said))
+        )
+    return names
 
 
 def _warning(finding: Finding, *, with_words: bool) -> str:

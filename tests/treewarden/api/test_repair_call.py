@@ -260,4 +260,6 @@ def test_reports_and_cards_of_a_repair(tree, frame, quick, tmp_path):
     card = fixed._repr_html_()
     assert card.index("PASS") < card.index("prune")
     assert "<script" not in card
-    assert repr(fixed).startswith("<Repair of DecisionTreeClassifier: This passes (prune_apt): ")
+    assert repr(fixed).startswith(
+        "<Repair of DecisionTreeClassifier: This change passes (prune_apt): "
+    )

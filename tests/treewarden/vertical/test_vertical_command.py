@@ -93,7 +93,7 @@ def test_numbers_are_binned_and_missing_cells_are_a_branch(folder):
 @pytest.mark.parametrize(
     ("old", "new", "problem"),
     [
-        (', "play"]', "]", "no party holds the class 'play'"),
+        (', "play"]', "]", "no party has the class column 'play'"),
         ('"windy"]', '"windy", "play"]', "'play' is a column of alice and of bobby"),
         ('"windy"]', '"wind"]', "no column 'wind' (did you mean 'windy'?)"),
     ],

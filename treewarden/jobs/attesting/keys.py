@@ -166,7 +166,9 @@ def _write_new(path: Path, data: bytes, mode: int) -> None:
             file.write(data)
     except OSError as error:
         path.unlink(missing_ok=True)
-        raise KeyFileError(str(path), f"cannot be written ({os_reason(error)})") from error
+        raise KeyFileError(
+            str(path), f"cannot be written ({os_reason(error)}); choose another file or folder"
+        ) from error
 
 
 def _library() -> tuple[Any, Any]:

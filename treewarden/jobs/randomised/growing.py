@@ -260,18 +260,15 @@ def _check_enough(request: GrowRequest, records: Noisy) -> None:
     fewest = int(counts.sum() if is_global else counts.min())
     if fewest >= FEWEST_RECORDS:
         return
-    lacking = f"{len(is_there) - int(is_there.sum()):,} lack a value"
+    needed = f"method {request.method} needs {FEWEST_RECORDS:,} complete records"
+    lacking = f"in the whole table, {len(is_there) - int(is_there.sum()):,} records lack a value"
     have = (
-        f"{fewest:,} records with a value in every column ({lacking})"
+        f"{needed}, but only {fewest:,} are complete"
         if is_global
-        else f"a class of {request.target!r} has {fewest:,} records with a value in every column ({lacking} in all)"
+        else f"{needed} of each class, but one class of {request.target!r} has only {fewest:,}"
     )
-    instead = "" if is_global else ", merge rare classes or choose --method global"
-    raise LearnerError(
-        request.table.name,
-        f"{have}, and {request.method} needs {FEWEST_RECORDS:,}{'' if is_global else ' of each class'} to "
-        f"reconstruct a distribution; give more records{instead}",
-    )
+    instead = "" if is_global else ", merge rare classes, or use --method global"
+    raise LearnerError(request.table.name, f"{have} ({lacking}); give more records{instead}")
 
 
 def unused_words(subject: RandomisedTable) -> str:

@@ -157,7 +157,7 @@ def level_words(subject: TableToGeneralise, generalised_table: GeneralisedTable)
         if taxonomy is None:
             said = ("kept unchanged", "replaced by * everywhere")[level]
             lines.append(
-                f"{own.name}: {said} (to generalise it step by step, give a hierarchy: --taxonomy FILE)"
+                f"{own.name}: {said} (for steps in between, give a value hierarchy: --taxonomy FILE)"
             )
         else:
             kept = " (kept)" if level == 0 else " (everything)" if level == own.height else ""
@@ -177,7 +177,10 @@ def _attribute(table: Batches, values: ValuesColumn, taxonomy: Taxonomy | None) 
     column = NumericColumn(values.numbers())
     if column.missing.any():
         place = _place(table, values, column.missing)
-        raise TableError(place, f"column {name!r} has no value; leave out such records")
+        raise TableError(
+            place,
+            f"column {name!r} is empty, but it has intervals; delete such records, or fill the cell",
+        )
     return column
 
 

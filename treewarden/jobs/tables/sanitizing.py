@@ -229,11 +229,14 @@ def _learner(sanitize_request: SanitizeRequest, criterion: str) -> TreeLearner:
             sets=sanitize_request.sets,
         )
     if criterion not in SCIKIT_CRITERIA or sanitize_request.multiway or sanitize_request.sets:
-        known = ", ".join(SCIKIT_CRITERIA)
-        problem = f"scikit-learn splits one category against the rest, by {known}"
-        raise LearnerError(
-            "scikit-learn", f"{problem}; choose one of these, or --learner canonical"
-        )
+        option = "--multiway" if sanitize_request.multiway else "--sets"
+        problem = f"--learner scikit-learn does not support {option}; leave it out"
+        if criterion not in SCIKIT_CRITERIA:
+            known = " or ".join(SCIKIT_CRITERIA)
+            problem = (
+                f"--learner scikit-learn does not support --criterion {criterion}; use {known}"
+            )
+        raise LearnerError("scikit-learn", f"{problem}, or use --learner canonical")
     return Scikit(criterion, sanitize_request.min_leaf)
 
 
