@@ -84,6 +84,11 @@ def start_process(process: ForkServerProcess) -> None:
     process.start()
 
 
+def _end() -> None:
+    """End a process that was begun for what it loads."""
+    os._exit(0)
+
+
 @contextmanager
 def job_in_hand(check: Callable[[], None]) -> Iterator[None]:
     """Have processes begin at once, and the forkserver stay until the job is done.
@@ -124,9 +129,7 @@ def end_idle_forkserver(seconds: float) -> bool:
 def _load() -> None:
     """Return once the forkserver has loaded everything: it starts a process, which ends at once."""
     with suppress(OSError, EOFError):  # the job will tell
-        process = multiprocessing.get_context("forkserver").Process(
-            target=os._exit, args=(0,), daemon=True
-        )
+        process = multiprocessing.get_context("forkserver").Process(target=_end, daemon=True)
         start_process(process)
         number = _forkserver_number()
         process.join()
