@@ -176,7 +176,7 @@ def converted(model: Model, target: str) -> bytes:
     if isinstance(model, Ensemble) and model.is_additive:
         raise OutputError(
             model.source,
-            f"{target} cannot hold this model, because its trees are added up; keep the original file",
+            f"{target} cannot hold this model, because it is an additive model, not a tree; keep the original file",
         )
     model = _with_shares_alone(model)
     data = _written(model, target)

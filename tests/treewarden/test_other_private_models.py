@@ -93,7 +93,7 @@ def test_it_is_neither_converted_nor_repaired(tmp_path):
     assert writable(open_model(EBM.read_bytes(), "ebm.json").model) == ()
     outcome = run_command("convert", EBM, tmp_path / "again.pmml")
     assert outcome.exit_code == 4
-    assert "an additive model, no tree" in outcome.stderr
+    assert "an additive model, not a tree" in outcome.stderr
 
 
 @pytest.mark.parametrize("settings", [{"epsilon": "much"}, {"epsilon": -1}, {"delta": 2}])
