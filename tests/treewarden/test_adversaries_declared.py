@@ -240,7 +240,7 @@ def test_a_file_of_adversaries_says_nothing_else(files, text, problem):
         ("adversary = [3]\n", "[[adversary]] number 1: must be a table; use name"),
         (
             "".join(f'[[adversary]]\nname = "{i}"\nknows = ["sex"]\n' for i in range(51)),
-            "known.toml: adversary: 51 items, at most 50 allowed; remove some",
+            "known.toml: adversary: 51 items, but at most 50 may be given; remove some",
         ),
         ("training = 3\n", "known.toml: training: must be a table; use leaf"),
         ('[adversary]\nname = "a"\n', "adversary: must be a list; write the line [[adversary]]"),

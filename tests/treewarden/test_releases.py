@@ -270,8 +270,8 @@ def test_other_forms_tell_the_findings_of_each_release_apart(folder):
     (run,) = json.loads((folder / "x.sarif").read_text())["runs"]
     rules = [rule["id"] for rule in run["tool"]["driver"]["rules"]]
     assert len(rules) == len(set(rules))
-    assert "Of after.pmml with all releases" in run["results"][0]["message"]["text"]
-    assert "Of after.pmml with all releases" in (folder / "x.xml").read_text()
+    assert "Check of after.pmml with all releases" in run["results"][0]["message"]["text"]
+    assert "Check of after.pmml with all releases" in (folder / "x.xml").read_text()
 
 
 def test_a_report_of_several_releases_is_not_verified_by_one_of_them(folder):

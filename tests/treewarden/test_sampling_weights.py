@@ -116,7 +116,7 @@ def test_a_table_whose_rows_match_needs_no_sampling_weights(survey):
 def test_both_kinds_of_weights_at_once_are_refused(survey):
     outcome = survey("--weights", "w", "--sampling-weights", "w")
     assert outcome.exit_code == 2
-    assert "choose one" in on_one_line(outcome)
+    assert "for survey weights" in on_one_line(outcome)
 
 
 def test_no_table_is_sanitised_beside_a_weighed_tree(survey, tmp_path):

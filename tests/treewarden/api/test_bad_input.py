@@ -87,7 +87,7 @@ LEVELS = FRAME.set_axis(pd.MultiIndex.from_product([["a"], FRAME.columns]), axis
         (FITTED, FRAME, {"qi": []}, "qi: names no column"),
         (FITTED, FRAME, {"qi": [b"age"]}, "qi: give names of columns, not bytes"),
         (FITTED, FRAME, {"sensitive": ["ill"]}, "sensitive: give the name of a column"),
-        (FITTED, FRAME, {"weights": "w", "sampling_weights": "v"}, "choose one"),
+        (FITTED, FRAME, {"weights": "w", "sampling_weights": "v"}, "for survey weights"),
         (FITTED, FRAME, {"knows": "age,sex"}, r"name each column by itself: \['age', 'sex'\]"),
         (FITTED, FRAME, {"knows": "Register"}, "did you mean the preset 'register'"),
     ],
