@@ -62,10 +62,14 @@ class ContradictedError(Exception):
     def describe(self, words: str) -> str:
         """Return what is wrong with a published entry, and what to do; ``words`` say what the entry is."""
         entry = words.removesuffix(f": {self.printed}")
-        is_it = entry.startswith(f"{self.statistic} of ")
-        what = f"“{entry}”" if is_it else f"{self.statistic} in “{entry}”"
+        if entry == words:  # they end with no value, or with several
+            what = f"{words}: the published {self.statistic}"
+        elif entry.startswith(f"{self.statistic} of "):
+            what = f"the published “{entry}”"
+        else:
+            what = f"the published {self.statistic} in “{entry}”"
         return (
-            f"the published {what} is {self.printed}, but the table gives {self.true}; "
+            f"{what} is {self.printed}, but the table gives {self.true}; "
             "correct one of them, or remove this output"
         )
 
