@@ -206,7 +206,7 @@ def test_linear_trees_are_read_but_not_evaluated():
             leaf_numbers(model, columns_of(model, table)) == booster.predict(table, pred_leaf=True)
         ).all()
         assert any("linear model in each leaf" in note for note in model.notes)
-        with pytest.raises(ValueError, match="does not contain"):
+        with pytest.raises(ValueError, match="does not say how"):
             predict(model, columns_of(model, table))
 
 

@@ -233,7 +233,10 @@ def forced(**changes):
 @pytest.mark.parametrize(
     ("changes", "problem"),
     [
-        ({"method": ["class"]}, r'no "ylevels", the classes; write ylevels = attr'),
+        (
+            {"method": ["class"]},
+            r'"ylevels" .the classes. is missing; write it too: ylevels = attr',
+        ),
         ({"splits": [[1, 2]]}, "a split has 2 numbers instead of"),
         ({"splits": [[150, 3, 1.0, 1, 0]]}, "splits"),
     ],
