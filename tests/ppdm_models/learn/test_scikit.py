@@ -91,7 +91,7 @@ def test_two_categories_are_one_column_and_the_rest_that_stands_for_several_has_
             "record 1: scikit-learn compares numbers of 32 bits",
         ),
         ({"n": numbers([1, 2])}, classes("xy"), "variance", "the other"),
-        ({"c": categories("**")}, classes("xy"), "gini", "no attribute"),
+        ({"c": categories("**")}, classes("xy"), "gini", "every attribute has only one value"),
     ],
 )
 def test_what_scikit_learn_cannot_read_is_refused(columns, response, criterion, message):
