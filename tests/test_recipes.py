@@ -260,7 +260,10 @@ DEBTS = {"One tree": range(0, 3050, 50)}
 
 def follow(typed, folder, *more):
     """Run the commands of a block in its folder; return the words and the outcome of the last, an audit."""
-    *first, last = [line.removeprefix("$ treewarden ") for line in typed.splitlines()]
+    start = "$ treewarden "  # other lines are what a command prints
+    *first, last = [
+        line.removeprefix(start) for line in typed.splitlines() if line.startswith(start)
+    ]
     for line in first:
         words = placed(line, folder)
         assert run_command(*words).exit_code == 0, line
