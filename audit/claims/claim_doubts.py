@@ -138,8 +138,8 @@ def doubts_of_splits(forest: Forest, population: Population, claim: PrivacyClaim
     if isinstance(truth, Undetermined):
         return
     is_private = claim.splits is SplitOrigin.PRIVATE
-    if is_private and claim.where == "the file":
-        return  # of treewarden's learner, whose thresholds are held against its grid
+    if is_private and claim.where == "the file" and claim.bounds:
+        return  # its estimator is in the file, and the thresholds were held against the grid of its bounds
     plains = [plain_of(tree) for tree in forest.trees]
     tables = [
         _SplitTable(population, truth, plain, stops)

@@ -78,11 +78,8 @@ def check_new(password: str, old: str, words: Sequence[str] = ()) -> None:
         raise InvalidError("new password", problem)
     if password == old:
         raise InvalidError("new password", "is the same as the old one; choose another")
-    judged = importlib.import_module(
-        "zxcvbn"
-    ).zxcvbn(  # 12 MB of words, for who chooses one
-        password[:LONGEST_JUDGED], user_inputs=list(words)
-    )
+    judge = importlib.import_module("zxcvbn").zxcvbn  # 12 MB of words, loaded when one is chosen
+    judged = judge(password[:LONGEST_JUDGED], user_inputs=list(words))
     if judged["score"] < STRENGTH:
         problem = "is easy to guess (a common word, a name or a pattern); use a few random words"
         raise InvalidError("new password", problem)

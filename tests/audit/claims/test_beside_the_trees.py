@@ -18,8 +18,9 @@ from treewarden.audit.claims.leaf_labels import bounds_are_extremes
 from treewarden.audit.claims.result import ClaimOutcome, judge_findings
 from treewarden.audit.population.forest import forest_of
 from treewarden.ppdm_models.files.fitted import open_fitted
-from treewarden.ppdm_models.files.load import writers
+from treewarden.ppdm_models.files.load import read_model, writers
 from treewarden.ppdm_models.tree.column import NumericColumn
+from treewarden.ppdm_models.tree.ensemble import with_claim
 from treewarden.ppdm_models.tree.privacy_claim import read_claim
 from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind
 
@@ -447,6 +448,25 @@ def test_best_splits_of_the_table_are_not_taken_for_draws(splits, criterion, tmp
     claim = found.to_dict()["claims"][0]
     assert claim["outcome"] == "undetermined"
     assert "splits are the best ones for this table" in claim["reason"]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("splits", SPLITS)
+def test_a_claim_in_a_file_of_trees_alone_is_held_against_the_table_too(splits, tmp_path):
+    trees = pytest.importorskip("sklearn.tree")
+    table = five_columns(1)
+    columns = list(table.columns[:-1])
+    tree = trees.DecisionTreeClassifier(max_depth=3, min_samples_leaf=20, random_state=0)
+    tree.fit(table[columns], table.ill)
+    text = tmp_path / "tree.txt"
+    text.write_text(trees.export_text(tree, feature_names=columns, decimals=9))
+    words = "epsilon=1, mechanism=permute-and-flip-monotonic, bounds=public, splits="
+    model = with_claim(read_model(text), read_claim(words + SPLITS[splits], "the file"))
+    file = tmp_path / "tree.pmml"
+    file.write_bytes(writers()["pmml"].write(replace(model, target="ill")))
+    found = outcome_of(file, table)
+    assert found["outcome"] == "undetermined"
+    assert "splits are the best ones for this table" in found["reason"]
 
 
 @pytest.mark.filterwarnings("ignore")
