@@ -11,7 +11,7 @@ PINS   := pyproject.toml constraints.txt
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help words demo test coverage test-all test-rest test-tools mutants check docs docs-shown docs-pictures soundness soundness-worlds soundness-ensembles soundness-partial soundness-doors studies bench bench-worlds \
+.PHONY: help words demo test coverage test-all test-rest test-tools mutants check docs docs-shown docs-pictures soundness soundness-worlds soundness-ensembles soundness-partial soundness-doors soundness-draws studies bench bench-worlds \
 	bench-ensembles bench-forests bench-membership bench-partial bench-formats bench-commands bench-peers bench-planning bench-scale bench-streams conformance fuzz ipopt clean serve chaos load sign-ins
 
 help:
@@ -30,6 +30,7 @@ help:
 	@echo "make soundness-worlds  exact worlds alone, against a list of every world (CASES=5000 SEED=0)"
 	@echo "make soundness-ensembles  what leaves of several trees prove, against every table and the learners (CASES=5000 SEED=0)"
 	@echo "make soundness-partial  who knows some columns only, against every table (CASES=5000 SEED=0)"
+	@echo "make soundness-draws  all tests that draw their examples, on examples that nobody has tried yet"
 	@echo "make soundness-doors  how files and tables become facts, against the learners (CASES=500 of a kind SEED=0)"
 	@echo "make studies    repeat the papers' tables on their data (DATA=folder that holds adult_train.csv)"
 	@echo "make bench      time and memory of the solver, against other ways to the same answer (DATA=...)"
@@ -138,7 +139,7 @@ PEERS ?= build/peers
 MODELS ?= ../shared/models
 SECONDS ?= 60
 
-soundness: soundness-worlds soundness-ensembles soundness-partial soundness-doors
+soundness: soundness-worlds soundness-ensembles soundness-partial soundness-doors soundness-draws
 	$(BIN)/python -m tests.judges.run_estimate --cases $(or $(CASES),10000) --seed $(SEED)
 
 soundness-worlds: $(VENV)/.dev
@@ -157,6 +158,10 @@ soundness-partial: $(VENV)/.dev
 soundness-doors: $(VENV)/.dev
 	$(BIN)/python -m tests.judges.run_learners --cases $(or $(CASES),500) --seed $(SEED)
 	$(BIN)/python -m tests.judges.run_doors --cases $(or $(CASES),500) --seed $(SEED)
+
+# Tests of every tier draw the same examples each time, so that a commit passes or does not; these look further.
+soundness-draws: $(VENV)/.dev
+	$(TESTS) --tier all -m hypothesis --new-draws
 
 studies: $(VENV)/.dev $(TOOLS)/.tools
 	$(BIN)/python -m benchmarks.studies.zhu_du_2010 --data $(DATA)

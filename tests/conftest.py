@@ -27,12 +27,17 @@ def pytest_addoption(parser):
         default="all",
         help="quick: every claim, few seeds; rest: what quick leaves out; all: both (the default)",
     )
+    parser.addoption(
+        "--new-draws",
+        action="store_true",
+        help="tests of Hypothesis draw examples that differ from run to run",
+    )
 
 
 def pytest_configure(config):
     config.stash[LEFT_OUT] = Counter()
     config.stash[PROFILE] = settings.get_current_profile_name()
-    tiers.load_profile(config.getoption("tier"))
+    tiers.load_profile(config.getoption("tier"), has_new_draws=config.getoption("--new-draws"))
     for name, what in tiers.MARKERS.items():
         config.addinivalue_line("markers", f"{name}: second tier, tests {what}")
     config.addinivalue_line("markers", f"{tiers.IN_BOTH}: both tiers, the second tries more")

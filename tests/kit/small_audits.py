@@ -23,6 +23,7 @@ from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.measures import measures
 from treewarden.audit.population.forest import forest_of
 from treewarden.audit.population.population import Population, build_population
+from treewarden.audit.population.unobserved_values import with_unheld
 from treewarden.audit.progress import FOREVER
 from treewarden.audit.reading import Undetermined, exactly
 from treewarden.audit.reconstruction.of_table import rebuild_people
@@ -214,11 +215,15 @@ def exposed(evidence, pack, report, dropped=(), levels=()):
 
 
 def auditor(population, pack):
-    """Return the audit of any tree over the same people: the closed form per leaf is the whole estimate."""
+    """Return the audit of any tree over the same people: the closed form per leaf is the whole estimate.
+
+    Of the file it knows what any audit finds in a tree itself: names of values that one person has, or nobody.
+    """
 
     def audit(tree):
         people = replace(population, leaf=route(tree, population.columns))
-        return audit_of(evidence_of(tree, people), pack)
+        evidence = replace(evidence_of(tree, people), leaks=with_unheld((), tree, people))
+        return audit_of(evidence, pack)
 
     return audit
 

@@ -46,14 +46,13 @@ EXAMPLES = {"quick": 10, "rest": 100, "all": 100}
 """How many of a hundred examples a test of Hypothesis tries in each tier."""
 
 
-def load_profile(tier: str) -> None:
+def load_profile(tier: str, *, has_new_draws: bool = False) -> None:
     """Give tests of Hypothesis as many examples as their tier tries, and no deadline.
 
-    The quick tier draws the same examples each time: a commit passes it or does not. The second tier looks further.
+    A tier draws the same examples each time: a commit passes it or does not. With new draws it looks further.
     """
-    is_quick = tier == "quick"
     settings.register_profile(
-        tier, deadline=None, max_examples=EXAMPLES[tier], derandomize=is_quick
+        tier, deadline=None, max_examples=EXAMPLES[tier], derandomize=not has_new_draws
     )
     settings.load_profile(tier)
 
