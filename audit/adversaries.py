@@ -22,12 +22,16 @@ from treewarden.audit.measures import EvidenceSource, MeasureCall, measured, mea
 from treewarden.audit.options import DEFAULT, AuditOptions, RowStatement
 from treewarden.audit.partial.attributes.attribute_inference import infer_attribute
 from treewarden.audit.partial.attributes.forest_attribute_inference import infer_forest_attribute
-from treewarden.audit.partial.ensembles.ensemble_numbers import infer_numbers
 from treewarden.audit.partial.ensembles.ensemble_secret import (
     infer_secret_by_exchanges,
     with_shown_tables,
 )
 from treewarden.audit.partial.ensembles.ensemble_target import infer_ensemble_target, with_facts
+from treewarden.audit.partial.ensembles.release_inference import (
+    ReleasesView,
+    infer_numbers,
+    model_view,
+)
 from treewarden.audit.partial.fitting.flows import FULL, AdversaryBudget
 from treewarden.audit.partial.secret_values import AdversaryRequest, Secret
 from treewarden.audit.partial.target_inference import (
@@ -235,7 +239,7 @@ class _AuditedModel:
         if self.secret is None:
             assert known is not None
             if self.forest.model.task is Task.REGRESSION:
-                return self._seen_numbers(known)
+                return infer_numbers(self._view(known), self.full_numbers)
             if self.forest.is_ensemble or is_weighed:
                 return self._seen_of_trees(known, until, effort)
             seen = infer_target(self._context, known, *how)
@@ -252,9 +256,8 @@ class _AuditedModel:
         whole = (self.forest, self.population, self.knowledge, self.secret, known)
         is_number = self.forest.model.task is Task.REGRESSION
         if self.forest.is_ensemble or is_number or is_weighed:
-            exchanges = infer_secret_by_exchanges(
-                *whole, knows_target=adversary.target, are_draws_known=self.are_draws_known
-            )
+            view = self._view(known)
+            exchanges = infer_secret_by_exchanges(view, self.secret, knows_target=adversary.target)
             if is_number or is_weighed:
                 return exchanges
             proved = infer_forest_attribute(*whole, *how, knows_target=adversary.target)
@@ -265,7 +268,8 @@ class _AuditedModel:
         proved = infer_attribute(*about, *how, knows_target=adversary.target)
         if isinstance(proved, Undetermined) or proved.doubts != (FACTS_NOT_USED,):
             return proved
-        return with_shown_tables(proved, infer_secret_by_exchanges(*whole, knows_target=False))
+        exchanges = infer_secret_by_exchanges(self._view(known), self.secret, knows_target=False)
+        return with_shown_tables(proved, exchanges)
 
     def _facts_tell_nothing(self, adversary: Adversary) -> bool:
         """Whether an adversary who knows what is predicted of everybody knows all that there are facts about."""
@@ -288,16 +292,11 @@ class _AuditedModel:
             *whole, columns, until, self.options, effort, are_draws_known=self.are_draws_known
         )
 
-    def _seen_numbers(self, columns: Sequence[str]) -> TargetInference | Undetermined:
-        """Return what an adversary makes of the numbers that a model predicts."""
-        return infer_numbers(
-            self.forest,
-            self.population,
-            self.knowledge,
-            columns,
-            self.full_numbers,
-            are_draws_known=self.are_draws_known,
-        )
+    def _view(self, columns: Sequence[str]) -> ReleasesView:
+        """Return what an adversary who knows these columns sees of the model by itself."""
+        never = () if self.secret is None else (self.secret.name,)
+        whole = (self.forest, self.population, self.knowledge)
+        return model_view(*whole, columns, never, are_draws_known=self.are_draws_known)
 
 
 def _lacking(base: Exposure, asking: _AuditedModel, exposure: Exposure) -> tuple[Lacking, ...]:

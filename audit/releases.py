@@ -12,22 +12,21 @@ from treewarden.audit.claims.result import NO_CLAIM, ComposedClaim
 from treewarden.audit.consistent_tables.result import ConsistentTables
 from treewarden.audit.engine.time_budget import budget_of, release_options
 from treewarden.audit.entropy.posterior import SolverReport
-from treewarden.audit.evidence import NOT_RUN, SEE_NUMBERS, Enough, Evidence
-from treewarden.audit.exposures import exposure_of, not_run, prior_of_all, unsolved
+from treewarden.audit.evidence import SEE_NUMBERS, Enough, Evidence
+from treewarden.audit.exposures import exposure_of, not_run, unsolved
 from treewarden.audit.facts.kinds import contradicted_facts, stated_facts
 from treewarden.audit.inverters import settings_of
-from treewarden.audit.joint.known_facts import known_rows, prior_of_facts
-from treewarden.audit.joint.profiles import posterior_of, report_of, worlds_of
+from treewarden.audit.joint.known_facts import known_rows
+from treewarden.audit.joint.profiles import report_of
 from treewarden.audit.joint.releases import AllReleases, ReleaseView, join_releases
-from treewarden.audit.joint.result import noise_alone
 from treewarden.audit.knowledge.adversaries import Adversary
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.knowledge.levels import SplitLevel
 from treewarden.audit.measures import MeasureCall
 from treewarden.audit.options import DEFAULT, AuditOptions
-from treewarden.audit.partial.ensembles.ensemble_secret import infer_release_secret
+from treewarden.audit.partial.ensembles.ensemble_secret import infer_secret_by_exchanges
 from treewarden.audit.partial.ensembles.release_inference import (
-    infer_release_numbers,
+    infer_numbers,
     infer_release_target,
     releases_view,
 )
@@ -50,7 +49,8 @@ from treewarden.audit.release_claims import (
 )
 from treewarden.audit.result import Audit, Exposure
 from treewarden.audit.run import run
-from treewarden.audit.run_inputs import NOT_JOINED
+from treewarden.audit.run_ensemble import joined_evidence, noisy_evidence
+from treewarden.audit.run_inputs import NOT_ESTIMATED, NOT_JOINED
 from treewarden.ppdm_models.errors import KnowledgeError
 from treewarden.ppdm_models.tree.ensemble import Model
 from treewarden.ppdm_models.tree.side_channels import Leak
@@ -114,6 +114,12 @@ class _ReleasesRequest:
         if not case.model.classes and case.model.task is not Task.REGRESSION:
             return self.knowledge
         return stated_facts(self.knowledge, case.model.classes, case.population)
+
+    def bare_knowledge(self, case: ReleaseCase) -> Knowledge:
+        """Return what is known of one release beside its trees, of which splits prove nothing here."""
+        is_number = case.model.task is Task.REGRESSION
+        knowledge = self.knowledge if is_number else self.knowledge_of(case)
+        return knowledge.model_copy(update={"split": SplitLevel.NONE})
 
     def training_of(self, *cases: ReleaseCase) -> dict[str, float]:
         """Return the known settings of the training that leaf values of some releases depend on."""
@@ -212,23 +218,25 @@ def _noisy_exposure(
     request: _ReleasesRequest,
 ) -> Exposure:
     """Return what the noisy labels of all releases tell of the people of one."""
-    people, seen = shared.seen_by(number, case.population), noisy.seen_by(number, shared)
-    forest = forest_of(case.model, people, jobs=request.options.jobs)
-    knowledge = request.knowledge_of(case).model_copy(update={"split": SplitLevel.NONE})
-    evidence = Evidence(
-        forest=forest,
-        population=people,
-        knowledge=knowledge,
-        prior=prior_of_all(people, knowledge, len(case.model.classes)),
-        posterior=seen.posterior,
-        worlds=seen.worlds if request.options.worlds else NOT_RUN,
-        leaks=case.leaks,
-        together=noise_alone(noisy.trees, noisy.leaves, len(people.counts)),
-        others=shared.others(number),
-        claim=request.claim,
-    )
+    seen, sizes = noisy.seen_by(number, shared), (noisy.trees, noisy.leaves)
+    bare = _bare_evidence(case, shared, number, request)
+    evidence = noisy_evidence(bare, seen.posterior, seen.worlds, sizes, request.options)
     exposure = exposure_of(evidence, request.calls, SolverReport("closed form"))
     return replace(exposure, of=_said_of(shared.names, number))
+
+
+def _bare_evidence(
+    case: ReleaseCase,
+    shared: KnownGroups,
+    number: int,
+    request: _ReleasesRequest,
+    unknown: Undetermined = NOT_ESTIMATED,
+) -> Evidence:
+    """Return the evidence of the people of one release, of whom nothing is told yet, for this reason."""
+    people = shared.seen_by(number, case.population)
+    forest = forest_of(case.model, people, jobs=request.options.jobs)
+    bare = unsolved(forest, people, request.bare_knowledge(case), unknown, case.leaks)
+    return replace(bare, others=shared.others(number), claim=request.claim)
 
 
 def _audit_unlinked(
@@ -319,25 +327,17 @@ def _audit_regression(
         for case, numbers in zip(cases, background, strict=True)
     ]
     joined = join_numbers(held, shared, budget_of(options), request.step)
-    bare = request.without_training().knowledge.model_copy(update={"split": SplitLevel.NONE})
     claim = judge_releases(cases, shared.names, options.jobs).composed(shared)
+    bare = replace(request.without_training(), claim=claim)
     exposures = []
     for number, case in enumerate(cases):
-        people = shared.seen_by(number, case.population)
-        forest = forest_of(case.model, people, jobs=options.jobs)
-        evidence = unsolved(forest, people, bare, SEE_NUMBERS, case.leaks)
+        evidence = _bare_evidence(case, shared, number, bare, SEE_NUMBERS)
         numbers: ValueBounds | Undetermined
         if isinstance(joined, Undetermined):
             numbers = Undetermined(f"{NOT_JOINED}: {joined.reason}")
         else:
             numbers = joined.seen_by(number)
-        evidence = replace(
-            evidence,
-            numbers=numbers,
-            together=SEE_NUMBERS,
-            others=shared.others(number),
-            claim=claim,
-        )
+        evidence = replace(evidence, numbers=numbers, together=SEE_NUMBERS)
         own = background[number]
         untrue = () if own is None else own.dropped
         exposure = exposure_of(evidence, request.calls, not_run(SEE_NUMBERS), untrue)
@@ -397,39 +397,18 @@ def _exposure(
     request: _ReleasesRequest,
 ) -> Exposure:
     """Return what an adversary who holds all releases can infer of the people of one."""
-    calls, options = request.calls, request.options
-    people = shared.seen_by(number, case.population)
-    forest = forest_of(case.model, people, jobs=options.jobs)
-    knowledge = request.knowledge_of(case).model_copy(update={"split": SplitLevel.NONE})
     of = _said_of(shared.names, number)
     if isinstance(joined, Undetermined):
-        bare = unsolved(forest, people, knowledge, joined, case.leaks)
-        others = shared.others(number)
-        bare = replace(bare, together=joined, numbers=joined, others=others, claim=request.claim)
-        return replace(exposure_of(bare, calls, not_run(joined)), of=of)
-    ensemble_problem, classes = joined.seen_by(number), case.model.classes
-    background = known_rows(knowledge, classes, people)
-    prior = prior_of_all(people, knowledge, len(classes))
-    if knowledge.facts and background is not None:
-        prior = prior_of_facts(background, people, len(classes), budget_of(options))
-    worlds: ConsistentTables | Undetermined = NOT_RUN
-    if options.worlds:
-        worlds = worlds_of(ensemble_problem, people, joined.where, classes)
-    evidence = Evidence(
-        forest=forest,
-        population=people,
-        knowledge=knowledge,
-        prior=prior,
-        posterior=posterior_of(ensemble_problem),
-        worlds=worlds,
-        leaks=case.leaks,
-        together=ensemble_problem.inference,
-        others=shared.others(number),
-        claim=request.claim,
-    )
-    report = report_of(ensemble_problem, people.records)
+        bare = _bare_evidence(case, shared, number, request, joined)
+        bare = replace(bare, together=joined, numbers=joined)
+        return replace(exposure_of(bare, request.calls, not_run(joined)), of=of)
+    bare = _bare_evidence(case, shared, number, request)
+    people, knowledge, classes = bare.population, bare.knowledge, case.model.classes
+    facts, trees = known_rows(knowledge, classes, people), joined.seen_by(number)
+    evidence = joined_evidence(bare, trees, joined.where, facts, request.options)
+    report = report_of(trees, people.records)
     untrue = contradicted_facts(knowledge, classes, people)
-    return replace(exposure_of(evidence, calls, report, untrue), of=of)
+    return replace(exposure_of(evidence, request.calls, report, untrue), of=of)
 
 
 def infer_from_releases(
@@ -458,7 +437,7 @@ def infer_from_releases(
     seen = shared.seen_by(len(cases) - 1, people[-1])
     view = releases_view(forests, people, shared, seen, knowledge, columns=known, never=never)
     if secret is not None:
-        return infer_release_secret(view, secret, knowledge, knows_target=adversary.target)
+        return infer_secret_by_exchanges(view, secret, knows_target=adversary.target)
     if cases[-1].model.task is Task.REGRESSION:
-        return infer_release_numbers(view, knowledge, full_numbers)
-    return infer_release_target(view, knowledge, until)
+        return infer_numbers(view, full_numbers)
+    return infer_release_target(view, until)

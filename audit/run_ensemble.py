@@ -11,7 +11,7 @@ from treewarden.audit.claims.judge_claim import knows_labels_alone, noisy_poster
 from treewarden.audit.claims.several_trees import tables_under_noise
 from treewarden.audit.consistent_tables.result import ConsistentTables, with_what_is_open
 from treewarden.audit.engine.time_budget import budget_of
-from treewarden.audit.entropy.posterior import SolverReport
+from treewarden.audit.entropy.posterior import Posterior, SolverReport
 from treewarden.audit.evidence import NOT_RUN, SEE_NUMBERS, Evidence
 from treewarden.audit.exposures import not_run, prior_of_all
 from treewarden.audit.facts.kinds import contradicted_facts
@@ -25,6 +25,7 @@ from treewarden.audit.joint.known_facts import (
     rows_beside,
 )
 from treewarden.audit.joint.profiles import (
+    Where,
     in_trees,
     posterior_of,
     report_of,
@@ -33,6 +34,7 @@ from treewarden.audit.joint.profiles import (
 from treewarden.audit.joint.result import noise_alone
 from treewarden.audit.knowledge.knowledge import Knowledge, resolved
 from treewarden.audit.knowledge.levels import RowOrder, SplitLevel
+from treewarden.audit.options import AuditOptions
 from treewarden.audit.outputs.whole_row import WholeRow
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.regression.inference import cells_of_tables, values_of
@@ -66,35 +68,49 @@ def prove_ensemble(inputs: RunInputs) -> ProvedModel:
 def _joined_evidence(inputs: RunInputs) -> tuple[Evidence, SolverReport]:
     """Return what all trees of an ensemble say together, and how the estimate was found."""
     forest, population, knowledge = inputs.forest, inputs.population, inputs.knowledge
-    classes = forest.model.classes
     is_noisy = all(tree.learner.has_known_noise for tree in forest.trees)
     if is_noisy and knows_labels_alone(knowledge):
         return _noisy_evidence(inputs)
-    facts, beside = known_rows(knowledge, classes, population), inputs.beside
+    facts, beside = known_rows(knowledge, forest.model.classes, population), inputs.beside
     published = () if beside is None else beside.rows
     background = _with_rows(inputs, facts, published)
     joined = _joined(inputs, background)
     if isinstance(joined, Undetermined):
         unknown = Undetermined(f"{NOT_JOINED}: {joined.reason}")
         return replace(inputs.unsolved(unknown), together=unknown), not_run(unknown)
+    where = in_trees(forest.trees, background)
+    evidence = joined_evidence(inputs.unsolved(NOT_ESTIMATED), joined, where, facts, inputs.options)
+    if isinstance(evidence.worlds, ConsistentTables):
+        worlds = _agreeing(inputs, facts, evidence.worlds, reads_labels=joined.reads_labels)
+        evidence = replace(evidence, worlds=worlds)
+    return evidence, report_of(joined, population.records)
+
+
+def joined_evidence(
+    bare: Evidence,
+    joined: JoinedTrees,
+    where: Where,
+    facts: KnownRows | None,
+    options: AuditOptions,
+) -> Evidence:
+    """Return evidence with what all trees say together of its people, of one model or of several releases.
+
+    ``where`` names the rows, ``facts`` are known of the people from elsewhere.
+    """
+    population, classes = bare.population, bare.model.classes
     worlds: ConsistentTables | Undetermined = NOT_RUN
-    if inputs.options.worlds:
-        worlds = worlds_of(joined, population, in_trees(forest.trees, background), classes)
-        worlds = _agreeing(inputs, facts, worlds, reads_labels=joined.reads_labels)
-    prior = prior_of_all(population, knowledge, len(classes))
-    if knowledge.facts and facts is not None:
-        prior = prior_of_facts(facts, population, len(classes), budget_of(inputs.options))
-    evidence = Evidence(
-        forest=forest,
-        population=population,
-        knowledge=knowledge,
+    if options.worlds:
+        worlds = worlds_of(joined, population, where, classes)
+    prior = prior_of_all(population, bare.knowledge, len(classes))
+    if bare.knowledge.facts and facts is not None:
+        prior = prior_of_facts(facts, population, len(classes), budget_of(options))
+    return replace(
+        bare,
         prior=prior,
         posterior=posterior_of(joined),
         worlds=worlds,
-        leaks=inputs.leaks,
         together=joined.inference,
     )
-    return evidence, report_of(joined, population.records)
 
 
 def _noisy_evidence(inputs: RunInputs) -> tuple[Evidence, SolverReport]:
@@ -106,23 +122,31 @@ def _noisy_evidence(inputs: RunInputs) -> tuple[Evidence, SolverReport]:
     assert not isinstance(claim.labels, Undetermined)
     until = budget_of(inputs.options).until
     posterior = noisy_posterior(claim, population, inputs.knowledge, until)
-    worlds: ConsistentTables | Undetermined = NOT_RUN
-    if inputs.options.worlds:
-        worlds = tables_under_noise(claim.labels, population.counts, truth)
-    leaves = sum(tree.leaf_count for tree in forest.trees)
-    evidence = Evidence(
-        forest=forest,
-        population=population,
-        knowledge=inputs.knowledge,
-        prior=prior_of_all(population, inputs.knowledge, truth.shape[1]),
-        posterior=posterior,
-        worlds=worlds,
-        leaks=inputs.leaks,
-        together=noise_alone(len(forest.trees), leaves, len(population.counts)),
-    )
+    worlds = tables_under_noise(claim.labels, population.counts, truth)
+    sizes = len(forest.trees), sum(tree.leaf_count for tree in forest.trees)
+    bare = inputs.unsolved(NOT_ESTIMATED)
+    evidence = noisy_evidence(bare, posterior, worlds, sizes, inputs.options)
     if isinstance(posterior, Undetermined):
         return evidence, not_run(posterior)
     return evidence, SolverReport("closed form")
+
+
+def noisy_evidence(
+    bare: Evidence,
+    posterior: Posterior | Undetermined,
+    worlds: ConsistentTables,
+    sizes: tuple[int, int],
+    options: AuditOptions,
+) -> Evidence:
+    """Return evidence with what labels tell that are noise; ``sizes`` are how many trees and leaves have them."""
+    people = bare.population
+    return replace(
+        bare,
+        prior=prior_of_all(people, bare.knowledge, len(bare.model.classes)),
+        posterior=posterior,
+        worlds=worlds if options.worlds else NOT_RUN,
+        together=noise_alone(*sizes, len(people.counts)),
+    )
 
 
 def _with_rows(

@@ -1,112 +1,34 @@
-"""Target inference where a number is predicted: between which ends it lies for an adversary who knows some columns.
+"""Between which ends a number lies that a model predicts, for an adversary who knows some columns: tree by tree.
 
 In a leaf of n people whose numbers add up to S, one of them has at most what the others leave at their least, and at
 least what they leave at their most. A person whose hidden columns allow several leaves of a tree lies between the ends
 of all of these. Who can be where is known exactly where a tree publishes how many people its leaves have; elsewhere a
-leaf has as many as can stop there at most. What is possible is shown by people who exchange all hidden values with
-their number, in the true table or in one that was found for full knowledge: every leaf keeps its people's numbers.
+leaf has as many as can stop there at most.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from scipy import sparse
 
-from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.partial.ensembles.ensemble_view import (
     EnsembleView,
     ExchangeUnits,
     TreeStops,
-    ensemble_view,
     exchange_tables,
-    place_doubts,
 )
 from treewarden.audit.partial.fitting.flows import Network, network
-from treewarden.audit.partial.target_inference import TargetInference
 from treewarden.audit.partial.tree_context import are_sizes_published
-from treewarden.audit.partial.unmodelled_knowledge import NOT_WHOLE
-from treewarden.audit.population.forest import Forest
-from treewarden.audit.population.population import Population
 from treewarden.audit.population.target import TargetNumbers
-from treewarden.audit.reading import Interval, Undetermined
-from treewarden.audit.regression.result import ValueBounds
+from treewarden.audit.reading import Undetermined
 from treewarden.audit.regression.rows import ROUNDING, mean_sums
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 from treewarden.ppdm_models.tree.ensemble import Ensemble
 
-NUMBERS_TOLD = Undetermined(
-    "the model predicts a number, so an adversary with partial knowledge infers an "
-    "interval for each person"
-)
-NOT_TOGETHER = (
-    "if hidden columns allow several leaves, the bounds of each tree were computed separately"
-)
 WHOLE = 1e-6
 """By so much of a step an end may be off by rounding."""
-NO_MEANS = "the leaf values are not means of known people's numbers, so they prove nothing here"
-
-
-def infer_numbers(
-    forest: Forest,
-    population: Population,
-    knowledge: Knowledge,
-    columns: Collection[str],
-    full: ValueBounds | Undetermined,
-    *,
-    are_draws_known: bool = False,
-) -> TargetInference | Undetermined:
-    """Return between which ends the number of a person of each inference group lies.
-
-    ``full`` is the same for who knows all columns, in the order of the population's profiles: a table that was found
-    for that adversary fits for any other. The range and the step of the table's numbers are known.
-    """
-    numbers = population.numbers
-    if isinstance(numbers, Undetermined):
-        return Undetermined(f"the values of the people are not known: {numbers.reason}")
-    if (population.counts != np.rint(population.counts)).any():
-        return NOT_WHOLE
-    view = ensemble_view(forest, population, knowledge, columns)
-    doubts = place_doubts(view, are_draws_known=are_draws_known)
-    proved = None
-    if not isinstance(full, Undetermined):
-        proved = proved_ends(view, numbers)
-    groups = len(view.people.counts)
-    low, high = np.full(groups, numbers.low), np.full(groups, numbers.high)
-    if proved is not None:
-        low, high = proved
-    reached = _true_ends(view, numbers)
-    if not doubts:
-        reached = _reached_ends(view, numbers, full)
-    left = (*doubts, NOT_TOGETHER if proved is not None else NO_MEANS)
-    is_told = (low >= reached[0]) & (high <= reached[1])
-    bounds = ValueBounds(
-        counts=view.people.counts,
-        low=low,
-        high=high,
-        reached_low=np.maximum(reached[0], low),
-        reached_high=np.minimum(reached[1], high),
-        by_leaf=high - low,
-        range=Interval(numbers.low, numbers.high),
-        step=numbers.step,
-        leaves=0 if isinstance(full, Undetermined) else full.leaves,
-        left=() if is_told.all() else left,
-    )
-    return TargetInference(
-        population=view.people,
-        posterior=NUMBERS_TOLD,
-        worlds=NUMBERS_TOLD,
-        doubts=doubts,
-        gap=0.0,
-        said=view.closure.said,
-        numbers=bounds,
-    )
-
-
-def _true_ends(view: EnsembleView, numbers: TargetNumbers) -> tuple[FloatArray, FloatArray]:
-    """Return the least and the greatest number that people of each group truly have, (G,) each."""
-    return span_over(view.group_of_profile, len(view.people.counts), numbers.least, numbers.most)
 
 
 def span_over(
@@ -117,19 +39,6 @@ def span_over(
     np.minimum.at(low, place, least)
     np.maximum.at(high, place, most)
     return low, high
-
-
-def _reached_ends(
-    view: EnsembleView, numbers: TargetNumbers, full: ValueBounds | Undetermined
-) -> tuple[FloatArray, FloatArray]:
-    """Return the least and the greatest number that somebody of each group has in a table that fits, (G,) each."""
-    least, most = numbers.least, numbers.most
-    if not isinstance(full, Undetermined) and len(full.low) == len(least):
-        least = np.minimum(least, full.reached_low)
-        most = np.maximum(most, full.reached_high)
-    population = view.population
-    ends = reached_over(view.exchanging, population.counts, (least, most), view.is_of_fact)
-    return span_over(view.group_of_profile, len(view.people.counts), *ends)
 
 
 def reached_over(

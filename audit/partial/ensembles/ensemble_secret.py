@@ -9,33 +9,28 @@ Of several releases, exchanges that leave all of them as they are tell the same.
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from treewarden.audit.entropy.posterior import certain
-from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.knowledge.levels import words_of
 from treewarden.audit.partial.attributes.attribute_inference import EXCLUDING, ONE_ATTRIBUTE
 from treewarden.audit.partial.attributes.witness_exchanges import values_that_stay
 from treewarden.audit.partial.ensembles.ensemble_view import (
     EnsembleView,
     ExchangeUnits,
-    ensemble_view,
     exchange_tables,
-    place_doubts,
 )
-from treewarden.audit.partial.ensembles.release_inference import ReleasesView, closure_said
+from treewarden.audit.partial.ensembles.release_inference import ReleasesView
 from treewarden.audit.partial.functional_dependencies import AdversaryKnowledge, Codes
 from treewarden.audit.partial.reachability import Proofs, bound_tables, proofs
-from treewarden.audit.partial.secret_values import Secret, column_tests, distinguished_values
+from treewarden.audit.partial.secret_values import Secret, distinguished_values
 from treewarden.audit.partial.target_inference import TargetInference
 from treewarden.audit.partial.unmodelled_knowledge import NOT_WHOLE
 from treewarden.audit.partial.value_rules import (
     OPEN,
     excluding_columns,
-    imply_classes,
     imply_values,
     indicators_of_secret,
 )
@@ -57,6 +52,9 @@ IMPLIED_NOT_USED = (
     "and may prove more"
 )
 NO_TARGETS = Undetermined("the table does not contain what the model predicts for each person")
+NO_TARGETS_OF_RELEASES = Undetermined(
+    "the tables do not contain what the models predict for each person"
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,49 +88,6 @@ def target_units(forest: Forest, population: Population) -> TargetUnits | None:
     return TargetUnits(own.people, own.profiles, value.reshape(-1), NumericColumn(amounts))
 
 
-def infer_secret_by_exchanges(
-    forest: Forest,
-    population: Population,
-    knowledge: Knowledge,
-    secret: Secret,
-    columns: Collection[str],
-    *,
-    knows_target: bool,
-    are_draws_known: bool = False,
-) -> TargetInference | Undetermined:
-    """Return whose secret could be otherwise for an adversary who knows these columns, and perhaps what is predicted.
-
-    The rows are people told apart by their known columns, those of each predicted value after the other.
-    """
-    if (population.counts != np.rint(population.counts)).any():
-        return NOT_WHOLE
-    units = target_units(forest, population)
-    if units is None:
-        return NO_TARGETS
-    view = ensemble_view(forest, population, knowledge, columns, never=(secret.name,))
-    rows = _SecretRows.from_units(view, secret, units, knows_target=knows_target)
-    doubts = (
-        *place_doubts(view, are_draws_known=are_draws_known),
-        *value_doubts(view, secret, units, knows_target=knows_target),
-    )
-    nothing = np.zeros(rows.people.truth.shape, dtype=bool)  # type: ignore[union-attr]  # it is known
-    possible = nothing
-    if not doubts:
-        possible = _possible_values(view, secret, units, rows, knows_target=knows_target)
-    worlds = bound_tables(rows.people, Proofs(nothing, nothing, possible), is_exact=not doubts)
-    left = (*doubts, NO_PROOFS)
-    share = np.bincount(secret.of, population.counts, len(secret.values)) / population.records
-    return TargetInference(
-        population=rows.people,
-        posterior=NO_SECRET_ESTIMATE,
-        worlds=worlds.leaving(left),
-        doubts=doubts,
-        gap=0.0,
-        said=view.closure.said,
-        prior=certain(np.tile(share, (len(rows.people.counts), 1))),
-    )
-
-
 def with_shown_tables(
     inference: TargetInference, exchanges: TargetInference | Undetermined
 ) -> TargetInference:
@@ -151,45 +106,6 @@ def with_shown_tables(
         reached_high=np.minimum(np.maximum(own.reached_high, more.reached_high), own.high),
     )
     return replace(inference, worlds=worlds if worlds.is_open else worlds.leaving(()))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _SecretRows:
-    """The people as the adversary tells them apart, and the row of each unit among them, (U,)."""
-
-    people: Population
-    row_of_unit: IndexArray
-
-    @classmethod
-    def from_units(
-        cls, view: EnsembleView, secret: Secret, units: TargetUnits, *, knows_target: bool
-    ) -> _SecretRows:
-        """Return them: groups, those of each predicted value after the other where that is known."""
-        groups, values = len(view.people.counts), len(secret.values)
-        part = units.value if knows_target else np.zeros_like(units.value)
-        keys, row = np.unique(
-            part * groups + view.group_of_profile[units.profile], return_inverse=True
-        )
-        row = row.reshape(-1)
-        cell = row * values + secret.of[units.profile]
-        truth = np.bincount(cell, units.people, len(keys) * values).reshape(len(keys), values)
-        columns = {name: column.take(keys % groups) for name, column in view.people.columns.items()}
-        qi = view.people.qi
-        if knows_target:
-            model = view.forest.model
-            target = view.population.sensitive or model.target or "the target"
-            columns[target] = units.column.take(keys // groups)
-            qi = (*qi, target)
-        people = replace(
-            view.people,
-            qi=qi,
-            columns=columns,
-            counts=truth.sum(axis=1),
-            leaf=np.full(len(keys), -1, dtype=np.intp),
-            truth=truth.astype(np.float64),
-            weight=None if view.people.weight is None else view.people.weight[keys % groups],
-        )
-        return cls(people, row)
 
 
 def value_doubts(
@@ -220,90 +136,74 @@ def value_doubts(
     return tuple(found)
 
 
-def _possible_values(
-    view: EnsembleView,
-    secret: Secret,
-    units: TargetUnits,
-    rows: _SecretRows,
-    *,
-    knows_target: bool,
-) -> BoolArray:
-    """Return which values of the secret somebody of each row has in a table that exchanges lead to, (R, B)."""
-    trees, population, closure = view.forest.trees, view.population, view.closure
-    told = np.full(len(units.value), OPEN, dtype=np.intp)
-    outcome = imply_classes(column_tests(trees), population, closure.known, closure.values)
-    if knows_target:
-        told = units.value
-    elif outcome is not None:
-        told = outcome.of[units.profile]
-    exchange_units = ExchangeUnits(units.people, units.profile, units.value, told)
-    tables = exchange_tables(view.exchanging, exchange_units.keeping(view.is_of_fact))
-    allowed = np.zeros((len(tables.value_of_column), len(secret.values)))
-    stays = values_that_stay(trees, population, secret)[units.profile]
-    np.logical_or.at(allowed, tables.column_of_unit, stays)
-    of_row = proofs(tables.net, allowed, allowed).possible
-    possible = np.zeros((len(rows.people.counts), len(secret.values)), dtype=bool)
-    np.logical_or.at(possible, rows.row_of_unit, of_row[tables.row_of_unit])
-    return possible
-
-
 SECRET_CHANGES = "“{}” differs between the releases or is missing in one, so it was not evaluated"
 
 
-def infer_release_secret(
-    view: ReleasesView, secret: Secret, knowledge: Knowledge, *, knows_target: bool
+def infer_secret_by_exchanges(
+    view: ReleasesView, secret: Secret, *, knows_target: bool
 ) -> TargetInference | Undetermined:
     """Return whose secret column could be otherwise in the last release, with all releases as they are.
 
-    ``secret`` is that of the last release's own profiles.
+    ``secret`` is that of the last release's own profiles. The rows are people told apart by their known columns, those
+    of each predicted value after the other.
     """
-    truth, shared = view.shared.truth, view.shared
+    shared = view.shared
+    if (shared.counts != np.rint(shared.counts)).any():
+        return NOT_WHOLE
     units = _target_units(view, knows_target=knows_target)
     if units is None:
-        return Undetermined("the tables do not contain what the models predict for each person")
+        return NO_TARGETS if len(view.views) == 1 else NO_TARGETS_OF_RELEASES
     places = _secret_places(view, secret)
     if places is None:
         return Undetermined(SECRET_CHANGES.format(secret.name))
-    doubts = [*view.doubts(knowledge)]
+    found = [*view.doubts]
     for part in view.views:
         if secret.name in part.population.qi:
             own = replace(secret, of=secret.places(part.population.columns[secret.name]))
             known = target_units(part.forest, part.population)
-            doubts += value_doubts(part, own, known, knows_target=knows_target)
-    told = view.outcome() if not isinstance(truth, Undetermined) else None
+            found += value_doubts(part, own, known, knows_target=knows_target)
+    doubts = tuple(dict.fromkeys(found))
     people, row_of_unit = _secret_rows(view, secret, units, places, knows_target=knows_target)
     possible = np.zeros(people.truth.shape, dtype=bool)  # type: ignore[union-attr]  # it is known
     if not doubts:
-        own_value = np.full(len(units.value), OPEN, dtype=np.intp)
-        if knows_target:
-            own_value = units.value
-        elif told is not None:
-            own_value = told[units.profile]
-        exchange_units = ExchangeUnits(units.people, units.profile, units.value, own_value)
-        tables = exchange_tables(view.stops, exchange_units.keeping(view.is_of_fact))
-        allowed = np.zeros((len(tables.value_of_column), len(secret.values)))
-        np.logical_or.at(
-            allowed, tables.column_of_unit, _staying(view, secret, places)[units.profile]
-        )
-        of_row = proofs(tables.net, allowed, allowed).possible[tables.row_of_unit]
+        of_unit = _possible_values(view, secret, units, places, knows_target=knows_target)
         is_here = row_of_unit >= 0
-        np.logical_or.at(possible, row_of_unit[is_here], of_row[is_here])
+        np.logical_or.at(possible, row_of_unit[is_here], of_unit[is_here])
     nothing = np.zeros_like(possible)
     worlds = bound_tables(people, Proofs(nothing, nothing, possible), is_exact=not doubts)
-    here = view.last
-    share = (
-        np.bincount(places[here], shared.counts[here], len(secret.values))
-        / shared.counts[here].sum()
-    )
+    counts, here = shared.counts[view.last], places[view.last]
+    share = np.bincount(here, counts, len(secret.values)) / counts.sum()
     return TargetInference(
         population=people,
         posterior=NO_SECRET_ESTIMATE,
-        worlds=worlds.leaving((*dict.fromkeys(doubts), NO_PROOFS)),
-        doubts=tuple(dict.fromkeys(doubts)),
+        worlds=worlds.leaving((*doubts, NO_PROOFS)),
+        doubts=doubts,
         gap=0.0,
-        said=closure_said(view),
+        said=view.implied_words,
         prior=certain(np.tile(share, (len(people.counts), 1))),
     )
+
+
+def _possible_values(
+    view: ReleasesView,
+    secret: Secret,
+    units: TargetUnits,
+    places: IndexArray,
+    *,
+    knows_target: bool,
+) -> BoolArray:
+    """Return which values of the secret somebody of each unit has in a table that exchanges lead to, (U, B)."""
+    known = np.full(len(units.value), OPEN, dtype=np.intp)
+    if knows_target:
+        known = units.value
+    elif not isinstance(view.shared.truth, Undetermined):
+        known = view.outcome()[units.profile]
+    exchange_units = ExchangeUnits(units.people, units.profile, units.value, known)
+    tables = exchange_tables(view.stops, exchange_units.keeping(view.is_of_fact))
+    allowed = np.zeros((len(tables.value_of_column), len(secret.values)))
+    stays = _staying(view, secret, places)[units.profile]
+    np.logical_or.at(allowed, tables.column_of_unit, stays)
+    return proofs(tables.net, allowed, allowed).possible[tables.row_of_unit]
 
 
 def _target_units(view: ReleasesView, *, knows_target: bool) -> TargetUnits | None:
@@ -311,6 +211,8 @@ def _target_units(view: ReleasesView, *, knows_target: bool) -> TargetUnits | No
 
     Where nobody knows it, it goes with the places where people stop, and need not be told apart.
     """
+    if len(view.views) == 1:
+        return target_units(view.views[0].forest, view.views[0].population)
     truth, held, counts = view.shared.truth, view.shared.each_number, view.shared.counts
     groups = np.arange(len(counts))
     if not isinstance(truth, Undetermined):

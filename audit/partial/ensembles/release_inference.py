@@ -1,8 +1,13 @@
-"""What several releases together tell an adversary who knows some columns: exchanges that leave all as they are.
+"""What one model or several releases together tell who knows some columns: exchanges that leave all as they are.
 
 The adversary knows who is in which release, and the same columns of everybody in each. Two people of the same releases
 who allow each other's places in all trees of all of them can exchange all that is hidden: then every release has the
-numbers that it has. What the trees of one release prove of somebody holds whatever the others say.
+numbers that it has. What the trees of one release prove of somebody holds whatever the others say. A model by itself is
+the only one of its releases.
+
+Where a number is predicted, a person lies between the ends that each tree leaves. What is possible is shown by people
+who exchange all hidden values with their number, in the true table or in one that was found for full knowledge: every
+leaf keeps its people's numbers.
 """
 
 from __future__ import annotations
@@ -18,8 +23,6 @@ from treewarden.audit.facts.kinds import stated_facts
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.knowledge.levels import RowOrder
 from treewarden.audit.partial.ensembles.ensemble_numbers import (
-    NOT_TOGETHER,
-    NUMBERS_TOLD,
     proved_ends,
     reached_over,
     span_over,
@@ -37,6 +40,7 @@ from treewarden.audit.partial.ensembles.ensemble_view import (
 from treewarden.audit.partial.reachability import Proofs, Ranges, bound_tables, proofs
 from treewarden.audit.partial.secret_values import column_tests
 from treewarden.audit.partial.target_inference import TargetInference
+from treewarden.audit.partial.unmodelled_knowledge import NOT_WHOLE
 from treewarden.audit.partial.value_rules import OPEN, imply_classes
 from treewarden.audit.population.forest import Forest
 from treewarden.audit.population.linked_population import WEIGHT, KnownGroups
@@ -52,6 +56,14 @@ NO_RELEASE_ESTIMATE = Undetermined(
     "no inference: for adversaries with partial knowledge, probabilities from several "
     "releases are not computed"
 )
+NUMBERS_TOLD = Undetermined(
+    "the model predicts a number, so an adversary with partial knowledge infers an "
+    "interval for each person"
+)
+NOT_TOGETHER = (
+    "if hidden columns allow several leaves, the bounds of each tree were computed separately"
+)
+NO_MEANS = "the leaf values are not means of known people's numbers, so they prove nothing here"
 EACH_ALONE = (
     "for adversaries with partial knowledge, proofs from several releases combined are not "
     "computed. They may be more than those of each tree"
@@ -60,16 +72,18 @@ EACH_ALONE = (
 
 @dataclass(frozen=True, eq=False)
 class ReleasesView:
-    """Several releases as an adversary who knows some columns sees them: one view each, and who is in which.
+    """Several releases, or one model, as who knows some columns sees them: one view each, and who is in which.
 
     ``seen`` is the last release's people as an adversary tells them apart who knows all columns of all releases, one
-    profile for each of ``shared``'s groups that it holds.
+    profile for each of ``shared``'s groups that it holds. ``are_draws_known`` says of each whether its draws of records
+    can be repeated.
     """
 
     views: tuple[EnsembleView, ...]
     shared: KnownGroups
     seen: Population
     columns: tuple[str, ...]
+    are_draws_known: tuple[bool, ...]
 
     @cached_property
     def last(self) -> IndexArray:
@@ -79,6 +93,8 @@ class ReleasesView:
     @cached_property
     def told_apart(self) -> tuple[Population, IndexArray]:
         """The last release's people as the adversary tells them apart, and the row of each of its groups, (U',)."""
+        if len(self.views) == 1:
+            return self.views[0].people, self.views[0].group_of_profile
         known = set(self.columns).union(*(view.closure.known for view in self.views))
         names = [name for name in self.seen.qi if _is_known(name, known, self.shared.names)]
         return merged(self.seen, names)
@@ -86,6 +102,8 @@ class ReleasesView:
     @cached_property
     def stops(self) -> tuple[TreeStops, ...]:
         """Where people can stop in all trees of all releases; of whom a release does not hold, at a leaf of its own."""
+        if len(self.views) == 1:
+            return self.views[0].exchanging
         found: list[TreeStops] = []
         for view, places in zip(self.views, self.shared.places, strict=True):
             there, at = places >= 0, np.maximum(places, 0)
@@ -98,13 +116,18 @@ class ReleasesView:
                 found.append(TreeStops(lump, leaf, sparse.csr_array(can), None))
         return tuple(found)
 
-    def doubts(self, knowledge: Knowledge) -> tuple[str, ...]:
-        """Return why more may be known than exchanges leave as it is."""
+    @cached_property
+    def doubts(self) -> tuple[str, ...]:
+        """Why more may be known than exchanges leave as it is."""
         found: list[str] = []
-        for view in self.views:
-            are_known = are_draws_repeatable(view.forest.model, knowledge)
+        for view, are_known in zip(self.views, self.are_draws_known, strict=True):
             found += place_doubts(view, are_draws_known=are_known)
         return tuple(dict.fromkeys(found))
+
+    @property
+    def implied_words(self) -> tuple[str, ...]:
+        """What known columns imply of others, in any release."""
+        return tuple(dict.fromkeys(each for view in self.views for each in view.closure.said))
 
     @cached_property
     def is_of_fact(self) -> BoolArray:
@@ -169,17 +192,38 @@ def releases_view(
         )
         for forest, population in zip(forests, populations, strict=True)
     )
-    return ReleasesView(views, shared, seen, tuple(columns))
+    are_known = tuple(are_draws_repeatable(forest.model, knowledge) for forest in forests)
+    return ReleasesView(views, shared, seen, tuple(columns), are_known)
 
 
-def infer_release_target(
-    view: ReleasesView, knowledge: Knowledge, until: Clock
-) -> TargetInference | Undetermined:
+def model_view(
+    forest: Forest,
+    population: Population,
+    knowledge: Knowledge,
+    columns: Collection[str],
+    never: Collection[str] = (),
+    *,
+    are_draws_known: bool = False,
+) -> ReleasesView:
+    """Return what an adversary who knows these columns sees of a model by itself: each profile is a group."""
+    view = ensemble_view(forest, population, knowledge, columns, never)
+    shared = KnownGroups(
+        names=(forest.model.source,),
+        places=np.arange(len(population.counts))[None],
+        counts=population.counts,
+        truth=population.truth,
+        orders=np.arange(len(forest.model.classes))[None],
+        numbers=population.numbers,
+    )
+    return ReleasesView((view,), shared, population, tuple(columns), (are_draws_known,))
+
+
+def infer_release_target(view: ReleasesView, until: Clock) -> TargetInference | Undetermined:
     """Return what an adversary can infer of the class of the last release's people from all releases."""
     truth = view.shared.truth
     if isinstance(truth, Undetermined):
         return truth
-    doubts, told = view.doubts(knowledge), view.outcome()
+    doubts, told = view.doubts, view.outcome()
     people, row_of_group = view.told_apart
     size, classes = len(people.counts), truth.shape[1]
     possible = np.zeros((size, classes), dtype=bool)
@@ -209,14 +253,9 @@ def infer_release_target(
         worlds.leaving((*doubts, EACH_ALONE)),
         doubts,
         gap=0.0,
-        said=closure_said(view),
+        said=view.implied_words,
         is_outcome_said=bool((told != OPEN).any()),
     )
-
-
-def closure_said(view: ReleasesView) -> tuple[str, ...]:
-    """Return what known columns imply of others, in any release."""
-    return tuple(dict.fromkeys(each for part in view.views for each in part.closure.said))
 
 
 def _over_rows(
@@ -247,18 +286,20 @@ def _left_by_trees(view: ReleasesView, shape: tuple[int, ...], until: Clock) -> 
     return is_left
 
 
-def infer_release_numbers(
-    view: ReleasesView, knowledge: Knowledge, full: ValueBounds | Undetermined
+def infer_numbers(
+    view: ReleasesView, full: ValueBounds | Undetermined
 ) -> TargetInference | Undetermined:
     """Return between which ends the number of the last release's people lies, as all releases leave it.
 
-    ``full`` is the same for who knows all columns of all releases, in the order of the last release's groups.
+    ``full`` is the same for who knows all columns of all releases, in the order of the last release's groups: a table
+    that was found for that adversary fits for any other. The range and the step of each table's numbers are known.
     """
     numbers, shared = view.shared.numbers, view.shared
     if isinstance(numbers, Undetermined):
         return Undetermined(f"the values of the people are not known: {numbers.reason}")
-    doubts = view.doubts(knowledge)
-    size = len(shared.counts)
+    if (shared.counts != np.rint(shared.counts)).any():
+        return NOT_WHOLE
+    doubts, size, left = view.doubts, len(shared.counts), NO_MEANS
     low, high = np.full(size, -np.inf), np.full(size, np.inf)
     for release, part in enumerate(view.views):
         own = part.population.numbers
@@ -267,6 +308,7 @@ def infer_release_numbers(
         group = part.group_of_profile[shared.places[release][here]]
         found = None if isinstance(full, Undetermined) else proved_ends(part, own)
         ends = (own.low, own.high) if found is None else (found[0][group], found[1][group])
+        left = left if found is None else NOT_TOGETHER
         low[here], high[here] = np.maximum(low[here], ends[0]), np.minimum(high[here], ends[1])
     reached = numbers.least, numbers.most
     if not doubts:
@@ -291,7 +333,7 @@ def infer_release_numbers(
         range=Interval(last.low, last.high),
         step=last.step,
         leaves=0 if isinstance(full, Undetermined) else full.leaves,
-        left=() if is_told.all() else (*doubts, NOT_TOGETHER),
+        left=() if is_told.all() else (*doubts, left),
     )
     return TargetInference(
         people,
@@ -299,6 +341,6 @@ def infer_release_numbers(
         NUMBERS_TOLD,
         doubts,
         gap=0.0,
-        said=closure_said(view),
+        said=view.implied_words,
         numbers=bounds,
     )

@@ -7,8 +7,8 @@ from treewarden.audit.evidence import NO_NUMBER
 from treewarden.audit.knowledge.adversaries import Adversary
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.options import AuditOptions
-from treewarden.audit.partial.ensembles.ensemble_numbers import NO_MEANS, infer_numbers
 from treewarden.audit.partial.ensembles.ensemble_secret import infer_secret_by_exchanges
+from treewarden.audit.partial.ensembles.release_inference import NO_MEANS, infer_numbers, model_view
 from treewarden.audit.partial.secret_values import AdversaryRequest, secret_of
 from treewarden.audit.population.forest import forest_of
 from treewarden.audit.population.population import build_population
@@ -65,7 +65,8 @@ def people_of(tree):
 def numbers_of(tree, columns, full=True):
     people = people_of(tree)
     told = run(tree, people, Knowledge()).full.evidence.numbers if full else NO_NUMBER
-    return infer_numbers(forest_of(tree, people), people, Knowledge(), columns, told).numbers
+    view = model_view(forest_of(tree, people), people, Knowledge(), columns)
+    return infer_numbers(view, told).numbers
 
 
 def test_a_hidden_column_leaves_the_ends_of_all_leaves_and_people_exchange_places():
@@ -128,12 +129,12 @@ def test_a_secret_of_a_tree_of_numbers_is_decided_where_people_can_exchange_it()
     tree = by_h(is_sized=True)
     people = people_of(tree)
     secret = secret_of(people, "h", None, "here", ("h2",))
-    about = forest_of(tree, people), people, Knowledge(), secret, ("x",)
-    seen = infer_secret_by_exchanges(*about, knows_target=False)
+    view = model_view(forest_of(tree, people), people, Knowledge(), ("x",), ("h",))
+    seen = infer_secret_by_exchanges(view, secret, knows_target=False)
     assert not seen.worlds.open_profiles.any()
     assert not seen.worlds.certain.any()
     # Whoever knows everybody's number can exchange people with the same number alone.
-    told = infer_secret_by_exchanges(*about, knows_target=True)
+    told = infer_secret_by_exchanges(view, secret, knows_target=True)
     assert told.population.qi == ("x", "number")
     assert told.worlds.open_profiles.all()
 
