@@ -348,6 +348,14 @@ LATE_IMPORTS = {
     },
     "reports/building/steps.py": {"treewarden.ppdm_models.files.convert"},
     "reports/renderers/__init__.py": {"treewarden.reports.building.entry"},
+    "reports/renderers/html.py": {"treewarden.reports.figures.plots"},
+    "service/operations/observability.py": {
+        "opentelemetry.exporter.otlp.proto.http.trace_exporter",
+        "opentelemetry.instrumentation.fastapi",
+        "opentelemetry.sdk.resources",
+        "opentelemetry.sdk.trace",
+        "opentelemetry.sdk.trace.export",
+    },
     "treewarden/commands/_common_options.py": {
         "treewarden.audit.workers.clusters.cluster",
         "treewarden.jobs.audit_request",
@@ -399,7 +407,8 @@ LATE_IMPORTS = {
     },
     "treewarden/terminal/progress.py": {"treewarden.audit.solver.checkpoint"},
 }
-"""What is imported when it is first needed: rooms of models, adversaries and searches that most audits do without."""
+"""What is imported when it is first needed: rooms of models, adversaries and searches that most audits do without, and
+packages of an extra."""
 
 
 def an_import_hides_inside_a_function():

@@ -1,4 +1,4 @@
-"""The plots of a report as inline SVG: deterministic, without links, readable without colour."""
+"""Plots of some reports as inline SVG by Matplotlib: deterministic, without links, readable without colour."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
 
 import matplotlib as mpl
 from markupsafe import Markup, escape
@@ -17,7 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from treewarden.reports.document.document import Repair
-from treewarden.reports.document.inferred_parts import Certainty, Divergence, Ensemble, Level
+from treewarden.reports.document.inferred_parts import Ensemble
 from treewarden.reports.document.methods import Column, Series
 from treewarden.reports.document.parts import Number
 from treewarden.reports.document.words import Word, printable
@@ -31,7 +30,6 @@ PAPER = "#fefefe"
 GRID = "#e4e7eb"
 COLOURS = {INK: "ink", FAINT: "faint", BLUE: "blue", ORANGE: "orange", PAPER: "paper", GRID: "grid"}
 """Each is a variable of the page's style, so that pictures follow a dark page."""
-MOST_SIGNS = 24
 MOST_NUMBERS = 6
 PLOT_POINTS = (310.0, 158.0)
 """About how wide and high the field between the axes is, in points."""
@@ -51,8 +49,6 @@ VERDICT_WORDS: dict[Word, str] = {
     "FAIL": "fails",
 }
 SIZE_INCHES = (5.4, 3.3)
-KEPT = 16
-"""So many pictures of a kind are kept: whoever shows a report again, in a notebook or a gate, draws nothing again."""
 STYLE = {
     "figure.facecolor": "none",
     "axes.facecolor": "none",
@@ -91,102 +87,6 @@ class _MarkArea:
         """Whether the two cover a point together."""
         across = self.left < area.right and area.left < self.right
         return across and self.low < area.high and area.low < self.high
-
-
-@lru_cache(maxsize=KEPT)
-def certainty(series: Certainty) -> Markup:
-    """Draw how many records the adversary is how sure about."""
-    with new_figure() as figure:
-        axes = figure.add_subplot()
-        x = [100 * p for p in series.probability]
-        axes.step(
-            x, _percents(series.guess), where="pre", color=BLUE, lw=2, label="most likely value"
-        )
-        if series.truth is not None:
-            axes.step(
-                x,
-                _percents(series.truth),
-                where="pre",
-                color=ORANGE,
-                lw=2,
-                ls=(0, (5, 2)),
-                label="true value",
-            )
-        if series.worlds is not None:
-            proved = "proved, at least"
-            name = proved if series.worlds_are_proved_only else "over all consistent tables"
-            reached = _percents(series.worlds)
-            axes.step(x, reached, where="pre", color=INK, lw=1.4, ls=(0, (6, 2, 1, 2)), label=name)
-        if series.certain is not None:
-            axes.plot(
-                [100], [100 * series.certain], "o", color=INK, ms=5, clip_on=False, label="proved"
-            )
-        axes.set(xlim=(0, 100), ylim=(0, 104))
-        axes.set_xlabel("adversary's probability of a value, at least")
-        axes.set_ylabel("share of people")
-        axes.xaxis.set_major_formatter(PercentFormatter(decimals=0, symbol=" %"))
-        axes.yaxis.set_major_formatter(PercentFormatter(decimals=0, symbol=" %"))
-        axes.grid(visible=True)
-        if series.limit is not None:
-            _limit(axes, 100 * series.limit)
-        figure.legend(loc="outside lower center", ncols=2)
-        return svg(figure, "certainty", "Confidence of the adversary", series.summary)
-
-
-@lru_cache(maxsize=KEPT)
-def divergence(series: Divergence) -> Markup:
-    """Draw how far from the truth the adversary's picture of each record is."""
-    with new_figure() as figure:
-        axes = figure.add_subplot()
-        left, right = series.edges[:-1], series.edges[1:]
-        widths = [b - a for a, b in zip(left, right, strict=True)]
-        shares = _percents(series.shares)
-        axes.bar(left, shares, widths, align="edge", color=BLUE, edgecolor=PAPER, lw=0.8)
-        if series.infinite > 0:
-            at = series.edges[-1] + 1.5 * widths[-1]
-            axes.bar(
-                [at],
-                [100 * series.infinite],
-                [widths[-1]],
-                color=PAPER,
-                edgecolor=BLUE,
-                hatch="///",
-            )
-            axes.text(at, 100 * series.infinite, "infinite", ha="center", va="bottom", fontsize=9)
-        axes.set_xlabel("distance from the truth, in nats (0: all is disclosed)")
-        axes.set_ylabel("share of people")
-        axes.yaxis.set_major_formatter(PercentFormatter(decimals=0, symbol=" %"))
-        axes.grid(visible=True, axis="y")
-        axes.margins(y=0.12)
-        if series.limit is not None:
-            _limit(axes, series.limit)
-        return svg(figure, "divergence", "Distance from the truth per record", series.summary)
-
-
-@lru_cache(maxsize=KEPT)
-def levels(series: tuple[Level, ...], summary: str) -> Markup:
-    """Draw what each kind of published information adds; a range is hatched, what could not be told is said."""
-    with new_figure() as figure:
-        axes = figure.add_subplot()
-        for place, level in enumerate(reversed(series)):
-            _bar(axes, place + 0.19, level.guess_accuracy.low, level.guess_accuracy.high, BLUE)
-            _bar(axes, place - 0.19, level.disclosure.low, level.disclosure.high, ORANGE)
-        axes.barh([0], [0], color=BLUE, label="inferred correctly")
-        axes.barh(
-            [0],
-            [0],
-            color=PAPER,
-            edgecolor=ORANGE,
-            hatch="////",
-            label="highest confidence in a true value",
-        )
-        axes.set_yticks(range(len(series)), [_plain(level.name) for level in reversed(series)])
-        axes.set(xlim=(0, 118), xticks=range(0, 101, 25), ylim=(-0.6, len(series) - 0.4))
-        axes.xaxis.set_major_formatter(PercentFormatter(decimals=0, symbol=" %"))
-        axes.grid(visible=True, axis="x")
-        axes.tick_params(axis="y", length=0)
-        figure.legend(loc="outside lower center", ncols=2)
-        return svg(figure, "levels", "What each kind of published information adds", summary)
 
 
 def over_trees(ensemble: Ensemble, people: Number) -> Markup | None:
@@ -315,54 +215,8 @@ def _beside(
     return found[0]
 
 
-def _bar(axes: Axes, place: float, low: Number | None, high: Number | None, colour: str) -> None:
-    if isinstance(low, str) or isinstance(high, str) or low is None or high is None:
-        axes.text(1, place, "not decided", va="center", fontsize=9, color=INK)
-        return
-    face, hatch = (colour, None) if colour == BLUE else (PAPER, "////")
-    axes.barh([place], [100 * low], 0.34, facecolor=face, edgecolor=colour, lw=1, hatch=hatch)
-    if high > low:
-        axes.barh(
-            [place],
-            [100 * (high - low)],
-            0.34,
-            [100 * low],
-            facecolor=PAPER,
-            edgecolor=colour,
-            lw=1,
-            ls="--",
-        )
-    ends = list(dict.fromkeys(f"{100 * end:.0f}" for end in (low, high)))
-    axes.text(100 * high + 1.5, place, f"{' to '.join(ends)} %", va="center", fontsize=9)
-
-
-def _plain(name: str) -> str:
-    """Return a name in signs that the plot's font surely has, and no longer than fits."""
-    said = _ascii(name)
-    return said if len(said) <= MOST_SIGNS else f"{said[: MOST_SIGNS - 3]}..."
-
-
 def _ascii(words: str) -> str:
     return printable(words.encode("ascii", "backslashreplace").decode())
-
-
-def _limit(axes: Axes, at: float) -> None:
-    axes.axvline(at, color=INK, lw=1.2, ls=":")
-    axes.annotate(
-        "limit",
-        (at, 1),
-        xycoords=("data", "axes fraction"),
-        xytext=(-3, -2),
-        textcoords="offset points",
-        ha="right",
-        va="top",
-        fontsize=9,
-        rotation=90,
-    )
-
-
-def _percents(shares: tuple[float, ...]) -> list[float]:
-    return [100 * share for share in shares]
 
 
 @contextmanager

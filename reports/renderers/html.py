@@ -10,6 +10,7 @@ from treewarden.policies.verdict import counts
 from treewarden.reports.document.document import Document, assumed_sentences
 from treewarden.reports.document.gate import Gate
 from treewarden.reports.document.methods import RandomisedDocument
+from treewarden.reports.figures.charts import certainty, divergence, levels
 from treewarden.reports.figures.curve import tells_accuracy
 from treewarden.reports.figures.drawing import Drawing, draw, outline
 from treewarden.reports.figures.finding_rows import (
@@ -29,14 +30,6 @@ from treewarden.reports.figures.gate_rows import (
     open_and_accepted,
 )
 from treewarden.reports.figures.pages import environment
-from treewarden.reports.figures.plots import (
-    certainty,
-    divergence,
-    histogram,
-    levels,
-    over_trees,
-    tradeoff,
-)
 from treewarden.reports.renderers import GateRenderer, RandomisedRenderer
 
 MOST_PLACES = 5
@@ -96,6 +89,8 @@ class HtmlRenderer(GateRenderer, RandomisedRenderer):
         ).encode("utf-8")
 
     def render_randomised(self, document: RandomisedDocument) -> bytes:
+        from treewarden.reports.figures.plots import histogram  # heavy, and not for audits
+
         pictures = {
             column.name: histogram(column, number)
             for number, column in enumerate(document.columns)
@@ -123,10 +118,20 @@ def _plots(document: Document) -> dict[str, Markup | None]:
         "certainty": certainty(series.certainty) if series.certainty else None,
         "divergence": divergence(series.divergence) if series.divergence else None,
         "levels": levels(series.levels, LEVELS_SUMMARY) if series.levels else None,
+        **_heavy_plots(document),
+    }
+
+
+def _heavy_plots(document: Document) -> dict[str, Markup | None]:
+    """Return the plots that only some audits have, so that all others do without Matplotlib."""
+    if not document.repair and not document.ensemble:
+        return {}
+    from treewarden.reports.figures.plots import over_trees, tradeoff  # heavy
+
+    people = document.population.records
+    return {
         "tradeoff": tradeoff(document.repair) if document.repair else None,
-        "over_trees": over_trees(document.ensemble, document.population.records)
-        if document.ensemble
-        else None,
+        "over_trees": over_trees(document.ensemble, people) if document.ensemble else None,
     }
 
 

@@ -8,7 +8,6 @@ Anybody may read it, so it names no place. Traces for OpenTelemetry are an extra
 
 from __future__ import annotations
 
-import importlib
 import logging
 import sys
 import time
@@ -41,10 +40,14 @@ from treewarden.service.vault.folder_store import folder_problem
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
+    from opentelemetry.trace import Span
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 LEVELS = ("debug", "info", "warning", "error", "critical")
 MOST_FRAMES = 30
+UNWATCHED = "healthz,readyz,metrics,static/"
+WITH_QUERY = ("http.target", "http.url", "url.full", "url.query")
+"""What would repeat the part of an address in which people search."""
 Caught = tuple[type[BaseException], BaseException, TracebackType | None]
 
 
@@ -129,12 +132,39 @@ def trace_where_asked(app: FastAPI, settings: Settings) -> Tracing | None:
     if not settings.otlp_endpoint:
         return None
     try:
-        tracing = importlib.import_module("treewarden.service.operations.tracing")
+        return _trace(app, settings.otlp_endpoint)
     except ModuleNotFoundError as error:
         problem = f"the package {error.name} is not installed; pip install 'treewarden[telemetry]'"
         raise SetupError("TREEWARDEN_OTLP_ENDPOINT", problem) from error
-    sender: Tracing = tracing.trace(app, settings.otlp_endpoint)
-    return sender
+
+
+def _trace(app: FastAPI, endpoint: str) -> Tracing:
+    """Send a span for each request to the collector at an address, ``http://host:4318`` for instance."""
+    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter  # an extra
+    from opentelemetry.instrumentation.fastapi import FastAPIInstrumentor
+    from opentelemetry.sdk.resources import Resource
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import BatchSpanProcessor
+
+    told = Resource.create(
+        {"service.name": "treewarden", "service.version": treewarden.__version__}
+    )
+    provider = TracerProvider(resource=told)
+    sender = OTLPSpanExporter(endpoint=f"{endpoint.rstrip('/')}/v1/traces")
+    provider.add_span_processor(BatchSpanProcessor(sender))
+    FastAPIInstrumentor.instrument_app(
+        app,
+        tracer_provider=provider,
+        excluded_urls=UNWATCHED,
+        server_request_hook=_without_query,
+        exclude_spans=["receive", "send"],
+    )
+    return provider
+
+
+def _without_query(span: Span, scope: dict[str, Any]) -> None:
+    for name in WITH_QUERY:
+        span.set_attribute(name, "" if name == "url.query" else scope["path"])
 
 
 BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 60.0)

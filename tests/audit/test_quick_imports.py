@@ -55,7 +55,7 @@ print(list(grouped([], pa.schema([("p", pa.float64())]))), array_of(np.ones(2), 
 """
 AUDITED = """
 from treewarden.cli import cli
-cli(["audit", {model!r}, "--data", {table!r}, "--sensitive", "play", "--quiet"], standalone_mode=False)
+cli(["audit", {model!r}, "--data", {table!r}, "--sensitive", "play", "--quiet", *{more!r}], standalone_mode=False)
 """
 INSPECTED = """
 from treewarden.cli import cli
@@ -219,6 +219,10 @@ print("loaded", *sys.modules)
 @pytest.fixture(scope="module")
 def loaded(tmp_path_factory):
     """The modules that an audit of a small tree with its table loads."""
+    return modules_of_audit(tmp_path_factory)
+
+
+def modules_of_audit(tmp_path_factory, *more):
     table = tmp_path_factory.mktemp("golf") / "golf.csv"
     kinds = (
         ("sunny,80,yes", 4),
@@ -230,7 +234,7 @@ def loaded(tmp_path_factory):
     rows = [kind for kind, times in kinds for _ in range(times)]
     table.write_text("\n".join(["outlook,temperature,play", *rows, ""]))
     model = places.DATA / "formats/pmml/good/golf.pmml"
-    words = printed(AUDITED.format(model=str(model), table=str(table)) + LOADED)
+    words = printed(AUDITED.format(model=str(model), table=str(table), more=more) + LOADED)
     return words[len(words) - words[::-1].index("loaded") :]
 
 
@@ -241,6 +245,13 @@ def test_an_audit_of_one_tree_leaves_alone_what_other_models_need(loaded):
 
 def test_an_audit_of_one_tree_loads_no_more_modules_than_it_needs(loaded):
     assert len([name for name in loaded if name.split(".")[0] == "treewarden"]) <= MOST_MODULES
+
+
+def test_a_page_of_one_tree_is_drawn_without_a_library_for_plots(tmp_path_factory):
+    page = tmp_path_factory.mktemp("page") / "report.html"
+    loaded = modules_of_audit(tmp_path_factory, "--format", f"html={page}")
+    assert "treewarden.reports.figures.charts" in loaded
+    assert not {"matplotlib", "scipy", "pandas"} & {*loaded}
 
 
 def test_to_inspect_a_file_imports_no_audit_and_no_table():
