@@ -21,7 +21,7 @@ from treewarden.audit.knowledge.knowledge import resolved
 from treewarden.audit.knowledge.levels import SplitLevel
 from treewarden.audit.measures import MeasureCall, measures
 from treewarden.audit.options import DEFAULT, AuditOptions
-from treewarden.audit.population.table_counts import UNNAMED_WEIGHTS
+from treewarden.audit.population.table_counts import unnamed_weights
 from treewarden.audit.population.target import members
 from treewarden.audit.progress import Clock, Share, nobody_hears
 from treewarden.audit.reading import Undetermined
@@ -199,7 +199,7 @@ def _estimated(
     if case.tree.learner.claims_privacy:
         unknown = LABELS_DRAWN
     elif case.population.hides_weights(case.tree):
-        unknown = Undetermined(UNNAMED_WEIGHTS)
+        unknown = Undetermined(unnamed_weights(case.tree))
     else:
         return estimate(system, inputs.options, share)
     return unknown, not_run(unknown)

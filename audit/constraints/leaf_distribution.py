@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from treewarden.audit.constraints import Constraint
 from treewarden.audit.facts.class_facts import LeafFacts, leaf_facts
 from treewarden.audit.facts.rows import Case, LeftOut, Origin, Row, leaf_row, unit
-from treewarden.audit.population.table_counts import UNNAMED_WEIGHTS
+from treewarden.audit.population.table_counts import unnamed_weights
 
 
 class LeafDistribution(Constraint):
@@ -15,7 +15,9 @@ class LeafDistribution(Constraint):
 
     def rows(self, case: Case) -> Iterator[Row | LeftOut]:
         if case.population.hides_weights(case.tree):
-            yield LeftOut(0, "", f"class numbers of leaves: {UNNAMED_WEIGHTS}", is_open=True)
+            yield LeftOut(
+                0, "", f"class numbers of leaves: {unnamed_weights(case.tree)}", is_open=True
+            )
         for facts in leaf_facts(case):
             if any(
                 mass is not None for klass, mass in enumerate(facts.masses) if klass != facts.label

@@ -141,10 +141,13 @@ def _published(case: Case, node: Node, records: float) -> tuple[float | None, ..
 
 
 def are_unread_weights(case: Case) -> bool:
-    """Whether the file's class numbers are sums of weights that nobody named, and no truth could show it."""
-    people = case.population
+    """Whether the file's class numbers are sums of weights that nobody named, and no truth need show it.
+
+    Those of a learner that weighs classes are; other sums are held against the table.
+    """
+    people, weighs = case.population, case.tree.learner.weighs_classes
     is_unnamed = people.hides_weights(case.tree)
-    return is_unnamed and isinstance(people.truth, Undetermined)
+    return is_unnamed and (weighs or isinstance(people.truth, Undetermined))
 
 
 def published_below(case: Case, node: Node, records: float) -> tuple[float | None, ...]:

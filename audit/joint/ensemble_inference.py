@@ -47,7 +47,8 @@ MOST_PASSES = 3
 """How often cut leaf values are read again with what all proofs together prove of each leaf."""
 NOT_ALL_OF_SAMPLES = (
     "each tree used an unknown sample of the records, so only bounds were computed. Their "
-    "proofs hold; an adversary who knows the sample may infer more"
+    "proofs hold, but an adversary who knows the sample may infer more; train every tree on all records (in "
+    "scikit-learn bootstrap=False), or publish one tree"
 )
 NOISY = (
     "the file claims differential privacy, so its labels and numbers may be random and "

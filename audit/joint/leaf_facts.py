@@ -50,12 +50,22 @@ from treewarden.audit.joint.known_facts import KnownRows
 from treewarden.audit.joint.sampling_weights import weigh_leaves, weight_units, weights_in_leaves
 from treewarden.audit.population.forest import Forest, sample_in_words
 from treewarden.audit.population.population import Population
-from treewarden.audit.population.table_counts import UNNAMED_WEIGHTS, has_unnamed_weights
+from treewarden.audit.population.table_counts import (
+    REWEIGHTED,
+    has_unnamed_weights,
+    unnamed_weights,
+)
 from treewarden.audit.population.target import label_of
 from treewarden.audit.progress import Clock
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, IndexArray, IntArray
-from treewarden.ppdm_models.tree.ensemble import Ensemble, EnsembleGrowth, FactSource, Model
+from treewarden.ppdm_models.tree.ensemble import (
+    Combination,
+    Ensemble,
+    EnsembleGrowth,
+    FactSource,
+    Model,
+)
 from treewarden.ppdm_models.tree.tree import (
     Node,
     Tree,
@@ -306,6 +316,10 @@ LABELS_UNUSED = (
 )
 
 
+REWEIGHTING = (Combination.WEIGHTED_MAJORITY_VOTE, Combination.WEIGHTED_MEDIAN)
+"""How boosting by weights combines its trees (Freund & Schapire 1997, Drucker 1997)."""
+
+
 def counted_sums(
     forest: Forest, population: Population, ties: LabelTies = LabelTies.OPEN
 ) -> LeafSums | Undetermined:
@@ -320,8 +334,12 @@ def counted_sums(
         return Undetermined(sample_in_words(forest.model))
     classes = forest.model.classes
     class_count_bounds: list[ClassCountBounds] = []
-    if any(has_unnamed_weights(tree, population.weights) for tree in forest.trees):
-        return Undetermined(UNNAMED_WEIGHTS)
+    for tree in forest.trees:
+        if has_unnamed_weights(tree, population.weights):
+            is_boosted = (
+                isinstance(forest.model, Ensemble) and forest.model.combination in REWEIGHTING
+            )
+            return Undetermined(REWEIGHTED if is_boosted else unnamed_weights(tree))
     weights = weight_units(population)
     if weights is not None:
         return weigh_leaves(forest, population, weights)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from treewarden.audit.evidence import Evidence
 from treewarden.audit.measures import EvidenceSource, Measure, Parameters
-from treewarden.audit.population.table_counts import UNNAMED_WEIGHTS
+from treewarden.audit.population.table_counts import unnamed_weights
 from treewarden.audit.reading import Interval, Measurement, Reading, Undetermined, exactly
 from treewarden.ppdm_models.tree.tree import Quality, completed
 
@@ -45,7 +45,7 @@ def _published(evidence: Evidence) -> Reading:
     if not tree.classes:
         return Undetermined("the tree predicts a number, not a class")
     if evidence.population.hides_weights(tree):
-        return Undetermined(UNNAMED_WEIGHTS)
+        return Undetermined(unnamed_weights(tree))
     if not tree.has_people and tree.quality is not Quality.WEIGHTED:
         return exactly(0.0)
     nothing = (None,) * len(tree.classes)

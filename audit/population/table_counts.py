@@ -119,6 +119,14 @@ UNNAMED_WEIGHTS = (
     "its class numbers are sums of weights or of parts of records, and no weights were "
     f"named, so they do not count people: {OPTIONS}"
 )
+CLASS_WEIGHTS = (
+    "its class numbers were multiplied by class_weight, so they do not count people, and its choice of splits is not "
+    "modelled; train it without class_weight, and weigh errors by the threshold that you predict with"
+)
+REWEIGHTED = (
+    "each tree was trained with other weights, as AdaBoost does, so its class numbers do not count people; train "
+    "gradient boosting, a forest of all records, or one tree instead"
+)
 Gaps = dict[int, tuple[float, float]]
 """The leaves that disagree, by node index: what the file says, and what the table holds."""
 
@@ -126,6 +134,11 @@ Gaps = dict[int, tuple[float, float]]
 def has_sums(tree: Tree) -> bool:
     """Whether the published numbers are sums over people: one each, or the weight of each."""
     return tree.has_people or tree.quality is Quality.WEIGHTED
+
+
+def unnamed_weights(tree: Tree) -> str:
+    """Return why the class numbers of a tree with unnamed weights count nobody, and what to do."""
+    return CLASS_WEIGHTS if tree.learner.weighs_classes else UNNAMED_WEIGHTS
 
 
 def has_unnamed_weights(tree: Tree, kind: Weights, here: FloatArray | None = None) -> bool:

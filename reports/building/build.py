@@ -74,7 +74,7 @@ from treewarden.reports.document.words import count
 
 CONFIDENTIAL = (
     "Confidential: this report names groups, counts and true values of people in the table. Keep it with the table. "
-    "To share results, use a redacted report (--redacted)."
+    "To share results, use a redacted report."
 )
 COMBINED = "several requirements combined"
 JUDGED = {

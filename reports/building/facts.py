@@ -382,7 +382,7 @@ def assumed_known(audit: Audit) -> AssumedKnown:
         summary=one_line(
             found.names,
             [
-                f"{proved_column.column} for {_people(proved_column)}"
+                f"{proved_column.column} ({_people(proved_column)})"
                 for proved_column in found.proved
             ],
         ),

@@ -114,7 +114,7 @@ OTHER_TABLES = (
 TRIES = "it tries several changes, audits every changed model, and shows the cost in accuracy."
 SETTINGS = "(min_samples_leaf, min_data_in_leaf, min_child_weight)"
 ONE_ID = (
-    "Name the column that identifies a person in all tables: --id COLUMN, or id in a gate and in a notebook. "
+    "Name the column that identifies a person in all tables: --id COLUMN, or id in a gate. "
     "Pseudonyms are enough. If all models were trained on one table, give it once."
 )
 
@@ -214,11 +214,15 @@ def _way_out(reason: str, clauses: list[str]) -> str:
         return "Audit again without --no-worlds."
     what = "this check" if len(clauses) == 1 else "these checks"
     openly = f"a policy without {what}, and say so when you publish"
-    if reason.startswith(NOT_JOINED):
+    has_advice = bool(_cause_and_advice(reason)[1])
+    if reason.startswith(NOT_JOINED) and not has_advice:
         return f"Publish a single tree, for which this can be decided, or use {openly}."
     if reason == MORE_IS_TOLD.reason:
-        return f"No audit can decide this for this file. Publish another model, or use {openly}."
-    if _cause_and_advice(reason)[1]:
+        return (
+            "Save a fitted estimator as a file, remove these numbers with “treewarden redact”, and audit the file that "
+            f"this writes. If they stay, publish another model, or use {openly}."
+        )
+    if has_advice:
         return f"If you cannot do this, use {openly}."
     return f"If this stays undecided, use {openly}."
 

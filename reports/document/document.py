@@ -381,7 +381,7 @@ def one_line(names: Sequence[str], proved: Sequence[str] = ()) -> str:
     said = f"assumed known to adversaries, so not judged: {columns}"
     if not proved:
         return said
-    return f"{said}. {FOR_SOME} {_first_names(proved)}; check each with --secret COLUMN"
+    return f"{said}. {FOR_SOME} {_first_names(proved)}; audit with each as the secret"
 
 
 def without_counts(assumed: AssumedKnown | None) -> str:

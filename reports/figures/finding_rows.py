@@ -108,7 +108,7 @@ def _members(document: Document) -> LearnedFact:
     if document.provenance.candidates is None:
         return LearnedFact(
             NOT_JUDGED,
-            "whether a person is in the table (membership). To judge this, give a register (--population FILE)",
+            "whether a person is in the table (membership). To judge this, give a register of candidates",
         )
     found = document.readings.get("membership_proved")
     if found is None or found.reason:

@@ -181,7 +181,7 @@ def _membership_words(document: Document) -> tuple[str, str]:
         NOT_MEASURED,
         (
             "The adversary is assumed to know who is in the table. If membership itself is "
-            "sensitive, repeat the audit with a register of candidates (--population)."
+            "sensitive, repeat the audit with a register of candidates."
         ),
     )
 
@@ -293,9 +293,6 @@ SETTINGS = {
     "min-leaf": "the smallest leaf that the training allowed",
 }
 """What stands for a flag in a sentence."""
-SENTENCES = {
-    "To share results, use a redacted report (--redacted)": "To share results, use a redacted report"
-}
 ASIDE = re.compile(r"\s*\((?:say |see |give )?--[a-z][a-z-]*(?: [A-Z][A-Z|,\[\].]*)?\)")
 FLAG = re.compile(r"(?<![\w-])--([a-z][a-z-]*)(?:[ =][A-Z][A-Z_|,\[\].]*\b)?")
 QUOTED = re.compile(r"['‘`]([\w-]+)['’`]")
@@ -309,8 +306,6 @@ def signed(text: str) -> str:
     """Return a sentence without flags and commands: what they ask for, in words."""
     if "--" not in text and "treewarden " not in text:
         return text
-    for said, signed_said in SENTENCES.items():
-        text = text.replace(said, signed_said)
     text = ASIDE.sub("", text)
     text = FLAG.sub(
         lambda flag: SETTINGS.get(flag[1], f"the setting “{flag[1].replace('-', ' ')}”"), text

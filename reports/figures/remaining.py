@@ -161,7 +161,7 @@ BUT_FOR_ACCEPTED = (
     "learned than the policy allows."
 )
 NO_MEMBERSHIP = (
-    "Membership was not judged, because no register was given (--population). The "
+    "Membership was not judged, because no register of candidates was given. The "
     "adversary is assumed to know who is in the table."
 )
 NO_REBUILDING = "Whole records that the file alone proves: not decided."

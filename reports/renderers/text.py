@@ -222,7 +222,7 @@ def _places(finding: Finding) -> Iterator[str]:
     more = len(finding.where) - MOST_PLACES
     if more > 0:
         least = "at least " if len(finding.where) >= MOST_SPOTS else ""
-        yield f"      ... and {least}{count(more)} more (--format json=FILE lists them)"
+        yield f"      ... and {least}{count(more)} more (the JSON report lists them)"
 
 
 def _at(place: Place) -> str:
@@ -239,7 +239,7 @@ def _contradicted(document: Document) -> Iterator[str]:
     for each in document.dropped[:MOST_CONTRADICTED]:
         yield f"{each.where} ({each.constraint}): {each.problem}"
     if len(document.dropped) > MOST_CONTRADICTED:
-        yield f"and {count(len(document.dropped) - MOST_CONTRADICTED)} more: --format json=FILE has all"
+        yield f"and {count(len(document.dropped) - MOST_CONTRADICTED)} more: the JSON report lists them"
 
 
 def _lessons(document: Document) -> tuple[str, ...]:

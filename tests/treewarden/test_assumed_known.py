@@ -46,7 +46,7 @@ def test_a_pass_names_what_it_did_not_judge_and_what_sizes_of_leaves_prove():
         "knows these columns of everyone: over70, sex, region and hiv. Not covered: disclosure "
         "of these columns" in said
     )
-    assert "hiv for 24 people" in said
+    assert "hiv (24 people)" in said
     assert "--secret over70" in said
     assert "; ." not in said
     assert ";." not in said
@@ -66,7 +66,7 @@ def test_the_document_holds_each_column_with_how_many_people():
 
 def test_reports_in_files_leave_it_in_the_terminal(tmp_path):
     done = audit("--format", f"html={tmp_path / 'report.html'}", "--out", tmp_path)
-    assert "hiv for 24 people" in " ".join(done.stdout.split())
+    assert "hiv (24 people)" in " ".join(done.stdout.split())
 
 
 def test_the_file_alone_names_them_too():

@@ -58,6 +58,9 @@ def test_a_grown_tree_is_written_where_no_change_leaves_a_split(folder):
     without = run_command("repair", *arguments(folder, "-o", output))
     assert without.exit_code == 1
     assert "try --grow" in without.output
+    command = next(line for line in without.output.splitlines() if "--grow -o" in line)
+    assert command.strip().startswith("treewarden repair")
+    assert command.endswith("--to pmml --grow -o tree-grown.pmml")
     assert not output.exists()
     outcome = run_command("repair", *arguments(folder, "--grow", "-o", output, "--utility", "auc"))
     assert outcome.exit_code == 0, outcome.output

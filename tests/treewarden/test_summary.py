@@ -363,7 +363,7 @@ def test_a_forest_that_passes_names_what_was_assumed(name):
     asked = ["audit", model, "--data", model.with_suffix(".csv"), "--sensitive", "outcome", "-q"]
     outcome = run_command(*asked)
     assert outcome.exit_code == 0
-    assert "hiv for 24 people" in " ".join(outcome.stdout.split())
+    assert "hiv (24 people)" in " ".join(outcome.stdout.split())
     assert "--secret" in outcome.stdout
 
 

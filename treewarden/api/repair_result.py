@@ -15,7 +15,7 @@ from treewarden.api.requests import (
     AnyPath,
     ArgumentError,
 )
-from treewarden.api.result import Result, save_bytes, save_report
+from treewarden.api.result import Result, in_python, save_bytes, save_report, with_keywords
 from treewarden.audit.result import Audit
 from treewarden.jobs.audit_inputs import AuditInputs
 from treewarden.jobs.audit_request import Request
@@ -72,7 +72,7 @@ class Repair:
     @property
     def message(self) -> str:
         """The outcome in one sentence."""
-        said = self._repaired.repair.message
+        said = with_keywords(self._repaired.repair.message)
         if self.suggestion is None:
             return said if self.is_found or not self.is_needed else f"{said} {NOTHING_USEFUL}"
         grown = self._offer.tried[-1]
@@ -204,12 +204,12 @@ class Repair:
 
     @cached_property
     def _brief(self) -> Document:
-        return repair_document(self._repaired.repair, self._provenance)
+        return in_python(repair_document(self._repaired.repair, self._provenance))
 
     @cached_property
     def _document(self) -> Document:
         full = replace(self._subject, options=self._request.options)
-        return repair_document(self._repaired.with_levels(full).repair, self._provenance)
+        return in_python(repair_document(self._repaired.with_levels(full).repair, self._provenance))
 
 
 def attempt_named(attempts: Sequence[RepairAttempt], name: str) -> RepairAttempt:

@@ -36,6 +36,7 @@ from treewarden.ppdm_models.tree.ensemble import Model
 from treewarden.reports.building.build import audit_document
 from treewarden.reports.building.redacted import redacted
 from treewarden.reports.document.document import Document, Provenance, summary_of
+from treewarden.reports.document.parts import Part
 from treewarden.reports.document.words import printable
 from treewarden.reports.renderers import names, rendered, renderer
 from treewarden.terminal.outputs import check_file, check_no_input, write_files
@@ -88,12 +89,12 @@ class Result:
     @cached_property
     def findings(self) -> pd.DataFrame:
         """One row per check of the policy: verdict, value and limit."""
-        return _naming_arguments(findings_frame(self._brief.findings), "message", "why")
+        return findings_frame(self._brief.findings)
 
     @cached_property
     def readings(self) -> pd.DataFrame:
         """One row per metric: its value, from ``low`` to ``high``."""
-        return _naming_arguments(readings_frame(self._brief.readings), "reason")
+        return readings_frame(self._brief.readings)
 
     @cached_property
     def leaves(self) -> pd.DataFrame:
@@ -123,7 +124,7 @@ class Result:
     @property
     def warnings(self) -> tuple[str, ...]:
         """Warnings about the audit as a whole."""
-        return tuple(map(with_keywords, self._brief.warnings))
+        return self._brief.warnings
 
     @property
     def reconstruction(self) -> RebuiltPeople:
@@ -194,7 +195,7 @@ class Result:
             return
         kind = FailedError if self.verdict is Verdict.FAIL else UndeterminedError
         said = [self._brief.headline, *reasons(self._brief)]
-        raise kind(self._brief.model.file, with_keywords(" ".join(said)))
+        raise kind(self._brief.model.file, " ".join(said))
 
     def __repr__(self) -> str:
         brief = self._brief
@@ -207,7 +208,7 @@ class Result:
             verdict=str(self.verdict),
             title=f"{brief.title}, policy “{brief.policy.title}”",
             headline=brief.headline,
-            reasons=list(map(with_keywords, reasons(brief))),
+            reasons=reasons(brief),
             cases=cases(brief.findings),
             facts=[
                 *(("Note", note) for note in brief.model.notes if brief.model.format == ESTIMATOR),
@@ -220,7 +221,7 @@ class Result:
     @cached_property
     def _brief(self) -> Document:
         """The report without what each kind of published information adds."""
-        return audit_document(self._audit, self._decision, self._provenance)
+        return in_python(audit_document(self._audit, self._decision, self._provenance))
 
     @cached_property
     def _document(self) -> Document:
@@ -228,7 +229,8 @@ class Result:
         if not self._options.levels:
             return self._brief
         audit, brief = with_levels(self._audit, self._options), self._brief
-        return audit_document(audit, self._decision, self._provenance, assumed=brief.assumed_known)
+        assumed = brief.assumed_known
+        return in_python(audit_document(audit, self._decision, self._provenance, assumed=assumed))
 
 
 def save_report(
@@ -315,16 +317,54 @@ OTHERS = {
 """Flags that no argument is called after."""
 
 
+COMMAND = re.compile(r"(“treewarden [^”]*”)")
+REPAIR_FILES = re.compile(r"Run “treewarden repair(?: --to (\w+))?” with the same files")
+SENTENCES = frozenset(
+    {"next_steps", "warnings", "message", "reason", "why", "summary", "note", "detail", "text"}
+)
+"""Fields of a report that hold sentences of the product."""
+TABLES = frozenset({"tree", "leaves", "plots", "provenance", "population"})
+"""Fields of a report that hold what files and tables say."""
+
+
 def with_keywords(text: str) -> str:
-    """Return a message with arguments in place of flags: ``--sensitive flu`` is ``sensitive="flu"``."""
-    return FLAG.sub(_keyword, text) if "--" in text else text
+    """Return a message with arguments in place of flags: ``--sensitive flu`` is ``sensitive="flu"``.
+
+    Commands in quotes stay as they are typed; a repair is a call.
+    """
+    text = REPAIR_FILES.sub(_repair_call, text)
+    if "--" not in text:
+        return text
+    parts = COMMAND.split(text)
+    parts[::2] = [FLAG.sub(_keyword, part) for part in parts[::2]]
+    return "".join(parts)
 
 
-def _naming_arguments(frame: pd.DataFrame, *columns: str) -> pd.DataFrame:
-    """Return a frame with arguments in place of flags in columns of sentences."""
-    return frame.assign(
-        **{column: frame[column].map(with_keywords, na_action="ignore") for column in columns}
-    )
+def _repair_call(command: re.Match[str]) -> str:
+    target = "" if command[1] is None else f' and to="{command[1]}"'
+    return f"Call treewarden.repair with the same arguments{target}"
+
+
+def in_python(part: T, *, is_sentence: bool = False) -> T:
+    """Return a report, or a part of one, whose sentences name arguments in place of flags."""
+    changed: Any = part
+    if isinstance(part, str):
+        changed = with_keywords(part) if is_sentence else part
+    elif isinstance(part, tuple):
+        items = tuple(in_python(item, is_sentence=is_sentence) for item in part)
+        is_same = all(new is item for new, item in zip(items, part, strict=True))
+        changed = part if is_same else items
+    elif isinstance(part, dict):
+        changed = {key: in_python(item) for key, item in part.items()}
+    elif isinstance(part, Part):
+        new = {
+            name: in_python(value, is_sentence=name in SENTENCES)
+            for name, value in part
+            if name not in TABLES
+        }
+        update = {name: value for name, value in new.items() if value is not getattr(part, name)}
+        changed = part.model_copy(update=update) if update else part
+    return changed  # type: ignore[no-any-return]
 
 
 def _keyword(flag: re.Match[str]) -> str:

@@ -63,7 +63,10 @@ class RepairOutputs:
             _list_changes(shown)
         else:
             model = output if output is not None and output in self.files else None
-            steps = repair_next_steps(request, subject, shown, model, run.report.paths)
+            has_grown = run.growth.grow or run.growth.private is not None
+            steps = repair_next_steps(
+                request, subject, shown, model, run.report.paths, has_grown=has_grown
+            )
             lines = repair_lines(shown, model_name(request.model), steps)
             run.report.show(shown, lines, known_as(request.model))
         for path in run.options.outputs:

@@ -49,20 +49,28 @@ def shell_command(*words: str) -> str:
     return " ".join(shlex.quote(word) for word in words)
 
 
-def repair_command(request: Request, subject: AuditInputs, *, is_list: bool = False) -> str:
-    """Return the command that repairs the model, or lists all changes.
+GROWN = "-grown"
+GROWN_FORMAT = "pmml"
+
+
+def repair_command(
+    request: Request, subject: AuditInputs, *, is_list: bool = False, is_grown: bool = False
+) -> str:
+    """Return the command that repairs the model, lists all changes, or grows a tree in its place.
 
     It is "" where the files are not on disk, no format says the model, its columns have the names of a table, or it
     claims differential privacy.
     """
     is_refused = request.options.columns or claims_privacy(subject.tree)
-    target = None if is_refused else repair_target(subject.tree)
+    target = None if is_refused else GROWN_FORMAT if is_grown else repair_target(subject.tree)
     if target is None or not _is_typed(request) or request.data is None:
         return ""
     assert isinstance(request.model, Path)
     words = ["--data", str(request.data), *_options(request, OF_AUDIT_ALONE), *_files(request)]
     words += ["--to", target] if target else []
-    output = _free(request.model, REPAIRED, WRITTEN_SUFFIXES.get(target, request.model.suffix))
+    suffix = WRITTEN_SUFFIXES.get(target, request.model.suffix)
+    output = _free(request.model, GROWN if is_grown else REPAIRED, suffix)
+    words += ["--grow"] if is_grown else []
     words += ["--list"] if is_list else ["-o", typed_path(output)]
     return shell_command("treewarden", "repair", typed_path(request.model), *words)
 
@@ -207,7 +215,8 @@ def _after_pass(request: Request, done: JudgedAudit, document: Document) -> Iter
     for column in list(dict.fromkeys(proved.column for proved in names))[:1]:
         again = audit_command(without_secret(request), "--secret", column)
         yield NextStep(
-            "Decide whether these columns may be learned. If not, audit with each as the secret:",
+            "Decide whether these columns may be learned. If not, audit with each as the secret (of a number, add cut "
+            "points, such as --bins 10,20,50):",
             again,
         )
 
@@ -381,8 +390,13 @@ def repair_next_steps(
     document: Document,
     output: Path | None,
     written: Sequence[Path] = (),
+    *,
+    has_grown: bool = False,
 ) -> tuple[NextStep, ...]:
-    """Return what to do after a repair; ``output`` is the repaired model where one was written."""
+    """Return what to do after a repair; ``output`` is the repaired model where one was written.
+
+    ``has_grown`` says that a tree was grown in its place, too.
+    """
     if document.redacted_below is not None:
         return tuple(NextStep(step) for step in document.next_steps)
     repair = document.repair
@@ -405,7 +419,14 @@ def repair_next_steps(
         steps = [NextStep(f"Repair it with {_its_table(subject.tree.target)}:", again)]
     else:
         listing = repair_command(request, subject, is_list=True)
+        is_weighed = request.options.weights or request.options.sampling_weights
+        grow = "" if has_grown or is_weighed else repair_command(request, subject, is_grown=True)
         steps = [
+            *(
+                [NextStep("Train a new tree under the policy, from the same table:", grow)]
+                if grow
+                else []
+            ),
             NextStep("See what each change still fails:", listing),
             NextStep(
                 "Train a new model with larger leaves or fewer columns, and audit it. In Python, treewarden.search "

@@ -51,9 +51,9 @@ Grown = Sequence[tuple[Tree, TreeArrays]]
 def of_binned(fitted: Fitted, grown: Grown, start: tuple[float, ...]) -> EnsembleGrowth:
     """Return what tells how the leaves of a HistGradientBoosting estimator were made."""
     refused = ""
-    if _is_set(fitted, "monotonic_cst"):
+    if is_set(fitted, "monotonic_cst"):
         refused = CONSTRAINED
-    elif _is_set(fitted, "class_weight"):
+    elif is_set(fitted, "class_weight"):
         refused = CLASS_WEIGHT
     elif keeps_aside(fitted, "do_early_stopping_", default=True):
         refused = STOPPED
@@ -137,7 +137,7 @@ def _facts(fitted: Fitted, names: Sequence[str]) -> dict[str, Fact]:
     }
 
 
-def _is_set(fitted: Fitted, name: str) -> bool:
+def is_set(fitted: Fitted, name: str) -> bool:
     """Whether a setting is there and something: a number, a text, a list or a dictionary."""
     part = fitted.known.get(name)
     return part is not None and (part.loader != "JsonNode" or part.plain() is not None)

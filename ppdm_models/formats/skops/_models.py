@@ -17,7 +17,7 @@ from treewarden.ppdm_models.formats.sklearn._arrays import (
 from treewarden.ppdm_models.formats.sklearn._fitted import (
     arrays_of,
 )
-from treewarden.ppdm_models.formats.skops._boosted import binned, keeps_aside, of_boosted
+from treewarden.ppdm_models.formats.skops._boosted import binned, is_set, keeps_aside, of_boosted
 from treewarden.ppdm_models.formats.skops._estimator import (
     BAGGED,
     BINNED,
@@ -45,6 +45,7 @@ from treewarden.ppdm_models.tree.ensemble import (
 )
 from treewarden.ppdm_models.tree.nodes import NodeTable
 from treewarden.ppdm_models.tree.tree import (
+    CLASS_WEIGHT,
     Feature,
     Missing,
     Task,
@@ -189,13 +190,21 @@ def _forest(fitted: Fitted) -> Ensemble:
     resampled = fitted.plain("bootstrap", default) is not False
     ensemble = _ensemble(
         fitted,
-        tuple(Member(tree) for tree, _ in trees),
+        tuple(Member(_of_weighed_classes(fitted, tree)) for tree, _ in trees),
         Combination.AVERAGE,
         TreeSampling(resampled),
     )
     notes = (*ensemble.notes, *dict.fromkeys(note for tree, _ in trees for note in tree.notes))
     sampling = TreeSampling(resampled, seeds=_seeds(fitted) if resampled else ())
     return replace(ensemble, notes=notes, sampling=sampling)
+
+
+def _of_weighed_classes(fitted: Fitted, tree: Tree) -> Tree:
+    """Return a tree of a forest, which holds the class weights for all of its trees."""
+    if not is_set(fitted, "class_weight"):
+        return tree
+    unmodelled = (*tree.learner.unmodelled, CLASS_WEIGHT)
+    return replace(tree, learner=replace(tree.learner, unmodelled=unmodelled))
 
 
 def _bagged(fitted: Fitted) -> Ensemble:

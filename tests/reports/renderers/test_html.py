@@ -137,4 +137,4 @@ def test_printed_pages_keep_cards_and_rows_whole(document):
 def test_the_page_for_whoever_works_on_the_model_is_not_the_one_to_sign(document):
     reader = Reader(page(document))
     assert "Signature" not in reader.text
-    assert "--format compliance=decision.html" in reader.text
+    assert "write the report in the form compliance or pdf" in reader.text

@@ -14,9 +14,9 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 import treewarden as tw
 from tests.treewarden.api.conftest import pack
 from treewarden.api.frames import MOST_REASONS, reasons
-from treewarden.api.result import Verdict
+from treewarden.api.result import Verdict, in_python
 from treewarden.audit.run_tree import INFERRING
-from treewarden.reports.document.packing import unpack
+from treewarden.reports.document.packing import document_bytes, read_document, unpack
 
 FORMS = {
     "path": lambda path: path,
@@ -51,7 +51,8 @@ def report(result_or_text):
 def told(files):
     done = files.run("audit", "--policy", files.policy("harsh"), "--jobs", "1", "--format", "json")
     assert done.exit_code == 1
-    return report(done.stdout)
+    said = in_python(read_document(done.stdout.encode()))
+    return report(document_bytes(said).decode())
 
 
 @pytest.mark.parametrize("form", FORMS)

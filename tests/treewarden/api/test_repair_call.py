@@ -1,6 +1,5 @@
 """``treewarden.repair``: the file that passes, and an estimator that does, checked by predicting and auditing again."""
 
-import json
 from dataclasses import replace
 
 import numpy as np
@@ -16,12 +15,13 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, ExtraTre
 import treewarden as tw
 from tests.treewarden.api.conftest import pack
 from treewarden.api.refits import pruned_copy
+from treewarden.api.result import in_python
 from treewarden.ppdm_models.files.fitted import open_fitted
 from treewarden.ppdm_models.files.load import load_tree
 from treewarden.ppdm_models.formats.sklearn._arrays import class_label
 from treewarden.ppdm_models.tables.frames import table_of_frame
 from treewarden.ppdm_models.tables.predict import labels, predict
-from treewarden.reports.document.packing import unpack
+from treewarden.reports.document.packing import read_document
 
 INPUTS = ["age", "sex"]
 
@@ -33,7 +33,7 @@ def said_by(tree, frame):
 
 def test_the_attempts_are_those_of_the_command_line(files):
     asked = ("--policy", files.policy("harsh"), "--jobs", "1", "--list", "--format", "json")
-    told = json.loads(files.run("repair", *asked).stdout)
+    told = in_python(read_document(files.run("repair", *asked).stdout.encode()))
     fixed = tw.repair(
         files.model,
         pd.read_csv(files.table),
@@ -43,8 +43,8 @@ def test_the_attempts_are_those_of_the_command_line(files):
         every=True,
     )
     said = fixed.to_dict()
-    assert said["repair"] == unpack(told)["repair"]
-    assert list(fixed.attempts["name"]) == [each["name"] for each in told["repair"]["attempts"]]
+    assert said["repair"] == told.model_dump(mode="json", by_alias=True)["repair"]
+    assert list(fixed.attempts["name"]) == [each["name"] for each in said["repair"]["attempts"]]
     assert fixed.estimator is None
 
 

@@ -1,8 +1,11 @@
 """Leaves as a table, pictures of audits and repairs, two audits side by side, and errors that name arguments."""
 
+import re
+
 import matplotlib as mpl
 import numpy as np
 import pytest
+import skops.io
 from matplotlib.figure import Figure
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
@@ -101,8 +104,33 @@ def test_flags_are_called_by_their_arguments():
         "such as --claims epsilon=1": 'such as claims="epsilon=1"',
         "--no-table": "data=None",
         "nothing of the kind": "nothing of the kind",
+        "“treewarden redact --out a”, or --secret age": '“treewarden redact --out a”, or secret="age"',
+        "Run “treewarden repair --to pmml” with the same files": (
+            'Call treewarden.repair with the same arguments and to="pmml"'
+        ),
     }.items():
         assert with_keywords(told) == expected
+
+
+FLAGGED = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
+
+
+@pytest.mark.parametrize("form", ["text", "html", "markdown", "json", "compliance"])
+def test_reports_written_from_python_name_arguments_in_place_of_flags(small, form, tmp_path):
+    file = tmp_path / "flu.skops"
+    skops.io.dump(
+        DecisionTreeClassifier(max_depth=2).fit(FRAME[["age", "sex"]], FRAME["ill"]), file
+    )
+    audits = [
+        small,
+        tw.audit(file, FRAME, **QUICK),
+        tw.audit(file, None),
+        tw.repair(file, FRAME, to="pmml", **QUICK),
+    ]
+    for number, audited in enumerate(audits):
+        report = audited.save(tmp_path / f"{number}.txt", form=form).read_text()
+        said = re.sub(r"<style>.*?</style>|var\(--[\w-]+\)", "", report, flags=re.DOTALL)
+        assert not FLAGGED.findall(said)
 
 
 def test_errors_name_the_argument_to_change():
