@@ -25,7 +25,8 @@ def pytest_addoption(parser):
         "--tier",
         choices=tiers.TIERS,
         default="all",
-        help="quick: every claim, few seeds; rest: what quick leaves out; all: both (the default)",
+        help="quick: every claim, few seeds; rest: what quick leaves out; all: both (the default); "
+        "soundness: all seeds and examples of what is drawn",
     )
     parser.addoption(
         "--new-draws",
@@ -40,6 +41,9 @@ def pytest_configure(config):
     tiers.load_profile(config.getoption("tier"), has_new_draws=config.getoption("--new-draws"))
     for name, what in tiers.MARKERS.items():
         config.addinivalue_line("markers", f"{name}: second tier, tests {what}")
+    config.addinivalue_line(
+        "markers", f"{tiers.SOUNDNESS}: seeds and cases that only this tier tries"
+    )
     config.addinivalue_line("markers", f"{tiers.IN_BOTH}: both tiers, the second tries more")
 
 

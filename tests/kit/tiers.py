@@ -1,11 +1,14 @@
-"""Which tests `make test` runs, and which ones only `make test-all`.
+"""Which tests `make test` runs, which ones only `make test-all`, and which draws only `make soundness`.
 
 The quick tier holds every claim that needs nothing but Python; where a claim is tried on many draws, it holds a few of
 them. The second tier holds the rest: a test says so by one of the markers below, `pytestmark = pytest.mark.cluster`
 for instance. Draws get theirs from ``seeds``, and whatever asks for the browser is marked by itself. So is a case that
 ``long_cases.txt`` lists, as long as the quick tier tries another one of its claim. A test of Hypothesis is in both: the
-quick tier tries a tenth of its ``examples``, the second all of them. So is one that is marked ``in_both``: its loops go
-over a ``few`` in the quick tier, and over all in the second.
+quick tier tries a tenth of its ``examples``, the second four tenths. So is one that is marked ``in_both``: its loops go
+over a ``few`` in the quick tier, and over more in the second.
+
+The last seeds and cases of a claim that is tried on many are in neither tier, nor are most examples of Hypothesis: the
+tier "soundness" has them, which tries draws and nothing else.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ from hypothesis import is_hypothesis_test, settings
 
 Item = TypeVar("Item")
 
-TIERS = ("quick", "rest", "all")
+TIERS = ("quick", "rest", "all", "soundness")
 MARKERS = {
     "more_seeds": "further draws of claims that the quick tier tries on a few",
     "more_cases": "further cases of claims that the quick tier tries on a few",
@@ -32,6 +35,8 @@ MARKERS = {
     "studies": "papers, pages and notebooks repeated as a whole",
 }
 """What each marker of the second tier says of a test: the plural of what is left out."""
+SOUNDNESS = "soundness"
+"""The marker of seeds and cases that no tier but this one tries."""
 IN_BOTH = "in_both"
 """The marker of a test that is in both tiers, and tries more in the second."""
 FIXTURES = {"browser": "browser", "cluster": "cluster", "postgresql_schema": "postgresql"}
@@ -42,7 +47,7 @@ LONG_CASES = frozenset(
 )
 """Cases that take longest, by the names that pytest has for them, of claims that shorter ones of the quick tier try."""
 
-EXAMPLES = {"quick": 10, "rest": 100, "all": 100}
+EXAMPLES = {"quick": 10, "rest": 40, "all": 40, "soundness": 100}
 """How many of a hundred examples a test of Hypothesis tries in each tier."""
 
 
@@ -62,43 +67,57 @@ def examples(number: int) -> int:
     return max(number * settings().max_examples // 100, 10)
 
 
-def few(of: Iterable[Item], quick: int) -> list[Item]:
-    """Return all that a loop goes over; in the quick tier so many of them, from the first to the last, evenly spread.
+def few(of: Iterable[Item], quick: int, second: int | None = None) -> list[Item]:
+    """Return what a loop goes over: a few in the quick tier, from the first to the last, evenly spread.
 
-    The test is marked ``in_both``, so that the second tier tries all of them.
+    The test is marked ``in_both``, so that the second tier tries more of them: all, or so many.
     """
     every = list(of)
-    if settings().max_examples > EXAMPLES["quick"] or quick >= len(every):
+    sizes = {EXAMPLES["quick"]: quick, EXAMPLES["rest"]: second}
+    number = sizes.get(settings().max_examples)
+    if number is None or number >= len(every):
         return every
-    return [every[round(at * (len(every) - 1) / max(quick - 1, 1))] for at in range(quick)]
+    return [every[round(at * (len(every) - 1) / max(number - 1, 1))] for at in range(number)]
 
 
-def seeds(number: int, quick: int | Collection[int] = 3) -> list[Any]:
+def seeds(number: int, quick: int | Collection[int] = 3, second: int | None = None) -> list[Any]:
     """Return the seeds below ``number``: the quick tier has the first ``quick`` of them, or those that it names.
 
-    A seed that once failed is named: ``seeds(40, quick=(0, 1, 17))``.
+    The second tier has the first ``second`` besides, where that is not said a quarter of all and ten at least. A seed
+    that once failed is named: ``seeds(40, quick=(0, 1, 17))``.
     """
     few = range(quick) if isinstance(quick, int) else quick
     assert set() < set(few) <= set(range(number)), f"{few} are not among {number} seeds"
-    return in_tiers(range(number), few, "more_seeds")
+    return in_tiers(range(number), few, "more_seeds", range(second or max(10, number // 4)))
 
 
-def cases(of: Iterable[Any], quick: int | Collection[Any]) -> list[Any]:
-    """Return cases, of which the quick tier has the first ``quick``, or those that it names."""
+def cases(
+    of: Iterable[Any], quick: int | Collection[Any], second: int | Collection[Any] | None = None
+) -> list[Any]:
+    """Return cases: the quick tier has the first ``quick``, or those that it names, the second all or so many."""
     every = list(of)
     few = every[:quick] if isinstance(quick, int) else list(quick)
+    more = every[:second] if isinstance(second, int) else every if second is None else list(second)
     assert few, "the quick tier has one case at least"
-    assert all(case in every for case in few), f"{few} are not among the cases"
-    return in_tiers(every, few, "more_cases")
+    assert all(case in every for case in [*few, *more]), f"{few} are not among the cases"
+    return in_tiers(every, few, "more_cases", more)
 
 
-def in_tiers(every: Iterable[Any], few: Collection[Any], marker: str) -> list[Any]:
-    """Return parameters, marked where they are not among the few; a tuple has the values of several names."""
-    mark = getattr(pytest.mark, marker)
+def in_tiers(
+    every: Iterable[Any], few: Collection[Any], marker: str, more: Collection[Any] | None = None
+) -> list[Any]:
+    """Return parameters, marked where they are not among the few; a tuple has the values of several names.
+
+    Those that are not among more either are tried by ``make soundness`` only.
+    """
+    mark, last = getattr(pytest.mark, marker), getattr(pytest.mark, SOUNDNESS)
     return [
         case
         if case in few
-        else pytest.param(*(case if isinstance(case, tuple) else (case,)), marks=mark)
+        else pytest.param(
+            *(case if isinstance(case, tuple) else (case,)),
+            marks=mark if more is None or case in more else last,
+        )
         for case in every
     ]
 
@@ -116,7 +135,10 @@ def second_tier(item: pytest.Item) -> str | None:
 
 
 def split(items: list[pytest.Item], tier: str) -> tuple[list[pytest.Item], Counter[str]]:
-    """Return the tests of a tier, and how many of the second were left out, by marker."""
+    """Return the tests of a tier, and, of the quick one, how many of the second were left out, by marker."""
+    if tier == "soundness":
+        return [item for item in items if _is_drawn(item)], Counter()
+    items = [item for item in items if not item.get_closest_marker(SOUNDNESS)]
     if tier == "all":
         return items, Counter()
     second = without_long_cases([(item.nodeid, second_tier(item)) for item in items], LONG_CASES)
@@ -148,6 +170,11 @@ def claim_of(test: str) -> str:
 
 def _is_in_both(item: pytest.Item) -> bool:
     return bool(item.get_closest_marker(IN_BOTH)) or is_hypothesis_test(getattr(item, "obj", None))
+
+
+def _is_drawn(item: pytest.Item) -> bool:
+    marked = {mark.name for mark in item.iter_markers()}
+    return bool(marked & {"more_seeds", SOUNDNESS}) or _is_in_both(item)
 
 
 def left_out_line(left_out: Counter[str]) -> str:

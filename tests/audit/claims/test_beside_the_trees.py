@@ -489,7 +489,7 @@ def test_thresholds_half_way_between_records_of_a_sample_are_not_taken_for_draws
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("seed", seeds(30, quick=2))
+@pytest.mark.parametrize("seed", seeds(30, quick=2, second=6))
 def test_splits_that_the_private_learner_drew_are_taken_for_draws(seed):
     learn = pytest.importorskip("treewarden.learn")
     table = five_columns(seed)

@@ -24,8 +24,8 @@ from treewarden.audit.progress import clock
 SEEDS = seeds(5, quick=(1,))
 KINDS = tuple(itertools.product(("counts", "rates", "labels"), ("gini", "entropy")))
 AMPLE = 10.0
-FEW = 23
-"""So many questions of a case are asked in the quick tier: odd, so that it has all kinds of them."""
+FEW, MORE = 23, 53
+"""So many questions of a case are asked in the quick and the second tier: odd, so that all kinds are among them."""
 TIED = ([1, 1, 1, 1], [[0, 1], [2, 3]], [(1, 1), (1, 1)], [(0, "0101")])
 IMPOSSIBLE = (
     [1, 1, 1, 1],
@@ -87,7 +87,7 @@ def is_among(table, worlds):
 def test_a_question_is_answered_as_all_worlds_answer_it(seed, level, criterion):
     facts, worlds = listed(seed, level, criterion)
     scope = scope_of(facts)
-    for question in few(questions_of(worlds), FEW):
+    for question in few(questions_of(worlds), FEW, MORE):
         answer = cpsat.ask(scope, [question], clock(60), AMPLE)
         assert answer is not None
         assert (answer.point is None) == is_true(worlds, question)
@@ -123,7 +123,7 @@ def test_what_is_proved_below_a_node_is_true_in_every_world(seed, level, criteri
     for node in facts.tree.nodes[1:]:
         span = facts.span(node.index)
         scope = scope_of(facts, node.index)
-        for question in few(questions_of(worlds[:, span]), FEW):
+        for question in few(questions_of(worlds[:, span]), FEW, MORE):
             (position, klass), sign, target = question
             asked = ((position + span.start, klass), sign, target)
             answer = cpsat.ask(scope, [asked], clock(60), AMPLE)
@@ -137,7 +137,7 @@ def test_what_is_proved_below_a_node_is_true_in_every_world(seed, level, criteri
 @pytest.mark.in_both
 def test_no_answer_draws_the_ends_in_further_than_all_worlds_go(seed, level, way):
     facts, worlds = listed(seed, level, "gini")
-    for cell, sign, target in few(questions_of(worlds), FEW):
+    for cell, sign, target in few(questions_of(worlds), FEW, MORE):
         bounds, pool = closed_form(facts), WitnessPool(facts)
         pool.add(worlds[:1])
         asker, question = Asker(facts, bounds, pool, clock(60)), CellQuestion(cell, sign, target)

@@ -62,7 +62,7 @@ def worked(system, case, end):
 def test_once_the_budget_is_used_up_hardly_anything_is_done(classes, kind):
     system, case = made(classes, kind)
     full, calls, looks = worked(system, case, 1e9)
-    for end in few(np.linspace(0, looks, ENDS).astype(int).tolist(), 12):
+    for end in few(np.linspace(0, looks, ENDS).astype(int).tolist(), 12, 12):
         cut, (_, after), _ = worked(system, case, end)
         assert after < MOST_AFTER * calls[0]
         assert not (cut.certain & ~full.certain).any()

@@ -48,8 +48,7 @@ def people(seed, size=150):
     return pd.DataFrame(columns), label
 
 
-@pytest.mark.in_both
-@pytest.mark.parametrize("seed", seeds(20, quick=1))
+@pytest.mark.parametrize("seed", seeds(20, quick=1, second=5))
 def test_no_split_is_better_in_the_table_that_the_tree_was_trained_on(seed):
     table, label = people(seed)
     for settings in SETTINGS:

@@ -59,7 +59,7 @@ def test_a_round_depends_on_what_it_is_given_and_on_nothing_done_before():
 
 
 @pytest.mark.parametrize(
-    ("seed", "first"), cases([(3360, 0.48288925), (4366, 1.25546390)], quick=1)
+    ("seed", "first"), cases([(3360, 0.48288925), (4366, 1.25546390)], quick=1, second=1)
 )
 def test_more_starts_find_estimates_of_more_entropy(seed, first):
     """``first`` is the entropy of the optimum that is found from the closed form alone."""

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.audit.inverters.grown import case_of, found, truth
-from tests.kit.tiers import cases
+from tests.kit.tiers import seeds
 from treewarden.audit.inverters import LeafSums, leaf_sums, member_sums
 from treewarden.audit.inverters.lightgbm import BUNDLED, UNSEEN_BUNDLES, may_hide
 from treewarden.audit.reading import Undetermined
@@ -52,7 +52,7 @@ def test_a_table_whose_values_were_hidden_is_not_taken_for_the_one_of_the_traini
     assert isinstance(found(model_of(table, labels, enable_bundle=False), table), LeafSums)
 
 
-@pytest.mark.parametrize("seed", cases(range(400), quick=12))
+@pytest.mark.parametrize("seed", seeds(400, quick=12))
 def test_sums_are_true_wherever_the_table_has_the_counts(seed):
     table, labels = coded(seed, 8 + seed % 40)
     model = model_of(table, labels)

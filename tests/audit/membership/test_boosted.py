@@ -8,7 +8,7 @@ import pytest
 
 from tests.judges.inverter_learners import LEARNERS, Lesson, is_there
 from tests.judges.run_boosted_membership import TRIED, judge
-from tests.kit.tiers import cases
+from tests.kit.tiers import seeds
 from treewarden.audit.inverters import GrownCase
 from treewarden.audit.membership.candidates import Candidates, MembershipInference
 from treewarden.audit.membership.learners import LearnerCuts, cuts_of_library
@@ -164,14 +164,14 @@ def test_each_library_makes_thresholds_as_it_is_said_to(learner):
 
 
 @pytest.mark.parametrize("learner", sorted(set(TRIED) - set(OF_TOOLS)))
-@pytest.mark.parametrize("seed", cases(range(40), quick=2))
+@pytest.mark.parametrize("seed", seeds(40, quick=2, second=8))
 def test_what_is_proved_holds_of_every_part_that_grows_the_file(learner, seed):
     tally = judge(learner, seed)
     assert not tally.misses
 
 
 @pytest.mark.parametrize("learner", OF_TOOLS)
-@pytest.mark.parametrize("seed", cases(range(40), quick=2))
+@pytest.mark.parametrize("seed", seeds(40, quick=2, second=8))
 def test_what_files_of_tools_prove_holds_of_every_part_that_grows_them(learner, seed):
     if not is_there(learner):
         pytest.skip(f"compares with {learner} itself")

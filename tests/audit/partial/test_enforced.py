@@ -55,7 +55,8 @@ def noted(monkeypatch, module):
 
 # Trees of four draws put two problems at least, of which IPOPT solves each: the most of what these tests take.
 DRAWN = pytest.mark.parametrize(
-    ("criterion", "draws"), cases([("gini", 4), ("gini", 24), ("entropy", 24)], quick=1)
+    ("criterion", "draws"),
+    cases([("gini", 4), ("entropy", 4), ("gini", 24), ("entropy", 24)], quick=1, second=2),
 )
 
 

@@ -134,6 +134,6 @@ LEARNERS = ("scikit-learn GB", "scikit-learn HGB", "CatBoost", "LightGBM", "XGBo
 
 
 @pytest.mark.parametrize("learner", [name for name in LEARNERS if is_there(name)])
-@pytest.mark.parametrize("seed", seeds(30, quick=(1, 3)))
+@pytest.mark.parametrize("seed", seeds(30, quick=(1, 3), second=8))
 def test_every_table_that_grows_the_file_has_what_is_proved(learner, seed):
     assert not judge(learner, seed).misses

@@ -6,7 +6,7 @@ import atexit
 import hashlib
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,6 +17,7 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from sqlalchemy import Dialect, Engine, create_engine, event, insert, text
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 from sqlalchemy.util import LRUCache
 from starlette.routing import BaseRoute
@@ -101,7 +102,7 @@ def _upgraded(kind, folder) -> Iterator[str]:
         file.write_bytes(_sqlite_file())
         yield f"sqlite:///{file}"
         return
-    with _on_postgresql(_postgresql_template) as url:
+    with _upgraded_on_postgresql() as url:
         yield url
 
 
@@ -113,7 +114,84 @@ def _on_postgresql(template) -> Iterator[str]:
     try:
         yield _url(name)
     finally:
-        _command(f"DROP DATABASE {name} WITH (FORCE)")
+        _drop(name)
+
+
+@contextmanager
+def _upgraded_on_postgresql() -> Iterator[str]:
+    """Give the URL of a database that another test had, once it is empty again: that takes a tenth of a new one.
+
+    Its name is new, so that nothing finds it that the other test left running.
+    """
+    _need_postgresql()
+    name = _new_name()
+    if _EMPTY:
+        _command(f"ALTER DATABASE {_EMPTY.pop()} RENAME TO {name}")
+    else:
+        _command(f"CREATE DATABASE {name} TEMPLATE {_postgresql_template()}")
+    try:
+        yield _url(name)
+    finally:
+        if _is_emptied(name):
+            _EMPTY.append(name)
+        else:
+            _drop(name)
+
+
+_EMPTY: list[str] = []
+"""Databases of the newest level that hold nothing, and that no test has."""
+_SHAPE = """
+SELECT md5(string_agg(part, ' ' ORDER BY part)) FROM (
+    SELECT oid::text AS part FROM pg_constraint
+    UNION ALL SELECT oid || tgenabled::text FROM pg_trigger
+    UNION ALL SELECT attrelid || attname || attnum || atttypid || attnotnull FROM pg_attribute
+        JOIN pg_class ON attrelid = pg_class.oid WHERE relnamespace = 'public'::regnamespace
+    UNION ALL SELECT prosrc FROM pg_proc WHERE pronamespace = 'public'::regnamespace
+    UNION ALL SELECT version_num FROM alembic_version
+) AS parts
+"""
+"""A digest of what a database is made of, and which of its triggers are on; a copy has that of its original."""
+
+
+def _is_emptied(name) -> bool:
+    """Empty a database, and return whether it is what a new one would be; one whose tables were changed is not."""
+    engine = create_engine(_url(name), isolation_level="AUTOCOMMIT", poolclass=NullPool)
+    with suppress(DBAPIError), engine.connect() as connection:
+        connection.execute(text(_END_OTHERS))
+        if connection.execute(text(_SHAPE)).scalar_one() == _template_shape():
+            tables = connection.execute(text(_TABLES)).scalars()
+            deletes = [f'DELETE FROM "{table}"' for table in tables]
+            connection.exec_driver_sql("; ".join([_WITHOUT_TRIGGERS, *deletes]))
+            return True
+    return False
+
+
+_END_OTHERS = """
+SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity
+WHERE datname = current_database() AND pid <> pg_backend_pid()
+"""
+_TABLES = """
+SELECT relname FROM pg_class
+WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace AND relname <> 'alembic_version'
+"""
+_WITHOUT_TRIGGERS = "SET session_replication_role = replica"
+
+
+@cache
+def _template_shape() -> str:
+    engine = create_engine(_url(_postgresql_template()), poolclass=NullPool)
+    with engine.connect() as connection:
+        return str(connection.execute(text(_SHAPE)).scalar_one())
+
+
+@atexit.register
+def _drop_empty() -> None:
+    while _EMPTY:
+        _drop(_EMPTY.pop())
+
+
+def _drop(name) -> None:
+    _command(f"DROP DATABASE {name} WITH (FORCE)")
 
 
 @cache
@@ -128,7 +206,7 @@ def _sqlite_file() -> bytes:
 def _postgresql_template() -> str:
     name = _new_name()
     _command(f"CREATE DATABASE {name}")
-    atexit.register(_command, f"DROP DATABASE {name} WITH (FORCE)")
+    atexit.register(_drop, name)
     _upgrade(_url(name))
     return name
 
