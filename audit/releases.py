@@ -38,7 +38,7 @@ from treewarden.audit.population.population import Population
 from treewarden.audit.population.unobserved_values import with_unheld
 from treewarden.audit.progress import Clock, Step, silent
 from treewarden.audit.reading import ALONE, WITH_OTHERS, WITH_TABLE, Undetermined
-from treewarden.audit.regression.releases import HeldNumbers, join_numbers
+from treewarden.audit.regression.releases import join_numbers
 from treewarden.audit.regression.result import ValueBounds
 from treewarden.audit.regression.totals import known_numbers
 from treewarden.audit.release_claims import (
@@ -318,11 +318,11 @@ def _audit_regression(
     ]
     background = [known_numbers(request.knowledge_of(case), case.population) for case in cases]
     held = [
-        HeldNumbers(
+        ReleaseView(
             forest_of(case.model, case.population, jobs=options.jobs),
             case.population,
             request.training_of(case),
-            numbers,
+            numbers=numbers,
         )
         for case, numbers in zip(cases, background, strict=True)
     ]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from treewarden.audit.engine.problem import (
     Problem,
 )
 from treewarden.audit.engine.time_budget import ADDS_SHARE, TimeBudget
-from treewarden.audit.inverters import Added, LeafSums
+from treewarden.audit.inverters import Added, LeafSums, ValueSums
 from treewarden.audit.joint.cells import (
     PeopleCells,
     ReleaseCells,
@@ -44,7 +45,10 @@ from treewarden.audit.population.linked_population import KnownGroups
 from treewarden.audit.population.population import Population
 from treewarden.audit.progress import Step, silent
 from treewarden.audit.reading import Undetermined, of_release
-from treewarden.ppdm_models.arrays import BoolArray, IndexArray, IntArray
+from treewarden.ppdm_models.arrays import IndexArray, IntArray
+
+if TYPE_CHECKING:  # of releases that predict a number
+    from treewarden.audit.regression.totals import KnownNumbers
 
 ROUNDING = 2.0**-45
 """Relative rounding of a sum over people, with room to spare."""
@@ -60,7 +64,7 @@ class ReleaseView:
     """One release: its trees with its own people in them, settings that the adversary knows beside its file.
 
     ``proved`` is what its splits and leaves prove by themselves of its profiles, where that was looked for.
-    ``background`` are facts from elsewhere about its people.
+    ``background`` are facts from elsewhere about its people's classes, ``numbers`` about their numbers.
     """
 
     forest: Forest
@@ -68,6 +72,7 @@ class ReleaseView:
     training: Mapping[str, float] = field(default_factory=dict)
     proved: ConsistentTables | None = None
     background: KnownRows | None = None
+    numbers: KnownNumbers | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -115,7 +120,13 @@ def join_releases(
     parts = _parts(releases, shared, sums)
     with step("reasoning over what each release adds") as share:
         part = budget.share(ADDS_SHARE).told_to(share)
-        added = _disclosed_by_release(releases, shared, parts, part)
+        each = 1 / (2 * len(releases))
+
+        def certain(first: int, end: int) -> float | None:
+            own = [one for release_parts in parts[first:end] for one in release_parts]
+            return _certain(releases, shared, own, range(first, end), part.share(each))
+
+        added = list(disclosed_by_release(releases, shared, certain))
     background = _background_rows(releases, shared, range(len(releases)))
     whole = _joined(shared, [part for release_parts in parts for part in release_parts], background)
     if isinstance(whole, Undetermined):
@@ -140,7 +151,7 @@ def join_releases(
         recovered=sum(exact for exact, _ in recovered),
         by_leaf=certain_by_leaf(problem, cells, trees),
         facts=sums[-1].facts,
-        said=_said_of_sums(shared, sums),
+        said=words_of_sums(shared, sums),
         left=bounds.left,
         is_complete=not missing,
         releases=_with_all(added, bounds, cells),
@@ -173,7 +184,7 @@ def _missing(sums: Sequence[LeafSums]) -> str:
     return next((missing for missing in reasons if missing), NOT_ALL_OF_SAMPLES)
 
 
-def _said_of_sums(shared: KnownGroups, sums: Sequence[LeafSums]) -> tuple[str, ...]:
+def words_of_sums(shared: KnownGroups, sums: Sequence[LeafSums | ValueSums]) -> tuple[str, ...]:
     """Return what was taken for what where leaves were inverted, by release."""
     return tuple(
         of_release(name, said)
@@ -207,7 +218,8 @@ def _parts(
         stops = lifted(release_view.forest.stops, places)
         told = _reordered(leaf_sums, order, release_view)
         told = replace(told, added=tuple(_of_groups(one, places) for one in told.added))
-        weights = _weights_of_groups(release_view, places)
+        of_profiles = weights_in_leaves(release_view.forest, release_view.population)
+        weights = weights_of_groups(of_profiles, places)
         parts = [ReleaseCells(stops, told, first, number, weights=weights)]
         first += len(release_view.forest.trees)
         found.append(parts)
@@ -225,9 +237,8 @@ def _parts(
     return found
 
 
-def _weights_of_groups(release_view: ReleaseView, places: IndexArray) -> IntArray | None:
+def weights_of_groups(weights: IntArray | None, places: IndexArray) -> IntArray | None:
     """Return what one person of each group counts in a release's leaves, nothing where it has none of them, (U,)."""
-    weights = weights_in_leaves(release_view.forest, release_view.population)
     return None if weights is None else np.where(places < 0, 0, weights[np.maximum(places, 0)])
 
 
@@ -331,45 +342,35 @@ def _joined(
     return rows if isinstance(rows, Undetermined) else (cells, rows)
 
 
-def _disclosed_by_release(
+def disclosed_by_release(
     releases: Sequence[ReleaseView],
     shared: KnownGroups,
-    parts: Sequence[Sequence[ReleaseCells]],
-    budget: TimeBudget,
-) -> list[Released]:
-    """Return what each release adds; by how many people all of them make certain is left to the caller."""
-    found, share = [], 1 / (2 * len(releases))
+    certain: Callable[[int, int], float | None],
+    by_all: float | None = None,
+) -> Iterator[Released]:
+    """Yield what each release adds; ``by_all`` are how many people all of them make certain.
+
+    ``certain`` is asked how many people the releases from one to another make certain, of those that they hold.
+    """
+    last = len(releases) - 1
     for number, release_view in enumerate(releases):
-        has = shared.places[number] >= 0
-        own = _background_rows(releases, shared, [number])
-        alone = _certain(shared, parts[number], own, has, budget.share(share))
-        so_far: float | None = alone
-        if 0 < number < len(releases) - 1:
-            before = [part for own in parts[: number + 1] for part in own]
-            some = np.asarray((shared.places[: number + 1] >= 0).any(axis=0))
-            background = _background_rows(releases, shared, range(number + 1))
-            so_far = _certain(shared, before, background, some, budget.share(share))
-        found.append(
-            Released(
-                shared.names[number],
-                len(release_view.forest.trees),
-                *shared.moved(number),
-                alone,
-                so_far,
-            )
-        )
-    return found
+        alone = certain(number, number + 1)
+        so_far = alone if number < last else by_all
+        if 0 < number < last:
+            so_far = certain(0, number + 1)
+        moved, trees = shared.moved(number), len(release_view.forest.trees)
+        yield Released(shared.names[number], trees, *moved, alone, so_far)
 
 
 def _certain(
+    releases: Sequence[ReleaseView],
     shared: KnownGroups,
-    releases: Sequence[ReleaseCells],
-    background: KnownRows | None,
-    has: BoolArray,
+    parts: Sequence[ReleaseCells],
+    numbers: range,
     budget: TimeBudget,
 ) -> float | None:
     """Return how many people are certain by some releases, of those that they hold; None where they contradict."""
-    joined = _joined(shared, releases, background)
+    joined = _joined(shared, parts, _background_rows(releases, shared, numbers))
     if isinstance(joined, Undetermined):
         return None
     cells, rows = joined
@@ -377,6 +378,7 @@ def _certain(
     bounds = reason(rows, truth=truth, budget=budget)
     if bounds.problem:
         return None
+    has = (shared.places[numbers] >= 0).any(axis=0)
     sure = (bounds.low == cells.sizes[:, None]).any(axis=1)[cells.of]
     return float(shared.counts[sure & has].sum())
 
@@ -420,9 +422,13 @@ def _differences(rows: Problem, shared: KnownGroups, classes: Sequence[str]) -> 
             continue
         some = f"{low:,}" if low == high else f"{low:,} to {high:,}"
         have = "has" if high == 1 else "have"
-        who = "the one person" if size == 1 else f"the {size:,} people"
-        said.append(
-            f"Of {who} in {shared.names[more]} but not in {shared.names[fewer]}, {some} {have} "
-            f"“{classes[int(rows.output[row])]}”: the difference of the two totals proves it."
-        )
+        value = classes[int(rows.output[row])]
+        said.append(difference_words(shared, fewer, more, size, f"{some} {have} “{value}”"))
     return tuple(dict.fromkeys(said))
+
+
+def difference_words(shared: KnownGroups, smaller: int, larger: int, people: int, what: str) -> str:
+    """Return in a sentence what the totals of two releases prove of so many people whom only one of them holds."""
+    who = "the one person" if people == 1 else f"the {people:,} people"
+    names = f"{shared.names[larger]} but not in {shared.names[smaller]}"
+    return f"Of {who} in {names}, {what}: the difference of the two totals proves it."

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -12,11 +12,15 @@ from treewarden.audit.engine.time_budget import TimeBudget
 from treewarden.audit.inverters import ValueSums
 from treewarden.audit.joint.cells import PartingRows, PeopleCells, cells_of, new_people_rows
 from treewarden.audit.joint.draws import parted
-from treewarden.audit.joint.releases import lifted
-from treewarden.audit.joint.result import Released
-from treewarden.audit.population.forest import Forest
+from treewarden.audit.joint.releases import (
+    ReleaseView,
+    difference_words,
+    disclosed_by_release,
+    lifted,
+    weights_of_groups,
+    words_of_sums,
+)
 from treewarden.audit.population.linked_population import KnownGroups
-from treewarden.audit.population.population import Population
 from treewarden.audit.population.target import TargetNumbers
 from treewarden.audit.progress import Step, silent
 from treewarden.audit.reading import Undetermined, of_release
@@ -41,7 +45,6 @@ from treewarden.audit.regression.rows import (
 )
 from treewarden.audit.regression.totals import (
     NOT_SURE_WHO,
-    KnownNumbers,
     are_of_one,
     parts_of,
     with_known,
@@ -54,16 +57,6 @@ OTHER_STEPS = (
     "was computed"
 )
 NO_TOTAL = "its trees give different totals of all people's numbers"
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class HeldNumbers:
-    """One release: its trees with its own people in them, settings and people's numbers known beside its file."""
-
-    forest: Forest
-    population: Population
-    training: Mapping[str, float] = field(default_factory=dict)
-    background: KnownNumbers | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,7 +76,7 @@ class AllNumbers:
 
 
 def join_numbers(
-    releases: Sequence[HeldNumbers], shared: KnownGroups, budget: TimeBudget, step: Step = silent
+    releases: Sequence[ReleaseView], shared: KnownGroups, budget: TimeBudget, step: Step = silent
 ) -> AllNumbers | Undetermined:
     """Return what several releases prove together, or why that is not known; ``budget`` is as of ``values_of``.
 
@@ -92,7 +85,7 @@ def join_numbers(
     numbers = shared.numbers
     if isinstance(numbers, Undetermined):
         return Undetermined(f"the values of the people are not known: {numbers.reason}")
-    trees = sum(len(held_numbers.forest.trees) for held_numbers in releases)
+    trees = sum(len(release_view.forest.trees) for release_view in releases)
     if trees * len(shared.counts) > MOST_ENTRIES:
         return Undetermined(TOO_LARGE)
     sums = []
@@ -108,21 +101,27 @@ def join_numbers(
         return found_all
     with step("reasoning over what each release adds") as share:
         part = budget.told_to(share)
-        told = tuple(_disclosed_by_release(releases, shared, sums, found_all.bounds, part))
+
+        def exact(first: int, end: int) -> float | None:
+            own = slice(first, end)
+            return _exact(releases[own], shared.part(first, end), sums[own], part)
+
+        by_all = found_all.bounds.exact
+        told = tuple(disclosed_by_release(releases, shared, exact, by_all))
     return replace(found_all, bounds=replace(found_all.bounds, releases=told))
 
 
 def _joined(
-    releases: Sequence[HeldNumbers],
+    releases: Sequence[ReleaseView],
     shared: KnownGroups,
     numbers: TargetNumbers,
     sums: Sequence[ValueSums],
     budget: TimeBudget,
 ) -> AllNumbers | Undetermined:
     facts = [
-        held_numbers.background.of_groups(places)
-        for held_numbers, places in zip(releases, shared.places, strict=True)
-        if held_numbers.background is not None
+        release_view.numbers.of_groups(places)
+        for release_view, places in zip(releases, shared.places, strict=True)
+        if release_view.numbers is not None
     ]
     rows = _rows(releases, shared, numbers, sums, parts_of(facts))
     if isinstance(rows, Undetermined):
@@ -131,7 +130,7 @@ def _joined(
     problem = problem_with(rows, numbers)
     if problem:
         return Undetermined(problem)
-    is_one_step = all(_numbers(held_numbers).step == numbers.step for held_numbers in releases)
+    is_one_step = all(_numbers(release_view).step == numbers.step for release_view in releases)
     left: tuple[str, ...] = () if is_one_step else (OTHER_STEPS,)
     left += () if are_of_one(facts, rows.cells) else (NOT_SURE_WHO,)
     is_all = all(value_sums.is_all for value_sums in sums) and not left
@@ -142,18 +141,14 @@ def _joined(
         bounds,
         leaves=sum(len(value_sums.low) for value_sums in sums),
         recovered=_recovered(rows),
-        said=tuple(
-            of_release(name, each)
-            for name, value_sums in zip(shared.names, sums, strict=True)
-            for each in value_sums.said
-        ),
+        said=words_of_sums(shared, sums),
         differences=_differences(rows, shared, numbers),
     )
     return AllNumbers(bounds, shared, tuple(sums))
 
 
 def _rows(
-    releases: Sequence[HeldNumbers],
+    releases: Sequence[ReleaseView],
     shared: KnownGroups,
     numbers: TargetNumbers,
     sums: Sequence[ValueSums],
@@ -165,7 +160,8 @@ def _rows(
         for one, places in zip(releases, shared.places, strict=True)
     ]
     weights = [
-        _weights_of_groups(one, places) for one, places in zip(releases, shared.places, strict=True)
+        weights_of_groups(number_weights(one.population), places)
+        for one, places in zip(releases, shared.places, strict=True)
     ]
     weighed = [each for each in weights if each is not None]
     if weighed:
@@ -201,34 +197,8 @@ def _recovered(rows: NumberRows) -> int:
     return found
 
 
-def _disclosed_by_release(
-    releases: Sequence[HeldNumbers],
-    shared: KnownGroups,
-    sums: Sequence[ValueSums],
-    bounds: ValueBounds,
-    budget: TimeBudget,
-) -> Iterator[Released]:
-    """Yield what each release adds; only of all of them together are other tables looked for."""
-    for number, held_numbers in enumerate(releases):
-        own = slice(number, number + 1)
-        alone = _exact(releases[own], shared.part(number, number + 1), sums[own], budget)
-        so_far: float | None = bounds.exact
-        if number < len(releases) - 1:
-            end = number + 1
-            so_far = alone
-            if number:
-                so_far = _exact(releases[:end], shared.part(0, end), sums[:end], budget)
-        yield Released(
-            shared.names[number],
-            len(held_numbers.forest.trees),
-            *shared.moved(number),
-            alone,
-            so_far,
-        )
-
-
 def _exact(
-    releases: Sequence[HeldNumbers],
+    releases: Sequence[ReleaseView],
     shared: KnownGroups,
     sums: Sequence[ValueSums],
     budget: TimeBudget,
@@ -251,13 +221,13 @@ def _of_groups(sums: ValueSums, shared: KnownGroups, number: int) -> ValueSums:
     )
 
 
-def _numbers(one: HeldNumbers) -> TargetNumbers:
+def _numbers(one: ReleaseView) -> TargetNumbers:
     numbers = one.population.numbers
     assert not isinstance(numbers, Undetermined)
     return numbers
 
 
-def _in_range(rows: NumberRows, one: HeldNumbers, has: BoolArray) -> NumberRows:
+def _in_range(rows: NumberRows, one: ReleaseView, has: BoolArray) -> NumberRows:
     """Return rows whose people have no number beyond the range of their release's table."""
     numbers, scale, amounts = _numbers(one), rows.scale, rows.amounts
     ends = scale.to_units(np.array([numbers.low, numbers.high]), np.ones(2))
@@ -265,12 +235,6 @@ def _in_range(rows: NumberRows, one: HeldNumbers, has: BoolArray) -> NumberRows:
     least = np.where(has, np.maximum(amounts.least, low - scale.room), amounts.least)
     most = np.where(has, np.minimum(amounts.most, high + scale.room), amounts.most)
     return replace(rows, amounts=amounts_of(least, most, scale, (AmountRange(has, low, high),)))
-
-
-def _weights_of_groups(one: HeldNumbers, places: IndexArray) -> IntArray | None:
-    """Return what one person of each group counts in a release's leaves, nothing where it has none of them, (U,)."""
-    weights = number_weights(one.population)
-    return None if weights is None else np.where(places < 0, 0, weights[np.maximum(places, 0)])
 
 
 def _total(
@@ -307,19 +271,15 @@ def _differences(rows: NumberRows, shared: KnownGroups, numbers: TargetNumbers) 
             float(end[0] * scale.unit + people * scale.start) for end in (part.low, part.high)
         )
         fewer, more = divmod(int(part.nodes[0]), len(shared.names))
-        who, some = _in_words(low, high, people, numbers)
-        said.append(
-            f"Of {who} in {shared.names[more]} but not in {shared.names[fewer]}, {some}: the "
-            "difference of the two totals proves it."
-        )
+        what = _in_words(low, high, people, numbers)
+        said.append(difference_words(shared, fewer, more, people, what))
     return tuple(said)
 
 
-def _in_words(low: float, high: float, people: int, numbers: TargetNumbers) -> tuple[str, str]:
-    """Return who they are, and between which ends lies what their numbers add up to."""
-    who = "the one person" if people == 1 else f"the {people:,.0f} people"
+def _in_words(low: float, high: float, people: int, numbers: TargetNumbers) -> str:
+    """Return between which ends lies what the numbers of so many people add up to."""
     what = "the number is" if people == 1 else "the sum of their numbers is"
     is_exact = high - low <= EXACT_SHARE * people * (numbers.high - numbers.low)
     middle = 0.0 if low <= 0 <= high else (low + high) / 2
     some = f"{middle:.9g}" if is_exact else f"between {low:.9g} and {high:.9g}"
-    return who, f"{what} {some}"
+    return f"{what} {some}"

@@ -10,13 +10,14 @@ import pytest
 
 from tests.kit.tiers import seeds
 from treewarden.audit.engine.time_budget import TimeBudget
+from treewarden.audit.joint.releases import ReleaseView
 from treewarden.audit.population.forest import forest_of
 from treewarden.audit.population.linked_population import shared_people
 from treewarden.audit.population.population import build_population
 from treewarden.audit.progress import FOREVER
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.regression import inference
-from treewarden.audit.regression.releases import OTHER_STEPS, HeldNumbers, join_numbers
+from treewarden.audit.regression.releases import OTHER_STEPS, join_numbers
 from treewarden.audit.regression.rows import mean_sums
 from treewarden.ppdm_models.errors import TreewardenError
 from treewarden.ppdm_models.files.load import open_model
@@ -71,7 +72,7 @@ def joined(releases, leaf_ofs, seconds=5.0):
         for model, table in zip(models, tables, strict=True)
     ]
     shared = shared_people(models, tables, people, "id")
-    held = [HeldNumbers(forest_of(m, p), p) for m, p in zip(models, people, strict=True)]
+    held = [ReleaseView(forest_of(m, p), p) for m, p in zip(models, people, strict=True)]
     return join_numbers(held, shared, TimeBudget(FOREVER, seconds)), shared, held
 
 

@@ -163,4 +163,4 @@ def test_a_leaf_whose_mean_was_rounded_is_not_recovered(monkeypatch):
 @pytest.mark.parametrize("low", [0.0, -1e-13])
 def test_a_difference_that_may_be_nothing_is_told_as_nothing(low):
     numbers = TargetNumbers(*(np.array([each]) for each in (5.0, 0.0, 5.0)), 1.0)
-    assert _in_words(low, 0.0, 1, numbers) == ("the one person", "the number is 0")
+    assert _in_words(low, 0.0, 1, numbers) == "the number is 0"
