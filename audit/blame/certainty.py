@@ -6,11 +6,10 @@ The problem's rows each belong to one published number, which could be withheld,
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import Enum, auto
 
 import numpy as np
-from scipy import sparse
 
 from treewarden.audit.consistent_tables.proofs.bounds import ContradictionError
 from treewarden.audit.engine.counts import (
@@ -24,7 +23,7 @@ from treewarden.audit.engine.counts import (
     propagate,
     settled,
 )
-from treewarden.audit.engine.problem import Problem
+from treewarden.audit.engine.problem import Problem, breaking
 from treewarden.audit.engine.search import FIRST_UNITS, MilpModel
 from treewarden.audit.progress import Clock, OutOfTimeError
 from treewarden.ppdm_models.arrays import BoolArray, IndexArray, IntArray
@@ -60,12 +59,7 @@ class PublishedNumbers:
     def problem_of(self, is_kept: BoolArray) -> Problem:
         """Return the problem with some rows (R,), and with those that are always known."""
         rows = np.flatnonzero(is_kept | (self.number_of_row == ALWAYS_KNOWN))
-        of, columns = self.problem, ("low", "high", "output", "trees", "nodes")
-        return replace(
-            of,
-            matrix=sparse.csr_array(of.matrix[rows]),
-            **{name: getattr(of, name)[rows] for name in columns},
-        )
+        return self.problem.select(rows)
 
     @property
     def true_class(self) -> IntArray:
@@ -75,13 +69,7 @@ class PublishedNumbers:
 
     def broken_by(self, table: IntArray) -> frozenset[int]:
         """Return the numbers that a table (C, m) contradicts, with ``ALWAYS_KNOWN`` where it breaks those rows."""
-        of = self.problem
-        total = np.empty(len(of.low), dtype=np.int64)
-        for output in np.unique(of.output).tolist():
-            rows = np.flatnonzero(of.output == output)
-            total[rows] = of.matrix[rows] @ table[:, output]
-        broken = (total < of.low) | (total > of.high)
-        return frozenset(self.number_of_row[broken].tolist())
+        return frozenset(self.number_of_row[breaking(self.problem, table)].tolist())
 
 
 MOST_UNITS = 16.0

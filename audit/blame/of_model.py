@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -114,7 +113,7 @@ def _numbered(
     assert truth is not None
     is_kept = (rows.trees >= 0) | (rows.trees == KNOWN_FACT)
     is_kept |= (rows.trees == ALL_PEOPLE) & is_total_known
-    rows = _rows_at(rows, np.flatnonzero(is_kept))
+    rows = rows.select(np.flatnonzero(is_kept))
     origins = list(zip(rows.trees.tolist(), rows.nodes.tolist(), strict=True))
     leaves = list(dict.fromkeys(origin for origin in origins if origin[0] >= 0))
     place = {leaf: number for number, leaf in enumerate(leaves)}
@@ -173,7 +172,7 @@ def _with_bands(
     """
     names, whole = list(numbers.names), numbers.costs.copy()
     rows = np.flatnonzero(np.isin(numbers.number_of_row, banded))
-    bands = _rows_at(numbers.problem, rows)
+    bands = numbers.problem.select(rows)
     low, high = _band_ends(bands.low, bands.high)
     if bands.classes == 2:  # one class is counted, and the other has its band too
         of_other = _band_ends(bands.people - bands.high, bands.people - bands.low)
@@ -195,7 +194,7 @@ def _with_bands(
     rest = np.full(len(banded), costs.whole(LEAF) - costs.whole(BAND), dtype=np.int64)
     return replace(
         numbers,
-        problem=_stacked(numbers.problem, bands),
+        problem=numbers.problem.stacked(bands),
         number_of_row=np.concatenate([numbers.number_of_row, np.array(of_bands, dtype=np.intp)]),
         names=(*names, *in_bands),
         costs=np.concatenate([whole, rest]),
@@ -206,7 +205,7 @@ def _with_labels(numbers: PublishedNumbers, labels: Problem) -> PublishedNumbers
     known = np.full(len(labels.low), ALWAYS_KNOWN, dtype=np.intp)
     return replace(
         numbers,
-        problem=_stacked(numbers.problem, labels),
+        problem=numbers.problem.stacked(labels),
         number_of_row=np.concatenate([numbers.number_of_row, known]),
     )
 
@@ -264,21 +263,6 @@ def _label_rows(forest: Forest, read: EnsembleLeafFacts, ties: LabelTies) -> Pro
         trees=np.full(len(low), KNOWN_FACT),
         nodes=np.full(len(low), -1),
     )
-
-
-def _rows_at(problem: Problem, rows: IndexArray) -> Problem:
-    columns = ("low", "high", "output", "trees", "nodes")
-    parts: dict[str, Any] = {name: getattr(problem, name)[rows] for name in columns}
-    return replace(problem, matrix=sparse.csr_array(problem.matrix[rows]), **parts)
-
-
-def _stacked(first: Problem, second: Problem) -> Problem:
-    columns = ("low", "high", "output", "trees", "nodes")
-    parts: dict[str, Any] = {
-        name: np.concatenate([getattr(first, name), getattr(second, name)]) for name in columns
-    }
-    matrix = sparse.csr_array(sparse.vstack([first.matrix, second.matrix], format="csr"))
-    return replace(first, matrix=matrix, **parts)
 
 
 LEAST_SECONDS = 5.0

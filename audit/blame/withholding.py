@@ -380,13 +380,9 @@ def _expected_right(
     inside = np.zeros(len(of.sizes), dtype=bool)
     inside[part.groups] = True
     rows = np.flatnonzero(_touches(of.matrix, inside))
-    columns = ("low", "high", "output", "trees", "nodes")
-    alone = replace(
-        of,
-        matrix=sparse.csr_array(of.matrix[rows][:, part.groups]),
-        sizes=of.sizes[part.groups],
-        **{name: getattr(of, name)[rows] for name in columns},
-    )
+    some = of.select(rows)
+    matrix = sparse.csr_array(some.matrix[:, part.groups])
+    alone = replace(some, matrix=matrix, sizes=of.sizes[part.groups])
     counts = counts_of(alone)
     found = estimate(counts, propagate(counts, by_leaves(counts)), until).estimate
     if isinstance(found, Undetermined):

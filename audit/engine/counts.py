@@ -286,6 +286,17 @@ def propagate(counts: Counts, start: Propagated, clock: Clock = FOREVER) -> Prop
     return state.result()
 
 
+def bound_by_rows(problem: Problem, clock: Clock = FOREVER) -> tuple[IntArray, IntArray]:
+    """Return the boxes of all alternatives, (C, m) each, that single rows leave, one after the other.
+
+    Raises:
+        ContradictionError: no table fits.
+    """
+    counts = counts_of(problem)
+    found = propagate(counts, by_leaves(counts), clock)
+    return by_class(counts, found.low, found.high)
+
+
 def look_once(counts: Counts, rows: IndexArray) -> tuple[IntArray, IntArray]:
     """Return the boxes (C, w) that each of some rows leaves by itself.
 

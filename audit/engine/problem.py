@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -93,6 +94,8 @@ NEW_PEOPLE = -2
 """The tree of a row about those whom one release has and an earlier one has not; its node counts such pairs."""
 KNOWN_FACT = -3
 """The tree of a row that is known from elsewhere; its node is the number of the fact."""
+ROW_COLUMNS = ("low", "high", "output", "trees", "nodes")
+"""What a problem says of each row beside the matrix."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +153,20 @@ class Problem:
         is_first = np.ones(len(self.trees), dtype=bool)
         is_first[1:] = (self.trees[1:] != self.trees[:-1]) | (self.trees[1:] < 0)
         return np.flatnonzero(is_first)
+
+    def select(self, rows: IndexArray | BoolArray) -> Problem:
+        """Return the same with some of the rows."""
+        parts: dict[str, Any] = {name: getattr(self, name)[rows] for name in ROW_COLUMNS}
+        return replace(self, matrix=sparse.csr_array(self.matrix[rows]), **parts)
+
+    def stacked(self, added: Problem) -> Problem:
+        """Return the same with the rows of another one over the same groups."""
+        parts: dict[str, Any] = {
+            name: np.concatenate([getattr(self, name), getattr(added, name)])
+            for name in ROW_COLUMNS
+        }
+        matrix = sparse.vstack([self.matrix, added.matrix], format="csr")
+        return replace(self, matrix=sparse.csr_array(matrix), **parts)
 
 
 def breaking(rows: Problem, truth: IntArray) -> IndexArray:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from treewarden.audit.consistent_tables.proofs.bounds import ContradictionError
-from treewarden.audit.engine.counts import by_class, by_leaves, counts_of, propagate
+from treewarden.audit.engine.counts import bound_by_rows
 from treewarden.audit.engine.problem import Problem, breaking
 from treewarden.audit.inverters import (
     GrownCase,
@@ -108,17 +108,6 @@ def narrow_sums(
             )
     is_same = (low == sums.low).all() and (high == sums.high).all()
     return None if is_same else (low, high)
-
-
-def proved_by_rows(rows: Problem, until: Clock) -> tuple[IntArray, IntArray]:
-    """Return the boxes (C, m) that one-row reasoning leaves.
-
-    Raises:
-        ContradictionError: no table fits.
-    """
-    counts = counts_of(rows)
-    found = propagate(counts, by_leaves(counts), until)
-    return by_class(counts, found.low, found.high)
 
 
 MOST_ENTRIES = 12_000_000
@@ -222,7 +211,7 @@ def refine_cut_values(facts: EnsembleLeafFacts, forest: Forest, until: Clock) ->
         if facts.case is None:
             return facts
         try:
-            boxes = proved_by_rows(facts.rows, until)
+            boxes = bound_by_rows(facts.rows, until)
         except ContradictionError:  # the reasoning over all rows will say so
             return facts
         narrowed = narrow_cut_values(facts, boxes, forest)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from treewarden.audit.engine.counts import by_class, by_leaves, counts_of, propagate
+from treewarden.audit.engine.counts import bound_by_rows
 from treewarden.audit.engine.driver import reason
 from treewarden.audit.engine.problem import Problem, breaking
 from treewarden.audit.engine.time_budget import TimeBudget
@@ -218,9 +218,7 @@ def _moved_cuts(tree: RegisterTree, is_moved: BoolArray) -> Iterator[MemberCut]:
 
 def _member_bounds(problem: Problem, candidates: Candidates, until: Clock) -> MemberBounds:
     """Return how many of each group are members, by what single rows prove."""
-    counts = counts_of(problem)
-    boxes = propagate(counts, by_leaves(counts), until)
-    low, high = by_class(counts, boxes.low, boxes.high)
+    low, high = bound_by_rows(problem, until)
     return MemberBounds(candidates.sizes - high[:, OUT], candidates.sizes - low[:, OUT])
 
 

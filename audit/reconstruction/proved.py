@@ -22,7 +22,7 @@ from treewarden.audit.consistent_tables.proofs.cpsat_solver import (
     solve_in_background,
     solver_module,
 )
-from treewarden.audit.engine.counts import by_leaves, counts_of, propagate
+from treewarden.audit.engine.counts import bound_by_rows
 from treewarden.audit.progress import Clock
 from treewarden.audit.reconstruction.problem import NO_RECORD, CellRows
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
@@ -62,10 +62,8 @@ def prove_counts(rows: CellRows, sizes: FloatArray, until: Clock) -> ProvedCount
     Raises:
         ContradictionError: no table fits.
     """
-    counts = counts_of(rows.problem())
-    boxes = propagate(counts, by_leaves(counts), until)
-    classes = rows.most.shape[1]
-    low, high = boxes.low[:, 1 : 1 + classes], boxes.high[:, 1 : 1 + classes]
+    boxes, classes = bound_by_rows(rows.problem(), until), rows.most.shape[1]
+    low, high = (box[:, 1 : 1 + classes] for box in boxes)
     # A number is also at most the least count of its rows, which empty places do not say.
     low, high = low.reshape(-1).copy(), np.minimum(high, rows.most).reshape(-1)
     if (low > high).any():

@@ -192,17 +192,17 @@ def _with_facts(problem: Problem, view: EnsembleView, class_of: IndexArray) -> P
     ]
     places, ends = np.concatenate(meant), np.cumsum([0, *map(len, meant)])
     ones = np.ones(len(places), dtype=np.int64)
-    rows = sparse.csr_array((ones, places, ends), shape=(len(meant), class_of.size))
     number = np.arange(len(meant))
-    return replace(
+    rows = replace(
         problem,
-        matrix=sparse.csr_array(sparse.vstack([problem.matrix, rows], format="csr")),
-        low=np.concatenate([problem.low, facts.low]),
-        high=np.concatenate([problem.high, facts.high]),
-        output=np.concatenate([problem.output, np.zeros_like(number)]),
-        trees=np.concatenate([problem.trees, np.full_like(number, KNOWN_FACT)]),
-        nodes=np.concatenate([problem.nodes, number]),
+        matrix=sparse.csr_array((ones, places, ends), shape=(len(meant), class_of.size)),
+        low=facts.low,
+        high=facts.high,
+        output=np.zeros_like(number),
+        trees=np.full_like(number, KNOWN_FACT),
+        nodes=number,
     )
+    return problem.stacked(rows)
 
 
 def _is_rounded(stops: TreeStops) -> bool:
