@@ -17,7 +17,7 @@ from treewarden.audit.facts.kinds import columns_of_facts, contradicted_facts
 from treewarden.audit.joint.result import EnsembleInference
 from treewarden.audit.knowledge.adversaries import Adversary
 from treewarden.audit.knowledge.knowledge import Knowledge, resolved
-from treewarden.audit.knowledge.levels import LeafLevel, RowOrder
+from treewarden.audit.knowledge.levels import LeafLevel
 from treewarden.audit.measures import EvidenceSource, MeasureCall, measured, measures
 from treewarden.audit.options import DEFAULT, AuditOptions, RowStatement
 from treewarden.audit.partial.attributes.attribute_inference import infer_attribute
@@ -29,6 +29,7 @@ from treewarden.audit.partial.ensembles.ensemble_secret import (
 from treewarden.audit.partial.ensembles.ensemble_target import infer_ensemble_target, with_facts
 from treewarden.audit.partial.ensembles.release_inference import (
     ReleasesView,
+    are_draws_repeatable,
     infer_numbers,
     model_view,
 )
@@ -52,7 +53,7 @@ from treewarden.audit.reading import ADVERSARY, Measurement, Undetermined
 from treewarden.audit.regression.result import ValueBounds
 from treewarden.audit.releases import LinkedReleases, infer_from_releases
 from treewarden.audit.result import Audit, Exposure, Lacking
-from treewarden.ppdm_models.tree.ensemble import Ensemble, Model, claims_privacy
+from treewarden.ppdm_models.tree.ensemble import Model, claims_privacy
 from treewarden.ppdm_models.tree.side_channels import Leak
 from treewarden.ppdm_models.tree.tree import Task, Tree
 
@@ -165,14 +166,9 @@ def of_model_alone(
 
 def _are_draws_known(evidence: Evidence, knowledge: Knowledge) -> bool:
     """Return whether draws of records by the trees of a model can be repeated, as far as is known."""
-    model, together = evidence.model, evidence.together
-    if not isinstance(model, Ensemble) or model.sampling.resampled is False:
-        return False
-    if knowledge.row_order is not RowOrder.KNOWN:
-        return False
-    if isinstance(together, EnsembleInference):
-        return together.is_replayed
-    return bool(model.sampling.resampled) or model.growth is not None
+    if isinstance(evidence.together, EnsembleInference):
+        return evidence.together.is_replayed
+    return are_draws_repeatable(evidence.model, knowledge)
 
 
 def _is_small(population: Population, exposure: Exposure) -> bool:

@@ -13,7 +13,7 @@ from treewarden.audit.consistent_tables.result import (
     ConsistentTables,
     TableEnumeration,
 )
-from treewarden.audit.partial.fitting.flows import Network, ValueBoundsOfGroups
+from treewarden.audit.partial.fitting.flows import Network, Rooms, ValueBoundsOfGroups, ends
 from treewarden.audit.partial.fitting.margin_fitting import GAP, FittedMargins
 from treewarden.audit.partial.partial_view import PartialView, reachable_paths
 from treewarden.audit.partial.secret_values import Secret, ValueKinds
@@ -152,6 +152,10 @@ class Proofs:
     excluded: BoolArray
     possible: BoolArray
 
+    def of_profiles(self, lump_of: IndexArray) -> Proofs:
+        """Return the same of profiles, given the lump of each, (P,)."""
+        return Proofs(self.certain[lump_of], self.excluded[lump_of], self.possible[lump_of])
+
 
 def shares(
     net: Network, fitted: FittedMargins, leaf_shares: FloatArray, sizes: FloatArray
@@ -208,6 +212,22 @@ class Ranges:
     high: IntArray
     reached_low: IntArray
     reached_high: IntArray
+
+
+def ends_by_class(
+    net: Network, low: FloatArray | IntArray, high: FloatArray | IntArray, flows: int
+) -> ValueBoundsOfGroups:
+    """Return how many of each lump have each class, where each leaf has from ``low`` to ``high`` of it, (L, m) each.
+
+    ``flows`` is how many arcs may be looked at.
+    """
+    size = np.rint(net.demand).astype(np.int64)[:, None]
+    least, most = (
+        np.rint(net.over_groups(leaves.astype(np.float64))).astype(np.int64)
+        for leaves in (low, high)
+    )
+    rooms = Rooms(most, size - least)
+    return ends(net, lambda _, groups: rooms.at(groups), low.shape[1], flows)
 
 
 def ranges(

@@ -26,9 +26,7 @@ from treewarden.audit.partial.fitting.flows import (
     FULL,
     AdversaryBudget,
     Network,
-    Rooms,
     allowed,
-    ends,
     network,
 )
 from treewarden.audit.partial.fitting.margin_fitting import GAP, FittedMargins, fit_margins
@@ -40,9 +38,9 @@ from treewarden.audit.partial.fitting.split_constrained import (
 from treewarden.audit.partial.fitting.splits import place_people
 from treewarden.audit.partial.partial_view import PartialView
 from treewarden.audit.partial.reachability import (
-    Proofs,
     Reachability,
     bound_tables,
+    ends_by_class,
     proofs,
     ranges,
     reach,
@@ -248,14 +246,11 @@ def _prove_with_outcome(
     flows: int,
 ) -> ConsistentTables:
     """Return what is proved of each profile where each part of a leaf has so many people of each class, (C, m)."""
-    lumps = proofs(net, class_counts, class_counts)
-    proved = Proofs(lumps.certain[lump_of], lumps.excluded[lump_of], lumps.possible[lump_of])
-    groups, size, counts, supply = (
-        np.rint(each).astype(np.int64)
-        for each in (net.over_groups(class_counts), net.demand, problem.people.counts, net.supply)
+    proved = proofs(net, class_counts, class_counts).of_profiles(lump_of)
+    counts, supply = (
+        np.rint(each).astype(np.int64) for each in (problem.people.counts, net.supply)
     )
-    rooms = Rooms(groups, size[:, None] - groups)
-    found = ends(net, lambda _, at: rooms.at(at), class_counts.shape[1], flows)
+    found = ends_by_class(net, class_counts, class_counts, flows)
     more = ranges(counts, lump_of, supply, found, found)
     return bound_tables(problem.people, proved, is_exact=not problem.doubts, between=more)
 
@@ -324,8 +319,7 @@ def _without_sizes(
             )
         )
     proved = unsized_proofs(reachability, can_hold(len(context.tree.nodes), leaves))
-    lumps = reachability.lump_of
-    of_profile = Proofs(proved.certain[lumps], proved.excluded[lumps], proved.possible[lumps])
+    of_profile = proved.of_profiles(reachability.lump_of)
     worlds = unsized_tables(sized.population, of_profile, sized.worlds, IN_ALL_LEAVES)
     said = (*sized.said, SIZES_UNKNOWN)
     return replace(sized, posterior=posterior, worlds=worlds, doubts=doubts, said=said)

@@ -11,18 +11,16 @@ from treewarden.audit.options import AuditOptions
 from treewarden.audit.partial.fitting.flows import (
     AdversaryBudget,
     Network,
-    Rooms,
-    ends,
     filled,
     table_of,
 )
 from treewarden.audit.partial.fitting.splits import SplitChoiceView
 from treewarden.audit.partial.functional_dependencies import AdversaryKnowledge
 from treewarden.audit.partial.reachability import (
-    Proofs,
     Ranges,
     Reachability,
     bound_tables,
+    ends_by_class,
     proofs,
     ranges,
 )
@@ -87,7 +85,7 @@ def prove_target(
     lump_of = reachability.lump_of
     reached = of_leaves.reached_high.astype(np.float64)
     of_lump = proofs(net, of_leaves.high.astype(np.float64), np.maximum(reached, 0.0))
-    proved = Proofs(of_lump.certain[lump_of], of_lump.excluded[lump_of], of_lump.possible[lump_of])
+    proved = of_lump.of_profiles(lump_of)
     flows = problem.flows
     between = _ranges(problem, lump_of, net, of_leaves, flows)
     worlds = bound_tables(
@@ -119,18 +117,13 @@ def _ranges(
 
     Where these are open, the true table's are one way how they can be.
     """
-    size, values = np.rint(net.demand).astype(np.int64)[:, None], of_leaves.low.shape[1]
-    low, high = _of_groups(net, of_leaves.low), _of_groups(net, of_leaves.high)
-    room = Rooms(high, size - low)
-    outer = ends(net, lambda _, at: room.at(at), values, flows)
+    outer = ends_by_class(net, of_leaves.low, of_leaves.high, flows)
     inner, truth = outer, problem.leaves.system.case.population.truth
     if not (of_leaves.low == of_leaves.high).all():
         if isinstance(truth, Undetermined):
             inner = replace(outer, asked=np.zeros_like(outer.asked))
         else:
-            held = _of_groups(net, truth)
-            real = Rooms(held, size - held)
-            inner = ends(net, lambda _, at: real.at(at), values, flows)
+            inner = ends_by_class(net, truth, truth, flows)
     counts, supply = (
         np.rint(each).astype(np.int64) for each in (problem.people.counts, net.supply)
     )

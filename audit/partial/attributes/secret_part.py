@@ -112,7 +112,7 @@ def infer_part(
         high=high[lump_of],
         gaps=gaps[lump_of],
         gap=gaps,
-        proved=Proofs(is_certain[lump_of], ~possible[lump_of], possible[lump_of]),
+        proved=Proofs(is_certain, ~possible, possible).of_profiles(lump_of),
         ranges=ranges(people, lump_of, supply, found, found),
         held=_spread_over_leaves(part, placed, len(arcs.lump_of), len(leaves.nodes)),
         leads=leads,

@@ -16,7 +16,7 @@ from scipy import sparse
 from treewarden.audit.consistent_tables.result import ConsistentTables
 from treewarden.audit.engine.driver import reason
 from treewarden.audit.engine.problem import Bounds, Estimate
-from treewarden.audit.engine.time_budget import ESTIMATE_SECONDS, TimeBudget, budget_of
+from treewarden.audit.engine.time_budget import budget_of
 from treewarden.audit.entropy.posterior import Posterior
 from treewarden.audit.joint.known_facts import prior_of_facts
 from treewarden.audit.knowledge.knowledge import Knowledge
@@ -33,12 +33,17 @@ from treewarden.audit.partial.ensembles.hidden_places import HiddenPlaces, hidde
 from treewarden.audit.partial.fitting.flows import (
     FULL,
     AdversaryBudget,
-    Rooms,
     ValueBoundsOfGroups,
-    ends,
     network,
 )
-from treewarden.audit.partial.reachability import Proofs, Ranges, bound_tables, proofs, ranges
+from treewarden.audit.partial.reachability import (
+    Proofs,
+    Ranges,
+    bound_tables,
+    ends_by_class,
+    proofs,
+    ranges,
+)
 from treewarden.audit.partial.secret_values import column_tests
 from treewarden.audit.partial.target_inference import TargetInference, span_estimates
 from treewarden.audit.partial.unmodelled_knowledge import (
@@ -50,7 +55,7 @@ from treewarden.audit.partial.unmodelled_knowledge import (
 from treewarden.audit.partial.value_rules import NOT_USED, OPEN, ImpliedClasses, imply_classes
 from treewarden.audit.population.forest import Forest
 from treewarden.audit.population.population import Population
-from treewarden.audit.progress import Clock, clock
+from treewarden.audit.progress import Clock
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
 
@@ -182,11 +187,8 @@ def _exchanged(
         return _ShownTables(possible)
     row_of_group = np.zeros(groups, dtype=np.intp)
     row_of_group[view.group_of_profile[profile]] = tables.row_of_unit
-    value = np.rint(net.over_groups(here)).astype(np.int64)
     size, counts = (np.rint(each).astype(np.int64) for each in (net.supply, view.people.counts))
-    demand = np.rint(net.demand).astype(np.int64)
-    rooms = Rooms(value, demand[:, None] - value)
-    inner = ends(net, lambda _, at: rooms.at(at), classes, flows)
+    inner = ends_by_class(net, here, here, flows)
     whole = np.broadcast_to(size[:, None], (len(size), classes))
     outer = ValueBoundsOfGroups(np.zeros_like(whole), whole, inner.asked)
     return _ShownTables(possible, ranges(counts, row_of_group, size, outer, inner))
@@ -246,8 +248,8 @@ class _JointPlaces:
         return found.estimate.gap if found and isinstance(found.estimate, Estimate) else 0.0
 
     def _reason(self, places: HiddenPlaces, seconds: float) -> Bounds:
-        limit = clock(self.options.time_limit or ESTIMATE_SECONDS)
-        return reason(places.problem, truth=places.truth, budget=TimeBudget(limit, seconds))
+        budget = replace(budget_of(self.options), searching=seconds)
+        return reason(places.problem, truth=places.truth, budget=budget)
 
     def search(self, until: Clock) -> None:
         """Look for other tables, and for proofs that there are none."""
