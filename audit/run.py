@@ -10,10 +10,9 @@ from treewarden.audit.claims.result import NO_CLAIM, NO_EPSILON, ClaimFindings
 from treewarden.audit.evidence import NOT_READ, Enough
 from treewarden.audit.exposures import exposure_of, exposure_without_estimate, levels
 from treewarden.audit.knowledge.knowledge import Knowledge
-from treewarden.audit.knowledge.levels import LeafLevel
 from treewarden.audit.measures import MeasureCall
 from treewarden.audit.options import DEFAULT, AuditOptions
-from treewarden.audit.population.forest import Forest, forest_of
+from treewarden.audit.population.forest import Forest
 from treewarden.audit.population.population import Population
 from treewarden.audit.population.unobserved_values import with_unheld
 from treewarden.audit.progress import Step, silent
@@ -23,6 +22,9 @@ from treewarden.audit.run_inputs import (
     ProvedModel,
     RunInputs,
     blame_of,
+    forest_with_steps,
+    model_beside_rows,
+    model_totals,
     with_membership,
     with_rebuilt,
 )
@@ -32,9 +34,7 @@ from treewarden.ppdm_models.tree.side_channels import Leak
 from treewarden.ppdm_models.tree.tree import Task
 
 if TYPE_CHECKING:  # of outputs that are published beside the model
-    from treewarden.audit.outputs.beside_rows import BesideRows
     from treewarden.audit.reconstruction.domain import DeclaredDomain
-    from treewarden.audit.regression.totals import TableTotals
     from treewarden.ppdm_models.outputs.published import PublishedOutput
 
 
@@ -73,7 +73,7 @@ def run(
         TableError: no table with these quasi-identifiers can grow this tree.
     """
     leaks = with_unheld(leaks, model, population)
-    forest = _forest(model, population, step, options.jobs)
+    forest = forest_with_steps(model, population, step, options.jobs)
     claim, relied_on = judge_model_claim(forest, population, leaks)
     inputs = RunInputs(
         forest if beside else relied_on,  # other outputs are no part of its noise
@@ -87,8 +87,8 @@ def run(
         fails=fails,
         grades=grades,
         register=register,
-        beside=_beside(beside, population, model, knowledge),
-        totals=_totals(beside, population, model),
+        beside=model_beside_rows(beside, population, model, knowledge),
+        totals=model_totals(beside, population, model),
         claim=claim,
         domain=domain,
     )
@@ -120,34 +120,6 @@ def judge_model_claim(
     return claim, relied_on(forest, claim)
 
 
-def _beside(
-    outputs: Sequence[PublishedOutput], population: Population, model: Model, knowledge: Knowledge
-) -> BesideRows | None:
-    """Return what outputs that are published beside a model say of its people; None where there are none."""
-    if not outputs or model.task is Task.REGRESSION:
-        return None
-    from treewarden.audit.outputs.beside_rows import beside_rows  # for outputs only
-    from treewarden.audit.outputs.conditions import predictions_of  # as above
-
-    predictions = predictions_of(
-        model, population, has_shares=knowledge.leaf is not LeafLevel.LABELS
-    )
-    # With outputs beside it, the class totals of several trees' people are taken as known anyway.
-    has_totals = knowledge.marginal or isinstance(model, Ensemble)
-    return beside_rows(outputs, population, model.classes, predictions, has_totals=has_totals)
-
-
-def _totals(
-    outputs: Sequence[PublishedOutput], population: Population, model: Model
-) -> TableTotals | None:
-    """Return what tables say that are published beside a model of numbers; None where there are none."""
-    if not outputs or model.task is not Task.REGRESSION:
-        return None
-    from treewarden.audit.regression.totals import table_totals  # for outputs only
-
-    return table_totals(outputs, population)
-
-
 def _prover_of(model: Model) -> Callable[[RunInputs], ProvedModel]:
     """Return what makes a problem of a model of this kind, and evidence of what the engine proves."""
     if model.task is Task.REGRESSION:
@@ -159,11 +131,3 @@ def _prover_of(model: Model) -> Callable[[RunInputs], ProvedModel]:
 
         return prove_ensemble
     return prove_tree
-
-
-def _forest(model: Model, population: Population, step: Step, jobs: int | None) -> Forest:
-    """Send the people through the trees; of several ``step`` is told."""
-    if not isinstance(model, Ensemble):
-        return forest_of(model, population)
-    with step("sending the people through all trees") as share:
-        return forest_of(model, population, share=share, jobs=jobs)

@@ -13,11 +13,12 @@ from treewarden.audit.evidence import Enough, Evidence, RecordEvidence
 from treewarden.audit.exposures import unsolved
 from treewarden.audit.facts.rows import DroppedRow
 from treewarden.audit.knowledge.knowledge import Knowledge
+from treewarden.audit.knowledge.levels import LeafLevel
 from treewarden.audit.measures import (
     MeasureCall,
 )
 from treewarden.audit.options import AuditOptions
-from treewarden.audit.population.forest import Forest
+from treewarden.audit.population.forest import Forest, forest_of
 from treewarden.audit.population.population import Population
 from treewarden.audit.progress import Step, clock, silent
 from treewarden.audit.reading import Undetermined
@@ -25,14 +26,16 @@ from treewarden.audit.result import NOT_BLAMED
 from treewarden.audit.system.system import System
 from treewarden.audit.withholding_costs import read_costs
 from treewarden.ppdm_models.errors import KnowledgeError
-from treewarden.ppdm_models.tree.ensemble import Model
+from treewarden.ppdm_models.tree.ensemble import Ensemble, Model
 from treewarden.ppdm_models.tree.side_channels import Leak
+from treewarden.ppdm_models.tree.tree import Task
 
 if TYPE_CHECKING:  # of outputs that are published beside the model
     from treewarden.audit.blame.result import Blame
     from treewarden.audit.outputs.beside_rows import BesideRows
     from treewarden.audit.reconstruction.domain import DeclaredDomain
     from treewarden.audit.regression.totals import TableTotals
+    from treewarden.ppdm_models.outputs.published import PublishedOutput
 
 NOT_JOINED = "its trees could not be combined"
 NOT_ESTIMATED = Undetermined("proofs already fail the policy")
@@ -93,6 +96,42 @@ class ProvedModel:
     warnings: tuple[str, ...] = ()
     system: System | None = None
     stopped: str = ""
+
+
+def forest_with_steps(model: Model, population: Population, step: Step, jobs: int | None) -> Forest:
+    """Send the people through the trees; of several ``step`` is told."""
+    if not isinstance(model, Ensemble):
+        return forest_of(model, population)
+    with step("sending the people through all trees") as share:
+        return forest_of(model, population, share=share, jobs=jobs)
+
+
+def model_beside_rows(
+    outputs: Sequence[PublishedOutput], population: Population, model: Model, knowledge: Knowledge
+) -> BesideRows | None:
+    """Return what outputs that are published beside a model say of its people; None where there are none."""
+    if not outputs or model.task is Task.REGRESSION:
+        return None
+    from treewarden.audit.outputs.beside_rows import beside_rows  # for outputs only
+    from treewarden.audit.outputs.conditions import predictions_of  # as above
+
+    predictions = predictions_of(
+        model, population, has_shares=knowledge.leaf is not LeafLevel.LABELS
+    )
+    # With outputs beside it, the class totals of several trees' people are taken as known anyway.
+    has_totals = knowledge.marginal or isinstance(model, Ensemble)
+    return beside_rows(outputs, population, model.classes, predictions, has_totals=has_totals)
+
+
+def model_totals(
+    outputs: Sequence[PublishedOutput], population: Population, model: Model
+) -> TableTotals | None:
+    """Return what tables say that are published beside a model of numbers; None where there are none."""
+    if not outputs or model.task is not Task.REGRESSION:
+        return None
+    from treewarden.audit.regression.totals import table_totals  # for outputs only
+
+    return table_totals(outputs, population)
 
 
 def with_membership(proved: ProvedModel, inputs: RunInputs) -> ProvedModel:
