@@ -374,9 +374,6 @@ def tables_under_noise(
         reached_low=reached_low,
         reached_high=reached_high,
         consistency=Consistency.CONSISTENT,
-        conflict=(),
-        reasons={},
-        witnesses=(),
         enumeration=TableEnumeration(NOT_COUNTED, NOT_COUNTED),
     )
     return found.leaving((AS_DRAWN,))

@@ -82,10 +82,10 @@ class ConsistentTables:
     reached_low: IntArray
     reached_high: IntArray
     consistency: Consistency
-    conflict: tuple[str, ...]
-    reasons: Mapping[int, str]
-    witnesses: tuple[Witness, ...]
     enumeration: TableEnumeration
+    conflict: tuple[str, ...] = ()
+    reasons: Mapping[int, str] = field(default_factory=dict)
+    witnesses: tuple[Witness, ...] = ()
     not_decided: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     left: tuple[str, ...] = ()
@@ -288,9 +288,7 @@ def so_far(run: ReasoningState) -> ConsistentTables:
         reached_low=np.asarray(facts.profiles(pool.low)),
         reached_high=np.asarray(facts.profiles(pool.high)),
         consistency=Consistency.NOT_DECIDED if pool.is_empty else Consistency.CONSISTENT,
-        conflict=(),
         reasons=dict.fromkeys(np.flatnonzero(certain).tolist(), BY_LEAF),
-        witnesses=(),
         enumeration=TableEnumeration(
             _by_profile(facts, run.posterior), run.split_bits, run.counted
         ),
@@ -334,8 +332,6 @@ def inconsistent(facts: Facts, says: tuple[str, ...], seconds: float) -> Consist
         reached_high=nothing,
         consistency=Consistency.INCONSISTENT,
         conflict=says,
-        reasons={},
-        witnesses=(),
         enumeration=TableEnumeration(why, why, TableNumbers(0, 0)),
         notes=facts.notes,
         seconds=seconds,

@@ -109,8 +109,6 @@ def only_certain(people: FloatArray, certain: BoolArray, classes: int) -> Consis
         reached_low=high + 1,
         reached_high=low - 1,
         consistency=Consistency.NOT_DECIDED,
-        conflict=(),
         reasons=dict.fromkeys(np.flatnonzero(certain).tolist(), BY_ALL),
-        witnesses=(),
         enumeration=TableEnumeration(NOT_COUNTED, NO_SPLITS),
     )

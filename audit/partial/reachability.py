@@ -294,9 +294,6 @@ def bound_tables(
         consistency=Consistency.NOT_DECIDED
         if isinstance(people.truth, Undetermined)
         else Consistency.CONSISTENT,
-        conflict=(),
-        reasons={},
-        witnesses=(),
         enumeration=TableEnumeration(NOT_COUNTED, NOT_COUNTED),
     )
     return replace(worlds, reasons=dict.fromkeys(worlds.certain_rows, reason)) if reason else worlds

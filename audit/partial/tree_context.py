@@ -115,9 +115,6 @@ def _alone(counts: IntArray) -> ConsistentTables:
         reached_low=counts,
         reached_high=counts,
         consistency=Consistency.CONSISTENT,
-        conflict=(),
-        reasons={},
-        witnesses=(),
         enumeration=TableEnumeration(NOT_ASKED, NOT_ASKED),
     )
 
