@@ -307,15 +307,15 @@ LATE_IMPORTS = {
     "audit/reconstruction/proved.py": {"scipy.sparse.csgraph"},
     "audit/run.py": {
         "treewarden.audit.claims.judge_claim",
-        "treewarden.audit.outputs.beside_rows",
-        "treewarden.audit.outputs.conditions",
-        "treewarden.audit.regression.totals",
         "treewarden.audit.run_ensemble",
     },
     "audit/run_inputs.py": {
         "treewarden.audit.blame.of_model",
         "treewarden.audit.membership.of_model",
+        "treewarden.audit.outputs.beside_rows",
+        "treewarden.audit.outputs.conditions",
         "treewarden.audit.reconstruction.of_table",
+        "treewarden.audit.regression.totals",
     },
     "audit/run_tree.py": {
         "treewarden.audit.claims.judge_claim",

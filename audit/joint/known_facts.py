@@ -17,12 +17,12 @@ from treewarden.audit.engine.problem import KNOWN_FACT, Problem
 from treewarden.audit.engine.time_budget import TimeBudget
 from treewarden.audit.entropy.posterior import Posterior
 from treewarden.audit.facts.kinds import fact_rows
-from treewarden.audit.facts.rows import TRUTH_TOLERANCE_SHARE, Linear, Origin
+from treewarden.audit.facts.rows import TRUTH_TOLERANCE_SHARE, DroppedRow, Linear, Origin
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.outputs.whole_row import WholeRow
 from treewarden.audit.population.population import Population
 from treewarden.audit.reading import Undetermined
-from treewarden.ppdm_models.arrays import BoolArray, IndexArray, IntArray
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
 from treewarden.ppdm_models.errors import KnowledgeError
 
 NOT_OF_WHOLE_PEOPLE = "no whole number of people fits this fact; remove it"
@@ -55,6 +55,22 @@ class KnownRows:
         """Return which of the people the facts tell apart, a number for each part, (U,)."""
         packed = np.packbits(self.inside, axis=0) if self.times is None else self.times
         return np.unique(packed, axis=1, return_inverse=True)[1].reshape(-1).astype(np.intp)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KnownNumbers:
+    """Facts: of those whom ``inside`` (F, P) names one person has the number ``values`` (F,).
+
+    ``dropped`` are facts that the true table breaks, which are no knowledge.
+    """
+
+    inside: BoolArray
+    values: FloatArray
+    dropped: tuple[DroppedRow, ...] = ()
+
+    def of_groups(self, profile: IndexArray) -> KnownNumbers:
+        """Return the facts of those whose profile, or -1 for none, is given, (G,)."""
+        return replace(self, inside=self.inside[:, np.maximum(profile, 0)] & (profile >= 0))
 
 
 def known_rows(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -35,7 +34,7 @@ from treewarden.audit.joint.ensemble_inference import (
     recovered_leaves,
     sums_of,
 )
-from treewarden.audit.joint.known_facts import KnownRows, joined_rows
+from treewarden.audit.joint.known_facts import KnownNumbers, KnownRows, joined_rows
 from treewarden.audit.joint.leaf_facts import MOST_ENTRIES, problem_with
 from treewarden.audit.joint.profiles import Where, known_in_words
 from treewarden.audit.joint.result import EnsembleInference, Released
@@ -46,9 +45,6 @@ from treewarden.audit.population.population import Population
 from treewarden.audit.progress import Step, silent
 from treewarden.audit.reading import Undetermined, of_release
 from treewarden.ppdm_models.arrays import IndexArray, IntArray
-
-if TYPE_CHECKING:  # of releases that predict a number
-    from treewarden.audit.regression.totals import KnownNumbers
 
 ROUNDING = 2.0**-45
 """Relative rounding of a sum over people, with room to spare."""

@@ -22,6 +22,7 @@ from treewarden.audit.inverters import (
 )
 from treewarden.audit.joint.cells import PeopleCells, cells_of
 from treewarden.audit.joint.draws import parted
+from treewarden.audit.joint.known_facts import KnownNumbers
 from treewarden.audit.joint.sampling_weights import weight_units
 from treewarden.audit.population.forest import Forest
 from treewarden.audit.population.population import Population
@@ -40,7 +41,6 @@ from treewarden.audit.regression.rows import (
 )
 from treewarden.audit.regression.totals import (
     NOT_SURE_WHO,
-    KnownNumbers,
     TableTotals,
     are_of_one,
     parts_of,

@@ -15,6 +15,7 @@ from treewarden.audit.engine.problem import KNOWN_FACT
 from treewarden.audit.facts.kinds import known_people
 from treewarden.audit.facts.rows import TRUTH_TOLERANCE_SHARE, DroppedRow
 from treewarden.audit.joint.cells import PeopleCells
+from treewarden.audit.joint.known_facts import KnownNumbers
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.knowledge.statement import FACT
 from treewarden.audit.outputs.conditions import having
@@ -186,22 +187,6 @@ NOT_SURE_WHO = (
     "a known number belongs to one of several people who match the fact, so it is not used "
     "for proofs"
 )
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class KnownNumbers:
-    """Facts: of those whom ``inside`` (F, P) names one person has the number ``values`` (F,).
-
-    ``dropped`` are facts that the true table breaks, which are no knowledge.
-    """
-
-    inside: BoolArray
-    values: FloatArray
-    dropped: tuple[DroppedRow, ...] = ()
-
-    def of_groups(self, profile: IndexArray) -> KnownNumbers:
-        """Return the facts of those whose profile, or -1 for none, is given, (G,)."""
-        return replace(self, inside=self.inside[:, np.maximum(profile, 0)] & (profile >= 0))
 
 
 def known_numbers(knowledge: Knowledge, population: Population) -> KnownNumbers | None:

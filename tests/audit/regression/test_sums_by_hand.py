@@ -12,6 +12,7 @@ from treewarden.audit.engine.problem import KNOWN_FACT
 from treewarden.audit.engine.time_budget import TimeBudget
 from treewarden.audit.inverters import ValueSums
 from treewarden.audit.joint.cells import cells_of
+from treewarden.audit.joint.known_facts import KnownNumbers
 from treewarden.audit.population.forest import forest_of
 from treewarden.audit.population.population import build_population
 from treewarden.audit.population.target import TargetNumbers, numbers_of
@@ -26,7 +27,7 @@ from treewarden.audit.regression.inference import (
 from treewarden.audit.regression.releases import NO_TOTAL, OTHER_STEPS, _in_words, _rows
 from treewarden.audit.regression.result import ValueBounds
 from treewarden.audit.regression.rows import Scale, mean_sums, rows_of, scale_of
-from treewarden.audit.regression.totals import KnownNumbers, with_known
+from treewarden.audit.regression.totals import with_known
 from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tree.nodes import LearnerFigures
 from treewarden.ppdm_models.tree.predicate import CategoryTest
