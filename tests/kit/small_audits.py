@@ -169,10 +169,8 @@ def only_world(population):
         counts,
         *ends,
         Consistency.CONSISTENT,
-        (),
-        reasons,
-        (),
         TableEnumeration(posterior, exactly(0), TableNumbers(1, 1)),
+        reasons=reasons,
     )
 
 
