@@ -317,9 +317,10 @@ QUOTES_PEOPLE = (TableError, KnowledgeError, OutputsError)
 QUOTES_NOBODY = (UnsupportedOutputError, SettingError)
 SETTING = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
 NO_OUTPUT = "this published output cannot be used with the table"
+AUDIT_COMMAND = "treewarden audit MODEL --data TABLE"
 WHERE_IT_IS_TOLD = (
     "The cause is not shown here, because it could disclose data; to see it, run this where you have access to "
-    "the table: treewarden audit MODEL --data TABLE"
+    f"the table: {AUDIT_COMMAND}"
 )
 
 

@@ -333,6 +333,10 @@ def _commands(
         from treewarden.jobs.gate.repair_steps import repair_steps  # where a model fails only
 
         yield from repair_steps(first, shlex.join(again))
+    if any(entry.outcome == "NO AUDIT" for entry in done.gate.entries):
+        from treewarden.jobs.gate.repair_steps import cause_steps
+
+        yield from cause_steps(models, done.gate)
     words = ("treewarden", "gate", *configured, "--verbose", *map(str, paths))
     yield "See all findings:", shlex.join(words)
 

@@ -64,13 +64,14 @@ def test_whoever_follows_the_steps_one_by_one_ends_with_a_pass(repository, monke
     assert not (repository.folder / "flu-repaired.pmml").exists()
 
 
+@pytest.mark.parametrize("named", [(), ("models/cold.txt",)])
 def test_the_repair_of_a_format_that_is_only_read_takes_its_place_under_a_new_name(
-    repository, monkeypatch
+    repository, monkeypatch, named
 ):
     monkeypatch.chdir(repository.folder)
     repository.write("models/cold.txt", PRINTED)
     repository.configure(TWO.replace("flu.pmml", "cold.txt"))
-    shown = repository.run("--no-cache", "-q").stdout
+    shown = repository.run("--no-cache", "-q", *named).stdout
     repair, *_ = shown_commands(shown)
     assert repair[repair.index("--to") + 1] == "pmml"
     assert run_command(*repair[1:]).exit_code == 0
@@ -114,3 +115,11 @@ def test_what_is_accepted_is_counted_and_not_shown():
     lines = gate_lines(gate_of([entry.model_copy(update={"results": tuple(results)})], "error"), {})
     assert lines[0].endswith("and 7 accepted.")
     assert not [line for line in lines if "m0.pmml:10:" in line]
+
+
+def test_a_table_that_does_not_fit_is_told_with_the_command_that_shows_why(repository, monkeypatch):
+    monkeypatch.chdir(repository.folder)
+    repository.write("people.csv", "age,sex,flu\n1,F,maybe\n")
+    shown = " ".join(repository.run("--no-cache", "-q").stdout.split())
+    assert "treewarden audit models/cold.pmml --data people.csv --sensitive flu" in shown
+    assert "maybe" not in shown

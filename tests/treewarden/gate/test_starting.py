@@ -88,6 +88,16 @@ def test_a_model_without_table_is_left_open_and_the_others_run(fresh):
     assert tomllib.loads(section)["model"][0]["path"] == "iris.skops"
 
 
+def test_a_target_that_a_file_does_not_name_is_the_column_that_holds_its_classes(fresh):
+    (fresh.folder / "iris.skops").write_bytes(IRIS.read_bytes())
+    names = "petal length (cm),petal width (cm),sepal length (cm),sepal width (cm)"
+    rows = [f"1,2,3,{number},batch {number},{number % 3}" for number in range(9)]
+    fresh.write("iris.csv", "\n".join([f"{names},batch,kind", *rows, ""]))
+    sections = tomllib.loads(begun(fresh.folder).text)["model"]
+    (section,) = (section for section in sections if section["path"] == "iris.skops")
+    assert (section["table"], section["sensitive"]) == ("iris.csv", "kind")
+
+
 def test_files_that_are_no_models_beside_them_are_left_out(fresh):
     fresh.write("models/notes.pmml", "no model")
     (section,) = tomllib.loads(begun(fresh.folder).text)["model"]
@@ -168,6 +178,7 @@ def test_a_second_update_changes_nothing(fresh):
     run("gate", "--init")
     (fresh.folder / "iris.skops").write_bytes(IRIS.read_bytes())
     assert "Not configured" in update().stdout
+    assert "uncomment them" in update().stdout
     after = (fresh.folder / "treewarden.toml").read_text()
     assert "iris.skops" in after
     assert update().exit_code == 0

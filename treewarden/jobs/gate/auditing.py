@@ -38,7 +38,7 @@ from treewarden.ppdm_models.tree.ensemble import trees_of
 from treewarden.ppdm_models.tree.privacy_claim import plain_claims
 from treewarden.reports.building.build import audit_document
 from treewarden.reports.building.entry import entry_of, unaudited, undecided
-from treewarden.reports.building.redacted import problem_of
+from treewarden.reports.building.redacted import WHERE_IT_IS_TOLD, problem_of
 from treewarden.reports.document.document import Document, EarlierFiles, Provenance, one_line
 from treewarden.reports.document.gate import Entry
 from treewarden.reports.document.parts import File
@@ -70,7 +70,8 @@ def answered(order: GateJob, step: Step = silent) -> GateAnswer:
     ) as error:  # one model's trouble is no reason to leave the others without a result
         if os.environ.get("TREEWARDEN_TRACEBACK"):
             traceback.print_exc()
-        problem = naming_keys(problem_of(error, _quoted_flags(error, model)))
+        cause, told, _ = problem_of(error, _quoted_flags(error, model)).partition(WHERE_IT_IS_TOLD)
+        problem = f"{naming_keys(cause.rstrip('. '))}. {told}" if told else naming_keys(cause)
     return GateAnswer(unaudited(model.name, model.file, problem))
 
 

@@ -139,11 +139,16 @@ def _holds_classes(table: FoundTable, column: str, model: FoundModel) -> bool:
 
 
 def _sensitive(model: FoundModel, table: FoundTable) -> str | None:
-    """Return the column that a model predicts; where its file names none, the only one that is no feature."""
+    """Return the column that a model predicts.
+
+    Where its file names none, it is the only one that is no feature, or the only one of these that holds its classes.
+    """
     if model.target:
         return table.column(model.target)
     features = {table.column(name) for name in model.features}
     left = [column for column in table.columns if column not in features]
+    if len(left) > 1 and model.classes:
+        left = [column for column in left if _holds_classes(table, column, model)]
     return left[0] if len(left) == 1 else None
 
 
@@ -293,12 +298,13 @@ def updated(path: Path, step: Step = silent) -> FirstConfig:
     def is_new(file: str) -> bool:
         return identity(root / file) not in covered and not is_ignored(configuration, file)
 
-    groups = [
-        group
-        for group in _groups([model for model in models if is_new(model.file)], tables)
+    groups = list(_groups([model for model in models if is_new(model.file)], tables))
+    sections = [
+        section
+        for group in groups
         if group.guess is not None or not all(_toml(model.file) in text for model in group.models)
+        for section in _sections(root, group)
     ]
-    sections = [section for group in groups for section in _sections(root, group)]
     open_models = _left_open(groups)
     ready = sum(len(group.models) for group in groups) - len(open_models)
     text = "\n".join([text.rstrip("\n"), "", *sections]) if sections else text

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -13,7 +13,9 @@ from treewarden.jobs.gate.config import given_settings, path_from_here
 from treewarden.jobs.gate.models import GateModel
 from treewarden.ppdm_models.errors import TreewardenError
 from treewarden.ppdm_models.files.load import WRITTEN_SUFFIXES, read_model
+from treewarden.reports.building.redacted import AUDIT_COMMAND
 from treewarden.reports.building.steps import repair_target
+from treewarden.reports.document.gate import Gate
 
 MOVE = ("move", "/Y") if os.name == "nt" else ("mv",)
 """How a file is put in the place of another."""
@@ -36,6 +38,8 @@ def repair_steps(model: GateModel, again: str) -> Iterator[tuple[str, str]]:
             f"put the repaired file beside the model, write path = {path} for it in the configuration, "
             f"delete {path_from_here(model.path)}"
         )
+        named = {path_from_here(model.path): path_from_here(repair.place)}
+        again = shlex.join(named.get(word, word) for word in shlex.split(again))
     yield f"Then {place}, and run the gate again:", f"{move} && {again}"
 
 
@@ -53,9 +57,8 @@ def _repair_of(model: GateModel) -> _GateRepair | None:
 
     None where more than its files and its sensitive column is configured, or no format that is written says it.
     """
-    settings = given_settings(model.settings)
-    others = (model.files.values, model.earlier, model.table is None)
-    if any(others) or set(settings) - {"sensitive"}:
+    data = _data_words(model)
+    if data is None:
         return None
     try:
         target = repair_target(read_model(model.path))
@@ -65,17 +68,30 @@ def _repair_of(model: GateModel) -> _GateRepair | None:
         return None
     ending = WRITTEN_SUFFIXES.get(target, model.path.suffix)
     output = f"{model.path.stem}-repaired{ending}"
-    words = [
-        "treewarden",
-        "repair",
-        path_from_here(model.path),
-        "--data",
-        path_from_here(model.table),
-    ]
-    words += ["--sensitive", settings["sensitive"]] if settings else []
+    words = ["treewarden", "repair", path_from_here(model.path), *data]
     words += ["--policy", path_from_here(model.policy), *(["--to", target] if target else [])]
     words += ["-o", output, *(["--force"] if Path(output).exists() else [])]
     place = model.path.with_suffix(ending)
     if place != model.path and place.exists():  # of another model
         place = model.path.with_name(output)
     return _GateRepair(shlex.join(words), output, place)
+
+
+def cause_steps(models: Sequence[GateModel], gate: Gate) -> Iterator[tuple[str, str]]:
+    """Yield the command that shows why a table cannot be used, of the first model whose entry does not say it."""
+    untold = {entry.name for entry in gate.entries if AUDIT_COMMAND in entry.headline}
+    model = next((model for model in models if model.name in untold), None)
+    data = None if model is None else _data_words(model)
+    if model is not None and data is not None:
+        command = shlex.join(["treewarden", "audit", path_from_here(model.path), *data])
+        yield f"See why {model.name} has no audit, where you have access to its table:", command
+
+
+def _data_words(model: GateModel) -> list[str] | None:
+    """Return what names the table and its sensitive column; None where more is configured."""
+    settings = given_settings(model.settings)
+    others = (model.files.values, model.earlier, model.table is None)
+    if any(others) or set(settings) - {"sensitive"}:
+        return None
+    words = ["--data", path_from_here(model.table)]
+    return words + (["--sensitive", settings["sensitive"]] if settings else [])
