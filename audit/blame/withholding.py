@@ -25,7 +25,7 @@ from scipy.sparse.csgraph import connected_components
 
 from treewarden.audit.blame.certainty import Answer, CertaintyOracle, PublishedNumbers, groups_of
 from treewarden.audit.blame.result import InferenceBlame, LeastWithholding, ProofReason
-from treewarden.audit.consistent_tables.proofs.cpsat_solver import solver_module
+from treewarden.audit.consistent_tables.proofs import solver_module
 from treewarden.audit.engine.counts import by_leaves, counts_of, propagate
 from treewarden.audit.engine.newton_steps import estimate
 from treewarden.audit.engine.problem import Problem

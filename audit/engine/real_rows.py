@@ -18,20 +18,21 @@ from scipy import sparse
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from treewarden.audit.consistent_tables.proofs.bounds import ContradictionError
-from treewarden.audit.engine.time_budget import SECONDS_A_FLOP, SECONDS_A_LOOK
+from treewarden.audit.engine.fillings import MOST_BITS, NOTHING_FITS, UNIT, FewUnknowns
+from treewarden.audit.engine.time_budget import SECONDS_A_FLOP, SECONDS_A_LOOK, SECONDS_A_PRODUCT
 from treewarden.audit.progress import Clock
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
 
-UNIT = 2.0**-53
-MOST_OPEN = 14
-"""Rows over so many open unknowns of at most one person each are filled in all ways."""
+MOST_ROWS = 32
+"""So many rows over the same few unknowns are looked at together."""
+ENTRIES_AT_ONCE = 1 << 20
+"""Rows are read so many entries at a time, and of more entries only once before they are filled."""
 MOST_UNKNOWNS = 4_000
 """An inverse over the open unknowns is dense: beyond so many, none is made."""
 SOFTNESS = (1.0, 1e2, 1e4)
 """How much of a row's uncertainty is taken for one person's weight, in turn: what is tried as weights."""
 LEAST_HALF = 1e-10
 """A row counts for weights as at least so uncertain, beside its largest coefficient: its square must not overflow."""
-NOTHING_FITS = "no part of the register has the sums of the leaves"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,6 +43,10 @@ class RealRows:
     spread: sparse.csr_array
     low: FloatArray
     high: FloatArray
+
+    def take(self, rows: IndexArray) -> RealRows:
+        """Return some of the rows."""
+        return RealRows(self.matrix[rows], self.spread[rows], self.low[rows], self.high[rows])
 
     def open_part(self, low: IntArray, high: IntArray) -> tuple[RealRows, IndexArray]:
         """Return the rows over the unknowns that are open, with the others' share taken off, and which these are.
@@ -120,31 +125,62 @@ def _narrowed(
 def _by_rows(
     rows: RealRows, low: IntArray, high: IntArray, until: Clock
 ) -> tuple[IntArray, IntArray]:
-    """Return what single rows leave, again until nothing moves."""
+    """Return what single rows leave, again until nothing moves; of many rows once, as fillings cost less then."""
+    active = np.arange(len(rows.low))
+    while len(active) and not until.is_over:
+        least, most = low.astype(np.float64), high.astype(np.float64)
+        for batch in _batches(rows.matrix, active):
+            part = rows.take(batch)
+            until.spend(SECONDS_A_LOOK * part.matrix.nnz)
+            _by_each_row(part, (low, high), (least, most))
+        before = low, high
+        low, high = _narrowed(low, high, least, most)
+        if rows.matrix.nnz > ENTRIES_AT_ONCE:
+            break
+        active = _rows_over(rows.matrix, (low != before[0]) | (high != before[1]))
+    return low, high
+
+
+def _batches(matrix: sparse.csr_array, rows: IndexArray) -> Iterator[IndexArray]:
+    """Yield rows a few at a time, so that arrays over their entries stay small."""
+    entries = np.cumsum(np.diff(matrix.indptr)[rows], dtype=np.int64)
+    for some in np.split(rows, np.flatnonzero(np.diff(entries // ENTRIES_AT_ONCE)) + 1):
+        if len(some):
+            yield some
+
+
+def _rows_over(matrix: sparse.csr_array, is_chosen: BoolArray) -> IndexArray:
+    """Return the rows that some chosen unknowns are in."""
+    entries = np.flatnonzero(is_chosen[matrix.indices])
+    return np.unique(np.searchsorted(matrix.indptr, entries, side="right") - 1)
+
+
+def _by_each_row(
+    rows: RealRows, boxes: tuple[IntArray, IntArray], ends: tuple[FloatArray, FloatArray]
+) -> None:
+    """Move ``ends``, which need not be whole, to what each row by itself leaves of unknowns in ``boxes``."""
     owner = np.repeat(np.arange(len(rows.low)), np.diff(rows.matrix.indptr))
     column, size = rows.matrix.indices, len(rows.low)
     least_each, most_each = rows.matrix.data - rows.spread.data, rows.matrix.data + rows.spread.data
-    while not until.is_over:
-        until.spend(SECONDS_A_LOOK * rows.matrix.nnz)
-        begin, end = low[column], high[column]
-        smallest = np.minimum(least_each * begin, least_each * end)
-        largest = np.maximum(most_each * begin, most_each * end)
-        room = rows.rounding(np.abs(rows.matrix) @ high.astype(np.float64))
-        lowest, highest = np.bincount(owner, smallest, size), np.bincount(owner, largest, size)
-        above = (rows.high + 4 * room)[owner] - (lowest[owner] - smallest)
-        below = (rows.low - 4 * room)[owner] - (highest[owner] - largest)
-        new_low, new_high = low.astype(np.float64), high.astype(np.float64)
-        rises, falls = least_each > 0, most_each < 0
-        # What is left for one unknown, divided by the end of its coefficient that gives it most room.
-        _lower(new_high, column, rises, above, least_each, most_each)
-        _raise(new_low, column, rises, below, most_each, least_each)
-        _lower(new_high, column, falls, below, most_each, least_each)
-        _raise(new_low, column, falls, above, least_each, most_each)
-        before = low, high
-        low, high = _narrowed(low, high, new_low, new_high)
-        if (low == before[0]).all() and (high == before[1]).all():
-            break
-    return low, high
+    begin, end = boxes[0][column], boxes[1][column]
+    smallest = np.minimum(least_each * begin, least_each * end)
+    largest = np.maximum(most_each * begin, most_each * end)
+    room = rows.rounding(np.bincount(owner, np.abs(rows.matrix.data) * end, size))
+    lowest, highest = np.bincount(owner, smallest, size), np.bincount(owner, largest, size)
+    # Only an unknown that adds more than a row has room for is bounded by it.
+    slack = np.minimum(rows.high + 4 * room - lowest, highest - rows.low + 4 * room)
+    chosen = largest - smallest >= slack[owner] * (1 - 1e-9)
+    chosen |= slack[owner] < 0
+    owner, column, smallest, largest = (each[chosen] for each in (owner, column, smallest, largest))
+    least_each, most_each = least_each[chosen], most_each[chosen]
+    above = (rows.high + 4 * room)[owner] - (lowest[owner] - smallest)
+    below = (rows.low - 4 * room)[owner] - (highest[owner] - largest)
+    rises, falls = least_each > 0, most_each < 0
+    # What is left for one unknown, divided by the end of its coefficient that gives it most room.
+    _lower(ends[1], column, rises, above, least_each, most_each)
+    _raise(ends[0], column, rises, below, most_each, least_each)
+    _lower(ends[1], column, falls, below, most_each, least_each)
+    _raise(ends[0], column, falls, above, least_each, most_each)
 
 
 def _lower(
@@ -174,28 +210,116 @@ def _raise(
 def _by_fillings(
     rows: RealRows, low: IntArray, high: IntArray, until: Clock
 ) -> tuple[IntArray, IntArray]:
-    """Return what all fillings of rows over few open unknowns share; rows over the same ones are taken together."""
-    part, places = rows.open_part(low, high)
-    low, high = low.copy(), high.copy()
-    for together in _same_unknowns(part):
-        if until.is_over:
-            break
-        columns = places[_columns(part, int(together[0]))]
-        if (high[columns] - low[columns] != 1).any() or (low[columns] != 0).any():
-            continue
-        numbers = _all_fillings(len(columns))
-        is_fit = np.ones(len(numbers), dtype=bool)
-        for row in together.tolist():
-            entries = slice(part.matrix.indptr[row], part.matrix.indptr[row + 1])
-            value = numbers @ part.matrix.data[entries]
-            sizes = numbers @ np.abs(part.matrix.data[entries])
-            room = numbers @ part.spread.data[entries] + 64 * UNIT * (sizes + 1)
-            is_fit &= (value + room >= part.low[row]) & (value - room <= part.high[row])
-        if not is_fit.any():
-            raise ContradictionError(NOTHING_FITS)
-        low[columns] = numbers[is_fit].min(axis=0)
-        high[columns] = numbers[is_fit].max(axis=0)
-    return low, high
+    """Return what all fillings of rows over few open unknowns share.
+
+    Raises:
+        ContradictionError: a row has none.
+    """
+    fillings = _Fillings(rows, low, high)
+    while not until.is_over and (row := fillings.next_row()) is not None:
+        fillings.fill(row, until)
+    return fillings.low, fillings.high
+
+
+class _Fillings:
+    """Boxes, ``low`` and ``high`` (N,), that rows make narrower: those that can be filled in the fewest ways first.
+
+    What a row settles leaves others fewer ways. ``bits`` (R,) is the logarithm of how many ways there are, to base 2,
+    ``waiting`` the same of rows that are still to be tried, infinite for others. ``open`` (R,) counts open unknowns.
+    """
+
+    def __init__(self, rows: RealRows, low: IntArray, high: IntArray) -> None:
+        """Count the ways of each row."""
+        self.rows, self.low, self.high = rows, low.copy(), high.copy()
+        matrix, size = rows.matrix, len(rows.low)
+        ones = np.ones(matrix.nnz, dtype=np.int8)
+        pattern = sparse.csr_array((ones, matrix.indices, matrix.indptr), shape=matrix.shape)
+        self._by_unknown = sparse.csc_array(pattern)
+        bits = np.log2(high - low + 1.0)
+        self.bits, self.open = np.zeros(size), np.zeros(size, dtype=np.int64)
+        for batch in _batches(matrix, np.arange(size)):
+            part = pattern[batch]
+            self.bits[batch] = part @ bits
+            self.open[batch] = part @ (low < high).astype(np.int64)
+        self.waiting = np.full(size, np.inf)
+        has_ends = np.isfinite(rows.low) & np.isfinite(rows.high)
+        self._tried = np.where(has_ends, np.inf, -np.inf)
+        self._wait(np.arange(size))
+
+    def next_row(self) -> int | None:
+        """Return the row with the fewest ways; None where no row is left that has few enough."""
+        if not len(self.waiting) or np.isinf(self.waiting.min()):
+            return None
+        return int(self.waiting.argmin())
+
+    def fill(self, row: int, until: Clock) -> None:
+        """Take what all fillings share that fit a row, and other rows over no more unknowns.
+
+        Raises:
+            ContradictionError: none fits.
+        """
+        unknowns = _columns(self.rows, row)
+        unknowns = unknowns[self.low[unknowns] < self.high[unknowns]]
+        within = self._rows_within(unknowns)
+        done = np.append(within[self.open[within] == len(unknowns)], row)
+        self._tried[done], self.waiting[done] = self.bits[done], np.inf
+        until.spend(
+            SECONDS_A_PRODUCT * (2.0 ** (self.bits[row] / 2 + 4) + len(within) * len(unknowns))
+        )
+        ends = self._few(within, unknowns).shared_ends(until)
+        if ends is not None:
+            self._narrow(unknowns, ends[0] + self.low[unknowns], ends[1] + self.low[unknowns])
+
+    def _rows_within(self, unknowns: IndexArray) -> IndexArray:
+        """Return rows that have no other open unknowns than these, those with most of them first."""
+        starts, ends = self._by_unknown.indptr[unknowns], self._by_unknown.indptr[unknowns + 1]
+        touched = [self._by_unknown.indices[a:b] for a, b in zip(starts, ends, strict=True)]
+        found, count = np.unique(np.concatenate(touched), return_counts=True)
+        within = found[count == self.open[found]]
+        return within[np.argsort(-self.open[within], kind="stable")][:MOST_ROWS]
+
+    def _few(self, within: IndexArray, unknowns: IndexArray) -> FewUnknowns:
+        """Return some rows over the unknowns that are open, counted from their low ends."""
+        matrix, spread = np.zeros((2, len(within), len(unknowns)))
+        gone, room = np.zeros((2, len(within)))
+        order = np.argsort(unknowns)
+        for number, row in enumerate(within.tolist()):
+            entries = slice(self.rows.matrix.indptr[row], self.rows.matrix.indptr[row + 1])
+            columns = self.rows.matrix.indices[entries]
+            each, off = self.rows.matrix.data[entries], self.rows.spread.data[entries]
+            added = self.low[columns].astype(np.float64)
+            gone[number] = each @ added
+            ends = [end for end in (self.rows.low[row], self.rows.high[row]) if np.isfinite(end)]
+            sizes = np.abs(each) @ added + sum(map(abs, ends))
+            room[number] = off @ added * (1 + 1e-9) + 2 * UNIT * (len(columns) + 8) * sizes
+            is_open = self.low[columns] < self.high[columns]
+            places = order[np.searchsorted(unknowns, columns[is_open], sorter=order)]
+            matrix[number, places], spread[number, places] = each[is_open], off[is_open]
+        return FewUnknowns(
+            matrix=matrix,
+            spread=spread,
+            low=self.rows.low[within] - gone - room,
+            high=self.rows.high[within] - gone + room,
+            spans=self.high[unknowns] - self.low[unknowns],
+        )
+
+    def _narrow(self, unknowns: IndexArray, low: IntArray, high: IntArray) -> None:
+        """Take new ends of some unknowns, and count the ways of the rows that these are in anew."""
+        before = self.high[unknowns] - self.low[unknowns]
+        self.low[unknowns], self.high[unknowns] = low, high
+        fewer = np.log2(before + 1.0) - np.log2(high - low + 1.0)
+        for place in np.flatnonzero(fewer).tolist():
+            unknown = unknowns[place]
+            rows = self._by_unknown.indices[slice(*self._by_unknown.indptr[unknown : unknown + 2])]
+            self.bits[rows] -= fewer[place]
+            self.open[rows] -= int(low[place] == high[place])
+            self._wait(rows)
+
+    def _wait(self, rows: IndexArray) -> None:
+        """Let rows wait that can be filled in few ways, and in fewer than when they were tried."""
+        bits = self.bits[rows]
+        is_due = (self.open[rows] > 0) & (bits <= MOST_BITS) & (bits < self._tried[rows] - 1e-6)
+        self.waiting[rows] = np.where(is_due, bits, np.inf)
 
 
 def _columns(rows: RealRows, row: int) -> IndexArray:
@@ -203,30 +327,15 @@ def _columns(rows: RealRows, row: int) -> IndexArray:
     return np.asarray(rows.matrix.indices[entries], dtype=np.intp)
 
 
-def _same_unknowns(rows: RealRows) -> Iterator[IndexArray]:
-    """Yield rows over the same few unknowns, those over the fewest first."""
-    groups: dict[bytes, list[int]] = {}
-    sizes = np.diff(rows.matrix.indptr)
-    for row in np.argsort(sizes, kind="stable").tolist():
-        if sizes[row] > MOST_OPEN:
-            break
-        groups.setdefault(_columns(rows, row).tobytes(), []).append(row)
-    for same in groups.values():
-        yield np.array(same)
-
-
-def _all_fillings(size: int) -> FloatArray:
-    """Return all rows of zeros and ones, (2^size, size)."""
-    return ((np.arange(2**size)[:, None] >> np.arange(size)) & 1).astype(np.float64)
-
-
 def _by_combinations(
     rows: RealRows, low: IntArray, high: IntArray, until: Clock
 ) -> tuple[IntArray, IntArray]:
     """Return what linear combinations of all rows leave of the unknowns that are open."""
     for softness in SOFTNESS:
+        if until.is_over or not 0 < int((low < high).sum()) <= MOST_UNKNOWNS:
+            return low, high
         part, places = rows.open_part(low, high)
-        if not len(places) or len(places) > MOST_UNKNOWNS or not len(part.low) or until.is_over:
+        if not len(part.low):
             return low, high
         until.spend(SECONDS_A_FLOP * float(len(places) + len(part.low)) ** 3)
         system = _DenseSystem.from_rows(part, low[places], high[places])

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from treewarden.audit.consistent_tables.proofs.bounds import ContradictionError
-from treewarden.audit.consistent_tables.proofs.cpsat_solver import (
+from treewarden.audit.consistent_tables.proofs import (
     solve_in_background,
     solver_module,
 )
+from treewarden.audit.consistent_tables.proofs.bounds import ContradictionError
 from treewarden.audit.consistent_tables.result import OUT_OF_TIME
 from treewarden.audit.engine.counts import Counts, OpenNumbers, Propagated, opened, propagate
 from treewarden.audit.engine.time_budget import SECONDS_A_MODEL_ENTRY

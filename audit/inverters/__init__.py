@@ -83,7 +83,8 @@ class GrownCase:
     Where trees saw samples that are known, each profile is one record, and ``draws`` (T, P) says how often each tree
     drew it; where they are not known, ``is_sampled`` says so. ``ends`` (R,) are between which whole numbers each sum of
     the case lies, in the order in which they are told, where more is known of that than the values say. ``columns``
-    hold one value per profile, where they are known.
+    hold one value per profile, where they are known. ``in_order`` says that a library which keeps scores in 32 bits
+    added each tree to them in turn, as it does unless training was resumed elsewhere.
     """
 
     growth: EnsembleGrowth
@@ -95,6 +96,7 @@ class GrownCase:
     is_sampled: bool = False
     ends: tuple[IntArray, IntArray] | None = None
     columns: Mapping[str, Column] | None = None
+    in_order: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -75,6 +75,9 @@ def rounds(
     ``start`` (K,) is what the model starts from, and ``values`` are those of the leaves by node, per tree, where they
     are not what the file says. Whoever takes a round may narrow them by what its sums say, before asking for the next.
     """
+    if values is None and case.in_order and _are_single(case):
+        yield from _rounds_in_order(case, start)
+        return
     size = len(case.people)
     precision = SINGLE if case.growth.single else DOUBLE
     scores = NumberBounds(np.tile(start.low, (size, 1)), np.tile(start.high, (size, 1)))
@@ -94,6 +97,39 @@ def rounds(
         # Each addition of the library rounds once, in an order that need not be ours.
         room = 2 * precision * np.maximum(np.abs(low), np.abs(high))
         scores = NumberBounds(low - room, high + room)
+
+
+def _are_single(case: GrownCase) -> bool:
+    """Return whether all leaf values are numbers of 32 bits, as the library added them."""
+    own = (tree.values[np.isfinite(tree.values)] for tree in case.growth.trees)
+    return case.growth.single and all((own == own.astype(np.float32)).all() for own in own)
+
+
+def _rounds_in_order(
+    case: GrownCase, start: NumberBounds
+) -> Iterator[tuple[NumberBounds, list[Leafs]]]:
+    """Yield the same where the library adds each tree's value to a score of 32 bits, one tree after another.
+
+    Rounding to the nearest never swaps two numbers: the ends of a score are what its ends before are rounded to.
+    """
+    begin = NumberBounds(
+        np.nextafter(start.low.astype(np.float32), np.float32(-np.inf)).astype(np.float64),
+        np.nextafter(start.high.astype(np.float32), np.float32(np.inf)).astype(np.float64),
+    )
+    size = len(case.people)
+    low, high = np.tile(begin.low, (size, 1)), np.tile(begin.high, (size, 1))
+    values, exact = value_bounds(case), [exactly(tree.values) for tree in case.growth.trees]
+    for trees in case.growth.rounds:
+        leaves = [
+            leaf for tree in trees for leaf in _by_output(leaves_in(case, tree, values[tree]))
+        ]
+        yield NumberBounds(low, high), leaves
+        low, high = low.copy(), high.copy()
+        for leaf in leaves:
+            now = _of_output(exact[leaf.tree].at(leaf.nodes), leaf.output).low[leaf.place]
+            for end in (low, high):
+                # The sum of two numbers of 32 bits, rounded to 64 and then to 32, is that rounded to 32 at once.
+                end[:, leaf.output] = (end[:, leaf.output] + now).astype(np.float32)
 
 
 def narrow(values: list[NumberBounds], leaves: Leafs, bounds: NumberBounds) -> None:
@@ -364,12 +400,14 @@ def not_turned_back(kind: str, name: str) -> Undetermined:
 class MemberDerivatives:
     """The derivatives of one tree's output for everybody, (P,): ``shares`` less labels, and ``curves``.
 
-    ``of_class`` (m,) is 1 for the class that the output is of.
+    ``of_class`` (m,) is 1 for the class that the output is of. ``single`` says that the library keeps them in 32 bits
+    and adds them up in 64, or in whole numbers of as many.
     """
 
     shares: NumberBounds
     curves: NumberBounds
     of_class: FloatArray
+    single: bool = False
 
     def curve_sums(self, leaves: Leafs, total: NumberBounds) -> MemberSums:
         """Return the sums of second derivatives, which are the same whatever the class."""
@@ -394,17 +432,35 @@ class MemberDerivatives:
     def _sums(
         self, leaves: Leafs, numbers: NumberBounds, of_class: FloatArray, total: NumberBounds
     ) -> MemberSums:
-        # A library's additions in 64 bits round too.
-        total = total.wider(4 * DOUBLE * (1 + leaves.people.sum()) ** 2)
+        total = total.wider(self.sum_rounding(float(leaves.people.sum())))
         return MemberSums(leaves.tree, leaves.nodes, leaves.place, numbers, of_class, total)
+
+    def sum_rounding(self, people: float) -> float:
+        """Return how far sums over some of so many people, and differences of sums, may be off by additions alone.
+
+        Numbers of 32 bits that are no smaller than 2^-k are whole multiples of 2^-(k + 24), and so are their sums: in
+        64 bits these are exact while there are no more of them than 2^(53 - k - 24). Who adds whole numbers of 64 bits
+        in their place (XGBoost, ``src/tree/gpu_hist``) loses at most 2^-62 of the sum of all for each person.
+        """
+        ends = (self.shares.low, 1.0 - self.shares.high, self.curves.low)
+        smallest = min(float(end.min(initial=1.0)) for end in ends)
+        largest = max(1.0, float(self.curves.high.max(initial=0.0)))
+        if self.single and smallest > 0 and people * largest * 2.0**24 <= 2.0**52 * smallest:
+            return 2.0**-60 * largest * (1 + people) ** 2
+        return 4 * DOUBLE * (1 + people) ** 2
 
 
 def derivatives(
-    shares: NumberBounds, of_class: FloatArray, factor: float, rounding: float
+    shares: NumberBounds,
+    of_class: FloatArray,
+    factor: float,
+    rounding: float,
+    *,
+    single: bool = False,
 ) -> MemberDerivatives:
     """Return them by the probabilities before the tree; second derivatives are rounded by so much of their size."""
     curves = variance(shares).times(factor)
-    return MemberDerivatives(shares, curves.wider(rounding * curves.high), of_class)
+    return MemberDerivatives(shares, curves.wider(rounding * curves.high), of_class, single)
 
 
 def counted_members(case: GrownCase) -> tuple[MemberSums, ...] | Undetermined:

@@ -157,7 +157,8 @@ class Xgboost(Inverter):
                 own = NumberBounds(shares.low[:, leaf.output], shares.high[:, leaf.output])
                 of_class = np.zeros(case.classes)
                 of_class[1 if is_logistic else leaf.output] = 1.0
-                known = derivatives(own, of_class, 1.0 if is_logistic else 2.0, 4 * SINGLE)
+                factor = 1.0 if is_logistic else 2.0
+                known = derivatives(own, of_class, factor, 4 * SINGLE, single=True)
                 found += _member_sums(case, leaf, known, rates)
         return tuple(found)
 

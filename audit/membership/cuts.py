@@ -21,7 +21,7 @@ from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, Int
 from treewarden.ppdm_models.tree.column import NumericColumn
 from treewarden.ppdm_models.tree.nodes import parents_of
 from treewarden.ppdm_models.tree.predicate import NumericTest, Predicate
-from treewarden.ppdm_models.tree.tree import Tree
+from treewarden.ppdm_models.tree.tree import Feature, Tree
 
 SINGLE_SLACK = 2.0**-23
 """Some formats keep thresholds in 32 bits: then half of a last digit may be lost, relative to the threshold."""
@@ -101,40 +101,93 @@ class NodeGroups:
         return self.order[start:end]
 
 
+class ComparedNumbers:
+    """The columns of candidates as a learner compares them; each is sorted once, when a tree is cut there."""
+
+    def __init__(self, candidates: Candidates, learner: LearnerCuts) -> None:
+        """Take the candidates."""
+        self.candidates, self.learner = candidates, learner
+        self._columns: dict[str, tuple[FloatArray, IndexArray, FloatArray]] = {}
+
+    def values(self, feature: Feature) -> FloatArray | None:
+        """Return the numbers of a column, (G,); None where it holds none."""
+        found = self._column(feature)
+        return None if found is None else found[0]
+
+    def sides(self, feature: Feature, cut: _Threshold) -> _Sides:
+        """Return all candidates on both sides of a cut."""
+        found = self._column(feature)
+        assert found is not None
+        _, order, ordered = found
+        last = int(np.searchsorted(ordered, cut.threshold, "right" if cut.is_closed else "left"))
+        return _Sides(order[:last], order[last:], ordered[:last], ordered[last:])
+
+    def sides_among(self, feature: Feature, first: IndexArray, second: IndexArray) -> _Sides:
+        """Return the groups below a cut and those above it, sorted."""
+        values = self.values(feature)
+        assert values is not None
+        left, right = _by_value(first, values), _by_value(second, values)
+        return _Sides(left, right, values[left], values[right])
+
+    def _column(self, feature: Feature) -> tuple[FloatArray, IndexArray, FloatArray] | None:
+        if feature.name not in self._columns:
+            column = self.candidates.columns.get(feature.name)
+            if not isinstance(column, NumericColumn):
+                return None
+            values = self.learner.compared(feature, column.numbers)
+            order = _by_value(np.arange(len(values)), values)
+            self._columns[feature.name] = (values, order, values[order])
+        return self._columns[feature.name]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Sides:
+    """Groups on both sides of a cut, sorted by value, and their values."""
+
+    left: IndexArray
+    right: IndexArray
+    below: FloatArray
+    above: FloatArray
+
+
 def numeric_cuts(
-    tree: Tree, number: int, groups: NodeGroups, candidates: Candidates, learner: LearnerCuts
+    tree: Tree,
+    number: int,
+    groups: NodeGroups,
+    numbers: ComparedNumbers,
+    seen: set[tuple[str, float]] | None = None,
 ) -> Iterator[MemberCut]:
-    """Yield the two-way splits of a tree on one number."""
-    features = {feature.name: feature for feature in tree.features}
-    values: dict[str, FloatArray] = {}
+    """Yield the two-way splits of a tree on one number; of the whole table those that were not ``seen`` before."""
+    learner, features = numbers.learner, {feature.name: feature for feature in tree.features}
     tests = [node.test for node in tree.nodes]
     for node, children in enumerate(groups.children):
         cut = _threshold([tests[child] for child in children])
-        if cut is None or not learner.says(cut.threshold):
+        if cut is None or not learner.says(cut.threshold) or cut.feature not in features:
             continue
-        name = cut.feature
-        column = candidates.columns.get(name)
-        if not isinstance(column, NumericColumn) or name not in features:
+        feature = features[cut.feature]
+        if numbers.values(feature) is None:
             continue
-        if name not in values:
-            values[name] = learner.compared(features[name], column.numbers)
         if learner.is_of_table:
-            is_left = cut.is_left(values[name])
-            left, right = np.flatnonzero(is_left), np.flatnonzero(~is_left)
+            key = (cut.feature, cut.threshold)
+            if seen is not None and key in seen:
+                continue
+            if seen is not None:
+                seen.add(key)
+            sides = numbers.sides(feature, cut)
         else:
             first, second = (groups.at(child) for child in children)
-            left, right = (first, second) if cut.is_first_below else (second, first)
-        left, right = _by_value(left, values[name]), _by_value(right, values[name])
-        if learner.is_value and not (len(left) and len(right)):
+            below, above = (first, second) if cut.is_first_below else (second, first)
+            sides = numbers.sides_among(feature, below, above)
+        if learner.is_value and not (len(sides.left) and len(sides.right)):
             continue  # beyond all candidates: it parts those who have a value from those who lack it
         yield MemberCut(
             place=MemberPlace(number, node),
-            feature=name,
+            feature=cut.feature,
             threshold=cut.threshold,
-            left=left,
-            right=right,
-            below=values[name][left],
-            above=values[name][right],
+            left=sides.left,
+            right=sides.right,
+            below=sides.below,
+            above=sides.above,
         )
 
 
@@ -151,10 +204,6 @@ class _Threshold:
     threshold: float
     is_first_below: bool
     is_closed: bool
-
-    def is_left(self, numbers: FloatArray) -> BoolArray:
-        """Whether numbers, (n,), are below; who lacks one is not."""
-        return np.asarray(numbers <= self.threshold if self.is_closed else numbers < self.threshold)
 
 
 def _threshold(tests: list[Predicate]) -> _Threshold | None:
@@ -274,7 +323,7 @@ def read_cut(
     """
     if rule.learner.is_value or rule.learner.may_be_value:
         sides = ((cut.left, cut.below), (cut.right, cut.above))
-        has_it = np.concatenate([who[rule.may_be(values, cut.threshold)] for who, values in sides])
+        has_it = np.concatenate([_near(who, values, cut, rule) for who, values in sides])
         has_it = has_it[bounds.high[has_it] > 0]
         if rule.learner.is_value:
             is_told = not len(has_it) or bool(bounds.low[has_it].any())
@@ -300,6 +349,14 @@ def read_cut(
         ends = possible[0].ends(cut)
         present = tuple(group for group in ends if not bounds.low[group].any())
     return CutFact(cut.place, out, present) if len(out) or present else None
+
+
+def _near(groups: IndexArray, values: FloatArray, cut: MemberCut, rule: CutRule) -> IndexArray:
+    """Return the groups whose value, sorted, may be the threshold itself."""
+    room = 4 * SINGLE_SLACK * abs(cut.threshold)
+    first = int(np.searchsorted(values, cut.threshold - room, "left"))
+    last = int(np.searchsorted(values, cut.threshold + room, "right"))
+    return groups[first:last][rule.may_be(values[first:last], cut.threshold)]
 
 
 @dataclass(frozen=True, slots=True)

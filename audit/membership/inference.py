@@ -34,6 +34,7 @@ from treewarden.audit.membership.count_rows import (
 )
 from treewarden.audit.membership.cuts import (
     Buckets,
+    ComparedNumbers,
     CutFact,
     MemberBounds,
     MemberCut,
@@ -123,7 +124,8 @@ def _known_cuts(
             unknown += 1
             continue
         groups = NodeGroups(tree, stops[number])
-        cuts = tuple(numeric_cuts(tree, number, groups, candidates, learner))
+        numbers = ComparedNumbers(candidates, learner)
+        cuts = tuple(numeric_cuts(tree, number, groups, numbers))
         rule = find_rule(cuts, members, learner)
         if rule is None:
             unknown += 1

@@ -7,7 +7,7 @@ say and whatever records the trees saw.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 import numpy as np
@@ -26,6 +26,7 @@ from treewarden.audit.inverters import (
 from treewarden.audit.membership.candidates import Candidates, MembershipInference, find_candidates
 from treewarden.audit.membership.cuts import (
     Buckets,
+    ComparedNumbers,
     CutFact,
     CutRule,
     MemberBounds,
@@ -196,13 +197,24 @@ def _left_open(
 
 
 def _told_rows(case: GrownCase, candidates: Candidates) -> RealRows | Undetermined:
-    """Return what leaf values say of the register; where the file is silent, by the settings of the library."""
-    rows = _true_rows(case, candidates)
-    if isinstance(rows, RealRows):
-        return rows
-    taken = taking_defaults(case)
-    by_default = rows if taken is None else _true_rows(taken, candidates)
+    """Return what leaf values say of the register; where the file is silent, by the settings of the library.
+
+    Enclosures are narrow where scores were added up as the library usually does, and are wider where the true members
+    show that they were not.
+    """
+    rows = _rows_of_true(case, candidates)
+    taken = taking_defaults(case) if isinstance(rows, Undetermined) else None
+    by_default = rows if taken is None else _rows_of_true(taken, candidates)
     return rows if isinstance(by_default, Undetermined) else by_default
+
+
+def _rows_of_true(case: GrownCase, candidates: Candidates) -> RealRows | Undetermined:
+    """Return rows that the true members fulfil, by the narrower enclosures if these do."""
+    if case.growth.single:
+        rows = _true_rows(replace(case, in_order=True), candidates)
+        if isinstance(rows, RealRows):
+            return rows
+    return _true_rows(case, candidates)
 
 
 def _tighten(
@@ -372,10 +384,7 @@ def _different_cuts(
 ) -> Iterator[MemberCut]:
     """Yield the cuts of all trees; those of the whole table once for each threshold."""
     seen: set[tuple[str, float]] = set()
+    numbers = ComparedNumbers(candidates, learner)
     for number, tree in enumerate(case.trees):
         groups = NodeGroups(tree, case.stops[number])
-        for cut in numeric_cuts(tree, number, groups, candidates, learner):
-            key = (cut.feature, cut.threshold)
-            if not learner.is_of_table or key not in seen:
-                seen.add(key)
-                yield cut
+        yield from numeric_cuts(tree, number, groups, numbers, seen)

@@ -8,7 +8,7 @@ from importlib import metadata
 import click
 
 import treewarden
-from treewarden.audit.consistent_tables.proofs.cpsat_solver import solver_module
+from treewarden.audit.consistent_tables.proofs import solver_module
 from treewarden.audit.ipopt.backends import doors
 from treewarden.reports.document.words import printable
 from treewarden.terminal.exits import NO_AUDIT, PASS

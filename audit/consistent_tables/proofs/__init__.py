@@ -1,1 +1,41 @@
 """What no world can exceed."""
+
+from __future__ import annotations
+
+import importlib
+import threading
+from functools import cache
+from typing import Any
+
+PATIENCE = 0.05
+"""Seconds between looks at whether the user wants to stop."""
+
+
+@cache
+def solver_module() -> Any:  # noqa: ANN401 - the solver has no types
+    """Return OR-Tools' CP-SAT; loaded late, as that takes a while and many audits never ask it."""
+    return importlib.import_module("ortools.sat.python.cp_model")
+
+
+def solve_in_background(solver: Any, model: Any) -> int:  # noqa: ANN401 - the solver has no types
+    """Solve beside the main thread, which so hears of the user's wish to stop, and passes it on to the solver."""
+    status: list[int] = []
+    is_over = threading.Event()
+
+    def solve() -> None:
+        try:
+            status.append(int(solver.solve(model)))
+        finally:
+            is_over.set()
+
+    threading.Thread(target=solve, daemon=True).start()
+    # An event, as a thread whose join is interrupted counts as ended though it runs on.
+    try:
+        while not is_over.wait(PATIENCE):
+            pass
+    except BaseException:
+        # It may not have begun, and not hear of it yet.
+        while not is_over.wait(PATIENCE):
+            solver.stop_search()
+        raise
+    return status[0] if status else int(solver_module().UNKNOWN)

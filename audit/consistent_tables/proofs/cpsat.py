@@ -14,7 +14,7 @@ import numpy as np
 
 from treewarden.audit.consistent_tables.facts.facts import SPLIT, would_have_split
 from treewarden.audit.consistent_tables.facts.splits import AttributeSplits
-from treewarden.audit.consistent_tables.proofs.cpsat_solver import solver_module
+from treewarden.audit.consistent_tables.proofs import solver_module
 from treewarden.audit.consistent_tables.proofs.relax import (
     NOTHING,
     RelaxationBound,

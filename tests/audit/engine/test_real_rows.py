@@ -11,6 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
+from treewarden.audit.consistent_tables.proofs.bounds import ContradictionError
+from treewarden.audit.engine.fillings import FewUnknowns
 from treewarden.audit.engine.real_rows import RealRows, _by_combinations, _DenseSystem, tighten
 from treewarden.audit.engine.time_budget import SECONDS_A_FLOP
 from treewarden.audit.progress import FOREVER, work_clock
@@ -89,6 +91,68 @@ def test_no_numbers_that_fulfil_the_rows_are_lost(rows):
     low, high = tighten(rows, *boxes(size, 0, 3), FOREVER)
     assert (low <= fit.min(axis=0)).all()
     assert (fit.max(axis=0) <= high).all()
+
+
+def test_two_rows_over_thirty_people_settle_who_of_them_adds_up_to_their_ends():
+    # 2^30 ways, too many to list and too few rows for linear combinations
+    draw = np.random.default_rng(0)
+    inside, matrix = draw.permutation(30) < 15, draw.random((2, 30))
+    total = matrix @ inside
+    rows = rows_of(matrix, total - 1e-7, total + 1e-7, spread=1e-9)
+    low, high = tighten(rows, *boxes(30, 0, 1), FOREVER)
+    assert low.tolist() == high.tolist() == inside.astype(int).tolist()
+
+
+def test_people_whom_a_small_leaf_settles_make_others_small_enough():
+    # The second row alone has 2^50 ways; the first settles half of its people.
+    draw = np.random.default_rng(1)
+    inside = (draw.permutation(50) < 25).astype(int)
+    matrix = draw.random((2, 50))
+    matrix[0, 25:] = 0
+    total = matrix @ inside
+    rows = rows_of(matrix, total - 1e-9, total + 1e-9)
+    low, high = tighten(rows, *boxes(50, 0, 1), FOREVER)
+    assert low.tolist() == high.tolist() == inside.tolist()
+
+
+@st.composite
+def few_unknowns(draw):
+    """Draw rows over up to five unknowns with spans of their own, which numbers that are drawn as well fulfil."""
+    spans = np.array(draw(st.lists(st.integers(1, 3), min_size=1, max_size=5)))
+    truth = np.array([draw(st.integers(0, int(span))) for span in spans])
+    number = st.sampled_from([-1.0, 0.0, 0.3, 0.7, 1.0, 1.1])
+    rows = draw(st.integers(1, 3))
+    matrix = np.array([[draw(number) for _ in spans] for _ in range(rows)])
+    width = np.array([draw(st.sampled_from([0.0, 0.35, np.inf])) for _ in range(rows)])
+    spread = np.full(matrix.shape, draw(st.sampled_from([0.0, 0.01])))
+    return FewUnknowns(matrix, spread, matrix @ truth - 0.1, matrix @ truth + width, spans)
+
+
+@given(few_unknowns())
+def test_fillings_by_halves_are_those_by_all(rows):
+    every = np.array(list(product(*(range(span + 1) for span in rows.spans))))
+    total, off = every @ rows.matrix.T, every @ rows.spread.T
+    fit = every[((total + off >= rows.low) & (total - off <= rows.high)).all(axis=1)]
+    near = ((total + off >= rows.low - 1e-12) & (total - off <= rows.high + 1e-12)).all(axis=1)
+    low, high = rows.shared_ends(FOREVER)
+    assert (low <= fit.min(axis=0)).all()
+    assert (fit.max(axis=0) <= high).all()
+    assert (low >= every[near].min(axis=0)).all()
+    assert (high <= every[near].max(axis=0)).all()
+
+
+def test_fillings_that_no_row_allows_contradict():
+    one = np.array([[1.0, 2.0]])
+    rows = FewUnknowns(one, 0 * one, np.array([2.5]), np.array([2.75]), np.array([1, 1]))
+    with pytest.raises(ContradictionError):
+        rows.shared_ends(FOREVER)
+
+
+def test_an_unknown_with_most_of_the_ways_is_not_listed():
+    one = np.array([[1.0, 2.0]])
+    spans = np.array([1, 2**30])
+    rows = FewUnknowns(one, 0 * one, np.array([2.0]), np.array([2.0]), spans)
+    assert rows.shared_ends(FOREVER) is None
 
 
 @st.composite

@@ -2,12 +2,17 @@
 
 import json
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.kit.grown_models import FOLDER, case_of, sums_of, truth
 from treewarden.audit.inverters import LeafSums, leaf_sums
+from treewarden.audit.inverters._bounds import exactly
+from treewarden.audit.inverters._rounds import derivatives, rounds
 from treewarden.audit.reading import Undetermined
 from treewarden.jobs.inputs import opened, read
 from treewarden.ppdm_models.tree.ensemble import FactSource, stated_fact
@@ -211,3 +216,42 @@ def test_who_weighs_more_is_counted_by_both_sums():
     for each in sums.added:
         found = np.bincount(each.place, each.each * people.truth[:, 1], len(each.nodes))
         assert ((each.low <= found) & (found <= each.high)).all()
+
+
+@pytest.mark.parametrize("name", ["plain", "exact", "three"])
+def test_scores_that_are_added_up_in_32_bits_lie_within_narrow_ends(name):
+    table = "three" if name == "three" else "two"
+    case, _ = case_of(FOLDER / f"{name}.json", FOLDER / f"{table}.csv")
+    start = np.asarray(case.growth.start)
+    ends = exactly(start).wider(1e-6)
+    base = np.float32(start + 5e-7)
+    scores = np.tile(base, (len(case.people), 1))
+    narrow = list(rounds(replace(case, in_order=True), ends))
+    for (own, leaves), (wide, _) in zip(narrow, rounds(case, ends), strict=True):
+        assert (own.low <= scores).all()
+        assert (scores <= own.high).all()
+        assert ((own.high - own.low) <= (wide.high - wide.low) + 1e-6).all()
+        for leaf in leaves:
+            values = case.growth.trees[leaf.tree].values
+            added = values.reshape(len(values), -1)[leaf.nodes[leaf.place], 0]
+            scores[:, leaf.output] = scores[:, leaf.output] + added.astype(np.float32)
+
+
+@given(st.lists(st.floats(2.0**-9, 1.0, width=32), min_size=1, max_size=200), st.randoms())
+def test_sums_in_64_bits_of_numbers_in_32_are_exact_in_any_order(numbers, order):
+    shares = np.array(numbers) / 2
+    known = derivatives(exactly(shares), np.array([0.0, 1.0]), 1.0, 2.0**-22, single=True)
+    assert known.sum_rounding(len(numbers)) < 1e-13
+    exact = sum(Fraction(number) for number in numbers)
+    order.shuffle(numbers)
+    total = 0.0
+    for number in numbers:
+        total += number
+    assert Fraction(total) == exact
+    half = sum(numbers[::2])
+    assert Fraction(total - half) == exact - sum(Fraction(number) for number in numbers[::2])
+
+
+def test_sums_of_numbers_that_are_too_small_may_be_off():
+    known = derivatives(exactly(np.full(3, 1e-9)), np.zeros(2), 1.0, 2.0**-22, single=True)
+    assert known.sum_rounding(1e6) > 1e-5
