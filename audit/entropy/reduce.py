@@ -20,7 +20,7 @@ from treewarden.audit.population.population import Population
 from treewarden.audit.solver.canonical import chains
 from treewarden.audit.solver.task import SEARCHED_PROGRAM, WORTH_A_RESTART, SolverAnswer
 from treewarden.audit.system.system import LeafKnowledge, System
-from treewarden.ppdm_models.arrays import FloatArray, IndexArray, alike
+from treewarden.ppdm_models.arrays import FloatArray, IndexArray, alike, ranks
 from treewarden.ppdm_models.tree.tree import Criterion
 
 
@@ -77,15 +77,16 @@ def reduce_block(
     proved = (
         np.full((len(profiles), len(pools)), np.nan) if whole is None else whole.shares[profiles]
     )
-    lumps = _lumps(system, block, profiles, proved)
+    lines = _lines(system, block, profiles, knowledge)
+    lumps = _lumps(system, block, profiles, proved, lines)
     lumping = _lumping(case.population, profiles, lumps, pools, proved)
     weight = lumping.weight
     start = np.zeros(lumping.proved.shape)
     np.add.at(start, (lumps[:, None], pools[None, :]), counts[:, None] * values[profiles])
     cells = make_cells(knowledge, lumping, start)
     add_leaf_rows(cells)
-    for index in block.linear:
-        _across(system, index, cells)
+    for line in lines:
+        _across(line, cells)
     for candidate in block.candidates:
         if whole is not None and candidate.family in whole.intervals:
             _interval_row(system, candidate, cells, whole)
@@ -158,7 +159,67 @@ def _pools(system: System, block: Block, knowledge: dict[int, LeafKnowledge]) ->
     return pools
 
 
-def _lumps(system: System, block: Block, profiles: IndexArray, proved: FloatArray) -> IndexArray:
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A row across leaves as ``weights`` (K,) of a block's profiles by class; its ends are those of ``row``."""
+
+    row: Linear
+    weights: dict[int, FloatArray]
+
+
+def _lines(
+    system: System, block: Block, profiles: IndexArray, knowledge: dict[int, LeafKnowledge]
+) -> list[_Line]:
+    """Return the rows across leaves but those that follow: from another that says it, or from what leaves say.
+
+    A table of characteristics says of every column anew that somebody has a class.
+    """
+    place = np.full(len(system.case.population.counts), -1, dtype=np.intp)
+    place[profiles] = np.arange(len(profiles))
+    leaf = system.case.population.leaf[profiles]
+    order = np.argsort(leaf, kind="stable")
+    starts = np.flatnonzero(np.diff(leaf[order], prepend=-1))
+    known = [knowledge[int(node)] for node in leaf[order][starts]]
+    found, seen = list[_Line](), set[tuple[object, ...]]()
+    for index in block.linear:
+        row = system.across[index]
+        line = _Line(row, _weights(row, place, len(profiles)))
+        key = (row.low, row.high, *((k, w.tobytes()) for k, w in line.weights.items()))
+        if key not in seen and not _is_told(line, order, starts, known):
+            found.append(line)
+        seen.add(key)
+    return found
+
+
+def _is_told(
+    line: _Line, order: IndexArray, starts: IndexArray, leaves: list[LeafKnowledge]
+) -> bool:
+    """Whether leaves alone say what a row does: it weighs all people of a leaf alike, and their ends are within its.
+
+    Profiles of a leaf stand side by side in ``order`` (K,), those of the ``leaves`` from ``starts`` on.
+    """
+    least = most = 0.0
+    for klass, weights in line.weights.items():
+        by_leaf = weights[order]
+        first = by_leaf[starts]
+        if (np.repeat(first, np.diff(starts, append=len(order))) != by_leaf).any():
+            return False
+        ends = np.array([(leaf.low[klass], leaf.high[klass]) for leaf in leaves]) * first[:, None]
+        least, most = least + float(ends.min(axis=1).sum()), most + float(ends.max(axis=1).sum())
+    return line.row.low <= least and most <= line.row.high
+
+
+LINES_AT_ONCE = 8
+"""After so many further rows it is seen whether all profiles are told apart, so that the rest tells nothing more."""
+
+
+def _lumps(
+    system: System,
+    block: Block,
+    profiles: IndexArray,
+    proved: FloatArray,
+    lines: list[_Line],
+) -> IndexArray:
     """Return the lump of each profile: profiles alike in leaf, branch and weight in every row of the block."""
     signature = [system.case.population.leaf[profiles]]
     # NaN differs from itself, so that every profile would be a lump of its own.
@@ -169,29 +230,33 @@ def _lumps(system: System, block: Block, profiles: IndexArray, proved: FloatArra
         side = np.full(len(profiles), -1, dtype=np.intp)
         side[np.searchsorted(profiles, family.profiles)] = sides(family, candidate)
         signature.append(side)
-    for index in block.linear:
-        row = system.across[index]
-        for klass in np.unique(row.classes).tolist():
-            weights = _weights(row, profiles, klass)
-            signature.append(np.unique(weights, return_inverse=True)[1])
-    return alike(signature)[1]
+    first, lumps = alike(signature)
+    weights = [line.weights[klass] for line in lines for klass in sorted(line.weights)]
+    for start in range(0, len(weights), LINES_AT_ONCE):
+        if len(first) == len(profiles):
+            break
+        more = [ranks(each)[0] for each in weights[start : start + LINES_AT_ONCE]]
+        first, lumps = alike([lumps, *more])
+    return lumps
 
 
-def _weights(row: Linear, profiles: IndexArray, klass: int) -> FloatArray:
-    """Return a row's weight of each profile in a class, shape (K,)."""
-    inside = row.classes == klass
-    place = np.searchsorted(profiles, row.profiles[inside])
-    weights = np.zeros(len(profiles))
-    np.add.at(weights, place, row.weights[inside])
-    return weights
-
-
-def _across(system: System, index: int, cells: MassCells) -> None:
-    """Add a row across leaves in terms of the lumps' masses."""
-    row, lumping = system.across[index], cells.lumping
-    by_lump = np.zeros((len(lumping.weight), len(lumping.pools)))
+def _weights(row: Linear, place: IndexArray, profiles: int) -> dict[int, FloatArray]:
+    """Return a row's weights (K,) of the profiles of a block by class; ``place`` (P,) is where each stands in it."""
+    found = {}
     for klass in np.unique(row.classes).tolist():
-        by_lump[lumping.of_profile, klass] = _weights(row, lumping.profiles, klass)
+        inside = row.classes == klass
+        at = place[row.profiles[inside]]
+        summed = np.bincount(at, weights=row.weights[inside], minlength=profiles)
+        found[klass] = summed.astype(np.float64)
+    return found
+
+
+def _across(line: _Line, cells: MassCells) -> None:
+    """Add a row across leaves in terms of the lumps' masses."""
+    row, lumping = line.row, cells.lumping
+    by_lump = np.zeros((len(lumping.weight), len(lumping.pools)))
+    for klass, weights in line.weights.items():
+        by_lump[lumping.of_profile, klass] = weights
     lumps, classes = np.nonzero(by_lump)
     said, numbers = by_lump[lumps, classes], cells.cell[lumps, lumping.pools[classes]]
     is_free = numbers >= 0

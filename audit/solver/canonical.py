@@ -74,8 +74,10 @@ def canonical(program: BlockProgram) -> Canonical:
     program = rounded_program(program)
     n_rows = program.rows.shape[0]
     rows, variables = _refined(program, np.zeros(program.size, dtype=np.uint64))
-    rows_there, variables_there = _refined(program, _hash(program.start, bits=START_BITS))
     is_total = np.arange(program.size) >= len(program.scale)
+    rows_there, variables_there = rows, variables
+    if not (_are_distinct(rows) and _are_distinct(variables)):
+        rows_there, variables_there = _refined(program, _hash(program.start, bits=START_BITS))
     order = np.lexsort((variables_there, variables, is_total))
     linear = np.lexsort((rows_there[:n_rows], rows[:n_rows]))
     splits = np.lexsort((rows_there[n_rows:], rows[n_rows:]))
@@ -174,9 +176,17 @@ def _refined(program: BlockProgram, begin: Hashes) -> tuple[Hashes, Hashes]:
     scale[: len(program.scale)] = program.scale
     variables = _mixed(_hash(scale, program.lower, program.upper, program.cost), begin)
     for _ in range(ROUNDS):
+        # A convex program has one optimum: any order that its numbers decide will do.
+        if program.is_convex and _are_distinct(rows) and _are_distinct(variables):
+            break
         rows = _mixed(rows, _sums(len(rows), row, _mixed(edges, variables[variable])))
         variables = _mixed(variables, _sums(len(variables), variable, _mixed(edges, rows[row])))
     return rows, variables
+
+
+def _are_distinct(hashes: Hashes) -> bool:
+    """Whether no two numbers are alike: what else could order them is not asked then."""
+    return not (np.diff(np.sort(hashes)) == 0).any()
 
 
 def _sums(size: int, place: IndexArray, values: Hashes) -> Hashes:
@@ -196,16 +206,27 @@ def _hash(*columns: FloatArray, bits: int = BITS) -> Hashes:
 
 def _rounded(numbers: FloatArray, bits: int = NUMBER_BITS) -> FloatArray:
     """Return numbers rounded to so many bits, none of them a negative zero."""
-    mantissa, exponent = np.frexp(numbers)
-    return np.asarray(np.ldexp(np.round(np.ldexp(mantissa, bits)), exponent - bits) + 0.0)
+    # Half to even, in the bits of the numbers themselves: a third of the time of taking them apart.
+    dropped = np.uint64(53 - bits)
+    words = np.array(numbers, dtype=np.float64).view(np.uint64)
+    half = (words >> dropped) & np.uint64(1)
+    half += (np.uint64(1) << (dropped - np.uint64(1))) - np.uint64(1)
+    words += half
+    words &= ~((np.uint64(1) << dropped) - np.uint64(1))
+    rounded = words.view(np.float64)
+    rounded += 0.0
+    return rounded
 
 
 def _mixed(one: Hashes, second: Hashes) -> Hashes:
     """Return a number that pairs of others rarely share (the finaliser of SplitMix64, Steele et al. 2014)."""
-    mixed = one * np.uint64(0x9E3779B97F4A7C15) + second
-    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return np.asarray(mixed ^ (mixed >> np.uint64(31)))
+    mixed = one * np.uint64(0x9E3779B97F4A7C15)
+    mixed += second  # in place: there may be millions
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        mixed ^= mixed >> np.uint64(shift)
+        mixed *= np.uint64(factor)
+    mixed ^= mixed >> np.uint64(31)
+    return np.asarray(mixed)
 
 
 # How far split rows can bend the problem away from convex, chain by chain.

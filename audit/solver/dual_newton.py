@@ -45,19 +45,27 @@ class CurvatureMatrix(Protocol):
         """Return the step of the rows that are ``left``; None if nothing can move one of them."""
 
 
+def is_densely_filled(weights: sparse.csr_matrix) -> BoolArray:
+    """Return which rows (r,) are about so many of all masses that they are multiplied as they stand."""
+    return np.asarray(np.diff(weights.indptr) > DENSE_SHARE * weights.shape[1])
+
+
 def curvature_of(
     weights: sparse.csr_matrix, group: IndexArray, records: FloatArray
 ) -> DualCurvature:
     """Return the curvature of rows (r, n) over masses, each in a ``group`` (n,) that shares its ``records`` (G,)."""
-    entries = weights.shape[0] * weights.shape[1]
-    is_dense = weights.nnz > DENSE_SHARE * entries or weights.shape[0] <= FEW_ROWS
-    if weights.shape[0] <= DENSE_ROWS and entries <= DENSE_ENTRIES and is_dense:
-        order = np.argsort(group, kind="stable")
-        columns = np.ascontiguousarray(weights[:, order].toarray())
-        squares = sparse.csr_matrix(weights.multiply(weights))
-        if (np.bincount(group) == 2).all():
-            apart = np.ascontiguousarray(columns[:, 1::2] - columns[:, ::2])
-            return _PairCurvature(records, squares, apart, order)
+    if weights.shape[0] > DENSE_ROWS:
+        return _SparseCurvature(group, records, weights)
+    entries, is_full = weights.shape[0] * weights.shape[1], is_densely_filled(weights)
+    is_few = weights.shape[0] <= FEW_ROWS
+    order = np.argsort(group, kind="stable")
+    squares = weights.copy()
+    squares.data = squares.data**2
+    if (np.bincount(group) == 2).all() and (is_few or is_full.any()):
+        if int(is_full.sum()) * weights.shape[1] <= DENSE_ENTRIES:
+            return _PairCurvature.from_rows(weights, squares, group, records, order)
+    elif entries <= DENSE_ENTRIES and (is_few or weights.nnz > DENSE_SHARE * entries):
+        columns = np.ascontiguousarray(weights.toarray()[:, order])
         starts = np.searchsorted(group[order], np.arange(len(records)))
         return _DenseCurvature(records, squares, columns, order, starts)
     return _SparseCurvature(group, records, weights)
@@ -65,18 +73,60 @@ def curvature_of(
 
 @dataclass(frozen=True, slots=True)
 class _PairCurvature:
-    """Rows with groups of two masses each: what matters is how far ``apart`` (r, G) a row weighs these."""
+    """Rows with groups of two masses each: what matters is how far ``apart`` (r, G) a row weighs these.
+
+    Rows about many groups are kept as they stand, ``full`` (f, G), those about few as ``sparse`` (s, G). ``place`` (r,)
+    is where each row stands among its kind, and ``is_full`` (r,) which kind it is. Rows of one leaf meet those of no
+    other, so that of many leaves hardly any products are left.
+    """
 
     records: FloatArray
     squares: sparse.csr_matrix
-    apart: FloatArray
+    full: FloatArray
+    sparse: sparse.csr_matrix
+    place: IndexArray
+    is_full: BoolArray
     order: IndexArray
+
+    @classmethod
+    def from_rows(
+        cls,
+        weights: sparse.csr_matrix,
+        squares: sparse.csr_matrix,
+        group: IndexArray,
+        records: FloatArray,
+        order: IndexArray,
+    ) -> _PairCurvature:
+        """Return the curvature of rows (r, n); ``order`` (n,) puts the masses of a group side by side."""
+        is_second = np.zeros(len(group), dtype=bool)
+        is_second[order[1::2]] = True
+        apart = weights.copy()
+        apart.data = np.where(is_second[apart.indices], apart.data, -apart.data)
+        shape = (weights.shape[0], len(records))
+        summed = sparse.csr_matrix((apart.data, group[apart.indices], apart.indptr), shape=shape)
+        is_full = is_densely_filled(weights)
+        place = np.where(is_full, np.cumsum(is_full), np.cumsum(~is_full)) - 1
+        few = sparse.csr_matrix(summed[~is_full])
+        few.sum_duplicates()
+        return cls(records, squares, summed[is_full].toarray(), few, place, is_full, order)
 
     def of_rows(self, z: FloatArray, binding: IndexArray) -> CurvatureMatrix:
         first, second = z[self.order[::2]], z[self.order[1::2]]
-        part = self.apart if len(binding) == len(self.apart) else self.apart[binding]
-        part = part * np.sqrt(first * second / self.records)
-        return _DenseMatrix(part @ part.T, (self.squares @ z)[binding])
+        root, is_full = np.sqrt(first * second / self.records), self.is_full[binding]
+        chosen = self.place[binding[is_full]]
+        full = (self.full if len(chosen) == len(self.full) else self.full[chosen]) * root
+        size = (self.squares @ z)[binding]
+        if is_full.all():
+            return _DenseMatrix(full @ full.T, size)
+        few = _times(sparse.csr_matrix(self.sparse[self.place[binding[~is_full]]]), root)
+        across = few @ full.T
+        entries = np.empty((len(binding), len(binding)))
+        at_full, at_few = np.flatnonzero(is_full), np.flatnonzero(~is_full)
+        entries[np.ix_(at_full, at_full)] = full @ full.T
+        entries[np.ix_(at_few, at_few)] = (few @ few.T).toarray()
+        entries[np.ix_(at_few, at_full)] = across
+        entries[np.ix_(at_full, at_few)] = across.T
+        return _DenseMatrix(entries, size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,11 +295,11 @@ def find_multipliers(
 ) -> tuple[FloatArray, int] | None:
     """Return the rows' multipliers and the steps that it took from others; None if no step leads to them."""
     close = CLOSE_RECORDS * max(1.0, float(groups.records.sum()) ** 0.5)
-    across = sparse.csr_matrix(rows.weights.T)
+    across = rows.weights.T
     is_equal, is_near = rows.low == rows.high, False
     point = _point(groups, rows, across, price)
     curvature = curvature_of(rows.weights, groups.group, groups.records)
-    longest = LONGEST_STEP / abs(rows.weights).max(axis=1).toarray().reshape(-1)
+    longest = LONGEST_STEP / _largest(rows.weights)
     for number in range(MOST_STEPS):
         # The side of its kink on which a multiplier is, or that it is drawn to.
         side = np.sign(point.price)
@@ -273,6 +323,14 @@ def find_multipliers(
             return point.price, number  # rows that say the same, but for their last digits
         point = moved
     return None
+
+
+def _largest(weights: sparse.csr_matrix) -> FloatArray:
+    """Return the size of the largest weight of each row, (r,), 0 of none."""
+    largest, has_any = np.zeros(weights.shape[0]), np.diff(weights.indptr) > 0
+    starts = weights.indptr[:-1][has_any]
+    largest[has_any] = np.maximum.reduceat(np.abs(weights.data), starts) if len(starts) else 0.0
+    return largest
 
 
 def _step(
@@ -326,7 +384,7 @@ class _DualDirection:
 def _moved(
     groups: DualGroups,
     rows: DualRows,
-    across: sparse.csr_matrix,
+    across: sparse.csc_matrix,
     point: _DualPoint,
     way: _DualDirection,
 ) -> _DualPoint | None:
@@ -368,7 +426,7 @@ def _largest_miss(rows: DualRows, point: _DualPoint) -> float:
 
 
 def _point(
-    groups: DualGroups, rows: DualRows, across: sparse.csr_matrix, price: FloatArray
+    groups: DualGroups, rows: DualRows, across: sparse.csc_matrix, price: FloatArray
 ) -> _DualPoint:
     z, level = groups.masses(-(across @ price))
     paid = float(price @ _ends(rows, np.sign(price)))

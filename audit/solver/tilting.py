@@ -19,6 +19,7 @@ from treewarden.audit.solver.dual_newton import (
     DualGroups,
     DualRows,
     find_multipliers,
+    is_densely_filled,
 )
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray
 
@@ -152,22 +153,55 @@ def _across(program: BlockProgram, groups: DualGroups) -> DualRows:
 
 def _reach(weights: sparse.csr_matrix, groups: DualGroups) -> tuple[FloatArray, FloatArray]:
     """Return ends (r,) between which each row's value lies, whatever the masses of the groups."""
-    reached = sparse.csr_matrix(weights)
-    reached.data = reached.data * groups.records[groups.group][reached.indices]
+    is_full = is_densely_filled(weights)
+    least, most = np.zeros(weights.shape[0]), np.zeros(weights.shape[0])
+    full, rest = np.flatnonzero(is_full), np.flatnonzero(~is_full)
+    least[full], most[full] = _reach_of_full(sparse.csr_matrix(weights[full]), groups)
+    least[rest], most[rest] = _reach_of_few(sparse.csr_matrix(weights[rest]), groups)
+    return least, most
+
+
+FULL_ROWS = 64
+"""Rows that are looked at as they stand, all masses of them, at a time: bounds the memory."""
+
+
+def _reach_of_full(weights: sparse.csr_matrix, groups: DualGroups) -> tuple[FloatArray, FloatArray]:
+    """Return the ends of rows about many masses: the least and the most of each group, added up."""
+    order = np.argsort(groups.group, kind="stable")
+    starts = np.searchsorted(groups.group[order], np.arange(len(groups.records)))
+    are_pairs = bool((np.diff(starts, append=len(order)) == 2).all())
+    records = groups.records[groups.group][order]
+    least, most = np.zeros(weights.shape[0]), np.zeros(weights.shape[0])
+    for first in range(0, weights.shape[0], FULL_ROWS):
+        rows = slice(first, first + FULL_ROWS)
+        reached = weights[rows].toarray()[:, order] * records
+        if are_pairs:
+            ends = reached[:, ::2], reached[:, 1::2]
+            least[rows], most[rows] = np.minimum(*ends).sum(axis=1), np.maximum(*ends).sum(axis=1)
+            continue
+        least[rows] = np.minimum.reduceat(reached, starts, axis=1).sum(axis=1)
+        most[rows] = np.maximum.reduceat(reached, starts, axis=1).sum(axis=1)
+    return least, most
+
+
+def _reach_of_few(weights: sparse.csr_matrix, groups: DualGroups) -> tuple[FloatArray, FloatArray]:
+    """Return the ends of rows about few masses each."""
+    reached = weights.data * groups.records[groups.group][weights.indices]
     wide = np.bincount(groups.group, minlength=len(groups.records))
     row = np.repeat(np.arange(weights.shape[0]), np.diff(weights.indptr))
-    key = row * len(groups.records) + groups.group[reached.indices]
+    key = row * len(groups.records) + groups.group[weights.indices]
     pairs, place, times = np.unique(key, return_inverse=True, return_counts=True)
     is_whole = times == wide[pairs % len(groups.records)]
     # A mass of the group that the row leaves out counts 0 there.
     least, most = np.where(is_whole, np.inf, 0.0), np.where(is_whole, -np.inf, 0.0)
-    np.minimum.at(least, place, reached.data)
-    np.maximum.at(most, place, reached.data)
-    into = sparse.csr_matrix(
-        (np.ones(len(pairs)), (pairs // len(groups.records), np.arange(len(pairs)))),
-        shape=(weights.shape[0], len(pairs)),
+    np.minimum.at(least, place, reached)
+    np.maximum.at(most, place, reached)
+    owner = pairs // len(groups.records)
+    size = weights.shape[0]
+    return (
+        np.bincount(owner, weights=least, minlength=size).astype(np.float64),
+        np.bincount(owner, weights=most, minlength=size).astype(np.float64),
     )
-    return into @ least, into @ most
 
 
 def _under_tangents(program: BlockProgram, groups: DualGroups) -> Solution | None:

@@ -16,7 +16,7 @@ from treewarden.audit.ipopt.program import SplitRows
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.options import AuditOptions
 from treewarden.audit.solver.block_solver import solve_task
-from treewarden.audit.solver.canonical import canonical, restored
+from treewarden.audit.solver.canonical import _rounded, canonical, restored
 from treewarden.audit.solver.task import TRIES, SolverTask
 from treewarden.audit.system.system import build_system
 
@@ -137,3 +137,18 @@ def test_what_is_put_back_stands_where_it_stood():
     order = np.array([2, 0, 1])
     values = np.array([10.0, 20.0, 30.0])
     assert restored(values[order], order).tolist() == values.tolist()
+
+
+@pytest.mark.parametrize("bits", [12, 30, 44])
+def test_numbers_are_rounded_half_to_even_and_ends_stay(bits):
+    draw = np.random.default_rng(bits)
+    ties = np.ldexp(draw.integers(0, 2**bits, 200) + 0.5, -7)
+    numbers = np.concatenate(
+        [draw.normal(size=500) * 10.0 ** draw.integers(-200, 200, 500), ties, -ties]
+    )
+    mantissa, exponent = np.frexp(numbers)
+    wanted = np.ldexp(np.round(np.ldexp(mantissa, bits)), exponent - bits)
+    assert _rounded(numbers, bits).tolist() == wanted.tolist()
+    ends = _rounded(np.array([np.inf, -np.inf, 0.0, -0.0]), bits)
+    assert ends.tolist() == [np.inf, -np.inf, 0.0, 0.0]
+    assert not np.signbit(ends[3])

@@ -24,8 +24,9 @@ from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.options import DEFAULT
 from treewarden.audit.population.target import members
 from treewarden.audit.solver.block_solver import _as_it_stands, _from_inside, _judged, solve_task
+from treewarden.audit.solver.dual_newton import DualGroups, curvature_of
 from treewarden.audit.solver.task import CONVEX_TRIES, SolverTask, TaskOutcome, no_answer
-from treewarden.audit.solver.tilting import tilted
+from treewarden.audit.solver.tilting import _reach_of_few, _reach_of_full, tilted
 from treewarden.audit.system.system import build_system
 from treewarden.ppdm_models.tree.tree import Criterion
 
@@ -235,3 +236,53 @@ def test_a_mass_in_no_group_is_another_program():
         tilted(BlockProgram(*others, rows, *([np.array([3.0])] * 2), free.cost, free.splits))
         is None
     )
+
+
+def pairs_of_rows(seed, groups=30):
+    """Return rows over groups of two masses in any order: some about all, some about few; the groups, and masses."""
+    draw = np.random.default_rng(seed)
+    group = draw.permutation(np.repeat(np.arange(groups), 2))
+    full = draw.normal(size=(3, 2 * groups))
+    few = np.where(group[None, :] == np.arange(4)[:, None] * 2, 1.0, 0.0)
+    few = few * draw.normal(size=few.shape)
+    rows = np.vstack([full[:1], few[:2], full[1:], few[2:]])
+    z = draw.gamma(2.0, size=2 * groups)
+    records = np.bincount(group, weights=z)
+    return rows, group, records, z
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_rows_about_few_groups_meet_others_as_the_formula_of_the_curvature_says(seed):
+    rows, group, records, z = pairs_of_rows(seed)
+    found = curvature_of(sparse.csr_matrix(rows), group, records)
+    mean = np.stack([np.bincount(group, weights=row * z) for row in rows])
+    wanted = (rows * z) @ rows.T - (mean / records) @ mean.T
+    for binding in (np.arange(len(rows)), np.array([1, 3]), np.array([2, 6]), np.array([0, 4])):
+        matrix = found.of_rows(z, binding)
+        np.testing.assert_allclose(
+            matrix @ np.eye(len(binding)), wanted[np.ix_(binding, binding)], atol=1e-12
+        )
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("width", [2, 3])
+def test_rows_about_many_masses_reach_as_far_as_each_of_them_by_itself(seed, width):
+    draw = np.random.default_rng(seed)
+    group = draw.permutation(np.repeat(np.arange(20), width))
+    weights = sparse.csr_matrix(
+        draw.normal(size=(6, len(group))) * (draw.random((6, len(group))) < 0.6)
+    )
+    records = draw.gamma(2.0, size=20)
+    groups = DualGroups(
+        scale=np.ones(len(group)),
+        group=group,
+        records=records,
+        row=np.zeros(0, dtype=np.intp),
+        sums=sparse.csr_matrix((0, len(group))),
+        constant=np.zeros(0),
+        of_total=np.zeros(0, dtype=np.intp),
+    )
+    for found, wanted in zip(
+        _reach_of_full(weights, groups), _reach_of_few(weights, groups), strict=True
+    ):
+        np.testing.assert_allclose(found, wanted, rtol=1e-12)
