@@ -24,7 +24,7 @@ from treewarden.audit.progress import Step, clock, silent
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.result import NOT_BLAMED
 from treewarden.audit.system.system import System
-from treewarden.audit.withholding_costs import read_costs
+from treewarden.audit.withholding_costs import costs_of
 from treewarden.ppdm_models.errors import KnowledgeError
 from treewarden.ppdm_models.tree.ensemble import Ensemble, Model
 from treewarden.ppdm_models.tree.side_channels import Leak
@@ -188,17 +188,16 @@ def blame_of(proved: ProvedModel, inputs: RunInputs) -> Blame | Undetermined:
     if inputs.beside is None and not inputs.options.blame:
         return NOT_BLAMED
     from treewarden.audit.blame.of_model import (  # for whom it is asked only
-        EQUAL_COSTS,
         BlameSettings,
         blame_numbers,
     )
 
     options, evidence = inputs.options, proved.evidence
-    until, costs = clock(options.worlds_budget), options.withholding_costs
+    until = clock(options.worlds_budget)
     settings = BlameSettings(
         same_everywhere=options.same_everywhere,
         is_smallest=options.smallest_reasons,
-        costs=EQUAL_COSTS if costs is None else read_costs(costs),
+        costs=costs_of(options.withholding_costs),
     )
     with inputs.step(f"finding which numbers prove values, at most {until.left:.3g} s") as share:
         return blame_numbers(

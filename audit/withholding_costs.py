@@ -26,6 +26,8 @@ KINDS: Mapping[str, str] = {
 """What can have a cost, and what it is."""
 MOST = 1_000
 """A cost is at most this, and has at most two decimals: the solver counts in hundredths."""
+BAND_WIDTH = 5
+"""Class counts of a leaf are banded as 0 to 4, 5 to 9, and so on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,19 @@ class WithholdingCosts:
     def whole(self, kind: str) -> int:
         """Return a kind's cost in whole units."""
         return int(self.of_kind.get(kind, Fraction(1)) * self.unit)
+
+
+EQUAL_COSTS = WithholdingCosts()
+"""Every number counts 1."""
+
+
+def costs_of(text: str | None) -> WithholdingCosts:
+    """Return the costs that an option sets; where it is not given, every number counts 1.
+
+    Raises:
+        ValueError: as of ``read_costs``.
+    """
+    return EQUAL_COSTS if text is None else read_costs(text)
 
 
 def read_costs(text: str) -> WithholdingCosts:

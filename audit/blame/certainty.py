@@ -114,6 +114,10 @@ class CertaintyOracle:
     _boxes: dict[frozenset[int], Propagated] = field(default_factory=dict)
     _settled: dict[frozenset[int], IntArray] = field(default_factory=dict)
 
+    def over(self, numbers: PublishedNumbers) -> CertaintyOracle:
+        """Return an oracle of the same numbers where less is always known, with the tables that this one has found."""
+        return CertaintyOracle(numbers, self.clock, list(self._witnesses))
+
     def ask(self, retained: frozenset[int], group: int) -> Answer:
         """Return whether a group is certain by the numbers that are retained."""
         if self.is_seen(retained)[group]:

@@ -33,7 +33,13 @@ from treewarden.audit.population.forest import Forest
 from treewarden.audit.population.population import Population
 from treewarden.audit.progress import Clock, Share, clock
 from treewarden.audit.reading import Undetermined
-from treewarden.audit.withholding_costs import BAND, LEAF, WithholdingCosts
+from treewarden.audit.withholding_costs import (
+    BAND,
+    BAND_WIDTH,
+    EQUAL_COSTS,
+    LEAF,
+    WithholdingCosts,
+)
 from treewarden.ppdm_models.arrays import BoolArray, IndexArray, IntArray
 from treewarden.ppdm_models.tree.ensemble import Ensemble
 from treewarden.ppdm_models.tree.tree import Task
@@ -42,9 +48,6 @@ NOT_ALL = (
     "its leaves contain more than counts of people, so a smallest set of numbers cannot be "
     "determined"
 )
-BAND_WIDTH = 5
-"""Class counts of a leaf are banded as 0 to 4, 5 to 9, and so on."""
-EQUAL_COSTS = WithholdingCosts()
 NO_TRUTH = Undetermined("the true classes are not known")
 
 
@@ -216,7 +219,8 @@ def _band_ends(low: IntArray, high: IntArray) -> tuple[IntArray, IntArray]:
 
 
 def _leaf_name(forest: Forest, tree: int, node: int) -> str:
-    name = f"leaf {forest.trees[tree].nodes[node].name}"
+    own = forest.trees[tree].nodes[node].name
+    name = own if own.casefold().startswith("leaf") else f"leaf {own}"  # some files say so already
     return f"tree {tree + 1}, {name}" if len(forest.trees) > 1 else name
 
 
@@ -304,15 +308,16 @@ def blame_numbers(
     numbers = published.numbers
     sizes = numbers.problem.sizes.astype(np.float64)
     oracle = CertaintyOracle(numbers, until.share(ALONE_SHARE))
-    sources = _sources(oracle, published, forest, beside)
+    # First all numbers: each table that fits all of them answers for fewer too.
     found = oracle.certain_groups(numbers.everything)
+    sources = _sources(oracle, published, forest, beside)
     oracle.clock = until.share(REASONS_SHARE)
     reasons, left = reasons_of_all(oracle, numbers.everything, found.is_certain)
     if settings.is_smallest:
         oracle.clock = until.share(SMALLEST_SHARE)
         reasons = _smallest_of_all(oracle, reasons)
     oracle.clock = until
-    ties = _ties(published, beside) if settings.same_everywhere else ()
+    ties = ties_of(published, beside) if settings.same_everywhere else ()
     return Blame(
         names=numbers.names,
         sources=sources,
@@ -353,7 +358,7 @@ def _sources(
         parts.setdefault(name, set()).add(number)
     sizes = published.numbers.problem.sizes.astype(np.float64)
     found = []
-    of_outputs = CertaintyOracle(published.without_labels, oracle.clock)
+    of_outputs = oracle.over(published.without_labels)
     for name, chosen in parts.items():
         asked = oracle if name == forest.model.source else of_outputs
         groups = asked.certain_groups(frozenset(chosen))
@@ -362,12 +367,20 @@ def _sources(
     return tuple(found)
 
 
-def _ties(published: ModelNumbers, beside: BesideRows | None) -> tuple[frozenset[int], ...]:
-    """Return the numbers of each tree and of each output, where it has several."""
-    ties: dict[tuple[int, str], set[int]] = {}
+def ties_of(
+    published: ModelNumbers, beside: BesideRows | None = None
+) -> tuple[frozenset[int], ...]:
+    """Return the numbers of each tree and of each output, where it has several: all of them go or none does.
+
+    The bands of a tree's leaves are tied for themselves, so that all of its leaves may be published in bands.
+    """
+    ties: dict[tuple[int, str, bool], set[int]] = {}
+    seen = set[tuple[int, int]]()
     for number, (leaf, entry) in enumerate(zip(published.leaves, published.entries, strict=True)):
         source = "" if beside is None or entry < 0 else beside.source(entry)
-        ties.setdefault((leaf[0], source), set()).add(number)
+        is_band = leaf[0] >= 0 and leaf in seen
+        seen.add(leaf)
+        ties.setdefault((leaf[0], source, is_band), set()).add(number)
     return tuple(frozenset(tie) for tie in ties.values() if len(tie) > 1)
 
 

@@ -397,6 +397,10 @@ def _touches(matrix: sparse.csr_array, inside: BoolArray) -> BoolArray:
 def _parts(numbers: PublishedNumbers) -> list[_LinkedGroups]:
     """Return groups of people by what rows connect, with the numbers about them; people without rows are left out."""
     matrix = numbers.problem.matrix
+    width = np.diff(matrix.indptr)
+    if width.max(initial=0) == matrix.shape[1]:  # one row is about all people
+        here = frozenset(numbers.number_of_row[width > 0].tolist())
+        return [_LinkedGroups(np.arange(matrix.shape[1]), here)]
     is_entry = sparse.csr_array(
         (np.ones(len(matrix.data)), matrix.indices, matrix.indptr), shape=matrix.shape
     )
