@@ -284,7 +284,7 @@ class AuditOptions:
     same_everywhere: bool = option(
         Concern.REPORT,
         False,
-        "With --blame: for each tree or table, propose to remove all of its numbers or "
+        "With --blame, and in a repair: for each tree or table, propose to remove all of its numbers or "
         "none. Otherwise the pattern of the missing numbers could itself disclose something.",
         doors=OptionDoor.NONE,
     )
@@ -298,8 +298,8 @@ class AuditOptions:
     withholding_costs: str | None = option(
         Concern.REPORT,
         None,
-        "With --blame: the cost of removing each kind of number (a higher cost: keep it if possible), for "
-        "example leaf=2,regression=5,band=0.5. The removal with the smallest total is "
+        "With --blame, and in a repair: the cost of removing each kind of number (a higher cost: keep it "
+        "if possible), for example leaf=2,regression=5,band=0.5. The removal with the smallest total is "
         "proposed. A kind that is not named counts 1. Add band=COST to let class counts of a "
         "leaf become ranges, such as 10 to 14, instead of being removed.",
         str,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
 from treewarden.audit.population.forest import Forest
 from treewarden.audit.population.population import Population
 from treewarden.audit.progress import Step
+from treewarden.audit.withholding_costs import WithholdingCosts
 from treewarden.policies.pack import Pack
 from treewarden.ppdm_models.plugins import PluginIndex, discover
 from treewarden.ppdm_models.tables.taxonomy import Taxonomies
@@ -99,6 +100,14 @@ class SearchesLong(Protocol):
 
     def reporting_to(self, progress: Step, seconds_left: float) -> Remedy:
         """Return this remedy with who hears of the search, and how long it may take."""
+
+
+@runtime_checkable
+class WithholdsByCost(Protocol):
+    """A remedy that withholds the numbers that are least missed."""
+
+    def at_costs(self, costs: WithholdingCosts, *, same_everywhere: bool) -> Remedy:
+        """Return this remedy with what each kind of number costs, and whether all of a tree go or none do."""
 
 
 def remedies() -> PluginIndex[Remedy]:

@@ -21,6 +21,7 @@ from treewarden.audit.population.population import Population
 from treewarden.audit.population.target import label_of
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.system.system import LeafKnowledge, closed_form, complete
+from treewarden.audit.withholding_costs import BAND_WIDTH
 from treewarden.policies.pack import Pack
 from treewarden.policies.rules import Rule, rules
 from treewarden.policies.verdict import PolicyVerdict
@@ -136,10 +137,16 @@ Leaf = tuple[int, int]
 """The tree and the node of a leaf."""
 
 
-def withhold_counts(forest: Forest, columns: Columns, withheld: Set[Leaf] | None) -> Ensemble | str:
+def withhold_counts(
+    forest: Forest,
+    columns: Columns,
+    withheld: Set[Leaf] | None,
+    in_bands: Set[Leaf] = frozenset(),
+) -> Ensemble | str:
     """Return several trees without the class counts of some leaves, all where None is given; or why that cannot be.
 
-    Labels and record counts stay, so that trees which vote predict what they did. Inner nodes keep no class numbers.
+    Those of the leaves ``in_bands`` become bands. Labels and record counts stay, so that trees which vote predict what
+    they did. Inner nodes keep no class numbers.
     """
     model = forest.model
     assert isinstance(model, Ensemble)
@@ -156,6 +163,8 @@ def withhold_counts(forest: Forest, columns: Columns, withheld: Set[Leaf] | None
             if not node.is_leaf
             else label_only(tree, node)
             if withheld is None or (number, node.index) in withheld
+            else banded(BAND_WIDTH)(tree, node)
+            if (number, node.index) in in_bands
             else node
             for node in tree.nodes
         )

@@ -21,10 +21,13 @@ from treewarden.audit.population.forest import Forest, forest_of
 from treewarden.audit.population.population import Population
 from treewarden.audit.progress import Share, Step, clock, silent
 from treewarden.audit.reading import Undetermined
+from treewarden.audit.withholding_costs import BAND_WIDTH, EQUAL_COSTS, WithholdingCosts
 from treewarden.policies.pack import Pack
 from treewarden.policies.remedies import NoProposal, Proposal, Remedy
 from treewarden.policies.remedies._withholding import (
     CLASS_COUNTS,
+    FINER,
+    banded,
     bare_inner,
     label_only,
     withhold_counts,
@@ -44,16 +47,23 @@ OF_SEVERAL = 45.0
 class WithholdLeast(Remedy):
     """Offered where a policy limits how many people's values are proved; other clauses it does not look at.
 
-    ``progress`` hears the lower bound while the search runs, which ends when ``seconds_left`` are over.
+    ``progress`` hears the lower bound while the search runs, which ends when ``seconds_left`` are over. Of ``costs``
+    those of leaves and of bands matter; with ``same_everywhere`` all leaves of a tree give the same.
     """
 
     mends_leaves = False
     progress: Step = silent
     seconds_left: float = math.inf
+    costs: WithholdingCosts = EQUAL_COSTS
+    same_everywhere: bool = False
 
     def reporting_to(self, progress: Step, seconds_left: float) -> Remedy:
         """Return this remedy with who hears of the search, and how long it may take."""
-        return WithholdLeast(progress, seconds_left)
+        return replace(self, progress=progress, seconds_left=seconds_left)
+
+    def at_costs(self, costs: WithholdingCosts, *, same_everywhere: bool) -> Remedy:
+        """Return this remedy with what it costs to withhold a leaf's counts, and whether all of a tree go or none."""
+        return replace(self, costs=costs, same_everywhere=same_everywhere)
 
     def propose(
         self, tree: Tree, population: Population, pack: Pack
@@ -66,7 +76,7 @@ class WithholdLeast(Remedy):
         if isinstance(found, NoProposal):
             yield found
             return
-        if not found.leaves:
+        if not found.leaves | found.in_bands:
             return
         inner = bare_inner(tree)
         nodes = tuple(
@@ -74,6 +84,8 @@ class WithholdLeast(Remedy):
             if not node.is_leaf
             else label_only(tree, node)
             if (0, node.index) in found.leaves
+            else banded(BAND_WIDTH)(tree, node)
+            if (0, node.index) in found.in_bands
             else node
             for node in tree.nodes
         )
@@ -98,8 +110,8 @@ class WithholdLeast(Remedy):
         if isinstance(found, NoProposal):
             yield found
             return
-        changed = withhold_counts(forest, population.columns, found.leaves)
-        if isinstance(changed, Ensemble) and found.leaves:
+        changed = withhold_counts(forest, population.columns, found.leaves, found.in_bands)
+        if isinstance(changed, Ensemble) and found.leaves | found.in_bands:
             yield _proposal(found, sum(tree.leaf_count for tree in forest.trees), changed, ())
 
     def _fewest(
@@ -107,15 +119,21 @@ class WithholdLeast(Remedy):
     ) -> FewestLeaves | NoProposal | Undetermined:
         seconds = min(seconds, self.seconds_left)
         with self.progress(f"looking for the least to withhold, at most {seconds:.3g} s") as share:
-            found = fewest_leaves(forest, population, seconds, share)
+            found = fewest_leaves(
+                forest,
+                population,
+                seconds,
+                share,
+                costs=self.costs,
+                same_everywhere=self.same_everywhere,
+            )
         if isinstance(found, Undetermined):
             return found
         least = found.least
         if not least.problem and least.is_safe:
             return found
         why = least.problem or (
-            f"no set was found in {seconds:.3g} s; at least {least.lower_bound:,} "
-            "leaves must be withheld"
+            f"no set was found in {seconds:.3g} s; at least {_bound_of(found)} must be withheld"
         )
         if forest.is_ensemble and least.problem:
             why = f"{why}, by {OF_LABELS}"
@@ -129,47 +147,66 @@ NOT_SEARCHED = "the least to withhold was not searched for"
 def _proposal(
     fewest: FewestLeaves, leaves: int, changed: Model, node_map: tuple[int, ...]
 ) -> Proposal:
-    least = fewest.least
-    proof = (
-        "no fewer suffice"
-        if least.is_optimal
-        else f"at least {least.lower_bound:,} must be withheld"
-    )
+    best = "nothing that costs less suffices" if fewest.has_costs else "no fewer suffice"
+    proof = best if fewest.least.is_optimal else f"at least {_bound_of(fewest)} must be withheld"
+    whole, banded_ = len(fewest.leaves), len(fewest.in_bands)
+    parts = [f"withhold the class counts of {whole:,} of {leaves:,} leaves"] if whole else []
+    if banded_:
+        parts.append(f"publish those of {banded_:,} of {leaves:,} leaves as ranges of {BAND_WIDTH}")
     title = (
-        f"withhold the class counts of {len(fewest.leaves):,} of {leaves:,} leaves, after which counts prove "
+        f"{' and '.join(parts)}, after which counts prove "
         f"nobody's value ({proof}); labels and record counts stay"
     )
-    return Proposal(("withhold_least",), title, changed, (CLASS_COUNTS,), node_map)
+    kinds = (CLASS_COUNTS,) if whole else (f"{CLASS_COUNTS} {FINER} {BAND_WIDTH}",)
+    return Proposal(("withhold_least",), title, changed, kinds, node_map)
+
+
+def _bound_of(fewest: FewestLeaves) -> str:
+    bound, unit = fewest.least.lower_bound, fewest.least.unit
+    return f"a cost of {bound / unit:,g}" if fewest.has_costs else f"{bound:,} leaves"
 
 
 @dataclass(frozen=True, slots=True)
 class FewestLeaves:
-    """What is to be withheld, and the tree and the node of each leaf that it is."""
+    """What is to be withheld, and the tree and the node of each leaf that it is; those ``in_bands`` keep ranges."""
 
     least: LeastWithholding
     leaves: frozenset[tuple[int, int]]
+    in_bands: frozenset[tuple[int, int]] = frozenset()
+    has_costs: bool = False
 
 
 def fewest_leaves(
-    forest: Forest, population: Population, seconds: float, share: Share | None = None
+    forest: Forest,
+    population: Population,
+    seconds: float,
+    share: Share | None = None,
+    *,
+    costs: WithholdingCosts = EQUAL_COSTS,
+    same_everywhere: bool = False,
 ) -> FewestLeaves | Undetermined:
-    """Return the fewest leaves to withhold, or why the counts are no rows over whole people.
+    """Return the leaves that it costs least to withhold, or why the counts are no rows over whole people.
 
     ``share`` hears how many have to be withheld at least, of how many, as far as that is known.
     """
     from treewarden.audit.blame.certainty import CertaintyOracle  # heavy: solvers
-    from treewarden.audit.blame.of_model import numbers_of_model
+    from treewarden.audit.blame.of_model import numbers_of_model, ties_of
     from treewarden.audit.blame.withholding import withhold_least
     from treewarden.audit.joint.draws import LabelTies
 
     ties = LabelTies.ANY_RULE if forest.is_ensemble else LabelTies.EITHER  # as each is audited
-    published = numbers_of_model(forest, population, Knowledge(), ties=ties)
+    published = numbers_of_model(forest, population, Knowledge(), costs=costs, ties=ties)
     if isinstance(published, Undetermined):
         return published
     oracle = CertaintyOracle(published.numbers, clock(seconds).told_to(share))
-    least = withhold_least(oracle, share=share)
-    leaves = frozenset(published.leaves[number] for number in least.withheld)
-    return FewestLeaves(least, leaves)
+    tied = ties_of(published) if same_everywhere else ()
+    least = withhold_least(oracle, tied, published.unit, share)
+    exact = len(set(published.leaves))  # the bands of leaves come after their exact counts
+    chosen = frozenset(published.leaves[number] for number in least.withheld)
+    leaves = chosen
+    if costs.has_bands:
+        leaves = frozenset(published.leaves[each] for each in least.withheld if each >= exact)
+    return FewestLeaves(least, leaves, chosen - leaves, bool(costs.of_kind))
 
 
 def _limits_proofs(pack: Pack) -> bool:

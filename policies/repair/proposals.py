@@ -22,6 +22,7 @@ from treewarden.policies.remedies import (
     Remedy,
     SearchesLong,
     UsesTable,
+    WithholdsByCost,
     remedies,
 )
 from treewarden.policies.remedies._pruning import Prospect, Pruning, prospect
@@ -287,7 +288,10 @@ class Proposing:
     deadline: Deadline = NO_LIMIT
 
     def with_progress(self, remedy: Remedy) -> Remedy:
-        """Return a remedy with who hears of a long search of it, and how long that may take."""
+        """Return a remedy with what numbers cost, who hears of a long search of it, and how long that may take."""
+        if isinstance(remedy, WithholdsByCost):
+            given = self.given
+            remedy = remedy.at_costs(given.costs, same_everywhere=given.same_everywhere)
         if isinstance(remedy, SearchesLong):
             return remedy.reporting_to(self.step, self.deadline.left)
         return remedy

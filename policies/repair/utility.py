@@ -21,6 +21,7 @@ from treewarden.audit.population.forest import said_by
 from treewarden.audit.population.population import Population
 from treewarden.audit.population.target import label_of
 from treewarden.audit.reading import Reading, Undetermined, exactly
+from treewarden.audit.withholding_costs import EQUAL_COSTS, WithholdingCosts
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray
 from treewarden.ppdm_models.errors import TableError
 from treewarden.ppdm_models.tables.matching import matched, target_in
@@ -348,7 +349,8 @@ class RepairResources:
     be published beside the tree; ``holdout`` is what the loss is measured on. ``bases`` are the widths of bands that
     numbers are given in, in records (empty: those that ``redact`` knows). ``trees_alone`` says that the changed model
     is written in another format than the original: nothing that stands beside the trees comes along. ``utility`` is
-    what changes are compared by, cross-validated where that can be told.
+    what changes are compared by, cross-validated where that can be told. ``costs`` are those of withholding numbers;
+    with ``same_everywhere`` all numbers of a tree are withheld or none.
     """
 
     taxonomies: Taxonomies = field(default_factory=dict)
@@ -357,6 +359,8 @@ class RepairResources:
     bases: tuple[int, ...] = ()
     trees_alone: bool = False
     utility: UtilityName = "accuracy"
+    costs: WithholdingCosts = EQUAL_COSTS
+    same_everywhere: bool = False
 
 
 # When a search has to end: a reading of a clock that whoever starts it chooses.

@@ -13,6 +13,7 @@ from treewarden.audit.progress import Step, silent
 from treewarden.audit.result import Audit
 from treewarden.audit.run_tree import with_grades
 from treewarden.audit.solver.checkpoint import KEPT, Within
+from treewarden.audit.withholding_costs import costs_of
 from treewarden.audit.workers.pool import Common, default_jobs, done
 from treewarden.audit.workers.processes import each_done
 from treewarden.jobs.audit_inputs import AuditInputs
@@ -131,6 +132,12 @@ def auditing(
             yield number, LOST if found is None else found
 
     return audit_all
+
+
+def _with_costs(resources: RepairResources, options: AuditOptions) -> RepairResources:
+    """Return what a repair may use with what its options say of withholding numbers."""
+    costs, is_same = costs_of(options.withholding_costs), options.same_everywhere
+    return replace(resources, costs=costs, same_everywhere=is_same)
 
 
 def glancing(subject: AuditInputs, name: str, target: str | None = None) -> Glance:
@@ -303,9 +310,8 @@ def repair_file(
     options = within(deadline, subject.options, SETTLED_SHARE if is_settled else 1)
     original = replace(subject, options=options).audit(subject.file, step)
     longest = time.monotonic() - begun
-    resources = replace(
-        resources or RepairResources(), trees_alone=target not in (None, own.format)
-    )
+    resources = _with_costs(resources or RepairResources(), subject.options)
+    resources = replace(resources, trees_alone=target not in (None, own.format))
 
     def processes(models: int) -> int:
         chosen = subject.options.jobs

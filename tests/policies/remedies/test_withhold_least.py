@@ -10,11 +10,13 @@ import pytest
 
 from tests.audit.joint.test_withheld_counts import OPTIONS, people_of
 from tests.kit.small_audits import flat_tree
+from tests.kit.small_audits import people_of as small_people_of
 from tests.kit.tiers import seeds
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.knowledge.levels import SplitLevel
 from treewarden.audit.population.forest import forest_of
 from treewarden.audit.run import run
+from treewarden.audit.withholding_costs import EQUAL_COSTS, read_costs
 from treewarden.policies.pack import read_pack
 from treewarden.policies.remedies import NoProposal, Proposal
 from treewarden.policies.remedies._withholding import withhold_counts
@@ -118,3 +120,48 @@ def test_the_bound_is_told_while_the_search_runs():
     bounds = [done for done, total, what in told if what == "to withhold at least"]
     assert bounds == sorted(bounds)
     assert bounds[-1] == 2
+
+
+def one_tree():
+    """Return a tree whose first two of three leaves are of one class, and its people."""
+    tree = flat_tree([[12, 0], [3, 0], [2, 3]])
+    return tree, small_people_of(tree)
+
+
+def only(remedy):
+    tree, people = one_tree()
+    (found,) = remedy.propose(tree, people, proofs())
+    assert isinstance(found, Proposal)
+    return found
+
+
+def test_bands_stand_for_class_counts_where_they_cost_less_and_suffice():
+    found = only(REMEDY.at_costs(read_costs("leaf=2,band=0.5"), same_everywhere=False))
+    leaves = found.model.leaves
+    assert [leaf.class_counts is None for leaf in leaves] == [True, True, False]
+    assert [leaf.bands for leaf in leaves] == [
+        ((10.0, 12.0), (0.0, 4.0)),
+        ((0.0, 3.0), (0.0, 3.0)),
+        None,
+    ]
+    assert found.withheld == ("class counts finer than 5",)
+    assert "publish those of 2 of 3 leaves as ranges of 5" in found.title
+    assert "nothing that costs less suffices" in found.title
+
+
+def test_the_same_everywhere_leaves_no_pattern():
+    plain = only(REMEDY)
+    assert [leaf.class_counts is None for leaf in plain.model.leaves] == [True, True, False]
+    same = only(REMEDY.at_costs(EQUAL_COSTS, same_everywhere=True))
+    assert [leaf.class_counts for leaf in same.model.leaves] == [None] * 3
+    banded = only(REMEDY.at_costs(read_costs("band=0.5"), same_everywhere=True))
+    assert all(leaf.bands for leaf in banded.model.leaves)
+
+
+def test_leaves_of_trees_that_vote_can_be_in_bands_too():
+    model, people = voting(3)
+    remedy = REMEDY.at_costs(read_costs("band=0.5"), same_everywhere=True)
+    (found,) = remedy.propose_all(forest_of(model, people), people, proofs())
+    leaves = [leaf for member in found.model.members for leaf in member.model.leaves]
+    assert any(leaf.class_counts is None for leaf in leaves)
+    assert (predict(found.model, people.columns) == predict(model, people.columns)).all()

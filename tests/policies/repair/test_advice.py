@@ -93,6 +93,28 @@ def test_what_protects_members_is_said_where_they_are_proved():
     assert [each.partition(":")[0] for each in said] == ["Membership"]
 
 
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({}, "withhold the class counts of 1 of 3 leaves"),
+        ({"same_everywhere": True}, "withhold the class counts of 3 of 3 leaves"),
+        ({"withholding_costs": "band=0.5"}, "publish those of 1 of 3 leaves as ranges of 5"),
+    ],
+)
+def test_a_repair_withholds_as_its_options_ask(options, said):
+    sklearn_tree = pytest.importorskip("sklearn.tree")
+    table = pd.DataFrame({"age": [1] * 12 + [2] * 9 + [3] * 9})
+    table["ill"] = ["no"] * 12 + ["yes"] * 6 + ["no"] * 3 + ["yes"] * 3 + ["no"] * 6
+    model = sklearn_tree.DecisionTreeClassifier().fit(table[["age"]], table.ill)
+    check = {"id": "c", "measure": "certain_disclosure", "rule": "at_most", "limit": 0}
+    pack = {"name": "c", "version": "1", "title": "c", "check": [check]}
+    found = tw.repair(
+        model, table, sensitive="ill", policy=pack, split="none", every=True, **options
+    ).attempts
+    (title,) = found[found["name"] == "withhold_least"]["title"]
+    assert title.startswith(said)
+
+
 def test_every_library_that_is_turned_back_has_advice():
     assert set(NAMES) == set(inverters())
 
