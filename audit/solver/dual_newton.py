@@ -59,15 +59,13 @@ def curvature_of(
     entries, is_full = weights.shape[0] * weights.shape[1], is_densely_filled(weights)
     is_few = weights.shape[0] <= FEW_ROWS
     order = np.argsort(group, kind="stable")
-    squares = weights.copy()
-    squares.data = squares.data**2
     if (np.bincount(group) == 2).all() and (is_few or is_full.any()):
         if int(is_full.sum()) * weights.shape[1] <= DENSE_ENTRIES:
-            return _PairCurvature.from_rows(weights, squares, group, records, order)
+            return _PairCurvature.from_rows(weights, group, records, order)
     elif entries <= DENSE_ENTRIES and (is_few or weights.nnz > DENSE_SHARE * entries):
         columns = np.ascontiguousarray(weights.toarray()[:, order])
         starts = np.searchsorted(group[order], np.arange(len(records)))
-        return _DenseCurvature(records, squares, columns, order, starts)
+        return _DenseCurvature(records, _squared(weights), columns, order, starts)
     return _SparseCurvature(group, records, weights)
 
 
@@ -92,7 +90,6 @@ class _PairCurvature:
     def from_rows(
         cls,
         weights: sparse.csr_matrix,
-        squares: sparse.csr_matrix,
         group: IndexArray,
         records: FloatArray,
         order: IndexArray,
@@ -108,7 +105,15 @@ class _PairCurvature:
         place = np.where(is_full, np.cumsum(is_full), np.cumsum(~is_full)) - 1
         few = sparse.csr_matrix(summed[~is_full])
         few.sum_duplicates()
-        return cls(records, squares, summed[is_full].toarray(), few, place, is_full, order)
+        return cls(
+            records=records,
+            squares=_squared(weights),
+            full=summed[is_full].toarray(),
+            sparse=few,
+            place=place,
+            is_full=is_full,
+            order=order,
+        )
 
     def of_rows(self, z: FloatArray, binding: IndexArray) -> CurvatureMatrix:
         first, second = z[self.order[::2]], z[self.order[1::2]]
@@ -221,6 +226,13 @@ class _SparseMatrix:
         except RuntimeError:  # singular, whatever was added
             return None
         return np.asarray(factor.solve(right[left] * unit) * unit)
+
+
+def _squared(matrix: sparse.csr_matrix) -> sparse.csr_matrix:
+    """Return a matrix with the square of each entry."""
+    found = matrix.copy()
+    found.data = found.data**2
+    return found
 
 
 def _times(matrix: sparse.csr_matrix, columns: FloatArray) -> sparse.csr_matrix:
