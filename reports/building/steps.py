@@ -112,7 +112,19 @@ OTHER_TABLES = (
     "the cell with another, or publish a coarser table"
 )
 TRIES = "it tries several changes, audits every changed model, and shows the cost in accuracy."
-SETTINGS = "(min_samples_leaf, min_data_in_leaf, min_child_weight)"
+SETTINGS = "min_samples_leaf, min_data_in_leaf, min_child_weight"
+SETTINGS_OF = {
+    "gbm_json": "n.minobsinnode",
+    "r_forest_json": "nodesize in randomForest, min.bucket in ranger",
+    **dict.fromkeys(("rpart_json", "rpart_summary", "rpart_text"), "minbucket"),
+    **dict.fromkeys(("partykit_json", "partykit_text"), "minbucket"),
+}
+"""What the tools behind a format call the smallest leaf."""
+GAIN = "estimate_gain"
+FASTER = (
+    "with a larger learning rate (learning_rate, eta, shrinkage) or more rounds, so that the model itself predicts "
+    "what its leaf values disclose"
+)
 ONE_ID = (
     "Name the column that identifies a person in all tables: --id COLUMN, or id in a gate. "
     "Pseudonyms are enough. If all models were trained on one table, give it once."
@@ -145,14 +157,16 @@ def _is_only_read(model: Model) -> bool:
     return known is not None and not known.rewrites and model.format not in writers()
 
 
-def repair_steps(evidence: Evidence, command: str = "") -> Iterator[str]:
+def repair_steps(evidence: Evidence, decision: Decision, command: str = "") -> Iterator[str]:
     """Yield how the model is repaired: with the command that its format allows, else by whoever trained it.
 
     ``command`` is all of it, where it is known how it is typed.
     """
     model = evidence.model
+    measures = {finding.requirement.measure for finding in decision.failing} - {""}
     anew = "train the trees again" if evidence.forest.is_ensemble else "train the tree again"
-    anew += f" with larger leaves {SETTINGS}"
+    settings = SETTINGS_OF.get(model.format, SETTINGS)
+    anew += f" {FASTER}" if measures == {GAIN} else f" with larger leaves ({settings})"
     is_only_read = model.format != ESTIMATOR and _is_only_read(model)
     # Where there is a command, a format was found for it, which takes long: the model is written to see that it can be.
     target = repair_target(model) if is_only_read and not command else ""

@@ -285,7 +285,7 @@ def _after_fail(evidence: Evidence, decision: Decision, command: str) -> Iterato
     if of_tables:
         yield f"To fix {listed(of_tables)}: {OTHER_TABLES[:1].lower()}{OTHER_TABLES[1:]}."
     if not evidence.population.is_absent and (about_leaves or others or not of_tables):
-        yield from repair_steps(evidence, command)
+        yield from repair_steps(evidence, decision, command)
     if about_leaves:
         yield (
             f"To fix {listed(about_leaves)}, merge leaves, or train a model with larger leaves. Removing numbers from "

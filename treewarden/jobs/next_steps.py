@@ -269,7 +269,7 @@ def _after_fail(request: Request, done: JudgedAudit, command: str) -> Iterator[N
             "longer holds. Train a new private tree with less depth instead."
         )
     else:
-        yield NextStep(next(iter(repair_steps(evidence))))
+        yield NextStep(next(iter(repair_steps(evidence, done.decision))))
 
 
 def _with_other_tables(request: Request) -> NextStep:

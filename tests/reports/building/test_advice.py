@@ -22,7 +22,8 @@ NAMES = [str(path.relative_to(places.DATA / "formats")) for path in FILES]
 
 def steps(model):
     forest = SimpleNamespace(is_ensemble=isinstance(model, Ensemble))
-    return " ".join(repair_steps(SimpleNamespace(model=model, forest=forest, together=ONE_TREE)))
+    evidence = SimpleNamespace(model=model, forest=forest, together=ONE_TREE)
+    return " ".join(repair_steps(evidence, failing()))
 
 
 @pytest.mark.parametrize("path", FILES, ids=NAMES)
@@ -46,7 +47,7 @@ def test_a_known_command_stands_by_itself_to_be_pasted():
     forest = SimpleNamespace(is_ensemble=isinstance(model, Ensemble))
     evidence = SimpleNamespace(model=model, forest=forest, together=ONE_TREE)
     command = "treewarden repair a.json --data 'b c.csv' -o d.json"
-    said, pasted, *_ = repair_steps(evidence, command)
+    said, pasted, *_ = repair_steps(evidence, failing(), command)
     assert said.startswith("Run this command: ")
     assert pasted == command
 

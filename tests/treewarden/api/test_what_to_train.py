@@ -5,12 +5,13 @@ import skops.io
 from sklearn.ensemble import (
     AdaBoostClassifier,
     GradientBoostingClassifier,
+    HistGradientBoostingClassifier,
     RandomForestClassifier,
 )
 from sklearn.tree import DecisionTreeClassifier
 
 import treewarden as tw
-from tests.treewarden.api.conftest import people
+from tests.treewarden.api.conftest import pack, people
 
 FRAME = people()
 X, Y = FRAME[["age", "sex"]], FRAME["ill"]
@@ -64,3 +65,16 @@ def test_a_forest_of_samples_is_told_to_train_on_all_records():
 def test_gradient_boosting_is_told_to_be_saved_and_redacted():
     _, steps = steps_of(GradientBoostingClassifier(n_estimators=2, **SMALL))
     assert "“treewarden redact”" in steps
+
+
+@pytest.mark.parametrize(
+    ("limits", "advice"),
+    [
+        ({"estimate_gain": -1}, "with a larger learning rate"),
+        ({"estimate_gain": -1, "k_anonymity": 1000}, "with larger leaves (min_samples_leaf"),
+    ],
+)
+def test_a_gain_alone_asks_for_a_larger_learning_rate_not_for_larger_leaves(limits, advice):
+    boosted = HistGradientBoostingClassifier(max_iter=2, max_depth=2, learning_rate=0.05)
+    result = tw.audit(boosted.fit(X, Y), (X, Y), policy=pack(**limits), worlds=False, jobs=1)
+    assert advice in " ".join(result.to_dict()["next_steps"])
