@@ -1,6 +1,7 @@
 """The audit or repair of an order: what ``treewarden audit`` and ``repair`` do, told as an entry and as reports.
 
-A repair tells each change with what it costs, and keeps the files that pass.
+A repair tells each change with what it costs, and keeps the files that pass. Whoever imports this is about to audit:
+what every audit needs is made ready then, once for all processes that come of this one.
 """
 
 from __future__ import annotations
@@ -19,11 +20,16 @@ from multiprocessing.connection import Connection
 from pathlib import PurePath
 from typing import Any
 
+from pydantic import BaseModel
+
 import treewarden
 from treewarden.audit.knowledge.knowledge import read_knowledge
+from treewarden.audit.knowledge.levels import KnowledgeSection
+from treewarden.audit.measures import measures
 from treewarden.audit.option_spec import OptionDoor
 from treewarden.audit.progress import Step
 from treewarden.audit.result import Audit
+from treewarden.audit.system.system import kinds_of_facts
 from treewarden.jobs.audit_inputs import AuditInputs
 from treewarden.jobs.audit_request import AuditFiles, Request, keys_for_flags
 from treewarden.jobs.auditing import asked_of
@@ -31,12 +37,14 @@ from treewarden.jobs.exceptions import Accepting
 from treewarden.jobs.inputs import ModelBytes, OutputBytes, file_of_source
 from treewarden.jobs.read_inputs import read_subject
 from treewarden.jobs.repairing import published, repair_file
+from treewarden.policies.clause import Section
 from treewarden.policies.exceptions.waivers import read_waivers
 from treewarden.policies.judging.decision import Decision
 from treewarden.policies.judging.judge import advised, judge
 from treewarden.policies.pack import read_pack
 from treewarden.policies.repair.attempts import RepairAttempt, order
 from treewarden.policies.repair.utility import Deadline
+from treewarden.policies.rules import rules
 from treewarden.policies.verdict import PolicyVerdict
 from treewarden.ppdm_models.errors import OutputError, RemedyError, TreewardenError
 from treewarden.ppdm_models.files.load import WRITTEN_SUFFIXES
@@ -47,7 +55,8 @@ from treewarden.reports.building.repair_document import repair_document
 from treewarden.reports.building.steps import repair_target
 from treewarden.reports.document.document import Attempt as AttemptPart
 from treewarden.reports.document.document import Document, Provenance
-from treewarden.reports.document.parts import File
+from treewarden.reports.document.parts import File, Part
+from treewarden.reports.figures.pages import environment
 from treewarden.reports.renderers import rendered, renderer
 from treewarden.service.errors import ServiceError
 from treewarden.service.use_cases.audits import audit_options
@@ -325,6 +334,24 @@ def run(connection: Connection, limits: ProcessLimits) -> None:
     os._exit(0)  # nothing is left to do, and tidying up large results takes its time
 
 
+def load_ahead() -> None:
+    """Make what each audit would make anew in its process, and what takes most of a small one's time.
+
+    Plug-ins are imported, the models of packs and documents are built, and the templates of reports are compiled. No
+    thread is started, as the processes of jobs are to come of this one.
+    """
+    for plug_ins in (measures(), kinds_of_facts(), rules()):
+        list(plug_ins.values())
+    todo: list[type[BaseModel]] = [Section, KnowledgeSection, Part]
+    while todo:
+        record = todo.pop()
+        record.model_rebuild()
+        todo += record.__subclasses__()
+    pages = environment()
+    for name in pages.list_templates(extensions=["j2"]):
+        pages.get_template(name)
+
+
 def naming_options(text: str) -> str:
     """Return a message with options of a request in place of flags of the command line."""
     return keys_for_flags(text, OptionDoor.SERVICE, "in the options of the request")
@@ -354,3 +381,6 @@ def _answered(order: JobOrder, connection: Connection) -> tuple[JobAnswer, tuple
         if os.environ.get("TREEWARDEN_TRACEBACK"):
             traceback.print_exc()
         return JobAnswer(problem=problem_of(error)), ()
+
+
+load_ahead()

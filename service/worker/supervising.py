@@ -91,6 +91,7 @@ PRELOADED = (
     "ortools.sat.python.cp_model",
     "treewarden.reports.figures.plots",
     "treewarden.reports.renderers.html",
+    "treewarden.ppdm_models.formats.pmml.pmml",
     "sklearn.tree",
 )
 """What audits need: loaded once, and before a process may no longer write. What is not installed is left out."""

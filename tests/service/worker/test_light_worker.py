@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.kit.service import sites
 from tests.kit.service import work_to_do as make
 from tests.kit.service.serving import until
 from treewarden.service.database.run_tables import audit
@@ -56,6 +57,25 @@ def test_a_worker_loads_nothing_that_only_audits_or_pages_need():
 @pytest.mark.processes
 def test_a_server_loads_nothing_that_only_audits_need(tmp_path):
     assert printed(APPLICATION, tmp_path) == []
+
+
+READY = """
+import importlib, sys, threading
+from treewarden.reports.document.document import Document
+from treewarden.reports.figures.pages import environment
+from treewarden.service.worker.sandbox import AUDITING
+def ready():
+    models = Document.__pydantic_complete__
+    return models, "treewarden.audit.measures.k_anonymity" in sys.modules, len(environment().cache) > 9
+print(*ready())
+importlib.import_module(AUDITING)
+print(*ready(), threading.active_count())
+"""
+
+
+@pytest.mark.processes
+def test_what_each_audit_would_make_anew_is_made_before_processes_begin_and_by_one_thread():
+    assert printed(READY) == [*["False"] * 3, *["True"] * 3, "1"]
 
 
 FORKSERVER = """
@@ -171,6 +191,7 @@ def forkservers(process):
 
 @pytest.mark.processes
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux's")
+@sites.ON_SQLITE
 def test_jobs_before_and_after_memory_is_freed_are_done_once(site, ann):
     version = make.add_version(site, ann)
     with idle_worker(site) as process:
