@@ -160,6 +160,7 @@ def chaos(
     seed: int = 1,
     last: int = LAST,
     lease: float = LEASE_SECONDS,
+    workers: int = WORKERS,
 ) -> dict[str, int | float]:
     """Return what became of so many audits with so many workers killed and halted, in words."""
     chance = random.Random(seed)  # noqa: S311  # no secret
@@ -167,7 +168,7 @@ def chaos(
         who = sites.add_account(site, sites.add_organisation(site), "ann")
         version = make.add_version(site, who)
         submit(site, who, version, audits)
-        with _fleet(site, Path(name), lease) as fleet:
+        with _fleet(site, Path(name), lease, workers) as fleet:
             began = time.monotonic()
             _disturb(fleet, audits, kills, stops, chance)
             seconds = time.monotonic() - began
@@ -204,11 +205,11 @@ def submit(site: Site, who: Principal, version: str, number: int) -> None:
 
 
 @contextmanager
-def _fleet(site: Site, folder: Path, lease: float) -> Iterator[Fleet]:
+def _fleet(site: Site, folder: Path, lease: float, workers: int) -> Iterator[Fleet]:
     fleet = Fleet(site, folder, lease)
     try:
         fleet.serve()
-        for _ in range(WORKERS):
+        for _ in range(workers):
             fleet.add()
         yield fleet
     finally:

@@ -28,9 +28,11 @@ ONCE_WRONG = (
 """Seeds whose answer or bound was wrong once."""
 LONG = (2202, 3360, 4961, 8295, 8369, 50230, 54085, 61033, 80529, 701365, 703715)
 """Those of them that take much longer than all others."""
+LONGEST = (2202, 8295, 8369, 50230, 61033, 703715)
+"""Those of these that take four to fifteen seconds each."""
 QUICK = (*range(5), *(seed for seed in ONCE_WRONG if seed not in LONG))
-SEEDS = in_tiers((*range(10), *range(11, 31), *ONCE_WRONG), QUICK, "more_seeds")
-"""Long ones are left to the benchmark."""
+SECOND = (*range(9), *(seed for seed in ONCE_WRONG if seed not in LONGEST))
+SEEDS = in_tiers((*range(10), *range(11, 31), *ONCE_WRONG), QUICK, "more_seeds", SECOND)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -36,6 +36,8 @@ SERVER = os.environ.get(
 )
 NAMES = ("sqlite", "postgresql")
 KINDS = ("sqlite", pytest.param("postgresql", marks=pytest.mark.postgresql))
+ON_SQLITE = pytest.mark.parametrize("site", ["sqlite"], indirect=True)
+"""A mark of tests to which it makes no difference which database there is, and that take long."""
 
 
 @cache

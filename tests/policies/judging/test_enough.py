@@ -77,7 +77,7 @@ def verdicts(audit, pack):
 
 
 @pytest.mark.parametrize("name", shipped_packs())
-@pytest.mark.parametrize("seed", seeds(12, quick=1))
+@pytest.mark.parametrize("seed", seeds(12, quick=1, second=4))
 def test_stopping_early_changes_no_verdict_of_a_shipped_pack(name, seed):
     pack = load_pack(name)
     early = audited(case_of(seed), calls(pack), enough(pack))
@@ -96,7 +96,7 @@ COMBINED = [
 
 
 @pytest.mark.parametrize("clause", COMBINED)
-@pytest.mark.parametrize("seed", seeds(6, quick=1))
+@pytest.mark.parametrize("seed", seeds(6, quick=1, second=3))
 def test_stopping_early_changes_no_verdict_of_a_combination(clause, seed):
     head = 'name = "p"\nversion = "1"\ntitle = "P"\n[[clause]]\nid = "a"\n'
     pack, case = read_pack((head + clause).encode(), "p.toml"), case_of(seed)

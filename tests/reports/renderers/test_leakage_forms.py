@@ -15,8 +15,8 @@ from treewarden.reports.document.parts import as_json
 from treewarden.reports.document.schema import LEAKAGE_SCHEMA_FILE
 from treewarden.reports.figures.pages import leakage_page
 
-SCREENS = [(1280, "light"), (1280, "dark"), (390, "light")]
-"""A narrow screen shows no more than a wide one, in the same colours: dark needs to be looked at once."""
+SCREENS = [(1280, "dark"), (390, "light")]
+"""A narrow screen shows no more than a wide one, in the same colours: each width and each scheme is looked at once."""
 GRAVE = {"serious", "critical"}
 LONG = ("a" * 63, "hospital-of-the-north-west-and-of-all-islands", "c")
 

@@ -102,6 +102,7 @@ def half_sent(site, ann, port):
 
 
 @pytest.mark.processes
+@sites.ON_SQLITE
 def test_an_upload_that_is_cut_off_leaves_nothing(site, ann):
     with serving.served(site) as (_, port):
         half_sent(site, ann, port).close()
@@ -110,6 +111,7 @@ def test_an_upload_that_is_cut_off_leaves_nothing(site, ann):
 
 
 @pytest.mark.processes
+@sites.ON_SQLITE
 def test_an_upload_is_swept_when_its_server_was_killed_and_never_before(site, ann):
     with serving.served(site) as (process, port), half_sent(site, ann, port):
         assert sweep(site).parts == 0

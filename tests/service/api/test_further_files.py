@@ -212,6 +212,7 @@ def test_an_output_that_another_audit_needs_stays(site, client, tree):
         ),
     ],
 )
+@sites.ON_SQLITE
 def test_a_file_that_is_no_output_of_this_table_is_an_error_that_says_why(
     site, client, tree, data, name, problem
 ):

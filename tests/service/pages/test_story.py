@@ -8,6 +8,7 @@ import httpx
 import pytest
 from sqlalchemy import select
 
+from tests.kit.service import sites
 from tests.kit.service.browsing import DEADLINE, served, signed_in
 from tests.kit.service.sites import add_account, add_organisation, add_token
 from tests.treewarden.conftest import GROUPS, PMML
@@ -67,6 +68,7 @@ def people(site):
     return ada, grace
 
 
+@sites.ON_SQLITE
 def test_a_model_is_submitted_fails_is_mended_and_released_by_two(site, people, browser, tmp_path):
     ada, grace = people
     with (

@@ -4,7 +4,7 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import insert, select
 
-from tests.kit.service import children
+from tests.kit.service import children, sites
 from tests.kit.service import work_to_do as make
 from tests.kit.service.serving import until
 from tests.service.worker.test_fencing import begun_process, goes_in_time, gone, is_alive
@@ -91,6 +91,7 @@ def test_an_answer_that_stops_in_the_middle_holds_no_worker(site, asked):
     assert goes_in_time(site, asked)
 
 
+@sites.ON_SQLITE
 def test_a_job_has_so_much_memory(site, asked):
     small = with_settings(site, child_memory=2**26)
     while make.do_next(small):
@@ -126,6 +127,7 @@ def test_what_is_done_now_is_cancelled_with_its_process(site, asked):
     assert gone(site, asked)
 
 
+@sites.ON_SQLITE
 def test_hostile_files_end_in_the_process_of_their_job(site, ann):
     context = forking()
     versions = [make.add_version(site, ann, data, name) for name, data in HOSTILE.items() if data]
@@ -163,6 +165,7 @@ def test_two_versions_are_compared_in_words(site, ann):
     assert any("leaf changed" in line and "south" in line for line in found.trees)
 
 
+@sites.ON_SQLITE
 def test_no_value_of_a_table_is_anywhere_afterwards(site, ann, capfd):
     data = make.write_table()
     fits = make.queue_audit(

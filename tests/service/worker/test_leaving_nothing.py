@@ -3,7 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
-from tests.kit.service import tables
+from tests.kit.service import sites, tables
 from tests.kit.service import work_to_do as make
 from tests.service.worker.test_fencing import goes_in_time
 from treewarden.service.database.run_tables import audit
@@ -37,6 +37,7 @@ def uploaded(site, who, data, name="m.pmml"):
         return made, add_version(unit, who, made.id, sent)
 
 
+@sites.ON_SQLITE
 def test_the_first_record_of_a_table_without_a_header_is_not_kept_as_names(site, ann, tmp_path):
     table_id = make.add_upload(site, ann, without_a_header(), state="reading")
     inspected(site, ann, "inspect_table", table_id)
@@ -52,6 +53,7 @@ def test_the_first_record_of_a_table_without_a_header_is_not_kept_as_names(site,
         assert make.CANARY.encode() not in (tmp_path / name).read_bytes()
 
 
+@sites.ON_SQLITE
 def test_the_names_of_columns_stay_where_an_audit_came_of_them(site, ann):
     table_id = make.add_upload(site, ann, state="reading")
     inspected(site, ann, "inspect_table", table_id)
@@ -62,6 +64,7 @@ def test_the_names_of_columns_stay_where_an_audit_came_of_them(site, ann):
     assert [each["name"] for each in found.columns] == ["place", "illness", "remark"]
 
 
+@sites.ON_SQLITE
 def test_a_table_sent_as_a_model_is_erased_once_it_is_refused(site, ann):
     _, version = uploaded(site, ann, make.write_table(), "people.csv")
     make.do_all(site)
@@ -73,6 +76,7 @@ def test_a_table_sent_as_a_model_is_erased_once_it_is_refused(site, ann):
         b"".join(model_file(unit, ann, version.id)[1])
 
 
+@sites.ON_SQLITE
 def test_a_file_that_was_refused_may_be_sent_again(site, ann):
     made, _ = uploaded(site, ann, make.write_table(), "people.csv")
     make.do_all(site)
@@ -82,6 +86,7 @@ def test_a_file_that_was_refused_may_be_sent_again(site, ann):
         assert add_version(unit, ann, made.id, sent).n == 2
 
 
+@sites.ON_SQLITE
 def test_an_audit_of_a_refused_file_says_why_it_was_refused(site, ann):
     _, version = uploaded(site, ann, make.write_table(), "people.csv")
     with site.unit() as unit:
@@ -92,6 +97,7 @@ def test_an_audit_of_a_refused_file_says_why_it_was_refused(site, ann):
     assert "a table, not a model" in found.problem
 
 
+@sites.ON_SQLITE
 def test_a_file_is_audited_whatever_folder_its_name_tells_of(site, ann):
     _, version = uploaded(site, ann, make.write_tree(), "out/<i>/m.pmml")
     tables.put(site, ann, make.write_table())
@@ -110,6 +116,7 @@ def test_a_folder_is_no_name_of_a_file(name):
         NewVersion(digest="0" * 64, file_name=name)
 
 
+@sites.ON_SQLITE
 def test_a_file_that_another_model_has_stays(site, ann):
     _, version = uploaded(site, ann, make.write_table(), "people.csv")
     blob_id = make.read_row(site, model_version, version.id).blob_id
@@ -123,6 +130,7 @@ def test_a_file_that_another_model_has_stays(site, ann):
     assert make.read_row(site, blob, blob_id).sealed_key is None
 
 
+@sites.ON_SQLITE
 def test_a_table_that_was_changed_after_it_was_named_is_not_audited(site, ann, tmp_path):
     folder = tmp_path / "tables"
     folder.mkdir()
