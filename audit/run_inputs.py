@@ -134,6 +134,10 @@ def model_totals(
     return table_totals(outputs, population)
 
 
+BOOSTED_BUDGETS = 3.0
+"""Of boosted models, who was in the table may take so many times the time for whole records."""
+
+
 def with_membership(proved: ProvedModel, inputs: RunInputs) -> ProvedModel:
     """Return what was proved with who of the register is in the table, where there is a register."""
     register = inputs.register
@@ -141,7 +145,9 @@ def with_membership(proved: ProvedModel, inputs: RunInputs) -> ProvedModel:
         return proved
     from treewarden.audit.membership.of_model import infer_membership  # for a register only
 
-    seconds, known = inputs.options.worlds_budget, inputs.knowledge.training
+    model, known = inputs.forest.model, inputs.knowledge.training
+    is_boosted = isinstance(model, Ensemble) and model.growth is not None
+    seconds = inputs.options.worlds_budget * (BOOSTED_BUDGETS if is_boosted else 1.0)
     with inputs.step(f"proving who was in the table, at most {seconds:.3g} s") as share:
         until = clock(seconds).told_to(share)
         found = infer_membership(inputs.forest, inputs.population, register, until, known)

@@ -97,7 +97,10 @@ def infer_members(
             f"no set of people from the register is consistent with the file: {bounds.problem}"
         )
     low, high = candidates.sizes - bounds.high[:, OUT], candidates.sizes - bounds.low[:, OUT]
-    shown = _show_others(trees, grown_trees, candidates, low < high, until)
+    # Once somebody is proved to be in, who else may be out hardly matters: large registers would take all the time.
+    is_somebody_in = bool((low == candidates.sizes).any())
+    searching = until.share(SEARCH_SHARE) if is_somebody_in else until
+    shown = _show_others(trees, grown_trees, candidates, low < high, searching)
     estimate = bounds.estimate
     return MembershipInference(
         candidates=candidates,
@@ -259,6 +262,8 @@ def _people(sizes: IntArray, groups: IndexArray) -> int:
     return int(sizes[groups].sum())
 
 
+SEARCH_SHARE = 0.25
+"""Of the time that is left, where some members are proved: what the search for other tables may take."""
 MOST_PARTNERS = 24
 """So many others are tried in the place of each person."""
 KEPT_ARRAYS = 3_000

@@ -326,6 +326,17 @@ As heart shows, with the first seed:
 - **Larger leaves** of a single tree protect: the full tree proves 15 members, with 10 people in each leaf it is 1, with
   20 and 4 levels nobody.
 
+## Why no boosted model passes
+
+Somebody is shown to be open by another set of members that grows the same file. For certain a library computes the
+same sums only where a member is replaced by somebody outside of the same class who stops in the same leaves of *all*
+trees: then everybody's scores and derivatives are the same, bit by bit. *Single* counts the members whom nobody can
+replace so. One round leaves none on heart, five rounds many. Other sets may have sums within the enclosures; whether
+the library rounds these to the same 32 bits is not known, as its exponential is known up to some last digits only. And
+even after a replacement each split must be chosen again, and each leaf must stay one. Both depend on settings that no
+file of XGBoost says (`max_depth`, `max_bin`, `gamma`), and an adversary may know them. So these people are not decided,
+and such a model does not pass.
+
 If nobody is proved and some are not shown to be open, the check is UNDETERMINED. On a single draw an attack may name
 more members than the exact posterior, by luck. On average over all tables none does.
 """

@@ -1,23 +1,30 @@
-"""Tries proofs of membership on scikit-learn trees, against every part of a small register that grows the same file.
+"""Tries proofs of membership on single trees, against every part of a small register that grows the same file.
 
     python -m tests.judges.run_membership --files 5000 --seed 0
+    python -m tests.judges.run_membership --files 1000 --seed 0 --learner rpart
 
-A case draws a register of up to ten people and grows a tree on each part of it of some size, under several seeds of the
-learner; where the register has no classes, under all classes of the members too. Parts that give equal files are what
+A case draws a register of up to ten people and grows a tree on each part of it of some size, by scikit-learn under
+several seeds, or by rpart (R), which draws nothing; where the register has no classes, under all classes of the members
+too. Parts that give equal files are what
 an adversary cannot tell apart. What is proved of one of them must hold for all, and what is shown to be open must
 differ among them. Some cases have values that 32 bits hardly tell apart, some learners stop by more than counts, and
 some files withhold class counts or give them in bands. Prints the seed of every miss, and how much of what holds for
-all was proved (of files that say all counts, of values that are surely apart); the exit code is 1 after a miss.
+all was proved (of files that say all counts and name all columns, of values that are surely apart: rpart names only
+columns that it cut); the exit code is 1 after a miss.
 """
 
 from __future__ import annotations
 
 import argparse
 import itertools
+import json
+import subprocess
 import sys
+import tempfile
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import numpy as np
 from sklearn.tree import DecisionTreeClassifier
@@ -27,6 +34,7 @@ from treewarden.audit.membership.inference import infer_members
 from treewarden.audit.progress import clock
 from treewarden.policies.remedies._withholding import banded, label_only
 from treewarden.ppdm_models.arrays import FloatArray, IntArray
+from treewarden.ppdm_models.files.load import open_model
 from treewarden.ppdm_models.formats.sklearn._fitted import from_sklearn
 from treewarden.ppdm_models.tables.routing import route
 from treewarden.ppdm_models.tree.column import NumericColumn
@@ -165,15 +173,50 @@ def published_tree(case: RegisterCase, estimator: DecisionTreeClassifier) -> Tre
     return replace(tree, nodes=tuple(nodes))
 
 
-def judge(seed: int) -> Tally:
+RPART = """
+library(rpart)
+library(jsonlite)
+case <- fromJSON(commandArgs(trailingOnly = TRUE)[1], simplifyVector = FALSE)
+values <- as.data.frame(do.call(rbind, lapply(case$values, unlist)))
+names(values) <- case$names
+grown <- rpart.control(cp = 0, maxcompete = 0, maxsurrogate = 0, xval = 0,
+  maxdepth = case$depth, minsplit = case$split, minbucket = case$bucket)
+for (part in case$parts) {
+  d <- values[unlist(part$people), , drop = FALSE]
+  d$y <- factor(c("no", "yes")[unlist(part$classes)], levels = c("no", "yes"))
+  fit <- rpart(y ~ ., d, method = "class", parms = list(split = case$criterion), control = grown)
+  frame <- fit$frame
+  rows <- data.frame(node = as.integer(rownames(frame)),
+    frame[c("var", "n", "wt", "dev", "yval", "complexity", "ncompete", "nsurrogate")])
+  rows$var <- as.character(rows$var)
+  splits <- if (is.null(fit$splits)) NULL else data.frame(var = rownames(fit$splits), fit$splits, row.names = NULL)
+  parms <- list(prior = as.numeric(fit$parms$prior), loss = fit$parms$loss, split = unbox(fit$parms$split))
+  yval2 <- frame$yval2
+  dimnames(yval2) <- NULL
+  whole <- list(frame = rows, yval2 = yval2, splits = splits, csplit = fit$csplit, xlevels = attr(fit, "xlevels"),
+    ylevels = attr(fit, "ylevels"), method = unbox(fit$method), parms = parms,
+    control = lapply(fit$control, unbox), call = "rpart(formula = y ~ ., data = d)")
+  cat(toJSON(whole, digits = NA, null = "null", dataframe = "rows", auto_unbox = FALSE), "\n", sep = "")
+}
+"""
+"""Grows a tree on each part of a register and prints it, an object a line; needs rpart and jsonlite."""
+Alike = dict[bytes, list[tuple[IntArray, IntArray]]]
+
+
+def judge(seed: int, learner: str = "scikit-learn") -> Tally:
     """Judge the files of one register."""
-    tally = _judge_register(seed, SEEDS)
-    return _judge_register(seed, MORE_SEEDS) if tally.misses else tally
+    if learner == "rpart":
+        case = replace(drawn(seed), published=ALL)
+        return _judge_files(seed, case, *rpart_files(case))
+    tally = _judge_files(seed, drawn(seed), *sklearn_files(drawn(seed), SEEDS))
+    if not tally.misses:
+        return tally
+    return _judge_files(seed, drawn(seed), *sklearn_files(drawn(seed), MORE_SEEDS))
 
 
-def _judge_register(seed: int, tree_seeds: int) -> Tally:
-    case, tally = drawn(seed), Tally()
-    alike: dict[bytes, list[tuple[IntArray, IntArray]]] = defaultdict(list)
+def sklearn_files(case: RegisterCase, tree_seeds: int) -> tuple[dict[bytes, Tree], Alike]:
+    """Return the different trees by what is published of them, and the parts that grow each."""
+    alike: Alike = defaultdict(list)
     trees: dict[bytes, DecisionTreeClassifier] = {}
     for people, classes in case.parts():
         if len(np.unique(classes)) < 2:
@@ -183,20 +226,58 @@ def _judge_register(seed: int, tree_seeds: int) -> Tally:
             key = file_key(case, tree)
             if trees.setdefault(key, tree).tree_.node_count > 1:
                 alike[key].append((people, classes))
-    for key in itertools.islice(alike, MOST_PER_CASE):
+    judged = itertools.islice(alike, MOST_PER_CASE)
+    return {key: published_tree(case, trees[key]) for key in judged}, alike
+
+
+def rpart_files(case: RegisterCase) -> tuple[dict[bytes, Tree], Alike]:
+    """Return the same for rpart, whose files say all counts; all trees are grown by one process."""
+    parts = [part for part in case.parts() if len(np.unique(part[1])) == 2]
+    said = {
+        "values": case.values.tolist(),
+        "names": [f"x{n}" for n in range(case.values.shape[1])],
+        "depth": case.settings["max_depth"] or 30,
+        "split": 2,
+        "bucket": case.settings["min_samples_leaf"],
+        "criterion": "gini" if case.settings["criterion"] == "gini" else "information",
+        "parts": [
+            {"people": (people + 1).tolist(), "classes": (classes + 1).tolist()}
+            for people, classes in parts
+        ],
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        script, file = Path(folder, "grow.R"), Path(folder, "case.json")
+        script.write_text(RPART, "utf-8")
+        file.write_text(json.dumps(said), "utf-8")
+        command = ["Rscript", str(script), str(file)]
+        lines = subprocess.run(command, check=True, capture_output=True).stdout.splitlines()
+    alike: Alike = defaultdict(list)
+    for line, part in zip(lines, parts, strict=True):
+        alike[line].append(part)
+    trees: dict[bytes, Tree] = {}
+    for key in alike:
+        tree = open_model(key, "rpart.json").model
+        assert isinstance(tree, Tree)
+        if len(tree.nodes) > 1 and len(trees) < MOST_PER_CASE:
+            trees[key] = tree
+    return trees, alike
+
+
+def _judge_files(seed: int, case: RegisterCase, trees: dict[bytes, Tree], alike: Alike) -> Tally:
+    tally = Tally()
+    for key, tree in trees.items():
         tally.files += 1
-        _judge_file(case, trees[key], alike[key], tally, f"seed {seed}")
+        _judge_file(case, tree, alike[key], tally, f"seed {seed}")
     return tally
 
 
 def _judge_file(
     case: RegisterCase,
-    estimator: DecisionTreeClassifier,
+    tree: Tree,
     parts: list[tuple[IntArray, IntArray]],
     tally: Tally,
     where: str,
 ) -> None:
-    tree = published_tree(case, estimator)
     candidates, group_of = _candidates(case, *parts[0])
     stops = route(tree, candidates.columns)[None, :]
     found = infer_members((tree,), stops, candidates, clock(SECONDS))
@@ -207,7 +288,9 @@ def _judge_file(
         [np.bincount(group_of[people], minlength=len(candidates.sizes)) for people, _ in parts]
     )
     least, most = inside.min(axis=0), inside.max(axis=0)
-    _hold(tally, where, found, (least, most), is_plain=case.published == ALL and not case.is_near)
+    names_all = len(tree.features) == case.values.shape[1]
+    is_plain = case.published == ALL and not case.is_near and names_all
+    _hold(tally, where, found, (least, most), is_plain=is_plain)
 
 
 def _hold(
@@ -263,10 +346,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--files", type=int, default=5000)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--learner", choices=["scikit-learn", "rpart"], default="scikit-learn")
     given = parser.parse_args()
     total, seed = Tally(), given.seed
     while total.files < given.files:
-        total.add(judge(seed))
+        total.add(judge(seed, given.learner))
         seed += 1
     for miss in total.misses:
         print("MISS", miss)

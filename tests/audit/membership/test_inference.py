@@ -1,6 +1,8 @@
 """Who of a register was in the table: hand cases, and the judge on a few registers."""
 
+import shutil
 from dataclasses import replace
+from itertools import count
 
 import numpy as np
 import pytest
@@ -10,7 +12,7 @@ from treewarden.audit.membership.candidates import Candidates, MembershipInferen
 from treewarden.audit.membership.cuts import surely_apart
 from treewarden.audit.membership.inference import infer_members
 from treewarden.audit.membership.local_parts import fillings
-from treewarden.audit.progress import FOREVER
+from treewarden.audit.progress import FOREVER, Clock
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.tables.routing import route
 from treewarden.ppdm_models.tree.column import NumericColumn
@@ -59,8 +61,8 @@ def register(ages=AGES, members=(0, 0, 1, 1, 1, 0), sizes=None, labels=True):
     )
 
 
-def inferred(tree, candidates):
-    found = infer_members((tree,), route(tree, candidates.columns)[None], candidates, FOREVER)
+def inferred(tree, candidates, until=FOREVER):
+    found = infer_members((tree,), route(tree, candidates.columns)[None], candidates, until)
     assert isinstance(found, MembershipInference), found
     return found
 
@@ -237,3 +239,28 @@ def test_what_is_proved_holds_of_every_part_that_grows_the_file(seed):
     tally = judging.judge(seed)
     assert tally.misses == []
     assert tally.files > 0
+
+
+@pytest.mark.parametrize("seed", cases(range(6), quick=1))
+def test_what_is_proved_of_rpart_holds_of_every_part_that_grows_the_file(seed):
+    judging = pytest.importorskip("tests.judges.run_membership")
+    if shutil.which("Rscript") is None:
+        pytest.skip("grows trees with R")
+    tally = judging.judge(seed, "rpart")
+    assert tally.misses == []
+    assert tally.files > 0
+
+
+def test_the_search_for_other_tables_ends_early_once_somebody_is_proved_to_be_in():
+    # A clock that is a second on at each look: 44 and 50 are proved to be in, 400 others are open.
+    ages = (*np.linspace(10, 43, 200), 44.0, 50.0, *np.linspace(51.3, 86, 200))
+    members = (*(100 * (0, 1)), 1, 1, *(100 * (0, 1)))
+    looks = count()
+    found = inferred(
+        stump(counts=((101.0, 0.0), (0.0, 101.0))),
+        register(ages, members),
+        Clock(300.0, lambda: float(next(looks))),
+    )
+    assert found.proved_in.sum() == 2
+    assert 0 < found.open_groups.sum() < 400
+    assert next(looks) < 150
