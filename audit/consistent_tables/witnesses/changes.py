@@ -246,10 +246,8 @@ class _Checker:
         bin_of, child_of = split.bins.of, split.chosen.of
         position, partner = changes.first - split.start, changes.second - split.start
         branches = split.branches(bins)[0].astype(np.float64)
-        first, second = (bin_of[at].astype(np.intp)[None] for at in (position, partner))
-        if split.is_binary:
-            first, second = ((~split.on_left(each[0])).astype(np.intp) for each in (first, second))
-        found = _moved(split, branches, (first, second), changes, steps)
+        bins_of = bin_of[position].astype(np.intp), bin_of[partner].astype(np.intp)
+        found = moved_excess(split, branches, bins_of, changes, steps)
         chosen = split.chosen.sums(here)[0].astype(np.float64)[None]
         ours, theirs = (child_of[at].astype(np.intp)[None] for at in (position, partner))
         found = found - split.ratio[:, None] * _moved(split, chosen, (ours, theirs), changes, steps)
@@ -298,6 +296,24 @@ class _Checker:
         return np.asarray(((after >= line.low) & (after <= line.high)).astype(bool))
 
 
+def moved_excess(
+    split: AttributeSplits,
+    mass: FloatArray,
+    bins: tuple[IntArray, IntArray],
+    changes: TableChanges,
+    steps: IntArray,
+) -> FloatArray:
+    """Return by how much changes of records in two bins (K,) raise the excess of candidates, (A, K).
+
+    ``mass`` (A, branches, m) are the counts of each candidate's branches, ``steps`` (K,) what each record counts.
+    """
+    if split.is_binary:
+        first, second = (np.asarray(~split.on_left(each), dtype=np.intp) for each in bins)
+    else:
+        first, second = (each.astype(np.intp)[None] for each in bins)
+    return _moved(split, mass, (first, second), changes, steps)
+
+
 def _moved(
     split: AttributeSplits,
     mass: FloatArray,
@@ -318,8 +334,6 @@ def _moved(
         return np.asarray(after * np.log(np.maximum(after, 1)) - held * np.log(np.maximum(held, 1)))
 
     own, other, to = changes.own, changes.other, changes.to
-    takes = gain(second, other, -steps) * (other != to)
-    together = takes + gain(first, to, steps) * (other != to)
-    apart = gain(first, own, -steps) + gain(first, to, steps)
-    apart = apart + gain(second, other, -steps) + gain(second, own, steps)
-    return np.asarray(np.where(first == second, together, apart))
+    loses, gets = gain(second, other, -steps), gain(first, to, steps)
+    apart = gain(first, own, -steps) + gets + loses + gain(second, own, steps)
+    return np.asarray(np.where(first == second, (loses + gets) * (other != to), apart))

@@ -10,11 +10,11 @@ import numpy as np
 
 from treewarden.audit.consistent_tables.facts.facts import Facts
 from treewarden.audit.consistent_tables.facts.splits import AttributeSplits
+from treewarden.audit.consistent_tables.witnesses.changes import TableChanges, moved_excess
 from treewarden.audit.consistent_tables.witnesses.witness_pool import Swap, WitnessPool, path_holds
 from treewarden.audit.facts.rows import Grouping
 from treewarden.audit.progress import Clock, OutOfTimeError
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IntArray
-from treewarden.ppdm_models.tree.tree import Criterion
 
 Known = dict[int, tuple[FloatArray, FloatArray]]
 if TYPE_CHECKING:  # numpy.random is heavy, and most audits draw nothing
@@ -248,8 +248,7 @@ def _allowed(
     A trade inside one leaf changes no branch of the chosen split. ``before`` remembers what the table has per split.
     """
     position, own, second, other = trades
-    bin_first = split.bins.of[position - split.start]
-    bin_second = split.bins.of[second - split.start]
+    bin_first, bin_second = (split.bins.of[at - split.start] for at in (position, second))
     here = table[split.start : split.end]
     if split.low is not None:
         if id(split) not in before:
@@ -262,8 +261,9 @@ def _allowed(
     steps = np.ones(len(own), dtype=np.int64)
     if split.weights is not None:
         steps = split.weights[position - split.start]
-    over = _over_after(split, before[id(split)], (bin_first, bin_second), (own, other), steps)
-    over = over - split.limit
+    excess, mass = before[id(split)]
+    changes = TableChanges(position, own, second, other, to=other)
+    over = excess + moved_excess(split, mass, (bin_first, bin_second), changes, steps) - split.limit
     near = np.abs(over) <= 2 * split.doubt[:, None]
     bad: BoolArray = np.asarray(((over > 0) & ~near).any(axis=0))
     for number in np.flatnonzero(near.any(axis=0) & ~bad).tolist():
@@ -299,44 +299,6 @@ def _in_intervals(
     between = {moved: sums[ends[1]] - sums[ends[0]] for moved, sums in bad.items()}
     moved_well = np.where(step > 0, between[1], between[-1]) == 0
     return np.asarray(moved_well & (bad[0][-1] == between[0]))
-
-
-def _over_after(
-    split: AttributeSplits,
-    counts: tuple[FloatArray, FloatArray],
-    bins: tuple[IntArray, IntArray],
-    classes: tuple[IntArray, IntArray],
-    weight: IntArray,
-) -> FloatArray:
-    """Return the excess of each candidate after each trade, shape (A, K), by the four counts that change.
-
-    ``weight`` (K,) is that of both records of a trade.
-    """
-    before, mass = counts
-    number = np.arange(split.size)[:, None]
-    first, second = bins[0][None], bins[1][None]
-    if split.is_binary:
-        first, second = (np.asarray(~split.on_left(each), dtype=np.intp) for each in bins)
-    first, second = first.astype(np.intp), second.astype(np.intp)
-    sizes = mass.sum(axis=-1)
-    own, other = classes
-    change = np.zeros((split.size, len(own)))
-    for branch, klass, step in (
-        (first, own, -1),
-        (first, other, 1),
-        (second, other, -1),
-        (second, own, 1),
-    ):
-        held = mass[number, branch, klass[None, :]]
-        size = sizes[number, branch]
-        change += _phi(split, held + step * weight, size) - _phi(split, held, size)
-    return np.asarray(np.where(first == second, before, before + change))
-
-
-def _phi(split: AttributeSplits, count: FloatArray, size: FloatArray) -> FloatArray:
-    if split.criterion is Criterion.GINI:
-        return np.asarray(count * count / size)
-    return np.asarray(count * np.log(np.maximum(count, 1.0)))
 
 
 # Whether swaps that another search found lead from one consistent table to another.
