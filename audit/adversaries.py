@@ -283,10 +283,7 @@ class _AuditedModel:
         """Return what an adversary makes of the target of several trees, or of one that sums sampling weights."""
         if not self.forest.model.classes:
             return ONLY_CLASSES
-        whole = (self.forest, self.population, self.knowledge)
-        return infer_ensemble_target(
-            *whole, columns, until, self.options, effort, are_draws_known=self.are_draws_known
-        )
+        return infer_ensemble_target(self._view(columns), until, self.options, effort)
 
     def _view(self, columns: Sequence[str]) -> ReleasesView:
         """Return what an adversary who knows these columns sees of the model by itself."""

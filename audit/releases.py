@@ -25,9 +25,9 @@ from treewarden.audit.knowledge.levels import SplitLevel
 from treewarden.audit.measures import MeasureCall
 from treewarden.audit.options import DEFAULT, AuditOptions
 from treewarden.audit.partial.ensembles.ensemble_secret import infer_secret_by_exchanges
+from treewarden.audit.partial.ensembles.ensemble_target import infer_ensemble_target
 from treewarden.audit.partial.ensembles.release_inference import (
     infer_numbers,
-    infer_release_target,
     releases_view,
 )
 from treewarden.audit.partial.secret_values import Secret
@@ -440,4 +440,4 @@ def infer_from_releases(
         return infer_secret_by_exchanges(view, secret, knows_target=adversary.target)
     if cases[-1].model.task is Task.REGRESSION:
         return infer_numbers(view, full_numbers)
-    return infer_release_target(view, until)
+    return infer_ensemble_target(view, until)

@@ -7,11 +7,9 @@ values, which leaves every number of the file as it is, and by the tables that t
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy import sparse
 
 from treewarden.audit.consistent_tables.result import ConsistentTables
 from treewarden.audit.engine.driver import reason
@@ -19,22 +17,23 @@ from treewarden.audit.engine.problem import Bounds, Estimate
 from treewarden.audit.engine.time_budget import budget_of
 from treewarden.audit.entropy.posterior import Posterior
 from treewarden.audit.joint.known_facts import prior_of_facts
-from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.options import DEFAULT, AuditOptions
 from treewarden.audit.partial.ensembles.ensemble_view import (
     EnsembleView,
     ExchangeUnits,
-    ensemble_view,
     exchange_tables,
     hidden_values,
-    place_doubts,
 )
 from treewarden.audit.partial.ensembles.hidden_places import HiddenPlaces, hidden_places
+from treewarden.audit.partial.ensembles.release_inference import (
+    GroupProofs,
+    ReleasesView,
+    prove_by_trees,
+)
 from treewarden.audit.partial.fitting.flows import (
     FULL,
     AdversaryBudget,
     ValueBoundsOfGroups,
-    network,
 )
 from treewarden.audit.partial.reachability import (
     Proofs,
@@ -44,7 +43,6 @@ from treewarden.audit.partial.reachability import (
     proofs,
     ranges,
 )
-from treewarden.audit.partial.secret_values import column_tests
 from treewarden.audit.partial.target_inference import TargetInference, span_estimates
 from treewarden.audit.partial.unmodelled_knowledge import (
     FACTS_NOT_USED,
@@ -52,8 +50,7 @@ from treewarden.audit.partial.unmodelled_knowledge import (
     NOT_WHOLE,
     WITH_AND_WITHOUT,
 )
-from treewarden.audit.partial.value_rules import NOT_USED, OPEN, ImpliedClasses, imply_classes
-from treewarden.audit.population.forest import Forest
+from treewarden.audit.partial.value_rules import NOT_USED, OPEN
 from treewarden.audit.population.population import Population
 from treewarden.audit.progress import Clock
 from treewarden.audit.reading import Undetermined
@@ -63,12 +60,17 @@ NOT_JOINT = (
     "proofs from all trees combined are not computed: there are too many combinations of "
     "hidden values, or some trees do not count people"
 )
+NO_RELEASE_ESTIMATE = Undetermined(
+    "no inference: for adversaries with partial knowledge, probabilities from several "
+    "releases are not computed"
+)
+EACH_ALONE = (
+    "for adversaries with partial knowledge, proofs from several releases combined are not "
+    "computed. They may be more than those of each tree"
+)
 IN_ONE_TREE = "in one tree, every leaf that such a person can reach has only this value"
 IN_ALL_TREES = "all trees combined allow no other value for such a person"
 NO_ESTIMATE = "no inference: {}"
-
-
-NO_MORE_ASKED = "the time was used up after the separate proofs of {:,} of {:,} trees"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,65 +81,76 @@ class _ShownTables:
     between: Ranges | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class GroupProofs:
-    """How many people of each group have each class at most, (G, m), and whom one tree alone leaves one: (G,)."""
-
-    most: IntArray
-    by_tree: BoolArray
-    left: tuple[str, ...] = ()
-
-
 def infer_ensemble_target(
-    forest: Forest,
-    population: Population,
-    knowledge: Knowledge,
-    columns: Collection[str],
+    view: ReleasesView,
     until: Clock,
     options: AuditOptions = DEFAULT,
     effort: AdversaryBudget = FULL,
-    *,
-    are_draws_known: bool = False,
 ) -> TargetInference | Undetermined:
-    """Return what an adversary who knows these columns can infer of what several trees predict.
+    """Return what is inferred of what several trees predict for the last release's people.
 
     What is proved and what tables show is decided in whole records. The estimate is that of the greatest entropy
-    relative to how common hidden values are; there is none where the places of all trees are not listed.
-    ``are_draws_known`` says that draws of records can be repeated.
+    relative to how common hidden values are; there is none where the places of all trees are not listed, nor of several
+    releases.
     """
-    truth = population.truth
+    truth, is_one = view.shared.truth, len(view.views) == 1
     if isinstance(truth, Undetermined):
-        return NO_CLASSES
-    if (population.counts != np.rint(population.counts)).any():
+        return NO_CLASSES if is_one else truth
+    if (view.shared.counts != np.rint(view.shared.counts)).any():
         return NOT_WHOLE
-    view = ensemble_view(forest, population, knowledge, columns)
-    closure = view.closure
-    outcome = imply_classes(column_tests(forest.trees), population, closure.known, closure.values)
-    doubts = place_doubts(view, are_draws_known=are_draws_known)
-    exchanges = None if doubts else _exchanged(view, truth, outcome, effort.flows)
-    proved = proved_by_trees(view, until)
-    joint = _JointPlaces(view, options, is_whole=not doubts and outcome is None)
-    worlds = _worlds(view, proved, exchanges, joint, until)
+    doubts, told = view.doubts, view.outcome()
+    exchanges = None if doubts else _exchanged(view, truth, told, effort.flows)
+    is_said = bool((told != OPEN).any())
+    proved = prove_by_trees(view, until)
+    if is_one:
+        return _infer_from_one(view, proved, exchanges, until, options, is_said=is_said)
+    people, _ = view.told_apart
+    worlds = _joined_tables(people, proved, exchanges, None)
+    return TargetInference(
+        people,
+        NO_RELEASE_ESTIMATE,
+        worlds.leaving((*doubts, *proved.left, EACH_ALONE)),
+        doubts,
+        gap=0.0,
+        said=view.implied_words,
+        is_outcome_said=is_said,
+    )
+
+
+def _infer_from_one(
+    view: ReleasesView,
+    proved: GroupProofs,
+    exchanges: _ShownTables | None,
+    until: Clock,
+    options: AuditOptions,
+    *,
+    is_said: bool,
+) -> TargetInference:
+    """Return what is inferred of one model's people, given what trees and exchanges say; all trees are joined."""
+    (model,), doubts = view.views, view.doubts
+    joint = _JointPlaces(model, options, is_whole=not doubts and not is_said)
+    worlds = _worlds(model, proved, exchanges, joint, until)
     worlds = replace(worlds, left=(*doubts, *worlds.left), not_decided=(*doubts, *worlds.left))
-    reasons = [*doubts]
+    closure, population, trees = model.closure, model.population, model.forest.trees
+    reasons, outcome = [*doubts], view.outcomes[0]
     if outcome is not None:
-        target = population.sensitive or forest.model.target or "the target"
+        target = population.sensitive or model.forest.model.target or "the target"
         reasons.append(outcome.words(NOT_USED, target))
     posterior = joint.posterior()
     if reasons:
         posterior = Undetermined(NO_ESTIMATE.format("; ".join(reasons)))
     elif closure.said:
-        unaided = replace(view, hidden=hidden_values(forest.trees, population, columns), guesses={})
+        unaided = replace(model, hidden=hidden_values(trees, population, model.columns), guesses={})
         posterior = span_estimates(posterior, _JointPlaces(unaided, options).posterior())
     return TargetInference(
-        view.people,
+        model.people,
         posterior,
         worlds,
         doubts,
         gap=joint.gap,
-        prior=_prior(view, options),
+        prior=_prior(model, options),
         said=(*closure.said, WITH_AND_WITHOUT) if closure.said else (),
-        is_outcome_said=outcome is not None,
+        is_outcome_said=is_said,
     )
 
 
@@ -170,55 +183,37 @@ def _prior(view: EnsembleView, options: AuditOptions) -> Posterior | Undetermine
 
 
 def _exchanged(
-    view: EnsembleView, truth: FloatArray, outcome: ImpliedClasses | None, flows: int
+    view: ReleasesView, truth: FloatArray, class_of_group: IndexArray, flows: int
 ) -> _ShownTables:
-    """Return what exchanges of hidden values show: people keep a class that known columns imply, or facts are about."""
-    profile, klass = (each.astype(np.intp) for each in np.nonzero(truth > 0))
-    told = np.full(len(profile), OPEN) if outcome is None else outcome.of[profile]
-    units = ExchangeUnits(truth[profile, klass], profile, klass, told).keeping(view.is_of_fact)
-    tables = exchange_tables(view.exchanging, units)
-    net, classes, groups = tables.net, truth.shape[1], len(view.people.counts)
+    """Return what exchanges of hidden values show: people keep a class that known columns imply, or facts are about.
+
+    ``class_of_group`` (U,) is the class that known columns imply of each group.
+    """
+    group, klass = (each.astype(np.intp) for each in np.nonzero(truth > 0))
+    units = ExchangeUnits(truth[group, klass], group, klass, class_of_group[group]).keeping(
+        view.is_of_fact
+    )
+    tables = exchange_tables(view.stops, units)
+    net, classes = tables.net, truth.shape[1]
+    people, row_of_group = view.told_apart
     held = np.bincount(tables.column_of_unit, units.people, len(tables.value_of_column))
     here = np.eye(classes)[tables.value_of_column] * held[:, None]
     of_row = proofs(net, here, here).possible
-    possible = np.zeros((groups, classes), dtype=bool)
-    np.logical_or.at(possible, view.group_of_profile[profile], of_row[tables.row_of_unit])
-    if outcome is not None or view.is_of_fact.any():
+    of_group = np.zeros(truth.shape, dtype=bool)
+    np.logical_or.at(of_group, group, of_row[tables.row_of_unit])
+    possible = np.zeros((len(people.counts), classes), dtype=bool)
+    np.logical_or.at(possible, row_of_group, of_group[view.last])
+    if (class_of_group != OPEN).any() or view.is_of_fact.any():
         return _ShownTables(possible)
-    row_of_group = np.zeros(groups, dtype=np.intp)
-    row_of_group[view.group_of_profile[profile]] = tables.row_of_unit
-    size, counts = (np.rint(each).astype(np.int64) for each in (net.supply, view.people.counts))
+    lump_of_group = np.zeros(len(truth), dtype=np.intp)
+    lump_of_group[group] = tables.row_of_unit
+    lump_of_row = np.zeros(len(people.counts), dtype=np.intp)
+    lump_of_row[row_of_group] = lump_of_group[view.last]
+    size, counts = (np.rint(each).astype(np.int64) for each in (net.supply, people.counts))
     inner = ends_by_class(net, here, here, flows)
     whole = np.broadcast_to(size[:, None], (len(size), classes))
     outer = ValueBoundsOfGroups(np.zeros_like(whole), whole, inner.asked)
-    return _ShownTables(possible, ranges(counts, row_of_group, size, outer, inner))
-
-
-def proved_by_trees(view: EnsembleView, until: Clock) -> GroupProofs:
-    """Return what each tree that counts its people proves by itself, one after the other while there is time."""
-    counts = np.rint(view.people.counts).astype(np.int64)
-    classes = len(view.forest.model.classes)
-    is_left = np.ones((len(counts), classes), dtype=bool)
-    by_tree = np.zeros(len(counts), dtype=bool)
-    done = 0
-    for stops in view.stops:
-        if done and until.is_over:
-            break
-        done += 1
-        if stops.counts is None:
-            continue
-        shape = stops.can.shape
-        there = stops.lump_of_profile, stops.leaf_of_profile
-        world = sparse.coo_array((view.population.counts, there), shape=shape).tocsr()
-        proved = proofs(network(stops.can, world), stops.counts, stops.counts)
-        lump_of_group = np.zeros(len(counts), dtype=np.intp)
-        lump_of_group[view.group_of_profile] = stops.lump_of_profile
-        is_left &= ~proved.excluded[lump_of_group]
-        by_tree |= np.asarray(proved.certain.any(axis=1))[lump_of_group]
-    left: tuple[str, ...] = ()
-    if done < len(view.stops):
-        left = (NO_MORE_ASKED.format(done, len(view.stops)),)
-    return GroupProofs(np.where(is_left, counts[:, None], 0), by_tree, left)
+    return _ShownTables(possible, ranges(counts, lump_of_row, size, outer, inner))
 
 
 class _JointPlaces:
@@ -293,27 +288,27 @@ def _worlds(
     until: Clock,
 ) -> ConsistentTables:
     """Return what is proved and shown of each group; the engine looks for tables only where the rest leaves it open."""
-    worlds = _joined_tables(view, proved, exchanges, joint)
+    worlds = _joined_tables(view.people, proved, exchanges, joint)
     if worlds.is_open and joint.places is not None:
         joint.search(until)
-        worlds = _joined_tables(view, proved, exchanges, joint)
+        worlds = _joined_tables(view.people, proved, exchanges, joint)
     not_joined = (NOT_JOINT,) if joint.bounds is None else joint.bounds.left
     return worlds.leaving((*proved.left, *not_joined))
 
 
 def _joined_tables(
-    view: EnsembleView,
+    people: Population,
     proved: GroupProofs,
     exchanges: _ShownTables | None,
-    joint: _JointPlaces,
+    joint: _JointPlaces | None,
 ) -> ConsistentTables:
-    counts = np.rint(view.people.counts).astype(np.int64)[:, None]
-    most, by_all = proved.most, joint.most()
+    counts = np.rint(people.counts).astype(np.int64)[:, None]
+    most, by_all = proved.most, None if joint is None else joint.most()
     if by_all is not None:
         most = np.minimum(most, by_all)
     least = np.maximum(counts - (most.sum(axis=1, keepdims=True) - most), 0)
     possible = np.zeros(most.shape, dtype=bool) if exchanges is None else exchanges.possible.copy()
-    found = joint.possible()
+    found = None if joint is None else joint.possible()
     if found is not None and exchanges is not None:
         possible |= found
     lowest, highest = np.broadcast_to(counts, most.shape), np.zeros_like(most)
@@ -325,7 +320,7 @@ def _joined_tables(
             reached_high=exchanges.between.reached_high,
         )
     worlds = bound_tables(
-        view.people,
+        people,
         Proofs(least == counts, most == 0, possible),
         is_exact=exchanges is not None,
         between=between,

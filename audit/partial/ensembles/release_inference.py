@@ -27,21 +27,18 @@ from treewarden.audit.partial.ensembles.ensemble_numbers import (
     reached_over,
     span_over,
 )
-from treewarden.audit.partial.ensembles.ensemble_target import IN_ONE_TREE, proved_by_trees
 from treewarden.audit.partial.ensembles.ensemble_view import (
     EnsembleView,
-    ExchangeTables,
-    ExchangeUnits,
     TreeStops,
     ensemble_view,
-    exchange_tables,
     place_doubts,
 )
-from treewarden.audit.partial.reachability import Proofs, Ranges, bound_tables, proofs
+from treewarden.audit.partial.fitting.flows import network
+from treewarden.audit.partial.reachability import proofs
 from treewarden.audit.partial.secret_values import column_tests
 from treewarden.audit.partial.target_inference import TargetInference
 from treewarden.audit.partial.unmodelled_knowledge import NOT_WHOLE
-from treewarden.audit.partial.value_rules import OPEN, imply_classes
+from treewarden.audit.partial.value_rules import OPEN, ImpliedClasses, imply_classes
 from treewarden.audit.population.forest import Forest
 from treewarden.audit.population.linked_population import WEIGHT, KnownGroups
 from treewarden.audit.population.population import Population
@@ -49,13 +46,9 @@ from treewarden.audit.population.record_linkage import merged
 from treewarden.audit.progress import Clock
 from treewarden.audit.reading import Interval, Undetermined
 from treewarden.audit.regression.result import ValueBounds
-from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
+from treewarden.ppdm_models.arrays import BoolArray, IndexArray, IntArray
 from treewarden.ppdm_models.tree.ensemble import Ensemble, Model
 
-NO_RELEASE_ESTIMATE = Undetermined(
-    "no inference: for adversaries with partial knowledge, probabilities from several "
-    "releases are not computed"
-)
 NUMBERS_TOLD = Undetermined(
     "the model predicts a number, so an adversary with partial knowledge infers an "
     "interval for each person"
@@ -64,10 +57,7 @@ NOT_TOGETHER = (
     "if hidden columns allow several leaves, the bounds of each tree were computed separately"
 )
 NO_MEANS = "the leaf values are not means of known people's numbers, so they prove nothing here"
-EACH_ALONE = (
-    "for adversaries with partial knowledge, proofs from several releases combined are not "
-    "computed. They may be more than those of each tree"
-)
+NO_MORE_ASKED = "the time was used up after the separate proofs of {:,} of {:,} trees"
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,13 +128,19 @@ class ReleasesView:
             found[here] |= view.is_of_fact[self.shared.places[release][here]]
         return found
 
+    @cached_property
+    def outcomes(self) -> tuple[ImpliedClasses | None, ...]:
+        """What known columns imply of the classes of each release's profiles."""
+        found = []
+        for view in self.views:
+            known, tests = view.closure.known, column_tests(view.forest.trees)
+            found.append(imply_classes(tests, view.population, known, view.closure.values))
+        return tuple(found)
+
     def outcome(self) -> IndexArray:
         """Return the class that known columns imply of each group, (U,), ``OPEN`` where they imply none."""
         told = np.full(len(self.shared.counts), OPEN, dtype=np.intp)
-        for release, view in enumerate(self.views):
-            closure = view.closure
-            tests = column_tests(view.forest.trees)
-            found = imply_classes(tests, view.population, closure.known, closure.values)
+        for release, found in enumerate(self.outcomes):
             if found is not None:
                 here = self.shared.groups(release)
                 own = found.of[self.shared.places[release][here]]
@@ -218,72 +214,61 @@ def model_view(
     return ReleasesView((view,), shared, population, tuple(columns), (are_draws_known,))
 
 
-def infer_release_target(view: ReleasesView, until: Clock) -> TargetInference | Undetermined:
-    """Return what an adversary can infer of the class of the last release's people from all releases."""
-    truth = view.shared.truth
-    if isinstance(truth, Undetermined):
-        return truth
-    doubts, told = view.doubts, view.outcome()
-    people, row_of_group = view.told_apart
-    size, classes = len(people.counts), truth.shape[1]
-    possible = np.zeros((size, classes), dtype=bool)
-    if not doubts:
-        group, klass = (each.astype(np.intp) for each in np.nonzero(truth > 0))
-        units = ExchangeUnits(truth[group, klass], group, klass, told[group])
-        tables = exchange_tables(view.stops, units.keeping(view.is_of_fact))
-        here = np.eye(classes)[tables.value_of_column]
-        possible = _over_rows(view, tables, group, here)
-    is_left = _left_by_trees(view, truth.shape, until)
-    counts = np.rint(people.counts).astype(np.int64)[:, None]
-    is_open = np.zeros((size, classes), dtype=bool)
-    np.logical_or.at(is_open, row_of_group, is_left[view.last])
-    most = np.where(is_open, counts, 0)
-    least = np.maximum(counts - (most.sum(axis=1, keepdims=True) - most), 0)
-    nobody = np.broadcast_to(counts, most.shape), np.zeros_like(most)
-    worlds = bound_tables(
-        people,
-        Proofs(least == counts, most == 0, possible),
-        is_exact=not doubts,
-        between=Ranges(least, most, *nobody),
-        reason=IN_ONE_TREE,
-    )
-    return TargetInference(
-        people,
-        NO_RELEASE_ESTIMATE,
-        worlds.leaving((*doubts, EACH_ALONE)),
-        doubts,
-        gap=0.0,
-        said=view.implied_words,
-        is_outcome_said=bool((told != OPEN).any()),
-    )
+@dataclass(frozen=True, slots=True)
+class GroupProofs:
+    """How many people of each group have each class at most, (G, m), and whom one tree alone leaves one: (G,)."""
+
+    most: IntArray
+    by_tree: BoolArray
+    left: tuple[str, ...] = ()
 
 
-def _over_rows(
-    view: ReleasesView, tables: ExchangeTables, group_of_unit: IndexArray, allowed: FloatArray
-) -> BoolArray:
-    """Return which values somebody of each row of people has in a table that exchanges lead to, (R, m).
-
-    ``allowed`` (V, m) is which values each column of the tables allows.
-    """
-    people, row_of_group = view.told_apart
-    of_row = proofs(tables.net, allowed, allowed).possible[tables.row_of_unit]
-    of_group = np.zeros((len(view.shared.counts), allowed.shape[1]), dtype=bool)
-    np.logical_or.at(of_group, group_of_unit, of_row)
-    found = np.zeros((len(people.counts), allowed.shape[1]), dtype=bool)
-    np.logical_or.at(found, row_of_group, of_group[view.last])
-    return found
-
-
-def _left_by_trees(view: ReleasesView, shape: tuple[int, ...], until: Clock) -> BoolArray:
-    """Return which classes each tree of each release leaves each group, (U, m)."""
-    is_left = np.ones(shape, dtype=bool)
+def prove_by_trees(view: ReleasesView, until: Clock) -> GroupProofs:
+    """Return what each tree of each release proves by itself of the last release's people, told apart: (R, m)."""
+    shape = len(view.shared.counts), len(view.views[-1].forest.model.classes)
+    is_left, by_tree = np.ones(shape, dtype=bool), np.zeros(shape[0], dtype=bool)
+    left: tuple[str, ...] = ()
     for release, part in enumerate(view.views):
-        here = view.shared.groups(release)
+        here, own = view.shared.groups(release), _prove_alone(part, until)
         group = part.group_of_profile[view.shared.places[release][here]]
-        own = proved_by_trees(part, until).most[group] > 0
         for place, klass in enumerate(view.shared.orders[release].tolist()):
-            is_left[here, klass] &= own[:, place]
-    return is_left
+            is_left[here, klass] &= own.most[group, place] > 0
+        by_tree[here] |= own.by_tree[group]
+        left += own.left
+    people, row_of_group = view.told_apart
+    counts = np.rint(people.counts).astype(np.int64)
+    is_open = np.zeros((len(counts), shape[1]), dtype=bool)
+    np.logical_or.at(is_open, row_of_group, is_left[view.last])
+    is_by_tree = np.ones(len(counts), dtype=bool)
+    np.logical_and.at(is_by_tree, row_of_group, by_tree[view.last])
+    return GroupProofs(np.where(is_open, counts[:, None], 0), is_by_tree, left)
+
+
+def _prove_alone(view: EnsembleView, until: Clock) -> GroupProofs:
+    """Return what each tree that counts its people proves by itself, one after the other while there is time."""
+    counts = np.rint(view.people.counts).astype(np.int64)
+    classes = len(view.forest.model.classes)
+    is_left = np.ones((len(counts), classes), dtype=bool)
+    by_tree = np.zeros(len(counts), dtype=bool)
+    done = 0
+    for stops in view.stops:
+        if done and until.is_over:
+            break
+        done += 1
+        if stops.counts is None:
+            continue
+        shape = stops.can.shape
+        there = stops.lump_of_profile, stops.leaf_of_profile
+        world = sparse.coo_array((view.population.counts, there), shape=shape).tocsr()
+        proved = proofs(network(stops.can, world), stops.counts, stops.counts)
+        lump_of_group = np.zeros(len(counts), dtype=np.intp)
+        lump_of_group[view.group_of_profile] = stops.lump_of_profile
+        is_left &= ~proved.excluded[lump_of_group]
+        by_tree |= np.asarray(proved.certain.any(axis=1))[lump_of_group]
+    left: tuple[str, ...] = ()
+    if done < len(view.stops):
+        left = (NO_MORE_ASKED.format(done, len(view.stops)),)
+    return GroupProofs(np.where(is_left, counts[:, None], 0), by_tree, left)
 
 
 def infer_numbers(

@@ -22,6 +22,7 @@ from treewarden.audit.partial.ensembles.ensemble_view import (
     ensemble_view,
 )
 from treewarden.audit.partial.ensembles.hidden_places import hidden_places
+from treewarden.audit.partial.ensembles.release_inference import model_view
 from treewarden.audit.partial.secret_values import AdversaryRequest
 from treewarden.audit.partial.unmodelled_knowledge import FACTS_NOT_USED
 from treewarden.audit.population.forest import forest_of
@@ -100,8 +101,8 @@ def people_of(model, x, h, klass):
 
 
 def learnt(model, people, knowledge=None, **how):
-    about = forest_of(model, people), people, knowledge or Knowledge(), ("x",), FOREVER
-    return infer_ensemble_target(*about, **how)
+    about = forest_of(model, people), people, knowledge or Knowledge(), ("x",)
+    return infer_ensemble_target(model_view(*about, **how), FOREVER)
 
 
 def crossing(**changes):

@@ -8,7 +8,7 @@ from treewarden.audit.knowledge.adversaries import Adversary
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.options import AuditOptions
 from treewarden.audit.partial.ensembles.ensemble_secret import SECRET_CHANGES
-from treewarden.audit.partial.ensembles.release_inference import EACH_ALONE
+from treewarden.audit.partial.ensembles.ensemble_target import EACH_ALONE
 from treewarden.audit.partial.secret_values import AdversaryRequest, secret_of
 from treewarden.audit.population.linked_population import link_releases
 from treewarden.audit.population.population import build_population
