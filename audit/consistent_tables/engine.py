@@ -252,6 +252,8 @@ def _counted(
 
 
 TABLES_ONLY = Tiers(propagate=False, solver=False, posterior=False)
+WITHOUT_LINES = Tiers(lines=False)
+"""What these prove of rows that are known, they have proved by then."""
 IN_DOUBT = (
     "some candidate splits were left out, so a table that is consistent with the others "
     "may contradict them"
@@ -301,7 +303,7 @@ def reason_in_doubt(
 
         # No row says what sums of weights allow; whole tables can still be held against them.
         is_weighed = any(family.weights is not None for family in narrow.families)
-        tiers = TABLES_ONLY if is_weighed else ALL_TIERS
+        tiers = TABLES_ONLY if is_weighed else WITHOUT_LINES
         found = ask(narrow, until=until, tiers=tiers, should_stop=with_tables, share=second)
     return _joined(system, proved, found if isinstance(found, ConsistentTables) else None)
 

@@ -37,6 +37,8 @@ from treewarden.ppdm_models.arrays import BoolArray, FloatArray
 Way = Callable[[Scope, "CellQuestion", "QuestionEffort"], RelaxationBound | None]
 LARGEST_SCOPE_CELLS = 60_000
 WHOLE = 1e-6
+LINE_ROUNDS = 60
+"""Rounds of cuts of a linear program over all rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +82,11 @@ def open_question(
     if sign > 0:
         return CellQuestion(cell, 1, least) if least > low else None
     return CellQuestion(cell, -1, -most) if most < high else None
+
+
+def _is_short(question: CellQuestion, point: FloatArray) -> bool:
+    """Whether a point of the relaxation of all rows has one person less than is to be proved."""
+    return bool(point[question.cell] <= question.target - 1 + WHOLE)
 
 
 def has_rows(facts: Facts, node: int) -> bool:
@@ -195,6 +202,39 @@ class Asker:
                 for cell_question in questions
                 if cell_question not in no and is_open(self.bounds, self.pool, cell_question)
             ]
+
+    def prove_by_lines(self) -> None:
+        """Prove who is certain by linear programs over all rows, where rows reach across leaves.
+
+        A point of the relaxation in which a person has another value shows that no linear program proves theirs: one
+        point shows it of many, so that few are asked about one by one.
+
+        Raises:
+            ContradictionError: no world obeys the facts.
+            OutOfTimeError: the budget is used up.
+        """
+        scope = self.scope(0)
+        found = (open_question(self.bounds, self.pool, cell, 1) for cell in self._open_cells())
+        left = [question for question in found if question is not None]
+        while left:
+            cells = [question.cell for question in left]
+            point = scope.lowest(cells, self.clock)
+            if point is None:
+                return
+            before = len(left)
+            left = [question for question in left if not _is_short(question, point)]
+            if len(left) == before:
+                break
+        effort = QuestionEffort(1, LINE_ROUNDS, 0, 0.0)
+        while left and not self.clock.is_over:
+            question = left.pop(0)
+            answer = self._by_lines(scope, question, effort)
+            if answer is not None and answer.point is not None:
+                left = [each for each in left if not _is_short(each, answer.point)]
+            self._take(scope, question, answer)
+
+    def _open_cells(self) -> list[tuple[int, int]]:
+        return [(int(position), int(klass)) for position, klass in np.argwhere(self.open())]
 
     def _is_no(self, scope: Scope, question: CellQuestion, point: FloatArray) -> bool:
         """Return whether a scope's table answers a question with no."""

@@ -162,6 +162,7 @@ class Tiers:
 
     All limits are numbers of tables or steps, never seconds: as long as the budget lasts, the same input gives the same
     readings on every run. ``draws`` are those of tables that know the true leaf counts, where an adversary does not.
+    ``lines`` are linear programs over all rows, where some reach across leaves.
     """
 
     enumerate: EnumerationLimits | None = EnumerationLimits()
@@ -170,6 +171,7 @@ class Tiers:
     most_draws: int = 100
     swaps: bool = True
     solver: bool = True
+    lines: bool = True
     posterior: bool = True
     seed: int = 0
 

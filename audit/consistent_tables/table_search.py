@@ -50,6 +50,8 @@ FEW_DRAWS = 0.05
 MOST_UNREAD = 100
 """Questions whose answers stand in reports only, and no clause reads."""
 UNREAD = "not every value was tried, because no check of the policy uses ruled-out values"
+LINES_SHARE = 0.5
+"""Of the time, for linear programs over all rows at once, which prove what chains of single rows do not."""
 LOST = "three processes that searched for some of them died"
 
 
@@ -87,6 +89,8 @@ def _in_bulk(run: ReasoningState, tiers: Tiers, truth: IntArray | None, watch: W
         propagate(run.facts, run.bounds, run.clock)
     if tiers.swaps:
         change_many(run.facts, run.pool, run.not_moved, run.clock)
+    if tiers.lines and tiers.solver and run.facts.lines and not run.pool.is_empty:
+        Asker(run.facts, run.bounds, run.pool, run.clock.share(LINES_SHARE)).prove_by_lines()
     is_decided = not run.pool.is_empty and watch.is_enough()
     if tiers.swaps and is_decided:
         # Draws take long in large tables; what is left to tell then is who else is certain.

@@ -151,7 +151,12 @@ class IntegerProgram:
         self, cell: tuple[int, int], sign: int, seconds: float
     ) -> tuple[str, FloatArray | None, FloatArray]:
         """Return the status, the table (S, m) that is best for ``sign * cell``, and one multiplier per row."""
-        weights, _ = self.objective(cell, sign)
+        return self.minimise(self.objective(cell, sign)[0], seconds)
+
+    def minimise(
+        self, weights: IntArray, seconds: float
+    ) -> tuple[str, FloatArray | None, FloatArray]:
+        """Return the status, the table (S, m) of least ``weights`` times the free cells, and one multiplier per row."""
         duals = np.zeros(len(self.kept))
         if not len(self.free):
             return ("infeasible" if len(self.kept) else "optimal"), self.table(np.zeros(0)), duals

@@ -56,6 +56,8 @@ def split_at(facts: Facts, ref: Ref) -> tuple[AttributeSplits, int]:
 
 MOST_ROUNDS = 60
 CUTS_PER_SPLIT = 3
+MOST_ENTRIES = 300_000
+"""Entries of rows up to which a linear program over all people takes a second or less."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -135,6 +137,24 @@ class Scope:
             if not self.extend(x):
                 return RelaxationBound(best, point, says)
         return RelaxationBound(best, None, says)
+
+    def lowest(self, cells: Sequence[tuple[int, int]], clock: Clock) -> FloatArray | None:
+        """Return a point (S, m) of the relaxation in which many cells are as small as they can be together.
+
+        None where it was not found in time, or has more entries than ``MOST_ENTRIES``.
+        """
+        low, high = self._ends(None)
+        for _ in range(MOST_ROUNDS):
+            if clock.is_over:
+                break
+            program = IntegerProgram(self.rows, low, high)
+            if program.matrix.nnz > MOST_ENTRIES:
+                break
+            weights = sum(program.objective(cell, 1)[0] for cell in cells)
+            _, point, _ = program.minimise(np.asarray(weights), clock.left)
+            if point is None or not self.extend(point):
+                return point
+        return None
 
     def integer_point(
         self, cell: tuple[int, int], sign: int, target: int, clock: Clock, branches: int

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from tests.judges.worlds_by_hand import system_of
+from tests.kit.cases import multiway_case
 from tests.kit.grown_trees import grow_tree, heart
+from treewarden.audit.consistent_tables.engine import reason
 from treewarden.audit.consistent_tables.facts.facts import facts_of, with_splits, without_splits
 from treewarden.audit.consistent_tables.facts.intervals import with_intervals
 from treewarden.audit.consistent_tables.facts.splits import groups
-from treewarden.audit.consistent_tables.proofs.bounds import closed_form
+from treewarden.audit.consistent_tables.proofs.bounds import closed_form, spread
+from treewarden.audit.consistent_tables.proofs.propagate import propagate
+from treewarden.audit.consistent_tables.queries import Asker
 from treewarden.audit.consistent_tables.witnesses.enumerate import _row_number, _rows
 from treewarden.audit.consistent_tables.witnesses.one_swap_search import (
     _allowed,
@@ -26,6 +31,8 @@ from treewarden.audit.consistent_tables.witnesses.witness_pool import (
     without_false_places,
     without_false_splits,
 )
+from treewarden.audit.facts.rows import Linear, Origin
+from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.progress import clock
 from treewarden.audit.system.system import build_system
 
@@ -90,3 +97,38 @@ def test_a_swap_is_allowed_where_the_table_after_it_obeys_the_row(seed):
             ]
             wanted = [bool(split.holds(one[None])[0]) for one in after]
             assert _allowed(split, table, trades, {}).tolist() == wanted
+
+
+def weighed_system(seed):
+    """Return some people with numbers, of whom leaves and two sums over all people are known."""
+    case = multiway_case(seed, Knowledge(leaf="counts", split="none"), records=12)
+    draw = np.random.default_rng(seed)
+    truth, rows = case.population.truth, []
+    profiles = np.arange(len(truth), dtype=np.intp)
+    for klass in (0, 1):
+        weights = draw.integers(1, 60, len(truth)).astype(float)
+        total = float(weights @ truth[:, klass])
+        classes = np.full(len(truth), klass, dtype=np.intp)
+        origin = Origin("published_beside", "a sum")
+        rows.append(Linear(profiles, classes, weights, total - 1, total + 1, origin))
+    return build_system(case), tuple(rows)
+
+
+def test_linear_programs_of_all_rows_prove_no_more_than_all_tables_say_and_more_than_single_rows():
+    more = 0
+    for seed in range(12):
+        plain, rows = weighed_system(seed)
+        system = replace(plain, rows=(*plain.rows, *rows))
+        facts = facts_of(system)
+        listed = reason(system, budget_seconds=100.0)
+        bounds, pool = closed_form(facts), WitnessPool(facts)
+        spread(facts, bounds)
+        propagate(facts, bounds, clock(100))
+        pool.add(facts.arranged(system.case.population.truth)[None])
+        before = int((bounds.low == facts.counts[:, None]).sum())
+        Asker(facts, bounds, pool, clock(100)).prove_by_lines()
+        certain = (bounds.low == facts.counts[:, None]) & (facts.counts[:, None] > 0)
+        more += int(certain.sum()) - before
+        assert listed.enumeration.numbers.worlds > 0
+        assert (listed.certain | ~facts.profiles(certain.any(axis=1))).all()
+    assert more > 0
