@@ -13,17 +13,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from treewarden.audit.claims.claim_doubts import (
-    ClaimEffect,
-    doubts_beside_trees,
-    doubts_of_splits,
-    effect_of,
-    voids_beside_trees,
-)
 from treewarden.audit.claims.leaf_labels import (
     MOST_CLASSES,
     LeafLabels,
-    bounds_are_extremes,
+    bounds_are_of_table,
     class_counts,
     log_probabilities,
     read_leaf_labels,
@@ -50,6 +43,13 @@ from treewarden.audit.claims.several_trees import (
     posterior_ends,
     posterior_of_trees,
 )
+from treewarden.audit.claims.side_channel_effects import (
+    ClaimEffect,
+    doubts_beside_trees,
+    effect_of,
+    voids_beside_trees,
+)
+from treewarden.audit.claims.split_choices import doubts_of_splits
 from treewarden.audit.entropy.posterior import Posterior, certain
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.knowledge.levels import LeafLevel
@@ -74,6 +74,7 @@ from treewarden.ppdm_models.tree.plain_splits import (
     tells_classes,
     totals_of,
 )
+from treewarden.ppdm_models.tree.predicate import NumericTest
 from treewarden.ppdm_models.tree.privacy_claim import (
     BoundsOrigin,
     LabelMechanism,
@@ -117,12 +118,12 @@ SAMPLED = (
 WEIGHTED = "its trees have weights other than 1 or a starting score, and the mechanism that chose them is not known"
 NO_TREE = "a part of it is no decision tree ({kind}), and no claim covers what that publishes; publish the trees alone"
 EXTREMES = (
-    "its bounds are the smallest and the largest value of columns of this table; say where they "
-    "come from: --claims bounds=table (read from the table) or bounds=public (known before)"
+    "its bounds look taken from this table (its extremes, a record's value, or more digits than anybody writes); say "
+    "where they come from: --claims bounds=table (read from the table) or bounds=public (known before)"
 )
 SAID_PUBLIC = (
-    "its bounds are said to be public, but they are the smallest and the largest value of columns of this table; "
-    "train again with wider bounds that were known without the table"
+    "its bounds are said to be public, but they look taken from this table (its extremes, a record's value, or more "
+    "digits than anybody writes); train again with wider, round bounds that were known without the table"
 )
 LEAF_SIZE = (
     "the file states the smallest number of records in a leaf, which no draw of labels protects; publish the tree "
@@ -164,7 +165,7 @@ def judge_claim(
         doubts += doubts_beside_trees(leak for leak in leaks if leak not in of_table)
     if not population.is_absent:
         labels = read_leaf_labels(forest, population, claim)
-        if bounds_are_extremes(population, claim):
+        if bounds_are_of_table(population, claim):
             is_open = claim.bounds_origin is BoundsOrigin.UNKNOWN
             doubts.append(EXTREMES if is_open else SAID_PUBLIC)
         doubts += doubts_of_splits(forest, population, claim)
@@ -264,8 +265,13 @@ def _doubts_of_nodes(tree: Tree) -> Iterator[str]:
     first = dict[int, int]()
     for place, parent in enumerate(parents_of(nodes).tolist()):
         first.setdefault(parent, place)
-    told = {first[node] == child for node, child in enumerate(defaults) if child >= 0}
-    if len(told) > 1:
+    # A program may send missing values one way at tests of numbers, and the other at tests of categories.
+    told = {
+        (isinstance(nodes[first[node]].test, NumericTest), first[node] == child)
+        for node, child in enumerate(defaults)
+        if child >= 0
+    }
+    if len(told) > len({is_numeric for is_numeric, _ in told}):
         yield DEFAULT_CHILDREN
 
 

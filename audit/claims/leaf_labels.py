@@ -121,39 +121,51 @@ def _clipped_stops(forest: Forest, population: Population, claim: PrivacyClaim) 
     return np.stack([route(tree, columns) for tree in forest.trees])
 
 
-def bounds_are_extremes(population: Population, claim: PrivacyClaim) -> bool:
-    """Return whether bounds are those of the table: all ends, or one that nobody would have chosen.
+def bounds_are_of_table(population: Population, claim: PrivacyClaim) -> bool:
+    """Return whether bounds look taken from the table: all ends are extremes, or one that nobody would have chosen.
 
-    So they are where the learner took them from the table, and may be by chance where somebody knew them before. Ends
-    of a column of two values tell nothing, such as 0 and 1; one of more than two digits hardly comes by chance.
+    That is one of more than two digits that is a record's value or within 1 of an extreme, or of more digits than
+    anybody writes. All ends may be extremes by chance, where somebody knew them before. Ends of a column of two values
+    tell nothing, such as 0 and 1.
     """
     has_all, is_telling = True, False
     for name, low, high in claim.bounds:
         column = population.columns.get(name)
         if not isinstance(column, NumericColumn):
             continue
-        numbers = column.numbers[(population.counts > 0) & ~column.missing]
+        numbers = np.unique(column.numbers[(population.counts > 0) & ~column.missing])
         if not len(numbers):
             continue
-        ends = [
-            _is_end(low, float(numbers.min())),
-            _is_end(high, float(numbers.max())),
-        ]
-        if any(
-            is_end and not _is_round(end) for is_end, end in zip(ends, (low, high), strict=True)
-        ):
+        if any(not _is_round(end) and _is_telling(end, numbers) for end in (low, high)):
             return True
-        is_constant = low == high and len(np.unique(numbers)) == 1
-        if len(np.unique(numbers)) > 2 or is_constant:
-            is_telling = True
-            has_all = has_all and all(ends)
+        is_constant = low == high and len(numbers) == 1
+        if len(numbers) > 2 or is_constant:
+            ends = _is_end(low, float(numbers[0])), _is_end(high, float(numbers[-1]))
+            is_telling, has_all = True, has_all and all(ends)
             if is_constant:
                 return True
     return is_telling and has_all
 
 
+MOST_DIGITS = 6
+"""Nobody writes a bound with more digits."""
+LEAST_FINE = 100
+"""A whole number of more than two digits may be any record's value, where the column has fewer values than this."""
+
+
+def _is_telling(end: float, numbers: FloatArray) -> bool:
+    """Return whether a bound that is not round comes from the numbers of a column (K,), rising, each once."""
+    if float(f"{end:.{MOST_DIGITS - 1}e}") != end:
+        return True
+    if any(_is_end(end, float(extreme)) or abs(end - extreme) <= 1 for extreme in numbers[[0, -1]]):
+        return True
+    return len(numbers) >= LEAST_FINE and bool(
+        _is_end(end, float(numbers[np.abs(numbers - end).argmin()]))
+    )
+
+
 def _is_end(bound: float, end: float) -> bool:
-    """Return whether a bound is an end of a column, or that end as numbers of fewer bits have it."""
+    """Return whether a bound is a number of the table, or that number as one of fewer bits has it."""
     with np.errstate(over="ignore"):
         return bound in (end, float(np.float32(end)), float(np.float16(end)))
 

@@ -54,6 +54,11 @@ SEARCHED = (
     "epsilon; choose the settings without the table, and fit the estimator once"
 )
 
+STEPS_IN_MEMORY = (
+    "the steps before the private tree are not inspected in memory for other contents; save the pipeline with skops, "
+    "and audit the file that you publish"
+)
+
 
 def open_fitted(estimator: object, *, target: str = "", names: Sequence[str] = ()) -> OpenedFile:
     """Return the model that a fitted estimator is, as if it had been read from a file.
@@ -101,6 +106,8 @@ def _of_sklearn(estimator: object, target: str, names: tuple[str, ...]) -> Opene
         return _of_pipeline(root, last, target, names)
     fitted = fitted_of(root, names, strict=True)
     model = _aimed(model_of(fitted), target)
+    if fitted.columns is not None:
+        model = _doubted(model, STEPS_IN_MEMORY)
     model = replace(model, format=ESTIMATOR, notes=(*model.notes, f"{root.name}: {NOTE}"))
     leaks = (*leaks_of(root, fitted), *people_named(model))
     return OpenedFile(model, leaks, _InMemory(model, leaks))
@@ -116,6 +123,16 @@ def _of_search(kind: str, file: OpenedFile) -> OpenedFile:
     reasons = (*producer.unprotected, SEARCHED.format(kind=kind))
     claim = replace(claim, producer=replace(producer, unprotected=reasons))
     return replace(file, model=with_claim(model, claim))
+
+
+def _doubted(model: Model, reason: str) -> Model:
+    """Return a model with its claim, where it has one, left open for a reason."""
+    claim = claim_of(model)
+    if claim is None:
+        return model
+    reasons = (*claim.producer.unevaluated, reason)
+    producer = replace(claim.producer, unevaluated=reasons)
+    return with_claim(model, replace(claim, producer=producer))
 
 
 def _aimed(model: Model, target: str) -> Model:

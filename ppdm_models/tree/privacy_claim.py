@@ -75,12 +75,14 @@ class ProducerFacts:
 
     ``unprotected`` are reasons why its own file breaks the promise, ``unevaluated`` reasons why the claim stays open,
     which no statement of the owner removes. ``is_of_whole`` says that the claim is about all trees of a model, whatever
-    its words say.
+    its words say. ``bins`` is into how many parts treewarden's own learner cuts the range of each column; None in files
+    of others.
     """
 
     unprotected: tuple[str, ...] = ()
     unevaluated: tuple[str, ...] = ()
     is_of_whole: bool = False
+    bins: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

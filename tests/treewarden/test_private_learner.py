@@ -190,6 +190,34 @@ def test_repair_asks_for_bounds_that_are_no_part_of_the_table(tmp_path):
     assert repaired(tmp_path, "--private", "1", "--grow")[0].exit_code == 2
 
 
+JOBS = """<PMML xmlns="http://www.dmg.org/PMML-4_4" version="4.4"><Header/><DataDictionary>
+<DataField name="job" optype="categorical" dataType="string">{values}</DataField>
+<DataField name="ill" optype="categorical" dataType="string"><Value value="no"/><Value value="yes"/></DataField>
+</DataDictionary><TreeModel functionName="classification"><MiningSchema><MiningField name="job"/>
+<MiningField name="ill" usageType="target"/></MiningSchema><Node><True/>
+<Node score="yes"><SimplePredicate field="job" operator="equal" value="nurse"/></Node>
+<Node score="no"><SimplePredicate field="job" operator="notEqual" value="nurse"/></Node></Node></TreeModel></PMML>"""
+
+
+@pytest.mark.parametrize(
+    ("jobs", "is_refused"), [(("clerk", "nurse", "bishop"), True), (("clerk", "nurse"), False)]
+)
+def test_repair_lists_no_value_that_a_few_records_have(jobs, is_refused, tmp_path):
+    """The failing file read its list of values from the table: without the one bishop, it would not name them."""
+    _, _, policy, _ = repaired(tmp_path, "--bound", "age=18:90")  # writes its files alone
+    table = TABLE[:300].assign(job=["clerk", "nurse"] * 150)[["job", "ill"]]
+    if is_refused:
+        table.loc[7, "job"] = "bishop"
+    file = tmp_path / "jobs.pmml"
+    file.write_text(JOBS.format(values="".join(f'<Value value="{job}"/>' for job in jobs)))
+    settings = {"sensitive": "ill", "policy": policy, "to": "pmml", "jobs": 1, "worlds_budget": 1}
+    if is_refused:
+        with pytest.raises(tw.TreewardenError, match="a value of 'job' has fewer than 10 records"):
+            tw.repair(file, table, private=0.5, **settings)
+    else:
+        assert "It spent epsilon = 0.5" in tw.repair(file, table, private=0.5, **settings).message
+
+
 def test_repair_in_python_trains_a_private_tree_too(tmp_path):
     _, _, policy, table = repaired(tmp_path, "--bound", "age=18:90")  # writes its files alone
     settings = {"sensitive": "ill", "policy": policy, "to": "pmml", "jobs": 1, "worlds_budget": 1}

@@ -218,6 +218,9 @@ def private_file(
     if bool(inputs[numbers].isna().to_numpy().any()):
         raise RemedyError(table.source, "a numeric column lacks values; leave such records out")
     values = target_values(table, Feature(name, False, model.classes))
+    for feature in model.features:
+        _check_values(feature, inputs[feature.name], table.source)
+    _check_values(Feature(name, False, model.classes), values, table.source)
     pipeline = _private_pipeline(model.features, model.classes, numbers, private_request)
     with step("training a private tree"):
         pipeline.fit(inputs, values)
@@ -232,6 +235,35 @@ def private_file(
     if done.decision.verdict is not PolicyVerdict.PASS:
         return GrownFile(None, f"{said}. Its file does not pass ({done.decision.verdict.name}).")
     return GrownFile(data, f"{said}. Its file passes.")
+
+
+LEAST_PEOPLE = 10
+"""A value of fewer records is not taken for one that anybody knows without the table."""
+
+
+def _check_values(feature: Feature, column: Any, source: str) -> None:  # noqa: ANN401  # values, record by record
+    """Check that no value that the failing file lists, and the private one would, is one of a few records.
+
+    The failing file has read its lists from the table, so that a rare value would tell of its people without noise.
+
+    Raises:
+        RemedyError: one is.
+    """
+    if feature.numeric:
+        return
+    names, people = np.unique(np.asarray(column, dtype=str), return_counts=True)
+    rare = [
+        name
+        for name, count in zip(names.tolist(), people.tolist(), strict=True)
+        if count < LEAST_PEOPLE
+    ]
+    if set(rare) & set(feature.values):
+        problem = (
+            f"a value of {feature.name!r} has fewer than {LEAST_PEOPLE} records, and the new file would list it; merge "
+            "rare values before the training, or train with a public list of values in Python "
+            "(treewarden.learn.PrivateTreeClassifier)"
+        )
+        raise RemedyError(source, problem)
 
 
 def _private_pipeline(

@@ -31,6 +31,7 @@ from treewarden.ppdm_models.tree.privacy_claim import (
     ClaimUnit,
     LabelMechanism,
     PrivacyClaim,
+    ProducerFacts,
     SplitOrigin,
     TreeRecords,
     read_claim,
@@ -109,7 +110,15 @@ def _own_claim(fitted: Fitted) -> PrivacyClaim | None:
     if claim is None:
         return None
     is_seeded = claim.is_seeded or _has_seed(fitted.known)
-    claim = replace(claim, bounds=_bounds(fitted), is_seeded=is_seeded)
+    bins = fitted.plain("bins")
+    claim = replace(
+        claim,
+        bounds=_bounds(fitted),
+        producer=ProducerFacts(
+            bins=bins if fitted.columns is None and isinstance(bins, int) else None
+        ),
+        is_seeded=is_seeded,
+    )
     if not all(_is_set(fitted.known.get(name)) for name in ("bounds", "classes")):
         claim = replace(claim, bounds_origin=BoundsOrigin.TABLE)
     epsilon = fitted.plain("epsilon")
@@ -129,15 +138,29 @@ def _is_as_set(claim: PrivacyClaim, fitted: Fitted) -> bool:
         return False
     is_split = claim.splits is not SplitOrigin.INDEPENDENT
     labels = epsilon * share if is_split else epsilon
-    has_tests = "tree_" in fitted.known and bool(
-        (fitted.known["tree_"].attributes()["nodes"].array()["left_child"] >= 0).any()  # type: ignore[call-overload]  # it has named fields
-    )
+    depths = _leaf_depths(fitted.known["tree_"]) if "tree_" in fitted.known else {0}
+    has_tests = depths != {0}
     return (
         math.isclose(claim.label_epsilon, labels, rel_tol=1e-9)
         and (claim.mechanism, claim.delta) == (LabelMechanism.PERMUTE_AND_FLIP_MONOTONIC, 0)
         and claim.trees is TreeRecords.UNKNOWN
         and is_split == has_tests
+        and depths in ({0}, {fitted.plain("max_depth")})  # to stop early would tell of the records
     )
+
+
+def _leaf_depths(tree: SkopsPart) -> set[int]:
+    """Return how many tests lead to the leaves of a tree of scikit-learn, each number once."""
+    nodes: Any = tree.attributes()["nodes"].array()
+    below, found = [(0, 0)], set[int]()
+    while below:
+        node, depth = below.pop()
+        children = int(nodes["left_child"][node]), int(nodes["right_child"][node])
+        if children[0] < 0:
+            found.add(depth)
+        else:
+            below += [(child, depth + 1) for child in children]
+    return found
 
 
 def _is_set(part: SkopsPart | None) -> bool:
@@ -189,11 +212,23 @@ def _has_seed(attributes: Mapping[str, SkopsPart]) -> bool:
 
 
 def _bounds(fitted: Fitted) -> tuple[tuple[str, float, float], ...]:
-    """Return the ends of each column; none where they are not told, or are those of what steps before made of it."""
+    """Return the ends of each column of the table; none where they are not told.
+
+    Columns that steps before made something else of have none, such as numbers of categories.
+    """
     part = fitted.known.get("bounds")
-    if part is None or fitted.columns is not None:
+    if part is None:
         return ()
-    return read_bounds(part, fitted.names)
+    if fitted.columns is None:
+        return read_bounds(part, fitted.names)
+    seen = read_bounds(part, column_names(fitted.known))
+    if len(seen) != len(fitted.columns):
+        return ()
+    return tuple(
+        (fitted.names[column.source], low, high)
+        for column, (_, low, high) in zip(fitted.columns, seen, strict=True)
+        if column.is_raw
+    )
 
 
 def read_bounds(part: SkopsPart, names: Sequence[str]) -> tuple[tuple[str, float, float], ...]:

@@ -11,16 +11,15 @@ import pytest
 import treewarden as tw
 from tests.judges.drawn_labels import claim, labelled_tree, people_in
 from tests.kit import places
-from tests.kit.tiers import seeds
-from treewarden.audit.claims.claim_doubts import EFFECTS, ClaimEffect
 from treewarden.audit.claims.judge_claim import judge_claim
-from treewarden.audit.claims.leaf_labels import bounds_are_extremes
+from treewarden.audit.claims.leaf_labels import bounds_are_of_table
 from treewarden.audit.claims.result import ClaimOutcome, judge_findings
+from treewarden.audit.claims.side_channel_effects import EFFECTS, ClaimEffect
 from treewarden.audit.population.forest import forest_of
 from treewarden.ppdm_models.files.fitted import open_fitted
-from treewarden.ppdm_models.files.load import read_model, writers
+from treewarden.ppdm_models.files.load import writers
+from treewarden.ppdm_models.learn import private_growth
 from treewarden.ppdm_models.tree.column import NumericColumn
-from treewarden.ppdm_models.tree.ensemble import with_claim
 from treewarden.ppdm_models.tree.privacy_claim import read_claim
 from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind
 
@@ -295,7 +294,12 @@ def test_a_value_that_the_learner_does_not_give_opens_the_claim(name):
     setattr(tree, name, VALUES[name])
     found = outcome_of(tree, table)
     assert found["outcome"] == "undetermined"
-    if name in ("epsilon", "label_share", "claim_"):  # its claim is not what its settings make it
+    if name in (
+        "epsilon",
+        "label_share",
+        "claim_",
+        "max_depth",
+    ):  # its claim is not what its settings make it
         assert "the mechanism that drew the labels is not known" in found["reason"]
     else:
         said = f"a value of '{name}' that a PrivateTreeClassifier does not give it"
@@ -414,92 +418,57 @@ def with_attributes(source, file, entries):
             target.writestr(name, data)
 
 
-def five_columns(seed):
-    random = np.random.default_rng(seed)
-    table = pd.DataFrame(
-        {
-            "sex": random.integers(0, 2, 800),
-            "grade": random.integers(0, 9, 800),
-            "age": random.integers(18, 90, 800),
-            "income": random.gamma(2, 2000, 800).round(1),
-        }
-    )
-    odds = np.exp(table.sex + (table.age > 50) - table.income / 4000)
-    return table.assign(ill=(random.random(800) < odds / (1 + odds)).astype(int))
-
-
-SPLITS = {"independent": "independent", "private": "private, label_epsilon=0.2"}
-
-
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("splits", SPLITS)
-@pytest.mark.parametrize("criterion", ["gini", "entropy"])
-def test_best_splits_of_the_table_are_not_taken_for_draws(splits, criterion, tmp_path):
-    trees = pytest.importorskip("sklearn.tree")
-    table = five_columns(1)
-    columns = list(table.columns[:-1])
-    tree = trees.DecisionTreeClassifier(
-        criterion=criterion, max_depth=3, min_samples_leaf=20, random_state=0
-    ).fit(table[columns], table.ill)
-    file = tmp_path / "tree.txt"
-    file.write_text(trees.export_text(tree, feature_names=columns, decimals=9))
-    words = "epsilon=1, mechanism=permute-and-flip-monotonic, bounds=public, splits="
-    found = tw.audit(file, table, sensitive="ill", policy=POLICY, claims=words + SPLITS[splits])
-    claim = found.to_dict()["claims"][0]
-    assert claim["outcome"] == "undetermined"
-    assert "splits are the best ones for this table" in claim["reason"]
-
-
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("splits", SPLITS)
-def test_a_claim_in_a_file_of_trees_alone_is_held_against_the_table_too(splits, tmp_path):
-    trees = pytest.importorskip("sklearn.tree")
-    table = five_columns(1)
-    columns = list(table.columns[:-1])
-    tree = trees.DecisionTreeClassifier(max_depth=3, min_samples_leaf=20, random_state=0)
-    tree.fit(table[columns], table.ill)
-    text = tmp_path / "tree.txt"
-    text.write_text(trees.export_text(tree, feature_names=columns, decimals=9))
-    words = "epsilon=1, mechanism=permute-and-flip-monotonic, bounds=public, splits="
-    model = with_claim(read_model(text), read_claim(words + SPLITS[splits], "the file"))
-    file = tmp_path / "tree.pmml"
-    file.write_bytes(writers()["pmml"].write(replace(model, target="ill")))
-    found = outcome_of(file, table)
-    assert found["outcome"] == "undetermined"
-    assert "splits are the best ones for this table" in found["reason"]
-
-
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("splits", SPLITS)
-def test_thresholds_half_way_between_records_of_a_sample_are_not_taken_for_draws(splits, tmp_path):
-    trees = pytest.importorskip("sklearn.tree")
-    table = five_columns(1)
-    table["income"] += np.random.default_rng(2).random(800)
-    columns = list(table.columns[:-1])
-    sample = table.sample(640, random_state=0)
-    tree = trees.DecisionTreeClassifier(max_depth=4, max_features=1, random_state=0)
-    tree.fit(sample[columns], sample.ill)
-    file = tmp_path / "tree.txt"
-    file.write_text(trees.export_text(tree, feature_names=columns, decimals=9))
-    words = "epsilon=1, mechanism=permute-and-flip-monotonic, bounds=public, splits="
-    found = tw.audit(file, table, sensitive="ill", policy=POLICY, claims=words + SPLITS[splits])
-    claim = found.to_dict()["claims"][0]
-    assert claim["outcome"] == "undetermined"
-    assert "half way between two records" in claim["reason"]
-
-
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("seed", seeds(30, quick=2, second=6))
-def test_splits_that_the_private_learner_drew_are_taken_for_draws(seed):
+@pytest.mark.parametrize("levels", [(), (1,), (2,)])
+def test_a_tree_that_stopped_early_tells_of_its_records(levels, monkeypatch):
+    """A leaf above the last level says, without noise, that few records were left, or one class of them."""
     learn = pytest.importorskip("treewarden.learn")
-    table = five_columns(seed)
-    columns = list(table.columns[:-1])
-    bounds = {"sex": (0, 1), "grade": (0, 9), "age": (0, 120), "income": (0, 50_000)}
-    for epsilon in (1.0, 50.0):
-        tree = learn.PrivateTreeClassifier(epsilon, bounds=bounds, classes=[0, 1], max_depth=3)
-        found = outcome_of(tree.fit(table[columns], table.ill), table)
-        assert "best ones" not in found["reason"]
-        assert found["outcome"] == "not refuted"
+    grow = private_growth._Grower.grow
+
+    def early(self, records, depth):
+        if depth in levels and len(records) < 500:
+            object.__setattr__(self, "budget", replace(self.budget, levels=depth))
+        return grow(self, records, depth)
+
+    monkeypatch.setattr(private_growth._Grower, "grow", early)
+    table = numbers()
+    tree = learn.PrivateTreeClassifier(1.0, bounds=(-3, 101), classes=[0, 1], max_depth=3)
+    found = outcome_of(tree.fit(table[["age"]], table.ill), table)
+    assert found["outcome"] == ("undetermined" if levels else "not refuted")
+    assert ("the mechanism that drew the labels is not known" in found["reason"]) is bool(levels)
+
+
+def behind_a_step(table, bounds, folder):
+    """Return a skops file of a private tree behind a step that passes its columns on."""
+    learn = pytest.importorskip("treewarden.learn")
+    pipelines = pytest.importorskip("sklearn.pipeline")
+    compose = pytest.importorskip("sklearn.compose")
+    skops = pytest.importorskip("skops.io")
+    step = compose.make_column_transformer(("passthrough", ["age"]))
+    tree = learn.PrivateTreeClassifier(1.0, bounds=bounds, classes=[0, 1], max_depth=1)
+    pipeline = pipelines.make_pipeline(step, tree).fit(table[["age"]], table.ill)
+    file = folder / "tree.skops"
+    file.write_bytes(skops.dumps(pipeline))
+    return pipeline, file
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_bounds_behind_a_step_that_passes_columns_on_are_held_against_the_table(tmp_path):
+    table = numbers()
+    ends = [table.age.min()], [table.age.max()]
+    _, file = behind_a_step(table, ends, tmp_path)
+    assert "look taken from this table" in outcome_of(file, table)["reason"]
+    _, file = behind_a_step(table, ([-3], [101]), tmp_path)
+    assert outcome_of(file, table)["outcome"] == "not refuted"
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_what_steps_hold_in_memory_is_judged_in_the_file_alone(tmp_path):
+    table = numbers()
+    pipeline, _ = behind_a_step(table, ([-3], [101]), tmp_path)
+    found = outcome_of(pipeline, table)
+    assert found["outcome"] == "undetermined"
+    assert "save the pipeline with skops" in found["reason"]
 
 
 def bounded(numbers, bounds, words="bounds=public"):
@@ -510,7 +479,7 @@ def bounded(numbers, bounds, words="bounds=public"):
     claimed = read_claim(
         f"epsilon=0.5, mechanism=permute-and-flip-monotonic, splits=independent, {words}", "a test"
     )
-    return bounds_are_extremes(people, replace(claimed, bounds=(("income", *bounds),)))
+    return bounds_are_of_table(people, replace(claimed, bounds=(("income", *bounds),)))
 
 
 @pytest.mark.parametrize(
@@ -522,6 +491,9 @@ def bounded(numbers, bounds, words="bounds=public"):
         ((18, 9999.7), (0, float(np.float16(9999.7))), False),  # 10,000, as anybody would say
         ((18, 9999.7), (0, 20000), False),
         ((0, 0), (0, 0), True),  # nobody has it
+        ((18, 9999.7), (0, 10123.4567), True),  # more digits than anybody writes
+        ((1731, 98765), (1700, 98766), True),  # the extreme, and one more
+        ((1731, 98765), (0, 99000), False),
         ((0, 1), (0, 1), False),
         ((1, 5), (1, 5), False),
     ],
@@ -531,6 +503,17 @@ def test_bounds_are_of_the_table_where_an_end_is_one_that_nobody_would_choose(
 ):
     numbers = [ends[place % 2] for place in range(1000)]
     assert bounded(numbers, bounds) is is_told
+
+
+def test_a_bound_that_is_the_value_of_one_of_many_records_is_of_the_table():
+    many = np.linspace(1000, 90000, 400).round()
+    people = people_in([[1, 0]] * 400)
+    column = NumericColumn(many)
+    people = replace(people, columns={**people.columns, "income": column})
+    claimed = read_claim("epsilon=0.5, bounds=public", "a test")
+    for bound, is_told in ((float(many[390]), True), (float(many[390]) - 60, False)):
+        bounds = (("income", 0.0, bound),)
+        assert bounds_are_of_table(people, replace(claimed, bounds=bounds)) is is_told
 
 
 @pytest.mark.filterwarnings("ignore")

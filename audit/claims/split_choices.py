@@ -1,0 +1,449 @@
+"""Whether splits look drawn: held against those that a learner without privacy chooses, and against the claimed noise.
+
+A learner without privacy takes the best split of each node, of all columns or of one, with a threshold at a value of a
+record or half way between two. Where many splits are of that kind, and a choice that does not look at the records
+hardly hits them, the claim stays open. What has splits of its own kind (several columns in one test) is not compared.
+
+Of treewarden's own private learner the draws are known: permute-and-flip over its public grid (McKenna & Sheldon 2020),
+one node after the other. So the probability of a cut that is as good as the drawn one, or as bad, follows from the
+people of the node. Given the cuts above it, each is by itself, so logarithms of these probabilities add up (Fisher's
+method), and too small a sum leaves the claim open: cuts were chosen with less noise, or with other noise.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from treewarden.audit.population.forest import Forest
+from treewarden.audit.population.population import Population
+from treewarden.audit.reading import Undetermined
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
+from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn, cut_grid
+from treewarden.ppdm_models.tree.nodes import parents_of
+from treewarden.ppdm_models.tree.predicate import CategoryTest, NumericTest, atoms
+from treewarden.ppdm_models.tree.privacy_claim import PrivacyClaim, SplitOrigin
+from treewarden.ppdm_models.tree.tree import Tree
+
+MOST_BY_CHANCE = 1e-3
+"""Splits of a kind that draws hit less often than this leave a claim open."""
+MOST_SPLITS = 64
+"""So many splits of a tree are looked at, those near the root."""
+MOST_PLACES = 10_000_000
+"""So many places of profiles in splits are kept at once at most: some 80 MB."""
+GREEDY = (
+    "{best} of {splits} splits are the best ones for this table{of_column}, which is what a learner without privacy "
+    "chooses; train again with a private learner, or publish it without the claim"
+)
+OF_COLUMN = ", of all splits on their column"
+FROM_RECORDS = (
+    "the file contains thresholds that are values of records of this table, or lie half way between two records "
+    "({count}), so they were computed from it without noise; train again with a private learner, or publish it "
+    "without the claim"
+)
+NOT_COMPARED = (
+    "{count} of {splits} splits test several columns at once or have none of the table's, so it is not known how they "
+    "were chosen; publish the tree without the claim"
+)
+NOT_DRAWN = (
+    "the splits are {how} for this table than draws with the claimed noise would be: such splits have a probability of "
+    "{p:.2g}; train again with the private learner, or publish it without the claim"
+)
+CUTS_UNKNOWN = (
+    "people lack values, which the private learner does not accept, so the chances of its splits are not known; give "
+    "the table that the tree was trained on"
+)
+MOST_RANKS = 5
+"""So many values apart may two records be: a sample of the table lacks some that lie between."""
+LEAST_MISSED = 0.5
+"""Columns tell nothing where half of all numbers that could be thresholds are those of records or between them."""
+SINGLE_ROUNDING = 2.0**-22
+"""How far a threshold of 32 bits may be from the number that it stands for, as a share of it."""
+Impurity = Callable[[FloatArray], FloatArray]
+"""Returns n times the impurity of each row of class counts, (K, m) to (K,)."""
+
+
+def _gini(counts: FloatArray) -> FloatArray:
+    sizes = np.maximum(counts.sum(axis=1), 1)
+    return np.asarray(sizes - (counts**2).sum(axis=1) / sizes)
+
+
+def _entropy(counts: FloatArray) -> FloatArray:
+    shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    logs = np.log(np.where(counts > 0, shares, 1.0))
+    return np.asarray(-(counts * logs).sum(axis=1))
+
+
+CRITERIA: Mapping[str, Impurity] = {"gini": _gini, "entropy": _entropy}
+"""What learners without privacy make small."""
+
+
+def doubts_of_splits(forest: Forest, population: Population, claim: PrivacyClaim) -> Iterator[str]:
+    """Yield that the splits were not chosen as a claim says, where the table tells."""
+    if claim.splits is SplitOrigin.UNKNOWN or isinstance(population.truth, Undetermined):
+        return
+    truth = population.truth
+    nodes = [
+        node
+        for tree, stops in zip(forest.trees, forest.stops, strict=True)
+        for node in _split_nodes(tree, stops, population, truth)
+    ]
+    if claim.splits is SplitOrigin.PRIVATE and _are_of_grid(forest):
+        for tree, stops in zip(forest.trees, forest.stops, strict=True):
+            yield from _doubts_of_draws(tree, _split_nodes(tree, stops, population, truth))
+        return
+    others = sum(node.column is None for node in nodes)
+    if 2 * others > len(nodes):
+        yield NOT_COMPARED.format(count=others, splits=len(nodes))
+    yield from _doubts_of_greed(nodes, is_private=claim.splits is SplitOrigin.PRIVATE)
+    chances = [chance for node in nodes if (chance := node.chance_of_records()) is not None]
+    hits = [chance for chance, is_hit in chances if is_hit]
+    if math.comb(len(chances), len(hits)) * math.prod(hits) < MOST_BY_CHANCE:
+        yield FROM_RECORDS.format(count=len(hits))
+
+
+def _doubts_of_greed(nodes: Sequence[_SplitNode], *, is_private: bool) -> Iterator[str]:
+    """Yield that a third of the splits are the best ones or more, of all or of their column.
+
+    Splits that are said to be private are held against others of their own column: a private choice among columns may
+    well be the best one. Their thresholds are half way between two records besides, as no grid's are.
+    """
+    found = [node.shares_of_best(is_private=is_private) for node in nodes]
+    for within_column in (True,) if is_private else (False, True):
+        for criterion in CRITERIA:
+            shares = [each.get((within_column, criterion)) for each in found]
+            best = [share for share in shares if share is not None]
+            chance = math.comb(len(shares), len(best)) * math.prod(best)
+            if 3 * len(best) >= len(shares) and chance < MOST_BY_CHANCE:
+                said = OF_COLUMN if within_column else ""
+                yield GREEDY.format(best=len(best), splits=len(shares), of_column=said)
+                return
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _SplitNode:
+    """An inner node with its people: which profiles are ``here`` (P,), and at which of its children each is (P,).
+
+    ``column`` is the one that its children test, None where they test several, or none of the table; ``end`` is its
+    threshold where it has one.
+    """
+
+    population: Population
+    truth: FloatArray
+    children: tuple[int, ...]
+    child: IndexArray
+    column: str | None
+    end: float | None
+
+    @property
+    def here(self) -> BoolArray:
+        return np.asarray(self.child >= 0)
+
+    def shares_of_best(self, *, is_private: bool) -> dict[tuple[bool, str], float]:
+        """Return how likely a choice without records is as good as the node's own split, where none is better.
+
+        By whether all splits are those of its column, and by criterion. Of all columns one is taken to be chosen first,
+        as easily as any other.
+        """
+        here = self.here
+        if self.column is None or not here.any() or (is_private and not self.is_half_way()):
+            return {}
+        is_multiway, own = len(self.children) > 2, self._counts_of_children()
+        columns = self.population.columns
+        sides = {
+            name: _splits_of(columns[name], here, self.truth, is_multiway=is_multiway)
+            for name in ([self.column] if is_private else columns)
+        }
+        tolerance = 1e-9 * float(self.truth[here].sum())
+        found = {}
+        for criterion, impurity in CRITERIA.items():
+            worth = float(impurity(own).sum())
+            shares = {
+                name: share
+                for name, splits in sides.items()
+                if (share := splits.share_of(worth, impurity, tolerance)) is not None
+            }
+            own_share = shares.get(self.column)
+            if own_share and not is_multiway:  # of which a column has one
+                found[True, criterion] = own_share
+            if own_share and all(shares.values()):
+                found[False, criterion] = sum(shares.values()) / len(shares)
+        return found
+
+    def _counts_of_children(self) -> FloatArray:
+        counts = np.zeros((len(self.children), self.truth.shape[1]))
+        for place, child in enumerate(self.children):
+            counts[place] = self.truth[self.child == child].sum(axis=0)
+        return counts
+
+    def is_half_way(self) -> bool:
+        """Return whether the threshold lies half way between the two records beside it."""
+        if self.end is None:
+            return False
+        values = self._values()
+        place = int(np.searchsorted(values, self.end, side="right"))
+        return 0 < place < len(values) and _is_middle(self.end, *values[place - 1 : place + 1])
+
+    def chance_of_records(self) -> tuple[float, bool] | None:
+        """Return which share of thresholds is a record's value or half way between two, and whether its own is.
+
+        That is of all numbers as fine as those of the column; None where most of them are. Values of few digits are
+        what people choose too, and count as no record's.
+        """
+        values = self._values()
+        if self.end is None or len(values) < 2:
+            return None
+        lags = range(1, min(MOST_RANKS, len(values) - 1) + 1)
+        middles = np.concatenate([(values[lag:] + values[:-lag]) / 2 for lag in lags])
+        told = np.array([value for value in values.tolist() if not _is_short(value)])
+        points = np.unique(np.concatenate([middles, told]))
+        slack = SINGLE_ROUNDING * float(np.abs(values).max())
+        unit = max(float(np.diff(values).min()) / 2, 2 * slack)
+        chance = len(points) * unit / float(values[-1] - values[0])
+        if chance >= LEAST_MISSED:
+            return None
+        return chance, bool(np.abs(points - self.end).min() <= slack)
+
+    def _values(self) -> FloatArray:
+        """Return the numbers of the node's people in its column, each once, rising; none where it is of categories."""
+        column = None if self.column is None else self.population.columns[self.column]
+        if not isinstance(column, NumericColumn):
+            return np.zeros(0)
+        numbers = column.numbers[self.here & (self.truth.sum(axis=1) > 0)]
+        return np.unique(numbers[~np.isnan(numbers)])
+
+
+def _is_middle(end: float, low: float, high: float) -> bool:
+    middle = (low + high) / 2
+    singles = np.float32(low) / 2 + np.float32(high) / 2
+    return end in (middle, float(np.float32(middle)), float(singles))
+
+
+def _is_short(number: float) -> bool:
+    """Return whether a number has three digits at most, but for zeros: 0.5, 183, 20000."""
+    return float(f"{number:.2e}") == number
+
+
+def _split_nodes(
+    tree: Tree, stops: IndexArray, population: Population, truth: FloatArray
+) -> list[_SplitNode]:
+    """Return the inner nodes near the root, those of least depth first, with the people who pass each."""
+    parents = parents_of(tree.nodes)
+    depth = np.zeros(len(parents), dtype=np.intp)
+    for place in range(1, len(parents)):
+        depth[place] = depth[parents[place]] + 1
+    inner = np.unique(parents[parents >= 0])
+    most = min(MOST_SPLITS, max(1, MOST_PLACES // max(1, len(stops))))
+    chosen = inner[np.argsort(depth[inner], kind="stable")][:most]
+    rank = np.full(len(parents), -1, dtype=np.intp)
+    rank[chosen] = np.arange(len(chosen))
+    branch = np.full((len(chosen), len(stops)), -1, dtype=np.int64)
+    profiles, at = np.flatnonzero(stops >= 0), stops[stops >= 0]
+    while len(profiles):
+        above = parents[at]
+        is_below = above >= 0
+        profiles, at, above = profiles[is_below], at[is_below], above[is_below]
+        is_chosen = rank[above] >= 0
+        branch[rank[above[is_chosen]], profiles[is_chosen]] = at[is_chosen]
+        at = above
+    found = []
+    for node, child in zip(chosen.tolist(), branch, strict=True):
+        children = tuple(np.flatnonzero(parents == node).tolist())
+        column, end = _test_of(tree, children, population)
+        found.append(_SplitNode(population, truth, children, child, column, end))
+    return found
+
+
+def _test_of(
+    tree: Tree, children: Sequence[int], population: Population
+) -> tuple[str | None, float | None]:
+    """Return the column that children test, and the threshold where two of them share one."""
+    tests = [atom for child in children for atom in atoms(tree.nodes[child].test)]
+    names = {
+        test.feature if isinstance(test, NumericTest | CategoryTest) else None for test in tests
+    }
+    name = names.pop() if len(names) == 1 else None
+    if name not in population.columns:
+        return None, None
+    ends = {
+        end
+        for test in tests
+        if isinstance(test, NumericTest)
+        for end in (test.low, test.high)
+        if math.isfinite(end)
+    }
+    return name, ends.pop() if len(ends) == 1 and len(children) == 2 else None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _ColumnSplits:
+    """Every split of a column: the class counts of its children (K, children, classes), and a ``length`` (K,).
+
+    The length is how far apart the values beside a threshold are: who draws a threshold evenly hits it so often.
+    """
+
+    counts: FloatArray
+    lengths: FloatArray
+
+    def share_of(self, worth: float, impurity: Impurity, tolerance: float) -> float | None:
+        """Return which share of the splits is as good as one with ``worth``, n times its impurity, by number or length.
+
+        The larger one. 0 where a split is better; None where the column has none.
+        """
+        if not len(self.counts):
+            return None
+        flat = impurity(self.counts.reshape(-1, self.counts.shape[2]))
+        worths = flat.reshape(self.counts.shape[:2]).sum(axis=1)
+        if (worths < worth - tolerance).any():
+            return 0.0
+        is_as_good = worths <= worth + tolerance
+        of_lengths = float(self.lengths[is_as_good].sum() / self.lengths.sum())
+        return max(float(is_as_good.mean()), of_lengths)
+
+
+def _splits_of(
+    column: object, here: BoolArray, truth: FloatArray, *, is_multiway: bool
+) -> _ColumnSplits:
+    """Return the splits of a column, with two children, or with one for each value of a category."""
+    is_told = here & (truth.sum(axis=1) > 0)
+    if isinstance(column, NumericColumn) and not is_multiway:
+        is_told = is_told & ~column.missing
+        levels, place = np.unique(column.numbers[is_told], return_inverse=True)
+        before = np.cumsum(_sums(place, len(levels), truth[is_told]), axis=0)
+        return _two_ways(before[:-1], before[-1:].sum(axis=0), np.diff(levels))
+    nothing = _ColumnSplits(np.zeros((0, 2, truth.shape[1])), np.zeros(0))
+    if not isinstance(column, CategoricalColumn):
+        return nothing
+    is_told = is_told & ~column.missing
+    levels, place = np.unique(column.codes[is_told], return_inverse=True)
+    if len(levels) < 2:
+        return nothing
+    sums = _sums(place, len(levels), truth[is_told])
+    if is_multiway:
+        return _ColumnSplits(sums[None], np.ones(1))
+    # Of two classes the best set of values is one that holds the first so many by the share of a class (Breiman 1984).
+    either = [sums]
+    for shares in (sums / sums.sum(axis=1, keepdims=True)).T:
+        either.append(np.cumsum(sums[np.argsort(shares, kind="stable")], axis=0)[:-1])
+    one_side = np.unique(np.concatenate(either), axis=0)
+    return _two_ways(one_side, sums.sum(axis=0), np.ones(len(one_side)))
+
+
+def _two_ways(side: FloatArray, total: FloatArray, lengths: FloatArray) -> _ColumnSplits:
+    return _ColumnSplits(np.stack([side, total - side], axis=1), lengths)
+
+
+def _sums(place: IndexArray, size: int, truth: FloatArray) -> FloatArray:
+    sums = np.zeros((size, truth.shape[1]))
+    np.add.at(sums, place.reshape(-1), truth)
+    return sums
+
+
+# Draws of treewarden's own learner, which are known.
+
+
+def _are_of_grid(forest: Forest) -> bool:
+    """Return whether every tree is in the file of its private learner, which says between which cuts it draws."""
+    claims = [tree.learner.claim for tree in forest.trees]
+    return all(
+        claim is not None and claim.producer.bins is not None and claim.bounds for claim in claims
+    )
+
+
+def _doubts_of_draws(tree: Tree, nodes: Sequence[_SplitNode]) -> Iterator[str]:
+    """Yield that the cuts of a tree are better, or worse, than its learner's draws would be."""
+    claim = tree.learner.claim
+    assert claim is not None
+    assert claim.producer.bins is not None
+    levels = _levels(tree)
+    node_epsilon = (claim.epsilon - (claim.label_epsilon or 0.0)) / max(levels, 1)
+    grids = {name: cut_grid(low, high, claim.producer.bins) for name, low, high in claim.bounds}
+    low, high = list[float](), list[float]()
+    for node in nodes:
+        scores = _cut_scores(node, grids)
+        if scores is None:
+            yield CUTS_UNKNOWN
+            return
+        own, every = scores
+        better, worse = _tails(own, every, node_epsilon / 2)
+        low.append(better)
+        high.append(worse)
+    for tails, how in ((low, "better"), (high, "worse")):
+        p = 2 * _joint_p(tails)
+        if p < MOST_BY_CHANCE:
+            yield NOT_DRAWN.format(how=how, p=p)
+            return
+
+
+def _levels(tree: Tree) -> int:
+    parents = parents_of(tree.nodes).tolist()
+    depth = [0] * len(parents)
+    for place, parent in enumerate(parents[1:], 1):
+        depth[place] = depth[parent] + 1
+    return max(depth)
+
+
+def _cut_scores(node: _SplitNode, grids: dict[str, FloatArray]) -> tuple[int, IntArray] | None:
+    """Return the score of a node's cut and those of all cuts, as the learner reckons them; None where values lack."""
+    counts = np.rint(node.truth[node.here]).astype(np.int64)
+    own, every = None, []
+    for name, grid in grids.items():
+        column = node.population.columns.get(name)
+        if not isinstance(column, NumericColumn) or np.isnan(column.numbers[node.here]).any():
+            return None
+        if not len(grid):
+            continue
+        numbers = column.numbers[node.here].astype(np.float32)
+        cells = np.zeros((len(grid) + 1, counts.shape[1]), dtype=np.int64)
+        np.add.at(cells, np.searchsorted(grid, numbers), counts)
+        before = np.cumsum(cells, axis=0)[:-1]
+        scores = _purity(before) + _purity(cells.sum(axis=0) - before)
+        every.append(scores)
+        if name == node.column and node.end is not None:
+            place = np.flatnonzero(grid == node.end)
+            own = int(scores[place[0]]) if len(place) else None
+    return None if own is None or not every else (own, np.concatenate(every))
+
+
+def _purity(counts: IntArray) -> IntArray:
+    """Return floor(sum of squares / sum) of each row, as the learner does; 0 where there is nobody."""
+    return np.asarray((counts**2).sum(axis=1) // np.maximum(counts.sum(axis=1), 1))
+
+
+PANELS = 40
+NODES, WEIGHTS = (part for part in np.polynomial.legendre.leggauss(24))
+"""Between halves of halves of 0 to 1 the integrand is smooth: 24 points of each are exact to rounding."""
+
+
+def _tails(own: int, every: IntArray, scale: float) -> tuple[float, float]:
+    """Return how likely permute-and-flip draws a score of ``own`` or more, and of ``own`` or less.
+
+    A candidate with the coin q is drawn with q times the integral of the others' 1 - q t over t from 0 to 1.
+    """
+    scores, times = np.unique(every, return_counts=True)
+    coins = np.exp(-scale * (scores[-1] - scores).astype(np.float64))
+    edges = np.concatenate([[0.0], 0.5 ** np.arange(PANELS, -1, -1.0)])
+    middle, half = (edges[1:] + edges[:-1]) / 2, (edges[1:] - edges[:-1]) / 2
+    points = (middle[:, None] + half[:, None] * NODES).reshape(-1)
+    weights = (half[:, None] * WEIGHTS).reshape(-1)
+    left = 1 - coins * points[:, None]
+    together = np.exp((times * np.log(left)).sum(axis=1))
+    drawn = times * coins * (weights[:, None] * together[:, None] / left).sum(axis=0)
+    drawn /= drawn.sum()
+    return min(1.0, float(drawn[scores >= own].sum())), min(1.0, float(drawn[scores <= own].sum()))
+
+
+def _joint_p(tails: Sequence[float]) -> float:
+    """Return how likely probabilities as small as these are together, or one of them is (Fisher; Bonferroni)."""
+    if not tails:
+        return 1.0
+    total = -sum(math.log(max(tail, 1e-300)) for tail in tails)
+    term, terms = 1.0, 1.0
+    for number in range(1, len(tails)):
+        term *= total / number
+        terms += term
+    together = math.exp(-total) * terms if total < 700 else 0.0
+    return min(1.0, 2 * min(together, len(tails) * min(tails)))

@@ -1,0 +1,355 @@
+"""Splits that a learner without privacy chose, or that no noise explains, are not taken for draws; drawn ones are."""
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import treewarden as tw
+from tests.kit.tiers import seeds
+from treewarden.audit.claims.leaf_labels import log_probabilities
+from treewarden.audit.claims.split_choices import _joint_p, _tails
+from treewarden.ppdm_models.files.load import read_model, writers
+from treewarden.ppdm_models.learn import private_growth
+from treewarden.ppdm_models.tree.ensemble import with_claim
+from treewarden.ppdm_models.tree.privacy_claim import LabelMechanism, read_claim
+
+POLICY = {
+    "name": "epsilon",
+    "version": "1",
+    "title": "epsilon",
+    "check": [{"id": "epsilon", "measure": "epsilon", "rule": "at_most", "limit": 1}],
+}
+WORDS = "epsilon=1, mechanism=permute-and-flip-monotonic, bounds=public, splits="
+
+
+def outcome_of(model, table, **more):
+    return tw.audit(model, table, sensitive="ill", policy=POLICY, **more).to_dict()["claims"][0]
+
+
+def five_columns(seed):
+    random = np.random.default_rng(seed)
+    table = pd.DataFrame(
+        {
+            "sex": random.integers(0, 2, 800),
+            "grade": random.integers(0, 9, 800),
+            "age": random.integers(18, 90, 800),
+            "income": random.gamma(2, 2000, 800).round(1),
+        }
+    )
+    odds = np.exp(table.sex + (table.age > 50) - table.income / 4000)
+    return table.assign(ill=(random.random(800) < odds / (1 + odds)).astype(int))
+
+
+SPLITS = {"independent": "independent", "private": "private, label_epsilon=0.2"}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("splits", SPLITS)
+@pytest.mark.parametrize("criterion", ["gini", "entropy"])
+def test_best_splits_of_the_table_are_not_taken_for_draws(splits, criterion, tmp_path):
+    trees = pytest.importorskip("sklearn.tree")
+    table = five_columns(1)
+    columns = list(table.columns[:-1])
+    tree = trees.DecisionTreeClassifier(
+        criterion=criterion, max_depth=3, min_samples_leaf=20, random_state=0
+    ).fit(table[columns], table.ill)
+    file = tmp_path / "tree.txt"
+    file.write_text(trees.export_text(tree, feature_names=columns, decimals=9))
+    words = "epsilon=1, mechanism=permute-and-flip-monotonic, bounds=public, splits="
+    found = tw.audit(file, table, sensitive="ill", policy=POLICY, claims=words + SPLITS[splits])
+    claim = found.to_dict()["claims"][0]
+    assert claim["outcome"] == "undetermined"
+    assert "splits are the best ones for this table" in claim["reason"]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("splits", SPLITS)
+def test_a_claim_in_a_file_of_trees_alone_is_held_against_the_table_too(splits, tmp_path):
+    trees = pytest.importorskip("sklearn.tree")
+    table = five_columns(1)
+    columns = list(table.columns[:-1])
+    tree = trees.DecisionTreeClassifier(max_depth=3, min_samples_leaf=20, random_state=0)
+    tree.fit(table[columns], table.ill)
+    text = tmp_path / "tree.txt"
+    text.write_text(trees.export_text(tree, feature_names=columns, decimals=9))
+    words = "epsilon=1, mechanism=permute-and-flip-monotonic, bounds=public, splits="
+    model = with_claim(read_model(text), read_claim(words + SPLITS[splits], "the file"))
+    file = tmp_path / "tree.pmml"
+    file.write_bytes(writers()["pmml"].write(replace(model, target="ill")))
+    found = outcome_of(file, table)
+    assert found["outcome"] == "undetermined"
+    assert "splits are the best ones for this table" in found["reason"]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("splits", SPLITS)
+def test_thresholds_half_way_between_records_of_a_sample_are_not_taken_for_draws(splits, tmp_path):
+    trees = pytest.importorskip("sklearn.tree")
+    table = five_columns(1)
+    table["income"] += np.random.default_rng(2).random(800)
+    columns = list(table.columns[:-1])
+    sample = table.sample(640, random_state=0)
+    tree = trees.DecisionTreeClassifier(max_depth=4, max_features=1, random_state=0)
+    tree.fit(sample[columns], sample.ill)
+    file = tmp_path / "tree.txt"
+    file.write_text(trees.export_text(tree, feature_names=columns, decimals=9))
+    words = "epsilon=1, mechanism=permute-and-flip-monotonic, bounds=public, splits="
+    found = tw.audit(file, table, sensitive="ill", policy=POLICY, claims=words + SPLITS[splits])
+    claim = found.to_dict()["claims"][0]
+    assert claim["outcome"] == "undetermined"
+    said = "of all splits on their column" if splits == "independent" else "half way between two"
+    assert said in claim["reason"]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("seed", seeds(30, quick=2, second=6))
+def test_splits_that_the_private_learner_drew_are_taken_for_draws(seed):
+    learn = pytest.importorskip("treewarden.learn")
+    table = five_columns(seed)
+    columns = list(table.columns[:-1])
+    bounds = {"sex": (0, 1), "grade": (0, 9), "age": (0, 120), "income": (0, 50_000)}
+    for epsilon in (1.0, 50.0):
+        tree = learn.PrivateTreeClassifier(epsilon, bounds=bounds, classes=[0, 1], max_depth=3)
+        found = outcome_of(tree.fit(table[columns], table.ill), table)
+        assert "best ones" not in found["reason"]
+        assert found["outcome"] == "not refuted"
+
+
+BOUNDS = {"sex": (0, 1), "grade": (0, 9), "age": (0, 120), "income": (0, 50_000)}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("best", "how"), [(max, "better"), (min, "worse")])
+def test_cuts_that_the_noise_of_the_learner_does_not_explain_leave_its_claim_open(
+    best, how, monkeypatch
+):
+    learn = pytest.importorskip("treewarden.learn")
+    drawn = private_growth.permute_and_flip
+
+    def without_noise(scores, scale, below):
+        is_label = len(scores) == 2
+        return drawn(scores, scale, below) if is_label else scores.index(best(scores))
+
+    monkeypatch.setattr(private_growth, "permute_and_flip", without_noise)
+    table = five_columns(0)
+    columns = list(table.columns[:-1])
+    tree = learn.PrivateTreeClassifier(
+        0.5 if how == "better" else 20.0, bounds=BOUNDS, classes=[0, 1], max_depth=3, bins=256
+    )
+    found = outcome_of(tree.fit(table[columns], table.ill), table)
+    assert found["outcome"] == "undetermined"
+    assert f"the splits are {how} for this table than draws" in found["reason"]
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_chances_of_draws_need_every_value(monkeypatch):
+    learn = pytest.importorskip("treewarden.learn")
+    table = five_columns(0)
+    columns = list(table.columns[:-1])
+    tree = learn.PrivateTreeClassifier(bounds=BOUNDS, classes=[0, 1], max_depth=2)
+    tree.fit(table[columns], table.ill)
+    table.loc[3, "age"] = np.nan
+    assert "people lack values" in outcome_of(tree, table)["reason"]
+
+
+@pytest.mark.parametrize("scores", [[3, 3, 1, 0], [9, 7, 7, 7, 2], [5], [40, 0, 0, 39, 39, 38]])
+@pytest.mark.parametrize("epsilon", [0.01, 0.7, 30.0])
+def test_tails_are_sums_of_the_probabilities_of_permute_and_flip(scores, epsilon):
+    every = np.array(scores)
+    mechanism = LabelMechanism.PERMUTE_AND_FLIP
+    chances = np.exp(log_probabilities(every[None].astype(float), epsilon, mechanism))[0]
+    for own in set(scores):
+        expected = chances[every >= own].sum(), chances[every <= own].sum()
+        assert _tails(own, every, epsilon / 2) == pytest.approx(expected, rel=1e-9)
+
+
+def test_tails_are_how_often_the_learner_draws():
+    scores, random = [12, 11, 11, 9, 4, 0], np.random.default_rng(3)
+    below = lambda most: int(random.integers(most))  # noqa: E731
+    drawn = [
+        scores[private_growth.permute_and_flip(scores, Fraction(1, 4), below)] for _ in range(4000)
+    ]
+    better, worse = _tails(11, np.array(scores), 0.25)
+    assert np.mean(np.array(drawn) >= 11) == pytest.approx(better, abs=0.03)
+    assert np.mean(np.array(drawn) <= 11) == pytest.approx(worse, abs=0.03)
+
+
+def test_probabilities_are_put_together_by_their_product_or_by_the_least():
+    # P(u v <= 1/16) of two even draws is 1/16 (1 + ln 16); one of two is at most 1/8 with at most 1/4.
+    assert _joint_p([1 / 8, 1 / 2]) == pytest.approx(2 * (1 + np.log(16)) / 16)
+    assert _joint_p([1e-9, 1.0]) == pytest.approx(4e-9)
+    assert _joint_p([0.9] * 64) == 1.0
+    assert _joint_p([]) == 1.0
+
+
+def categories(seed):
+    """Return a table of four columns of categories, and of a class that hangs on two of them."""
+    random = np.random.default_rng(seed)
+    codes = random.integers(0, 8, (600, 4))
+    odds = np.exp((codes[:, 0] - 3.5) / 3 + (codes[:, 1] > 4))
+    columns = {f"c{place}": [f"v{code}" for code in codes[:, place]] for place in range(4)}
+    ill = (random.random(600) < odds / (1 + odds)).astype(int)
+    return pd.DataFrame({**columns, "ill": ill})
+
+
+def tree_of_sets(table, choose, depth=3):
+    """Return a PMML file of tests on sets of categories, each chosen by a function of the records of its node."""
+    names = [name for name in table.columns if name != "ill"]
+    fields = "".join(
+        f'<DataField name="{name}" optype="categorical" dataType="string"/>' for name in names
+    )
+
+    def node(rows, level, test):
+        if not level:
+            label = int(rows.ill.mean() > 0.5) if len(rows) else 0
+            return f'<Node score="{label}">{test}</Node>'
+        name, values = choose(rows)
+        array = f'<Array n="{len(values)}" type="string">{" ".join(sorted(values))}</Array>'
+        tests = [
+            f'<SimpleSetPredicate field="{name}" booleanOperator="{word}">{array}</SimpleSetPredicate>'
+            for word in ("isIn", "isNotIn")
+        ]
+        is_in = rows[name].isin(values)
+        children = node(rows[is_in], level - 1, tests[0]) + node(rows[~is_in], level - 1, tests[1])
+        return f"<Node>{test}{children}</Node>"
+
+    return f"""<PMML xmlns="http://www.dmg.org/PMML-4_4" version="4.4"><Header/>
+<DataDictionary>{fields}<DataField name="ill" optype="categorical" dataType="string"><Value value="0"/>
+<Value value="1"/></DataField></DataDictionary>
+<TreeModel functionName="classification" splitCharacteristic="binarySplit">
+<MiningSchema>{"".join(f'<MiningField name="{name}"/>' for name in names)}
+<MiningField name="ill" usageType="target"/></MiningSchema>{node(table, depth, "<True/>")}</TreeModel></PMML>"""
+
+
+def best_set(rows):
+    """Return the column and the set of its values that leave the least Gini impurity."""
+    found = []
+    for name in ("c0", "c1", "c2", "c3"):
+        shares = rows.groupby(name).ill.mean().sort_values()
+        for size in range(1, len(shares)):
+            values = set(shares.index[:size])
+            is_in = rows[name].isin(values)
+            sides = [rows.ill[is_in], rows.ill[~is_in]]
+            worth = sum(len(side) * side.mean() * (1 - side.mean()) for side in sides)
+            found.append((worth, name, sorted(values)))
+    return min(found)[1:]
+
+
+def random_set(seed):
+    random = np.random.default_rng(seed)
+
+    def choose(rows):
+        values = [f"v{code}" for code in range(8) if random.random() < 0.5] or ["v0"]
+        return f"c{random.integers(4)}", values[:7]
+
+    return choose
+
+
+def test_best_sets_of_categories_are_not_taken_for_draws(tmp_path):
+    table, file = categories(0), tmp_path / "tree.pmml"
+    file.write_text(tree_of_sets(table, best_set))
+    found = outcome_of(file, table, claims=f"{WORDS}independent")
+    assert found["outcome"] == "undetermined"
+    assert "7 of 7 splits are the best ones for this table" in found["reason"]
+
+
+@pytest.mark.parametrize("seed", seeds(20, quick=2, second=4))
+def test_random_sets_of_categories_are_taken_for_draws(seed, tmp_path):
+    table, file = categories(seed), tmp_path / "tree.pmml"
+    file.write_text(tree_of_sets(table, random_set(seed)))
+    found = outcome_of(file, table, claims=f"{WORDS}independent")
+    assert "the best ones" not in found["reason"]
+    assert "splits" not in found["reason"]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("splits", SPLITS)
+def test_thresholds_that_are_values_of_records_are_not_taken_for_draws(splits, tmp_path):
+    trees = pytest.importorskip("sklearn.tree")
+    table = five_columns(1)
+    table["income"] += np.random.default_rng(2).random(800)
+    tree = trees.DecisionTreeClassifier(max_depth=3, min_samples_leaf=20, random_state=0)
+    tree.fit(table[["income"]], table.ill)
+    state = tree.tree_.__getstate__()
+    nodes = state["nodes"].copy()
+    for node in nodes[nodes["left_child"] >= 0]:
+        below = table.income[table.income <= node["threshold"]]
+        nodes["threshold"][nodes["threshold"] == node["threshold"]] = below.max()
+    tree.tree_.__setstate__({**state, "nodes": nodes})
+    file = tmp_path / "tree.txt"
+    file.write_text(trees.export_text(tree, feature_names=["income"], decimals=12))
+    found = outcome_of(file, table[["income", "ill"]], claims=WORDS + SPLITS[splits])
+    assert found["outcome"] == "undetermined"
+    assert "best ones" in found["reason"] or "values of records" in found["reason"]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("seed", seeds(20, quick=2, second=4))
+def test_a_column_of_two_values_beside_a_fine_one_may_be_drawn(seed, tmp_path):
+    random = np.random.default_rng(seed)
+    sex, income = random.integers(0, 2, 400), random.lognormal(10, 1, 400)
+    ill = (random.random(400) < 0.2 + 0.5 * sex).astype(int)
+    table = pd.DataFrame({"sex": sex, "income": income, "ill": ill})
+    labels = [int(ill[sex == value].mean() > 0.5) for value in (0, 1)]
+    file = tmp_path / "tree.txt"
+    file.write_text(
+        f"|--- sex <= 0.5\n|   |--- class: {labels[0]}\n|--- sex >  0.5\n|   |--- class: {labels[1]}\n"
+    )
+    assert "splits" not in outcome_of(file, table, claims=f"{WORDS}independent")["reason"]
+
+
+def test_tests_of_several_columns_leave_open_how_they_were_chosen(tmp_path):
+    table, file = categories(0), tmp_path / "tree.pmml"
+    whole = tree_of_sets(table, lambda rows: ("c0", ["v0", "v1"]), depth=1)
+    for word, operator in (("isIn", "and"), ("isNotIn", "or")):
+        array = '<Array n="2" type="string">v0 v1</Array>'
+        one, second = (
+            f'<SimpleSetPredicate field="{name}" booleanOperator="{word}">{array}</SimpleSetPredicate>'
+            for name in ("c0", "c1")
+        )
+        both = f'<CompoundPredicate booleanOperator="{operator}">{one}{second}</CompoundPredicate>'
+        assert one in whole
+        whole = whole.replace(one, both)
+    file.write_text(whole)
+    found = outcome_of(file, table, claims=f"{WORDS}independent")
+    assert found["outcome"] == "undetermined"
+    assert "1 of 1 splits test several columns at once" in found["reason"]
+
+
+SIDES = """<PMML xmlns="http://www.dmg.org/PMML-4_4" version="4.4"><Header/><DataDictionary>
+<DataField name="job" optype="categorical" dataType="string"/>
+<DataField name="age" optype="continuous" dataType="double"/>
+<DataField name="ill" optype="categorical" dataType="string"><Value value="0"/><Value value="1"/></DataField>
+</DataDictionary><TreeModel functionName="classification" missingValueStrategy="defaultChild"><MiningSchema>
+<MiningField name="job"/><MiningField name="age"/><MiningField name="ill" usageType="target"/></MiningSchema>
+<Node id="0" defaultChild="1"><True/>
+<Node id="1" defaultChild="3"><SimplePredicate field="job" operator="equal" value="nurse"/>
+<Node id="2" score="0"><SimplePredicate field="age" operator="lessOrEqual" value="40"/></Node>
+<Node id="3" score="1"><SimplePredicate field="age" operator="greaterThan" value="40"/></Node></Node>
+<Node id="4" defaultChild="{second}"><SimplePredicate field="job" operator="notEqual" value="nurse"/>
+<Node id="5" score="0"><SimplePredicate field="age" operator="lessOrEqual" value="60"/></Node>
+<Node id="6" score="0"><SimplePredicate field="age" operator="greaterThan" value="60"/></Node></Node></Node></TreeModel>
+</PMML>"""
+
+
+@pytest.mark.parametrize(("second", "is_told"), [("6", False), ("5", True)])
+def test_sides_of_missing_values_tell_of_records_where_they_differ_among_tests_of_a_kind(
+    second, is_told, tmp_path
+):
+    """What ``repair --private`` writes has one side at tests of numbers, and the other at those of categories."""
+    random, file = np.random.default_rng(0), tmp_path / "tree.pmml"
+    jobs = random.choice(["clerk", "driver", "nurse"], 600)
+    table = pd.DataFrame(
+        {
+            "job": jobs,
+            "age": random.uniform(18, 80, 600).round(1),
+            "ill": random.integers(0, 2, 600),
+        }
+    )
+    file.write_text(SIDES.format(second=second))
+    words = f"{WORDS}independent".replace("epsilon=1", "epsilon=0.01")
+    reason = outcome_of(file, table, claims=words)["reason"]
+    assert ("the side that missing values take" in reason) is is_told
