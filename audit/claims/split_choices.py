@@ -418,8 +418,8 @@ NODES, WEIGHTS = (part for part in np.polynomial.legendre.leggauss(24))
 """Between halves of halves of 0 to 1 the integrand is smooth: 24 points of each are exact to rounding."""
 
 
-def _tails(own: int, every: IntArray, scale: float) -> tuple[float, float]:
-    """Return how likely permute-and-flip draws a score of ``own`` or more, and of ``own`` or less.
+def _tails(drawn_score: int, every: IntArray, scale: float) -> tuple[float, float]:
+    """Return how likely permute-and-flip draws the drawn score or more, and that or less.
 
     A candidate with the coin q is drawn with q times the integral of the others' 1 - q t over t from 0 to 1.
     """
@@ -433,7 +433,9 @@ def _tails(own: int, every: IntArray, scale: float) -> tuple[float, float]:
     together = np.exp((times * np.log(left)).sum(axis=1))
     drawn = times * coins * (weights[:, None] * together[:, None] / left).sum(axis=0)
     drawn /= drawn.sum()
-    return min(1.0, float(drawn[scores >= own].sum())), min(1.0, float(drawn[scores <= own].sum()))
+    return min(1.0, float(drawn[scores >= drawn_score].sum())), min(
+        1.0, float(drawn[scores <= drawn_score].sum())
+    )
 
 
 def _joint_p(tails: Sequence[float]) -> float:

@@ -104,15 +104,16 @@ class FewUnknowns:
         width = self.high - self.low + 2 * self._room()
         size = np.sqrt(self.matrix**2 @ (self.spans * (self.spans + 2.0)))
         share = np.where(size > 0, width / np.maximum(size, 1e-300), np.inf)
-        return np.argsort(share, kind="stable")[:2].tolist()
+        return [int(row) for row in np.argsort(share, kind="stable")[:2]]
 
     def _room(self) -> FloatArray:
         """Return how far sums of each row may be off, (R,), whatever the filling."""
-        return self.spread @ self.spans + self._rounding(np.abs(self.matrix) @ self.spans)
+        sizes = (np.abs(self.matrix) @ self.spans).astype(np.float64)
+        return np.asarray(self.spread @ self.spans + self._rounding(sizes))
 
     def _rounding(self, sizes: FloatArray) -> FloatArray:
-        ends = sum(np.where(np.isfinite(end), np.abs(end), 0.0) for end in (self.low, self.high))
-        return np.asarray(4 * UNIT * (len(self.spans) + 16) * (sizes + ends))
+        low, high = (np.where(np.isfinite(e), np.abs(e), 0.0) for e in (self.low, self.high))
+        return np.asarray(4 * UNIT * (len(self.spans) + 16) * (sizes + low + high))
 
     def _fits(self, numbers: IntArray) -> BoolArray:
         """Return whether fillings, (P, k), fulfil all rows, as far as that can be told."""

@@ -165,7 +165,8 @@ def _by_each_row(
     begin, end = boxes[0][column], boxes[1][column]
     smallest = np.minimum(least_each * begin, least_each * end)
     largest = np.maximum(most_each * begin, most_each * end)
-    room = rows.rounding(np.bincount(owner, np.abs(rows.matrix.data) * end, size))
+    sizes = np.bincount(owner, np.abs(rows.matrix.data) * end, size).astype(np.float64)
+    room = rows.rounding(sizes)
     lowest, highest = np.bincount(owner, smallest, size), np.bincount(owner, largest, size)
     # Only an unknown that adds more than a row has room for is bounded by it.
     slack = np.minimum(rows.high + 4 * room - lowest, highest - rows.low + 4 * room)
@@ -276,7 +277,7 @@ class _Fillings:
         touched = [self._by_unknown.indices[a:b] for a, b in zip(starts, ends, strict=True)]
         found, count = np.unique(np.concatenate(touched), return_counts=True)
         within = found[count == self.open[found]]
-        return within[np.argsort(-self.open[within], kind="stable")][:MOST_ROWS]
+        return np.asarray(within[np.argsort(-self.open[within], kind="stable")][:MOST_ROWS])
 
     def _few(self, within: IndexArray, unknowns: IndexArray) -> FewUnknowns:
         """Return some rows over the unknowns that are open, counted from their low ends."""
