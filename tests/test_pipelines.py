@@ -40,6 +40,7 @@ OFFLINE = {
 }
 """What installs treewarden alone, beside the libraries of this interpreter: the same steps, without the registries."""
 ACTION = yaml.safe_load((places.ROOT / "action.yml").read_text("utf-8"))
+DEFAULTS = {name: each["default"] for name, each in ACTION["inputs"].items()}
 STEPS = [step for step in ACTION["runs"]["steps"] if "run" in step]
 
 needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
@@ -59,8 +60,12 @@ def environment(folder, **more):
 
 @pytest.fixture
 def source(tmp_path):
-    """A repository of treewarden as it stands here, committed or not."""
-    copy = tmp_path / "treewarden"
+    return copy_source(tmp_path)
+
+
+def copy_source(folder):
+    """Return a repository of treewarden as it stands here, committed or not."""
+    copy = folder / "treewarden"
     copy.mkdir()
     for name in ("treewarden", "ppdm_models", "audit", "policies", "reports", "service"):
         ignored = shutil.ignore_patterns("__pycache__")
@@ -126,24 +131,31 @@ def test_the_hook_stops_a_commit_of_a_model_that_fails_and_lets_one_pass(source,
     assert passed.returncode == 0, passed.stdout + passed.stderr
 
 
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory):
+    """What the first step of the action leaves for the second: the environment in which both run."""
+    pytest.importorskip("setuptools", "77", reason="setuptools is not installed")
+    folder = tmp_path_factory.mktemp("installed")
+    runner = folder / "runner"
+    runner.mkdir()
+    source = copy_source(folder)
+    env = environment(folder, RUNNER_TEMP=str(runner), GITHUB_ACTION_PATH=str(source))
+    assert subprocess_of(STEPS[0], DEFAULTS, env, folder)().returncode == 0
+    return env
+
+
 @needs_bash
 @pytest.mark.processes
 @pytest.mark.parametrize(("limit", "code"), [(10, 1), (5, 0)])
 def test_the_steps_of_the_action_annotate_sum_up_and_end_with_the_gate_s_code(
-    source, scratch, tmp_path, limit, code
+    installed, scratch, tmp_path, limit, code
 ):
-    pytest.importorskip("setuptools", "77", reason="setuptools is not installed")
-    folder, runner = scratch(limit=limit), tmp_path / "runner"
-    runner.mkdir()
-    given = {name: each["default"] for name, each in ACTION["inputs"].items()}
-    files = {name: runner / name for name in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")}
+    folder = scratch(limit=limit)
+    files = {name: tmp_path / name for name in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")}
     for file in files.values():
         file.touch()
-    env = environment(tmp_path, RUNNER_TEMP=str(runner), GITHUB_ACTION_PATH=str(source))
-    env |= {name: str(file) for name, file in files.items()}
-    install, gate = (subprocess_of(step, given, env, folder) for step in STEPS)
-    assert install().returncode == 0
-    done = gate()
+    env = installed | {name: str(file) for name, file in files.items()}
+    done = subprocess_of(STEPS[1], DEFAULTS, env, folder)()
     assert done.returncode == code, done.stdout + done.stderr
     assert f"exit-code={code}" in files["GITHUB_OUTPUT"].read_text("utf-8")
     assert "models/flu.pmml" in files["GITHUB_STEP_SUMMARY"].read_text("utf-8")
@@ -172,8 +184,7 @@ def test_the_action_asks_a_service_about_one_file_where_one_is_named(folder, tmp
     program.parent.mkdir(parents=True)
     program.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\nexit 3\n', "utf-8")
     program.chmod(0o700)
-    given = {name: each["default"] for name, each in ACTION["inputs"].items()}
-    given |= {"server": "https://treewarden.example.org", "paths": "loan.pmml"}
+    given = DEFAULTS | {"server": "https://treewarden.example.org", "paths": "loan.pmml"}
     files = {name: tmp_path / name for name in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")}
     env = environment(tmp_path, RUNNER_TEMP=str(tmp_path))
     done = subprocess_of(STEPS[1], given, env | {n: str(f) for n, f in files.items()}, tmp_path)()

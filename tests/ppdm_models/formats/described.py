@@ -10,6 +10,8 @@ from treewarden.ppdm_models.errors import TreewardenError
 from treewarden.ppdm_models.files.load import open_model
 from treewarden.ppdm_models.tree.side_channels import LeakKind
 
+SECOND = 100
+"""So many places of a description are tried in the second tier; there may be five times as many."""
 ALL = frozenset(LeakKind)
 SECRETS = ('"ann 44 hiv"', "440.0712345678901", "1234567890123")
 TEXT = {"__class__": "str", "__module__": "builtins", "__loader__": "JsonNode", "__id__": 999}
@@ -79,7 +81,7 @@ def unnoticed(clean):
         return leaks_in(changed) == known and content(changed.model) == model
 
     passed = []
-    for path, part, key, secret in few(hidings(schema), QUICK):
+    for path, part, key, secret in few(hidings(schema), QUICK, SECOND):
         was = dict(part)
         part[key] = secret
         if isinstance(secret, dict):
