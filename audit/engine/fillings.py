@@ -118,7 +118,8 @@ class FewUnknowns:
     def _fits(self, numbers: IntArray) -> BoolArray:
         """Return whether fillings, (P, k), fulfil all rows, as far as that can be told."""
         values = numbers @ self.matrix.T
-        room = numbers @ self.spread.T + self._rounding(numbers @ np.abs(self.matrix).T)
+        sizes = (numbers @ np.abs(self.matrix).T).astype(np.float64)
+        room = np.asarray(numbers @ self.spread.T + self._rounding(sizes))
         return np.asarray(((values + room >= self.low) & (values - room <= self.high)).all(axis=1))
 
 
