@@ -35,19 +35,17 @@ from treewarden.audit.claims.result import (
     MOST_LEVEL,
     NO_CLAIM,
     NO_EPSILON,
+    ClaimEffect,
     ClaimFindings,
+    doubts_beside_trees,
+    effect_of,
     most_label_epsilon,
+    voids_beside_trees,
 )
 from treewarden.audit.claims.several_trees import (
     LabelNoise,
     posterior_ends,
     posterior_of_trees,
-)
-from treewarden.audit.claims.side_channel_effects import (
-    ClaimEffect,
-    doubts_beside_trees,
-    effect_of,
-    voids_beside_trees,
 )
 from treewarden.audit.claims.split_choices import doubts_of_splits
 from treewarden.audit.entropy.posterior import Posterior, certain

@@ -13,8 +13,7 @@ from tests.judges.drawn_labels import claim, labelled_tree, people_in
 from tests.kit import places
 from treewarden.audit.claims.judge_claim import judge_claim
 from treewarden.audit.claims.leaf_labels import bounds_are_of_table
-from treewarden.audit.claims.result import ClaimOutcome, judge_findings
-from treewarden.audit.claims.side_channel_effects import EFFECTS, ClaimEffect
+from treewarden.audit.claims.result import EFFECTS, ClaimEffect, ClaimOutcome, judge_findings
 from treewarden.audit.population.forest import forest_of
 from treewarden.ppdm_models.files.fitted import open_fitted
 from treewarden.ppdm_models.files.load import writers

@@ -210,7 +210,7 @@ def test_promises_to_persons_stay_open_without_ids(tmp_path):
     files = [(rows, [0, 1], claim(0.1, PERSON)), (rows, [1, 1], claim(0.2, PERSON))]
     result = released(tmp_path, files, limit=0.3, has_key=False)
     assert str(result.verdict) == "UNDETERMINED"
-    assert "add --id COLUMN" in result.to_dict()["claims"][-1]["reason"]
+    assert "add id=COLUMN" in result.to_dict()["claims"][-1]["reason"]
 
 
 def test_one_file_that_is_given_twice_counts_twice_and_is_named(tmp_path):
