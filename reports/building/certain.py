@@ -253,6 +253,9 @@ def blame_part(blame: Blame | Undetermined, forest: Forest) -> BlamedNumbers:
             minimal=reason.is_minimal,
             smallest=reason.is_smallest,
             leaves=_leaves(blame, reason, forest),
+            outputs=tuple(
+                blame.names[each] for each in sorted(reason.numbers) if blame.leaves[each][0] < 0
+            ),
         )
         for reason, people in ordered
     )

@@ -14,7 +14,7 @@ from treewarden.reports.document.document import (
     without_counts,
 )
 from treewarden.reports.document.gate import ClauseOutcome, Entry, Gate, Outcome, Result, Rule
-from treewarden.reports.document.inferred_parts import BlamedLeaf
+from treewarden.reports.document.inferred_parts import BlamedLeaf, BlameReason
 from treewarden.reports.document.parts import Accepted, Finding, Place
 from treewarden.reports.document.words import counted
 
@@ -58,7 +58,7 @@ def entry_of(document: Document, name: str = "", file: str = "") -> Entry:
         results=tuple(
             result
             for finding in findings
-            for result in _results(finding, _joined_leaves(document, finding))
+            for result in _results(finding, _joint_reasons(document, finding))
         ),
     )
 
@@ -197,25 +197,38 @@ def _clause(finding: Finding) -> ClauseOutcome:
     )
 
 
-def _joined_leaves(document: Document, finding: Finding) -> tuple[tuple[BlamedLeaf, ...], ...]:
-    """Return, for a clause about proofs, the leaves of each reason that has several, reasons of most people first."""
+def _joint_reasons(document: Document, finding: Finding) -> tuple[BlameReason, ...]:
+    """Return, for a clause about proofs, the reasons that have several places, those of most people first."""
     is_of_proofs = finding.measure in OF_PROOFS and not finding.of
     if document.blame is None or not is_of_proofs or finding.verdict != "FAIL":
         return ()
-    return tuple(reason.leaves for reason in document.blame.reasons if len(reason.leaves) > 1)
+    reasons = document.blame.reasons
+    return tuple(reason for reason in reasons if len(reason.leaves) + len(reason.outputs) > 1)
 
 
-def _together(
-    joined: Sequence[Sequence[BlamedLeaf]], place: Place | None
-) -> tuple[BlamedLeaf, ...]:
+def _at(reasons: Sequence[BlameReason], place: Place | None) -> list[BlameReason]:
+    """Return the reasons that a place is a part of; all where there is none."""
+    return [
+        reason
+        for reason in reasons
+        if place is None or any(_is_at(leaf, place) for leaf in reason.leaves)
+    ]
+
+
+def _together(reasons: Sequence[BlameReason], place: Place | None) -> tuple[BlamedLeaf, ...]:
     """Return the leaves that prove values together with a place, or with one another where there is none."""
     chosen = [
         leaf
-        for leaves in joined
-        if place is None or any(_is_at(leaf, place) for leaf in leaves)
-        for leaf in leaves
+        for reason in _at(reasons, place)
+        for leaf in reason.leaves
         if place is None or not _is_at(leaf, place)
     ]
+    return tuple(dict.fromkeys(chosen))[:MOST_TOGETHER]
+
+
+def _outputs(reasons: Sequence[BlameReason], place: Place | None) -> tuple[str, ...]:
+    """Return the numbers beside the model that prove values together with a place."""
+    chosen = [words for reason in _at(reasons, place) for words in reason.outputs]
     return tuple(dict.fromkeys(chosen))[:MOST_TOGETHER]
 
 
@@ -223,7 +236,7 @@ def _is_at(leaf: BlamedLeaf, place: Place) -> bool:
     return (leaf.tree, leaf.node) == (place.tree, place.node)
 
 
-def _results(finding: Finding, joined: Sequence[Sequence[BlamedLeaf]]) -> Iterator[Result]:
+def _results(finding: Finding, joined: Sequence[BlameReason]) -> Iterator[Result]:
     """Yield one result a leaf, whatever number of its profiles break the clause; else one for the model as a whole.
 
     A clause that is still open is never left without an open result: its places may be the worst ones only.
@@ -259,7 +272,7 @@ def _result(
     finding: Finding,
     place: Place | None,
     accepted: Accepted | None,
-    joined: Sequence[Sequence[BlamedLeaf]],
+    joined: Sequence[BlameReason],
 ) -> Result:
     return Result(
         id=finding.id if place is None else place.id,
@@ -274,6 +287,7 @@ def _result(
         tree=0 if place is None else place.tree,
         accepted=_public_acceptance(accepted),
         together=_together(joined, place),
+        outputs=_outputs(joined, place),
     )
 
 

@@ -50,7 +50,7 @@ class Result(Part):
 
     ``id`` is the same in every output. ``line`` is that of the leaf in the model's file, null where the format has
     none. ``path`` is the way to the leaf. ``together`` are further leaves whose published numbers prove values together
-    with this one's, where it was asked which numbers do.
+    with this one's, where it was asked which numbers do, and ``outputs`` are numbers beside the model that do.
     """
 
     id: Text
@@ -65,6 +65,7 @@ class Result(Part):
     tree: int = 0
     accepted: Accepted | None = None
     together: tuple[BlamedLeaf, ...] = ()
+    outputs: tuple[Text, ...] = ()
 
 
 class Entry(Part):

@@ -145,7 +145,8 @@ class BlamedLeaf(Part):
 class BlameReason(Part):
     """Published numbers that prove the values of some people; ``minimal``: none of them can be missed.
 
-    ``smallest``: no fewer numbers prove these values. ``leaves`` are those that the numbers belong to.
+    ``smallest``: no fewer numbers prove these values. ``leaves`` are those that the numbers belong to, and ``outputs``
+    the numbers that are published beside the model.
     """
 
     numbers: tuple[Text, ...]
@@ -153,6 +154,7 @@ class BlameReason(Part):
     minimal: bool
     smallest: bool = False
     leaves: tuple[BlamedLeaf, ...] = ()
+    outputs: tuple[Text, ...] = ()
 
 
 class BlamedNumber(Part):

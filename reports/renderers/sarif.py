@@ -118,10 +118,11 @@ def _result(row: GateRow, rule: int, gate: Gate) -> dict[str, Any]:
             "counts": not row.accepted and counts(found.severity, gate.fail_on),
         },
     }
-    if found.together:
+    related = [_related(row.entry, leaf) for leaf in found.together]
+    related += [_related_output(row.entry, words) for words in found.outputs]
+    if related:
         result["relatedLocations"] = [
-            {"id": number, **_related(row.entry, leaf)}
-            for number, leaf in enumerate(found.together)
+            {"id": number, **location} for number, location in enumerate(related)
         ]
     if found.accepted is not None:
         justification = printable(row.accepted)
@@ -140,6 +141,14 @@ def _related(entry: Entry, leaf: BlamedLeaf) -> dict[str, Any]:
             {"name": printable(leaf.node), "fullyQualifiedName": printable(name), "kind": "leaf"}
         ],
         "message": _text(f"The class counts of {name} help to prove values."),
+    }
+
+
+def _related_output(entry: Entry, words: str) -> dict[str, Any]:
+    """Return a number beside the model that helps to prove values, said at the model: it may be in no file."""
+    return {
+        **_location(entry, FIRST_LINE),
+        "message": _text(f"This published number helps to prove values: {printable(words)}"),
     }
 
 

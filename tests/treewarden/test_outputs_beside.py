@@ -185,6 +185,25 @@ def test_leaves_that_prove_values_together_are_related_locations_in_sarif(two_tr
     )
 
 
+def test_a_number_of_a_paper_is_a_related_location_of_the_leaf_it_proves_values_with(tmp_path):
+    # The mean of three of six ages and the count of either leaf say who they are.
+    table = pd.DataFrame({"g": [0, 0, 0, 1, 1, 1], "age": [30, 60, 45, 40, 50, 35]})
+    table["ill"] = ["yes", "yes", "no", "yes", "no", "no"]
+    model = sklearn_tree.DecisionTreeClassifier().fit(table[["g"]], table.ill)
+    paper = pd.DataFrame([["age, mean", "43.3"]], columns=["characteristic", "yes"])
+    asked = {"sensitive": "ill", "qi": ["g", "age"], "policy": "standard", "beside": [paper]}
+    found = tw.audit(model, table, **asked)
+    (run,) = json.loads(found.save(tmp_path / "found.sarif").read_text())["runs"]
+    said = [
+        each["message"]["text"]
+        for result in run["results"]
+        for each in result.get("relatedLocations", ())
+    ]
+    assert len(said) == 1
+    assert said[0].startswith("This published number helps to prove values: ")
+    assert "mean (SD) of age, ill = yes: 43.3" in said[0]
+
+
 def test_repair_offers_the_fewest_leaves_to_withhold():
     table = pd.DataFrame({"side": [0] * 30 + [1] * 30 + [2] * 30})
     table["ill"] = ["yes", "no", "no"] * 10 + ["no"] * 30 + ["yes", "no", "yes"] * 10
