@@ -365,10 +365,14 @@ class BoostedCuts:
 def known_cuts(case: GrownCase, candidates: Candidates) -> BoostedCuts | None:
     """Return the cuts of a boosted model, if it is known how they were made and the true members make them so.
 
-    Of a node's own records nothing is known where trees saw samples of the table.
+    Of a node's own records nothing is known where trees saw samples of the table, or may have: where the file does not
+    say it, the sum of second derivatives of the first tree's root tells how many records it saw.
     """
     members = np.asarray(candidates.members.sum(axis=1))
-    is_sampled = inverters()[case.growth.library].is_sampled(case.growth)
+    inverter, growth = inverters()[case.growth.library], case.growth
+    is_sampled = inverter.is_sampled(growth)
+    if is_sampled is None:
+        is_sampled = not inverter.seen_whole(growth, float(members.sum()))
     for learner in cuts_of_library(case.growth.library):
         if is_sampled and not learner.is_of_table:
             continue

@@ -177,3 +177,10 @@ def test_what_files_of_tools_prove_holds_of_every_part_that_grows_them(learner, 
         pytest.skip(f"compares with {learner} itself")
     tally = judge(learner, seed)
     assert not tally.misses
+
+
+def test_cuts_of_samples_prove_nothing_though_the_members_make_them():
+    # Each tree saw some of the records (subsample), by exact search: others may lie between the two that make a cut.
+    if not is_there("XGBoost"):
+        pytest.skip("compares with XGBoost itself")
+    assert not judge("XGBoost", 20_002).misses
