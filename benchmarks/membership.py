@@ -143,7 +143,7 @@ HEAD = """# Time and memory of membership proofs
 Written by `make bench-membership` (see `benchmarks/membership.py`). Machine: {}.
 
 Registers are drawn: eight columns of whole numbers, of which half are in the table. The budget is {:g} s of
-processor time, and 3 times that for boosted models; *Processor* and *Wall* are of routing and proofs, *Memory* is the
+processor time, and 3 times that for boosted models. *Processor* and *Wall* are of routing and proofs, *Memory* is the
 most that the process held, with its learner (XGBoost or scikit-learn).
 
 | Model | Leaves | In the table | Proved in | Proved out | Processor | Wall | Memory |
@@ -152,8 +152,9 @@ most that the process held, with its learner (XGBoost or scikit-learn).
 TAIL = """
 Boosted models are decided from small leaves up. A leaf over at most 36 open people, who can be chosen in 2^36 ways, is
 filled in all ways that have its sums: those of one half of them are sorted, and looked up for each sum of the other
-half. Whoever that decides makes other leaves small. Linear combinations of leaf sums come last, and for at most 4,000
-people who are open at once, as they need a dense matrix of that size. People whom neither decides are not decided.
+half. People who are decided so make other leaves small. Linear combinations of leaf sums come last, and for at most
+4,000 people who are open at once, as they need a dense matrix of that size. People whom neither decides are not
+decided.
 """
 
 
@@ -173,7 +174,9 @@ def main() -> None:
     for number, case in enumerate(CASES):
         lines.append(line_of(number, case, given.seconds))
         print(lines[-1], flush=True)
-    page = HEAD.format(machine(), given.seconds) + "\n".join(lines) + "\n" + TAIL
+    page = (
+        HEAD.format(machine().replace("; ", ", "), given.seconds) + "\n".join(lines) + "\n" + TAIL
+    )
     given.out.write_text(page, "utf-8")
 
 

@@ -305,7 +305,7 @@ are numbered. `--seeds` says how many draws of each. Half of each register is th
 class is known. Figures are means over the draws. *Wrong* is the number of wrong proofs in all. *Exact* is the share of
 the members whom the exact posterior finds at 1 false alarm in 1,000 (of boosted models its bounds). Attacks use 60
 shadow models: true positive rate at the same false alarms, and in brackets the area under the curve. *Seconds* are
-processor time of the proofs.
+processor time of the proofs. *Single* is explained [below](#why-no-boosted-model-passes).
 
 ## Single trees of scikit-learn
 """
@@ -317,28 +317,29 @@ Learning rate 0.3, tree method hist. *Published* is what the file keeps. Rounded
 """
 REMEDIES = """## Which remedies protect
 
-As heart shows, with the first seed:
+As heart shows, of 148 members:
 
 - **Withholding `sum_hessian`** protects nobody: leaf values give nearly the same equations.
 - **`min_child_weight` 5** hardly protects. With 20 no split is left, and nobody is proved.
-- **Fewer rounds** protect most, but not all: 5 rounds of depth 3 prove 16 of 148 members.
+- **Fewer rounds** protect some: 5 rounds of depth 3 prove 55, one round proves 2.
 - **Rounded leaf values** are not used for membership, and what thresholds prove stays: 5 members.
-- **Larger leaves** of a single tree protect: the full tree proves 15 members, with 10 people in each leaf it is 1, with
-  20 and 4 levels nobody.
+- **Larger leaves** of a single tree protect: the full tree proves 29 members, with 10 people in each leaf it is 2, with
+  20 and 4 levels 1.
+- **A larger table** does not protect by itself: see [registers of 60,000 people](../benchmarks-membership.md).
+
+If nobody is proved and some are not shown to be open, the check is UNDETERMINED. On a single draw an attack may name
+more members than the exact posterior, by luck. On average over all tables none does.
 
 ## Why no boosted model passes
 
 Somebody is shown to be open by another set of members that grows the same file. For certain a library computes the
 same sums only where a member is replaced by somebody outside of the same class who stops in the same leaves of *all*
 trees: then everybody's scores and derivatives are the same, bit by bit. *Single* counts the members whom nobody can
-replace so. One round leaves none on heart, five rounds many. Other sets may have sums within the enclosures; whether
-the library rounds these to the same 32 bits is not known, as its exponential is known up to some last digits only. And
-even after a replacement each split must be chosen again, and each leaf must stay one. Both depend on settings that no
-file of XGBoost says (`max_depth`, `max_bin`, `gamma`), and an adversary may know them. So these people are not decided,
-and such a model does not pass.
-
-If nobody is proved and some are not shown to be open, the check is UNDETERMINED. On a single draw an attack may name
-more members than the exact posterior, by luck. On average over all tables none does.
+replace so: after one round of depth 3 there are 2, after five 59. Other sets may have sums within the enclosures.
+Whether the library rounds these to the same 32 bits is not known, as its exponential is known up to some last digits
+only. And even after a replacement each split must be chosen again, and each leaf must stay one. Both depend on settings
+that no file of XGBoost says (`max_depth`, `max_bin`, `gamma`), and an adversary may know them. So these people are not
+decided, and such a model does not pass.
 """
 
 
