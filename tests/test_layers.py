@@ -378,7 +378,15 @@ LATE_IMPORTS = {
         "treewarden.audit.releases",
     },
     "treewarden/jobs/auditing.py": {"treewarden.jobs.attacking", "treewarden.jobs.exceptions"},
-    "treewarden/commands/inspect.py": {"treewarden.jobs.further_files"},
+    **dict.fromkeys(
+        (
+            "service/use_cases/audits.py",
+            "service/worker/auditing.py",
+            "treewarden/commands/inspect.py",
+            "treewarden/jobs/gate/auditing.py",
+        ),
+        {"treewarden.jobs.further_files"},
+    ),
     "treewarden/jobs/inputs.py": {
         "treewarden.ppdm_models.files.convert",
         "treewarden.ppdm_models.tables.arrow_column",

@@ -8,6 +8,8 @@ declare may be another one, and any value may be missing: a larger domain only e
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -96,6 +98,22 @@ class DeclaredDomain:
         named = [name for group in self.one_of for name in group]
         if len(named) != len(set(named)) or not set(named).isdisjoint(self.columns):
             raise PublicDomainError("a column is declared twice; declare each column once")
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of what is declared, in whatever order and layout, as 64 letters 0-9 a-f."""
+        columns = {
+            name: [
+                sorted(map(str, column.values or ())),
+                column.values is not None and isinstance(column.values[0], str),
+                column.may_be_missing,
+                str(column.low),
+                str(column.high),
+            ]
+            for name, column in self.columns.items()
+        }
+        said = [columns, sorted(sorted(group) for group in self.one_of)]
+        return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

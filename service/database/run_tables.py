@@ -107,6 +107,7 @@ audit = Table(
     Column("pack_digest", DIGEST, nullable=False),
     Column("options", JSON, nullable=False),
     Column("knowledge", Text, nullable=False, default=""),
+    Column("domain", Text, nullable=False, default="", server_default=""),
     Column("waivers", JSON, nullable=False),
     Column("purpose", Text, nullable=False, default=""),
     reference_column("account", "created_by"),

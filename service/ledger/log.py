@@ -54,11 +54,14 @@ SEALED: Mapping[str, tuple[str, ...]] = {
     "log_head": ("organisation_id", "seq", "hash"),
 }
 """What each seal is of: columns of the table, the digest of an audit's model file, that of a report's bytes."""
+SEALED_WHERE_GIVEN: Mapping[str, tuple[str, ...]] = {"audit": ("domain",)}
+"""Later columns, which seals are of where they hold something: rows from before they were there keep their seals."""
 
 
 def seal_of(site: Site, table: str, row: Mapping[Any, Any]) -> str:
     """Return the seal of a row."""
     told = {name: row[name] for name in SEALED[table]}
+    told |= {name: row[name] for name in SEALED_WHERE_GIVEN.get(table, ()) if row[name]}
     key = hmac.digest(site.vault.master, PURPOSE, "sha256")
     return hmac.new(key, canonical({"table": table, "row": told}), hashlib.sha256).hexdigest()
 

@@ -213,6 +213,7 @@ AUDIT = {
     "bins": "Cut points for its numbers",
     "target_known": "The neighbour knows what the model predicts for a person",
     "knowledge": "Knowledge file",
+    "domain": "Public domain: the possible values of each column",
     "claims": "Claim of differential privacy",
 }
 FORMS = {

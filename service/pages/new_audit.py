@@ -57,6 +57,7 @@ class _AuditForm(Body):
     kind: str = "audit"
     pack: str = "standard"
     knowledge: str = ""
+    domain: str = ""
     purpose: str = ""
     waivers: str = ""
     keeps_table: str = ""
@@ -178,6 +179,7 @@ def post_asked(
             pack=form.pack,
             options=_options(form, named.table is not None),
             knowledge=form.knowledge.strip(),
+            domain=form.domain.strip(),
             waivers=bool(form.waivers),
             purpose=form.purpose.strip(),
             keeps_table=bool(form.keeps_table),

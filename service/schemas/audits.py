@@ -27,7 +27,9 @@ class NewAudit(Body):
     ``register_id`` is a table of everybody who may be in the training table, to judge whether the file proves who was.
     ``output_ids`` are tables added with ``"holds": "output"``: they are published with the model, and all are judged
     together. ``dictionary_id`` is one with ``"holds": "dictionary"``: labels of columns and values for the reports.
-    ``knowledge`` is a knowledge file. The organisation's approved waivers hold unless ``waivers`` is false.
+    ``knowledge`` is a knowledge file, ``domain`` a TOML file of the values that are public of each column, to judge
+    which records the model file alone reveals; without it, those of the table are. The organisation's approved waivers
+    hold unless ``waivers`` is false.
     With ``keeps_table`` the table stays for its hours where the model does not pass, so that it can be repaired.
     """
 
@@ -50,6 +52,7 @@ class NewAudit(Body):
     pack: Name = "standard"
     options: dict[str, Any] = Field(default_factory=dict)
     knowledge: str = Field(default="", max_length=200_000, pattern=r"^[^\x00]*$")
+    domain: str = Field(default="", max_length=200_000, pattern=r"^[^\x00]*$")
     waivers: bool = True
     purpose: Prose = ""
     keeps_table: bool = False

@@ -143,7 +143,7 @@ def submit(unit: Unit, principal: Principal, new: NewAudit) -> Audit:
     Raises:
         NotFoundError: there is no such version, table or pack.
         ConflictError: the file was refused, or the table was refused or erased.
-        InvalidError: an option cannot be or names no column of the table, or the knowledge is not understood.
+        InvalidError: an option, the knowledge or the domain cannot be, or an option names no column of the table.
         TooManyError: the organisation has as many jobs waiting as it may.
     """
     check_waiting(unit, principal)
@@ -162,6 +162,7 @@ def submit(unit: Unit, principal: Principal, new: NewAudit) -> Audit:
         except KnowledgeError as error:
             # what it says may be facts about somebody
             raise InvalidError("knowledge", problem_of(error).partition(": ")[2]) from error
+    _check_domain(new)
     claim_files(unit, principal, new)
     waivers = (
         in_force(
@@ -190,6 +191,7 @@ def submit(unit: Unit, principal: Principal, new: NewAudit) -> Audit:
             pack_digest=chosen.digest,
             options=new.options,
             knowledge=new.knowledge,
+            domain=new.domain,
             waivers=waivers,
             purpose=new.purpose,
             keeps_table=new.keeps_table and new.table_id is not None,
@@ -203,6 +205,20 @@ def submit(unit: Unit, principal: Principal, new: NewAudit) -> Audit:
     detail = {"version": version.id, "outputs": list(new.output_ids)}
     record(unit, principal, f"{new.kind}.submitted", "audit", made, detail)
     return get_audit(unit, principal, made)
+
+
+def _check_domain(new: NewAudit) -> None:
+    """Refuse a public domain that is not understood, or that there is no table for."""
+    if not new.domain:
+        return
+    from treewarden.jobs.further_files import read_public_domain  # heavy, and few audits have one
+
+    if new.table_id is None:
+        raise InvalidError("domain", "can be used only with the training table; give the table too")
+    try:
+        read_public_domain(new.domain.encode(), "domain")
+    except KnowledgeError as error:
+        raise InvalidError("domain", str(error).removeprefix("domain: ")) from error
 
 
 def list_audits(

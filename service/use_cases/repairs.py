@@ -48,6 +48,7 @@ SAME = (
     "pack_digest",
     "options",
     "knowledge",
+    "domain",
     "purpose",
     "keeps_table",
 )
@@ -287,6 +288,7 @@ def _same_question(unit: Unit, row: Row[Any], version_id: str) -> NewAudit:
         pack=row.pack_name,
         options=row.options,
         knowledge=row.knowledge,
+        domain=row.domain,
         purpose=row.purpose,
         keeps_table=bool(row.keeps_table),
     )

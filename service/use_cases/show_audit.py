@@ -31,7 +31,7 @@ NO_REPORTS = (
     "the reports of the two audits are not stored, so checks and metrics cannot "
     "be compared; audit again to compare them"
 )
-UNSHOWN = frozenset((audit.c.entry, audit.c.knowledge))
+UNSHOWN = frozenset((audit.c.entry, audit.c.knowledge, audit.c.domain))
 """Columns that may be large, and that no list shows."""
 ENDED = ("done", "error", "cancelled")
 
@@ -238,7 +238,7 @@ def compare_audits(unit: Unit, principal: Principal, from_id: str, to_id: str) -
         to_audit=after,
         is_same_policy=old.pack_digest == new.pack_digest,
         is_same_table=_is_same_table(unit, old, new),
-        is_same_question=(old.options, old.knowledge) == (new.options, new.knowledge),
+        is_same_question=_question(old) == _question(new),
         is_internal=is_internal,
         problem=NO_REPORTS if pair is None else "",
         clauses=() if pair is None else tuple(_clauses(*pair)),
@@ -249,9 +249,16 @@ def compare_audits(unit: Unit, principal: Principal, from_id: str, to_id: str) -
     )
 
 
+def _question(row: Row[Any]) -> tuple[object, ...]:
+    """Return what was asked of an audit beside its files and its policy."""
+    return row.options, row.knowledge, row.domain
+
+
 def _audited(unit: Unit, principal: Principal, audit_id: str) -> Row[Any]:
     found = unit.connection.execute(
-        audits_of(principal).add_columns(audit.c.knowledge).where(audit.c.id == audit_id)
+        audits_of(principal)
+        .add_columns(audit.c.knowledge, audit.c.domain)
+        .where(audit.c.id == audit_id)
     ).first()
     if found is None:
         raise NotFoundError(f"audit {audit_id[:40]!r}", "nothing here has this id; check the id")

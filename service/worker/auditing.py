@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from multiprocessing.connection import Connection
 from pathlib import PurePath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
@@ -81,6 +81,9 @@ from treewarden.service.worker.reading import (
     table_of,
 )
 from treewarden.service.worker.sandbox import ProcessLimits, confine
+
+if TYPE_CHECKING:
+    from treewarden.audit.reconstruction.domain import DeclaredDomain
 
 MOST_FILES = 5
 """So many of the changes that pass are kept as files, the cheapest ones."""
@@ -231,6 +234,7 @@ def audited(
             dictionary=None if further.dictionary is None else dictionary_in(further.dictionary),
             population=register,
             beside=outputs,
+            domain=_domain_in(order),
         ),
         read_pack(order.pack.encode(), order.pack_name),
         name=order.model_name,
@@ -261,6 +265,14 @@ def audited(
     audit = subject.audit(subject.file, step)
     decision = _accepted(accepting, audit, advised(audit, judge(audit, subject.pack)))
     return _answer(order, audit_document(audit, decision, provenance, order.purpose), None)
+
+
+def _domain_in(order: JobOrder) -> DeclaredDomain | None:
+    if not order.domain:
+        return None
+    from treewarden.jobs.further_files import read_public_domain  # where one is declared
+
+    return read_public_domain(order.domain.encode(), "domain")
 
 
 def _accepted(accepting: Accepting, audit: Audit, decision: Decision) -> Decision:

@@ -256,6 +256,7 @@ def _audit(unit: Unit, audit_id: str) -> JobOrder:
         pack=_pack(unit, found),
         pack_name=found.pack_name,
         knowledge=found.knowledge,
+        domain=found.domain,
         waivers=waivers_of(unit, found.waivers).decode() if found.waivers else "",
         options=found.options,
         purpose=found.purpose,

@@ -91,6 +91,7 @@ class JobOrder(Body):
     pack: str = ""
     pack_name: str = ""
     knowledge: str = ""
+    domain: str = ""
     waivers: str = ""
     options: dict[str, Any] = Field(default_factory=dict)
     purpose: str = ""

@@ -78,7 +78,7 @@ def test_every_file_that_the_service_takes_is_a_field_of_its_request():
     named = {name: spec.body for name, spec in FILE_SPECS.items() if spec.body}
     assert set(named) == set(files_of(OptionDoor.SERVICE))
     assert set(named.values()) <= set(NewAudit.model_fields)
-    assert {"knowledge", "dictionary", "population", "beside"} == set(named)
+    assert {"knowledge", "dictionary", "population", "beside", "domain"} == set(named)
 
 
 def test_what_judges_an_audit_is_a_flag_a_keyword_and_a_key_of_a_gate_by_one_name():
@@ -162,7 +162,7 @@ def test_a_table_of_a_server_among_the_files_is_known_to_be_there():
 
 def test_what_no_attestation_states_is_named_with_what_to_do_instead():
     unstated = list(unstated_options(Request(MODEL, TABLE, files=ONE_OF_EACH)))
-    assert [option.flag for option in unstated] == ["with", "domain"]
+    assert [option.flag for option in unstated] == ["with"]
     assert all(option.instead for option in unstated)
     assert list(unstated_options(Request(MODEL, TABLE))) == []
 

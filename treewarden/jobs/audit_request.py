@@ -17,6 +17,7 @@ from treewarden.ppdm_models.tables.counting.addresses import TableAddress, parte
 
 if TYPE_CHECKING:
     from treewarden.audit.knowledge.knowledge import Knowledge
+    from treewarden.audit.reconstruction.domain import DeclaredDomain
     from treewarden.jobs.audit_inputs import DataDictionary
     from treewarden.jobs.inputs import ModelInput, OutputInput, TableInput
     from treewarden.policies.pack import Pack
@@ -145,7 +146,7 @@ class AuditFiles:
         not_attested="remove the outputs, and audit with them separately",
         body="output_ids",
     )
-    domain: Path | None = file_option(
+    domain: Path | DeclaredDomain | None = file_option(
         Concern.PUBLIC,
         FileForm.FILE,
         (
@@ -155,7 +156,7 @@ class AuditFiles:
         ),
         content="a TOML file",
         needs_table=True,
-        not_attested="remove it, and audit with it separately",
+        body="domain",
     )
 
     def given_files(self) -> Iterator[GivenFile]:

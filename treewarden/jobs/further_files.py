@@ -259,33 +259,36 @@ def read_public_domain(data: bytes, where: str) -> DeclaredDomain:
         raise KnowledgeError(where, with_advice(str(error))) from error
 
 
-def load_public_domain(path: Path) -> DeclaredDomain:
-    """Return what a file declares of the columns.
+def load_public_domain(source: Path | DeclaredDomain) -> DeclaredDomain:
+    """Return what a file declares of the columns, or what was read of one.
 
     Raises:
         KnowledgeError: it cannot be read, or as by ``read_public_domain``.
     """
+    if isinstance(source, DeclaredDomain):
+        return source
     try:
-        with path.open("rb") as file:
-            return read_public_domain(file.read(MOST_BYTES + 1), path.name)
+        with source.open("rb") as file:
+            return read_public_domain(file.read(MOST_BYTES + 1), source.name)
     except OSError as error:
         raise KnowledgeError(
-            path.name, reading_problem(error, "give a TOML file of the public domain")
+            source.name, reading_problem(error, "give a TOML file of the public domain")
         ) from error
 
 
-def public_domain_of(path: Path, model: Model) -> DeclaredDomain:
-    """Return what a file declares of a model's columns.
+def public_domain_of(source: Path | DeclaredDomain, model: Model) -> DeclaredDomain:
+    """Return what a file, or what was read of one, declares of a model's columns.
 
     Raises:
         KnowledgeError: it cannot be read, or is not about this model.
     """
-    declared = load_public_domain(path)
+    declared = load_public_domain(source)
     try:
         find_domain(tuple(trees_of(model)), declared)
     except PublicDomainError as error:
+        where = "domain" if isinstance(source, DeclaredDomain) else source.name
         raise KnowledgeError(
-            path.name, with_advice(str(error), "use the names of the model's columns")
+            where, with_advice(str(error), "use the names of the model's columns")
         ) from error
     return declared
 

@@ -11,9 +11,10 @@ from tests.kit.run import run_command
 from tests.kit.service import sites
 from tests.kit.service import work_to_do as make
 from treewarden.jobs.further_files import MOST_OUTPUTS as MOST_OF_COMMAND_LINE
-from treewarden.service.database.run_tables import log_entry
+from treewarden.service.database.run_tables import audit, log_entry
 from treewarden.service.database.tables import blob, data_table, organisation
 from treewarden.service.errors import new_id
+from treewarden.service.ledger.log import SEALED, seal_of
 from treewarden.service.schemas.audits import MOST_OUTPUTS
 
 API = "/api/v1"
@@ -332,3 +333,46 @@ def test_the_page_says_which_further_file_could_not_be_read(site, client, tree):
     make.do_all(site)
     shown = client.get(sent.headers["location"]).text
     assert "labels.csv could not be read." in shown
+
+
+WIDE = '[columns.place]\nvalues = ["north", "south", "east", "west"]\n'
+
+
+@pytest.mark.usefixtures("internal_reports")
+def test_a_declared_domain_reaches_the_audit_and_its_repair(site, home, tree):
+    client = sites.open_client(site, sites.add_account(site, home, "ann"))
+    tree = tree.replace(b'<Value value="north"/><Value value="south"/>', b"")
+    tree = tree.replace(b'"equal" value="south"', b'"notEqual" value="north"')
+    version, table = put_version(client, tree), put_file(client, TABLE, "people.csv")
+    asked = {"pack": "open-data", "keeps_table": True}
+    plain = done(site, client, submit(client, version, table, **asked))
+    ended = done(site, client, submit(client, version, table, domain=WIDE, **asked))
+    known, wide = (report(client, each)["readings"]["records_rebuilt"] for each in (plain, ended))
+    assert (known["low"], wide["low"]) == (4, 2)
+    both = client.get(f"{API}/audits/{plain['id']}/compare?to={ended['id']}").json()
+    assert both["is_same_question"] is False
+    made = client.post(f"{API}/audits/{ended['id']}/repairs", json={}).json()
+    with site.reading() as unit:
+        rows = unit.connection.execute(select(audit.c.domain).where(audit.c.id == made["id"]))
+        assert rows.scalar_one() == WIDE
+
+
+@pytest.mark.parametrize(
+    ("has_table", "domain", "problem"),
+    [
+        (False, WIDE, "give the table too"),
+        (True, "[columns.place]\nvalues = []\n", "at least 1 must be given"),
+        (True, "place", "not valid TOML"),
+    ],
+)
+def test_a_domain_that_cannot_be_used_is_refused(client, tree, has_table, domain, problem):
+    table = put_file(client, TABLE, "people.csv") if has_table else None
+    answer = submit(client, put_version(client, tree), table, domain=domain)
+    assert answer.status_code == 422
+    assert problem in answer.text
+
+
+def test_a_seal_is_of_the_domain_too_where_one_is_declared(site):
+    names = (*SEALED["audit"], "domain")
+    row = dict.fromkeys(names, "")
+    assert seal_of(site, "audit", row) != seal_of(site, "audit", {**row, "domain": WIDE})

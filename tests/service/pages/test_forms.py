@@ -114,7 +114,7 @@ def test_the_form_has_an_input_for_each_option_that_is_declared_for_the_page():
     inputs = set(new_audit.NewAuditForm.model_fields)
     assert set(options_of(OptionDoor.PAGE)) <= inputs
     assert inputs - set(options_of(OptionDoor.PAGE)) == {
-        "kind", "pack", "knowledge", "purpose", "waivers", "keeps_table", "register_id",
+        "kind", "pack", "knowledge", "domain", "purpose", "waivers", "keeps_table", "register_id",
     }  # fmt: skip
 
 

@@ -9,12 +9,19 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.options import AuditOptions
 from treewarden.jobs.attesting.attesting import Sha256, attestation
-from treewarden.jobs.attesting.checking import attested_entry, checked
-from treewarden.jobs.attesting.keys import AttestationError, ExpiredError, private_key
+from treewarden.jobs.attesting.checking import CheckRequest, answered, attested_entry, checked
+from treewarden.jobs.attesting.keys import (
+    AttestationError,
+    ExpiredError,
+    OtherQuestionError,
+    private_key,
+)
 from treewarden.jobs.audit_request import Request
 from treewarden.jobs.auditing import audit_file
+from treewarden.jobs.further_files import load_public_domain
 from treewarden.jobs.inputs import ModelBytes, file_of_source
 from treewarden.policies.judging.decision import Accepted
 from treewarden.policies.pack import load_pack
@@ -88,3 +95,21 @@ def test_an_attestation_states_the_register_by_its_digest(attesting, policy):
     assert told == {"name": "register.csv", "sha256": digest}
     bare = checked(attesting.attest(), attesting.public, files.model, attesting.pack)
     assert bare.predicate.knowledge.candidates is None
+
+
+def test_an_attestation_states_the_public_domain_and_stands_only_for_the_same(attesting):
+    path = attesting.files.folder / "public.toml"
+    path.write_text('[columns.sex]\nvalues = ["m", "f"]\n', "utf-8")
+    envelope, bare = attesting.attest("--domain", path), attesting.attest(name="bare.json")
+    digest = load_public_domain(path).digest
+    path.write_text('# the same\n[columns]\nsex.values = ["f", "m"]\n', "utf-8")
+    assert load_public_domain(path).digest == digest
+    known = CheckRequest(attesting.pack, Knowledge())
+    here = (attesting.public, attesting.files.model)
+    held = answered(envelope, *here, replace(known, domain=digest))
+    assert held.predicate.knowledge.domain == Sha256(sha256=digest)
+    assert "within a declared public domain" in attested_entry(held, attesting.pack).headline
+    assert answered(bare, *here, known).predicate.knowledge.domain is None
+    for said, asked in ((envelope, known), (bare, replace(known, domain=digest))):
+        with pytest.raises(OtherQuestionError, match="public domain"):
+            answered(said, *here, asked)

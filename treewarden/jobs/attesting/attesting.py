@@ -106,9 +106,10 @@ class _AssumedBeside(_StatementPart):
     columns: dict[str, str] | None = None
     sensitive: str | None = None
     claims: str | None = None
+    domain: Sha256 | None = None
 
 
-ABSENT = ("columns", "sensitive", "claims")
+ABSENT = ("columns", "sensitive", "claims", "domain")
 """Keys that are absent where nothing is said: versions that do not know them read all other statements."""
 
 
@@ -139,6 +140,7 @@ if TYPE_CHECKING:
         the table's columns that features were taken for, by the names in the model's file; absent where none was.
         ``sensitive`` is the column that was protected, absent where it is the one that the model's file names.
         ``claims`` is what the owner stated of differential privacy beside the file, absent where nothing was.
+        ``domain`` is the digest of the values that were declared public of each column, absent where none were.
         """
 
         def __init__(self, **values: object) -> None: ...
@@ -411,4 +413,5 @@ def _assumed(subject: AuditInputs, candidates: File | None) -> Assumed:
         columns=options.column_of_feature or None,
         sensitive=None if options.sensitive == subject.file.model.target else options.sensitive,
         claims=None if options.claims is None else plain_claims(options.claims),
+        domain=None if subject.domain is None else Sha256(sha256=subject.domain.digest),
     )

@@ -60,7 +60,8 @@ class CheckRequest:
 
     Without a ``pack`` any policy will do, and without ``knowledge`` any knowledge. ``sensitive`` is the column to
     protect, None where that is the one that the model's file names. ``claims`` is what the owner states of differential
-    privacy beside the file, in the plain form of its words.
+    privacy beside the file, in the plain form of its words. ``domain`` is the digest of the values that are declared
+    public of the columns, None where they are those of the table.
     """
 
     pack: Pack | None = None
@@ -71,6 +72,7 @@ class CheckRequest:
     columns: Mapping[str, str] = field(default_factory=dict)
     sensitive: str | None = None
     claims: str | None = None
+    domain: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,6 +306,13 @@ def _weaker(predicate: Predicate, question: CheckRequest, knowledge: Knowledge) 
             f"the attested audit took {attested!r} as the owner's claim of differential privacy, but {required!r} is "
             "required"
         )
+    domain = None if said.domain is None else said.domain.sha256
+    if question.domain != domain:
+        attested, required = (
+            "no public domain" if digest is None else f"the public domain {digest[:12]}"
+            for digest in (domain, question.domain)
+        )
+        yield f"the attested audit used {attested}, but {required} is required"
     if knowledge.facts:
         yield "known facts are required, and an attestation does not list them"
     if knowledge.adversaries or knowledge.secret is not None:
@@ -371,6 +380,7 @@ def attested_entry(
     claimed = "" if claim is None else f", with a claim of differential privacy ({claim.outcome})"
     named = predicate.knowledge.sensitive
     protected = "" if named is None else f", for the column {named}"
+    protected += "" if predicate.knowledge.domain is None else ", within a declared public domain"
     return Entry(
         name=name or subject.name,
         file=file or subject.name,

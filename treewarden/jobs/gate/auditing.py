@@ -180,6 +180,7 @@ def _attested(model: GateModel, request: Request) -> tuple[Entry | None, tuple[s
         columns=options.column_of_feature,
         sensitive=None if options.sensitive == trees.target else options.sensitive,
         claims=None if options.claims is None else plain_claims(options.claims),
+        domain=_domain_digest(request),
     )
     envelopes = [
         (attestation.name, read_attestation(attestation)) for attestation in model.attestations
@@ -190,6 +191,15 @@ def _attested(model: GateModel, request: Request) -> tuple[Entry | None, tuple[s
         return None, refused
     names = names_of_tested(tuple(trees_of(trees)), but="")
     return attested_entry(found, pack, model.name, model.file, one_line(names)), ()
+
+
+def _domain_digest(request: Request) -> str | None:
+    """Return the digest of the values that are declared public of the columns, None where none are."""
+    if request.files.domain is None:
+        return None
+    from treewarden.jobs.further_files import load_public_domain  # where one is declared
+
+    return load_public_domain(request.files.domain).digest
 
 
 def _with_refusals(entry: Entry, refused: Sequence[str]) -> Entry:
