@@ -114,7 +114,7 @@ class ComparedNumbers:
         found = self._column(feature)
         return None if found is None else found[0]
 
-    def sides(self, feature: Feature, cut: _Threshold) -> _Sides:
+    def sides(self, feature: Feature, cut: PlainThreshold) -> _Sides:
         """Return all candidates on both sides of a cut."""
         found = self._column(feature)
         assert found is not None
@@ -161,7 +161,7 @@ def numeric_cuts(
     learner, features = numbers.learner, {feature.name: feature for feature in tree.features}
     tests = [node.test for node in tree.nodes]
     for node, children in enumerate(groups.children):
-        cut = _threshold([tests[child] for child in children])
+        cut = plain_threshold([tests[child] for child in children])
         if cut is None or not learner.says(cut.threshold) or cut.feature not in features:
             continue
         feature = features[cut.feature]
@@ -197,7 +197,7 @@ def _by_value(groups: IndexArray, values: FloatArray) -> IndexArray:
 
 
 @dataclass(frozen=True, slots=True)
-class _Threshold:
+class PlainThreshold:
     """A plain cut of a number: whether its first child is below, and whether the threshold itself is."""
 
     feature: str
@@ -206,7 +206,7 @@ class _Threshold:
     is_closed: bool
 
 
-def _threshold(tests: list[Predicate]) -> _Threshold | None:
+def plain_threshold(tests: list[Predicate]) -> PlainThreshold | None:
     """Return the plain cut that two tests make; None if it is none."""
     if len(tests) != 2 or not all(isinstance(test, NumericTest) for test in tests):
         return None
@@ -218,7 +218,7 @@ def _threshold(tests: list[Predicate]) -> _Threshold | None:
     is_cut = below.low == -np.inf and above.high == np.inf and below.high == above.low
     if one.feature != two.feature or not is_cut or not np.isfinite(below.high):
         return None
-    return _Threshold(one.feature, below.high, is_first_below, below.high_closed)
+    return PlainThreshold(one.feature, below.high, is_first_below, below.high_closed)
 
 
 @dataclass(frozen=True, slots=True)

@@ -273,6 +273,10 @@ def _parted(
     )
 
 
+HALF_WAY = (
+    "each threshold lies half way between the values of two records of its node, as the learner "
+    "that the file names makes it"
+)
 NO_COUNTS = Undetermined("the file contains no class counts of leaves")
 NOT_REBUILT = Undetermined("proofs of whole records from the file alone were not searched for")
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,13 +13,20 @@ from treewarden.audit.population.file_only_population import ROWS_BESIDE_WEIGHTS
 from treewarden.audit.progress import Clock
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.reconstruction.cells import (
+    HALF_WAY,
     MOST_POINTS,
     DomainCells,
     NodeRecords,
     find_cells,
 )
 from treewarden.audit.reconstruction.domain import DeclaredDomain, Domain, find_domain
-from treewarden.audit.reconstruction.problem import CellRows, read_counts, rows_of
+from treewarden.audit.reconstruction.problem import (
+    CellRows,
+    ThresholdFacts,
+    read_counts,
+    read_thresholds,
+    rows_of,
+)
 from treewarden.audit.reconstruction.proved import ProvedCounts, prove_counts
 from treewarden.ppdm_models.arrays import BoolArray, IntArray
 from treewarden.ppdm_models.semantics.support import REASONS
@@ -30,6 +37,8 @@ if TYPE_CHECKING:
     from treewarden.audit.reconstruction.boosted import KnownTraining, SumRows
 
 NOTHING_PUBLIC = DeclaredDomain()
+THRESHOLD_SHARE = 0.2
+"""Of the time there is, thresholds are read for no more."""
 SAMPLED = Undetermined(
     "each tree used, or may have used, an unknown sample of the records, so its counts are "
     "not numbers of records"
@@ -48,10 +57,13 @@ def reconstruct(
     until: Clock,
     declared: DeclaredDomain = NOTHING_PUBLIC,
     training: KnownTraining | None = None,
+    *,
+    uses_thresholds: bool = True,
 ) -> Reconstruction | Undetermined:
     """Return which records every table has that fits the file of a model, or why that cannot be told.
 
-    ``training`` is what an adversary knows of how a boosted model was trained, beside the file.
+    ``training`` is what an adversary knows of how a boosted model was trained, beside the file. Thresholds are used
+    where the file names a learner that cuts half way between two records, unless they contradict the counts.
 
     Raises:
         PublicDomainError: what is declared does not fit the model.
@@ -71,13 +83,17 @@ def reconstruct(
     cells = find_cells(trees, leaves, domain, until)
     if isinstance(cells, Undetermined):
         return cells
-    try:
-        rows = rows_of(trees, leaves, cells)
-        if isinstance(rows, Undetermined):
-            return rows
-        proved = prove_counts(rows, cells.sizes, until)
-    except ContradictionError as contradiction:
-        return Undetermined("; ".join(contradiction.says))
+    thresholds = None
+    if uses_thresholds:
+        share = until.share(THRESHOLD_SHARE)
+        thresholds = read_thresholds(trees, leaves, cells, declared, share)
+    found = _proved(trees, leaves, cells, thresholds, until)
+    if isinstance(found, Undetermined) and thresholds is not None:
+        thresholds = None
+        found = _proved(trees, leaves, cells, None, until)
+    if isinstance(found, Undetermined):
+        return found
+    rows, proved = found
     has_classes = leaves[0].counts.shape[1] == len(trees[0].classes) and bool(trees[0].classes)
     return Reconstruction(
         cells=cells,
@@ -88,7 +104,26 @@ def reconstruct(
         target=model.target,
         records=_records(leaves),
         may_weigh=not all(map(_counts_rows, trees)),
+        assumed=() if thresholds is None else (HALF_WAY,),
+        narrowed={} if thresholds is None else thresholds.is_known,
     )
+
+
+def _proved(
+    trees: Sequence[Tree],
+    leaves: Sequence[NodeRecords],
+    cells: DomainCells,
+    thresholds: ThresholdFacts | None,
+    until: Clock,
+) -> tuple[CellRows, ProvedCounts] | Undetermined:
+    """Return the rows of a file and what they prove, or that no table fulfils them."""
+    try:
+        rows = rows_of(trees, leaves, cells, thresholds)
+        if isinstance(rows, Undetermined):
+            return rows
+        return rows, prove_counts(rows, cells.sizes, until)
+    except ContradictionError as contradiction:
+        return Undetermined("; ".join(contradiction.says))
 
 
 def _of_boosted(
@@ -190,8 +225,8 @@ class Reconstruction:
     ``counts`` is what these prove of how many records each cell has. ``classes`` are the names of the classes, none
     where only numbers of records are published. ``columns`` are all columns of the model, and ``records`` is how many
     records it counts, if it says so. ``may_weigh`` says that a count may be a sum of whole weights: where there is a
-    count, one record is proved, and no number of them. ``assumed`` is, in words, what the proofs of a boosted model
-    rest on beside the file.
+    count, one record is proved, and no number of them. ``assumed`` is, in words, what the proofs rest on
+    beside the file. ``narrowed`` says of columns in which cells thresholds leave one value of several, (C,).
     """
 
     cells: DomainCells
@@ -203,6 +238,7 @@ class Reconstruction:
     records: int | None
     may_weigh: bool = False
     assumed: tuple[str, ...] = ()
+    narrowed: Mapping[str, BoolArray] = field(default_factory=dict)
 
     @property
     def proved(self) -> IntArray:
@@ -223,6 +259,7 @@ class Reconstruction:
         for factor, option in zip(self.cells.domain.factors, only.T, strict=True):
             for name, options in factor.columns.items():
                 known[:, place_of[name]] = (option >= 0) & (options.sizes[option] == 1)
+                known[:, place_of[name]] |= self.narrowed.get(name, False)
         return known
 
     @property

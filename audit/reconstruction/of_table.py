@@ -22,6 +22,7 @@ from treewarden.audit.population.population import Population
 from treewarden.audit.progress import Clock
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.reconstruction.cells import (
+    HALF_WAY,
     NO_COUNTS,
     CellProofs,
     RebuiltPeople,
@@ -122,7 +123,13 @@ def rebuild_people(
     from treewarden.audit.reconstruction.boosted import KnownTraining  # both load solvers
     from treewarden.audit.reconstruction.of_model import reconstruct
 
-    found = reconstruct(forest.model, until, public, KnownTraining(training, is_checked=True))
+    known = KnownTraining(training, is_checked=True)
+    found = reconstruct(forest.model, until, public, known)
+    if not isinstance(found, Undetermined) and found.assumed == (HALF_WAY,):
+        places = _places(found, forest.stops[:, first])
+        if (places < 0).any() or not _fits(found, places, by_class):
+            # The table's thresholds were made in another way: counts alone are known.
+            found = reconstruct(forest.model, until, public, known, uses_thresholds=False)
     return _match_proofs(found, forest.stops[:, first], cells)
 
 
@@ -314,10 +321,7 @@ def _match_proofs(
             reconstruction.reason if isinstance(reconstruction, Undetermined) else NO_COUNTS.reason
         )
         return cells.rebuilt(np.zeros_like(by_class), by_class, left=reason)
-    place_of = {
-        tuple(column): place for place, column in enumerate(reconstruction.cells.stops.T.tolist())
-    }
-    places = np.array([place_of.get(tuple(column), -1) for column in stops.T.tolist()])
+    places = _places(reconstruction, stops)
     if (places < 0).any() or not _fits(reconstruction, places, by_class):
         return OTHER_TABLE
     low, high = reconstruction.counts.low[places], reconstruction.counts.high[places]
@@ -330,6 +334,14 @@ def _match_proofs(
     if not reconstruction.may_weigh:
         proofs = CellProofs(found.domain, found.options, reconstruction.counts.high)
     return cells.rebuilt(low, most, reconstruction, "; ".join(reconstruction.counts.left), proofs)
+
+
+def _places(reconstruction: Reconstruction, stops: IndexArray) -> IndexArray:
+    """Return the cell of people who stop there, ``stops`` (T, Z), by what the file allows; -1 without one: (Z,)."""
+    place_of = {
+        tuple(column): place for place, column in enumerate(reconstruction.cells.stops.T.tolist())
+    }
+    return np.array([place_of.get(tuple(column), -1) for column in stops.T.tolist()])
 
 
 def _fits(reconstruction: Reconstruction, places: IntArray, by_class: IntArray) -> bool:

@@ -1,5 +1,7 @@
 """The problem of a file without a table: how many records of each class each cell of the domain has.
 
+Thresholds of learners that cut half way between two records of a node are rows too: somebody has a value on each side.
+
 Groups are cells, alternatives the classes, and one more: that a place for a record stays empty, as nobody knows how
 many records a cell has. Each published count of a node is a row over the cells below it. A multiset of records fits the
 counts of trees that were grown on all of them if, and only if, it fulfils these rows in whole numbers.
@@ -7,17 +9,27 @@ counts of trees that were grown on all of them if, and only if, it fulfils these
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import sparse
 
 from treewarden.audit.consistent_tables.proofs.bounds import ContradictionError
 from treewarden.audit.engine.problem import Problem
+from treewarden.audit.membership.cuts import (
+    SINGLE_SLACK,
+    CutRule,
+    NodeGroups,
+    PlainThreshold,
+    plain_threshold,
+)
+from treewarden.audit.membership.learners import LearnerCuts, cuts_of
+from treewarden.audit.progress import Clock
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.reconstruction.cells import NO_COUNTS, DomainCells, NodeRecords
-from treewarden.ppdm_models.arrays import FloatArray, IndexArray, IntArray
+from treewarden.audit.reconstruction.domain import ROUNDING, DeclaredDomain
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
 from treewarden.ppdm_models.tree.nodes import parents_of
 from treewarden.ppdm_models.tree.plain_splits import class_counts_of, is_inner, totals_of
 from treewarden.ppdm_models.tree.tree import Tree
@@ -85,14 +97,15 @@ def _adds_up(parents: IndexArray, counts: FloatArray, inner: np.ndarray) -> bool
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CellRows:
-    """Rows over numbers of records by cell and class, taken flat (C m,): ``matrix`` (R, C m) of ones, each ``count``.
+    """Rows over numbers of records by cell and class, taken flat (C m,): ``matrix`` (R, C m) of ones.
 
-    ``trees`` and ``nodes`` (R,) are where each stands in the file; ``most`` (C, m) is the least count of a row that
-    each number is in.
+    Each sum lies between ``low`` and ``high`` (R,). ``trees`` and ``nodes`` (R,) are where each stands in the file;
+    ``most`` (C, m) is the least count of a row that each number is in.
     """
 
     matrix: sparse.csr_array
-    count: IntArray
+    low: IntArray
+    high: IntArray
     trees: IndexArray
     nodes: IndexArray
     most: IntArray
@@ -100,23 +113,24 @@ class CellRows:
     def fits(self, table: IntArray) -> bool:
         """Whether a table, numbers of records by cell and class (C, m), has the counts."""
         is_inside = ((table >= 0) & (table <= self.most)).all()
-        return bool(is_inside and (self.matrix @ table.reshape(-1) == self.count).all())
+        total = self.matrix @ table.reshape(-1)
+        return bool(is_inside and ((self.low <= total) & (total <= self.high)).all())
 
     def problem(self) -> Problem:
         """Return the rows as the engine's problem, with the places that stay empty."""
         classes = self.most.shape[1]
         width = max(classes + 1, 3)
         cell, code = np.divmod(self.matrix.indices.astype(np.int64), classes)
-        shape = (len(self.count), len(self.most) * width)
+        shape = (len(self.low), len(self.most) * width)
         entries = (self.matrix.data, cell * width + 1 + code, self.matrix.indptr)
         allowed = np.zeros((len(self.most), width), dtype=bool)
         allowed[:, EMPTY] = True
         allowed[:, 1 : 1 + classes] = self.most > 0
         return Problem(
             matrix=sparse.csr_array(entries, shape=shape),
-            low=self.count,
-            high=self.count,
-            output=np.zeros(len(self.count), dtype=np.intp),
+            low=self.low,
+            high=self.high,
+            output=np.zeros(len(self.low), dtype=np.intp),
             trees=self.trees,
             nodes=self.nodes,
             sizes=self.most.sum(axis=1),
@@ -126,21 +140,25 @@ class CellRows:
 
 
 def rows_of(
-    trees: Sequence[Tree], leaves: Sequence[NodeRecords], cells: DomainCells
+    trees: Sequence[Tree],
+    leaves: Sequence[NodeRecords],
+    cells: DomainCells,
+    thresholds: ThresholdFacts | None = None,
 ) -> CellRows | Undetermined:
-    """Return a row for each count of a file that is above 0.
+    """Return a row for each count of a file that is above 0, and for what thresholds say.
 
     Raises:
         ContradictionError: a count is of cells that cannot be.
     """
+    if thresholds is not None:
+        cells = replace(cells, alive=cells.alive & ~thresholds.out[:, None])
     size, classes = cells.alive.shape
     parts = [
         part
         for number, (tree, leaf_counts) in enumerate(zip(trees, leaves, strict=True))
         for part in _rows_of_tree(number, tree, leaf_counts, cells)
     ]
-    total = len(parts)
-    counts = np.array([part.count for part in parts], dtype=np.int64)
+    counted = len(parts)
     most = np.full(size * classes, np.iinfo(np.int64).max)
     for part in parts:
         if not len(part.places):
@@ -149,6 +167,9 @@ def rows_of(
     most[~cells.alive.reshape(-1)] = 0
     if (most == np.iinfo(np.int64).max).any():
         return NO_COUNTS
+    parts += [] if thresholds is None else _rows_of_thresholds(thresholds, cells)
+    total = len(parts)
+    counts = np.array([part.count for part in parts], dtype=np.int64)
     lengths = [len(part.places) for part in parts]
     matrix = sparse.csr_array(
         (
@@ -162,7 +183,8 @@ def rows_of(
     )
     return CellRows(
         matrix=matrix,
-        count=counts,
+        low=counts,
+        high=np.where(np.arange(total) < counted, counts, matrix @ most),
         trees=np.array([part.tree for part in parts], dtype=np.intp),
         nodes=np.array([part.node for part in parts], dtype=np.intp),
         most=most.reshape(size, classes),
@@ -221,3 +243,243 @@ def _cells_below(
                 above[node].append(leaf)
     for node, below in above.items():
         yield node, np.flatnonzero(np.isin(stops, below))
+
+
+# Thresholds: somebody of a node has a value on each side of its cut, and nobody has one in between.
+
+MOST_VALUES = 1_000
+"""Of columns with more possible values, thresholds are not used."""
+MOST_HELD = 2**26
+"""So many values of cells are held at once."""
+MOST_NODES = 200_000
+"""Trees with more nodes together are not searched for thresholds."""
+FEWEST_VALUES = 3
+"""Of a column of two values a cut says no more than that somebody is on each side, as counts do."""
+PASSES = 3
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ThresholdFacts:
+    """What thresholds prove: no record is in the cells ``out`` (C,), and some record in each of ``present``.
+
+    Each of these is the number of a tree, a node of it, and cells. ``is_known`` says of columns in which cells all
+    records have one and the same value, (C,).
+    """
+
+    out: BoolArray
+    present: tuple[tuple[int, int, IndexArray], ...]
+    is_known: Mapping[str, BoolArray]
+
+
+def read_thresholds(
+    trees: Sequence[Tree],
+    leaves: Sequence[NodeRecords],
+    cells: DomainCells,
+    declared: DeclaredDomain,
+    until: Clock,
+) -> ThresholdFacts | None:
+    """Return what thresholds prove of cells, where the learner and all possible values of a column are known.
+
+    None where they prove nothing, time is over, or some threshold is half way between no two possible values: then the
+    learner made thresholds in another way, and none proves anything.
+    """
+    if sum(len(tree.nodes) for tree in trees) > MOST_NODES:
+        return None
+    known_values = _KnownValues(cells, declared)
+    cuts = [
+        cut
+        for number, (tree, counts) in enumerate(zip(trees, leaves, strict=True))
+        for cut in _cuts_of_tree(number, tree, counts, known_values, until)
+    ]
+    columns = known_values.columns
+    is_there: BoolArray = np.array(cells.alive.any(axis=1))
+    present: list[tuple[int, int, IndexArray]] = []
+    for _ in range(PASSES if cuts else 0):
+        before, present = _left(is_there, columns), []
+        for cut in cuts:
+            found = None if until.is_over else cut.read(is_there)
+            if found is None:
+                return None
+            is_there[found[0]] = False
+            present += [(cut.tree, cut.node, some) for some in found[1]]
+        if _left(is_there, columns) == before:
+            break
+    known = {name: column.is_known for name, column in columns.items() if column is not None}
+    known = {name: is_known for name, is_known in known.items() if is_known.any()}
+    out: BoolArray = np.array(cells.alive.any(axis=1) & ~is_there)
+    return ThresholdFacts(out, tuple(present), known) if out.any() or present or known else None
+
+
+def _left(is_there: BoolArray, columns: Mapping[str, _CellValues | None]) -> int:
+    """Return how many cells and values of them are left."""
+    held = sum(int(column.held.sum()) for column in columns.values() if column is not None)
+    return int(is_there.sum()) + held
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _CellValues:
+    """The possible values of a column, in order as its learner compares them, and which each cell may have, (C, V).
+
+    ``held`` loses, in place, what thresholds exclude; ``had`` (C,) is how many values each cell had before, and
+    ``may_lack`` (C,) says in which cells a record may have none.
+    """
+
+    values: FloatArray
+    held: BoolArray
+    had: IntArray
+    may_lack: BoolArray
+
+    def is_left_of(self, cut: PlainThreshold) -> BoolArray:
+        """Whether each value is below a cut, (V,)."""
+        end = cut.threshold
+        return np.asarray(self.values <= end if cut.is_closed else self.values < end)
+
+    @property
+    def is_known(self) -> BoolArray:
+        """In which cells thresholds left one value of several, (C,)."""
+        return np.asarray((self.held.sum(axis=1) == 1) & (self.had > 1) & ~self.may_lack)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _CellSide:
+    """One side of a cut: the cells there, and whether it is of one record only."""
+
+    cells: IndexArray
+    is_one: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _CellCut:
+    """One cut of a node, what is on both sides of it, and which values are on the left."""
+
+    tree: int
+    node: int
+    threshold: float
+    column: _CellValues
+    left: _CellSide
+    right: _CellSide
+    is_left: BoolArray
+    rule: CutRule
+
+    def read(self, is_there: BoolArray) -> tuple[IndexArray, list[IndexArray]] | None:
+        """Return in which cells nobody is, and in which of some cells somebody is; None where no two values make it.
+
+        ``is_there`` (C,) says in which cells records may be. Pairs of values lie within each other, as values are
+        further apart than any rounding: whoever is within the nearest one is out whichever made the threshold. The
+        only record of a side has a value of some pair.
+        """
+        values, held = self.column.values, self.column.held
+        left, right = (side.cells[is_there[side.cells]] for side in (self.left, self.right))
+        below = np.flatnonzero((held[left] & self.is_left).any(axis=0))
+        above = np.flatnonzero((held[right] & ~self.is_left).any(axis=0))
+        if not len(below) or not len(above):
+            return None
+        near = np.searchsorted(values[above], 2.0 * self.threshold - values[below])
+        near = np.clip(near[:, None] + np.arange(-1, 2), 0, len(above) - 1)
+        first = np.repeat(below, 3)
+        second = above[near.reshape(-1)]
+        is_made = self.rule.may_make(values[first], values[second], self.threshold)
+        if not is_made.any():
+            return None
+        first, second = first[is_made], second[is_made]
+        both = np.concatenate([left, right])
+        held[both, first.max() + 1 : second.min()] = False
+        some: list[IndexArray] = []
+        for side, here, ends in ((self.left, left, first), (self.right, right, second)):
+            has_it = held[here][:, ends].any(axis=1)
+            if not has_it.all():
+                some.append(here[has_it])
+            if side.is_one:
+                held[here] &= np.isin(np.arange(len(values)), ends)
+        return both[~held[both].any(axis=1) & ~self.column.may_lack[both]], some
+
+
+def _cuts_of_tree(
+    number: int,
+    tree: Tree,
+    counts: NodeRecords,
+    known_values: _KnownValues,
+    until: Clock,
+) -> Iterator[_CellCut]:
+    """Yield the cuts of a tree on columns whose values are all known; none where its learner cuts in another way."""
+    learner = cuts_of(tree.learner.tool)
+    if learner is None or learner.is_of_table or learner.is_value or learner.may_be_value:
+        return
+    if tree.format in ROUNDING:
+        return
+    stops = known_values.cells.stops[number]
+    groups, tests = NodeGroups(tree, stops), [node.test for node in tree.nodes]
+    records = counts.counts.sum(axis=1)
+    for node, children in enumerate(groups.children):
+        if until.is_over:
+            return
+        cut = plain_threshold([tests[child] for child in children])
+        if cut is None or not learner.says(cut.threshold):
+            continue
+        column = known_values.column_values(cut.feature, tree, learner)
+        if column is None:
+            continue
+        first, second = (
+            _CellSide(groups.at(child), bool(records[child] == 1)) for child in children
+        )
+        yield _CellCut(
+            tree=number,
+            node=node,
+            threshold=cut.threshold,
+            column=column,
+            left=first if cut.is_first_below else second,
+            right=second if cut.is_first_below else first,
+            is_left=column.is_left_of(cut),
+            rule=CutRule(learner),
+        )
+
+
+class _KnownValues:
+    """The columns whose values are all known, looked at when some tree cuts them."""
+
+    def __init__(self, cells: DomainCells, declared: DeclaredDomain) -> None:
+        self.cells, self.declared = cells, declared
+        self.columns: dict[str, _CellValues | None] = {}
+
+    def column_values(self, name: str, tree: Tree, learner: LearnerCuts) -> _CellValues | None:
+        """Return which values cells may have of a column; None where they are not known, too many, or too near."""
+        if name not in self.columns:
+            self.columns[name] = self._find_values(name, tree, learner)
+        return self.columns[name]
+
+    def _find_values(self, name: str, tree: Tree, learner: LearnerCuts) -> _CellValues | None:
+        column = self.declared.columns.get(name)
+        values = () if column is None or column.values is None else column.values
+        feature = next((each for each in tree.features if each.name == name), None)
+        numbers = np.array(sorted({float(each) for each in values if not isinstance(each, str)}))
+        if feature is None or not FEWEST_VALUES <= len(numbers) <= MOST_VALUES:
+            return None
+        compared = learner.compared(feature, numbers)
+        least = 32 * SINGLE_SLACK * np.abs(compared).max()
+        cells, domain = self.cells, self.cells.domain
+        if len(cells.options) * len(numbers) > MOST_HELD or (np.diff(compared) <= least).any():
+            return None
+        place = next(n for n, factor in enumerate(domain.factors) if name in factor.columns)
+        options = domain.factors[place].columns[name]
+        part = cells.options[:, domain.starts[place] : domain.starts[place] + len(options.sizes)]
+        lacks = np.asarray(options.samples.missing)
+        there = np.flatnonzero(~lacks)
+        held = part[:, there[np.searchsorted(options.low[there], numbers, "right") - 1]]
+        may_lack: BoolArray = np.array(part[:, lacks].any(axis=1))
+        return _CellValues(compared, held, held.sum(axis=1), may_lack)
+
+
+def _rows_of_thresholds(facts: ThresholdFacts, cells: DomainCells) -> list[_CellRow]:
+    """Return that some record is in each of some cells, whichever class it has.
+
+    Raises:
+        ContradictionError: none can be in some of them.
+    """
+    classes = cells.alive.shape[1]
+    rows = []
+    for tree, node, some in facts.present:
+        where, code = np.nonzero(cells.alive[some])
+        if not len(where):
+            raise ContradictionError(NO_RECORD)
+        rows.append(_CellRow(tree, node, 1, some[where] * classes + code))
+    return rows

@@ -116,12 +116,13 @@ def _parts(rows: CellRows, low: IntArray, high: IntArray) -> Iterator[OpenPart]:
     from scipy.sparse.csgraph import connected_components  # heavy: where something is open
 
     fixed = np.where(low < high, 0, low)
-    count = rows.count - rows.matrix @ fixed
+    settled = rows.matrix @ fixed
+    least, most = rows.low - settled, rows.high - settled
     matrix = sparse.csr_array(rows.matrix[:, places])
     kept = np.flatnonzero(np.diff(matrix.indptr) > 0)
-    if (np.delete(count, kept) != 0).any():
+    if (np.delete(least, kept) > 0).any() or (np.delete(most, kept) < 0).any():
         raise ContradictionError(NO_RECORD)
-    matrix, count = sparse.csr_array(matrix[kept]), count[kept]
+    matrix, least, most = sparse.csr_array(matrix[kept]), least[kept], most[kept]
     joint = sparse.block_array([[None, matrix], [matrix.T, None]], format="csr")
     label = connected_components(joint, directed=False)[1]
     of_row, of_place = label[: len(kept)], label[len(kept) :]
@@ -129,30 +130,35 @@ def _parts(rows: CellRows, low: IntArray, high: IntArray) -> Iterator[OpenPart]:
         columns, here = np.flatnonzero(of_place == number), np.flatnonzero(of_row == number)
         part = sparse.csr_array(sparse.csr_array(matrix[here])[:, columns])
         part.sort_indices()
-        alone = _different(part, count[here])
+        alone, ends = _different(part, least[here], most[here])
         yield OpenPart(
             places=places[columns],
             matrix=sparse.csr_array(part[alone]),
-            least=count[here][alone],
-            most=count[here][alone],
+            least=ends[0],
+            most=ends[1],
             low=low[places[columns]],
             high=high[places[columns]],
         )
 
 
-def _different(matrix: sparse.csr_array, count: IntArray) -> IndexArray:
-    """Return one of each kind of rows.
+def _different(
+    matrix: sparse.csr_array, least: IntArray, most: IntArray
+) -> tuple[IndexArray, tuple[IntArray, IntArray]]:
+    """Return one of each kind of rows, and between which ends all of a kind lie.
 
     Raises:
-        ContradictionError: two rows over the same numbers have different counts.
+        ContradictionError: two rows over the same numbers have no common sum.
     """
     seen: dict[bytes, int] = {}
-    for row in range(len(count)):
+    least, most = least.copy(), most.copy()
+    for row in range(len(least)):
         at = slice(matrix.indptr[row], matrix.indptr[row + 1])
         first = seen.setdefault(matrix.indices[at].tobytes(), row)
-        if count[first] != count[row]:
+        least[first], most[first] = max(least[first], least[row]), min(most[first], most[row])
+        if least[first] > most[first]:
             raise ContradictionError(NO_RECORD)
-    return np.fromiter(seen.values(), dtype=np.intp, count=len(seen))
+    alone = np.fromiter(seen.values(), dtype=np.intp, count=len(seen))
+    return alone, (least[alone], most[alone])
 
 
 class _PartState:
@@ -344,7 +350,7 @@ def _joined(
         (f"{open_numbers:,} numbers of records were not decided in time",) if open_numbers else ()
     )
     tables, filled = _number_of_tables(low, parts, np.repeat(sizes, shape[1]), until)
-    if is_found and (rows.matrix @ table != rows.count).any():
+    if is_found and not rows.fits(table.reshape(shape)):
         raise ArithmeticError("a table that was put together does not fit")
     return ProvedCounts(
         low=least.reshape(shape),

@@ -234,7 +234,7 @@ def audited(
             dictionary=None if further.dictionary is None else dictionary_in(further.dictionary),
             population=register,
             beside=outputs,
-            domain=_domain_in(order),
+            domain=_domain_in(further.domain),
         ),
         read_pack(order.pack.encode(), order.pack_name),
         name=order.model_name,
@@ -267,12 +267,12 @@ def audited(
     return _answer(order, audit_document(audit, decision, provenance, order.purpose), None)
 
 
-def _domain_in(order: JobOrder) -> DeclaredDomain | None:
-    if not order.domain:
+def _domain_in(text: str) -> DeclaredDomain | None:
+    if not text:
         return None
     from treewarden.jobs.further_files import read_public_domain  # where one is declared
 
-    return read_public_domain(order.domain.encode(), "domain")
+    return read_public_domain(text.encode(), "domain")
 
 
 def _accepted(accepting: Accepting, audit: Audit, decision: Decision) -> Decision:

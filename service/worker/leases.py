@@ -251,12 +251,11 @@ def _audit(unit: Unit, audit_id: str) -> JobOrder:
         kind=found.kind,
         model=_version(unit, found.model_version_id),
         table=None if found.data_table_id is None else _table(unit, found.data_table_id),
-        further=_further_files(unit, audit_id, found.register_id),
+        further=_further_files(unit, found),
         model_name=found.model_name,
         pack=_pack(unit, found),
         pack_name=found.pack_name,
         knowledge=found.knowledge,
-        domain=found.domain,
         waivers=waivers_of(unit, found.waivers).decode() if found.waivers else "",
         options=found.options,
         purpose=found.purpose,
@@ -269,19 +268,20 @@ def _audit(unit: Unit, audit_id: str) -> JobOrder:
     )
 
 
-def _further_files(unit: Unit, audit_id: str, register_id: str | None) -> FurtherFiles:
+def _further_files(unit: Unit, audit_row: Row[Any]) -> FurtherFiles:
     """Return the files of an audit beside model and table."""
     rows = unit.connection.execute(
         select(audit_file.c.data_table_id, data_table.c.holds)
         .join(data_table, data_table.c.id == audit_file.c.data_table_id)
-        .where(audit_file.c.audit_id == audit_id)
+        .where(audit_file.c.audit_id == audit_row.id)
         .order_by(audit_file.c.n)
     ).all()
     files = [(row.holds, _table(unit, row.data_table_id)) for row in rows]
     return FurtherFiles(
-        candidates=None if register_id is None else _table(unit, register_id),
+        candidates=None if audit_row.register_id is None else _table(unit, audit_row.register_id),
         outputs=tuple(file for holds, file in files if holds == "output"),
         dictionary=next((file for holds, file in files if holds == "dictionary"), None),
+        domain=audit_row.domain,
     )
 
 

@@ -58,13 +58,14 @@ class SearchLimits(Body):
 class FurtherFiles(Body):
     """The files of an audit beside model and table.
 
-    ``candidates`` is the register of everybody who may be in the table, ``outputs`` are published with the model, and
-    ``dictionary`` says what columns are called.
+    ``candidates`` is the register of everybody who may be in the table, ``outputs`` are published with the model,
+    ``dictionary`` says what columns are called, and ``domain``, a TOML text, which values are public.
     """
 
     candidates: SealedFile | PlainFile | None = None
     outputs: tuple[SealedFile | PlainFile, ...] = ()
     dictionary: SealedFile | PlainFile | None = None
+    domain: str = ""
 
 
 class JobOrder(Body):
@@ -91,7 +92,6 @@ class JobOrder(Body):
     pack: str = ""
     pack_name: str = ""
     knowledge: str = ""
-    domain: str = ""
     waivers: str = ""
     options: dict[str, Any] = Field(default_factory=dict)
     purpose: str = ""

@@ -66,6 +66,31 @@ def test_of_draws_it_says_why_nothing_is_proved(tmp_path):
     assert "proves         unknown: each tree used, or may have used, an unknown sample" in text
 
 
+@pytest.mark.parametrize(
+    ("settings", "weights"),
+    [
+        ({"class_weight": {"no": 0.5, "yes": 1}}, None),
+        ({"class_weight": {"no": 2, "yes": 1}}, None),
+        ({}, [1, 2, 3, 1, 2, 3]),
+        ({}, [2] * 6),
+    ],
+)
+def test_sums_of_weights_prove_no_records(tmp_path, settings, weights):
+    learner = RandomForestClassifier(12, bootstrap=False, random_state=0, **settings)
+    learner.fit(np.array(VALUES, dtype=float), np.array(CLASSES), sample_weight=weights)
+    io.dump(learner, tmp_path / "forest.skops")
+    text = " ".join(run(tmp_path / "forest.skops").stdout.split())
+    assert "sums of weights, not of people" in text
+
+
+def test_a_record_of_weight_0_is_none(tmp_path, domain_file):
+    learner = RandomForestClassifier(12, bootstrap=False, random_state=0, max_features=1)
+    learner.fit(np.array(VALUES, dtype=float), np.array(CLASSES), sample_weight=[0, 1, 1, 1, 1, 1])
+    io.dump(learner, tmp_path / "forest.skops")
+    text = run(tmp_path / "forest.skops", "--domain", domain_file).stdout
+    assert "of 5 people" in text
+
+
 def test_python_inspects_with_a_domain_too(forest_file, domain_file):
     assert tw.inspect(forest_file, domain=domain_file).to_dict()["rebuilt"]["tables"] == 1
 

@@ -10,6 +10,7 @@ from tests.kit.tiers import seeds
 from treewarden.audit.progress import FOREVER, clock
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.reconstruction import cells
+from treewarden.audit.reconstruction.cells import HALF_WAY
 from treewarden.audit.reconstruction.domain import (
     NO_COLUMNS,
     DeclaredColumn,
@@ -20,7 +21,8 @@ from treewarden.audit.reconstruction.of_model import SAMPLED, reconstruct
 from treewarden.audit.reconstruction.problem import NOT_ALL
 from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Member, TreeSampling
 from treewarden.ppdm_models.tree.predicate import CategoryTest, NumericTest
-from treewarden.ppdm_models.tree.tree import Feature, Node, Quality, Tree
+from treewarden.ppdm_models.tree.tool import Tool
+from treewarden.ppdm_models.tree.tree import Feature, Learner, Node, Quality, Tree
 
 FEATURES = (Feature("a", numeric=True), Feature("b", numeric=True))
 BITS = DeclaredColumn((0.0, 1.0))
@@ -202,3 +204,62 @@ def test_boxes_that_are_not_listed_soon_are_too_many(monkeypatch):
     assert reconstruct(HAND, FOREVER, BOTH).records_proved == 2
     monkeypatch.setattr(cells, "BOX_SECONDS", 0.0)
     assert reconstruct(HAND, clock(0.0), BOTH) == cells.TOO_MANY
+
+
+def cut_at(threshold, left, right, tool=Tool.SCIKIT_LEARN):
+    """Return a tree of one cut of the column a, as a learner of a name makes it."""
+    tree = stump("a", left, right, learner=Learner(tool=tool))
+    low, high = NumericTest("a", high=threshold, high_closed=True), NumericTest("a", threshold)
+    root, first, second = tree.nodes
+    return replace(tree, nodes=(root, replace(first, test=low), replace(second, test=high)))
+
+
+def found_of(*trees, values=(0.0, 1.0, 2.0, 3.0)):
+    return reconstruct(forest(*trees), FOREVER, DeclaredDomain({"a": DeclaredColumn(values)}))
+
+
+def test_a_threshold_half_way_between_two_values_only_is_two_records():
+    found = found_of(cut_at(2.5, (1, 0), (0, 1)))
+    assert (found.records_proved, found.whole_records, found.assumed) == (2, 2, (HALF_WAY,))
+    several = found_of(cut_at(2.5, (1, 0), (0, 1)), values=(0.0, 1.0, 2.0, 3.0, 5.0))
+    assert several.whole_records == 0
+
+
+def test_nobody_has_a_value_between_the_two_nearest_that_make_a_threshold():
+    found = found_of(cut_at(1.0, (2, 0), (0, 2)), values=(0.0, 1.0, 2.0))
+    assert (found.whole_records, found.columns_proved["a"]) == (4, 4)
+    assert (
+        found_of(cut_at(1.0, (2, 0), (0, 2), Tool.UNKNOWN), values=(0.0, 1.0, 2.0)).columns_proved[
+            "a"
+        ]
+        == 2
+    )
+
+
+@pytest.mark.parametrize(
+    "trees",
+    [
+        (cut_at(2.5, (1, 0), (0, 1), Tool.UNKNOWN),),
+        (cut_at(2.25, (1, 0), (0, 1)),),
+        (cut_at(1.0, (2, 0), (0, 2)), cut_at(0.5, (1, 0), (1, 2))),
+        (cut_at(1.0, (2, 0), (0, 2)), cut_at(0.5, (1, 0), (1, 2), Tool.UNKNOWN)),
+    ],
+)
+def test_thresholds_that_were_made_otherwise_prove_nothing(trees):
+    found = found_of(*trees)
+    assert not found.assumed
+    counted = reconstruct(
+        forest(*trees),
+        FOREVER,
+        DeclaredDomain({"a": DeclaredColumn((0.0, 1.0, 2.0, 3.0))}),
+        uses_thresholds=False,
+    )
+    assert (found.counts.low == counted.counts.low).all()
+    assert found.whole_records == counted.whole_records
+
+
+def test_somebody_who_is_on_a_side_of_a_cut_has_a_value_that_makes_it():
+    trees = (cut_at(2.0, (2, 0), (0, 1)), cut_at(0.5, (1, 0), (1, 1), Tool.UNKNOWN))
+    found = found_of(*trees, values=(0.0, 1.0, 2.0, 3.0))
+    assert found.assumed == (HALF_WAY,)
+    assert found.columns_proved["a"] == 3
