@@ -330,6 +330,7 @@ LATE_IMPORTS = {
         "treewarden.audit.blame.of_model",
         "treewarden.audit.blame.withholding",
         "treewarden.audit.joint.draws",
+        "treewarden.audit.run_inputs",
     },
     "ppdm_models/formats/pmml/_nodes.py": {"treewarden.ppdm_models.formats.pmml._columns"},
     "ppdm_models/formats/pmml/_tree.py": {"treewarden.ppdm_models.formats.sklearn._arrays"},

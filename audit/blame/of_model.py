@@ -367,6 +367,14 @@ def _sources(
     return tuple(found)
 
 
+def known_outputs(published: ModelNumbers) -> PublishedNumbers:
+    """Return the numbers where those of outputs beside the model are known, whatever of the model is withheld."""
+    numbers, entries = published.numbers, np.array(published.entries, dtype=np.intp)
+    of_row = numbers.number_of_row
+    is_output = (of_row >= 0) & (entries[np.maximum(of_row, 0)] >= 0)
+    return replace(numbers, number_of_row=np.where(is_output, ALWAYS_KNOWN, of_row))
+
+
 def ties_of(
     published: ModelNumbers, beside: BesideRows | None = None
 ) -> tuple[frozenset[int], ...]:

@@ -13,6 +13,7 @@ from treewarden.audit.population.population import Population
 from treewarden.audit.progress import Step
 from treewarden.audit.withholding_costs import WithholdingCosts
 from treewarden.policies.pack import Pack
+from treewarden.ppdm_models.outputs.published import PublishedOutput
 from treewarden.ppdm_models.plugins import PluginIndex, discover
 from treewarden.ppdm_models.tables.taxonomy import Taxonomies
 from treewarden.ppdm_models.tree.ensemble import Model
@@ -106,8 +107,14 @@ class SearchesLong(Protocol):
 class WithholdsByCost(Protocol):
     """A remedy that withholds the numbers that are least missed."""
 
-    def at_costs(self, costs: WithholdingCosts, *, same_everywhere: bool) -> Remedy:
-        """Return this remedy with what each kind of number costs, and whether all of a tree go or none do."""
+    def at_costs(
+        self,
+        costs: WithholdingCosts,
+        *,
+        same_everywhere: bool,
+        beside: tuple[PublishedOutput, ...] = (),
+    ) -> Remedy:
+        """Return this remedy with what numbers cost, whether all of a tree go or none, and what stays beside it."""
 
 
 def remedies() -> PluginIndex[Remedy]:

@@ -32,6 +32,8 @@ from treewarden.policies.remedies._withholding import (
     label_only,
     withhold_counts,
 )
+from treewarden.ppdm_models.errors import OutputsError
+from treewarden.ppdm_models.outputs.published import PublishedOutput
 from treewarden.ppdm_models.tree.ensemble import Ensemble, Model
 from treewarden.ppdm_models.tree.tree import Tree
 
@@ -48,7 +50,8 @@ class WithholdLeast(Remedy):
     """Offered where a policy limits how many people's values are proved; other clauses it does not look at.
 
     ``progress`` hears the lower bound while the search runs, which ends when ``seconds_left`` are over. Of ``costs``
-    those of leaves and of bands matter; with ``same_everywhere`` all leaves of a tree give the same.
+    those of leaves and of bands matter; with ``same_everywhere`` all leaves of a tree give the same. What is published
+    ``beside`` the model stays so.
     """
 
     mends_leaves = False
@@ -56,14 +59,21 @@ class WithholdLeast(Remedy):
     seconds_left: float = math.inf
     costs: WithholdingCosts = EQUAL_COSTS
     same_everywhere: bool = False
+    beside: tuple[PublishedOutput, ...] = ()
 
     def reporting_to(self, progress: Step, seconds_left: float) -> Remedy:
         """Return this remedy with who hears of the search, and how long it may take."""
         return replace(self, progress=progress, seconds_left=seconds_left)
 
-    def at_costs(self, costs: WithholdingCosts, *, same_everywhere: bool) -> Remedy:
-        """Return this remedy with what it costs to withhold a leaf's counts, and whether all of a tree go or none."""
-        return replace(self, costs=costs, same_everywhere=same_everywhere)
+    def at_costs(
+        self,
+        costs: WithholdingCosts,
+        *,
+        same_everywhere: bool,
+        beside: tuple[PublishedOutput, ...] = (),
+    ) -> Remedy:
+        """Return this remedy with what a leaf's counts cost, whether all of a tree go, and what stays beside it."""
+        return replace(self, costs=costs, same_everywhere=same_everywhere, beside=beside)
 
     def propose(
         self, tree: Tree, population: Population, pack: Pack
@@ -126,6 +136,7 @@ class WithholdLeast(Remedy):
                 share,
                 costs=self.costs,
                 same_everywhere=self.same_everywhere,
+                beside=self.beside,
             )
         if isinstance(found, Undetermined):
             return found
@@ -184,24 +195,31 @@ def fewest_leaves(
     *,
     costs: WithholdingCosts = EQUAL_COSTS,
     same_everywhere: bool = False,
+    beside: tuple[PublishedOutput, ...] = (),
 ) -> FewestLeaves | Undetermined:
     """Return the leaves that it costs least to withhold, or why the counts are no rows over whole people.
 
     ``share`` hears how many have to be withheld at least, of how many, as far as that is known.
     """
     from treewarden.audit.blame.certainty import CertaintyOracle  # heavy: solvers
-    from treewarden.audit.blame.of_model import numbers_of_model, ties_of
+    from treewarden.audit.blame.of_model import known_outputs, numbers_of_model, ties_of
     from treewarden.audit.blame.withholding import withhold_least
     from treewarden.audit.joint.draws import LabelTies
+    from treewarden.audit.run_inputs import model_beside_rows
 
     ties = LabelTies.ANY_RULE if forest.is_ensemble else LabelTies.EITHER  # as each is audited
-    published = numbers_of_model(forest, population, Knowledge(), costs=costs, ties=ties)
+    try:
+        rows = model_beside_rows(beside, population, forest.model, Knowledge())
+    except OutputsError as error:  # of a changed model a metric may be another
+        return Undetermined(str(error))
+    published = numbers_of_model(forest, population, Knowledge(), rows, costs, ties)
     if isinstance(published, Undetermined):
         return published
-    oracle = CertaintyOracle(published.numbers, clock(seconds).told_to(share))
-    tied = ties_of(published) if same_everywhere else ()
+    oracle = CertaintyOracle(known_outputs(published), clock(seconds).told_to(share))
+    tied = ties_of(published, rows) if same_everywhere else ()
     least = withhold_least(oracle, tied, published.unit, share)
-    exact = len(set(published.leaves))  # the bands of leaves come after their exact counts
+    single = len({leaf for leaf in published.leaves if leaf[0] >= 0})
+    exact = len(published.leaves) - single  # the bands of leaves come last, after all other numbers
     chosen = frozenset(published.leaves[number] for number in least.withheld)
     leaves = chosen
     if costs.has_bands:

@@ -291,7 +291,9 @@ class Proposing:
         """Return a remedy with what numbers cost, who hears of a long search of it, and how long that may take."""
         if isinstance(remedy, WithholdsByCost):
             given = self.given
-            remedy = remedy.at_costs(given.costs, same_everywhere=given.same_everywhere)
+            remedy = remedy.at_costs(
+                given.costs, same_everywhere=given.same_everywhere, beside=given.beside
+            )
         if isinstance(remedy, SearchesLong):
             return remedy.reporting_to(self.step, self.deadline.left)
         return remedy

@@ -24,6 +24,7 @@ from treewarden.audit.reading import Reading, Undetermined, exactly
 from treewarden.audit.withholding_costs import EQUAL_COSTS, WithholdingCosts
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray
 from treewarden.ppdm_models.errors import TableError
+from treewarden.ppdm_models.outputs.published import PublishedOutput
 from treewarden.ppdm_models.tables.matching import matched, target_in
 from treewarden.ppdm_models.tables.routing import route
 from treewarden.ppdm_models.tables.table import Table
@@ -350,7 +351,7 @@ class RepairResources:
     numbers are given in, in records (empty: those that ``redact`` knows). ``trees_alone`` says that the changed model
     is written in another format than the original: nothing that stands beside the trees comes along. ``utility`` is
     what changes are compared by, cross-validated where that can be told. ``costs`` are those of withholding numbers;
-    with ``same_everywhere`` all numbers of a tree are withheld or none.
+    with ``same_everywhere`` all numbers of a tree are withheld or none. ``beside`` is published with the model.
     """
 
     taxonomies: Taxonomies = field(default_factory=dict)
@@ -361,6 +362,7 @@ class RepairResources:
     utility: UtilityName = "accuracy"
     costs: WithholdingCosts = EQUAL_COSTS
     same_everywhere: bool = False
+    beside: tuple[PublishedOutput, ...] = ()
 
 
 # When a search has to end: a reading of a clock that whoever starts it chooses.

@@ -134,10 +134,15 @@ def auditing(
     return audit_all
 
 
-def _with_costs(resources: RepairResources, options: AuditOptions) -> RepairResources:
-    """Return what a repair may use with what its options say of withholding numbers."""
-    costs, is_same = costs_of(options.withholding_costs), options.same_everywhere
-    return replace(resources, costs=costs, same_everywhere=is_same)
+def _with_costs(resources: RepairResources, subject: AuditInputs) -> RepairResources:
+    """Return what a repair may use with what its options say of withholding numbers, and what stays published."""
+    options = subject.options
+    return replace(
+        resources,
+        costs=costs_of(options.withholding_costs),
+        same_everywhere=options.same_everywhere,
+        beside=subject.beside,
+    )
 
 
 def glancing(subject: AuditInputs, name: str, target: str | None = None) -> Glance:
@@ -310,7 +315,7 @@ def repair_file(
     options = within(deadline, subject.options, SETTLED_SHARE if is_settled else 1)
     original = replace(subject, options=options).audit(subject.file, step)
     longest = time.monotonic() - begun
-    resources = _with_costs(resources or RepairResources(), subject.options)
+    resources = _with_costs(resources or RepairResources(), subject)
     resources = replace(resources, trees_alone=target not in (None, own.format))
 
     def processes(models: int) -> int:

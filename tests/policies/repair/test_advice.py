@@ -115,6 +115,21 @@ def test_a_repair_withholds_as_its_options_ask(options, said):
     assert title.startswith(said)
 
 
+def test_what_is_published_beside_the_model_is_known_where_numbers_are_withheld():
+    """Nobody is proved by the tree: with the mean age of three people everybody is, until one leaf's counts go."""
+    sklearn_tree = pytest.importorskip("sklearn.tree")
+    table = pd.DataFrame({"g": [0, 0, 0, 1, 1, 1], "age": [30, 60, 45, 40, 50, 35]})
+    table["ill"] = ["yes", "yes", "no", "yes", "no", "no"]
+    model = sklearn_tree.DecisionTreeClassifier().fit(table[["g"]], table.ill)
+    paper = pd.DataFrame([["age, mean", "43.3"]], columns=["characteristic", "yes"])
+    check = {"id": "c", "measure": "certain_disclosure", "rule": "at_most", "limit": 0}
+    asked = {"policy": {"name": "c", "version": "1", "title": "c", "check": [check]}}
+    asked |= {"sensitive": "ill", "qi": ["g", "age"], "beside": [paper], "split": "none"}
+    found = tw.repair(model, table, every=True, **asked).attempts
+    (title,) = found[found["name"] == "withhold_least"]["title"]
+    assert title.startswith("withhold the class counts of 2 of 2 leaves")
+
+
 def test_every_library_that_is_turned_back_has_advice():
     assert set(NAMES) == set(inverters())
 
