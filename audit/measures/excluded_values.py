@@ -51,11 +51,11 @@ class ExcludedValues(Measure):
             return Measurement(found)
         proved, at_most = found.low, found.high
         profiles = np.flatnonzero(at_most > 0)
-        classes = evidence.classes
+        classes, excluded = evidence.classes, worlds.excluded
 
         def note(position: int) -> str:
             profile = int(profiles[position])
-            names = [classes[klass] for klass in np.flatnonzero(worlds.excluded[profile])]
+            names = [classes[klass] for klass in np.flatnonzero(excluded[profile])]
             said = f"certainly not {', '.join(names)}" if names else "not decided"
             return f"{people(worlds.counts[profile])} {said}"
 

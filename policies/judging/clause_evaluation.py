@@ -59,12 +59,22 @@ def whole_verdict(part: Part, reading: Callable[[Atom], Reading]) -> PolicyVerdi
 
 
 def verdicts(atom: Atom, ends: OpenEnds, places: int) -> IndexArray:
-    """Return the verdict of an atom at each place; all undetermined where its ends are."""
+    """Return the verdict of an atom at each place; all undetermined where its ends are.
+
+    Places whose ends are on the same sides of the limit have one verdict: a rule reads nothing else of them.
+
+    Raises:
+        ValueError: the ends of a place are no numbers, or not in order.
+    """
     if isinstance(ends, Undetermined):
         return np.full(places, UNDETERMINED, dtype=np.intp)
-    rule = rules()[atom.rule]
-    different, which = np.unique(np.stack(ends), axis=1, return_inverse=True)
-    each = [rule.judge(Interval(float(a), float(b)), atom.limit) for a, b in different.T]
+    low, high = ends
+    if not (low <= high).all():
+        raise ValueError("a place has ends that are no numbers, or not in order")
+    rule, limit = rules()[atom.rule], atom.limit
+    low_side, high_side = (1 * (end >= limit) + (end > limit) for end in ends)
+    _, first, which = np.unique(3 * low_side + high_side, return_index=True, return_inverse=True)
+    each = [rule.judge(Interval(float(low[at]), float(high[at])), limit) for at in first.tolist()]
     return np.array(each, dtype=np.intp)[which.reshape(-1)]
 
 

@@ -25,7 +25,10 @@ class Rule(ABC):
 
     @abstractmethod
     def judge(self, reading: Reading, limit: float) -> PolicyVerdict:
-        """Return PASS or FAIL where the whole reading says so, else UNDETERMINED."""
+        """Return PASS or FAIL where the whole reading says so, else UNDETERMINED.
+
+        It depends on nothing but which ends are below the limit, at it, or above.
+        """
 
     def margin(self, reading: Reading, limit: float) -> float | None:
         """Return how far the limit is shown to be met: 1 at it, 0.5 half way there, 2 twice over; None if not told.
