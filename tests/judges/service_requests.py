@@ -9,10 +9,12 @@ administrator's: what is sent to nobody's door finds nothing behind it.
 from __future__ import annotations
 
 import argparse
+import json
 import tempfile
 from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -73,8 +75,7 @@ def ask(site: Any, requests: int, begin: int = 1) -> Found:
     """Send at least so many requests to every route in turn."""
     there = seeded(site)
     client = sites.open_client(site, there.olga, raise_server_exceptions=False)
-    schema = schemathesis.openapi.from_dict(client.get(f"{PREFIX}/openapi.json").json())
-    operations = [each.ok() for each in schema.get_all_operations()]
+    operations = _operations_of(client.get(f"{PREFIX}/openapi.json").text)
     ids = _ids_of(site, there)
     found = Found()
     rounds = 0
@@ -89,6 +90,13 @@ def ask(site: Any, requests: int, begin: int = 1) -> Found:
                 _send(client, operation, kind, given_ids, each_time, mark, found)
         rounds += 1
     return found
+
+
+@cache
+def _operations_of(description: str) -> list[Any]:
+    """Return the operations of a description: working out what can be sent takes longer than sending it."""
+    schema = schemathesis.openapi.from_dict(json.loads(description))
+    return [each.ok() for each in schema.get_all_operations()]
 
 
 def _ids_of(site: Any, there: Seeded) -> dict[str, str]:
