@@ -497,8 +497,11 @@ def is_half_way(case: TableCase, table: Sequence[int]) -> bool:
             end = max(test.low for test in tests)  # type: ignore[union-attr]
             values = [float(record[tests[0].feature]) for record in held[node.index]]  # type: ignore[union-attr]
             below, above = [v for v in values if v <= end], [v for v in values if v > end]
-            if not below or not above or math.isinf(end):
+            if math.isinf(end):
                 continue
+            # A cut that parts those who lack a value from all others lies at infinity.
+            if not below or not above:
+                return False
             if float(np.float32(max(below))) / 2 + float(np.float32(min(above))) / 2 != end:
                 return False
     return True

@@ -263,3 +263,7 @@ def test_somebody_who_is_on_a_side_of_a_cut_has_a_value_that_makes_it():
     found = found_of(*trees, values=(0.0, 1.0, 2.0, 3.0))
     assert found.assumed == (HALF_WAY,)
     assert found.columns_proved["a"] == 3
+
+
+def test_a_finite_threshold_has_a_value_on_each_side_where_values_may_be_missing():
+    assert judge(40093).misses == []
