@@ -8,7 +8,7 @@ losses are worked out and labels are tested. Nothing that is missing counts as k
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -72,7 +72,7 @@ from treewarden.ppdm_models.tree.plain_splits import (
     tells_classes,
     totals_of,
 )
-from treewarden.ppdm_models.tree.predicate import NumericTest
+from treewarden.ppdm_models.tree.predicate import CategoryTest, NumericTest
 from treewarden.ppdm_models.tree.privacy_claim import (
     BoundsOrigin,
     LabelMechanism,
@@ -130,6 +130,10 @@ LEAF_SIZE = (
 DEFAULT_CHILDREN = (
     "the side that missing values take differs from node to node, which may disclose where more records went; publish "
     "the tree with the same side at every node"
+)
+ORDER = (
+    "which side of a test comes first differs from node to node, which may disclose where more records went; publish "
+    "the tree with lower numbers first at every node"
 )
 NO_BOUNDS = (
     "nothing says where its bounds and classes come from, and thresholds lie between the bounds; say it: --claims "
@@ -258,19 +262,42 @@ def _doubts_of_nodes(tree: Tree) -> Iterator[str]:
         defaults = None if nodes.default_children is None else nodes.default_children.tolist()
     else:
         defaults = [-1 if node.default_child is None else node.default_child for node in nodes]
-    if defaults is None:
-        return
+    given = {place: child for place, child in enumerate(defaults or ()) if child >= 0}
     first = dict[int, int]()
     for place, parent in enumerate(parents_of(nodes).tolist()):
         first.setdefault(parent, place)
-    # A program may send missing values one way at tests of numbers, and the other at tests of categories.
-    told = {
-        (isinstance(nodes[first[node]].test, NumericTest), first[node] == child)
-        for node, child in enumerate(defaults)
-        if child >= 0
-    }
-    if len(told) > len({is_numeric for is_numeric, _ in told}):
+    sides = {node: _side_of(tree, first[node]) for node in first if node >= 0}
+    # A program may put the lower numbers first, and categories the other way round, or send missing values so.
+    if _differs(sides.values()):
+        yield ORDER
+    told = [
+        (kind, is_low == (first[node] == child))
+        for node, child in given.items()
+        for kind, is_low in (sides[node],)
+    ]
+    if _differs(told):
         yield DEFAULT_CHILDREN
+
+
+def _differs(sides: Iterable[tuple[str, bool]]) -> bool:
+    """Return whether tests of one kind have both sides."""
+    found = set(sides)
+    return len(found) > len({kind for kind, _ in found})
+
+
+def _side_of(tree: Tree, child: int) -> tuple[str, bool]:
+    """Return the kind of the test of a node's first child, and whether it is the side of lower numbers.
+
+    Of categories that is the side of the first value that the file lists.
+    """
+    test = tree.nodes[child].test
+    if isinstance(test, NumericTest):
+        return "numbers", test.high < math.inf
+    if isinstance(test, CategoryTest):
+        listed = next((f.values for f in tree.features if f.name == test.feature), ())
+        least = listed[0] if listed else min(test.values)
+        return "categories", (least in test.values) != test.negated
+    return "other", True
 
 
 def _doubts_of_trees(model: Ensemble, claim: PrivacyClaim) -> Iterator[str]:

@@ -125,8 +125,9 @@ def bounds_are_of_table(population: Population, claim: PrivacyClaim) -> bool:
     """Return whether bounds look taken from the table: all ends are extremes, or one that nobody would have chosen.
 
     That is one of more than two digits that is a record's value or within 1 of an extreme, or of more digits than
-    anybody writes. All ends may be extremes by chance, where somebody knew them before. Ends of a column of two values
-    tell nothing, such as 0 and 1.
+    anybody writes. It is not, where the values beside it follow each other as whole numbers do, such as days of a year:
+    somebody has each of them. All ends may be extremes by chance, where somebody knew them before. Ends of a column of
+    two values tell nothing, such as 0 and 1.
     """
     has_all, is_telling = True, False
     for name, low, high in claim.bounds:
@@ -148,20 +149,37 @@ def bounds_are_of_table(population: Population, claim: PrivacyClaim) -> bool:
 
 
 MOST_DIGITS = 6
-"""Nobody writes a bound with more digits."""
+"""Nobody writes a fraction with more digits, but for parts of pi."""
 LEAST_FINE = 100
-"""A whole number of more than two digits may be any record's value, where the column has fewer values than this."""
+"""In columns of a smaller range, or of fewer values, a bound may well be near an extreme, or a record's value."""
+BESIDE = 3
+"""So many values beside an end that follow each other say that it is the end of a scale."""
 
 
 def _is_telling(end: float, numbers: FloatArray) -> bool:
     """Return whether a bound that is not round comes from the numbers of a column (K,), rising, each once."""
-    if float(f"{end:.{MOST_DIGITS - 1}e}") != end:
-        return True
-    if any(_is_end(end, float(extreme)) or abs(end - extreme) <= 1 for extreme in numbers[[0, -1]]):
-        return True
-    return len(numbers) >= LEAST_FINE and bool(
-        _is_end(end, float(numbers[np.abs(numbers - end).argmin()]))
+    for extreme, beside in ((numbers[0], numbers[:BESIDE]), (numbers[-1], numbers[-BESIDE:])):
+        is_whole = end == round(end) and numbers[-1] - numbers[0] >= LEAST_FINE
+        is_near = _is_end(end, float(extreme)) or (is_whole and abs(end - extreme) <= 1)
+        is_scale = len(beside) == BESIDE and bool((np.diff(beside) == 1).all())
+        if is_near:
+            return not is_scale
+    if _digits_of(end) > MOST_DIGITS and end != round(end):
+        return _digits_of(end / math.pi) > 2
+    nearest = float(numbers[np.abs(numbers - end).argmin()])
+    return len(numbers) >= LEAST_FINE and _is_end(end, nearest)
+
+
+def _digits_of(number: float) -> int:
+    """Return how many digits a number has, as numbers of 32 bits or of 64 are written shortest, but for zeros."""
+    if not math.isfinite(number) or not number:
+        return 1
+    wide, narrow = (
+        repr(number),
+        str(np.float32(number)) if float(np.float32(number)) == number else "",
     )
+    found = (text.lower().partition("e")[0] for text in (wide, narrow) if text)
+    return min(len(text.replace(".", "").replace("-", "").strip("0")) for text in found)
 
 
 def _is_end(bound: float, end: float) -> bool:

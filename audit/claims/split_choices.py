@@ -1,8 +1,10 @@
 """Whether splits look drawn: held against those that a learner without privacy chooses, and against the claimed noise.
 
-A learner without privacy takes the best split of each node, of all columns or of one, with a threshold at a value of a
-record or half way between two. Where many splits are of that kind, and a choice that does not look at the records
-hardly hits them, the claim stays open. What has splits of its own kind (several columns in one test) is not compared.
+A learner without privacy takes good splits of each node. How likely a split without the records is as good as its own
+is known: a column taken as easily as any other, and a threshold drawn evenly. Given the splits above it, each is by
+itself, so logarithms of these probabilities add up (Fisher's method), and too small a sum leaves the claim open.
+Private splits may well be good: of them, too many best ones with thresholds half way between two records do so. Splits
+of their own kind (several columns in one test) are not compared.
 
 Of treewarden's own private learner the draws are known: permute-and-flip over its public grid (McKenna & Sheldon 2020),
 one node after the other. So the probability of a cut that is as good as the drawn one, or as bad, follows from the
@@ -35,10 +37,13 @@ MOST_SPLITS = 64
 MOST_PLACES = 10_000_000
 """So many places of profiles in splits are kept at once at most: some 80 MB."""
 GREEDY = (
-    "{best} of {splits} splits are the best ones for this table{of_column}, which is what a learner without privacy "
-    "chooses; train again with a private learner, or publish it without the claim"
+    "{best} of {splits} splits are the best ones of their column for this table, which is what a learner without "
+    "privacy chooses; train again with a private learner, or publish it without the claim"
 )
-OF_COLUMN = ", of all splits on their column"
+FITTING = (
+    "the splits fit this table better than splits that are independent of its records would: such splits have a "
+    "probability of {p:.2g}; train again with a private learner, or publish it without the claim"
+)
 FROM_RECORDS = (
     "the file contains thresholds that are values of records of this table, or lie half way between two records "
     "({count}), so they were computed from it without noise; train again with a private learner, or publish it "
@@ -98,29 +103,38 @@ def doubts_of_splits(forest: Forest, population: Population, claim: PrivacyClaim
     others = sum(node.column is None for node in nodes)
     if 2 * others > len(nodes):
         yield NOT_COMPARED.format(count=others, splits=len(nodes))
-    yield from _doubts_of_greed(nodes, is_private=claim.splits is SplitOrigin.PRIVATE)
+    is_private = claim.splits is SplitOrigin.PRIVATE
+    yield from _doubts_of_greed(nodes) if is_private else _doubts_of_fit(nodes)
     chances = [chance for node in nodes if (chance := node.chance_of_records()) is not None]
     hits = [chance for chance, is_hit in chances if is_hit]
     if math.comb(len(chances), len(hits)) * math.prod(hits) < MOST_BY_CHANCE:
         yield FROM_RECORDS.format(count=len(hits))
 
 
-def _doubts_of_greed(nodes: Sequence[_SplitNode], *, is_private: bool) -> Iterator[str]:
-    """Yield that a third of the splits are the best ones or more, of all or of their column.
-
-    Splits that are said to be private are held against others of their own column: a private choice among columns may
-    well be the best one. Their thresholds are half way between two records besides, as no grid's are.
-    """
-    found = [node.shares_of_best(is_private=is_private) for node in nodes]
-    for within_column in (True,) if is_private else (False, True):
+def _doubts_of_fit(nodes: Sequence[_SplitNode]) -> Iterator[str]:
+    """Yield that splits are better than chance, among all of a node or those of its column."""
+    found = [node.shares_as_good() for node in nodes]
+    for within_column in (False, True):
         for criterion in CRITERIA:
-            shares = [each.get((within_column, criterion)) for each in found]
-            best = [share for share in shares if share is not None]
-            chance = math.comb(len(shares), len(best)) * math.prod(best)
-            if 3 * len(best) >= len(shares) and chance < MOST_BY_CHANCE:
-                said = OF_COLUMN if within_column else ""
-                yield GREEDY.format(best=len(best), splits=len(shares), of_column=said)
+            kind = within_column, criterion
+            p = _joint_p([shares[kind] for shares in found if kind in shares])
+            if p < MOST_BY_CHANCE:
+                yield FITTING.format(p=p)
                 return
+
+
+def _doubts_of_greed(nodes: Sequence[_SplitNode]) -> Iterator[str]:
+    """Yield that a third of the splits or more are the best ones of their column, as no grid's are.
+
+    A private choice may well be the best one: but its threshold hardly lies half way between two records.
+    """
+    found = [node.shares_as_good(least_only=True) if node.is_half_way() else {} for node in nodes]
+    for criterion in CRITERIA:
+        best = [shares[True, criterion] for shares in found if (True, criterion) in shares]
+        chance = math.comb(len(found), len(best)) * math.prod(best)
+        if 3 * len(best) >= len(found) and chance < MOST_BY_CHANCE:
+            yield GREEDY.format(best=len(best), splits=len(found))
+            return
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -142,34 +156,34 @@ class _SplitNode:
     def here(self) -> BoolArray:
         return np.asarray(self.child >= 0)
 
-    def shares_of_best(self, *, is_private: bool) -> dict[tuple[bool, str], float]:
-        """Return how likely a choice without records is as good as the node's own split, where none is better.
+    def shares_as_good(self, *, least_only: bool = False) -> dict[tuple[bool, str], float]:
+        """Return how likely a choice without records is as good as the node's own split, or better.
 
         By whether all splits are those of its column, and by criterion. Of all columns one is taken to be chosen first,
-        as easily as any other.
+        as easily as any other. With ``least_only`` what is not the best is left out.
         """
         here = self.here
-        if self.column is None or not here.any() or (is_private and not self.is_half_way()):
+        if self.column is None or not here.any():
             return {}
         is_multiway, own = len(self.children) > 2, self._counts_of_children()
         columns = self.population.columns
         sides = {
             name: _splits_of(columns[name], here, self.truth, is_multiway=is_multiway)
-            for name in ([self.column] if is_private else columns)
+            for name in ([self.column] if least_only else columns)
         }
         tolerance = 1e-9 * float(self.truth[here].sum())
         found = {}
         for criterion, impurity in CRITERIA.items():
             worth = float(impurity(own).sum())
             shares = {
-                name: share
+                name: splits.share_of(worth, impurity, tolerance, least_only=least_only)
                 for name, splits in sides.items()
-                if (share := splits.share_of(worth, impurity, tolerance)) is not None
+                if len(splits.counts)
             }
             own_share = shares.get(self.column)
             if own_share and not is_multiway:  # of which a column has one
                 found[True, criterion] = own_share
-            if own_share and all(shares.values()):
+            if own_share:
                 found[False, criterion] = sum(shares.values()) / len(shares)
         return found
 
@@ -288,16 +302,16 @@ class _ColumnSplits:
     counts: FloatArray
     lengths: FloatArray
 
-    def share_of(self, worth: float, impurity: Impurity, tolerance: float) -> float | None:
-        """Return which share of the splits is as good as one with ``worth``, n times its impurity, by number or length.
+    def share_of(
+        self, worth: float, impurity: Impurity, tolerance: float, *, least_only: bool
+    ) -> float:
+        """Return which share of the splits is as good as one with ``worth``, n times its impurity, or better.
 
-        The larger one. 0 where a split is better; None where the column has none.
+        By number or by length, the larger one; 0 where a split is better and these are not asked for.
         """
-        if not len(self.counts):
-            return None
         flat = impurity(self.counts.reshape(-1, self.counts.shape[2]))
         worths = flat.reshape(self.counts.shape[:2]).sum(axis=1)
-        if (worths < worth - tolerance).any():
+        if least_only and (worths < worth - tolerance).any():
             return 0.0
         is_as_good = worths <= worth + tolerance
         of_lengths = float(self.lengths[is_as_good].sum() / self.lengths.sum())

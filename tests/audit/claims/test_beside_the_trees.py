@@ -504,6 +504,27 @@ def test_bounds_are_of_the_table_where_an_end_is_one_that_nobody_would_choose(
     assert bounded(numbers, bounds) is is_told
 
 
+@pytest.mark.parametrize(
+    ("bounds", "numbers", "is_told"),
+    [
+        ((0, 255), [*range(255)], False),
+        ((1, 365), [*range(3, 366)], False),
+        ((1900, 2023), [1931, *range(1940, 2023)], False),
+        ((-np.pi, np.pi), np.linspace(-3, 3, 300), False),
+        ((float(np.float32(0.1)), float(np.float32(0.9))), np.linspace(0.15, 0.85, 300), False),
+        ((1577836800, 1609459200), np.linspace(1577840000, 1609450000, 300).round(), False),
+        ((0, 365), [1, 2, 3, 365], True),  # one person's value, far from the others
+        ((0, 83211.37), [1000.5, 2000.25, 83211.37], True),
+    ],
+)
+def test_bounds_that_everybody_knows_are_not_of_the_table(bounds, numbers, is_told):
+    people = people_in([[1, 0]] * len(numbers))
+    column = NumericColumn(np.asarray(numbers, dtype=np.float64))
+    people = replace(people, columns={**people.columns, "other": column})
+    claimed = read_claim("epsilon=0.5, bounds=public", "a test")
+    assert bounds_are_of_table(people, replace(claimed, bounds=(("other", *bounds),))) is is_told
+
+
 def test_a_bound_that_is_the_value_of_one_of_many_records_is_of_the_table():
     many = np.linspace(1000, 90000, 400).round()
     people = people_in([[1, 0]] * 400)
