@@ -349,7 +349,7 @@ def test_checks_of_tables_do_not_apply_where_there_are_none():
     model = sklearn_tree.DecisionTreeRegressor(max_depth=1).fit(FIRMS[["size"]], FIRMS.turnover)
     found = tw.audit(model, FIRMS, sensitive="turnover", policy="official-statistics").to_dict()
     said = {each["name"]: each["text"] for each in found["not_judged"]}
-    assert said["cells"] == "needs a table of totals (--with FILE)"
+    assert said["cells"] == "needs a table of totals (beside=FILE)"
 
 
 def test_a_model_of_numbers_takes_tables_of_totals_only():

@@ -25,7 +25,7 @@ from treewarden.audit.options import AuditOptions
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.reconstruction.cells import RebuiltPeople
 from treewarden.audit.result import Audit
-from treewarden.jobs.audit_request import FLAG, GOING_ON
+from treewarden.jobs.audit_request import FILE_SPECS, FLAG, GOING_ON
 from treewarden.jobs.inputs import known_as
 from treewarden.jobs.posterior import audit_table
 from treewarden.policies.judging.decision import Decision
@@ -315,6 +315,11 @@ OTHERS = {
     "format": "save(...)",
 }
 """Flags that no argument is called after."""
+ARGUMENTS = {
+    "bound": "bounds",
+    **{spec.flag: spec.argument for spec in FILE_SPECS.values() if spec.argument},
+}
+"""Arguments that are called otherwise than their flags."""
 
 
 COMMAND = re.compile(r"(“treewarden [^”]*”)")
@@ -371,7 +376,7 @@ def _keyword(flag: re.Match[str]) -> str:
     name, value = flag[1], flag[2]
     if name in OTHERS:
         return OTHERS[name] + ("" if value is None else f" {value}")
-    argument = name.replace("-", "_")
+    argument = ARGUMENTS.get(name, name.replace("-", "_"))
     if value is None or value in GOING_ON:
         return f"{argument}=" + ("" if value is None else f" {value}")
     if value.isupper():
