@@ -50,8 +50,8 @@ FROM_RECORDS = (
     "without the claim"
 )
 NOT_COMPARED = (
-    "{count} of {splits} splits test several columns at once or have none of the table's, so it is not known how they "
-    "were chosen; publish the tree without the claim"
+    "{count} of {splits} splits test several columns at once, group values in more than two branches, or test none of "
+    "the table's columns, so it is not known how they were chosen; publish the tree without the claim"
 )
 NOT_DRAWN = (
     "the splits are {how} for this table than draws with the claimed noise would be: such splits have a probability of "
@@ -96,11 +96,11 @@ def doubts_of_splits(forest: Forest, population: Population, claim: PrivacyClaim
         for tree, stops in zip(forest.trees, forest.stops, strict=True)
         for node in _split_nodes(tree, stops, population, truth)
     ]
-    if claim.splits is SplitOrigin.PRIVATE and _are_of_grid(forest):
+    if claim.splits is SplitOrigin.PRIVATE and _are_of_grid(forest, population):
         for tree, stops in zip(forest.trees, forest.stops, strict=True):
             yield from _doubts_of_draws(tree, _split_nodes(tree, stops, population, truth))
         return
-    others = sum(node.column is None for node in nodes)
+    others = sum(not node.is_compared for node in nodes)
     if 2 * others > len(nodes):
         yield NOT_COMPARED.format(count=others, splits=len(nodes))
     is_private = claim.splits is SplitOrigin.PRIVATE
@@ -156,6 +156,22 @@ class _SplitNode:
     def here(self) -> BoolArray:
         return np.asarray(self.child >= 0)
 
+    @property
+    def is_multiway(self) -> bool:
+        """Whether people stop in more than two children."""
+        return len(np.unique(self.child[self.here])) > 2
+
+    @property
+    def is_compared(self) -> bool:
+        """Whether other splits of the kind are known: in two, or with one child for each value of a category."""
+        if self.column is None or not self.is_multiway:
+            return self.column is not None
+        column = self.population.columns[self.column]
+        if not isinstance(column, CategoricalColumn):
+            return False
+        pairs = np.unique(np.stack([column.codes[self.here], self.child[self.here]]), axis=1)
+        return bool(len(np.unique(pairs[0])) == pairs.shape[1] == len(np.unique(pairs[1])))
+
     def shares_as_good(self, *, least_only: bool = False) -> dict[tuple[bool, str], float]:
         """Return how likely a choice without records is as good as the node's own split, or better.
 
@@ -163,9 +179,9 @@ class _SplitNode:
         as easily as any other. With ``least_only`` what is not the best is left out.
         """
         here = self.here
-        if self.column is None or not here.any():
+        if self.column is None or not self.is_compared or not here.any():
             return {}
-        is_multiway, own = len(self.children) > 2, self._counts_of_children()
+        is_multiway, own = self.is_multiway, self._counts_of_children()
         columns = self.population.columns
         sides = {
             name: _splits_of(columns[name], here, self.truth, is_multiway=is_multiway)
@@ -359,11 +375,18 @@ def _sums(place: IndexArray, size: int, truth: FloatArray) -> FloatArray:
 # Draws of treewarden's own learner, which are known.
 
 
-def _are_of_grid(forest: Forest) -> bool:
-    """Return whether every tree is in the file of its private learner, which says between which cuts it draws."""
+def _are_of_grid(forest: Forest, population: Population) -> bool:
+    """Return whether every tree is in the file of its private learner, which says between which cuts it draws.
+
+    All columns that it draws from have to be known of people: behind other steps only those that are tested may be.
+    """
     claims = [tree.learner.claim for tree in forest.trees]
     return all(
-        claim is not None and claim.producer.bins is not None and claim.bounds for claim in claims
+        claim is not None
+        and claim.producer.bins is not None
+        and claim.bounds
+        and all(name in population.columns for name, *_ in claim.bounds)
+        for claim in claims
     )
 
 
@@ -417,8 +440,9 @@ def _cut_scores(node: _SplitNode, grids: dict[str, FloatArray]) -> tuple[int, In
         scores = _purity(before) + _purity(cells.sum(axis=0) - before)
         every.append(scores)
         if name == node.column and node.end is not None:
-            place = np.flatnonzero(grid == node.end)
-            own = int(scores[place[0]]) if len(place) else None
+            place = int(np.abs(grid - node.end).argmin())  # behind a step, as numbers of 64 bits
+            is_cut = abs(float(grid[place]) - node.end) <= SINGLE_ROUNDING * max(1.0, abs(node.end))
+            own = int(scores[place]) if is_cut else None
     return None if own is None or not every else (own, np.concatenate(every))
 
 

@@ -111,12 +111,11 @@ def _own_claim(fitted: Fitted) -> PrivacyClaim | None:
         return None
     is_seeded = claim.is_seeded or _has_seed(fitted.known)
     bins = fitted.plain("bins")
+    is_of_table = all(each.is_raw and each.filled is None for each in fitted.columns or ())
     claim = replace(
         claim,
         bounds=_bounds(fitted),
-        producer=ProducerFacts(
-            bins=bins if fitted.columns is None and isinstance(bins, int) else None
-        ),
+        producer=ProducerFacts(bins=bins if is_of_table and isinstance(bins, int) else None),
         is_seeded=is_seeded,
     )
     if not all(_is_set(fitted.known.get(name)) for name in ("bounds", "classes")):

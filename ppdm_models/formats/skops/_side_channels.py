@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from treewarden.ppdm_models.formats.common.json import pointer
@@ -94,12 +94,33 @@ def of_steps(root: SkopsPart, last: SkopsPart) -> Iterator[Leak]:
                 entry.items()[1] for entry in reversed(skops_parts["transformers_"].items())
             )
         for (kind, name), (leak, what) in OF_STEPS.items():
-            if part.kind == kind and name in skops_parts and not is_constant_imputer(part):
+            is_learned = not is_constant_imputer(part) and not (
+                name == "categories_" and are_given(skops_parts)
+            )
+            if part.kind == kind and name in skops_parts and is_learned:
                 yield Leak(leak, part.place_of(name), what)
         is_working = part.loader == "ObjectNode" and part.place != last.place
         if is_working and part.kind not in UNDERSTOOD and not is_identity(part):
             what = f"a fitted {part.kind[:60]}: treewarden does not inspect what it stores of the training records"
             yield Leak(LeakKind.UNKNOWN, pointer(part.place), what)
+
+
+def are_given(encoder: Mapping[str, SkopsPart]) -> bool:
+    """Return whether an encoder was given its categories: fitting copies them, and reads none from the table."""
+    given = encoder.get("categories")
+    if given is None or given.loader not in ("ListNode", "TupleNode"):
+        return False
+    lists = [
+        [_listed(part) for part in encoder[name].items()] for name in ("categories", "categories_")
+    ]
+    return lists[0] == lists[1]
+
+
+def _listed(part: SkopsPart) -> list[object]:
+    is_array = part.loader == "NdArrayNode"
+    return (
+        part.array().reshape(-1).tolist() if is_array else [each.plain() for each in part.items()]
+    )
 
 
 def of_records(fitted: Fitted) -> Iterator[Leak]:

@@ -363,7 +363,12 @@ def _are_categories(value: FilePart, columns: Columns, context: StepContext) -> 
     if len(lists) != len(columns):
         return False
     for part in lists:
-        listed = part.array().reshape(-1).tolist()
+        is_array = part.loader == "NdArrayNode"
+        listed = (
+            part.array().reshape(-1).tolist()
+            if is_array
+            else [each.plain() for each in part.items()]
+        )
         known = [each in context.values for each in listed]
         if known.count(False) > MOST_CATEGORIES:
             return False

@@ -149,6 +149,55 @@ def test_cuts_that_the_noise_of_the_learner_does_not_explain_leave_its_claim_ope
 
 
 @pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("is_honest", [True, False])
+def test_cuts_behind_a_step_that_passes_columns_on_are_held_against_the_noise_too(
+    is_honest, monkeypatch, tmp_path
+):
+    learn = pytest.importorskip("treewarden.learn")
+    pipelines = pytest.importorskip("sklearn.pipeline")
+    compose = pytest.importorskip("sklearn.compose")
+    skops = pytest.importorskip("skops.io")
+    if not is_honest:
+        drawn = private_growth.permute_and_flip
+        monkeypatch.setattr(
+            private_growth,
+            "permute_and_flip",
+            lambda scores, scale, below: (
+                drawn(scores, scale, below) if len(scores) == 2 else scores.index(max(scores))
+            ),
+        )
+    table = five_columns(0)
+    columns = ["age", "income"]
+    ends = tuple(zip(*(BOUNDS[name] for name in columns), strict=True))
+    tree = learn.PrivateTreeClassifier(0.5, bounds=ends, classes=[0, 1], max_depth=3, bins=256)
+    step = compose.make_column_transformer(("passthrough", columns))
+    file = tmp_path / "tree.skops"
+    file.write_bytes(
+        skops.dumps(pipelines.make_pipeline(step, tree).fit(table[columns], table.ill))
+    )
+    found = outcome_of(file, table)
+    assert found["outcome"] == ("not refuted" if is_honest else "undetermined")
+    assert ("are better for this table than draws" in found["reason"]) is not is_honest
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_categories_that_an_encoder_was_given_are_not_read_from_the_table(tmp_path):
+    learn = pytest.importorskip("treewarden.learn")
+    pipelines = pytest.importorskip("sklearn.pipeline")
+    encoders = pytest.importorskip("sklearn.preprocessing")
+    skops = pytest.importorskip("skops.io")
+    table = categories(0)
+    names, values = list(table.columns[:-1]), [f"v{code}" for code in range(8)]
+    file = tmp_path / "tree.skops"
+    for given, outcome in (([values] * 4, "not refuted"), ("auto", "void")):
+        tree = learn.PrivateTreeClassifier(bounds=(0, 7), classes=[0, 1], max_depth=2)
+        encoder = encoders.OrdinalEncoder(categories=given)
+        pipeline = pipelines.make_pipeline(encoder, tree).fit(table[names], table.ill)
+        file.write_bytes(skops.dumps(pipeline))
+        assert outcome_of(file, table)["outcome"] == outcome, given
+
+
+@pytest.mark.filterwarnings("ignore")
 def test_the_chances_of_draws_need_every_value(monkeypatch):
     learn = pytest.importorskip("treewarden.learn")
     table = five_columns(0)
@@ -414,3 +463,18 @@ def test_the_larger_side_first_tells_where_more_records_went(tmp_path):
         file.write_text(each)
         reason = outcome_of(file, table, claims=words)["reason"]
         assert ("which side of a test comes first" in reason) is is_told
+
+
+def test_branches_that_group_values_leave_open_how_they_were_chosen(tmp_path):
+    table, file = categories(0), tmp_path / "tree.pmml"
+    whole = tree_of_sets(table, lambda rows: ("c0", ["v0", "v1"]), depth=1)
+    array = '<Array n="{}" type="string">{}</Array>'
+    kept, others = array.format(2, "v0 v1"), array.format(3, "v2 v3 v4")
+    node = f'<Node score="0"><SimpleSetPredicate field="c0" booleanOperator="isIn">{others}</SimpleSetPredicate></Node>'
+    whole = whole.replace(
+        f'booleanOperator="isNotIn">{kept}', f'booleanOperator="isIn">{array.format(3, "v5 v6 v7")}'
+    )
+    file.write_text(whole.replace("</Node></TreeModel>", f"{node}</Node></TreeModel>"))
+    words = f"{WORDS}independent".replace("epsilon=1", "epsilon=0.01")
+    found = outcome_of(file, table, claims=words)
+    assert "group values in more than two branches" in found["reason"]
