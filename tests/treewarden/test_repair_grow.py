@@ -1,5 +1,7 @@
 """``treewarden repair --grow``: a tree grown under the policy where no change of the model passes."""
 
+from contextlib import contextmanager
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -84,7 +86,15 @@ def test_what_a_grown_tree_is_worth_is_said_and_weights_are_refused_by_name(fold
         folder / "tree.pmml", folder / "people.csv", options, policy=str(folder / "few.toml")
     )
     subject = read_subject(request)
-    grown = grown_file(request, subject, None, "accuracy", silent)
+    told = []
+
+    @contextmanager
+    def listening(doing):
+        yield lambda *share: told.append((doing, *share))
+
+    grown = grown_file(request, subject, None, "accuracy", listening)
+    growing = [share[1:] for share in told if share[0] == "growing a tree under the policy"]
+    assert growing == [(done, 6, "trees") for done in range(1, 7)]
     assert grown.data is not None
     assert "its file passes" in grown.message
     assert "accuracy 0." in grown.message

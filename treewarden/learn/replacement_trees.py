@@ -18,11 +18,11 @@ import pandas as pd
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
-from sklearn.model_selection import cross_val_score
+from sklearn.model_selection import check_cv, cross_val_score
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OrdinalEncoder
 
-from treewarden.audit.progress import Step
+from treewarden.audit.progress import Step, nobody_hears
 from treewarden.jobs.audit_inputs import AuditInputs
 from treewarden.jobs.audit_request import Request
 from treewarden.jobs.auditing import audit_file
@@ -72,17 +72,22 @@ def grown_file(
     is_of_classes = model.task is Task.CLASSIFICATION
     values = target_values(table, Feature(name, not is_of_classes, model.classes))
     pipeline = _pipeline(subject, inputs, numbers)
-    with step("growing a tree under the policy"), warnings.catch_warnings():
+    with step("growing a tree under the policy") as share, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that it has no split is said below
+        share = share or nobody_hears
         pipeline.fit(inputs, values)
+        share(1, FOLDS + 1, "trees")
         leaves = int(pipeline[-1].get_n_leaves())
         if leaves == 1:
             said = "No tree with a split, grown under the policy, passes."
             return GrownFile(None, said)
         scoring = SCORINGS[utility] if is_of_classes else "r2"
-        scores = cross_val_score(
-            clone(pipeline), inputs, values, cv=FOLDS, scoring=scoring, error_score=np.nan
-        )
+        scores = []
+        for fold in check_cv(FOLDS, values, classifier=is_of_classes).split(inputs, values):
+            scores += cross_val_score(
+                clone(pipeline), inputs, values, cv=[fold], scoring=scoring, error_score=np.nan
+            ).tolist()
+            share(1 + len(scores), FOLDS + 1, "trees")
     data = converted(open_fitted(pipeline, target=name).model, target or "pmml")
     file = ModelBytes(data, model_name(request.model))
     with step("auditing the grown tree as its file"):
