@@ -130,18 +130,18 @@ LEAVES = (Measured("min_child_weight 5", "1.000"), Measured("min_child_weight 20
 DEPTH = Measured("depth 2", "0.113")
 MEMBERSHIP = "membership_"
 MEMBER_LEVERS = (
-    ("depth 3, 100 rounds", "all", 147),
-    ("depth 3, 100 rounds", "without sum_hessian", 147),
-    ("depth 6, min_child_weight 5", "all", 141),
-    ("depth 6, min_child_weight 20", "all", 0),
-    ("depth 3, 5 rounds", "all", 16),
+    ("depth 3, 100 rounds", "all", "147.6"),
+    ("depth 3, 100 rounds", "without sum_hessian", "147.6"),
+    ("depth 6, min_child_weight 5", "all", "140.0"),
+    ("depth 6, min_child_weight 20", "all", "0.0"),
+    ("depth 3, 5 rounds", "all", "54.6"),
 )
-"""Of the study of membership, heart: the model, what is published of it, and how many of 148 members are proved."""
+"""Of the study of membership, heart: the model, what is published of it, and the mean number of 148 members proved."""
 OF_BOOSTED_MEMBERS = (
     "Membership: train larger leaves ({}) or fewer rounds. In the study of membership (heart, 148 people, XGBoost, "
-    "depth 3, 100 rounds) 147 people were proved to be in the table, with min_child_weight 20 nobody, after 5 rounds "
-    "16. What does not help: without sum_hessian it was 147 still, and with min_child_weight 5 141. This model was not "
-    "measured."
+    "depth 3, 100 rounds, means of five draws) 147.6 people were proved to be in the table, with min_child_weight 20 "
+    "nobody, after 5 rounds 54.6. What does not help: without sum_hessian it was 147.6 still, and with "
+    "min_child_weight 5 140. This model was not measured."
 )
 OF_TREE_MEMBERS = (
     "Membership: train larger leaves (min_samples_leaf) and fewer levels. Pruning the trained tree keeps the "

@@ -82,6 +82,13 @@ def finished(site, client, audit_id):
     return claim["outcome"], done["verdict"]
 
 
+def without_reasons(part):
+    """Return what was found of claims without its words: Python's name arguments, the others flags."""
+    if isinstance(part, dict):
+        return {key: without_reasons(each) for key, each in part.items() if key != "reason"}
+    return [without_reasons(each) for each in part] if isinstance(part, list) else part
+
+
 @pytest.mark.parametrize(("words", "outcome", "verdict"), CASES)
 def test_shell_python_and_gate_agree(files, tmp_path, words, outcome, verdict):
     model, table = files
@@ -92,7 +99,7 @@ def test_shell_python_and_gate_agree(files, tmp_path, words, outcome, verdict):
     assert (document["claims"][0]["outcome"], document["verdict"]) == (outcome, verdict)
     settings = {"sensitive": "illness", "policy": POLICY, "claims": words, "worlds_budget": 1}
     python = tw.audit(model, table, **settings)
-    assert python.to_dict()["claims"] == document["claims"]
+    assert without_reasons(python.to_dict()["claims"]) == without_reasons(document["claims"])
     (tmp_path / "treewarden.toml").write_text(
         f'[[model]]\npath = "model.json"\ntable = "people.csv"\nsensitive = "illness"\npolicy = "{POLICY}"\n'
         f'claims = "{words}"\nworlds_budget = 1\n'

@@ -93,7 +93,7 @@ def test_without_a_register_it_is_said_that_membership_was_not_judged(full_tree)
     result = audited(full_tree, policy="health")
     assert "membership" not in findings(result)
     said = {entry["name"]: entry["text"] for entry in result.to_dict()["not_judged"]}
-    assert "--population" in said["membership"]
+    assert "population=FILE" in said["membership"]
     assert findings(audited(full_tree))["membership-judged"] == "UNDETERMINED"
 
 

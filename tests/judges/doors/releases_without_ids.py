@@ -345,7 +345,7 @@ def hold_without(
         verdict == "FAIL" or not least, f"without ids {verdict}, and a table proves somebody"
     )
     document = result.to_dict()
-    trial.claim("--id" in " ".join(document["next_steps"]), "it is not said what to do")
+    trial.claim("id=" in " ".join(document["next_steps"]), "it is not said what to do")
     trial.claim("difference of" not in str(document), "a difference of totals is told")
 
 

@@ -16,6 +16,7 @@ from treewarden.policies.repair.repair import (
     LEAVES,
     MEMBER_LEVERS,
     NAMES,
+    OF_BOOSTED_MEMBERS,
     OF_REBUILT,
     REBUILT_LEVERS,
     SAMPLED,
@@ -51,7 +52,8 @@ def test_every_figure_of_members_stands_in_their_study():
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
     proved = {tuple(row[:3]): row[4] for row in rows if row[0] == "heart"}
     for model, published, members in MEMBER_LEVERS:
-        assert proved["heart", model, published].split(" / ")[0] == f"{members}.0"
+        assert proved["heart", model, published].split(" / ")[0] == members
+        assert members.removesuffix(".0") in OF_BOOSTED_MEMBERS or members == "0.0"
 
 
 def test_every_figure_of_rebuilt_records_stands_in_their_study():
