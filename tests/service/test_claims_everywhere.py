@@ -11,6 +11,7 @@ from tests.judges.drawn_labels import WORDS, labelled_forest, labelled_tree
 from tests.kit.run import run_command
 from tests.kit.service import sites
 from tests.kit.service import work_to_do as make
+from treewarden.api.result import with_keywords
 from treewarden.ppdm_models.files.load import writers
 from treewarden.ppdm_models.tree.ensemble import with_claim
 from treewarden.ppdm_models.tree.privacy_claim import read_claim
@@ -82,11 +83,13 @@ def finished(site, client, audit_id):
     return claim["outcome"], done["verdict"]
 
 
-def without_reasons(part):
-    """Return what was found of claims without its words: Python's name arguments, the others flags."""
+def as_in_python(part):
+    """Return what was found of claims as Python says it: with arguments in place of flags."""
     if isinstance(part, dict):
-        return {key: without_reasons(each) for key, each in part.items() if key != "reason"}
-    return [without_reasons(each) for each in part] if isinstance(part, list) else part
+        return {key: as_in_python(each) for key, each in part.items()}
+    if isinstance(part, list):
+        return [as_in_python(each) for each in part]
+    return with_keywords(part) if isinstance(part, str) else part
 
 
 @pytest.mark.parametrize(("words", "outcome", "verdict"), CASES)
@@ -99,7 +102,7 @@ def test_shell_python_and_gate_agree(files, tmp_path, words, outcome, verdict):
     assert (document["claims"][0]["outcome"], document["verdict"]) == (outcome, verdict)
     settings = {"sensitive": "illness", "policy": POLICY, "claims": words, "worlds_budget": 1}
     python = tw.audit(model, table, **settings)
-    assert without_reasons(python.to_dict()["claims"]) == without_reasons(document["claims"])
+    assert python.to_dict()["claims"] == as_in_python(document["claims"])
     (tmp_path / "treewarden.toml").write_text(
         f'[[model]]\npath = "model.json"\ntable = "people.csv"\nsensitive = "illness"\npolicy = "{POLICY}"\n'
         f'claims = "{words}"\nworlds_budget = 1\n'
