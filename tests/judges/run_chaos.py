@@ -219,11 +219,16 @@ def _fleet(site: Site, folder: Path, lease: float, workers: int) -> Iterator[Fle
             each.wait()
 
 
+AT_WORK = 4
+"""So many audits are left when the last worker is killed or halted: somebody does them then."""
+
+
 def _disturb(fleet: Fleet, audits: int, kills: int, stops: int, chance: random.Random) -> None:
     """Kill and halt workers, spread over the audits, until all are done."""
     doings = [*["kill"] * kills, *["halt"] * stops]
     chance.shuffle(doings)
-    due = sorted((chance.uniform(0, 0.95 * audits), number) for number in range(len(doings)))
+    latest = min(0.95 * audits, max(audits - AT_WORK, 0))
+    due = sorted((chance.uniform(0, latest), number) for number in range(len(doings)))
     halted: list[tuple[float, int]] = []
     for done in _progress(fleet, audits, lambda: _wake(halted)):
         busy = [pid for pid in _busy(fleet) if pid not in {pid for _, pid in halted}]
