@@ -137,7 +137,8 @@ def bounds_are_of_table(population: Population, claim: PrivacyClaim) -> bool:
         numbers = np.unique(column.numbers[(population.counts > 0) & ~column.missing])
         if not len(numbers):
             continue
-        if any(not _is_round(end) and _is_telling(end, numbers) for end in (low, high)):
+        finite = [end for end in (low, high) if math.isfinite(end)]
+        if any(not _is_round(end) and _is_telling(end, numbers) for end in finite):
             return True
         is_constant = low == high and len(numbers) == 1
         if len(numbers) > 2 or is_constant:

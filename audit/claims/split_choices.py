@@ -196,6 +196,10 @@ class _SplitNode:
                 for name, splits in sides.items()
                 if len(splits.counts)
             }
+            if self.column in shares and not least_only:
+                # A set of values, or an interval, may be better than all that are listed: it counts as their best.
+                least = 1 / len(sides[self.column].counts)
+                shares[self.column] = max(shares[self.column], least)
             own_share = shares.get(self.column)
             if own_share and not is_multiway:  # of which a column has one
                 found[True, criterion] = own_share

@@ -115,7 +115,7 @@ def _own_claim(fitted: Fitted) -> PrivacyClaim | None:
     claim = replace(
         claim,
         bounds=_bounds(fitted),
-        producer=ProducerFacts(bins=bins if is_of_table and isinstance(bins, int) else None),
+        producer=ProducerFacts(bins=bins if is_of_table and _are_bins(bins) else None),
         is_seeded=is_seeded,
     )
     if not all(_is_set(fitted.known.get(name)) for name in ("bounds", "classes")):
@@ -174,13 +174,21 @@ def _are_drawn(attributes: Mapping[str, SkopsPart]) -> bool:
         read_bounds(attributes["bounds"], column_names(attributes)),
         attributes["bins"].plain(),
     )
-    if not ends or not isinstance(bins, int):
+    if not ends or not _are_bins(bins):
         return True  # between which ends it draws is not understood, and that is told by itself
     nodes: Any = attributes["tree_"].attributes()["nodes"].array()
     inner = nodes[nodes["left_child"] >= 0]
     grids = [cut_grid(low, high, bins) for _, low, high in ends]
     tests = zip(inner["feature"], inner["threshold"], strict=True)
     return all((grids[feature] == threshold).any() for feature, threshold in tests)
+
+
+MOST_BINS = 1024
+"""So many parts of a range treewarden's learner takes at most."""
+
+
+def _are_bins(value: object) -> TypeGuard[int]:
+    return isinstance(value, int) and 1 <= value <= MOST_BINS
 
 
 def column_names(attributes: Mapping[str, SkopsPart]) -> list[str]:

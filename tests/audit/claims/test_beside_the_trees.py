@@ -515,6 +515,8 @@ def test_bounds_are_of_the_table_where_an_end_is_one_that_nobody_would_choose(
         ((1577836800, 1609459200), np.linspace(1577840000, 1609450000, 300).round(), False),
         ((0, 365), [1, 2, 3, 365], True),  # one person's value, far from the others
         ((0, 83211.37), [1000.5, 2000.25, 83211.37], True),
+        ((-np.inf, np.inf), [1000.5, 2000.25, 83211.37], False),
+        ((np.nan, 83211.37), [1000.5, 2000.25, 83211.37], True),
     ],
 )
 def test_bounds_that_everybody_knows_are_not_of_the_table(bounds, numbers, is_told):

@@ -9,11 +9,13 @@ import pandas as pd
 import pytest
 
 import treewarden as tw
+from tests.judges.drawn_labels import people_in
 from tests.kit.tiers import seeds
 from treewarden.audit.claims.leaf_labels import log_probabilities
-from treewarden.audit.claims.split_choices import _joint_p, _tails
+from treewarden.audit.claims.split_choices import _joint_p, _SplitNode, _tails
 from treewarden.ppdm_models.files.load import read_model, writers
 from treewarden.ppdm_models.learn import private_growth
+from treewarden.ppdm_models.tree.column import NumericColumn
 from treewarden.ppdm_models.tree.ensemble import with_claim
 from treewarden.ppdm_models.tree.privacy_claim import LabelMechanism, read_claim
 
@@ -478,3 +480,12 @@ def test_branches_that_group_values_leave_open_how_they_were_chosen(tmp_path):
     words = f"{WORDS}independent".replace("epsilon=1", "epsilon=0.01")
     found = outcome_of(file, table, claims=words)
     assert "group values in more than two branches" in found["reason"]
+
+
+def test_an_interval_that_is_better_than_every_threshold_counts_as_the_best_of_them():
+    classes = [[1, 0], [1, 0], [0, 1], [0, 1], [1, 0], [1, 0]]
+    people = people_in(classes)
+    people = replace(people, columns={"age": NumericColumn(np.arange(6.0))})
+    in_the_middle = np.array([1, 1, 2, 2, 1, 1])
+    node = _SplitNode(people, np.array(classes, float), (1, 2), in_the_middle, "age", None)
+    assert node.shares_as_good()[True, "gini"] == 1 / 5  # of five thresholds, none as good
