@@ -5,7 +5,10 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 TOOLS  := .venv-tools
-INSTALL := -m pip --quiet --disable-pip-version-check install -c constraints.txt
+# pip compiles on one core; what it leaves is compiled on all of them, without the tests that packages bring.
+INSTALL := -m pip --quiet --disable-pip-version-check install --no-compile -c constraints.txt
+COMPILE := -m compileall -q -j 0 -x '[/\\]tests?[/\\]'
+PRODUCT := treewarden audit policies ppdm_models reports service
 PIP    := $(BIN)/python $(INSTALL)
 PINS   := pyproject.toml constraints.txt
 
@@ -249,21 +252,25 @@ clean:
 $(VENV)/.demo: $(VENV)/.made $(PINS)
 	@echo "installing treewarden and what the demo needs (once, about a minute) ..."
 	@$(PIP) -e '.[demo]'
+	@$(call compile_all,$(VENV))
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.made $(PINS)
 	@echo "installing treewarden, the demo and the developer's tools (once, about a minute) ..."
 	@$(PIP) -e '.[demo,dev,serve,telemetry]'
+	@$(call compile_all,$(VENV))
 	@touch $@ $(VENV)/.demo
 
 $(VENV)/.docs: $(VENV)/.made $(PINS)
 	@echo "installing what builds the documentation (once, about a minute) ..."
 	@$(PIP) -e '.[demo,docs,serve,telemetry]'
+	@$(call compile_all,$(VENV))
 	@touch $@ $(VENV)/.demo
 
 $(TOOLS)/.tools: $(TOOLS)/.made $(PINS)
 	@echo "installing the tools whose models are read (once, some minutes; JPMML needs Java too) ..."
 	@$(TOOLS)/bin/python $(INSTALL) -e '.[demo,dev,tools]'
+	@$(call compile_all,$(TOOLS))
 	@touch $@
 
 ipopt: $(VENV)/.dev $(VENV)/.ipopt
@@ -278,7 +285,11 @@ $(VENV)/.made $(TOOLS)/.made:
 	@$(python_is_new_enough)
 	@$(venv_is_there)
 	@$(PYTHON) -m venv --clear $(@D)
+	@$(@D)/bin/python $(INSTALL) pip
 	@touch $@
+
+# Packages hold some files that no Python compiles: templates, and code of other versions.
+compile_all = $(1)/bin/python $(COMPILE) $(1)/lib $(PRODUCT) >/dev/null 2>&1 || true
 
 define python_is_new_enough
 command -v $(PYTHON) >/dev/null || { \
