@@ -391,12 +391,8 @@ def _shown_by_all(
     most, least = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
     np.maximum.at(most, of, full.reached_high - full.low)
     np.maximum.at(least, of, full.high - full.reached_low)
-    return replace(
-        worlds,
-        reached_high=np.maximum(worlds.reached_high, np.minimum(lows + most, worlds.high)),
-        reached_low=np.minimum(worlds.reached_low, np.maximum(highs - least, worlds.low)),
-        left=(*worlds.left, *([OUT_OF_TIME] if full.is_out_of_time else ())),
-    )
+    left = (*worlds.left, *([OUT_OF_TIME] if full.is_out_of_time else ()))
+    return replace(worlds.reaching(highs - least, lows + most), left=left)
 
 
 def _evidence(

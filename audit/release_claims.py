@@ -111,14 +111,8 @@ class NoisyReleases:
             low=self.posterior.low[groups][:, order],
             high=self.posterior.high[groups][:, order],
         )
-        worlds = replace(
-            self.worlds,
-            counts=self.worlds.counts[groups],
-            low=self.worlds.low[groups][:, order],
-            high=self.worlds.high[groups][:, order],
-            reached_low=self.worlds.reached_low[groups][:, order],
-            reached_high=self.worlds.reached_high[groups][:, order],
-        )
+        worlds = self.worlds.of_groups(groups).in_order(order)
+        worlds = replace(worlds, counts=self.worlds.counts[groups])
         return replace(self, posterior=posterior, worlds=worlds)
 
 

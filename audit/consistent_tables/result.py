@@ -21,7 +21,7 @@ from treewarden.audit.consistent_tables.witnesses.witness_pool import (
     path_holds,
 )
 from treewarden.audit.progress import FOREVER, Clock, OutOfTimeError
-from treewarden.audit.reading import Reading, Undetermined
+from treewarden.audit.reading import Bounds, Reading, Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, IndexArray, IntArray
 
 OUT_OF_TIME = "the time was used up"
@@ -64,12 +64,11 @@ class TableEnumeration:
     numbers: TableNumbers | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ConsistentTables:
-    """Integer reasoning over a published tree. Arrays are by profile, (P, m) or (P,).
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class ConsistentTables(Bounds[IntArray]):
+    """Integer reasoning over a published tree: ends of how many records of each profile have each class, (P, m).
 
-    ``counts`` are the profiles' records. In every world a cell n[q, c] lies in [low, high], which is proved; worlds
-    were found that take it as far as [reached_low, reached_high] (reached_low > reached_high where none was found).
+    ``counts`` (P,) are the profiles' records.
     ``certain`` profiles have one class for all their records in every world, ``certain_class``, for the reason in
     ``reasons``; ``open_profiles`` may be certain, which was not decided, and ``not_decided`` says why:
     ``left`` is why questions were not put or not answered, ``left_of_values`` why some were that only tell which values
@@ -77,10 +76,6 @@ class ConsistentTables:
     """
 
     counts: IntArray
-    low: IntArray
-    high: IntArray
-    reached_low: IntArray
-    reached_high: IntArray
     consistency: Consistency
     enumeration: TableEnumeration
     conflict: tuple[str, ...] = ()

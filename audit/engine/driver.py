@@ -29,7 +29,7 @@ from treewarden.audit.engine.counts import (
     settled,
 )
 from treewarden.audit.engine.newton_steps import estimate
-from treewarden.audit.engine.problem import Bounds, Estimate, How, Problem
+from treewarden.audit.engine.problem import Estimate, How, Problem, ProblemBounds
 from treewarden.audit.engine.search import search
 from treewarden.audit.engine.time_budget import TimeBudget
 from treewarden.audit.reading import MORE_IS_TOLD, Undetermined
@@ -52,7 +52,7 @@ def reason(
     truth: IntArray | None = None,
     budget: TimeBudget,
     is_settled: IsSettled | None = None,
-) -> Bounds:
+) -> ProblemBounds:
     """Return what the rows of a problem prove of each group, what other tables were found, and the estimate.
 
     ``truth``, (C, m) whole numbers, is the table that the owner has: it is the first table found, if it fits. Once
@@ -76,7 +76,7 @@ def reason(
     return bounds
 
 
-def of_part(bounds: Bounds, missing: str) -> Bounds:
+def of_part(bounds: ProblemBounds, missing: str) -> ProblemBounds:
     """Return what some of what is known proves, which holds; what is left open may be settled by the rest."""
     return replace(bounds, estimate=Undetermined(f"no inference: {missing}"), left=(missing,))
 
@@ -198,11 +198,11 @@ class _BoundState:
         is_whole = self.counts.scaled is None or (settled(self.counts, self.boxes) >= 0).all()
         return self.estimate if is_whole else MORE_IS_TOLD
 
-    def result(self, seconds: float) -> Bounds:
+    def result(self, seconds: float) -> ProblemBounds:
         """Return all of it, by class."""
         low, high = by_class(self.counts, self.boxes.low, self.boxes.high)
         reached_low, reached_high = by_class(self.counts, *self.reached)
-        return Bounds(
+        return ProblemBounds(
             low=low,
             high=high,
             reached_low=reached_low,

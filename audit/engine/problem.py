@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from treewarden.audit.reading import Undetermined
+from treewarden.audit.reading import Bounds, Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
 
 
@@ -205,22 +205,16 @@ class Estimate:
     residual: float
 
 
-@dataclass(frozen=True, slots=True)
-class Bounds:
-    """Integer reasoning over all rows of a problem. Arrays are by group, (C, m) or (C,); of amounts m is 1.
+@dataclass(frozen=True, slots=True, eq=False)
+class ProblemBounds(Bounds[IntArray]):
+    """Integer reasoning over all rows of a problem: ends of x[c, k] by group and class, (C, m); of amounts m is 1.
 
-    In every table that fits, x[c, k] lies in [low, high], which is proved; tables were found that take it as far as
-    [reached_low, reached_high] (where none was found, reached_low > reached_high). ``row`` is the row that a group was
-    settled by, -1 where none alone did; ``how`` says by what each certain group was proved ("" elsewhere).
-    ``problem`` is why no table can fit, "" where one may. ``left`` is why something was not decided. Of amounts,
-    ``apart_low`` and ``apart_high`` (C,) are how far tables were found to go in which other groups' people have the
-    ends of each range.
+    ``row`` (C,) is the row that a group was settled by, -1 where none alone did; ``how`` says by what each certain
+    group was proved ("" elsewhere). ``problem`` is why no table can fit, "" where one may. ``left`` is why something
+    was not decided. Of amounts, ``apart_low`` and ``apart_high`` (C,) are how far tables were found to go in which
+    other groups' people have the ends of each range.
     """
 
-    low: IntArray
-    high: IntArray
-    reached_low: IntArray
-    reached_high: IntArray
     how: tuple[How | str, ...]
     row: IndexArray
     estimate: Estimate | Undetermined

@@ -13,7 +13,7 @@ import numpy as np
 
 from treewarden.audit.consistent_tables.result import ShouldStop, never
 from treewarden.audit.engine.driver import IsSettled, reason
-from treewarden.audit.engine.problem import Bounds, Problem
+from treewarden.audit.engine.problem import Problem, ProblemBounds
 from treewarden.audit.engine.time_budget import OVER_TREES_SECONDS, PREFIX_SECONDS, TimeBudget
 from treewarden.audit.inverters import LeafSums, doubting
 from treewarden.audit.joint.cells import (
@@ -67,7 +67,7 @@ class JoinedTrees:
     units: Units
     cells: PeopleCells
     problem: Problem
-    bounds: Bounds
+    bounds: ProblemBounds
     reads_labels: bool = False
 
 
@@ -182,7 +182,7 @@ class _ProvedTrees:
     """What the leaves of all trees prove, and what these say of their people after all that is proved of them."""
 
     facts: EnsembleLeafFacts
-    bounds: Bounds
+    bounds: ProblemBounds
 
 
 def _prove_trees(
@@ -300,7 +300,11 @@ def _prefix_of_trees(
 
 
 def count_certain(
-    bounds: Bounds, cells: PeopleCells, units: Units, population: Population, by_leaf: BoolArray
+    bounds: ProblemBounds,
+    cells: PeopleCells,
+    units: Units,
+    population: Population,
+    by_leaf: BoolArray,
 ) -> Prefix:
     """Return how many people are certain, by one leaf (P,) and by all, and how many are guessed right."""
     is_all = bounds.low == cells.sizes[:, None]

@@ -13,9 +13,9 @@ from treewarden.audit.engine.problem import (
     ALL_PEOPLE,
     KNOWN_FACT,
     NEW_PEOPLE,
-    Bounds,
     Estimate,
     Problem,
+    ProblemBounds,
 )
 from treewarden.audit.engine.time_budget import ADDS_SHARE, TimeBudget
 from treewarden.audit.inverters import Added, LeafSums, ValueSums
@@ -86,10 +86,7 @@ class AllReleases:
         bounds, estimate = joined.bounds, joined.bounds.estimate
         if isinstance(estimate, Estimate):
             estimate = replace(estimate, values=estimate.values[:, order])
-        ends = ("low", "high", "reached_low", "reached_high")
-        bounds = replace(
-            bounds, estimate=estimate, **{name: getattr(bounds, name)[:, order] for name in ends}
-        )
+        bounds = replace(bounds.in_order(order), estimate=estimate)
         cells = replace(joined.cells, of=joined.cells.of[groups])
         ensemble_inference = replace(joined.inference, by_leaf=joined.inference.by_leaf[groups])
         truth, people = joined.units.truth, joined.units.people[groups]
@@ -190,7 +187,7 @@ def words_of_sums(shared: KnownGroups, sums: Sequence[LeafSums | ValueSums]) -> 
 
 
 def _with_all(
-    added: Sequence[Released], bounds: Bounds, cells: PeopleCells
+    added: Sequence[Released], bounds: ProblemBounds, cells: PeopleCells
 ) -> tuple[Released, ...]:
     """Return what each release adds, the last with how many people all of them make certain."""
     sure = (bounds.low == cells.sizes[:, None]).any(axis=1)

@@ -13,7 +13,7 @@ import numpy as np
 
 from treewarden.audit.membership import NO_REGISTER as NO_REGISTER
 from treewarden.audit.population.population import Population
-from treewarden.audit.reading import Undetermined
+from treewarden.audit.reading import Bounds, Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray, alike, ranks
 from treewarden.ppdm_models.tree.column import (
     CategoricalColumn,
@@ -221,21 +221,16 @@ def with_people(register: Population, table: Population, rows: IndexArray) -> Po
     )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class MembershipInference:
-    """What a file proves of who of a register is in the table. Arrays are by group of candidates, (G,).
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class MembershipInference(Bounds[IntArray]):
+    """What a file proves of who of a register is in the table: ends of how many of each group are members, (G,).
 
-    In every table that fits the file between ``low`` and ``high`` people of a group are members. Tables that were
-    checked row by row have as few as ``shown_low`` and as many as ``shown_high``; the owner's own is among them.
+    Tables that were found were checked row by row, and the owner's own is among them.
     ``probability`` is the adversary's estimate for one person of the group, or why there is none. ``left`` says what
     was not decided, and why; empty where all was. ``said`` is what the reader should know of the register.
     """
 
     candidates: Candidates
-    low: IntArray
-    high: IntArray
-    shown_low: IntArray
-    shown_high: IntArray
     probability: FloatArray | Undetermined
     left: tuple[str, ...] = ()
     said: tuple[str, ...] = ()
@@ -270,7 +265,7 @@ class MembershipInference:
     @property
     def may_be_in(self) -> IntArray:
         """How many people of each group are not shown to be open, and may be certain members therefore."""
-        is_shown = self.shown_low < self.candidates.sizes
+        is_shown = self.reached_low < self.candidates.sizes
         is_possible = self.high == self.candidates.sizes
         return np.where(is_possible & ~is_shown, self.candidates.sizes, 0)
 
@@ -278,4 +273,4 @@ class MembershipInference:
     def open_groups(self) -> BoolArray:
         """Whether two checked tables show of each group that its people may be in, and may be out."""
         sizes = self.candidates.sizes
-        return (self.shown_low < sizes) & (self.shown_high > 0)
+        return (self.reached_low < sizes) & (self.reached_high > 0)

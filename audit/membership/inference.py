@@ -106,8 +106,8 @@ def infer_members(
         candidates=candidates,
         low=low,
         high=high,
-        shown_low=shown.low,
-        shown_high=shown.high,
+        reached_low=shown.low,
+        reached_high=shown.high,
         probability=estimate
         if isinstance(estimate, Undetermined)
         else 1.0 - estimate.values[:, OUT],

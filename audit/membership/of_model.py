@@ -176,8 +176,8 @@ def infer_boosted_members(
         candidates=candidates,
         low=low,
         high=high,
-        shown_low=inside,
-        shown_high=inside,
+        reached_low=inside,
+        reached_high=inside,
         probability=low / sizes if is_decided else NOT_ESTIMATED,
         left=() if is_decided else _left_open(rows, cuts, int((low < high).sum())),
     )

@@ -19,7 +19,7 @@ from treewarden.audit.partial.partial_view import PartialView, reachable_paths
 from treewarden.audit.partial.secret_values import Secret, ValueKinds
 from treewarden.audit.partial.value_rules import OPEN, ImpliedValues
 from treewarden.audit.population.population import Population
-from treewarden.audit.reading import Undetermined
+from treewarden.audit.reading import Bounds, Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
 
 MOST_KEPT = 4_000_000
@@ -201,19 +201,6 @@ NOT_COUNTED = Undetermined(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Ranges:
-    """How many people of each profile have each value, (P, m) each: ``low`` to ``high`` is proved of every table.
-
-    Tables that fit have as few as ``reached_low`` and as many as ``reached_high``.
-    """
-
-    low: IntArray
-    high: IntArray
-    reached_low: IntArray
-    reached_high: IntArray
-
-
 def ends_by_class(
     net: Network, low: FloatArray | IntArray, high: FloatArray | IntArray, flows: int
 ) -> ValueBoundsOfGroups:
@@ -236,8 +223,8 @@ def ranges(
     supply: IntArray,
     outer: ValueBoundsOfGroups,
     inner: ValueBoundsOfGroups,
-) -> Ranges:
-    """Return what ends of lumps of so many people, (S,), say of profiles of so many, (P,).
+) -> Bounds[IntArray]:
+    """Return what ends of lumps of so many people, (S,), say of how many of profiles of so many, (P,), have each value.
 
     ``outer`` is proved, ``inner`` is what tables have. People of a lump can stand for each other: as many of a
     profile have a value at most as of its lump, and at least as many as the others of the lump leave.
@@ -245,7 +232,7 @@ def ranges(
     size = counts[:, None]
     rest = (supply[:, None] - outer.least)[lump_of], (supply[:, None] - inner.least)[lump_of]
     is_reached = inner.asked[lump_of][:, None]
-    return Ranges(
+    return Bounds(
         np.maximum(size - rest[0], 0),
         np.minimum(size, outer.most[lump_of]),
         np.where(is_reached, np.maximum(size - rest[1], 0), size),
@@ -258,7 +245,7 @@ def bound_tables(
     proved: Proofs,
     *,
     is_exact: bool,
-    between: Ranges | None = None,
+    between: Bounds[IntArray] | None = None,
     reason: str = "",
 ) -> ConsistentTables:
     """Return proofs as ends of how many people of each profile have each class, with what flows say ``between``.
@@ -279,12 +266,6 @@ def bound_tables(
         reached_high = np.zeros_like(low)
     if between is not None:
         low, high = np.maximum(low, between.low), np.minimum(high, between.high)
-        if is_exact:
-            reached_low = np.minimum(reached_low, between.reached_low)
-            reached_high = np.maximum(reached_high, between.reached_high)
-    if not isinstance(people.truth, Undetermined):
-        true = np.rint(people.truth).astype(np.int64)
-        reached_low, reached_high = np.minimum(reached_low, true), np.maximum(reached_high, true)
     worlds = ConsistentTables(
         counts=counts,
         low=low,
@@ -296,6 +277,11 @@ def bound_tables(
         else Consistency.CONSISTENT,
         enumeration=TableEnumeration(NOT_COUNTED, NOT_COUNTED),
     )
+    if between is not None and is_exact:
+        worlds = worlds.reaching(between.reached_low, between.reached_high)
+    if not isinstance(people.truth, Undetermined):
+        true = np.rint(people.truth).astype(np.int64)
+        worlds = worlds.reaching(true, true)
     return replace(worlds, reasons=dict.fromkeys(worlds.certain_rows, reason)) if reason else worlds
 
 

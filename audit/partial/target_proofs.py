@@ -17,7 +17,6 @@ from treewarden.audit.partial.fitting.flows import (
 from treewarden.audit.partial.fitting.splits import SplitChoiceView
 from treewarden.audit.partial.functional_dependencies import AdversaryKnowledge
 from treewarden.audit.partial.reachability import (
-    Ranges,
     Reachability,
     bound_tables,
     ends_by_class,
@@ -28,7 +27,7 @@ from treewarden.audit.partial.tree_context import LeafTable, TreeContext
 from treewarden.audit.partial.unmodelled_knowledge import NOT_WHOLE
 from treewarden.audit.population.population import Population
 from treewarden.audit.progress import Clock
-from treewarden.audit.reading import Undetermined
+from treewarden.audit.reading import Bounds, Undetermined
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray, IntArray
 
 IN_ALL_LEAVES = "every leaf that such a person can reach has only this value"
@@ -112,7 +111,7 @@ def _ranges(
     net: Network,
     of_leaves: ConsistentTables,
     flows: int,
-) -> Ranges:
+) -> Bounds[IntArray]:
     """Return how many people of each profile can have each class, given what is proved of each leaf's classes.
 
     Where these are open, the true table's are one way how they can be.

@@ -165,13 +165,8 @@ def unsized_tables(
         return sized
     worlds = bound_tables(people, proved, is_exact=False, reason=reason)
     left = (*sized.left, SIZES_NOT_USED)
-    return replace(
-        worlds,
-        reached_low=np.minimum(worlds.reached_low, sized.reached_low),
-        reached_high=np.maximum(worlds.reached_high, sized.reached_high),
-        left=left,
-        not_decided=left,
-    )
+    shown = worlds.reaching(sized.reached_low, sized.reached_high)
+    return replace(shown, left=left, not_decided=left)
 
 
 # Unmodelled knowledge: why more may be known than is used of what a model publishes.

@@ -10,7 +10,7 @@ import numpy as np
 
 from treewarden.audit.engine.amounts import ends_by_row, ends_of_one
 from treewarden.audit.engine.driver import reason
-from treewarden.audit.engine.problem import KNOWN_FACT, Bounds
+from treewarden.audit.engine.problem import KNOWN_FACT, ProblemBounds
 from treewarden.audit.engine.time_budget import TimeBudget
 from treewarden.audit.inverters import (
     GrownCase,
@@ -358,7 +358,7 @@ def bounds_of(
 
 
 def _reached(
-    rows: NumberRows, bounds: Bounds, numbers: TargetNumbers, *, is_all: bool
+    rows: NumberRows, bounds: ProblemBounds, numbers: TargetNumbers, *, is_all: bool
 ) -> tuple[FloatArray, FloatArray]:
     """Return the least and the greatest value that a person of each profile has in a table that fits, (P,).
 

@@ -70,9 +70,8 @@ class AllNumbers:
     def seen_by(self, release: int) -> ValueBounds:
         """Return it of the people of one release."""
         groups, value_bounds = self.shared.groups(release), self.bounds
-        names = ("counts", "low", "high", "reached_low", "reached_high", "by_leaf")
-        own = {name: getattr(value_bounds, name)[groups] for name in names}
-        return replace(value_bounds, facts=self.each[release].facts, **own)
+        own = {name: getattr(value_bounds, name)[groups] for name in ("counts", "by_leaf")}
+        return replace(value_bounds.of_groups(groups), facts=self.each[release].facts, **own)
 
 
 def join_numbers(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from treewarden.audit.population.target import RankedContributions
-from treewarden.audit.reading import Interval
+from treewarden.audit.reading import Bounds, Interval
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray
 from treewarden.ppdm_models.tree.ensemble import Fact
 
@@ -31,13 +31,11 @@ class CellRanges:
     proved: FloatArray
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ValueBounds:
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class ValueBounds(Bounds[FloatArray]):
     """Between which ends one person's value lies, by profile, shape (P,) each, in the target's unit.
 
-    In every table that gives these leaves the value of a person of the profile is at least ``low`` and at most
-    ``high``: that is proved. ``reached_low`` and ``reached_high`` are values that she has in tables that do give them,
-    found and checked: what may be proved yet lies between. ``by_leaf`` is the width that one leaf alone leaves.
+    Tables that fit are those that give these leaves. ``by_leaf`` is the width that one leaf alone leaves.
     ``counts`` are people, ``range`` is that of the table's values and ``step`` what they are whole multiples of above
     its lower end (0: nothing), both of which the adversary is taken to know. ``leaves`` is how many leaves people stop
     in, ``facts`` are the settings of the growth, ``said`` is what the reader should know of how it was done and
@@ -47,10 +45,6 @@ class ValueBounds:
     """
 
     counts: FloatArray
-    low: FloatArray
-    high: FloatArray
-    reached_low: FloatArray
-    reached_high: FloatArray
     by_leaf: FloatArray
     range: Interval
     step: float

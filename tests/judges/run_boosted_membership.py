@@ -178,8 +178,8 @@ def _judge_file(
     least, most = inside.min(axis=0), inside.max(axis=0)
     if (found.low > least).any() or (found.high < most).any():
         tally.misses.append(f"{where}: proved {found.low} to {found.high}, are {least} to {most}")
-    if (found.shown_low < least).any() or (found.shown_high > most).any():
-        tally.misses.append(f"{where}: shown {found.shown_low} to {found.shown_high}")
+    if (found.reached_low < least).any() or (found.reached_high > most).any():
+        tally.misses.append(f"{where}: shown {found.reached_low} to {found.reached_high}")
     sizes = candidates.sizes
     tally.fixed += int(sizes[(least == sizes) | (most == 0)].sum())
     tally.proved += int((found.proved_in + found.proved_out).sum())

@@ -30,7 +30,7 @@ from treewarden.audit.consistent_tables.proofs.bounds import ContradictionError
 from treewarden.audit.engine.counts import NO_ROW, counts_of, settled_class
 from treewarden.audit.engine.driver import reason
 from treewarden.audit.engine.newton_steps import tightened
-from treewarden.audit.engine.problem import ALL_PEOPLE, Bounds, How, Problem
+from treewarden.audit.engine.problem import ALL_PEOPLE, How, Problem, ProblemBounds
 from treewarden.audit.engine.time_budget import TimeBudget
 from treewarden.audit.progress import clock
 from treewarden.audit.reading import Undetermined
@@ -170,7 +170,7 @@ def altered(rows: Problem, draw: np.random.Generator) -> Problem:
     return replace(rows, low=low, high=np.clip(rows.high + by, low, rows.people))
 
 
-def _judge_reasons(found: Trial, rows: Problem, joint: Bounds) -> None:
+def _judge_reasons(found: Trial, rows: Problem, joint: ProblemBounds) -> None:
     """Whoever is certain has a proof, nobody else has, and the row that is named is about the cell."""
     counts = counts_of(rows)
     low, high = (end[:, -counts.width :] for end in (joint.low, joint.high))
@@ -187,7 +187,7 @@ def _judge_reasons(found: Trial, rows: Problem, joint: Bounds) -> None:
             found.claim(is_pure, f"row {row} is of no leaf of one class")
 
 
-def _judge_guess(found: Trial, rows: Problem, joint: Bounds, every: IntArray) -> None:
+def _judge_guess(found: Trial, rows: Problem, joint: ProblemBounds, every: IntArray) -> None:
     guess = joint.estimate
     if isinstance(guess, Undetermined):
         found.tried["no estimate"] += 1

@@ -305,8 +305,8 @@ def _hold(
     sizes = found.candidates.sizes
     if (found.low > least).any() or (found.high < most).any():
         tally.misses.append(f"{where}: proved {found.low} to {found.high}, are {least} to {most}")
-    if (found.shown_low < least).any() or (found.shown_high > most).any():
-        said = f"shown {found.shown_low} to {found.shown_high}, are {least} to {most}"
+    if (found.reached_low < least).any() or (found.reached_high > most).any():
+        said = f"shown {found.reached_low} to {found.reached_high}, are {least} to {most}"
         tally.misses.append(f"{where}: {said}")
     if not is_plain:
         return

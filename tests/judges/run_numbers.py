@@ -25,7 +25,7 @@ from scipy import sparse
 from tests.judges.spread import ask_where, imported, in_order
 from treewarden.audit.engine.amounts import ends_by_row, ends_of_one
 from treewarden.audit.engine.driver import reason
-from treewarden.audit.engine.problem import AmountRange, Amounts, Bounds, Problem
+from treewarden.audit.engine.problem import AmountRange, Amounts, Problem, ProblemBounds
 from treewarden.audit.engine.time_budget import TimeBudget
 from treewarden.audit.progress import FOREVER
 from treewarden.ppdm_models.arrays import IntArray
@@ -152,7 +152,7 @@ def _judge(found: Trial) -> None:
     found.tried["tables"] += len(every)
 
 
-def _judge_sums(found: Trial, one: Case, bounds: Bounds, every: IntArray) -> None:
+def _judge_sums(found: Trial, one: Case, bounds: ProblemBounds, every: IntArray) -> None:
     """Hold what is proved of cells, and what was found, against all tables."""
     problem, amounts = one.problem, one.problem.amounts
     assert amounts is not None
@@ -178,7 +178,7 @@ def _judge_sums(found: Trial, one: Case, bounds: Bounds, every: IntArray) -> Non
         found.claim(about, f"row {row} is not about cell {cell}")
 
 
-def _judge_people(found: Trial, one: Case, bounds: Bounds, every: IntArray) -> None:
+def _judge_people(found: Trial, one: Case, bounds: ProblemBounds, every: IntArray) -> None:
     """Hold what follows for one person of a cell against all tables, and who may have what among the others."""
     problem, amounts, sizes = one.problem, one.problem.amounts, one.problem.sizes
     assert amounts is not None

@@ -162,14 +162,13 @@ def only_world(population):
     counts = truth.sum(axis=1)
     pure = np.flatnonzero((truth == counts[:, None]).any(axis=1))
     reasons = {int(profile): "the counts of its leaf" for profile in pure}
-    ends = (truth, truth, truth, truth)
     exact = certain(truth / counts[:, None])
     posterior = UniformPosterior(exact.values, exact.values, exact.values)
     return ConsistentTables(
-        counts,
-        *ends,
-        Consistency.CONSISTENT,
-        TableEnumeration(posterior, exactly(0), TableNumbers(1, 1)),
+        *[truth] * 4,
+        counts=counts,
+        consistency=Consistency.CONSISTENT,
+        enumeration=TableEnumeration(posterior, exactly(0), TableNumbers(1, 1)),
         reasons=reasons,
     )
 

@@ -35,7 +35,6 @@ from treewarden.audit.partial.partial_view import PartialView
 from treewarden.audit.partial.reachability import (
     CompatibleValues,
     Proofs,
-    Ranges,
     compatible_values_of,
     joined,
 )
@@ -45,8 +44,8 @@ from treewarden.audit.partial.tree_context import LeafTable, TreeContext
 from treewarden.audit.partial.unmodelled_knowledge import NOT_COMPARED, why_broken
 from treewarden.audit.partial.value_rules import OPEN, ImpliedValues
 from treewarden.audit.population.population import Population
-from treewarden.audit.reading import Undetermined
-from treewarden.ppdm_models.arrays import FloatArray, IndexArray
+from treewarden.audit.reading import Bounds, Undetermined
+from treewarden.ppdm_models.arrays import FloatArray, IndexArray, IntArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +60,7 @@ class AttributeEstimate:
     posterior: Posterior | Undetermined
     gaps: FloatArray
     proved: Proofs
-    ranges: Ranges
+    ranges: Bounds[IntArray]
 
 
 @dataclass(frozen=True, slots=True)

@@ -348,9 +348,8 @@ class _ClassRows:
         leaves = other.any(axis=1)
         leaving[self.row[leaves], own[leaves]] = True
         size = worlds.counts[:, None]
-        reached_high = np.where(able, np.maximum(worlds.reached_high, 1), worlds.reached_high)
-        reached_low = np.where(
-            leaving, np.minimum(worlds.reached_low, size - 1), worlds.reached_low
+        consistent_tables = worlds.reaching(
+            np.where(leaving, size - 1, worlds.reached_low),
+            np.where(able, 1, worlds.reached_high),
         )
-        consistent_tables = replace(worlds, reached_high=reached_high, reached_low=reached_low)
         return consistent_tables if consistent_tables.is_open else consistent_tables.leaving(())

@@ -11,9 +11,10 @@ from scipy import sparse
 from treewarden.audit.partial.fitting.flows import Network, Rooms, ends, network
 from treewarden.audit.partial.fitting.margin_fitting import GAP, FittedMargins, fit_margins
 from treewarden.audit.partial.fitting.splits import PlacedEstimate, place_people
-from treewarden.audit.partial.reachability import CompatibleValues, Proofs, Ranges, ranges
+from treewarden.audit.partial.reachability import CompatibleValues, Proofs, ranges
 from treewarden.audit.partial.tree_context import LeafTable
 from treewarden.audit.population.population import Population
+from treewarden.audit.reading import Bounds, stack_bounds
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray, IntArray
 
 
@@ -31,7 +32,7 @@ class SecretInference:
     gaps: FloatArray
     gap: FloatArray
     proved: Proofs
-    ranges: Ranges
+    ranges: Bounds[IntArray]
     held: PlacedEstimate
     leads: Leads
 
@@ -257,12 +258,12 @@ class StackedInference:
     high: FloatArray
     gaps: FloatArray
     proved: Proofs
-    ranges: Ranges
+    ranges: Bounds[IntArray]
 
 
 def stack_parts(parts: Sequence[SecretInference]) -> StackedInference:
     """Return what follows for all parts, one below the other."""
-    proved, found = [part.proved for part in parts], [part.ranges for part in parts]
+    proved = [part.proved for part in parts]
     return StackedInference(
         np.concatenate([part.values for part in parts]),
         np.concatenate([part.low for part in parts]),
@@ -273,10 +274,5 @@ def stack_parts(parts: Sequence[SecretInference]) -> StackedInference:
             np.concatenate([proofs.excluded for proofs in proved]),
             np.concatenate([proofs.possible for proofs in proved]),
         ),
-        Ranges(
-            np.concatenate([between.low for between in found]),
-            np.concatenate([between.high for between in found]),
-            np.concatenate([between.reached_low for between in found]),
-            np.concatenate([between.reached_high for between in found]),
-        ),
+        stack_bounds([part.ranges for part in parts]),
     )

@@ -100,11 +100,7 @@ def with_shown_tables(
     is_same = inference.population.qi == exchanges.population.qi
     if not is_same or not np.array_equal(own.counts, more.counts):
         return inference
-    worlds = replace(
-        own,
-        reached_low=np.maximum(np.minimum(own.reached_low, more.reached_low), own.low),
-        reached_high=np.minimum(np.maximum(own.reached_high, more.reached_high), own.high),
-    )
+    worlds = own.reaching(more.reached_low, more.reached_high)
     return replace(inference, worlds=worlds if worlds.is_open else worlds.leaving(()))
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from treewarden.audit.consistent_tables.result import ConsistentTables
 from treewarden.audit.engine.driver import reason
-from treewarden.audit.engine.problem import Bounds, Estimate
+from treewarden.audit.engine.problem import Estimate, ProblemBounds
 from treewarden.audit.engine.time_budget import budget_of
 from treewarden.audit.entropy.posterior import Posterior
 from treewarden.audit.joint.known_facts import prior_of_facts
@@ -37,7 +37,6 @@ from treewarden.audit.partial.fitting.flows import (
 )
 from treewarden.audit.partial.reachability import (
     Proofs,
-    Ranges,
     bound_tables,
     ends_by_class,
     proofs,
@@ -53,7 +52,7 @@ from treewarden.audit.partial.unmodelled_knowledge import (
 from treewarden.audit.partial.value_rules import NOT_USED, OPEN
 from treewarden.audit.population.population import Population
 from treewarden.audit.progress import Clock
-from treewarden.audit.reading import Undetermined
+from treewarden.audit.reading import Bounds, Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
 
 NOT_JOINT = (
@@ -78,7 +77,7 @@ class _ShownTables:
     """What tables show of each group: ``possible`` classes (G, m), and how many have them; None where not asked."""
 
     possible: BoolArray
-    between: Ranges | None = None
+    between: Bounds[IntArray] | None = None
 
 
 def infer_ensemble_target(
@@ -225,7 +224,7 @@ class _JointPlaces:
     def __init__(self, view: EnsembleView, options: AuditOptions, *, is_whole: bool = True) -> None:
         self.view, self.options, self.is_whole = view, options, is_whole
         self.places = hidden_places(view)
-        self.bounds: Bounds | None = None
+        self.bounds: ProblemBounds | None = None
         if self.places is not None:
             self.bounds = self._reason(self.places, 0.0)
 
@@ -242,7 +241,7 @@ class _JointPlaces:
         found = self.bounds
         return found.estimate.gap if found and isinstance(found.estimate, Estimate) else 0.0
 
-    def _reason(self, places: HiddenPlaces, seconds: float) -> Bounds:
+    def _reason(self, places: HiddenPlaces, seconds: float) -> ProblemBounds:
         budget = replace(budget_of(self.options), searching=seconds)
         return reason(places.problem, truth=places.truth, budget=budget)
 
@@ -312,7 +311,7 @@ def _joined_tables(
     if found is not None and exchanges is not None:
         possible |= found
     lowest, highest = np.broadcast_to(counts, most.shape), np.zeros_like(most)
-    between = Ranges(least, most, lowest, highest)
+    between = Bounds(least, most, lowest, highest)
     if exchanges is not None and exchanges.between is not None:
         between = replace(
             between,

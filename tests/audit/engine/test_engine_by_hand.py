@@ -17,6 +17,7 @@ from treewarden.audit.engine.problem import How
 from treewarden.audit.engine.time_budget import TimeBudget, adversary_seconds
 from treewarden.audit.options import AuditOptions
 from treewarden.audit.progress import FOREVER, Clock, clock
+from treewarden.audit.reading import ENDS, Bounds, stack_bounds
 
 FOUR = ("ab cd", "ac bd")
 FIVE = ("ab cde", "ac bde", "ad bce")
@@ -181,3 +182,25 @@ def test_adversaries_share_less_time_than_there_is_for_tables():
     one, two = (adversary_seconds(AuditOptions(worlds_budget=60), number) for number in (1, 2))
     assert 0 < one == 2 * two < 60
     assert adversary_seconds(AuditOptions(worlds_budget=120), 1) == 2 * one
+
+
+def ends_of(bounds):
+    """Return the four ends of some bounds, as lists."""
+    return [getattr(bounds, name).tolist() for name in ENDS]
+
+
+def test_tables_reach_no_further_than_what_is_proved():
+    one = Bounds(*np.array([[1, 0], [4, 3], [3, 2], [3, 2]]))
+    assert ends_of(one.reaching(np.array([0, 1]), np.array([9, 1]))) == [
+        [1, 0],
+        [4, 3],
+        [1, 1],
+        [4, 2],
+    ]
+
+
+def test_bounds_are_picked_by_group_ordered_by_value_and_stacked():
+    one = Bounds(*np.arange(16).reshape(4, 2, 2))
+    assert ends_of(one.of_groups(np.array([1]))) == [[[2, 3]], [[6, 7]], [[10, 11]], [[14, 15]]]
+    assert ends_of(one.in_order(np.array([1, 0])))[0] == [[1, 0], [3, 2]]
+    assert ends_of(stack_bounds([one, one]))[3] == [[12, 13], [14, 15]] * 2

@@ -21,7 +21,7 @@ def advantage(false_alarms=0.1, sizes=SIZES, probability=None):
     nobody = np.zeros(3, dtype=int)
     likely = np.array(LIKELY) if probability is None else probability
     found = MembershipInference(
-        candidates, nobody, candidates.sizes, nobody, candidates.sizes, likely
+        *[nobody, candidates.sizes] * 2, candidates=candidates, probability=likely
     )
     evidence = replace(
         evidence_of(flat_tree([[3, 1], [2, 2]])), records=RecordEvidence(membership=found)
@@ -46,7 +46,7 @@ def bounded(measure, low, high):
     candidates = Candidates({}, np.array(SIZES), None, members, ("c0", "c1"))
     unknown = Undetermined("not estimated")
     found = MembershipInference(
-        candidates, np.array(low), np.array(high), np.array(low), np.array(high), unknown
+        *[np.array(low), np.array(high)] * 2, candidates=candidates, probability=unknown
     )
     evidence = replace(
         evidence_of(flat_tree([[3, 1], [2, 2]])), records=RecordEvidence(membership=found)

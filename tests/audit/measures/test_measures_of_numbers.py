@@ -14,9 +14,15 @@ TREE = flat_tree([[14, 6, 0], [3, 3, 4]])
 
 
 def bounds_of(low, high, reached_low, reached_high, counts, step=1.0, span=(0.0, 100.0)):
-    columns = (np.array(one, dtype=float) for one in (counts, low, high, reached_low, reached_high))
-    width = np.array(high, dtype=float) - np.array(low, dtype=float)
-    return ValueBounds(*columns, width, Interval(*span), step, 3)
+    ends = [np.array(one, dtype=float) for one in (low, high, reached_low, reached_high)]
+    return ValueBounds(
+        *ends,
+        counts=np.array(counts, dtype=float),
+        by_leaf=ends[1] - ends[0],
+        range=Interval(*span),
+        step=step,
+        leaves=3,
+    )
 
 
 # Exact; proved to 4; reached to 20, proved to 50; neither proved nor reached.
