@@ -24,7 +24,7 @@ from treewarden.audit.population.forest import Forest
 from treewarden.audit.population.leaves import Leaves
 from treewarden.audit.population.population import Population
 from treewarden.audit.reading import Spot, Undetermined
-from treewarden.audit.reconstruction.cells import NOT_REBUILT, RebuiltPeople
+from treewarden.audit.reconstruction.cells import NOT_REBUILT, DomainCoverage, RebuiltPeople
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 from treewarden.ppdm_models.tree.ensemble import Ensemble, Model
 from treewarden.ppdm_models.tree.nodes import parents_of
@@ -72,11 +72,13 @@ class Named:
 class RecordEvidence:
     """What a file proves of who of a register of candidates is in the table, and whose whole rows by itself.
 
+    ``coverage`` is what of the columns was declared for that, None where the values of the table stand for it.
     ``cells`` is how closely the totals of cells can be computed, where tables of totals are published beside the model.
     """
 
     membership: MembershipInference | Undetermined = NO_REGISTER
     rebuilt: RebuiltPeople | Undetermined = NOT_REBUILT
+    coverage: DomainCoverage | None = None
     cells: CellRanges | Undetermined = NO_TABLES
 
 

@@ -22,6 +22,8 @@ from treewarden.audit.population.forest import Forest, forest_of
 from treewarden.audit.population.population import Population
 from treewarden.audit.progress import Step, clock, silent
 from treewarden.audit.reading import Undetermined
+from treewarden.audit.reconstruction.cells import DomainCoverage, RebuiltPeople, coverage_of
+from treewarden.audit.reconstruction.domain import find_domain
 from treewarden.audit.result import NOT_BLAMED
 from treewarden.audit.system.system import System
 from treewarden.audit.withholding_costs import costs_of
@@ -182,7 +184,19 @@ def with_rebuilt(proved: ProvedModel, inputs: RunInputs) -> ProvedModel:
             inputs.domain,
             inputs.knowledge.training,
         )
-    return _with_records(proved, replace(proved.evidence.records, rebuilt=found))
+    coverage = _coverage(inputs, found)
+    return _with_records(proved, replace(proved.evidence.records, rebuilt=found, coverage=coverage))
+
+
+def _coverage(inputs: RunInputs, rebuilt: RebuiltPeople | Undetermined) -> DomainCoverage | None:
+    """Return what of the tested columns was declared; None where nothing was, or no domain can be told."""
+    if inputs.domain is None:
+        return None
+    domain = find_domain(inputs.forest.trees, inputs.domain)
+    if isinstance(domain, Undetermined):
+        return None
+    method = None if isinstance(rebuilt, Undetermined) else rebuilt.method
+    return coverage_of(domain, inputs.domain, method)
 
 
 def _with_records(proved: ProvedModel, records: RecordEvidence) -> ProvedModel:

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
 import numpy as np
 
 from treewarden.audit.progress import Clock, clock
 from treewarden.audit.reading import Undetermined
-from treewarden.audit.reconstruction.domain import Domain, Factor
+from treewarden.audit.reconstruction.domain import DeclaredDomain, Domain, Factor
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray, alike
 from treewarden.ppdm_models.tables.routing import Router
 from treewarden.ppdm_models.tree.column import Column
@@ -35,6 +36,65 @@ TOO_MANY = Undetermined(
     "list; a smaller public domain (--domain) may decide it"
 )
 NO_TIME = Undetermined("the time was used up before the combinations of values were listed")
+
+
+class CellMethod(StrEnum):
+    """How the cells of a domain are found: from all its points, or from boxes of them."""
+
+    POINTS = "points"
+    BOXES = "boxes"
+
+
+METHODS = {
+    CellMethod.POINTS: "all listed",
+    CellMethod.BOXES: "in boxes that no tree parts",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class DomainCoverage:
+    """What of the tested columns a declared domain covers: their names, of how many, and how many points there are.
+
+    ``points`` are combinations of values that some tree tells apart; ``method`` is how cells were found, None where no
+    cells were needed.
+    """
+
+    declared: tuple[str, ...]
+    tested: int
+    points: int
+    method: CellMethod | None = None
+
+    @property
+    def words(self) -> str:
+        """The same in words, as the rest of a sentence."""
+        names = ", ".join(self.declared[:MOST_NAMED])
+        more = f" and {len(self.declared) - MOST_NAMED:,} more" * (len(self.declared) > MOST_NAMED)
+        of_all = f"{len(self.declared):,} of {self.tested:,} tested columns"
+        how = "" if self.method is None else f", {METHODS[self.method]}"
+        named = f" ({names}{more})" if names else ""
+        return f"declared for {of_all}{named}: {_in_figures(self.points)} combinations{how}"
+
+
+MOST_NAMED = 8
+"""So many names of declared columns are said."""
+
+
+def _in_figures(number: int) -> str:
+    return f"{number:,}" if number < 10**9 else f"about 10^{len(str(number)) - 1}"
+
+
+def coverage_of(
+    domain: Domain, declared: DeclaredDomain, method: CellMethod | None
+) -> DomainCoverage:
+    """Return what of a domain's columns was declared, and how its cells were found."""
+    tested = [name for factor in domain.factors for name in factor.columns]
+    named = {*declared.columns, *(name for group in declared.one_of for name in group)}
+    return DomainCoverage(
+        declared=tuple(name for name in tested if name in named),
+        tested=len(tested),
+        points=domain.points,
+        method=method,
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,6 +126,7 @@ class DomainCells:
     alive: BoolArray
     options: BoolArray
     sizes: FloatArray
+    method: CellMethod = CellMethod.POINTS
 
     def options_of(self, cell: int) -> list[list[int]]:
         """Return, for each factor of the domain, the options that some point of a cell has."""
@@ -167,7 +228,7 @@ def find_boxes(
     for start, factor in zip(domain.starts, domain.factors, strict=True):
         part = boxes[:, start : start + factor.options]
         sizes *= np.where(part, factor.sizes, 0.0).sum(axis=1)
-    return DomainCells(domain, stops, alive, boxes, sizes)
+    return DomainCells(domain, stops, alive, boxes, sizes, CellMethod.BOXES)
 
 
 def leaf_options(tree: Tree, domain: Domain) -> BoolArray | None:
@@ -322,9 +383,10 @@ class RebuiltPeople:
     and all, every table has by the counts of the file, and ``most`` how many it may be where that is open. ``leaf`` is
     how many people share the smallest leaf of theirs: what thresholds and the choice of splits tell of them beside
     counts is not worked out. It is 0 where a threshold alone may tell. ``records_proved`` counts records up to the
-    values that their cells hold, and ``tables`` how many tables fit (None: not known). ``left`` is why something is
-    open, "" where all was decided. ``proofs`` is what is proved of all cells of
-    the domain, None where none was sought, and ``profile`` (Z,) the first profile of people in each cell.
+    values that their cells hold, and ``tables`` how many tables fit (None: not known). ``method`` is how cells were
+    found, None where they were not. ``left`` is why something is open, "" where all was decided. ``proofs`` is what is
+    proved of all cells of the domain, None where none was sought, and ``profile`` (Z,) the first profile of people in
+    each cell.
     """
 
     people: IntArray
@@ -333,6 +395,7 @@ class RebuiltPeople:
     leaf: IntArray
     records_proved: int | None = None
     tables: int | float | None = None
+    method: CellMethod | None = None
     left: str = ""
     proofs: CellProofs | None = None
     profile: IndexArray | None = None

@@ -16,7 +16,9 @@ from treewarden.audit.reconstruction.cells import (
     HALF_WAY,
     MOST_POINTS,
     DomainCells,
+    DomainCoverage,
     NodeRecords,
+    coverage_of,
     find_cells,
 )
 from treewarden.audit.reconstruction.domain import DeclaredDomain, Domain, find_domain
@@ -106,6 +108,7 @@ def reconstruct(
         may_weigh=not all(map(_counts_rows, trees)),
         assumed=() if thresholds is None else (HALF_WAY,),
         narrowed={} if thresholds is None else thresholds.is_known,
+        coverage=coverage_of(domain, declared, cells.method),
     )
 
 
@@ -169,6 +172,7 @@ def _of_boosted(
         target=model.target,
         records=int(low.sum()) if (low == high).all() else proved.records,
         assumed=proved.assumed,
+        coverage=coverage_of(domain, declared, cells.method),
     )
 
 
@@ -227,6 +231,7 @@ class Reconstruction:
     records it counts, if it says so. ``may_weigh`` says that a count may be a sum of whole weights: where there is a
     count, one record is proved, and no number of them. ``assumed`` is, in words, what the proofs rest on
     beside the file. ``narrowed`` says of columns in which cells thresholds leave one value of several, (C,).
+    ``coverage`` is what of the columns was declared.
     """
 
     cells: DomainCells
@@ -239,6 +244,7 @@ class Reconstruction:
     may_weigh: bool = False
     assumed: tuple[str, ...] = ()
     narrowed: Mapping[str, BoolArray] = field(default_factory=dict)
+    coverage: DomainCoverage | None = None
 
     @property
     def proved(self) -> IntArray:

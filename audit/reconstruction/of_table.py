@@ -280,6 +280,7 @@ class _OwnCells:
             leaf=self.tied,
             records_proved=None if reconstruction is None else reconstruction.records_proved,
             tables=None if reconstruction is None else reconstruction.tables,
+            method=None if reconstruction is None else reconstruction.cells.method,
             left="; ".join(reasons),
             proofs=proofs,
             profile=self.first,

@@ -144,7 +144,7 @@ def document_of(
     evidence = exposure.evidence
     cases, assumed = leaf_cases(evidence, decision), assumed or assumed_known(audit)
     ensemble, values = _of_several(evidence)
-    shown_readings = readings(audit)
+    shown_readings, coverage = readings(audit), evidence.records.coverage
     return Document(
         kind="repair" if kind == "repair" else "audit",
         confidential=OF_THE_FILE if evidence.population.is_absent else CONFIDENTIAL,
@@ -162,6 +162,7 @@ def document_of(
         basis="file" if evidence.population.is_absent else "table",
         rests_on=ALONE if evidence.population.is_absent else "",
         unlimited=proved_unlimited(decision, shown_readings),
+        rebuilt_domain="" if coverage is None else f"The public domain was {coverage.words}.",
         leaves=cases[:MOST_CASES],
         leaves_broken=len(cases),
         readings=shown_readings,

@@ -319,6 +319,9 @@ def _sentences(evidence: Evidence, contradicted: Collection[str]) -> Iterator[st
     if known.training:
         said = listed([f"{name} {value:g}" for name, value in known.training.items()])
         yield f"How the model was trained: {said}."
+    if evidence.records.coverage is not None:
+        covered = evidence.records.coverage.words
+        yield f"For records rebuilt from the file alone, the public domain of the columns, {covered}."
     if not isinstance(evidence.together, Undetermined):
         yield (
             "How the library computes the values of leaves, so that they can be inverted into the number of people "

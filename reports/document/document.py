@@ -289,7 +289,8 @@ class Document(Part):
     given, and ``rests_on`` says then what the verdict rests on. ``columns`` say what columns and values mean, where
     labels are known; all else has the names of the table. ``claims`` is what came of each claim of differential
     privacy; of several releases, the last is of all of them. ``unlimited`` says what is proved of people although no
-    check of a policy that passes limits it; "" where nothing is.
+    check of a policy that passes limits it; "" where nothing is. ``rebuilt_domain`` says of which columns the public
+    domain was declared, from which records are rebuilt; "" where the values of the table stand for it.
     """
 
     schema_version: Literal["treewarden-report/1"] = Field(default=SCHEMA, alias="schema")
@@ -310,6 +311,7 @@ class Document(Part):
     basis: Literal["table", "file"] = "table"
     rests_on: Text = ""
     unlimited: Text = ""
+    rebuilt_domain: Text = ""
     leaves: tuple[LeafCase, ...] = ()
     leaves_broken: int = 0
     readings: dict[Text, Reading]

@@ -141,7 +141,9 @@ def _rebuilt(document: Document) -> Iterator[LearnedFact]:
     if rebuilt is not None and not rebuilt.reason and _number(rebuilt.low):
         people = _number(rebuilt.low)
         words = _verb(people, "have a record that follows completely from the file alone")
-        yield LearnedFact(_of_all(document, people), words)
+        domain = document.rebuilt_domain.rstrip(".")
+        more = f". {domain}" if domain else ""
+        yield LearnedFact(_of_all(document, people), f"{words}{more}")
 
 
 def _learned_numbers(document: Document) -> Iterator[LearnedFact]:

@@ -354,7 +354,8 @@ def _limits(document: Document) -> Iterator[str]:
     if reading is None or reading.low is None:
         yield NO_MEMBERSHIP
     rebuilt = document.readings.get("records_rebuilt")
-    yield NO_REBUILDING if rebuilt is None or rebuilt.low is None else BY_COUNTS
+    judged = NO_REBUILDING if rebuilt is None or rebuilt.low is None else BY_COUNTS
+    yield f"{judged} {document.rebuilt_domain}".rstrip()
     yield from LIMITS
     if not document.provenance.earlier:
         yield OF_RELEASES

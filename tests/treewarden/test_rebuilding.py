@@ -42,6 +42,27 @@ def test_a_file_that_is_its_table_says_so(forest_file, domain_file):
     assert "only one table is consistent with the file" in text
 
 
+def test_a_declared_domain_is_told_with_the_records(forest_file, domain_file):
+    text = " ".join(run(forest_file, "--domain", domain_file).stdout.split())
+    covered = "declared for 2 of 2 tested columns (x0, x1): 6 combinations, all listed"
+    assert f"the public domain was {covered}" in text
+    domain = json.loads(run(forest_file, "--domain", domain_file, "--format", "jsonl").stdout)[
+        "rebuilt"
+    ]["domain"]
+    assert domain == {
+        "declared": ["x0", "x1"],
+        "tested": 2,
+        "points": 6,
+        "method": "points",
+        "words": covered,
+    }
+
+
+def test_without_a_domain_none_is_told(forest_file):
+    assert "public domain" not in run(forest_file).stdout
+    assert json.loads(run(forest_file, "--format", "jsonl").stdout)["rebuilt"]["domain"] is None
+
+
 def test_without_a_domain_values_are_ranges(forest_file):
     said = json.loads(run(forest_file, "--format", "jsonl").stdout)["rebuilt"]
     assert (said["records_proved"], said["whole_records"], said["tables"]) == (6, 0, "infinite")
@@ -55,7 +76,7 @@ def test_no_record_stands_in_the_output(forest_file, domain_file):
     said = json.loads(run(forest_file, "--domain", domain_file, "--format", "jsonl").stdout)
     assert set(said["rebuilt"]) == {
         *("records", "records_proved", "whole_records", "columns", "tables", "decided"),
-        "assumes",
+        *("assumes", "domain"),
     }
 
 
@@ -182,3 +203,18 @@ def test_a_tree_of_large_mixed_leaves_passes(tmp_path):
     tree = DecisionTreeClassifier(random_state=0).fit(table, ill)
     result = tw.audit(tree, tmp_path / "people.csv", sensitive="ill", policy="open-data")
     assert verdicts(result)["rebuilt"] == "PASS"
+
+
+def test_every_report_says_that_a_domain_was_declared(
+    forest_file, table_file, domain_file, tmp_path
+):
+    result = tw.audit(forest_file, table_file, sensitive="ill", domain=domain_file)
+    words = "declared for 2 of 2 tested columns (x0, x1): 6 combinations"
+    assert words in result.to_dict()["rebuilt_domain"]
+    for suffix in ("txt", "html"):
+        report = result.save(tmp_path / f"report.{suffix}")
+        assert words in " ".join(report.read_text("utf-8").split()), suffix
+    without = tw.audit(forest_file, table_file, sensitive="ill")
+    assert without.to_dict()["rebuilt_domain"] == ""
+    text = without.save(tmp_path / "without.txt").read_text("utf-8")
+    assert "public domain" not in text

@@ -23,6 +23,7 @@ from treewarden.ppdm_models.tree.ensemble import Model
 from treewarden.reports.document.words import count, counted, listed, printable
 
 if TYPE_CHECKING:  # heavy: for proofs only
+    from treewarden.audit.reconstruction.cells import DomainCoverage
     from treewarden.audit.reconstruction.domain import DeclaredDomain
     from treewarden.audit.reconstruction.of_model import Reconstruction
 
@@ -106,6 +107,20 @@ def rebuilt_values(rebuilt: Reconstruction | Undetermined) -> dict[str, Any]:
         "tables": "infinite" if is_infinite else tables,
         "decided": rebuilt.is_decided,
         "assumes": list(rebuilt.assumed),
+        "domain": _domain_values(rebuilt.coverage),
+    }
+
+
+def _domain_values(coverage: DomainCoverage | None) -> dict[str, Any] | None:
+    """Return what of the tested columns was declared as plain values; None where nothing was."""
+    if coverage is None or not coverage.declared:
+        return None
+    return {
+        "declared": list(coverage.declared),
+        "tested": coverage.tested,
+        "points": coverage.points,
+        "method": None if coverage.method is None else coverage.method.value,
+        "words": coverage.words,
     }
 
 
@@ -343,6 +358,8 @@ def rebuilt_lines(rebuilt: Mapping[str, Any]) -> Iterator[str]:
     values = f" ({', '.join(by_column)})" if by_column else ""
     whole = counted(rebuilt["whole_records"], "complete record", "complete records")
     yield f"the file alone proves values of {records}{values}, and {whole}"
+    if rebuilt["domain"] is not None:
+        yield f"the public domain was {rebuilt['domain']['words']}"
     if rebuilt["tables"] is not None:
         yield _tables(rebuilt["tables"])
     if rebuilt["assumes"]:
