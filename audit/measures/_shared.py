@@ -28,6 +28,7 @@ from treewarden.ppdm_models.tree.tree import Task
 
 if TYPE_CHECKING:  # of models that predict a number
     from treewarden.audit.regression.result import ValueBounds
+    from treewarden.audit.regression.totals import LeafTotals
 
 
 # Measures of people's numbers: each person's interval, in words.
@@ -111,12 +112,19 @@ WEIGHTS = Parameter(
 )
 
 
+TELLS_MORE = (
+    "; the file also publishes how far the amounts in a leaf spread, which tells contributors more than the total: "
+    "redact a skops file, or publish the tree as PMML, which holds the totals alone"
+)
+
+
 class LeafTotalMeasure(Measure):
     """A value for the total of each leaf, from the contributions to it."""
 
     unit = "share"
     reads = frozenset({EvidenceSource.CONTRIBUTIONS, EvidenceSource.TRUTH})
     places = "leaf"
+    uses_spread = False
 
     @abstractmethod
     def values(self, ranked: RankedContributions, parameters: Parameters) -> FloatArray:
@@ -126,6 +134,11 @@ class LeafTotalMeasure(Measure):
     def note(self, contributors: float, value: float, parameters: Parameters) -> str:
         """Return what is to say of a leaf."""
 
+    def ends(self, leaves: LeafTotals, parameters: Parameters) -> tuple[FloatArray, FloatArray]:
+        """Return the ends of the value of each leaf of a tree, (L,)."""
+        values = np.stack([self.values(ranked, parameters) for ranked in leaves.readings])
+        return values.min(axis=0), values.max(axis=0)
+
     def per_place(self, evidence: Evidence, parameters: Parameters) -> PerPlace | Undetermined:
         leaf_ends = self._ends(evidence, parameters)
         return leaf_ends if isinstance(leaf_ends, Undetermined) else leaf_ends[0]
@@ -134,12 +147,18 @@ class LeafTotalMeasure(Measure):
         leaf_ends = self._ends(evidence, parameters)
         if isinstance(leaf_ends, Undetermined):
             return Measurement(leaf_ends)
-        places, contributors = leaf_ends
+        places, totals = leaf_ends
+        contributors = np.concatenate([leaves.readings[0].contributors for leaves in totals])
+        tells_more = np.repeat(
+            [leaves.tells_spread or leaves.is_open for leaves in totals],
+            [len(leaves.nodes) for leaves in totals],
+        )
         ends = places.low, places.high
         bad = ends[0] if self.risk == "low" else ends[1]
 
         def note(position: int) -> str:
-            return self.note(float(contributors[position]), float(bad[position]), parameters)
+            said = self.note(float(contributors[position]), float(bad[position]), parameters)
+            return said + (TELLS_MORE if tells_more[position] and self.uses_spread else "")
 
         spots = worst_spots("leaf", places.indices, ends, self.risk, note, places.trees)
         low, high = (float(end.min() if self.risk == "low" else end.max()) for end in ends)
@@ -147,8 +166,8 @@ class LeafTotalMeasure(Measure):
 
     def _ends(
         self, evidence: Evidence, parameters: Parameters
-    ) -> tuple[PerPlace, FloatArray] | Undetermined:
-        """Return the ends of each leaf, and how many contribute to it."""
+    ) -> tuple[PerPlace, list[LeafTotals]] | Undetermined:
+        """Return the ends of each leaf, and the totals of all trees."""
         numbers = evidence.numbers
         if isinstance(numbers, Undetermined) and evidence.model.task is not Task.REGRESSION:
             return numbers
@@ -162,19 +181,12 @@ class LeafTotalMeasure(Measure):
         )
         if isinstance(totals, Undetermined):
             return totals
-        values = [
-            np.stack([self.values(ranked, parameters) for ranked in leaves.readings])
-            for leaves in totals
-        ]
-        return (
-            PerPlace(
-                np.concatenate([leaves.nodes for leaves in totals]),
-                np.concatenate([each.min(axis=0) for each in values]),
-                np.concatenate([each.max(axis=0) for each in values]),
-                np.repeat(
-                    np.array([leaves.tree for leaves in totals], dtype=np.intp),
-                    [len(leaves.nodes) for leaves in totals],
-                ),
-            ),
-            np.concatenate([leaves.readings[0].contributors for leaves in totals]),
+        ends = [self.ends(leaves, parameters) for leaves in totals]
+        trees = np.array([leaves.tree for leaves in totals], dtype=np.intp)
+        places = PerPlace(
+            np.concatenate([leaves.nodes for leaves in totals]),
+            np.concatenate([low for low, _ in ends]),
+            np.concatenate([high for _, high in ends]),
+            np.repeat(trees, [len(leaves.nodes) for leaves in totals]),
         )
+        return places, totals

@@ -64,12 +64,15 @@ class LeafTotals:
     """The L leaves of one tree that hold anybody, by node, and what each record adds to their totals.
 
     Each of ``readings`` is the same under another way to read the file: of people, or of their sampling weights, where
-    its leaf values may be the means of either.
+    its leaf values may be the means of either. ``tells_spread`` says that the file also publishes the variance of the
+    amounts in a leaf, and ``is_open`` that an adversary may learn more from what it says than rules on totals use.
     """
 
     tree: int
     nodes: IndexArray
     readings: tuple[RankedContributions, ...]
+    tells_spread: bool = False
+    is_open: bool = False
 
 
 def leaf_totals(
@@ -122,8 +125,27 @@ def leaf_totals(
         if (contributions.amounts < 0).any():
             return NEGATIVE
         ranked = _ranked(contributions, cell, len(nodes), repeats_weights)
-        found.append(LeafTotals(number, nodes, tuple(map(ranked, weighings))))
+        tells_spread, is_open = _beside_totals(tree, nodes, forest, population)
+        readings = tuple(map(ranked, weighings))
+        found.append(LeafTotals(number, nodes, readings, tells_spread, is_open))
     return found
+
+
+def _beside_totals(
+    tree: Tree, nodes: IndexArray, forest: Forest, population: Population
+) -> tuple[bool, bool]:
+    """Return whether leaves publish variances that are of contributions, and whether more than that can be used."""
+    numbers, contributions = population.numbers, population.contributions
+    assert contributions is not None
+    assert not isinstance(numbers, Undetermined)
+    has_spread = any(tree.nodes[node].figures.spread is not None for node in nodes.tolist())
+    is_plain = (
+        _publishes_means(forest)
+        and contributions.weights is None
+        and contributions.contributors is None
+    )
+    is_all = is_plain and not numbers.step and forest.model is tree
+    return has_spread and is_plain, bool(tree.unused) or (has_spread and not is_all)
 
 
 def _no_totals(forest: Forest, numbers: ValueBounds | Undetermined) -> Undetermined | None:

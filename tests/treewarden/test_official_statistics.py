@@ -22,8 +22,15 @@ FIRMS = pd.DataFrame(
 )
 
 
+def grown(firms):
+    return DecisionTreeRegressor(max_depth=1).fit(firms[["size"]], firms["turnover"])
+
+
 def audited(firms, **more):
-    tree = DecisionTreeRegressor(max_depth=1).fit(firms[["size"]], firms["turnover"])
+    tree = grown(firms)
+    state = tree.tree_.__getstate__()
+    state["nodes"]["impurity"] = 0  # what redact does in a file: no variances
+    tree.tree_.__setstate__(state)
     return tw.audit(
         tree, firms, sensitive="turnover", policy="official-statistics", worlds_budget=1, **more
     )
@@ -136,6 +143,48 @@ def test_a_safe_table_passes_its_rules():
     assert {verdicts[name] for name in ("contributors", "p-percent", "dominance")} == {
         PolicyVerdict.PASS
     }
+
+
+THREE = pd.DataFrame({"size": [1] * 3 + [2] * 3, "turnover": [50.0, 40.0, 35.0, 5.0, 12.0, 21.5]})
+
+
+def test_variances_in_a_skops_file_break_the_p_percent_rule_until_they_are_removed(tmp_path):
+    THREE.to_csv(tmp_path / "firms.csv", index=False)
+    saved, bare = tmp_path / "saved.skops", tmp_path / "bare.skops"
+    saved.write_bytes(skops.io.dumps(grown(THREE)))
+    words = ("--data", tmp_path / "firms.csv", "--sensitive", "turnover", "-q")
+    words += ("--policy", "official-statistics")
+    outcome = run_command("audit", saved, *words)
+    assert outcome.exit_code == 1
+    assert "p-percent" in outcome.output.partition("Passed")[0]
+    assert run_command("redact", saved, "-o", bare).exit_code == 0
+    tree = skops.io.load(bare, trusted=["sklearn.tree._tree.Tree"])
+    assert not tree.tree_.impurity.any()
+    assert tree.predict(THREE[["size"]]).tolist() == grown(THREE).predict(THREE[["size"]]).tolist()
+    outcome = run_command("audit", bare, *words)
+    assert outcome.exit_code == 0, outcome.output
+
+
+def test_other_impurities_leave_the_p_percent_rule_open():
+    tree = DecisionTreeRegressor(max_depth=1, criterion="poisson")
+    tree.fit(THREE[["size"]], THREE["turnover"])
+    result = tw.audit(tree, THREE, sensitive="turnover", policy="official-statistics")
+    (finding,) = (each for each in result._decision.findings if each.clause == "p-percent")
+    assert finding.verdict is PolicyVerdict.UNDETERMINED
+    assert "publish the tree as PMML" in result.to_json()
+
+
+def test_a_tree_of_numbers_grown_under_a_policy_keeps_no_variances():
+    pytest.importorskip("sklearn")
+    from treewarden.learn import PolicyTreeRegressor
+
+    draws = np.random.default_rng(0)
+    firms = pd.DataFrame({"size": draws.integers(1, 8, 400)})
+    turnover = np.round(firms["size"] * 20 + draws.gamma(2, 10, 400), 1)
+    tree = PolicyTreeRegressor(policy="official-statistics", random_state=1).fit(firms, turnover)
+    assert tree.tree_.node_count > 1
+    assert tree.verdict_ == "PASS"
+    assert not tree.tree_.impurity.any()
 
 
 def test_data_that_is_not_there_has_no_column():

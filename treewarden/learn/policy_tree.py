@@ -153,7 +153,10 @@ class _PolicyTree:
         table = np.zeros(len(nodes.left), dtype=empty.__getstate__()["nodes"].dtype)
         table["left_child"], table["right_child"] = nodes.left, nodes.right
         table["feature"], table["threshold"] = nodes.feature, nodes.threshold
-        table["impurity"] = impurity(nodes.sums) / weight
+        if (
+            is_of_classes
+        ):  # variances of numbers tell their contributors more than the leaves' totals
+            table["impurity"] = impurity(nodes.sums) / weight
         table["n_node_samples"] = nodes.people.sum(axis=1)
         table["weighted_n_node_samples"] = weight
         state = {

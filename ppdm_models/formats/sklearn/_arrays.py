@@ -168,7 +168,14 @@ def tree_from_arrays(
         missing=Missing.NONE if arrays.missing_left is None else Missing.DEFAULT_CHILD,
         source=source,
         format="sklearn",
+        unused=_unused(arrays, settings) if not classes else (),
     )
+
+
+def _unused(arrays: TreeArrays, settings: Mapping[str, object]) -> tuple[str, ...]:
+    """Return that impurities of numbers are published which are not their variances."""
+    is_told = arrays.impurity is not None and bool(arrays.impurity.any())
+    return ("impurities",) if is_told and _spreads(arrays, settings) is None else ()
 
 
 def _without_counts(
@@ -358,8 +365,13 @@ def _defaults(arrays: TreeArrays, inner: Wholes, place: Wholes) -> Wholes | None
 
 
 def _spreads(arrays: TreeArrays, settings: Mapping[str, object]) -> Floats | None:
-    """Return each node's mean squared distance from its mean, where its impurity is that."""
+    """Return each node's mean squared distance from its mean, where its impurity is that.
+
+    Where all are 0 though there are splits they were cleared: no learner splits a node without impurity.
+    """
     is_square = str(settings.get("criterion", "")) in SQUARED
+    if arrays.impurity is not None and len(arrays.impurity) > 1 and not arrays.impurity.any():
+        return None
     if arrays.impurity is None or not is_square or not np.isfinite(arrays.impurity).all():
         return None
     return arrays.impurity

@@ -344,13 +344,17 @@ def residuals_left(estimator: SkopsPart, trees: Sequence[SkopsPart]) -> Iterator
         yield Leak(LeakKind.AVERAGES, estimator.place_of("estimators_"), AVERAGES)
 
 
-def without_residuals(trees: Sequence[FilePart]) -> dict[str, Any]:
-    """Return arrays by the name of their file, with 0 for what no prediction needs."""
+def without_residuals(trees: Sequence[FilePart], *, are_boosted: bool = True) -> dict[str, Any]:
+    """Return arrays by the name of their file, with 0 for what no prediction needs.
+
+    Of trees that are not boosted, inner nodes keep their means.
+    """
     cleared: dict[str, Any] = {}
     for arrays in residual_arrays(trees):
         nodes: Any = arrays.nodes.array().copy()
         values: Any = arrays.values.array().copy()
-        values[nodes["left_child"] != LEAF] = 0
+        if are_boosted:
+            values[nodes["left_child"] != LEAF] = 0
         nodes["impurity"] = 0
         for part, array in ((arrays.nodes, nodes), (arrays.values, values)):
             assert isinstance(part, FilePart)

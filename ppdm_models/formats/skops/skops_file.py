@@ -98,10 +98,14 @@ class _OpenedSkops(Strippable):
         super().__init__(model, (*told, *_beside_model(data, root, fitted, model)))
         self.archive = root.archive
         self.boosted = _boosted_trees(root, fitted)
+        self.trees_of_numbers = _trees_of_numbers(root, fitted)
 
     def without(self, kinds: frozenset[LeakKind]) -> bytes:
         removed = [name for kind, names in ATTRIBUTES.items() if kind in kinds for name in names]
-        changed = without_residuals(self.boosted) if LeakKind.AVERAGES in kinds else None
+        # Variances of numbers are judged with the trees, but tell contributors more than totals.
+        changed = without_residuals(self.trees_of_numbers, are_boosted=False)
+        if LeakKind.AVERAGES in kinds:
+            changed |= without_residuals(self.boosted)
         return written_anew(self.archive, removed, changed)
 
 
@@ -109,6 +113,17 @@ def _boosted_trees(root: FilePart, fitted: Fitted) -> list[FilePart]:
     """Return the trees of gradient boosting; none for other estimators."""
     part = fitted_part(root, fitted)
     return part.attributes()["estimators_"].items() if is_of_boosting(part) else []
+
+
+def _trees_of_numbers(root: FilePart, fitted: Fitted) -> list[FilePart]:
+    """Return a tree of numbers, or those of a forest; none for other estimators."""
+    part = fitted_part(root, fitted)
+    attributes = part.attributes()
+    if fitted.classes or is_of_boosting(part):
+        return []
+    trees = attributes["estimators_"].items() if "estimators_" in attributes else [part]
+    is_of_trees = all("tree_" in tree.attributes() for tree in trees)
+    return trees if is_of_trees else []
 
 
 def _removable(leak: Leak) -> Leak:

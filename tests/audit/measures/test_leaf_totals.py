@@ -19,13 +19,14 @@ from treewarden.audit.measures import call, measures
 from treewarden.audit.population.forest import forest_of
 from treewarden.audit.population.population import build_population
 from treewarden.audit.progress import FOREVER
-from treewarden.audit.reading import Undetermined
+from treewarden.audit.reading import Interval, Undetermined
 from treewarden.audit.regression.inference import values_of
 from treewarden.jobs.inputs import opened
 from treewarden.jobs.population import with_contributors
 from treewarden.ppdm_models.errors import TableError
 from treewarden.ppdm_models.tables.read_table import read_table_bytes
 from treewarden.ppdm_models.tree.ensemble import Combination
+from treewarden.ppdm_models.tree.nodes import LearnerFigures
 from treewarden.ppdm_models.tree.predicate import Always, CategoryTest
 from treewarden.ppdm_models.tree.tree import Feature, Node, Task, Tree
 
@@ -105,6 +106,46 @@ def test_the_handbooks_second_example_is_safe_by_p_percent_and_not_by_dominance(
     cell = [52_000, 50_000, *[1_000] * 8]
     assert value("p_percent", [cell]) == pytest.approx(8_000 / 52_000)
     assert value("dominance", [cell]) == pytest.approx(102 / 110)
+
+
+SPREAD_CELLS = [[50, 40, 35], [90.5, 40, 30, 21.25, 20]]
+
+
+def with_spreads(evidence_, cells):
+    """Return the same audit of a file that also publishes how far the numbers of each leaf spread."""
+    tree = evidence_.forest.model
+    leaves = [
+        replace(node, figures=LearnerFigures(spread=(np.var(cell), np.var(cell))))
+        for node, cell in zip(tree.nodes[1:], cells, strict=True)
+    ]
+    tree = replace(tree, nodes=(tree.nodes[0], *leaves))
+    return evidence(tree, evidence_.population)
+
+
+def test_a_published_variance_tells_a_contributor_more_than_the_total():
+    # 40 knows that two others have 85 together and squares of 3725: 50 and 35, although (125 - 50 - 40) / 50 is 70 %
+    assert value("p_percent", SPREAD_CELLS[:1]) == pytest.approx(0.7)
+    found = read("p_percent", with_spreads(evidence_of(SPREAD_CELLS[:1]), SPREAD_CELLS[:1]))
+    assert (found.reading.low, found.reading.high) == (0, pytest.approx(0, abs=1e-9))
+
+
+def test_of_several_others_a_variance_leaves_what_no_attacker_excludes():
+    # 40 subtracts: four others with 161.75 and the squares of 90.5, 30, 21.25, 20; the largest is at most 91.125
+    spread, total = with_spreads(evidence_of(SPREAD_CELLS), SPREAD_CELLS), [90.5, 30, 21.25, 20]
+    most = np.mean(total) + np.std(total) * np.sqrt(3)
+    spot = {spot.index: spot for spot in read("p_percent", spread).spots}[2]
+    assert spot.high == pytest.approx(most / 90.5 - 1)
+    # Numbers of a known step leave fewer tables than that, so what remains is not known.
+    assert spot.low == 0
+    assert "publishes how far" in spot.note
+
+
+def test_numbers_of_a_file_that_no_rule_uses_leave_p_percent_open():
+    one = evidence_of([[100, 50, 30, 20]])
+    tree = replace(one.forest.model, unused=("impurities",))
+    found = read("p_percent", evidence(tree, one.population)).reading
+    assert (found.low, found.high) == (0, 0.5)
+    assert read("dominance", evidence(tree, one.population)).reading == Interval(0.75, 0.75)
 
 
 def test_who_knows_the_others_well_beforehand_is_nearer_by_as_much():
