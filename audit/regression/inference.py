@@ -118,8 +118,9 @@ def cells_of_tables(
     if isinstance(found, Undetermined):
         return found
     sums, rows, left = found
-    # What the leaves of one tree say beside their means is no total, and no part of these rules.
-    is_all = not left and (sums.is_all or _publishes_means(forest))
+    # Where leaves say how far their numbers spread, tables with the same totals show nothing.
+    is_bare = not any(node.figures.spread for tree in forest.trees for node in tree.nodes)
+    is_all = not left and (sums.is_all or (_publishes_means(forest) and is_bare))
     people, clock = (forest, population), budget.search_clock()
     return attack_cells(rows, totals, people, clock, is_all=is_all, share=share)
 

@@ -272,10 +272,19 @@ def mean_sums(forest: Forest, population: Population, largest: float) -> ValueSu
         np.concatenate([high for *_, high in parts]),
         least,
         most,
-        # What else a file says of leaves (spreads, medians, extremes) is told by their people's values, not the sums.
-        is_all=False,
+        is_all=weights is None and all(map(_says_means_alone, forest.trees)),
         facts={},
     )
+
+
+MEANS_ALONE = frozenset({"pmml", "sklearn", "sklearn_json", "skops_file", "treewarden_json"})
+"""Formats of whose leaves all is read or named, so that it is known where they say no more than means."""
+
+
+def _says_means_alone(tree: Tree) -> bool:
+    """Whether nothing else is said of leaves (spreads, medians, extremes): that hangs on values, not on their sums."""
+    has_spread = any(node.figures.spread is not None for node in tree.nodes)
+    return tree.format in MEANS_ALONE and not tree.unused and not has_spread
 
 
 def _mean_of_one(

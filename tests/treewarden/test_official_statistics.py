@@ -190,3 +190,18 @@ def test_a_tree_of_numbers_grown_under_a_policy_keeps_no_variances():
 def test_data_that_is_not_there_has_no_column():
     with pytest.raises(tw.TreewardenError, match="id"):
         tw.audit(b"{}", None, id="holding")
+
+
+def test_a_redacted_tree_of_large_leaves_passes_all_rules(tmp_path):
+    draws = np.random.default_rng(3)
+    firms = pd.DataFrame({"size": draws.integers(1, 250, 900)})
+    firms["turnover"] = np.round(firms["size"] * draws.lognormal(4, 0.8, 900))
+    firms.to_csv(tmp_path / "firms.csv", index=False)
+    tree = DecisionTreeRegressor(min_samples_leaf=30).fit(firms[["size"]], firms["turnover"])
+    (tmp_path / "saved.skops").write_bytes(skops.io.dumps(tree))
+    assert run_command("redact", tmp_path / "saved.skops", "-o", tmp_path / "bare.skops")
+    words = ("--data", tmp_path / "firms.csv", "--sensitive", "turnover", "-q")
+    outcome = run_command(
+        "audit", tmp_path / "bare.skops", *words, "--policy", "official-statistics"
+    )
+    assert outcome.exit_code == 0, outcome.output
