@@ -21,7 +21,7 @@ The noise of a label is for one record. Whoever has several loses as much for ea
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -137,6 +137,21 @@ def doubts_of_spending(model: Model, claim: PrivacyClaim, population: Population
         yield UNDERSPENT.format(labels=spent, epsilon=whole)
     if is_private and records > 1:
         yield SPLITS_OF_PERSON.format(records=records)
+
+
+MOST_EPSILON = 1e4
+"""With more, every draw is the best split, as with this."""
+UNEVEN = 2
+"""So much more than an even part of epsilon may the splits of one level spend."""
+
+
+def most_gain_weight(claim: PrivacyClaim, levels: int) -> float:
+    """Return the largest weight of one unit of gain in a private choice of splits, which a record changes by one.
+
+    The exponential mechanism halves the epsilon of a node, and permute-and-flip is as good as it with the double.
+    """
+    left = max(0.0, claim.epsilon - (claim.label_epsilon or 0.0))
+    return min(left, MOST_EPSILON) * min(1.0, UNEVEN / max(1, levels))
 
 
 # The ex-post privacy loss of each person by the file as it is, and a test of the claimed epsilon from it.
@@ -367,3 +382,83 @@ def _lost(counts: FloatArray, unit: int) -> IntArray:
     """Return how many units of people each class of a leaf has fewer than the commonest one, (L, k)."""
     gaps = np.rint(counts.max(axis=1, initial=0, keepdims=True) - counts).astype(np.int64)
     return np.asarray(gaps // unit)
+
+
+# How likely draws are together: of splits one after the other, and of the best ones among them.
+
+AIMS = (0.3, 0.6, 1.0)
+"""Such shares of splits are taken as the best ones, without a draw, where a learner leaves the noise out."""
+SAME_WORTH = 1e-9
+"""Rounding may part impurities that are the same by so much."""
+BEST_SHARES = (0.0, 0.1)
+"""What is drawn so rarely counts as best, with 0 the best splits alone: thresholds may have been rounded."""
+
+
+@dataclass(frozen=True, slots=True)
+class BestSplit:
+    """The best splits of a node: how likely one of them is drawn, and whether the node has one."""
+
+    chance: float
+    is_taken: bool
+
+
+def best_splits(
+    worths: FloatArray, chances: Sequence[FloatArray], scale: float, worth: float
+) -> list[BestSplit]:
+    """Return how likely the exponential mechanism takes one of the best splits of a node, at most.
+
+    These are the very best, and then those that it takes so rarely, with all that are better (``BEST_SHARES``).
+    ``worths`` are impurities, ``worth`` is that of the node's own split, and ``chances`` are those of splits that are
+    chosen without records, of several kinds: the most likely one counts.
+    """
+    tilt = np.exp(-scale * (worths - worths.min()))
+    drawn = [kind * tilt / float((kind * tilt).sum()) for kind in chances]
+    order = np.argsort(worths, kind="stable")
+    reached = np.max([np.cumsum(kind[order]) for kind in drawn], axis=0)
+    found = []
+    for share in BEST_SHARES:
+        last = max(0, int((reached <= share).sum()) - 1)
+        end = float(worths[order[last]]) + SAME_WORTH * max(1.0, float(worths.max()))
+        chance = max(float(kind[worths <= end].sum()) for kind in drawn)
+        found.append(BestSplit(min(1.0, chance), worth <= end))
+    return found
+
+
+def bets_on_best(choices: Sequence[BestSplit]) -> list[float]:
+    """Return the logarithms of stakes that are bet on best splits, one after the other, for each of ``AIMS``."""
+    bets = []
+    for aim in AIMS:
+        bet = 0.0
+        for best in (best for best in choices if best.chance < 1):
+            aimed = best.chance + (1 - best.chance) * aim
+            share = (aimed, best.chance) if best.is_taken else (1 - aimed, 1 - best.chance)
+            bet += math.log(share[0] / share[1]) if share[0] else -math.inf
+        bets.append(bet)
+    return bets
+
+
+def p_of_bets(bets: Iterable[float]) -> float:
+    """Return how likely draws as claimed win as much, at most, as bets on other draws did: logarithms of the stakes.
+
+    Given the splits above it, each node multiplies a stake by the ratio of two chances, however few choices it has.
+    That is fair. So a mean of stakes is 1 / p with a probability of p at most (Shafer 2021, "Testing by betting").
+    """
+    found = list(bets)
+    highest = max(found, default=0.0)
+    if highest <= 0:
+        return 1.0
+    mean = math.fsum(math.exp(bet - highest) for bet in found) / len(found)
+    return min(1.0, math.exp(-highest) / mean)
+
+
+def joint_p(tails: Sequence[float]) -> float:
+    """Return how likely probabilities as small as these are together, or one of them is (Fisher; Bonferroni)."""
+    if not tails:
+        return 1.0
+    total = -sum(math.log(max(tail, 1e-300)) for tail in tails)
+    term, terms = 1.0, 1.0
+    for number in range(1, len(tails)):
+        term *= total / number
+        terms += term
+    together = math.exp(-total) * terms if total < 700 else 0.0
+    return min(1.0, 2 * min(together, len(tails) * min(tails)))

@@ -3,32 +3,42 @@
 A learner without privacy takes good splits of each node. How likely a split without the records is as good as its own
 is known: a column taken as easily as any other, and a threshold drawn evenly. Given the splits above it, each is by
 itself, so logarithms of these probabilities add up (Fisher's method), and too small a sum leaves the claim open.
-Private splits may well be good: of them, too many best ones with thresholds half way between two records do so. Splits
-of their own kind (several columns in one test) are not compared.
+Private splits may well be good: of them, too many best ones with thresholds half way between two records do so, and so
+do more of the best ones than the exponential mechanism takes with all that is left of epsilon (McSherry & Talwar 2007).
+Splits of their own kind (several columns in one test) are not compared.
 
 Of treewarden's own private learner the draws are known: permute-and-flip over its public grid (McKenna & Sheldon 2020),
 one node after the other. So the probability of a cut that is as good as the drawn one, or as bad, follows from the
-people of the node. Given the cuts above it, each is by itself, so logarithms of these probabilities add up (Fisher's
-method), and too small a sum leaves the claim open: cuts were chosen with less noise, or with other noise.
+people of the node. Too small ones together leave the claim open: cuts were chosen with less noise, or with other noise.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from treewarden.audit.claims.realised_loss import (
+    BestSplit,
+    best_splits,
+    bets_on_best,
+    joint_p,
+    most_gain_weight,
+    p_of_bets,
+)
+from treewarden.audit.facts.impurity_rows import branch_impurity
 from treewarden.audit.population.forest import Forest
 from treewarden.audit.population.population import Population
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
+from treewarden.ppdm_models.learn.private_growth import purity_scores, score_chances
 from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn, cut_grid
 from treewarden.ppdm_models.tree.nodes import parents_of
 from treewarden.ppdm_models.tree.predicate import CategoryTest, NumericTest, atoms
 from treewarden.ppdm_models.tree.privacy_claim import PrivacyClaim, SplitOrigin
-from treewarden.ppdm_models.tree.tree import Tree
+from treewarden.ppdm_models.tree.tree import Criterion, Tree
 
 MOST_BY_CHANCE = 1e-3
 """Splits of a kind that draws hit less often than this leave a claim open."""
@@ -67,22 +77,8 @@ LEAST_MISSED = 0.5
 """Columns tell nothing where half of all numbers that could be thresholds are those of records or between them."""
 SINGLE_ROUNDING = 2.0**-22
 """How far a threshold of 32 bits may be from the number that it stands for, as a share of it."""
-Impurity = Callable[[FloatArray], FloatArray]
-"""Returns n times the impurity of each row of class counts, (K, m) to (K,)."""
-
-
-def _gini(counts: FloatArray) -> FloatArray:
-    sizes = np.maximum(counts.sum(axis=1), 1)
-    return np.asarray(sizes - (counts**2).sum(axis=1) / sizes)
-
-
-def _entropy(counts: FloatArray) -> FloatArray:
-    shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
-    logs = np.log(np.where(counts > 0, shares, 1.0))
-    return np.asarray(-(counts * logs).sum(axis=1))
-
-
-CRITERIA: Mapping[str, Impurity] = {"gini": _gini, "entropy": _entropy}
+LESS_NOISE = (3, 10)  # times the epsilon that is claimed are bet on, and no noise at all
+CRITERIA = (Criterion.GINI, Criterion.ENTROPY)
 """What learners without privacy make small."""
 
 
@@ -103,8 +99,12 @@ def doubts_of_splits(forest: Forest, population: Population, claim: PrivacyClaim
     others = sum(not node.is_compared for node in nodes)
     if 2 * others > len(nodes):
         yield NOT_COMPARED.format(count=others, splits=len(nodes))
-    is_private = claim.splits is SplitOrigin.PRIVATE
-    yield from _doubts_of_greed(nodes) if is_private else _doubts_of_fit(nodes)
+    if claim.splits is SplitOrigin.PRIVATE:
+        yield from _doubts_of_greed(nodes)
+        levels = max(int(_depths(tree).max()) for tree in forest.trees)
+        yield from _doubts_of_noise(nodes, most_gain_weight(claim, levels))
+    else:
+        yield from _doubts_of_fit(nodes)
     chances = [chance for node in nodes if (chance := node.chance_of_records()) is not None]
     hits = [chance for chance, is_hit in chances if is_hit]
     if math.comb(len(chances), len(hits)) * math.prod(hits) < MOST_BY_CHANCE:
@@ -117,10 +117,18 @@ def _doubts_of_fit(nodes: Sequence[_SplitNode]) -> Iterator[str]:
     for within_column in (False, True):
         for criterion in CRITERIA:
             kind = within_column, criterion
-            p = _joint_p([shares[kind] for shares in found if kind in shares])
+            p = joint_p([shares[kind] for shares in found if kind in shares])
             if p < MOST_BY_CHANCE:
                 yield FITTING.format(p=p)
                 return
+
+
+def _doubts_of_noise(nodes: Sequence[_SplitNode], scale: float) -> Iterator[str]:
+    """Yield that more splits are the best ones than any private choice with so much of epsilon takes."""
+    found = [best for node in nodes if (best := node.best_splits(scale))]
+    p = p_of_bets(bet for kind in zip(*found, strict=True) for bet in bets_on_best(kind))
+    if p < MOST_BY_CHANCE:
+        yield NOT_DRAWN.format(how="better", p=p)
 
 
 def _doubts_of_greed(nodes: Sequence[_SplitNode]) -> Iterator[str]:
@@ -172,7 +180,7 @@ class _SplitNode:
         pairs = np.unique(np.stack([column.codes[self.here], self.child[self.here]]), axis=1)
         return bool(len(np.unique(pairs[0])) == pairs.shape[1] == len(np.unique(pairs[1])))
 
-    def shares_as_good(self, *, least_only: bool = False) -> dict[tuple[bool, str], float]:
+    def shares_as_good(self, *, least_only: bool = False) -> dict[tuple[bool, Criterion], float]:
         """Return how likely a choice without records is as good as the node's own split, or better.
 
         By whether all splits are those of its column, and by criterion. Of all columns one is taken to be chosen first,
@@ -181,31 +189,62 @@ class _SplitNode:
         here = self.here
         if self.column is None or not self.is_compared or not here.any():
             return {}
-        is_multiway, own = self.is_multiway, self._counts_of_children()
-        columns = self.population.columns
-        sides = {
-            name: _splits_of(columns[name], here, self.truth, is_multiway=is_multiway)
-            for name in ([self.column] if least_only else columns)
-        }
+        own = self._counts_of_children()
+        sides = self._splits_of_columns(
+            [self.column] if least_only else list(self.population.columns)
+        )
         tolerance = 1e-9 * float(self.truth[here].sum())
         found = {}
-        for criterion, impurity in CRITERIA.items():
-            worth = float(impurity(own).sum())
+        for criterion in CRITERIA:
+            worth = float(branch_impurity(criterion, own).sum())
             shares = {
-                name: splits.share_of(worth, impurity, tolerance, least_only=least_only)
+                name: splits.share_of(worth, criterion, tolerance, least_only=least_only)
                 for name, splits in sides.items()
-                if len(splits.counts)
             }
             if self.column in shares and not least_only:
                 # A set of values, or an interval, may be better than all that are listed: it counts as their best.
                 least = 1 / len(sides[self.column].counts)
                 shares[self.column] = max(shares[self.column], least)
             own_share = shares.get(self.column)
-            if own_share and not is_multiway:  # of which a column has one
+            if own_share and not self.is_multiway:  # of which a column has one
                 found[True, criterion] = own_share
             if own_share:
                 found[False, criterion] = sum(shares.values()) / len(shares)
         return found
+
+    def best_splits(self, scale: float) -> list[BestSplit]:
+        """Return how likely a private choice takes one of the best splits at most, and whether the node has one.
+
+        Of its own column and of all, by each criterion; none where its kind of split is not compared.
+        """
+        here = self.here
+        if self.column is None or not self.is_compared or not here.any():
+            return []
+        splits = self._splits_of_columns(self.population.columns)
+        if self.column not in splits:
+            return []
+        every = [
+            np.concatenate(part)
+            for part in zip(*map(_ColumnSplits.chances, splits.values()), strict=True)
+        ]
+        within, own = splits[self.column], self._counts_of_children()
+        found = []
+        for criterion in CRITERIA:
+            worth = float(branch_impurity(criterion, own).sum())
+            worths = np.concatenate([each.worths(criterion) for each in splits.values()])
+            found += best_splits(within.worths(criterion), within.chances(), scale, worth)
+            found += best_splits(worths, [*every, np.ones_like(worths)], scale, worth)
+        return found
+
+    def _splits_of_columns(self, names: Iterable[str]) -> dict[str, _ColumnSplits]:
+        """Return the splits of the node's people by columns, by name, where a column has any."""
+        every = {
+            name: _splits_of(
+                self.population.columns[name], self.here, self.truth, is_multiway=self.is_multiway
+            )
+            for name in names
+        }
+        return {name: splits for name, splits in every.items() if len(splits.counts)}
 
     def _counts_of_children(self) -> FloatArray:
         counts = np.zeros((len(self.children), self.truth.shape[1]))
@@ -265,10 +304,7 @@ def _split_nodes(
     tree: Tree, stops: IndexArray, population: Population, truth: FloatArray
 ) -> list[_SplitNode]:
     """Return the inner nodes near the root, those of least depth first, with the people who pass each."""
-    parents = parents_of(tree.nodes)
-    depth = np.zeros(len(parents), dtype=np.intp)
-    for place in range(1, len(parents)):
-        depth[place] = depth[parents[place]] + 1
+    parents, depth = parents_of(tree.nodes), _depths(tree)
     inner = np.unique(parents[parents >= 0])
     most = min(MOST_SPLITS, max(1, MOST_PLACES // max(1, len(stops))))
     chosen = inner[np.argsort(depth[inner], kind="stable")][:most]
@@ -323,19 +359,26 @@ class _ColumnSplits:
     lengths: FloatArray
 
     def share_of(
-        self, worth: float, impurity: Impurity, tolerance: float, *, least_only: bool
+        self, worth: float, criterion: Criterion, tolerance: float, *, least_only: bool
     ) -> float:
         """Return which share of the splits is as good as one with ``worth``, n times its impurity, or better.
 
         By number or by length, the larger one; 0 where a split is better and these are not asked for.
         """
-        flat = impurity(self.counts.reshape(-1, self.counts.shape[2]))
-        worths = flat.reshape(self.counts.shape[:2]).sum(axis=1)
+        worths = self.worths(criterion)
         if least_only and (worths < worth - tolerance).any():
             return 0.0
         is_as_good = worths <= worth + tolerance
-        of_lengths = float(self.lengths[is_as_good].sum() / self.lengths.sum())
-        return max(float(is_as_good.mean()), of_lengths)
+        return max(float(chances[is_as_good].sum()) for chances in self.chances())
+
+    def worths(self, criterion: Criterion) -> FloatArray:
+        """Return n times the impurity of each split, (K,)."""
+        return np.asarray(branch_impurity(criterion, self.counts).sum(axis=1))
+
+    def chances(self) -> tuple[FloatArray, FloatArray]:
+        """Return how likely each split is where one is drawn evenly, (K,): by number and by length."""
+        count = len(self.lengths)
+        return np.full(count, 1 / count), self.lengths / self.lengths.sum()
 
 
 def _splits_of(
@@ -397,34 +440,41 @@ def _are_of_grid(forest: Forest, population: Population) -> bool:
 def _doubts_of_draws(tree: Tree, nodes: Sequence[_SplitNode]) -> Iterator[str]:
     """Yield that the cuts of a tree are better, or worse, than its learner's draws would be."""
     claim = tree.learner.claim
-    assert claim is not None
-    assert claim.producer.bins is not None
-    levels = _levels(tree)
+    assert claim is not None and claim.producer.bins is not None  # noqa: PT018
+    levels = int(_depths(tree).max())
     node_epsilon = (claim.epsilon - (claim.label_epsilon or 0.0)) / max(levels, 1)
     grids = {name: cut_grid(low, high, claim.producer.bins) for name, low, high in claim.bounds}
-    low, high = list[float](), list[float]()
+    low, high, best = list[float](), list[float](), list[BestSplit]()
+    bets = np.zeros(len(LESS_NOISE))
     for node in nodes:
         scores = _cut_scores(node, grids)
         if scores is None:
             yield CUTS_UNKNOWN
             return
         own, every = scores
-        better, worse = _tails(own, every, node_epsilon / 2)
-        low.append(better)
-        high.append(worse)
-    for tails, how in ((low, "better"), (high, "worse")):
-        p = 2 * _joint_p(tails)
+        drawn, chances = score_chances(every, node_epsilon / 2)
+        place = int(np.searchsorted(drawn, own))
+        low.append(min(1.0, float(chances[place:].sum())))
+        high.append(min(1.0, float(chances[: place + 1].sum())))
+        best.append(BestSplit(min(1.0, float(chances[-1])), own == drawn[-1]))
+        for number, times in enumerate(LESS_NOISE):
+            other = score_chances(every, times * node_epsilon / 2)[1]
+            won, usual = np.log(np.maximum((other[place], chances[place]), 1e-300))
+            bets[number] += won - usual
+    p_of_better = min(1.0, 2 * min(joint_p(low), p_of_bets([*bets_on_best(best), *bets.tolist()])))
+    for p, how in ((2 * p_of_better, "better"), (2 * joint_p(high), "worse")):
         if p < MOST_BY_CHANCE:
             yield NOT_DRAWN.format(how=how, p=p)
             return
 
 
-def _levels(tree: Tree) -> int:
+def _depths(tree: Tree) -> IndexArray:
+    """Return how many tests lead to each node."""
     parents = parents_of(tree.nodes).tolist()
     depth = [0] * len(parents)
     for place, parent in enumerate(parents[1:], 1):
         depth[place] = depth[parent] + 1
-    return max(depth)
+    return np.array(depth, dtype=np.intp)
 
 
 def _cut_scores(node: _SplitNode, grids: dict[str, FloatArray]) -> tuple[int, IntArray] | None:
@@ -441,53 +491,10 @@ def _cut_scores(node: _SplitNode, grids: dict[str, FloatArray]) -> tuple[int, In
         cells = np.zeros((len(grid) + 1, counts.shape[1]), dtype=np.int64)
         np.add.at(cells, np.searchsorted(grid, numbers), counts)
         before = np.cumsum(cells, axis=0)[:-1]
-        scores = _purity(before) + _purity(cells.sum(axis=0) - before)
+        scores = purity_scores(before) + purity_scores(cells.sum(axis=0) - before)
         every.append(scores)
         if name == node.column and node.end is not None:
             place = int(np.abs(grid - node.end).argmin())  # behind a step, as numbers of 64 bits
             is_cut = abs(float(grid[place]) - node.end) <= SINGLE_ROUNDING * max(1.0, abs(node.end))
             own = int(scores[place]) if is_cut else None
     return None if own is None or not every else (own, np.concatenate(every))
-
-
-def _purity(counts: IntArray) -> IntArray:
-    """Return floor(sum of squares / sum) of each row, as the learner does; 0 where there is nobody."""
-    return np.asarray((counts**2).sum(axis=1) // np.maximum(counts.sum(axis=1), 1))
-
-
-PANELS = 40
-NODES, WEIGHTS = (part for part in np.polynomial.legendre.leggauss(24))
-"""Between halves of halves of 0 to 1 the integrand is smooth: 24 points of each are exact to rounding."""
-
-
-def _tails(drawn_score: int, every: IntArray, scale: float) -> tuple[float, float]:
-    """Return how likely permute-and-flip draws the drawn score or more, and that or less.
-
-    A candidate with the coin q is drawn with q times the integral of the others' 1 - q t over t from 0 to 1.
-    """
-    scores, times = np.unique(every, return_counts=True)
-    coins = np.exp(-scale * (scores[-1] - scores).astype(np.float64))
-    edges = np.concatenate([[0.0], 0.5 ** np.arange(PANELS, -1, -1.0)])
-    middle, half = (edges[1:] + edges[:-1]) / 2, (edges[1:] - edges[:-1]) / 2
-    points = (middle[:, None] + half[:, None] * NODES).reshape(-1)
-    weights = (half[:, None] * WEIGHTS).reshape(-1)
-    left = 1 - coins * points[:, None]
-    together = np.exp((times * np.log(left)).sum(axis=1))
-    drawn = times * coins * (weights[:, None] * together[:, None] / left).sum(axis=0)
-    drawn /= drawn.sum()
-    return min(1.0, float(drawn[scores >= drawn_score].sum())), min(
-        1.0, float(drawn[scores <= drawn_score].sum())
-    )
-
-
-def _joint_p(tails: Sequence[float]) -> float:
-    """Return how likely probabilities as small as these are together, or one of them is (Fisher; Bonferroni)."""
-    if not tails:
-        return 1.0
-    total = -sum(math.log(max(tail, 1e-300)) for tail in tails)
-    term, terms = 1.0, 1.0
-    for number in range(1, len(tails)):
-        term *= total / number
-        terms += term
-    together = math.exp(-total) * terms if total < 700 else 0.0
-    return min(1.0, 2 * min(together, len(tails) * min(tails)))

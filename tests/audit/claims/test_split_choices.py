@@ -12,9 +12,17 @@ import treewarden as tw
 from tests.judges.drawn_labels import people_in
 from tests.kit.tiers import seeds
 from treewarden.audit.claims.leaf_labels import log_probabilities
-from treewarden.audit.claims.split_choices import _joint_p, _SplitNode, _tails
+from treewarden.audit.claims.realised_loss import (
+    BestSplit,
+    best_splits,
+    bets_on_best,
+    joint_p,
+    p_of_bets,
+)
+from treewarden.audit.claims.split_choices import _SplitNode
 from treewarden.ppdm_models.files.load import read_model, writers
 from treewarden.ppdm_models.learn import private_growth
+from treewarden.ppdm_models.learn.private_growth import score_chances
 from treewarden.ppdm_models.tree.column import NumericColumn
 from treewarden.ppdm_models.tree.ensemble import with_claim
 from treewarden.ppdm_models.tree.privacy_claim import LabelMechanism, read_claim
@@ -212,32 +220,32 @@ def test_the_chances_of_draws_need_every_value(monkeypatch):
 
 @pytest.mark.parametrize("scores", [[3, 3, 1, 0], [9, 7, 7, 7, 2], [5], [40, 0, 0, 39, 39, 38]])
 @pytest.mark.parametrize("epsilon", [0.01, 0.7, 30.0])
-def test_tails_are_sums_of_the_probabilities_of_permute_and_flip(scores, epsilon):
+def test_chances_of_scores_are_sums_of_the_probabilities_of_permute_and_flip(scores, epsilon):
     every = np.array(scores)
     mechanism = LabelMechanism.PERMUTE_AND_FLIP
-    chances = np.exp(log_probabilities(every[None].astype(float), epsilon, mechanism))[0]
-    for own in set(scores):
-        expected = chances[every >= own].sum(), chances[every <= own].sum()
-        assert _tails(own, every, epsilon / 2) == pytest.approx(expected, rel=1e-9)
+    of_each = np.exp(log_probabilities(every[None].astype(float), epsilon, mechanism))[0]
+    drawn, chances = score_chances(every, epsilon / 2)
+    assert drawn.tolist() == sorted(set(scores))
+    expected = [of_each[every == score].sum() for score in drawn]
+    assert chances == pytest.approx(expected, rel=1e-9)
 
 
-def test_tails_are_how_often_the_learner_draws():
+def test_chances_of_scores_are_how_often_the_learner_draws():
     scores, random = [12, 11, 11, 9, 4, 0], np.random.default_rng(3)
     below = lambda most: int(random.integers(most))  # noqa: E731
     drawn = [
         scores[private_growth.permute_and_flip(scores, Fraction(1, 4), below)] for _ in range(4000)
     ]
-    better, worse = _tails(11, np.array(scores), 0.25)
-    assert np.mean(np.array(drawn) >= 11) == pytest.approx(better, abs=0.03)
-    assert np.mean(np.array(drawn) <= 11) == pytest.approx(worse, abs=0.03)
+    for score, chance in zip(*score_chances(np.array(scores), 0.25), strict=True):
+        assert np.mean(np.array(drawn) == score) == pytest.approx(chance, abs=0.03)
 
 
 def test_probabilities_are_put_together_by_their_product_or_by_the_least():
     # P(u v <= 1/16) of two even draws is 1/16 (1 + ln 16); one of two is at most 1/8 with at most 1/4.
-    assert _joint_p([1 / 8, 1 / 2]) == pytest.approx(2 * (1 + np.log(16)) / 16)
-    assert _joint_p([1e-9, 1.0]) == pytest.approx(4e-9)
-    assert _joint_p([0.9] * 64) == 1.0
-    assert _joint_p([]) == 1.0
+    assert joint_p([1 / 8, 1 / 2]) == pytest.approx(2 * (1 + np.log(16)) / 16)
+    assert joint_p([1e-9, 1.0]) == pytest.approx(4e-9)
+    assert joint_p([0.9] * 64) == 1.0
+    assert joint_p([]) == 1.0
 
 
 def categories(seed):
@@ -489,3 +497,120 @@ def test_an_interval_that_is_better_than_every_threshold_counts_as_the_best_of_t
     in_the_middle = np.array([1, 1, 2, 2, 1, 1])
     node = _SplitNode(people, np.array(classes, float), (1, 2), in_the_middle, "age", None)
     assert node.shares_as_good()[True, "gini"] == 1 / 5  # of five thresholds, none as good
+
+
+# Private splits of other programs: the best ones are no draws, whatever their thresholds are.
+
+PRIVATE = f"{WORDS}private, label_epsilon=0.2"
+
+
+def rounded_text(tree, columns, end):
+    """Return the text of a tree of whole numbers, with another end of each threshold between the same records."""
+    trees = pytest.importorskip("sklearn.tree")
+    return re.sub(r"(\d+)\.50", rf"\1.{end}", trees.export_text(tree, feature_names=columns))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("end", ["50", "00", "30"])
+@pytest.mark.parametrize("is_best", [True, False])
+def test_best_splits_of_whole_numbers_are_no_private_draws_wherever_their_thresholds_are(
+    end, is_best, tmp_path
+):
+    trees = pytest.importorskip("sklearn.tree")
+    table = five_columns(1)
+    columns = ["sex", "grade", "age"]
+    learner = trees.DecisionTreeClassifier if is_best else trees.ExtraTreeClassifier
+    tree = learner(max_depth=4, max_features=None if is_best else 1, random_state=0)
+    tree.fit(table[columns], table.ill)
+    file = tmp_path / "tree.txt"
+    file.write_text(rounded_text(tree, columns, end))
+    found = outcome_of(file, table[[*columns, "ill"]], claims=PRIVATE)
+    assert ("splits are" in found["reason"]) is is_best, found
+
+
+@pytest.mark.parametrize("depth", [3, 4])
+def test_best_sets_of_categories_are_no_private_draws(depth, tmp_path):
+    table, file = categories(0), tmp_path / "tree.pmml"
+    file.write_text(tree_of_sets(table, best_set, depth))
+    found = outcome_of(file, table, claims=PRIVATE)
+    assert found["outcome"] == "undetermined"
+    assert "splits are better for this table than draws" in found["reason"]
+
+
+@pytest.mark.parametrize("seed", seeds(20, quick=2, second=4))
+def test_random_sets_of_categories_may_be_private_draws(seed, tmp_path):
+    table, file = categories(seed), tmp_path / "tree.pmml"
+    file.write_text(tree_of_sets(table, random_set(seed)))
+    assert "splits" not in outcome_of(file, table, claims=PRIVATE)["reason"]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("seed", seeds(16, quick=1, second=4))
+@pytest.mark.parametrize(
+    ("epsilon", "depth", "bins"), [(0.1, 6, 16), (1, 1, 4), (1, 3, 64), (20, 4, 16)]
+)
+def test_private_splits_in_a_file_without_their_learner_are_taken_for_draws(
+    seed, epsilon, depth, bins, tmp_path
+):
+    learn = pytest.importorskip("treewarden.learn")
+    trees = pytest.importorskip("sklearn.tree")
+    table, file = five_columns(seed), tmp_path / "tree.txt"
+    columns = list(table.columns[:-1])
+    tree = learn.PrivateTreeClassifier(
+        epsilon, bounds=BOUNDS, classes=[0, 1], max_depth=depth, bins=bins
+    ).fit(table[columns], table.ill)
+    file.write_text(trees.export_text(tree, feature_names=columns, decimals=9, max_depth=depth))
+    words = f"mechanism=permute-and-flip-monotonic, bounds=public, label_epsilon={epsilon / 5}"
+    found = outcome_of(file, table, claims=f"epsilon={epsilon}, splits=private, {words}")
+    assert "splits" not in found["reason"]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("times", [30, None])
+def test_deep_cuts_with_less_noise_than_is_claimed_leave_the_claim_of_the_learner_open(
+    times, monkeypatch
+):
+    """Most cuts of a deep tree are as good as any other, so that only the sum of what few tell shows it."""
+    learn = pytest.importorskip("treewarden.learn")
+    drawn, random = private_growth.permute_and_flip, np.random.default_rng(0)
+
+    def with_less_noise(scores, scale, _):
+        is_best = times is None and len(scores) > 2
+        scale *= 1 if times is None or len(scores) == 2 else times
+        below = lambda most: int(random.integers(most))  # noqa: E731
+        return scores.index(max(scores)) if is_best else drawn(scores, scale, below)
+
+    monkeypatch.setattr(private_growth, "permute_and_flip", with_less_noise)
+    table = five_columns(0)
+    columns = list(table.columns[:-1])
+    tree = learn.PrivateTreeClassifier(1.0, bounds=BOUNDS, classes=[0, 1], max_depth=6)
+    found = outcome_of(tree.fit(table[columns], table.ill), table)
+    assert "are better for this table than draws" in found["reason"]
+
+
+def test_bets_on_draws_are_fair_and_one_over_the_mean_stake_is_a_probability():
+    chances = [0.2, 0.5, 0.9, 1.0]
+    mean = np.zeros(3)
+    for taken in np.ndindex(2, 2, 2):
+        found = [
+            BestSplit(chance, bool(is_taken))
+            for chance, is_taken in zip(chances, (*taken, True), strict=True)
+        ]
+        weight = np.prod([best.chance if best.is_taken else 1 - best.chance for best in found])
+        mean += weight * np.exp(bets_on_best(found))
+    assert mean == pytest.approx([1, 1, 1])
+    # Of two draws with a chance of 1/10 both were taken: 100 to one, and a bet that lost.
+    assert p_of_bets([np.log(100), -np.inf]) == pytest.approx(2 / 100)
+    assert p_of_bets([-1.0]) == p_of_bets([]) == 1.0
+
+
+@pytest.mark.parametrize("scale", [0.0, 0.3, 4.0])
+def test_best_splits_are_drawn_as_rarely_as_the_exponential_mechanism_draws_them(scale):
+    worths = np.array([9.0, 1.0, 2.0, 9.0, 5.0] * 20)
+    evenly = np.full(100, 0.01)
+    only, rare = best_splits(worths, [evenly], scale, 2.0)
+    weights = np.exp(-scale * worths)
+    assert only.chance == pytest.approx(weights[worths == 1].sum() / weights.sum())
+    assert not only.is_taken
+    assert rare.chance >= only.chance
+    assert best_splits(worths, [evenly], scale, 1.0)[0].is_taken

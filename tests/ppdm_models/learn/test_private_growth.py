@@ -10,11 +10,11 @@ import pytest
 from tests.judges.drawn_labels import flips
 from tests.kit.tiers import seeds
 from treewarden.ppdm_models.learn.private_growth import (
-    _purity,
     flip_coin,
     flip_exponential,
     grow_private,
     permute_and_flip,
+    purity_scores,
     split_budget,
 )
 from treewarden.ppdm_models.tree.column import cut_grid
@@ -62,7 +62,7 @@ def test_one_record_changes_a_score_by_one_at_most(seed):
     for place in range(counts.shape[1]):
         more = counts.copy()
         more[:, place] += 1
-        assert (np.abs(_purity(more) - _purity(counts)) <= 1).all()
+        assert (np.abs(purity_scores(more) - purity_scores(counts)) <= 1).all()
 
 
 def test_a_grid_lies_within_its_bounds_and_knows_no_record():
