@@ -63,7 +63,7 @@ def message(
         said += [finding.message for finding in decision.failing]
     else:
         said = ["No change that was tried passes.", *_early(attempts, ended)]
-        said.append(f"Nearest: {nearest.proposal.title}. Checks that it fails:")
+        said.append(f"Nearest: {nearest.proposal.title}. Checks that it does not pass:")
         lacks = [finding.message for finding in nearest.failing]
         said += lacks or [f"It could not be audited in full: {nearest.problem}."]
     reasons = dict.fromkeys(refusal.reason for refusal in refusals)

@@ -9,11 +9,17 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterator
 
+from treewarden.policies.explain.sentences import AUTHORS, OWN
 from treewarden.policies.verdict import Severity, capital
 from treewarden.reports.document.document import Attempt, Document, Repair
 from treewarden.reports.document.parts import Accepted, File, Finding, Value
 from treewarden.reports.document.words import listed, sentence
-from treewarden.reports.figures.finding_rows import claim_lines, meaning_sections, with_label
+from treewarden.reports.figures.finding_rows import (
+    claim_lines,
+    meaning_sections,
+    value_label,
+    with_label,
+)
 from treewarden.reports.figures.officer import (
     named_clauses,
     questions,
@@ -107,6 +113,16 @@ def _paragraphs(text: str) -> str:
 
 
 CLAIMED = "Claim of differential privacy"
+KNOWLEDGE = "Adversary and knowledge assumed"
+QUALITY = {
+    "exact": "counts of people",
+    "derived": "counts of people, which follow from other numbers",
+    "weighted": "sums of weights, not of people",
+    "normalised": "shares, not counts of people",
+    "hessian": "sums of second derivatives, not counts of people",
+    "absent": "no counts",
+    "inconsistent": "counts that contradict each other",
+}
 DISCLAIMER = (
     "This report contains evidence about what the model could disclose. It does not state that a law, a regulation or "
     "any guidance is complied with. The people who sign it have to judge that."
@@ -142,6 +158,7 @@ def filing(document: Document, report_sections: tuple[ReportSection, ...] = ()) 
     """Return the report in sections, in its order; ``report_sections`` stand before the signature."""
     is_public = document.redacted_below is not None
     document = named_clauses(document)
+    meaning = " ".join(filter(None, (document.meaning, document.unlimited)))
     repaired = () if document.repair is None else (repair_section(document.repair),)
     return Filing(
         title=f"Compliance report on {document.model.file}",
@@ -149,7 +166,7 @@ def filing(document: Document, report_sections: tuple[ReportSection, ...] = ()) 
         running="Redacted report" if is_public else "Confidential: describes people in the table",
         verdict=document.verdict,
         headline=signed(document.headline),
-        meaning=signed(" ".join(filter(None, (document.meaning, document.unlimited)))),
+        meaning=signed(meaning.replace("“Knowledge assumed”", f"“{KNOWLEDGE}”")),
         disclaimer=DISCLAIMER,
         created=document.provenance.created or "",
         sections=(
@@ -167,7 +184,7 @@ def _sections(document: Document) -> tuple[ReportSection, ...]:
         ReportSection("purpose", "Purpose", _purpose(document)),
         ReportSection("subject", "Model and data", tuple(_subject(document))),
         *meaning_sections(document),
-        ReportSection("adversary", "Adversary and knowledge assumed", _adversary(document)),
+        ReportSection("adversary", KNOWLEDGE, _adversary(document)),
         questions(document),
         ReportSection("policy", "Policy", tuple(_policy(document))),
         ReportSection("clauses", "Each check: value, limit and result", (_clauses(document),)),
@@ -194,7 +211,7 @@ def _subject(document: Document) -> Iterator[Block]:
         *(_named(provenance.written, ", repaired") if provenance.written is not None else ()),
         ("Format", Cell(f"{words_of_code(model.format)}, {model.task}")),
         ("Size" if document.repair is None else "Size, as audited", Cell(size)),
-        ("Published numbers", Cell(model.quality)),
+        ("Numbers in the leaves", Cell(QUALITY.get(model.quality, model.quality))),
         ("Sensitive column", Cell(_sensitive(document))),
         *((CLAIMED, Cell(line)) for line in claim_lines(document.claims)),
     )
@@ -215,7 +232,7 @@ def _subject(document: Document) -> Iterator[Block]:
             if provenance.candidates is not None
             else ()
         ),
-        *((row.name, Cell(row.text)) for row in document.population.shares),
+        *((value_label(document, row.name), Cell(row.text)) for row in document.population.shares),
         ("Quasi-identifiers", Cell(known)),
     )
     made = (("Made", Cell(provenance.created)),) if provenance.created else ()
@@ -267,11 +284,15 @@ def _policy(document: Document) -> Iterator[Block]:
     )
     findings = [finding for finding in document.findings if is_clause(finding)]
     rows = tuple(
-        (Cell(finding.clause), Cell(finding.limit_text), Cell(finding.source or "none given"))
+        (Cell(finding.clause), Cell(finding.limit_text), Cell(_source(finding)))
         for finding in findings
     )
     if rows:
         yield ReportTable("Source of each limit", ("Check", "Limit", "Source"), rows, (24, 26, 50))
+
+
+def _source(finding: Finding) -> str:
+    return finding.source.replace(OWN, AUTHORS) or "none given"
 
 
 def _clauses(document: Document) -> Block:

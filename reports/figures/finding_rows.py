@@ -446,6 +446,13 @@ def with_label(document: Document, name: str) -> str:
     return f"{label} ({name})" if label else name
 
 
+def value_label(document: Document, quoted: str) -> str:
+    """Return a value of the sensitive column with its label, ``“1” (yes)``; other words as they are."""
+    column = next((each for each in document.columns if each.is_sensitive), None)
+    labels = {} if column is None else {f"“{row.name}”": row.text for row in column.values}
+    return f"{quoted} ({labels[quoted]})" if labels.get(quoted) else quoted
+
+
 def claim_lines(claims: Sequence[Claim]) -> Iterator[str]:
     """Yield a line for each claim."""
     for claim in claims:

@@ -68,7 +68,13 @@ GROUPS = {
     ),
     "regression": (("k_anonymity", "people in the smallest leaf"),),
 }
-BESIDE = (("side_leaks", "findings in the file, outside its trees"),)
+BESIDE = (
+    (
+        "side_leaks[kind=people]",
+        "records, names or unrecognised content in the file, outside its trees",
+    ),
+    ("side_leaks", "all findings outside its trees, such as seeds, statistics and dates"),
+)
 
 
 def questions(document: Document) -> ReportSection:
@@ -110,7 +116,7 @@ def _question_rows(document: Document) -> Iterator[tuple[str, str, str, str]]:
         "Does the model hold records of its training data as such?",
         _measured_words(document, BESIDE),
         "Whether a record could be reproduced from other sources than the file."
-        if _reading_text(document, "side_leaks")
+        if _reading_text(document, "side_leaks") or document.redacted_below is not None
         else f"{NOT_MEASURED} The rest of the file was not read, so its content is unknown.",
     )
     yield (
@@ -287,13 +293,14 @@ SETTINGS = {
     "weights": "the column of frequencies",
     "sampling-weights": "the column of survey weights",
     "data": "the table",
-    "time-limit": "the time for inference",
+    "time-limit": "more time for inference",
     "row-order": "what is known of the order of records",
     "learner": "the training program that was named",
     "min-leaf": "the smallest leaf that the training allowed",
 }
 """What stands for a flag in a sentence."""
 ASIDE = re.compile(r"\s*\((?:say |see |give )?--[a-z][a-z-]*(?: [A-Z][A-Z|,\[\].]*)?\)")
+LARGER = re.compile(r"\ba larger (?=--(?:worlds-budget|time-limit)\b)")
 FLAG = re.compile(r"(?<![\w-])--([a-z][a-z-]*)(?:[ =][A-Z][A-Z_|,\[\].]*\b)?")
 QUOTED = re.compile(r"['‘`]([\w-]+)['’`]")
 NAMES = "anonymize|attest|audit|convert|demo|doctor|gate|grow|inspect|list|policy|redact|repair|sanitize|serve|verify"
@@ -306,7 +313,7 @@ def signed(text: str) -> str:
     """Return a sentence without flags and commands: what they ask for, in words."""
     if "--" not in text and "treewarden " not in text:
         return text
-    text = ASIDE.sub("", text)
+    text = LARGER.sub("", ASIDE.sub("", text))
     text = FLAG.sub(
         lambda flag: SETTINGS.get(flag[1], f"the setting “{flag[1].replace('-', ' ')}”"), text
     )

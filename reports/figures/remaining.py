@@ -283,7 +283,7 @@ def remaining_risk(document: Document) -> Iterator[Block]:
 
 def _failed_in_words(finding: Finding) -> str:
     """Return what a check came to, after its name where that does not say it already."""
-    is_named = finding.message.startswith(finding.clause)
+    is_named = finding.clause.casefold() in finding.message.casefold()
     return finding.message if is_named else f"{finding.clause}: {finding.message}"
 
 
@@ -316,9 +316,7 @@ def not_examined(document: Document) -> Iterator[Block]:
 
 def assumed_blocks(document: Document) -> Iterator[Block]:
     """Yield which columns were assumed known, so that nobody judged what the model tells of them."""
-    said = summary_of(document)
-    if said:
-        yield Paragraph(sentence(said))
+    if summary_of(document):
         yield Items(tuple(assumed_items(document)))
 
 

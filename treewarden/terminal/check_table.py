@@ -321,6 +321,6 @@ def _tried(repair: Repair) -> Iterator[str]:
         return
     nearest = audited[0]
     lacks = listed(list(nearest.failing)) or nearest.problem
-    yield from wrapped(f"Nearest: {nearest.name} ({nearest.title}). Still failed: {lacks}.")
+    yield from wrapped(f"Nearest: {nearest.name} ({nearest.title}). Still not passed: {lacks}.")
     for line in repair.advice[:2]:
         yield from wrapped(f"- {line}", "  ", "    ")

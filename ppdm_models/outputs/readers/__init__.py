@@ -96,7 +96,7 @@ def _read(sheet: CellSheet, columns: TableColumns) -> PublishedOutput:
     raise UnsupportedOutputError(
         sheet.source,
         "not a result table that treewarden recognises; give one of these kinds, laid out as in "
-        f"docs/paper.md: {kinds}",
+        f"docs/paper.md: {kinds}; columns that it names must be quasi-identifiers (add them with --qi)",
     )
 
 

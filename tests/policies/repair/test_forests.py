@@ -263,7 +263,7 @@ def test_no_pack_that_ships_is_met_and_the_pruned_ensemble_is_named_as_nearest(n
     found = repaired(model, load_pack(name), table)
     assert (found.recommended, found.nearest.verdict) == (None, PolicyVerdict.UNDETERMINED)
     assert "Nearest: 1 of 2 trees changes" in found.message
-    assert " Checks that it fails: " in found.message
+    assert " Checks that it does not pass: " in found.message
     assert "could not be combined" in found.message
     assert [each.remedies for each in found.refusals] == [("redact",)]
 

@@ -176,6 +176,7 @@ def test_coefficients_are_read_with_the_term_that_each_is_of():
         ("term,estimate\nsex,0.03\n", "column 'sex' has categories, so its term must name a value"),
         ("term,estimate\nage,0.03\nage,0.04\n", "a term twice"),
         ("a,b\n1,2\n", "not a result table that treewarden recognises"),
+        ("a,total\n1,2\n", "columns that it names must be quasi-identifiers (add them with --qi)"),
     ],
 )
 def test_what_is_not_understood_is_refused_with_its_place(text, said):

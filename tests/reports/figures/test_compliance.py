@@ -10,9 +10,9 @@ from treewarden.policies.judging import decision as decisions
 from treewarden.policies.verdict import PolicyVerdict
 from treewarden.reports.building.build import finding_part
 from treewarden.reports.building.redacted import redacted
-from treewarden.reports.document.parts import Accepted, Guidance, Row
+from treewarden.reports.document.parts import Accepted, ColumnMeaning, Guidance, Row, Value
 from treewarden.reports.figures.compliance import DISCLAIMER, MOST_PLACES, filing
-from treewarden.reports.figures.officer import named_clauses
+from treewarden.reports.figures.officer import named_clauses, signed
 from treewarden.reports.figures.remaining import (
     Blanks,
     Boxes,
@@ -437,6 +437,58 @@ def test_without_a_reading_a_question_is_not_measured_and_the_reason_is_told(doc
     assert "Not measured. There is no table." in said
     public = words(section(redacted(document), "questions"))
     assert "left out of this report" in public
+
+
+def test_records_in_the_file_are_told_apart_from_seeds_and_dates(document):
+    def reading(items):
+        return Value(low=items, high=items, text=f"{items} items")
+
+    readings = {"side_leaks[kind=people]": reading(0), "side_leaks": reading(3)}
+    blocks = section(document.model_copy(update={"readings": readings}), "questions")
+    (_, measured, missing) = blocks[1].rows[2]
+    assert measured.text.startswith("Records, names or unrecognised content in the file, outside")
+    assert "trees: 0 items; all findings outside its trees" in measured.text
+    assert measured.text.endswith(": 3 items.")
+    assert "not read" not in missing.text
+
+
+def test_a_redacted_report_does_not_say_that_the_file_was_not_read(document):
+    (_, measured, missing) = section(redacted(document), "questions")[1].rows[2]
+    assert "left out" in measured.text
+    assert "not read" not in missing.text
+
+
+def test_what_is_signed_says_more_time_as_english_does():
+    said = "not decided (a larger --worlds-budget may decide it)"
+    assert signed(said) == "not decided (more time for proofs may decide it)"
+    assert signed("a larger --time-limit may find more") == "more time for inference may find more"
+
+
+def test_what_is_filed_refers_to_its_own_headings_and_shows_labels_of_values(document):
+    column = ColumnMeaning(
+        name="flu", label="influenza", values=(Row(name="no", text="healthy"),), is_sensitive=True
+    )
+    meaning = "The PASS covers what is listed under “Knowledge assumed”."
+    people = document.population.model_copy(update={"shares": (Row(name="“no”", text="3"),)})
+    changed = {"meaning": meaning, "columns": (column,), "population": people}
+    filed = document.model_copy(update=changed)
+    assert "“Adversary and knowledge assumed”" in filing(filed).meaning
+    told = words(section(filed, "subject"))
+    assert "“no” (healthy)" in told
+    assert "Numbers in the leaves" in told
+    assert "counts of people" in told
+
+
+def test_a_source_of_the_authors_is_called_theirs(document):
+    changed = with_findings(document, at0={"source": "own judgement"})
+    told = words(section(changed, "policy"))
+    assert "judgement of the policy's authors" in told
+    assert "own judgement" not in told
+
+
+def test_what_is_assumed_known_is_told_once(document):
+    told = words(section(document, "unexamined"))
+    assert told.count("Assumed known to adversaries, so not judged") == 1
 
 
 def test_no_page_says_that_predictions_alone_are_harmless(any_document):
