@@ -300,8 +300,15 @@ LATE_IMPORTS = {
     },
     "audit/outputs/conditions.py": {"treewarden.ppdm_models.tables.predict"},
     "audit/reconstruction/of_model.py": {"treewarden.audit.reconstruction.boosted"},
+    "audit/reconstruction/named_values.py": {
+        "scipy",
+        "treewarden.audit.membership.cuts",
+        "treewarden.audit.reconstruction.problem",
+        "treewarden.audit.reconstruction.proved",
+    },
     "audit/reconstruction/of_table.py": {
         "treewarden.audit.reconstruction.boosted",
+        "treewarden.audit.reconstruction.named_values",
         "treewarden.audit.reconstruction.of_model",
     },
     "audit/reconstruction/proved.py": {"scipy.sparse.csgraph"},

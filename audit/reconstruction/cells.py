@@ -18,9 +18,9 @@ from treewarden.audit.progress import Clock, clock
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.reconstruction.domain import DeclaredDomain, Domain, Factor
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray, alike
-from treewarden.ppdm_models.tables.routing import Router
+from treewarden.ppdm_models.tables.routing import Router, prepared
 from treewarden.ppdm_models.tree.column import Column
-from treewarden.ppdm_models.tree.predicate import answer, features_of, refusals
+from treewarden.ppdm_models.tree.predicate import Always, answer, features_of, refusals
 from treewarden.ppdm_models.tree.tree import Missing, Node, Tree
 
 MOST_POINTS = 2**20
@@ -257,11 +257,16 @@ Branches = list[list[tuple[int, int, BoolArray]]]
 
 
 def _branches(tree: Tree, domain: Domain, factor_of: Mapping[str, int]) -> Branches | None:
-    """Return where options go from each node; None where a node asks for several factors, or treats values first."""
+    """Return where options go from each node; None where a node asks for several factors, or nobody can follow it."""
     is_plain = tree.missing in (Missing.NONE, Missing.DEFAULT_CHILD, Missing.NULL_PREDICTION)
-    treatments = [each for feature in tree.features for each in feature.treatments]
-    if not is_plain or not all(each.does_nothing for each in treatments):
+    if not is_plain or not isinstance(tree.root.test, Always):
         return None
+    samples = {
+        name: options.samples
+        for factor in domain.factors
+        for name, options in factor.columns.items()
+    }
+    compared = prepared(tree.used_features(), samples)
     found: Branches = []
     for node in tree.nodes:
         tests = [tree.nodes[child].test for child in node.children]
@@ -271,17 +276,31 @@ def _branches(tree: Tree, domain: Domain, factor_of: Mapping[str, int]) -> Branc
         if len(asked) > 1:
             return None
         place = next(iter(asked), 0)
-        found.append(_sent(tree, node, domain.factors[place], place))
+        found.append(_sent(tree, node, domain.factors[place], place, compared))
     return found
 
 
-def _sent(tree: Tree, node: Node, factor: Factor, place: int) -> list[tuple[int, int, BoolArray]]:
-    """Return which options of a factor each child of a node takes: the first one that says so, as records go."""
-    columns = {name: options.samples for name, options in factor.columns.items()}
+def _sent(
+    tree: Tree,
+    node: Node,
+    factor: Factor,
+    place: int,
+    compared: tuple[Mapping[str, Column], Mapping[str, BoolArray]],
+) -> list[tuple[int, int, BoolArray]]:
+    """Return which options of a factor each child of a node takes: the first one that says so, as records go.
+
+    ``compared`` are the columns as tests see them, after what the model does to their values, and which it refuses: the
+    record of such a value goes nowhere once a test asks for it.
+    """
+    columns = {name: compared[0][name] for name in factor.columns}
     is_left = np.ones(factor.options, dtype=bool)
     taken = {child: np.zeros(factor.options, dtype=bool) for child in node.children}
     for child in node.children:
-        said = answer(tree.nodes[child].test, columns, factor.options)
+        test = tree.nodes[child].test
+        for name in features_of(test):
+            if name in compared[1]:
+                is_left = is_left & ~compared[1][name]
+        said = answer(test, columns, factor.options)
         if tree.missing is not Missing.NONE:
             lost = is_left & said.unknown
             if tree.missing is Missing.DEFAULT_CHILD and node.default_child is not None:

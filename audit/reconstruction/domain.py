@@ -26,6 +26,7 @@ from treewarden.ppdm_models.tree.column import (
     Column,
     NumericColumn,
     number_text,
+    treated,
 )
 from treewarden.ppdm_models.tree.nodes import Cuts, NodeTable
 from treewarden.ppdm_models.tree.plain_splits import plain_of
@@ -206,7 +207,7 @@ def find_domain(trees: Sequence[Tree], declared: DeclaredDomain) -> Domain | Und
     Raises:
         PublicDomainError: what is declared does not fit the model.
     """
-    asked = _tests_by_column(trees)
+    asked = tests_by_column(trees)
     features = {feature.name: feature for tree in trees for feature in tree.features}
     if not asked and features:
         asked = {next(iter(features)): []}
@@ -237,7 +238,7 @@ def find_domain(trees: Sequence[Tree], declared: DeclaredDomain) -> Domain | Und
     return Domain(tuple(factors))
 
 
-def _tests_by_column(trees: Sequence[Tree]) -> dict[str, list[NumericTest | CategoryTest]]:
+def tests_by_column(trees: Sequence[Tree]) -> dict[str, list[NumericTest | CategoryTest]]:
     """Return the tests of each column that some test asks for."""
     asked: dict[str, list[NumericTest | CategoryTest]] = {}
     for tree in trees:
@@ -403,7 +404,6 @@ def _categories(
     for treatment in (each for feature in features for each in feature.treatments):
         named += [str(v) for v in (*treatment.values, *treatment.invalid, *treatment.missing)]
         named += [] if treatment.replacement is None else [str(treatment.replacement)]
-    treated = set(named[sum(len(test.values) for test in tests) :])
     if values is not None:
         names = list(dict.fromkeys(values))
     elif declared:
@@ -411,9 +411,9 @@ def _categories(
     else:
         names = [*dict.fromkeys(named), OTHER_VALUE]
     groups: dict[tuple[object, ...], list[str]] = {}
-    for name in names:
-        answers = tuple(name in test.values for test in tests)
-        groups.setdefault((*answers, name if name in treated else None), []).append(name)
+    for name, seen in zip(names, _seen_names(names, features), strict=True):
+        answers = tuple(bool(one) and one in test.values for one in seen for test in tests)
+        groups.setdefault((*answers, *(one and True for one in seen)), []).append(name)
     kinds = list(groups.values())
     is_open = np.array([OTHER_VALUE in group for group in kinds])
     nothing = np.full(len(kinds), math.nan)
@@ -424,6 +424,20 @@ def _categories(
         high=nothing,
         names=tuple(tuple(group) for group in kinds),
     )
+
+
+def _seen_names(names: Sequence[str], features: Sequence[Feature]) -> list[tuple[str | None, ...]]:
+    """Return as what the tests of each tree see some categories: "" missing, and None refused."""
+    ways = dict.fromkeys(feature.treatments for feature in features)
+    found: list[list[str | None]] = []
+    column = CategoricalColumn(np.arange(len(names)), tuple(names))
+    for treatments in ways:
+        seen, refused = treated(column, treatments)
+        assert isinstance(seen, CategoricalColumn)
+        texts = [seen.text(row) or "" for row in range(len(names))]
+        pairs = zip(texts, refused.tolist(), strict=True)
+        found.append([None if is_bad else text for text, is_bad in pairs])
+    return list(zip(*found, strict=True))
 
 
 def _with_gap(options: ColumnOptions) -> ColumnOptions:

@@ -10,7 +10,7 @@ the people of the smallest leaf.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -41,6 +41,7 @@ from treewarden.ppdm_models.tree.plain_splits import class_counts_of, is_inner
 from treewarden.ppdm_models.tree.tree import Quality, Task, Tree
 
 if TYPE_CHECKING:
+    from treewarden.audit.reconstruction.named_values import NamedValues
     from treewarden.audit.reconstruction.of_model import Reconstruction
 
 MOST_PLACES = 2**27
@@ -114,7 +115,10 @@ def rebuild_people(
     if isinstance(regions, Undetermined):
         return regions
     first = np.unique(cell, return_index=True)[1]
-    cells = _OwnCells(by_class, regions.sizes == 1, regions.tied, first)
+    named, tied = _named_values(forest, population, domain), regions.tied
+    if named is not None:
+        tied = np.minimum(tied, named.shared_rows(cell, truth, regions.is_open, regions.is_cut))
+    cells = _OwnCells(by_class, regions.sizes == 1, tied, first)
     is_counted = isinstance(forest.model, Tree) and counts_each_leaf(forest.model)
     if not cells.is_one.any() and not is_counted:
         return cells.rebuilt(np.zeros_like(by_class), by_class)
@@ -130,7 +134,27 @@ def rebuild_people(
         if (places < 0).any() or not _fits(found, places, by_class):
             # The table's thresholds were made in another way: counts alone are known.
             found = reconstruct(forest.model, until, public, known, uses_thresholds=False)
-    return _match_proofs(found, forest.stops[:, first], cells)
+    rebuilt = _match_proofs(found, forest.stops[:, first], cells)
+    if named is None or isinstance(rebuilt, Undetermined) or isinstance(found, Undetermined):
+        return rebuilt
+    if not (cells.is_one & (rebuilt.most < rebuilt.people)).any() or not found.classes:
+        return rebuilt
+    from treewarden.audit.reconstruction.named_values import CellPlaces, show_named
+
+    places = _places(found, forest.stops[:, first])
+    shown = show_named(found, forest, named, CellPlaces(cell, places, by_class), until)
+    most = np.minimum(by_class if shown is None else shown[places], by_class).sum(axis=1)
+    return replace(rebuilt, most=np.where(cells.is_one, np.maximum(rebuilt.most, most), 0))
+
+
+def _named_values(forest: Forest, population: Population, domain: Domain) -> NamedValues | None:
+    """Return which values of people the file names, None where it names none."""
+    parts = {id(tree.features): tree.features for tree in forest.trees}.values()
+    if all(each.numeric and not each.treatments for part in parts for each in part):
+        return None
+    from treewarden.audit.reconstruction.named_values import named_values  # loads SciPy
+
+    return named_values(forest, population, domain)
 
 
 def domain_of(population: Population, trees: Sequence[Tree]) -> DeclaredDomain:
@@ -181,11 +205,14 @@ class _Regions:
     """Of Z cells of people: how many values of the domain each holds (``sizes``), and ``tied``.
 
     That is how many people share what may tell of a whole row there beside counts: the smallest leaf of theirs, or the
-    cell if its columns are all cut; 0 in a leaf of one class whose columns are all cut.
+    cell if its columns are all cut; 0 in a leaf of one class whose columns are all cut. ``is_open`` (Z, F) says which
+    factors have several values left, and ``is_cut`` of which of these some cut limits the numbers.
     """
 
     sizes: FloatArray
     tied: IntArray
+    is_open: BoolArray
+    is_cut: BoolArray
 
 
 def _regions(
@@ -204,6 +231,7 @@ def _regions(
         tables.append(options)
         tied = np.minimum(tied, _tied(options, stops, by_class, domain)[stops])
     sizes = np.ones(len(first))
+    is_open, is_cut = (np.zeros((len(first), len(domain.factors)), dtype=bool) for _ in range(2))
     width = sum(domain.shape)
     step = max(1, MOST_PLACES // max(width, 1))
     for begin in range(0, len(first), step):
@@ -211,16 +239,16 @@ def _regions(
         held = np.ones((len(some), width), dtype=bool)
         for stops, options in zip(forest.stops, tables, strict=True):
             held &= options[stops[some]]
+        here = slice(begin, begin + step)
+        is_open[here], is_cut[here] = _open_factors(held, domain)
         for part, factor in zip(
             np.split(held, domain.starts[1:], axis=1), domain.factors, strict=True
         ):
-            sizes[begin : begin + step] *= np.where(part, factor.sizes, 0.0).sum(axis=1)
+            sizes[here] *= np.where(part, factor.sizes, 0.0).sum(axis=1)
         # Cuts of several trees together may leave one value to people who share no leaf with few others.
-        people, leaf = by_class[begin : begin + step].sum(axis=1), tied[begin : begin + step]
-        tied[begin : begin + step] = np.where(
-            _are_cut(held, domain), np.minimum(people, leaf), leaf
-        )
-    return OTHER_DOMAIN if (sizes == 0).any() else _Regions(sizes, tied)
+        people, leaf = by_class[here].sum(axis=1), tied[here]
+        tied[here] = np.where(_are_cut(held, domain), np.minimum(people, leaf), leaf)
+    return OTHER_DOMAIN if (sizes == 0).any() else _Regions(sizes, tied, is_open, is_cut)
 
 
 def _tied(options: BoolArray, stops: IndexArray, by_class: IntArray, domain: Domain) -> IntArray:
@@ -237,16 +265,20 @@ def _tied(options: BoolArray, stops: IndexArray, by_class: IntArray, domain: Dom
 
 def _are_cut(options: BoolArray, domain: Domain) -> BoolArray:
     """Return whether a column of each row of options is open, and all open ones are numbers that some cut limits."""
-    is_cut = np.ones(len(options), dtype=bool)
-    is_any = np.zeros(len(options), dtype=bool)
+    is_open, is_cut = _open_factors(options, domain)
+    return np.asarray(is_open.any(axis=1) & (is_cut | ~is_open).all(axis=1))
+
+
+def _open_factors(options: BoolArray, domain: Domain) -> tuple[BoolArray, BoolArray]:
+    """Return of each row of options which factors have several values, and which of those are numbers with a cut."""
+    is_open, is_cut = (np.zeros((len(options), len(domain.factors)), dtype=bool) for _ in range(2))
     parts = np.split(options, domain.starts[1:], axis=1)
-    for part, factor in zip(parts, domain.factors, strict=True):
-        is_open = np.where(part, factor.sizes, 0.0).sum(axis=1) != 1
+    for place, (part, factor) in enumerate(zip(parts, domain.factors, strict=True)):
+        is_open[:, place] = np.where(part, factor.sizes, 0.0).sum(axis=1) != 1
         samples = [column.samples for column in factor.columns.values()]
         is_number = all(isinstance(each, NumericColumn) for each in samples)
-        is_cut &= ~is_open | ((part.sum(axis=1) < factor.options) & is_number)
-        is_any |= is_open
-    return is_cut & is_any
+        is_cut[:, place] = is_open[:, place] & (part.sum(axis=1) < factor.options) & is_number
+    return is_open, is_cut
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -10,15 +10,17 @@ from tests.kit.tiers import seeds
 from treewarden.audit.progress import FOREVER, clock
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.reconstruction import cells
-from treewarden.audit.reconstruction.cells import HALF_WAY
+from treewarden.audit.reconstruction.cells import HALF_WAY, find_boxes, find_cells
 from treewarden.audit.reconstruction.domain import (
     NO_COLUMNS,
     DeclaredColumn,
     DeclaredDomain,
     PublicDomainError,
+    find_domain,
 )
 from treewarden.audit.reconstruction.of_model import SAMPLED, reconstruct
-from treewarden.audit.reconstruction.problem import NOT_ALL
+from treewarden.audit.reconstruction.problem import NOT_ALL, read_counts
+from treewarden.ppdm_models.tree.column import Invalid, Treatment
 from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Member, TreeSampling
 from treewarden.ppdm_models.tree.predicate import CategoryTest, NumericTest
 from treewarden.ppdm_models.tree.tool import Tool
@@ -267,3 +269,46 @@ def test_somebody_who_is_on_a_side_of_a_cut_has_a_value_that_makes_it():
 
 def test_a_finite_threshold_has_a_value_on_each_side_where_values_may_be_missing():
     assert judge(40093).misses == []
+
+
+def listed_stump(
+    values, invalid=Invalid.RETURN_INVALID, chosen=("p", "q"), counts=((1, 2), (3, 1))
+):
+    """Return a tree on a category whose values a file lists, as PMML does."""
+    treatment = Treatment(values=values, when_invalid=invalid)
+    feature = Feature("a", numeric=False, values=values, treatments=(treatment,))
+    tests = (CategoryTest("a", chosen), CategoryTest("a", chosen, negated=True))
+    tree = stump("a", *counts)
+    nodes = (
+        tree.nodes[0],
+        *(replace(n, test=t) for n, t in zip(tree.nodes[1:], tests, strict=True)),
+    )
+    return replace(tree, nodes=nodes, features=(feature,))
+
+
+@pytest.mark.parametrize("invalid", list(Invalid))
+def test_boxes_of_values_that_a_file_lists_are_those_of_its_points(invalid):
+    trees = [
+        listed_stump(("p", "q", "r", "s"), invalid, chosen=chosen)
+        for chosen in (("p", "q"), ("q", "r"), ("p", "odd"))
+    ]
+    leaves = read_counts(trees)
+    public = DeclaredDomain({"a": DeclaredColumn(("p", "q", "r", "s", "odd", "even"), True)})
+    for declared in (DeclaredDomain({}), public):
+        domain = find_domain(trees, declared)
+        listed = find_cells(trees, leaves, domain, FOREVER)
+        boxes = find_boxes(trees, leaves, domain, FOREVER)
+        described = [
+            {
+                (*c.stops[:, i].tolist(), *c.options[i].tolist(), size)
+                for i, size in enumerate(c.sizes.tolist())
+            }
+            for c in (listed, boxes)
+        ]
+        assert described[0] == described[1]
+        assert described[0]
+
+
+def test_values_that_a_file_lists_and_no_test_parts_are_one_option():
+    domain = find_domain([listed_stump(tuple("pqrstuvw"))], DeclaredDomain({}))
+    assert domain.points == 3  # p or q, any other, missing
