@@ -26,8 +26,10 @@ from treewarden.ppdm_models.formats.skops._side_channels import leaks_of, of_ste
 from treewarden.ppdm_models.formats.skops._table_tests import tree_of_table
 from treewarden.ppdm_models.tree.ensemble import (
     Ensemble,
+    EnsembleGrowth,
     Model,
     claim_of,
+    stated_fact,
     with_claim,
     with_trees,
 )
@@ -164,7 +166,7 @@ def _of_pipeline(root: LivePart, last: LivePart, target: str, names: tuple[str, 
     model = replace(
         moved,
         features=table.features(),
-        growth=model.growth,  # the same records stop in the same leaves
+        growth=_without_categories(model.growth),  # the same records stop in the same leaves
         sampling=model.sampling,
         format=ESTIMATOR,
         source=root.name,
@@ -172,6 +174,13 @@ def _of_pipeline(root: LivePart, last: LivePart, target: str, names: tuple[str, 
     )
     leaks = (*of_steps(root, last), *file.leaks)
     return OpenedFile(model, leaks, _InMemory(model, leaks))
+
+
+def _without_categories(growth: EnsembleGrowth | None) -> EnsembleGrowth | None:
+    """Return how trees grew that split numbers only: what steps encode names categories, but LightGBM saw none."""
+    if growth is None or growth.library != "lightgbm":
+        return growth
+    return replace(growth, facts={**growth.facts, "cat_l2": stated_fact(0.0)})
 
 
 Saved = tuple[bytes, tuple[str, ...]]

@@ -129,3 +129,17 @@ def test_nothing_unknown_is_in_a_tool_at_the_end_of_a_pipeline():
         estimator = make_pipeline(preprocessing.StandardScaler(), end).fit(TABLE[names], CODES)
         leaks = open_fitted(estimator, names=names).leaks
         assert [leak for leak in leaks if leak.kind is LeakKind.UNKNOWN] == [], end
+
+
+def test_the_leaves_of_a_tool_behind_an_encoder_are_turned_back_into_counts():
+    import treewarden as tw
+
+    names, late = ["job", "floor"], (WORTH > 3).astype(int)
+    encode = preprocessing.OrdinalEncoder
+    for end in ends("Classifier"):
+        estimator = make_pipeline(encode(), end).fit(TABLE[names], late)
+        result = tw.audit(
+            estimator, TABLE[names].assign(late=late), sensitive="late", worlds_budget=1
+        )
+        certain = result.findings.set_index("clause").loc["certain"]
+        assert "could not be combined" not in certain["message"], (end, certain["message"])
