@@ -99,7 +99,7 @@ def test_models_that_lack_an_audit_for_one_reason_are_told_together(repository):
     lost = {f"old/m{number}.pmml": PMML.encode() for number in range(30)}
     pickles = {f"old/p{number}.pkl": pickle.dumps([number]) for number in range(4)}
     fill(repository, lost | pickles)
-    advice = "run treewarden gate --init --update"
+    advice = "run treewarden gate --init --update and fill in what its entry lacks"
     for form in ("text", "markdown", "html", "github"):
         text = repository.run("-q", "--format", form).stdout
         shown = text if form != "github" else text.partition("::group::")[0]

@@ -92,7 +92,10 @@ def _uncovered_model(candidate: CandidateFile) -> UncoveredModel | None:
 def _problem(model: UncoveredModel, configuration: str) -> str:
     start = f"not listed in {configuration}"
     if not model.problem:
-        advice = "run treewarden gate --init --update, or list what needs no audit under ignore"
+        advice = (
+            "run treewarden gate --init --update and fill in what its entry lacks, or list what "
+            "needs no audit under ignore"
+        )
         return f"{start}; {advice}"
     problem = model.problem.rstrip(".")
     advice = "or list it under ignore"
