@@ -20,8 +20,9 @@ from treewarden.audit.reconstruction.domain import DeclaredDomain, Domain, Facto
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray, alike
 from treewarden.ppdm_models.tables.routing import Router, prepared
 from treewarden.ppdm_models.tree.column import Column
+from treewarden.ppdm_models.tree.plain_splits import class_counts_of
 from treewarden.ppdm_models.tree.predicate import Always, answer, features_of, refusals
-from treewarden.ppdm_models.tree.tree import Missing, Node, Tree
+from treewarden.ppdm_models.tree.tree import Missing, Node, Quality, Tree
 
 MOST_POINTS = 2**20
 """A domain of so many points is listed; of a larger one boxes are parted, if they stay few enough."""
@@ -95,6 +96,29 @@ def coverage_of(
         points=domain.points,
         method=method,
     )
+
+
+WEIGHT_SLACK = 1e-6
+"""A sum of equal weights is taken for a whole number of them where it is so near to one, as a share of it."""
+
+
+def divides_weights(tree: Tree) -> bool:
+    """Whether the classes of a tree had weights, which the file lets be divided out of its sums."""
+    learner = tree.learner
+    return bool(
+        tree.quality is Quality.WEIGHTED and learner.weighs_classes and learner.class_weights
+    )
+
+
+def records_by_class(tree: Tree) -> FloatArray:
+    """Return the counts of classes at each node, (N, m), without the weights of these."""
+    counts = class_counts_of(tree, np.arange(len(tree.nodes)))
+    if not divides_weights(tree):
+        return counts
+    records = counts / np.array(tree.learner.class_weights)
+    whole = np.rint(records)
+    is_near = np.abs(records - whole) <= WEIGHT_SLACK * np.maximum(whole, 1.0)
+    return np.asarray(np.where(is_near, whole, records))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

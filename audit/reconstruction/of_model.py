@@ -19,6 +19,7 @@ from treewarden.audit.reconstruction.cells import (
     DomainCoverage,
     NodeRecords,
     coverage_of,
+    divides_weights,
     find_cells,
 )
 from treewarden.audit.reconstruction.domain import DeclaredDomain, Domain, find_domain
@@ -50,6 +51,7 @@ NO_TABLE = (
     "no table within the public domain has the sums of its leaves, so the model was trained on a "
     "sample, with weights or with unpublished settings"
 )
+ONLY_CLASSES = "no record has a weight of its own beside that of its class"
 OTHER_ORDER = Undetermined("its trees name their classes in different orders")
 OF_NUMBERS = Undetermined("proofs of records are not computed for models that predict a number")
 
@@ -106,7 +108,8 @@ def reconstruct(
         target=model.target,
         records=_records(leaves),
         may_weigh=not all(map(_counts_rows, trees)),
-        assumed=() if thresholds is None else (HALF_WAY,),
+        assumed=(HALF_WAY,) * (thresholds is not None)
+        + (ONLY_CLASSES,) * any(map(divides_weights, trees)),
         narrowed={} if thresholds is None else thresholds.is_known,
         coverage=coverage_of(domain, declared, cells.method),
     )
@@ -206,13 +209,14 @@ def _why_not(model: Model, trees: Sequence[Tree]) -> Undetermined | None:
         return NOISY
     if any(tree.classes != trees[0].classes for tree in trees):
         return OTHER_ORDER
-    worst = next((tree for tree in trees if not tree.has_people), None)
+    worst = next((t for t in trees if not (t.has_people or divides_weights(t))), None)
     return None if worst is None else Undetermined(REASONS[worst.quality])
 
 
 def _counts_rows(tree: Tree) -> bool:
     """Whether the format says rows beside weights, so that a count is a number of records."""
-    return tree.quality is Quality.EXACT and tree.format in ROWS_BESIDE_WEIGHTS
+    is_exact = tree.quality is Quality.EXACT or divides_weights(tree)
+    return is_exact and tree.format in ROWS_BESIDE_WEIGHTS
 
 
 NOT_ASKED = Undetermined("proofs of records were not searched for")

@@ -129,7 +129,7 @@ def rebuild_people(
 
     known = KnownTraining(training, is_checked=True)
     found = reconstruct(forest.model, until, public, known)
-    if not isinstance(found, Undetermined) and found.classes and found.assumed == (HALF_WAY,):
+    if not isinstance(found, Undetermined) and found.classes and HALF_WAY in found.assumed:
         places = _places(found, forest.stops[:, first])
         if (places < 0).any() or not _fits(found, places, by_class):
             # The table's thresholds were made in another way: counts alone are known.

@@ -27,11 +27,16 @@ from treewarden.audit.membership.cuts import (
 from treewarden.audit.membership.learners import LearnerCuts, cuts_of
 from treewarden.audit.progress import Clock
 from treewarden.audit.reading import Undetermined
-from treewarden.audit.reconstruction.cells import NO_COUNTS, DomainCells, NodeRecords
+from treewarden.audit.reconstruction.cells import (
+    NO_COUNTS,
+    DomainCells,
+    NodeRecords,
+    records_by_class,
+)
 from treewarden.audit.reconstruction.domain import ROUNDING, DeclaredDomain
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
 from treewarden.ppdm_models.tree.nodes import parents_of
-from treewarden.ppdm_models.tree.plain_splits import class_counts_of, is_inner, totals_of
+from treewarden.ppdm_models.tree.plain_splits import is_inner, totals_of
 from treewarden.ppdm_models.tree.tree import Tree
 
 EMPTY = 0
@@ -50,7 +55,7 @@ def read_counts(trees: Sequence[Tree]) -> list[NodeRecords] | Undetermined:
 
     Where a tree publishes sizes only, all records are of one kind: then nothing is said of their classes.
     """
-    by_class = [class_counts_of(tree, np.arange(len(tree.nodes))) for tree in trees]
+    by_class = [records_by_class(tree) for tree in trees]
     has_classes = all(tree.classes for tree in trees) and not any(
         np.isnan(counts).all() for counts in by_class
     )

@@ -160,6 +160,8 @@ class Learner:
     that the learner saw; others may be those alone that some node tests. ``claim`` is what is promised where
     ``claims_privacy``, as far as it is known (None: no more than that): no part of its value. ``draws_tied_labels``
     says that of classes which are equally frequent in a leaf one is drawn for its label: no part of its value either.
+    ``class_weights`` are what the sums of the classes have to be divided by, so that every node counts the records that
+    the file says it has; empty where no weights, or several, do so: no part of its value either.
     """
 
     criterion: Criterion | None = None
@@ -174,6 +176,7 @@ class Learner:
     lists_columns: bool = False
     claim: PrivacyClaim | None = field(default=None, compare=False)
     draws_tied_labels: bool = field(default=False, compare=False)
+    class_weights: tuple[float, ...] = field(default=(), compare=False)
 
     @property
     def usually_lists_columns(self) -> bool:

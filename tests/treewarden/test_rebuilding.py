@@ -90,8 +90,8 @@ def test_of_draws_it_says_why_nothing_is_proved(tmp_path):
 @pytest.mark.parametrize(
     ("settings", "weights"),
     [
-        ({"class_weight": {"no": 0.5, "yes": 1}}, None),
-        ({"class_weight": {"no": 2, "yes": 1}}, None),
+        ({"class_weight": {"no": 0.5, "yes": 1}}, [1, 2, 3, 1, 2, 3]),
+        ({"class_weight": "balanced"}, [2, 1, 1, 1, 1, 1]),
         ({}, [1, 2, 3, 1, 2, 3]),
         ({}, [2] * 6),
     ],
@@ -102,6 +102,32 @@ def test_sums_of_weights_prove_no_records(tmp_path, settings, weights):
     io.dump(learner, tmp_path / "forest.skops")
     text = " ".join(run(tmp_path / "forest.skops").stdout.split())
     assert "sums of weights, not of people" in text
+
+
+@pytest.mark.parametrize("weights", [{"no": 0.3, "yes": 7}, {"no": 2, "yes": 1}])
+def test_weights_of_classes_are_divided_out_of_their_sums(
+    tmp_path, domain_file, table_file, weights
+):
+    learner = RandomForestClassifier(
+        12, bootstrap=False, random_state=0, max_features=1, class_weight=weights
+    )
+    learner.fit(np.array(VALUES, dtype=float), np.array(CLASSES))
+    io.dump(learner, tmp_path / "forest.skops")
+    text = " ".join(run(tmp_path / "forest.skops", "--domain", domain_file).stdout.split())
+    assert "proves values of 6 of 6 people" in text
+    assert "only one table is consistent with the file" in text
+    assert "no record has a weight of its own beside that of its class" in text
+    result = tw.audit(tmp_path / "forest.skops", table_file, sensitive="ill", policy="health")
+    assert result.reconstruction.rows_in_groups(2) == (6, 6)
+
+
+def test_balanced_weights_are_found_in_the_file_and_not_where_records_have_others():
+    values, classes = np.arange(9.0)[:, None], np.array(["no"] * 3 + ["yes"] * 5 + ["no"])
+    learner = DecisionTreeClassifier(class_weight="balanced", random_state=0)
+    balanced = tw.from_sklearn(learner.fit(values, classes)).learner.class_weights
+    assert balanced == pytest.approx((9 / 8, 9 / 10))
+    weighed = learner.fit(values, classes, sample_weight=np.linspace(1, 2, 9))
+    assert tw.from_sklearn(weighed).learner.class_weights == ()
 
 
 def test_a_record_of_weight_0_is_none(tmp_path, domain_file):

@@ -157,19 +157,51 @@ def tree_from_arrays(
         return _without_counts(arrays, tuple(names), classes, target=target, source=source)
     counts = _counts(arrays.value, arrays.weighted) if classes else None
     whole = counts is None or all(map(is_whole, counts[counts != np.round(counts)].tolist()))
+    learner = learner_of(settings, float(arrays.weighted[0]), len(names))
+    if counts is not None and not arrays.is_unweighted:
+        learner = replace(learner, class_weights=class_weights_of(counts, arrays.samples))
     return Tree(
         nodes=_nodes(arrays, tuple(names), classes, counts, _spreads(arrays, settings)),
         features=tuple(Feature(name, numeric=True, single=True) for name in names),
         target=target,
         classes=classes,
         task=Task.CLASSIFICATION if classes else Task.REGRESSION,
-        learner=learner_of(settings, float(arrays.weighted[0]), len(names)),
+        learner=learner,
         quality=Quality.EXACT if arrays.is_unweighted and whole else Quality.WEIGHTED,
         missing=Missing.NONE if arrays.missing_left is None else Missing.DEFAULT_CHILD,
         source=source,
         format="sklearn",
         unused=_unused(arrays, settings) if not classes else (),
     )
+
+
+MOST_WEIGHTED = 50
+"""Weights of more classes are not looked for."""
+WORST_CONDITION = 1e6
+"""Nodes whose sums are nearer to dependent than this leave several weights."""
+
+
+def class_weights_of(sums: Floats, samples: Wholes) -> tuple[float, ...]:
+    """Return by which weights of the classes the sums of all nodes, (N, m), are whole numbers of their records, (N,).
+
+    Each node says that its sums, divided by the weights, add up to its records. Empty where that leaves several weights
+    or none: the records then have other weights as well.
+    """
+    if sums.shape[1] > min(MOST_WEIGHTED, len(sums)) or not (sums[0] > 0).all():
+        return ()
+    scaled = sums / sums[0]
+    if np.linalg.cond(scaled) > WORST_CONDITION:
+        return ()
+    records = np.rint(np.linalg.lstsq(scaled, samples.astype(np.float64), rcond=None)[0])
+    whole = np.rint(scaled * records)
+    is_whole_number = np.abs(scaled * records - whole) <= WHOLE_SHARE * np.maximum(whole, 1.0)
+    if (records < 1).any() or not is_whole_number.all() or (whole.sum(axis=1) != samples).any():
+        return ()
+    return tuple((sums[0] / records).tolist())
+
+
+WHOLE_SHARE = 1e-9
+"""How far sums divided by their weights may be from whole numbers, as a share of these."""
 
 
 def _unused(arrays: TreeArrays, settings: Mapping[str, object]) -> tuple[str, ...]:
