@@ -194,8 +194,9 @@ def test_a_knowledge_file_and_levels_at_once_are_wrong_usage(files):
             "unknown policy; built-in: accurate, baseline, differential-privacy, health, official-statistics, "
             "open-data, research-output, standard, strict",
         ),
-        (["--qi", "age,sex,height"], "no column 'height'"),
-        (["--weights", "height"], "no column 'height'"),
+        (["--qi", "age,sex,height"], "'flu'; correct --qi"),
+        (["--weights", "height"], "correct --weights"),
+        (["--sampling-weights", "height"], "correct --sampling-weights"),
         (["--knowledge", "nowhere.toml"], "nowhere.toml: there is no such file"),
         (
             ["--sensitive", "cough"],

@@ -98,9 +98,10 @@ class Search:
         """
         if not self.is_found:
             problem = f"none of {len(self.tried)} combinations of settings passes"
-            raise FailedError(
-                "search", f"{problem}; add larger leaves or smaller depths to the grid"
-            )
+            first = self.tried[0].problem if self.tried else ""
+            best = f" (with the best score: {first})" if first else ""
+            advice = "add larger leaves or smaller depths to the grid, or search with PolicyTreeClassifier"
+            raise FailedError("search", f"{problem}{best}; {advice}")
 
 
 def search(
@@ -253,7 +254,9 @@ def _judged(
         raise  # it is of the call, and holds for every combination
     except TreewardenError as error:
         return None, SearchedSettings(settings, score, "UNDETERMINED", leaves, str(error))
-    return result, SearchedSettings(settings, score, str(result.verdict), leaves)
+    lacks = ", ".join(dict.fromkeys(finding.clause for finding in result._decision.failing))
+    problem = f"does not pass: {lacks}" if lacks else ""
+    return result, SearchedSettings(settings, score, str(result.verdict), leaves, problem)
 
 
 def _scikit(module: str) -> Any:  # noqa: ANN401  # of a library that is no dependency

@@ -167,6 +167,12 @@ def people_of(
     for column in options.column_of_feature.values():
         if column in features and not has_column(table, column):
             raise TableError(table.source, table.lacks(column))
+    named_by = {"weights": options.weights, "sampling-weights": options.sampling_weights}
+    columns = [("qi", column) for column in options.qi or ()]
+    columns += [(option, column) for option, column in named_by.items() if column]
+    for option, column in columns:
+        if not has_column(table, column) and column not in features:
+            raise TableError(table.source, f"{table.lacks(column)}; correct --{option}")
     try:
         population = build_population(
             model,

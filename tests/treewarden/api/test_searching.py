@@ -34,6 +34,7 @@ def test_the_best_settings_that_pass_are_refitted_and_audited_on_all_records():
     assert list(table["verdict"]) == ["FAIL", "PASS", ""]
     assert table["score"].is_monotonic_decreasing
     assert found.score == table["score"][1]
+    assert table["problem"][0].startswith("does not pass: ")
     found.raise_for_verdict()
 
 
@@ -44,6 +45,9 @@ def test_a_tree_without_a_split_and_settings_that_cannot_be_fitted_never_count()
     assert "no split" in found.candidates["problem"].iloc[-1]
     with pytest.raises(tw.FailedError, match="none of 2 combinations"):
         found.raise_for_verdict()
+    failing = searched(grid={"min_samples_leaf": [1]})
+    with pytest.raises(tw.FailedError, match=r"best score: does not pass: .*PolicyTreeClassifier"):
+        failing.raise_for_verdict()
     odd = searched(grid={"min_samples_leaf": [-1, 12]})
     assert odd.candidates["problem"].iloc[-1].startswith("cannot be fitted")
 
