@@ -89,8 +89,16 @@ def test_a_check_whose_limit_lies_between_its_ends_has_a_next_step(tmp_path, mon
     outcome = run_command(*words, "--policy", "close.toml", "--worlds-budget", "0")
     assert outcome.exit_code == 3, outcome.output
     steps = outcome.stdout.partition("\nNext\n")[2]
-    assert steps.lstrip().startswith("1. Give the search more time"), steps
-    assert "treewarden audit firms.skops" in steps
+    assert steps.lstrip().startswith("1. Remove the variances of the leaves"), steps
+    assert "treewarden redact firms.skops -o firms-redacted.skops" in steps
+    firms["w"] = draws.integers(1, 9, 80) / 4
+    firms.to_csv("firms.csv", index=False)
+    tree.fit(firms[["size"]], firms["turnover"], sample_weight=firms["w"])
+    (tmp_path / "saved.skops").write_bytes(skops.io.dumps(tree))
+    run_command("redact", "saved.skops", "-o", "weighed.skops")
+    words = ("audit", "weighed.skops", *words[2:], "--sampling-weights", "w")
+    outcome = run_command(*words, "--policy", "close.toml", "--worlds-budget", "0")
+    assert "1. Give the search more time" in outcome.stdout, outcome.output
 
 
 def test_leaf_totals_are_judged_as_cells_of_a_table():
@@ -156,6 +164,7 @@ def test_variances_in_a_skops_file_break_the_p_percent_rule_until_they_are_remov
     words += ("--policy", "official-statistics")
     outcome = run_command("audit", saved, *words)
     assert outcome.exit_code == 1
+    assert "1. Remove the variances of the leaves" in outcome.output
     assert "p-percent" in outcome.output.partition("Passed")[0]
     assert run_command("redact", saved, "-o", bare).exit_code == 0
     tree = skops.io.load(bare, trusted=["sklearn.tree._tree.Tree"])

@@ -23,6 +23,7 @@ from treewarden.ppdm_models.files.load import WRITTEN_SUFFIXES, formats
 from treewarden.ppdm_models.tables.counting.addresses import TableAddress
 from treewarden.ppdm_models.tree.ensemble import Ensemble, claims_privacy
 from treewarden.ppdm_models.tree.side_channels import Leak, kinds_of
+from treewarden.ppdm_models.tree.tree import Tree
 from treewarden.reports.building.steps import (
     OF_TABLES,
     OTHER_FILES,
@@ -40,6 +41,8 @@ from treewarden.terminal.outputs import NextStep
 
 REPAIRED = "-repaired"
 REDACTED = "-redacted"
+OF_NUMBERS = ("p_percent", "value_disclosure", "value_width")
+"""Metrics that variances of leaves make worse."""
 OF_AUDIT_ALONE = ("time_limit", "attack")
 """Options that mean another thing to a repair, or nothing."""
 
@@ -246,6 +249,8 @@ def _after_fail(request: Request, done: JudgedAudit, command: str) -> Iterator[N
     if tables:
         yield _with_other_tables(request)
     judged = [finding for finding in failing if finding.requirement.measure]
+    if any(finding.requirement.measure in OF_NUMBERS for finding in judged):
+        yield from _without_variances(request, evidence)
     if tables and all(finding in tables or finding.is_of_file for finding in judged):
         return
     if evidence.population.is_absent:
@@ -308,7 +313,21 @@ def _after_doubt(request: Request, done: JudgedAudit) -> Iterator[NextStep]:
     else:
         steps = [NextStep(step) for step in list(decision_steps(done.decision))[:MOST_REASONS]]
         is_between = any(isinstance(finding.reading, Interval) for finding in failing)
-        yield from steps or ([_with_more_time(request)] if is_between else [])
+        without = _without_variances(request, evidence)
+        yield from without or steps or ([_with_more_time(request)] if is_between else [])
+
+
+def _without_variances(request: Request, evidence: Evidence) -> list[NextStep]:
+    """Return how variances of leaves leave the file of a tree of numbers; no step where it publishes none."""
+    tree = evidence.model
+    if not isinstance(tree, Tree) or all(leaf.figures.spread is None for leaf in tree.leaves):
+        return []
+    remove = "Remove the variances of the leaves, which no prediction needs, and audit the file that this writes:"
+    if isinstance(request.model, Path) and tree.format == "skops_file":
+        return [NextStep(remove, redact_command(request.model))]
+    command = convert_command(request, "pmml")
+    alone = "Save the tree as PMML, which holds no variances of leaves, and audit that file."
+    return [NextStep(remove, command) if command else NextStep(alone)]
 
 
 def _with_more_time(request: Request) -> NextStep:
