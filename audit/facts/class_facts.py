@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from treewarden.audit.facts.impurity_rows import grouped
-from treewarden.audit.facts.rows import Case, LeftOut, Linear, Origin, once
+from treewarden.audit.facts.rows import Case, LeftOut, Linear, Origin, once, once_per_case
 from treewarden.audit.knowledge.levels import LeafLevel
 from treewarden.audit.population.table_counts import half_unit, has_sums, printed_half
 from treewarden.audit.reading import Undetermined
@@ -140,6 +140,7 @@ def _published(case: Case, node: Node, records: float) -> tuple[float | None, ..
     return unknown
 
 
+@once_per_case
 def are_unread_weights(case: Case) -> bool:
     """Whether the file's class numbers are sums of weights that nobody named, and no truth need show it.
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from treewarden.audit.facts.rows import Case
+from treewarden.audit.facts.rows import Case, once_per_case
 from treewarden.audit.knowledge.levels import SplitLevel
 from treewarden.audit.population.table_counts import has_sums
 from treewarden.ppdm_models.arrays import FloatArray
@@ -126,6 +126,7 @@ def is_counted(case: Case) -> bool:
     return counts and all(count_of(leaf) is not None for leaf in tree.leaves)
 
 
+@once_per_case
 def incomplete_records(case: Case) -> FloatArray:
     """Return how many records of each profile, (P,), the learner may have left out, as they lack a value.
 

@@ -271,6 +271,7 @@ def _lead_lines(case: Case, lead: Plurality) -> tuple[Linear, ...]:
 
 
 Fact = TypeVar("Fact")
+Known = TypeVar("Known")
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
@@ -289,18 +290,27 @@ class Case:
     beside: BesideRows | None = None
 
 
+def once_per_case(read_case: Callable[[Case], Known]) -> Callable[[Case], Known]:
+    """Let what is known of a case be worked out once, however often it is asked for; it goes when the case does."""
+    kept: WeakKeyDictionary[Case, Known] = WeakKeyDictionary()
+
+    @wraps(read_case)
+    def cached_value(case: Case) -> Known:
+        if case not in kept:
+            kept[case] = read_case(case)
+        return kept[case]
+
+    return cached_value
+
+
 def once(facts: Callable[[Case], Iterator[Fact]]) -> Callable[[Case], tuple[Fact, ...]]:
-    """Let facts of a case be worked out once, however many constraints ask for them; they go when the case does."""
-    kept: WeakKeyDictionary[Case, tuple[Fact, ...]] = WeakKeyDictionary()
+    """Let facts of a case be worked out once, however many constraints ask for them."""
 
     @wraps(facts)
-    def cached_facts(case: Case) -> tuple[Fact, ...]:
-        known = kept.get(case)
-        if known is None:
-            known = kept[case] = tuple(facts(case))
-        return known
+    def list_facts(case: Case) -> tuple[Fact, ...]:
+        return tuple(facts(case))
 
-    return cached_facts
+    return once_per_case(list_facts)
 
 
 # Rows about what a file counts: people, or, where a survey weighs them, the sums of their weights.

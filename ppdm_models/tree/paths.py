@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import Enum
 from functools import lru_cache
-from itertools import chain
 
 from treewarden.ppdm_models.tree.column import number_text
 from treewarden.ppdm_models.tree.predicate import (
@@ -37,24 +38,35 @@ KEPT = 50_000
 
 Say = Callable[[str, float], str]
 """How a threshold of a feature is said."""
+NO_WORDS: Mapping[float, str] = {}
 
 
 def rounded(tests: Iterable[Predicate]) -> Say:
     """Return how to say the thresholds of tests that are read together: different ones never look the same."""
+    said = {name: _word_thresholds(values) for name, values in _ends_by_feature(tests).items()}
+    return lambda name, value: said.get(name, NO_WORDS).get(value) or number_text(value)
+
+
+def _word_thresholds(values: Collection[float]) -> Mapping[float, str]:
+    """Return in words the thresholds of one feature that are read together."""
+    ordered = sorted(values)
+    apart = [_digits_apart(low, high) for low, high in zip(ordered, ordered[1:], strict=False)]
+    said = {
+        value: _in_digits(value, max(FEWEST_DIGITS, below, above))
+        for value, below, above in zip(ordered, [0, *apart], [*apart, 0], strict=True)
+    }
+    nothing = [value for value in values if abs(value) <= NOTHING]
+    if len(nothing) == 1:
+        said[nothing[0]] = "0"
+    return said
+
+
+def _ends_by_feature(tests: Iterable[Predicate]) -> dict[str, set[float]]:
     ends: dict[str, set[float]] = {}
     for test in tests:
         for name, value in _ends(test):
             ends.setdefault(name, set()).add(value)
-    said: dict[tuple[str, float], str] = {}
-    for name, values in ends.items():
-        ordered = sorted(values)
-        apart = [_digits_apart(low, high) for low, high in zip(ordered, ordered[1:], strict=False)]
-        for value, below, above in zip(ordered, [0, *apart], [*apart, 0], strict=True):
-            said[name, value] = _in_digits(value, max(FEWEST_DIGITS, below, above))
-        nothing = [value for value in values if abs(value) <= NOTHING]
-        if len(nothing) == 1:
-            said[name, nothing[0]] = "0"
-    return lambda name, value: said.get((name, value)) or number_text(value)
+    return ends
 
 
 def _ends(test: Predicate) -> Iterator[tuple[str, float]]:
@@ -94,49 +106,100 @@ def path_text(tree: Tree, index: int, *, exact: bool = False) -> str:
     Children are tried in order, so what an earlier sibling takes is excluded where the node's own test allows it.
     Thresholds are rounded for reading, unless ``exact``.
     """
-    way = _way(tree, index)
-    tests = (sibling.test for _, siblings in way for sibling in siblings)
-    say = exactly if exact else rounded(tests)
-    merged: dict[tuple[type, str], NumericTest | CategoryTest] = {}
-    others: list[str] = []
-    for part in _conditions(way, say):
-        if isinstance(part, str):
-            others.append(part)
-        elif isinstance(part, NumericTest | CategoryTest):
-            key = (type(part), part.feature)
-            joint = both(merged[key], part) if key in merged else part
-            if joint is None:
-                others.append(text(part, say))
-            else:
-                merged[key] = joint
-        elif not isinstance(part, Always):
-            said = text(part, say)
-            others.append(f"({said})" if " or " in said else said)
-    parts = [text(part, say) for part in merged.values()] + list(dict.fromkeys(others))
-    return " and ".join(parts) or EVERYTHING
+    path, siblings = _PathText(), list[Node]()
+    for node in tree.path(index):
+        path = path.into(node, siblings)
+        if node.index != index:
+            siblings = [tree.nodes[child] for child in node.children]
+            path = path.beside(siblings)
+    return path.text(exact=exact)
 
 
-def _way(tree: Tree, index: int) -> list[tuple[Node, list[Node]]]:
-    """Return the nodes from the root down to one, each with all children of its parent; the root with none."""
-    path = tree.path(index)
-    below = ([tree.nodes[child] for child in node.children] for node in path)
-    return list(zip(path, chain([[]], below), strict=False))
+def path_texts(tree: Tree) -> list[str]:
+    """Return the same of every node, in document order: each path goes on from that of its parent."""
+    said = [""] * len(tree.nodes)
+    open_paths = [(tree.root, _PathText().into(tree.root, []))]
+    while open_paths:
+        node, path = open_paths.pop()
+        said[node.index] = path.text()
+        siblings = [tree.nodes[child] for child in node.children]
+        path = path.beside(siblings)
+        open_paths += ((child, path.into(child, siblings)) for child in siblings)
+    return said
 
 
-def _conditions(way: Sequence[tuple[Node, list[Node]]], say: Say) -> Iterator[Predicate | str]:
-    for node, siblings in way:
+@dataclass(frozen=True, slots=True)
+class _PathText:
+    """What must hold from the root on: tests ``merged`` by feature, and others, of each how its text is framed.
+
+    ``ends`` are the thresholds that are tested on the way, by feature, and ``words`` how they are said.
+    """
+
+    ends: Mapping[str, Collection[float]] = field(default_factory=dict)
+    words: Mapping[str, Mapping[float, str]] = field(default_factory=dict)
+    merged: Mapping[tuple[type, str], NumericTest | CategoryTest] = field(default_factory=dict)
+    others: tuple[tuple[Predicate, _TestFrame], ...] = ()
+
+    def beside(self, siblings: Sequence[Node]) -> _PathText:
+        """Return the path with the thresholds that the children of its last node test."""
+        added = _ends_by_feature(sibling.test for sibling in siblings)
+        if not added:
+            return self
+        ends = {name: {*self.ends.get(name, ()), *values} for name, values in added.items()}
+        words = {name: _word_thresholds(values) for name, values in ends.items()}
+        return replace(self, ends={**self.ends, **ends}, words={**self.words, **words})
+
+    def into(self, node: Node, siblings: Sequence[Node]) -> _PathText:
+        """Return the path to one of the children of its last node."""
+        merged, others = dict(self.merged), list(self.others)
         for sibling in siblings:
             if sibling.index == node.index:
                 break
             if not apart(sibling.test, node.test):
-                yield f"not ({text(sibling.test, say)})"
-        parts = [node.test]
-        while parts:
-            part = parts.pop(0)
-            if isinstance(part, AllOf):
-                parts[:0] = part.parts
-            else:
-                yield part
+                others.append((sibling.test, _TestFrame.NOT))
+        for part in _parts_of(node.test):
+            if isinstance(part, NumericTest | CategoryTest):
+                key = (type(part), part.feature)
+                joint = both(merged[key], part) if key in merged else part
+                if joint is None:
+                    others.append((part, _TestFrame.NONE))
+                else:
+                    merged[key] = joint
+            elif not isinstance(part, Always):
+                others.append((part, _TestFrame.ALTERNATIVES))
+        return replace(self, merged=merged, others=tuple(others))
+
+    def text(self, *, exact: bool = False) -> str:
+        """Return the path in words."""
+        say = exactly if exact else self._say
+        parts = [text(part, say) for part in self.merged.values()]
+        parts += dict.fromkeys(frame.around(text(part, say)) for part, frame in self.others)
+        return " and ".join(parts) or EVERYTHING
+
+    def _say(self, name: str, value: float) -> str:
+        return self.words.get(name, NO_WORDS).get(value) or number_text(value)
+
+
+class _TestFrame(Enum):
+    """What stands around the text of a test in a path."""
+
+    NONE = "{}"
+    NOT = "not ({})"
+    ALTERNATIVES = "({})"
+
+    def around(self, test_text: str) -> str:
+        """Return the text in its frame; alternatives have one only where there are some."""
+        is_bare = self is _TestFrame.ALTERNATIVES and " or " not in test_text
+        return test_text if is_bare else self.value.format(test_text)
+
+
+def _parts_of(test: Predicate) -> Iterator[Predicate]:
+    """Yield the tests that must all hold for one to hold."""
+    if not isinstance(test, AllOf):
+        yield test
+        return
+    for part in test.parts:
+        yield from _parts_of(part)
 
 
 def apart(one: Predicate, second: Predicate) -> bool:

@@ -17,7 +17,7 @@ from treewarden.policies.judging.figures import span
 from treewarden.policies.verdict import PolicyVerdict
 from treewarden.ppdm_models.arrays import FloatArray, by_rows
 from treewarden.ppdm_models.tree.column import brief
-from treewarden.ppdm_models.tree.paths import path_text, rounded
+from treewarden.ppdm_models.tree.paths import path_text, path_texts, rounded
 from treewarden.ppdm_models.tree.predicate import text
 from treewarden.ppdm_models.tree.tree import Node, Task, Tree
 from treewarden.reports.building.facts import quoted_value
@@ -166,6 +166,7 @@ def tree_nodes(evidence: Evidence, decision: Decision) -> tuple[TreeNode, ...]:
     classes = None if isinstance(truth, Undetermined) else _upwards(tree, stops, truth)
     marks = _marks(decision, forest.shown)
     ranks = {index: rank for rank, index in enumerate(marks)}
+    paths = path_texts(tree)
     return tuple(
         TreeNode(
             index=node.index,
@@ -173,7 +174,7 @@ def tree_nodes(evidence: Evidence, decision: Decision) -> tuple[TreeNode, ...]:
             parent=node.parent,
             test=text(node.test, rounded([node.test])),
             exact=text(node.test),
-            path=path_text(tree, node.index),
+            path=paths[node.index],
             line=node.line,
             label=node_label(tree, node),
             records=number(float(records[node.index])),

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from tests.kit.rows import rows
-from treewarden.ppdm_models.tree.paths import EVERYTHING, path_text
+from treewarden.ppdm_models.tree.paths import EVERYTHING, path_text, path_texts
 from treewarden.ppdm_models.tree.predicate import (
     AllOf,
     Always,
@@ -83,3 +83,14 @@ def test_what_an_earlier_sibling_takes_is_excluded_where_it_could_be_meant(tests
 
 def test_a_test_without_ends_is_said_plainly():
     assert path_text(chain(NumericTest("age", -math.inf, math.inf)), 1) == "age is any number"
+
+
+def test_all_paths_at_once_are_those_of_each_node():
+    near = NumericTest("age", high=30.0000001, high_closed=True)
+    either = AnyOf((YOUNG, F))
+    tree = chain(AllOf((OLD, F)), NumericTest("age", high=40), near, either, MissingTest("sex"))
+    assert path_texts(tree) == [path_text(tree, node.index) for node in tree.nodes]
+    assert path_texts(tree)[3] == "30 < age ≤ 30.0000001 and sex = F"
+    forked = fork(F, NumericTest("age", low=30), Always())
+    assert path_texts(forked) == [path_text(forked, node.index) for node in forked.nodes]
+    assert path_texts(forked)[3] == "not (sex = F) and not (age > 30)"
