@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 
 import numpy as np
+from scipy import sparse
 
 from treewarden.audit.consistent_tables.proofs.bounds import ContradictionError
 from treewarden.audit.engine.counts import (
@@ -95,7 +96,7 @@ class CertainGroups:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Witness:
-    """A table that obeys what is always known, where it differs from the true one, (C,), and what it contradicts."""
+    """Tables that obey what is always known, where they differ from the true one, (C,), and what they contradict."""
 
     differs: BoolArray
     broken: frozenset[int]
@@ -124,6 +125,11 @@ class CertaintyOracle:
             return Answer.SHOWN_OTHERWISE
         if self.is_proved_at_once(retained, group):
             return Answer.PROVED
+        is_asked = np.zeros(len(self.numbers.truth), dtype=bool)
+        is_asked[group] = True
+        self.show_exchanges(retained, is_asked)
+        if self.is_seen(retained)[group]:
+            return Answer.SHOWN_OTHERWISE
         counts = self.numbers.counts(retained)
         boxes = self._propagated(retained, counts)
         answers = _Question(self, retained, counts, boxes)
@@ -148,6 +154,7 @@ class CertaintyOracle:
         counts = self.numbers.counts(retained)
         boxes = self._propagated(retained, counts)
         is_certain = settled(counts, boxes) >= 0
+        self.show_exchanges(retained, (self.numbers.true_class >= 0) & ~is_certain)
         question = _Question(self, retained, counts, boxes)
         while True:
             is_open = (self.numbers.true_class >= 0) & ~is_certain & ~self.is_seen(retained)
@@ -195,10 +202,26 @@ class CertaintyOracle:
             return False
         true, sizes = self.numbers.true_class, self.numbers.problem.sizes
         at_true = table[np.arange(len(true)), np.maximum(true, 0)]
-        self._witnesses.append(_Witness((true >= 0) & (at_true < sizes), broken))
+        self._keep(_Witness((true >= 0) & (at_true < sizes), broken))
+        return True
+
+    def _keep(self, witness: _Witness) -> None:
+        """Keep what a table shows, with that of others that contradict the same numbers."""
+        for place, known in enumerate(self._witnesses):
+            if known.broken == witness.broken:
+                both = known.differs | witness.differs
+                self._witnesses[place] = _Witness(both, known.broken)
+                return
+        self._witnesses.append(witness)
         if len(self._witnesses) > MOST_WITNESSES:
             del self._witnesses[0]
-        return True
+
+    def show_exchanges(self, retained: frozenset[int], is_asked: BoolArray) -> None:
+        """Keep the tables in which a group of those asked and another have exchanged one person's value."""
+        is_open = is_asked & ~self.is_seen(retained)
+        if is_open.any():
+            for witness in _exchanged(self.numbers, retained, is_open):
+                self._keep(witness)
 
     def _propagated(self, retained: frozenset[int], counts: Counts) -> Propagated:
         found = self._boxes.get(retained)
@@ -210,6 +233,174 @@ class CertaintyOracle:
             if not self.clock.is_over:  # it may have been cut short
                 self._boxes[retained] = found
         return found
+
+
+MOST_EXCHANGES = 16
+"""People with another value with whom a group is tried."""
+MOST_CENTRING, CENTRING_ENTRIES = 300, 200_000
+"""Exchanges that bring rows away from their ends, and how many numbers are looked at to choose each."""
+
+
+def _exchanged(
+    numbers: PublishedNumbers, retained: frozenset[int], is_open: BoolArray
+) -> Iterator[_Witness]:
+    """Yield what tables show in which one person of an open group and one of another have exchanged their values.
+
+    Each such table is the true one but for two people, so that no row has to be added up anew. The two are of groups
+    that count alike in every row which holds exactly; what the other rows come to is checked in whole numbers.
+    """
+    problem = numbers.problem
+    if problem.allowed is not None or problem.amounts is not None or problem.scaled is not None:
+        return
+    is_held = np.isin(numbers.number_of_row, [ALWAYS_KNOWN, *retained])
+    exchange = _Exchange.of_table(problem, numbers.truth, is_held)
+    yield from exchange.witnesses(numbers, is_held, is_open)
+    yield from exchange.centred(is_held).witnesses(numbers, is_held, is_open)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Exchange:
+    """Who can exchange a value with whom in a ``table`` (C, m): ``groups`` (E,) and ``classes`` (E,) of theirs.
+
+    They stand in the order of ``keys`` (E,). Groups with the same key count alike in the rows that hold exactly.
+    ``total`` (R,) is what each row comes to.
+    """
+
+    problem: Problem
+    table: IntArray
+    columns: sparse.csc_array
+    total: IntArray
+    keys: IntArray
+    groups: IndexArray
+    classes: IndexArray
+
+    @classmethod
+    def of_table(cls, problem: Problem, table: IntArray, is_held: BoolArray) -> _Exchange:
+        """Return the exchanges of a table (C, m) by the rows (R,) that have to hold."""
+        exact = problem.matrix[np.flatnonzero(is_held & (problem.low == problem.high))]
+        marks = np.random.default_rng(0).integers(0, 2**62, exact.shape[0])
+        key = np.asarray(exact.T.astype(np.int64) @ marks)  # sums may wrap around: rows are checked
+        groups, classes = np.nonzero(table)
+        order = np.lexsort((groups, classes, key[groups]))
+        return cls(
+            problem=problem,
+            table=table,
+            columns=sparse.csc_array(problem.matrix.astype(np.int64)),
+            total=np.asarray(problem.matrix @ table)[np.arange(len(problem.low)), problem.output],
+            keys=key[groups][order],
+            groups=groups[order],
+            classes=classes[order],
+        )
+
+    def witnesses(
+        self, numbers: PublishedNumbers, is_held: BoolArray, is_open: BoolArray
+    ) -> Iterator[_Witness]:
+        """Yield what the table shows after an exchange, for as many open groups (C,) as can be; these are open no more.
+
+        The table itself is shown first, where it is not the true one.
+        """
+        true, sizes = numbers.true_class, numbers.problem.sizes
+        at_true = self.table[np.arange(len(true)), np.maximum(true, 0)]
+        differs = (true >= 0) & (at_true < sizes)
+        is_broken = (self.total < self.problem.low) | (self.total > self.problem.high)
+        if (is_broken & is_held).any():
+            return
+        broken = frozenset(numbers.number_of_row[is_broken].tolist())
+        if differs.any():
+            is_open &= ~differs
+            yield _Witness(differs, broken)
+        for number in range(MOST_EXCHANGES):
+            place = self.places(np.flatnonzero(is_open), true)
+            first, second, classes = self.partners(place, number)
+            if not len(first):
+                return
+            row, place = self.broken_rows(first, second, classes)
+            is_refused = np.bincount(place[is_held[row]], minlength=len(first)) > 0
+            moved = np.zeros(len(is_open), dtype=bool)
+            moved[first[~is_refused]] = True
+            moved[second[~is_refused]] = True
+            moved &= true >= 0
+            if moved.any():
+                is_open &= ~moved
+                others = numbers.number_of_row[row[~is_refused[place]]]
+                yield _Witness(moved, broken.union(others.tolist()))
+
+    def places(self, open_groups: IndexArray, true_class: IntArray) -> IndexArray:
+        """Return where the people of groups with their true class stand among those who can exchange it."""
+        own = np.full(len(true_class), -1, dtype=np.intp)
+        has_own = self.classes == true_class[self.groups]
+        own[self.groups[has_own]] = np.flatnonzero(has_own)
+        found = own[open_groups]
+        return found[found >= 0]
+
+    def partners(self, place: IndexArray, number: int) -> tuple[IndexArray, IndexArray, IntArray]:
+        """Return groups, others with another class in some order, and both classes (P, 2), for those that have any."""
+        begin = np.searchsorted(self.keys, self.keys[place])
+        end = np.searchsorted(self.keys, self.keys[place], side="right")
+        is_new = np.ones(len(self.keys), dtype=bool)
+        is_new[1:] = (np.diff(self.keys) != 0) | (np.diff(self.classes) != 0)
+        part = np.cumsum(is_new) - 1
+        skip = np.searchsorted(part, part[place])
+        skipped = np.searchsorted(part, part[place], side="right") - skip
+        others = end - begin - skipped
+        has_any = others > number
+        place, begin, skip = place[has_any], begin[has_any], skip[has_any]
+        skipped, others = skipped[has_any], others[has_any]
+        chosen = begin + (place + number * np.maximum(others // MOST_EXCHANGES, 1)) % others
+        chosen += np.where(chosen >= skip, skipped, 0)
+        pair = self.classes[place], self.classes[chosen]
+        return self.groups[place], self.groups[chosen], np.stack(pair, axis=1)
+
+    def centred(self, is_held: BoolArray) -> _Exchange:
+        """Return the same for a table whose rows are further from their ends, so that few exchanges break one."""
+        problem = self.problem
+        rows = np.flatnonzero(is_held & (problem.low < problem.high))
+        random = np.random.default_rng(0)
+        tried = min(CENTRING_ENTRIES // max(len(rows), 1), len(self.keys))
+        entries = random.choice(len(self.keys), tried, replace=False)
+        first, second, classes = self.partners(entries, 0)
+        row, place, change = self.changes(first, second, classes)
+        half = (problem.high - problem.low)[rows] / 2.0
+        offset = (self.total[rows] - problem.low[rows]) / half - 1.0
+        moves = sparse.csr_array(
+            (change, (row, place)), shape=(len(problem.low), len(first)), dtype=np.float64
+        )[rows].toarray()
+        moves /= half[:, None]
+        longest = np.abs(moves).max(axis=1, initial=0.0)
+        is_free, table = np.ones(len(first), dtype=bool), self.table.copy()
+        for _ in range(MOST_CENTRING):
+            if not is_free.any() or (np.abs(offset) + longest <= 1.0).all():
+                break
+            there = (offset[:, None] + moves) ** 2
+            size = (there * there * there).sum(axis=0)
+            best = int(np.where(is_free, size, np.inf).argmin())
+            if size[best] >= (offset**6).sum():
+                break
+            i, j, (own, other) = first[best], second[best], classes[best]
+            table[[i, j], [own, other]] -= 1
+            table[[i, j], [other, own]] += 1
+            offset = offset + moves[:, best]
+            is_free &= (first != i) & (first != j) & (second != i) & (second != j)
+        return _Exchange.of_table(problem, table, is_held)
+
+    def changes(
+        self, first: IndexArray, second: IndexArray, classes: IntArray
+    ) -> tuple[IndexArray, IndexArray, IntArray]:
+        """Return the rows that exchanges change, the place of each exchange among all, and by how much."""
+        apart = sparse.coo_array(self.columns[:, second] - self.columns[:, first])
+        row, place = apart.row.astype(np.intp), apart.col.astype(np.intp)
+        output = self.problem.output[row]
+        sign = (output == classes[place, 0]).astype(np.int64) - (output == classes[place, 1])
+        return row, place, sign * apart.data
+
+    def broken_rows(
+        self, first: IndexArray, second: IndexArray, classes: IntArray
+    ) -> tuple[IndexArray, IndexArray]:
+        """Return the rows that exchanges break, and the place of that exchange among all."""
+        row, place, change = self.changes(first, second, classes)
+        total = self.total[row] + change
+        is_broken = (total < self.problem.low[row]) | (total > self.problem.high[row])
+        return row[is_broken], place[is_broken]
 
 
 @dataclass(slots=True, eq=False)

@@ -259,6 +259,8 @@ def reasons_of_all(
 ) -> tuple[list[ProofReason], BoolArray]:
     """Return reasons of groups that are certain, each with those it is a minimal one of; and who has none yet, (C,)."""
     left, found = is_certain.copy(), list[ProofReason]()
+    if not left.any():
+        return found, left
     # Tables that show who is open without any number answer for all of them at once.
     oracle.certain_groups(frozenset())
     for number in sorted(retained):

@@ -1,12 +1,14 @@
 """Minimal reasons and the least withholding, on cases that were counted by hand."""
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
 from scipy import sparse
 
 from tests.kit.small_audits import flat_tree, people_of
+from treewarden.audit.blame import certainty
 from treewarden.audit.blame.certainty import ALWAYS_KNOWN, Answer, CertaintyOracle, PublishedNumbers
 from treewarden.audit.blame.of_model import BlameSettings, blame_numbers, numbers_of_model
 from treewarden.audit.blame.result import ProofReason
@@ -224,3 +226,73 @@ def test_a_leaf_is_called_a_leaf_once():
         people = people_of(each)
         found = numbers_of_model(forest_of(each, people), people, Knowledge())
         assert found.numbers.names == ("leaf 1", "leaf 2", "leaf 3")
+
+
+def weighed(seed, people=400):
+    """Return people in two leaves, of whom 0/1 counts are exact and a sum of ages lies in the narrowest of bands."""
+    random = np.random.default_rng(seed)
+    yes, ages = random.permutation(people) % 2, random.integers(20, 80, people)
+    leaf = np.arange(people) % 2
+    rows = np.stack([leaf, 1 - leaf, ages])
+    counts = rows @ yes
+    problem = Problem(
+        matrix=sparse.csr_array(rows),
+        low=counts,
+        high=counts + np.array([0, 0, 150]),
+        output=np.ones(3, dtype=np.intp),
+        trees=np.arange(3),
+        nodes=np.zeros(3, dtype=np.intp),
+        sizes=np.ones(people, dtype=np.int64),
+        classes=2,
+    )
+    truth = np.stack([1 - yes, yes], axis=1)
+    return PublishedNumbers(problem, np.arange(3), ("a", "b", "ages"), np.ones(3, int), truth)
+
+
+def test_exchanges_show_that_nobody_is_certain_without_a_solver(monkeypatch):
+    monkeypatch.setattr(certainty, "MilpModel", None)
+    for seed in range(5):
+        numbers = weighed(seed)
+        found = oracle_of(numbers).certain_groups(numbers.everything)
+        assert not found.is_certain.any()
+        assert not found.is_open.any()
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_what_exchanges_show_is_so_in_a_table(seed):
+    random = np.random.default_rng(seed)
+    people, classes = int(random.integers(3, 7)), int(random.integers(2, 4))
+    values = random.integers(0, classes, people)
+    truth = np.eye(classes, dtype=np.int64)[values]
+    rows = random.integers(0, 4, (4, people)) * random.integers(0, 2, (4, people))
+    output = random.integers(0, classes, 4)
+    sums = np.array([row @ truth[:, k] for row, k in zip(rows, output, strict=True)])
+    problem = Problem(
+        matrix=sparse.csr_array(rows),
+        low=sums - random.integers(0, 3, 4),
+        high=sums + random.integers(0, 3, 4),
+        output=output,
+        trees=np.arange(4),
+        nodes=np.zeros(4, dtype=np.intp),
+        sizes=np.ones(people, dtype=np.int64),
+        classes=classes,
+    )
+    of = np.array([ALWAYS_KNOWN, 0, 1, 2])
+    numbers = PublishedNumbers(problem, of, ("a", "b", "c"), np.ones(3, dtype=np.int64), truth)
+    everyone = product(range(classes), repeat=people)
+    tables = [np.eye(classes, dtype=np.int64)[list(each)] for each in everyone]
+    broken = [numbers.broken_by(table) for table in tables]
+    for retained in map(frozenset, ((), (0,), (1, 2), (0, 1, 2))):
+        oracle = oracle_of(numbers)
+        oracle.show_exchanges(retained, np.ones(people, dtype=bool))
+        is_otherwise = np.zeros(people, dtype=bool)
+        for table, wrong in zip(tables, broken, strict=True):
+            if not wrong & (retained | {ALWAYS_KNOWN}):
+                is_otherwise |= (table != truth).any(axis=1)
+        assert not (oracle.is_seen(retained) & ~is_otherwise).any()
+        for group in np.flatnonzero(oracle.is_seen(retained)).tolist():
+            contradicted = oracle.contradicted(retained, group)
+            fits = [not wrong - contradicted for wrong in broken]
+            assert any(
+                (t[group] != truth[group]).any() for t, f in zip(tables, fits, strict=True) if f
+            )
