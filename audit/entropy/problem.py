@@ -255,7 +255,7 @@ def blocks(
 
 
 def _stops(leaf: IndexArray, profiles: IndexArray) -> list[int]:
-    return [int(node) for node in np.unique(leaf[profiles])]
+    return np.flatnonzero(np.bincount(leaf[profiles])).tolist()
 
 
 def _root(parent: dict[int, int], leaf: int) -> int:

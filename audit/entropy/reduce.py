@@ -243,7 +243,7 @@ def _lumps(
 def _weights(row: Linear, place: IndexArray, profiles: int) -> dict[int, FloatArray]:
     """Return a row's weights (K,) of the profiles of a block by class; ``place`` (P,) is where each stands in it."""
     found = {}
-    for klass in np.unique(row.classes).tolist():
+    for klass in np.flatnonzero(np.bincount(row.classes)).tolist():
         inside = row.classes == klass
         at = place[row.profiles[inside]]
         summed = np.bincount(at, weights=row.weights[inside], minlength=profiles)

@@ -36,6 +36,8 @@ BEGIN_BITS = 40
 """The same for a start, of which nothing is proved."""
 NOTHING_RECORDS = 1e-14
 """What is left of the difference of two equal sums."""
+AT_ONCE = 16_384
+"""Numbers that are mixed at a time, as many as a processor keeps at hand: there may be millions."""
 
 Hashes = NDArray[np.uint64]
 
@@ -82,8 +84,7 @@ def canonical(program: BlockProgram) -> Canonical:
     linear = np.lexsort((rows_there[:n_rows], rows[:n_rows]))
     splits = np.lexsort((rows_there[n_rows:], rows[n_rows:]))
     new_variable, new_split = np.argsort(order), np.argsort(splits)
-    matrix = sparse.csr_matrix(program.rows[linear][:, order])
-    matrix.sort_indices()
+    matrix = _reordered(program.rows, linear, new_variable)
     moved = replace(
         program.splits.terms,
         row=new_split[program.splits.terms.row],
@@ -109,6 +110,15 @@ def canonical(program: BlockProgram) -> Canonical:
         ),
     )
     return Canonical(sorted_program, order, splits, terms)
+
+
+def _reordered(
+    rows: sparse.csr_matrix, order: IndexArray, new_variable: IndexArray
+) -> sparse.csr_matrix:
+    """Return rows in some order, with each variable at its new place and each row's entries by place."""
+    moved = sparse.csr_matrix(rows[order])
+    moved = sparse.csr_matrix((moved.data, new_variable[moved.indices], moved.indptr), moved.shape)
+    return sparse.csr_matrix(moved.tocsc().tocsr())  # sorts them in linear time
 
 
 def rounded_program(program: BlockProgram) -> BlockProgram:
@@ -208,25 +218,32 @@ def _rounded(numbers: FloatArray, bits: int = NUMBER_BITS) -> FloatArray:
     """Return numbers rounded to so many bits, none of them a negative zero."""
     # Half to even, in the bits of the numbers themselves: a third of the time of taking them apart.
     dropped = np.uint64(53 - bits)
-    words = np.array(numbers, dtype=np.float64).view(np.uint64)
-    half = (words >> dropped) & np.uint64(1)
-    half += (np.uint64(1) << (dropped - np.uint64(1))) - np.uint64(1)
-    words += half
-    words &= ~((np.uint64(1) << dropped) - np.uint64(1))
-    rounded = words.view(np.float64)
+    mask = ~((np.uint64(1) << dropped) - np.uint64(1))
+    rounded = np.array(numbers, dtype=np.float64)
+    every = rounded.view(np.uint64)
+    for start in range(0, len(every), AT_ONCE):
+        words = every[start : start + AT_ONCE]
+        half = (words >> dropped) & np.uint64(1)
+        half += (np.uint64(1) << (dropped - np.uint64(1))) - np.uint64(1)
+        words += half
+        words &= mask
     rounded += 0.0
     return rounded
 
 
 def _mixed(one: Hashes, second: Hashes) -> Hashes:
     """Return a number that pairs of others rarely share (the finaliser of SplitMix64, Steele et al. 2014)."""
-    mixed = one * np.uint64(0x9E3779B97F4A7C15)
-    mixed += second  # in place: there may be millions
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-        mixed ^= mixed >> np.uint64(shift)
-        mixed *= np.uint64(factor)
-    mixed ^= mixed >> np.uint64(31)
-    return np.asarray(mixed)
+    every = np.empty(len(one), dtype=np.uint64)
+    for start in range(0, len(one), AT_ONCE):
+        part = slice(start, start + AT_ONCE)
+        mixed = every[part]
+        np.multiply(one[part], np.uint64(0x9E3779B97F4A7C15), out=mixed)
+        mixed += second[part]
+        for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+            mixed ^= mixed >> np.uint64(shift)
+            mixed *= np.uint64(factor)
+        mixed ^= mixed >> np.uint64(31)
+    return every
 
 
 # How far split rows can bend the problem away from convex, chain by chain.

@@ -9,7 +9,7 @@ masses share its records, so a row's curvature is the variance of its weights, t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -51,9 +51,15 @@ def is_densely_filled(weights: sparse.csr_matrix) -> BoolArray:
 
 
 def curvature_of(
-    weights: sparse.csr_matrix, group: IndexArray, records: FloatArray
+    weights: sparse.csr_matrix,
+    group: IndexArray,
+    records: FloatArray,
+    of_first: DualCurvature | None = None,
 ) -> DualCurvature:
-    """Return the curvature of rows (r, n) over masses, each in a ``group`` (n,) that shares its ``records`` (G,)."""
+    """Return the curvature of rows (r, n) over masses, each in a ``group`` (n,) that shares its ``records`` (G,).
+
+    ``of_first`` is that of the first of the rows, if it is known: then only the others are looked at.
+    """
     if weights.shape[0] > DENSE_ROWS:
         return _SparseCurvature(group, records, weights)
     entries, is_full = weights.shape[0] * weights.shape[1], is_densely_filled(weights)
@@ -61,7 +67,10 @@ def curvature_of(
     order = np.argsort(group, kind="stable")
     if (np.bincount(group) == 2).all() and (is_few or is_full.any()):
         if int(is_full.sum()) * weights.shape[1] <= DENSE_ENTRIES:
-            return _PairCurvature.from_rows(weights, group, records, order)
+            known = of_first if isinstance(of_first, _PairCurvature) else None
+            count = 0 if known is None else len(known.place)
+            added = _PairCurvature.from_rows(weights[count:], group, records, order)
+            return added if known is None else known.followed_by(added)
     elif entries <= DENSE_ENTRIES and (is_few or weights.nnz > DENSE_SHARE * entries):
         columns = np.ascontiguousarray(weights.toarray()[:, order])
         starts = np.searchsorted(group[order], np.arange(len(records)))
@@ -113,6 +122,20 @@ class _PairCurvature:
             place=place,
             is_full=is_full,
             order=order,
+        )
+
+    def followed_by(self, added: _PairCurvature) -> _PairCurvature:
+        """Return the curvature of these rows and further ones."""
+        if not len(added.place):
+            return self
+        before = np.where(added.is_full, len(self.full), self.sparse.shape[0])
+        return replace(
+            self,
+            squares=sparse.csr_matrix(sparse.vstack([self.squares, added.squares])),
+            full=np.concatenate([self.full, added.full]),
+            sparse=sparse.csr_matrix(sparse.vstack([self.sparse, added.sparse])),
+            place=np.concatenate([self.place, before + added.place]),
+            is_full=np.concatenate([self.is_full, added.is_full]),
         )
 
     def of_rows(self, z: FloatArray, binding: IndexArray) -> CurvatureMatrix:
@@ -303,14 +326,20 @@ class _DualPoint:
 
 
 def find_multipliers(
-    groups: DualGroups, rows: DualRows, price: FloatArray
+    groups: DualGroups,
+    rows: DualRows,
+    price: FloatArray,
+    of_first: DualCurvature | None = None,
 ) -> tuple[FloatArray, int] | None:
-    """Return the rows' multipliers and the steps that it took from others; None if no step leads to them."""
+    """Return the rows' multipliers and the steps that it took from others; None if no step leads to them.
+
+    ``of_first`` is the curvature of the first rows, if it is known.
+    """
     close = CLOSE_RECORDS * max(1.0, float(groups.records.sum()) ** 0.5)
     across = rows.weights.T
     is_equal, is_near = rows.low == rows.high, False
     point = _point(groups, rows, across, price)
-    curvature = curvature_of(rows.weights, groups.group, groups.records)
+    curvature = curvature_of(rows.weights, groups.group, groups.records, of_first)
     longest = LONGEST_STEP / _largest(rows.weights)
     for number in range(MOST_STEPS):
         # The side of its kink on which a multiplier is, or that it is drawn to.

@@ -16,8 +16,10 @@ from treewarden.audit.ipopt.backend import Solution, Status
 from treewarden.audit.ipopt.program import SMALLEST_MASS, BlockProgram
 from treewarden.audit.solver.dual_newton import (
     CLOSE_RECORDS,
+    DualCurvature,
     DualGroups,
     DualRows,
+    curvature_of,
     find_multipliers,
     is_densely_filled,
 )
@@ -35,6 +37,10 @@ NEAR_SHARE = 1e-6
 """By how much of its node's records a split row is broken where one tangent will do."""
 CLOSE_SHARE, STATIONARY = 1e-9, 1e-7
 """By how much of its node's records a split row may be broken at the end, and how far from stationary it may be."""
+FLAT_LEVEL = 1e-9
+"""Masses whose logarithms differ by no more from their scales' are those of no multipliers."""
+NEAR_END = 1e-4
+"""How near to its end a row is taken to be at it in a start, in the roots of the records."""
 
 
 def tilted(program: BlockProgram) -> Solution | None:
@@ -205,11 +211,78 @@ def _reach_of_few(weights: sparse.csr_matrix, groups: DualGroups) -> tuple[Float
 
 
 def _under_tangents(program: BlockProgram, groups: DualGroups) -> Solution | None:
-    """Return the optimum under all rows, of convex split rows their tangents where they are broken (Kelley 1960)."""
-    rows, steps = _across(program, groups), 0
-    price = np.zeros(len(rows.low))
+    """Return the optimum under all rows, of convex split rows their tangents where they are broken (Kelley 1960).
+
+    First from the multipliers that the program's start is likely to have, then from none.
+    """
+    rows = _across(program, groups)
+    curvature = curvature_of(rows.weights, groups.group, groups.records)
+    nothing = np.zeros(len(rows.low))
+    begin = _at_start(program, groups, (rows, nothing), curvature)
+    if begin[1].any():
+        solution = _from_multipliers(program, groups, begin, curvature)
+        if solution is not None:
+            return solution
+    return _from_multipliers(program, groups, (rows, nothing), curvature)
+
+
+def _at_start(
+    program: BlockProgram,
+    groups: DualGroups,
+    before: tuple[DualRows, FloatArray],
+    curvature: DualCurvature,
+) -> tuple[DualRows, FloatArray]:
+    """Return the rows with tangents at the start of split rows that hold nearly or are broken, and multipliers."""
+    y = np.maximum(program.start[: len(program.scale)], SMALLEST_MASS)
+    z = np.concatenate([y, groups.sums @ y + groups.constant])
+    excess = program.split_values(z)
+    near = np.flatnonzero(excess > -NEAR_SHARE * program.splits.records)
+    rows, _ = _with_tangents(program, groups, before, (z, excess, near)) if len(near) else before
+    return rows, likely_multipliers(groups, rows, y, curvature)
+
+
+def likely_multipliers(
+    groups: DualGroups, rows: DualRows, y: FloatArray, of_first: DualCurvature
+) -> FloatArray:
+    """Return the multipliers (r,) that explain masses (n,) best: those of an optimum near them, 0 where none show.
+
+    The masses of an optimum are ``scale * exp(-weights @ multipliers)`` within their groups, so that the multipliers
+    follow from the masses by least squares. A multiplier whose row is at neither end has no part. ``of_first`` is the
+    curvature of the first rows.
+    """
+    nothing = np.zeros(len(rows.low))
+    total = np.bincount(groups.group, weights=y, minlength=len(groups.records))
+    if not len(nothing) or y.min(initial=1.0) <= 0 or not total.all():
+        return nothing
+    y = y * (groups.records / total)[groups.group]
+    level = np.log(y / groups.scale)
+    mean = np.bincount(groups.group, weights=y * level) / groups.records
+    apart = level - mean[groups.group]
+    if np.abs(apart).max(initial=0.0) <= FLAT_LEVEL:
+        return nothing
+    value, near = rows.weights @ y, NEAR_END * groups.records.sum() ** 0.5
+    is_high, is_low = value >= rows.high - near, value <= rows.low + near
+    chosen = np.flatnonzero(is_high | is_low)
+    curvature = curvature_of(rows.weights, groups.group, groups.records, of_first)
+    pull = -(rows.weights @ (y * apart))[chosen]
+    price = curvature.of_rows(y, chosen).solved(np.arange(len(chosen)), pull)
+    if price is None or not np.isfinite(price).all():
+        return nothing
+    is_held = ((price > 0) & is_high[chosen]) | ((price < 0) & is_low[chosen])
+    nothing[chosen] = np.where(is_held, price, 0.0)
+    return nothing
+
+
+def _from_multipliers(
+    program: BlockProgram,
+    groups: DualGroups,
+    begin: tuple[DualRows, FloatArray],
+    curvature: DualCurvature,
+) -> Solution | None:
+    rows, price = begin
+    steps = 0
     for _ in range(MOST_ROUNDS):
-        solved = find_multipliers(groups, rows, price)
+        solved = find_multipliers(groups, rows, price, curvature)
         if solved is None:
             return None
         price, steps = solved[0], steps + solved[1]

@@ -24,9 +24,19 @@ from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.options import DEFAULT
 from treewarden.audit.population.target import members
 from treewarden.audit.solver.block_solver import _as_it_stands, _from_inside, _judged, solve_task
-from treewarden.audit.solver.dual_newton import DualGroups, curvature_of
+from treewarden.audit.solver.dual_newton import (
+    DualGroups,
+    DualRows,
+    curvature_of,
+    find_multipliers,
+)
 from treewarden.audit.solver.task import CONVEX_TRIES, SolverTask, TaskOutcome, no_answer
-from treewarden.audit.solver.tilting import _reach_of_few, _reach_of_full, tilted
+from treewarden.audit.solver.tilting import (
+    _reach_of_few,
+    _reach_of_full,
+    likely_multipliers,
+    tilted,
+)
 from treewarden.audit.system.system import build_system
 from treewarden.ppdm_models.tree.tree import Criterion
 
@@ -262,6 +272,47 @@ def test_rows_about_few_groups_meet_others_as_the_formula_of_the_curvature_says(
         np.testing.assert_allclose(
             matrix @ np.eye(len(binding)), wanted[np.ix_(binding, binding)], atol=1e-12
         )
+
+
+@pytest.mark.parametrize("known", range(8))
+def test_a_curvature_is_the_same_where_that_of_the_first_rows_is_known(known):
+    rows, group, records, z = pairs_of_rows(known)
+    every, binding = np.arange(len(rows)), np.array([1, 3, 5, 6])
+    first = curvature_of(sparse.csr_matrix(rows[:known]), group, records)
+    found = curvature_of(sparse.csr_matrix(rows), group, records, first)
+    wanted = curvature_of(sparse.csr_matrix(rows), group, records)
+    for chosen in (every, binding):
+        one, other = found.of_rows(z, chosen), wanted.of_rows(z, chosen)
+        np.testing.assert_allclose(
+            one @ np.eye(len(chosen)), other @ np.eye(len(chosen)), atol=1e-12
+        )
+        np.testing.assert_allclose(one.size, other.size, rtol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_multipliers_follow_from_the_masses_that_they_make(seed):
+    rows, group, records, _ = pairs_of_rows(seed)
+    weights = sparse.csr_matrix(rows)
+    draw = np.random.default_rng(seed)
+    scale = draw.gamma(2.0, size=len(group))
+    groups = DualGroups(
+        scale, group, records, np.arange(30), sparse.csr_matrix((0, 60)), np.zeros(0), np.zeros(0)
+    )
+    price = draw.normal(size=len(rows)) * np.array([1, 1, 1, 1, 0, 0, 1])
+    y, _ = groups.masses(-(weights.T @ price))
+    value = weights @ y
+    # The fourth and the last are intervals, at the end that their multipliers hold; two have room.
+    low, high = value - np.array([0, 0, 0, 1, 1, 1, 1]), value + np.array([0, 0, 0, 1, 1, 1, 1])
+    for row in (3, 6):
+        (high if price[row] > 0 else low)[row] = value[row]
+    of = DualRows(
+        weights, low, high, np.arange(7), np.zeros(7, dtype=bool), np.zeros(0, dtype=np.intp)
+    )
+    found = likely_multipliers(groups, of, y, curvature_of(weights, group, records))
+    np.testing.assert_allclose(found, price, atol=1e-8)
+    solved = find_multipliers(groups, of, found)
+    assert solved is not None
+    assert solved[1] <= 1
 
 
 @pytest.mark.parametrize("seed", range(5))
