@@ -155,3 +155,42 @@ class BlockProgram:
             self.gradient(z, eps) + self.rows.T @ linear + self.split_jacobian(z).T @ split + bounds
         )
         return float(np.max(np.abs(residual) / (1 + np.abs(self.gradient(z, eps))), initial=0.0))
+
+
+@dataclass(frozen=True, slots=True)
+class DualGroups:
+    """The masses by group: each mass (n,) is in one ``group``, whose ``records`` (G,) it shares; ``row`` (G,) says so.
+
+    ``sums`` (totals, n) gives the totals in terms of masses and ``constant`` (totals,), by the rows ``of_total``.
+    """
+
+    scale: FloatArray
+    group: IndexArray
+    records: FloatArray
+    row: IndexArray
+    sums: sparse.csr_matrix
+    constant: FloatArray
+    of_total: IndexArray
+
+    def masses(self, exponents: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the masses (n,) for ``log(mass / scale)`` but for what is the same in a group; and that (G,)."""
+        most = np.full(len(self.records), -np.inf)
+        np.maximum.at(most, self.group, exponents)
+        parts = self.scale * np.exp(exponents - most[self.group])
+        total = np.bincount(self.group, weights=parts, minlength=len(self.records))
+        return parts * (self.records / total)[self.group], most + np.log(total / self.records)
+
+
+@dataclass(frozen=True, slots=True)
+class DualRows:
+    """Rows across groups (r, n) and their ends; ``place`` (r,) is the program's row, or the variable it bounds.
+
+    Tangents of split rows stand last: ``of_split`` (tangents,) says of which.
+    """
+
+    weights: sparse.csr_matrix
+    low: FloatArray
+    high: FloatArray
+    place: IndexArray
+    is_bound: BoolArray
+    of_split: IndexArray

@@ -17,10 +17,11 @@ from scipy import sparse
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.sparse.linalg import splu
 
+from treewarden.audit.ipopt.program import DualGroups, DualRows
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 
-RIDGE = 1e-12
-"""Added to the curvature, relative to its diagonal: rows often follow from others, as class totals do."""
+RIDGES = 1e-12, 1e-8, 1e-6, 1e-5
+"""Added to the curvature, relative to its diagonal: rows often follow from others. More where their ends disagree."""
 NO_ROOM = 1e-10
 """Curvature of a row, relative to its weights and the people it concerns: below it, nothing can move the row."""
 FEW_ROWS, DENSE_ROWS = 16, 1500
@@ -41,8 +42,10 @@ class CurvatureMatrix(Protocol):
 
     def __matmul__(self, vector: FloatArray) -> FloatArray: ...
 
-    def solved(self, left: IndexArray, right: FloatArray) -> FloatArray | None:
-        """Return the step of the rows that are ``left``; None if nothing can move one of them."""
+    def solved(
+        self, left: IndexArray, right: FloatArray, ridge: float = RIDGES[0]
+    ) -> FloatArray | None:
+        """Return the step of the rows that are ``left``, with a ridge; None if nothing can move one of them."""
 
 
 def is_densely_filled(weights: sparse.csr_matrix) -> BoolArray:
@@ -185,12 +188,14 @@ class _DenseMatrix:
     def __matmul__(self, vector: FloatArray) -> FloatArray:
         return np.asarray(self.entries @ vector)
 
-    def solved(self, left: IndexArray, right: FloatArray) -> FloatArray | None:
+    def solved(
+        self, left: IndexArray, right: FloatArray, ridge: float = RIDGES[0]
+    ) -> FloatArray | None:
         entries = self.entries[np.ix_(left, left)]
         diagonal = np.diag(entries).copy()
         if (diagonal <= NO_ROOM * self.size[left]).any():
             return None
-        unit, ridge = np.sqrt(diagonal), RIDGE
+        unit = np.sqrt(diagonal)
         scaled = entries / np.outer(unit, unit)
         while ridge < 1.0:
             try:
@@ -230,7 +235,9 @@ class _SparseMatrix:
     def __matmul__(self, vector: FloatArray) -> FloatArray:
         return np.asarray(self.entries @ vector)
 
-    def solved(self, left: IndexArray, right: FloatArray) -> FloatArray | None:
+    def solved(
+        self, left: IndexArray, right: FloatArray, ridge: float = RIDGES[0]
+    ) -> FloatArray | None:
         entries = self.entries
         if len(left) < len(right):
             entries = sparse.csr_matrix(entries[left][:, left])
@@ -241,7 +248,7 @@ class _SparseMatrix:
         scaled = sparse.diags(unit) @ entries @ sparse.diags(unit)
         try:
             factor = splu(
-                sparse.csc_matrix(scaled + RIDGE * sparse.identity(len(left))),
+                sparse.csc_matrix(scaled + ridge * sparse.identity(len(left))),
                 permc_spec="MMD_AT_PLUS_A",
                 diag_pivot_thresh=0.0,
                 options={"SymmetricMode": True},
@@ -277,45 +284,6 @@ MOST_STOPS = 12
 
 
 @dataclass(frozen=True, slots=True)
-class DualGroups:
-    """The masses by group: each mass (n,) is in one ``group``, whose ``records`` (G,) it shares; ``row`` (G,) says so.
-
-    ``sums`` (totals, n) gives the totals in terms of masses and ``constant`` (totals,), by the rows ``of_total``.
-    """
-
-    scale: FloatArray
-    group: IndexArray
-    records: FloatArray
-    row: IndexArray
-    sums: sparse.csr_matrix
-    constant: FloatArray
-    of_total: IndexArray
-
-    def masses(self, exponents: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the masses (n,) for ``log(mass / scale)`` but for what is the same in a group; and that (G,)."""
-        most = np.full(len(self.records), -np.inf)
-        np.maximum.at(most, self.group, exponents)
-        parts = self.scale * np.exp(exponents - most[self.group])
-        total = np.bincount(self.group, weights=parts, minlength=len(self.records))
-        return parts * (self.records / total)[self.group], most + np.log(total / self.records)
-
-
-@dataclass(frozen=True, slots=True)
-class DualRows:
-    """Rows across groups (r, n) and their ends; ``place`` (r,) is the program's row, or the variable it bounds.
-
-    Tangents of split rows stand last: ``of_split`` (tangents,) says of which.
-    """
-
-    weights: sparse.csr_matrix
-    low: FloatArray
-    high: FloatArray
-    place: IndexArray
-    is_bound: BoolArray
-    of_split: IndexArray
-
-
-@dataclass(frozen=True, slots=True)
 class _DualPoint:
     """Multipliers ``price`` (r,), and what follows: masses ``z`` (n,), each row's ``value`` (r,) and the ``dual``."""
 
@@ -341,6 +309,7 @@ def find_multipliers(
     point = _point(groups, rows, across, price)
     curvature = curvature_of(rows.weights, groups.group, groups.records, of_first)
     longest = LONGEST_STEP / _largest(rows.weights)
+    ridges: tuple[float, ...] = RIDGES
     for number in range(MOST_STEPS):
         # The side of its kink on which a multiplier is, or that it is drawn to.
         side = np.sign(point.price)
@@ -352,10 +321,12 @@ def find_multipliers(
         most = float(np.abs(miss[binding]).max(initial=0.0))
         if most <= close:
             return point.price, number
-        step = _step(curvature, point, side * ~is_equal, binding, miss, longest)
-        if step is None:
+        matrix = curvature.of_rows(point.z, binding)
+        found = _step(matrix, rows, point, (side * ~is_equal, binding), ridges)
+        if found is None:
             return None
-        rise = float(miss @ step)
+        step, side, ridges = found
+        step, rise = _shortened(rows, point, (step, side), longest)
         is_near = rise <= NO_RISE * max(1.0, abs(point.dual))  # the dual shows no progress there
         moved = _moved(groups, rows, across, point, _DualDirection(step, side, rise, is_near))
         if moved is None:
@@ -375,41 +346,95 @@ def _largest(weights: sparse.csr_matrix) -> FloatArray:
 
 
 def _step(
-    curvature: DualCurvature,
+    matrix: CurvatureMatrix,
+    rows: DualRows,
     point: _DualPoint,
-    side: FloatArray,
-    binding: IndexArray,
-    miss: FloatArray,
-    longest: FloatArray,
-) -> FloatArray | None:
-    """Return Newton's step (r,) of the binding rows; those that it takes to the other ``side`` stop at their kink.
+    sides: tuple[FloatArray, IndexArray],
+    ridges: tuple[float, ...],
+) -> tuple[FloatArray, FloatArray, tuple[float, ...]] | None:
+    """Return Newton's step (r,) of the binding rows, the sides that it takes them to, and the ridges from its on.
 
-    A multiplier moves by its ``longest`` step (r,) at most: beyond it Newton's model is none of an exponential. None
-    if it leads to infinity, as rows that force masses to 0 have it.
+    ``sides`` are those of all rows, and the rows that bind. The ridge is the first of some with which it is clear
+    which multipliers stop at their kinks. If there is none, the kinks are left out: such a step is never downhill.
+    None if a step leads to infinity, as rows that force masses to 0 have it.
     """
-    matrix = curvature.of_rows(point.z, binding)
-    step, is_free = np.zeros(len(binding)), np.ones(len(binding), dtype=bool)
-    price, side, miss = point.price[binding], side[binding], miss[binding]
-    for _ in range(MOST_STOPS):
-        left = np.flatnonzero(is_free)
-        found = matrix.solved(left, miss - matrix @ np.where(is_free, 0.0, step))
+    side, binding = sides
+    step, newton = np.zeros(len(point.price)), None
+    for number, ridge in enumerate(ridges):
+        found = _kinked_step(matrix, rows, point, sides, ridge)
         if found is None:
             return None
+        newton = found[0] if newton is None else newton
+        if found[1] is not None:
+            side, (step[binding], side[binding]) = side.copy(), found[1:]
+            return step, side, ridges[number:]
+    step[binding] = newton
+    return step, side, ridges
+
+
+def _kinked_step(
+    matrix: CurvatureMatrix,
+    rows: DualRows,
+    point: _DualPoint,
+    sides: tuple[FloatArray, IndexArray],
+    ridge: float,
+) -> tuple[FloatArray, FloatArray | None, FloatArray] | None:
+    """Return Newton's step without kinks, that to where the dual's model with kinks is greatest, and the sides there.
+
+    A multiplier that would go to the other side of its kink stops there, and goes on if the model then draws it that
+    way (a primal-dual active set, Hintermüller and others 2003). It may come to no end: then that step is None.
+    """
+    side, binding = sides[0][sides[1]], sides[1]
+    low, high = rows.low[binding], rows.high[binding]
+    price, value = point.price[binding], point.value[binding]
+    step, is_free, is_equal = np.zeros(len(binding)), np.ones(len(binding), dtype=bool), low == high
+    newton: FloatArray | None = None
+    for _ in range(MOST_STOPS):
+        left, miss = np.flatnonzero(is_free), value - np.where(side > 0, high, low)
+        found = matrix.solved(left, miss - matrix @ np.where(is_free, 0.0, step), ridge)
+        if found is None or not np.isfinite(found).all():
+            return None
+        newton = found if newton is None else newton
         step[left] = found
-        stops = is_free & (side * (price + step) < 0)
-        if not stops.any():
-            break
+        there = value - matrix @ step
+        stops = is_free & ~is_equal & (side * (price + step) < 0)
+        rises, drops = ~is_free & (there > high), ~is_free & (there < low)
+        if not (stops | rises | drops).any():
+            return newton, step, side
         step[stops] = -price[stops]
-        is_free &= ~stops
-    if not np.isfinite(step).all():
-        return None
-    longest = longest[binding]
+        is_free = (is_free & ~stops) | rises | drops
+        side = np.where(rises, 1.0, np.where(drops, -1.0, side))
+    assert newton is not None
+    return newton, None, side
+
+
+def _shortened(
+    rows: DualRows, point: _DualPoint, to: tuple[FloatArray, FloatArray], longest: FloatArray
+) -> tuple[FloatArray, float]:
+    """Return a step (r,) as far as Newton's model is one of an exponential, and what the dual gains by it at first.
+
+    A multiplier moves by its ``longest`` step (r,) at most. ``to`` is the step, and the sides that it leads to.
+    """
+    step, side = to
     short = np.clip(step, -longest, longest)
-    if float(miss @ short) <= 0:
+    rise = _gain(rows, point, point.price + short, side)
+    if rise <= 0:
         short = step * float((longest / np.maximum(np.abs(step), longest)).min(initial=1.0))
-    whole = np.zeros(len(point.price))
-    whole[binding] = short
-    return whole
+        rise = _gain(rows, point, point.price + short, side)
+    return short, rise
+
+
+def _gain(rows: DualRows, point: _DualPoint, price: FloatArray, side: FloatArray) -> float:
+    """Return what the dual gains at most by going to other multipliers: all but its kinks taken as straight.
+
+    Those that go to the other ``side`` have its end from their kink on.
+    """
+    before = np.sign(point.price)
+    crosses = (before * side < 0) & (price * side > 0)
+    ends = _ends(rows, np.where(crosses | (before == 0), side, before))
+    gains = (point.value - ends) * (price - point.price)
+    gains[crosses] -= (point.price * (ends - _ends(rows, before)))[crosses]
+    return float(gains.sum())
 
 
 @dataclass(frozen=True, slots=True)
@@ -433,13 +458,13 @@ def _moved(
 
     If the stops spoil the step at every length, it ends where the first multiplier comes to its kink.
     """
-    is_free = rows.low == rows.high
+    is_free = (rows.low == rows.high) | (point.price * way.side < 0)
     length = 1.0
     while length >= SHORTEST_STEP:
         price = point.price + length * way.step
         price = np.where(is_free | (price * way.side > 0), price, 0.0)
         there = _point(groups, rows, across, price)
-        gain = float((point.value - _ends(rows, way.side)) @ (price - point.price))
+        gain = _gain(rows, point, price, way.side)
         if way.is_near or (gain > 0 and there.dual >= point.dual + LEAST_RISE * gain):
             return there
         length /= 2

@@ -13,12 +13,10 @@ import numpy as np
 from scipy import sparse
 
 from treewarden.audit.ipopt.backend import Solution, Status
-from treewarden.audit.ipopt.program import SMALLEST_MASS, BlockProgram
+from treewarden.audit.ipopt.program import SMALLEST_MASS, BlockProgram, DualGroups, DualRows
 from treewarden.audit.solver.dual_newton import (
     CLOSE_RECORDS,
     DualCurvature,
-    DualGroups,
-    DualRows,
     curvature_of,
     find_multipliers,
     is_densely_filled,

@@ -16,6 +16,8 @@ from treewarden.audit.facts.rows import Case
 from treewarden.audit.ipopt.program import (
     SMALLEST_MASS,
     BlockProgram,
+    DualGroups,
+    DualRows,
     SplitRows,
     SplitTerms,
     no_split_rows,
@@ -24,12 +26,7 @@ from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.options import DEFAULT
 from treewarden.audit.population.target import members
 from treewarden.audit.solver.block_solver import _as_it_stands, _from_inside, _judged, solve_task
-from treewarden.audit.solver.dual_newton import (
-    DualGroups,
-    DualRows,
-    curvature_of,
-    find_multipliers,
-)
+from treewarden.audit.solver.dual_newton import curvature_of, find_multipliers
 from treewarden.audit.solver.task import CONVEX_TRIES, SolverTask, TaskOutcome, no_answer
 from treewarden.audit.solver.tilting import (
     _reach_of_few,
@@ -337,3 +334,47 @@ def test_rows_about_many_masses_reach_as_far_as_each_of_them_by_itself(seed, wid
         _reach_of_full(weights, groups), _reach_of_few(weights, groups), strict=True
     ):
         np.testing.assert_allclose(found, wanted, rtol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_narrow_intervals_that_nearly_follow_from_each_other_have_multipliers(seed):
+    """As coefficients of a regression have them, each a sum over all people in a band of its rounding."""
+    draw = np.random.default_rng(seed)
+    size, count = 120, 6
+    group = np.repeat(np.arange(size), 2)
+    columns = draw.integers(0, 4, (count, size)).astype(float)
+    columns[3] = columns[0] + columns[1]
+    columns[4:] = columns[4:] * 1000.0
+    rows = np.zeros((count, 2 * size))
+    rows[:, 1::2] = columns / columns.max(axis=1, keepdims=True)
+    truth = draw.random(size) < 0.3 + 0.4 * (columns[0] > 1)
+    value = rows[:, 1::2] @ truth
+    width = 10.0 ** draw.uniform(-5, -3, count)
+    at = draw.random(count)
+    groups = DualGroups(
+        np.ones(2 * size),
+        group,
+        np.ones(size),
+        np.arange(size),
+        sparse.csr_matrix((0, 2 * size)),
+        np.zeros(0),
+        np.zeros(0, dtype=np.intp),
+    )
+    low, high = value - at * width, value + (1 - at) * width
+    weights = sparse.csr_matrix(rows)
+    of = DualRows(
+        weights,
+        low,
+        high,
+        np.arange(count),
+        np.zeros(count, dtype=bool),
+        np.zeros(0, dtype=np.intp),
+    )
+    found = find_multipliers(groups, of, np.zeros(count))
+    assert found is not None
+    there = weights @ groups.masses(-(weights.T @ found[0]))[0]
+    close = 1e-6
+    assert (there >= low - close).all()
+    assert (there <= high + close).all()
+    assert (there[found[0] > 1e-9] >= high[found[0] > 1e-9] - close).all()
+    assert (there[found[0] < -1e-9] <= low[found[0] < -1e-9] + close).all()
