@@ -16,7 +16,7 @@ from treewarden.audit.facts.grower import incomplete_records, stops_at_pure
 from treewarden.audit.facts.rows import Case, LeftOut, Linear, Origin, WholeRecords, weighed_masses
 from treewarden.audit.knowledge.levels import LeafLevel
 from treewarden.audit.reading import Undetermined
-from treewarden.ppdm_models.arrays import BoolArray
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray
 from treewarden.ppdm_models.tree.nodes import parents_of
 
 WHY = "that nodes which were split are mixed, as it is not known whether their learner stops at pure ones"
@@ -67,9 +67,10 @@ def _is_pure_split(case: Case) -> bool:
 def _classes_seen(case: Case) -> BoolArray:
     """Return which classes surely occur among the records that pass each node, (N, m), by what leaves say."""
     seen = np.zeros((len(case.tree.nodes), len(case.tree.classes)), dtype=bool)
+    passed_over = incomplete_records(case)
     for facts in leaf_facts(case):
         seen[facts.node.index] = [mass is not None and mass > 0 for mass in facts.masses]
-        if facts.label is not None and _is_label_sure(case, facts):
+        if facts.label is not None and _is_label_sure(case, facts, passed_over):
             seen[facts.node.index, facts.label] = True
     for child, parent in reversed(list(enumerate(parents_of(case.tree.nodes).tolist()))):
         if parent >= 0:
@@ -77,12 +78,15 @@ def _classes_seen(case: Case) -> BoolArray:
     return seen
 
 
-def _is_label_sure(case: Case, facts: LeafFacts) -> bool:
-    """Whether a label is known to be that of some record: rows of ``leaf_label`` say so, and the true table agrees."""
+def _is_label_sure(case: Case, facts: LeafFacts, passed_over: FloatArray) -> bool:
+    """Whether a label is known to be that of some record: rows of ``leaf_label`` say so, and the true table agrees.
+
+    ``passed_over`` (P,) are the records that the learner may have left out.
+    """
     if not facts.node.is_leaf or case.tree.learner.weighs_classes:
         return False
     here, truth = case.members.stops(facts.node.index), case.population.truth
-    if incomplete_records(case)[here].any():
+    if passed_over[here].any():
         return False
     if isinstance(truth, Undetermined):
         return True

@@ -10,6 +10,7 @@ import pytest
 from tests.audit.constraints.test_inner_counts import case as counted_case
 from tests.kit.forests import FEATURES
 from tests.kit.small_audits import flat_tree, people_of
+from treewarden.audit.constraints import inner_mixed
 from treewarden.audit.constraints.accuracy import CONSTRAINT as ACCURACY
 from treewarden.audit.constraints.classes_occur import CONSTRAINT as CLASSES_OCCUR
 from treewarden.audit.constraints.incomplete_leaf import CONSTRAINT as INCOMPLETE_LEAF
@@ -26,6 +27,7 @@ from treewarden.audit.constraints.published_beside import CONSTRAINT as BESIDE
 from treewarden.audit.constraints.published_beside import as_linear
 from treewarden.audit.constraints.split_choice import CONSTRAINT as SPLIT_CHOICE
 from treewarden.audit.facts.class_facts import leaf_facts
+from treewarden.audit.facts.grower import incomplete_records
 from treewarden.audit.facts.rows import Case, LeftOut, Plurality, WholeRecords
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.outputs.beside_rows import BesideRows
@@ -108,8 +110,23 @@ def test_the_label_of_an_inner_node_is_of_all_who_pass_it_and_surely_of_nobody_w
     nodes = [replace(n, records=size) for n, size in zip(case.tree.nodes, sizes, strict=True)]
     tree = replace(case.tree, nodes=tuple(nodes), quality=Quality.EXACT)
     counted = Case(tree, replace(case.population, leaf=leaf), members(tree, leaf), LABELS)
-    sure = {facts.node.index: _is_label_sure(counted, facts) for facts in leaf_facts(counted)}
+    nobody = np.zeros(len(flu))
+    facts = leaf_facts(counted)
+    sure = {each.node.index: _is_label_sure(counted, each, nobody) for each in facts}
     assert sure == {1: False, 2: True, 3: False, 4: True}
+
+
+def test_who_may_be_left_out_is_asked_once_for_all_labels_of_a_tree(monkeypatch):
+    asked = []
+
+    def counted(case):
+        asked.append(case)
+        return incomplete_records(case)
+
+    monkeypatch.setattr(inner_mixed, "incomplete_records", counted)
+    case = labelled_case(["no", "yes", "yes", "yes"], young="no")
+    list(INNER_MIXED.rows(case))
+    assert len(asked) == 1
 
 
 def test_a_label_says_nothing_beside_counts_and_less_of_records_that_may_be_left_out():
