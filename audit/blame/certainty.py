@@ -253,13 +253,13 @@ def _exchanged(
     if problem.allowed is not None or problem.amounts is not None or problem.scaled is not None:
         return
     is_held = np.isin(numbers.number_of_row, [ALWAYS_KNOWN, *retained])
-    exchange = _Exchange.of_table(problem, numbers.truth, is_held)
+    exchange = _ValueExchange.of_table(problem, numbers.truth, is_held)
     yield from exchange.witnesses(numbers, is_held, is_open)
     yield from exchange.centred(is_held).witnesses(numbers, is_held, is_open)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Exchange:
+class _ValueExchange:
     """Who can exchange a value with whom in a ``table`` (C, m): ``groups`` (E,) and ``classes`` (E,) of theirs.
 
     They stand in the order of ``keys`` (E,). Groups with the same key count alike in the rows that hold exactly.
@@ -275,7 +275,7 @@ class _Exchange:
     classes: IndexArray
 
     @classmethod
-    def of_table(cls, problem: Problem, table: IntArray, is_held: BoolArray) -> _Exchange:
+    def of_table(cls, problem: Problem, table: IntArray, is_held: BoolArray) -> _ValueExchange:
         """Return the exchanges of a table (C, m) by the rows (R,) that have to hold."""
         exact = problem.matrix[np.flatnonzero(is_held & (problem.low == problem.high))]
         marks = np.random.default_rng(0).integers(0, 2**62, exact.shape[0])
@@ -351,7 +351,7 @@ class _Exchange:
         pair = self.classes[place], self.classes[chosen]
         return self.groups[place], self.groups[chosen], np.stack(pair, axis=1)
 
-    def centred(self, is_held: BoolArray) -> _Exchange:
+    def centred(self, is_held: BoolArray) -> _ValueExchange:
         """Return the same for a table whose rows are further from their ends, so that few exchanges break one."""
         problem = self.problem
         rows = np.flatnonzero(is_held & (problem.low < problem.high))
@@ -381,7 +381,7 @@ class _Exchange:
             table[[i, j], [other, own]] += 1
             offset = offset + moves[:, best]
             is_free &= (first != i) & (first != j) & (second != i) & (second != j)
-        return _Exchange.of_table(problem, table, is_held)
+        return _ValueExchange.of_table(problem, table, is_held)
 
     def changes(
         self, first: IndexArray, second: IndexArray, classes: IntArray
