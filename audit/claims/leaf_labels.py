@@ -124,12 +124,13 @@ def _clipped_stops(forest: Forest, population: Population, claim: PrivacyClaim) 
 def bounds_are_of_table(population: Population, claim: PrivacyClaim) -> bool:
     """Return whether bounds look taken from the table: all ends are extremes, or one that nobody would have chosen.
 
-    That is one of more than two digits that is a record's value or within 1 of an extreme, or of more digits than
-    anybody writes. It is not, where the values beside it follow each other as whole numbers do, such as days of a year:
-    somebody has each of them. All ends may be extremes by chance, where somebody knew them before. Ends of a column of
-    two values tell nothing, such as 0 and 1.
+    That is one of more than two digits that is a record's value or within 1 of an extreme, one of more than three that
+    is an extreme moved by a round number or rounded, or one of more digits than anybody writes. It is not, where the
+    values beside it follow each other as whole numbers do, such as days of a year: somebody has each of them. All ends
+    may be extremes by chance, where somebody knew them before. All are of the table too where they are its extremes
+    moved alike. Ends of a column of two values tell nothing, such as 0 and 1.
     """
-    has_all, is_telling = True, False
+    has_all, moved = True, list[tuple[float, float, float, float]]()
     for name, low, high in claim.bounds:
         column = population.columns.get(name)
         if not isinstance(column, NumericColumn):
@@ -143,16 +144,21 @@ def bounds_are_of_table(population: Population, claim: PrivacyClaim) -> bool:
         is_constant = low == high and len(numbers) == 1
         if len(numbers) > 2 or is_constant:
             ends = _is_end(low, float(numbers[0])), _is_end(high, float(numbers[-1]))
-            is_telling, has_all = True, has_all and all(ends)
+            has_all = has_all and all(ends)
+            moved.append((low, high, float(numbers[0]), float(numbers[-1])))
             if is_constant:
                 return True
-    return is_telling and has_all
+    return bool(moved) and (has_all or _are_moved_alike(np.array(moved)))
 
 
 MOST_DIGITS = 6
 """Nobody writes a fraction with more digits, but for parts of pi."""
 LEAST_FINE = 100
 """In columns of a smaller range, or of fewer values, a bound may well be near an extreme, or a record's value."""
+LEAST_EXACT = 4
+"""Bounds of fewer digits may be near an extreme, or a round number away from it, by chance."""
+LEAST_ALIKE = 3
+"""So many bounds that were moved alike are no chance."""
 BESIDE = 3
 """So many values beside an end that follow each other say that it is the end of a scale."""
 
@@ -162,6 +168,7 @@ def _is_telling(end: float, numbers: FloatArray) -> bool:
     for extreme, beside in ((numbers[0], numbers[:BESIDE]), (numbers[-1], numbers[-BESIDE:])):
         is_whole = end == round(end) and numbers[-1] - numbers[0] >= LEAST_FINE
         is_near = _is_end(end, float(extreme)) or (is_whole and abs(end - extreme) <= 1)
+        is_near = is_near or _is_moved(end, float(extreme))
         is_scale = len(beside) == BESIDE and bool((np.diff(beside) == 1).all())
         if is_near:
             return not is_scale
@@ -169,6 +176,41 @@ def _is_telling(end: float, numbers: FloatArray) -> bool:
         return _digits_of(end / math.pi) > 2
     nearest = float(numbers[np.abs(numbers - end).argmin()])
     return len(numbers) >= LEAST_FINE and _is_end(end, nearest)
+
+
+def _is_moved(end: float, extreme: float) -> bool:
+    """Return whether a bound of many digits is an extreme and a number of one digit, such as 10, or rounded from it."""
+    shift = float(f"{abs(end - extreme):.9g}")
+    if _digits_of(end) < LEAST_EXACT or not 0 < shift < abs(end):
+        return False
+    zeros = _zeros_of(end)
+    return _digits_of(shift) == 1 or (zeros > 0 and shift < 10.0**zeros)
+
+
+def _are_moved_alike(ends: FloatArray) -> bool:
+    """Return whether all bounds are extremes moved out by the same number, or the same share of a range or of an end.
+
+    ``ends`` (C, 4) are the bounds of each column, and its extremes: two columns or more of different ranges.
+    """
+    low, high, least, most = ends.T
+    ranges = most - least
+    if len(np.unique(ranges)) < 2 or not np.isfinite(ends).all():
+        return False
+    moves = np.concatenate([least - low, high - most])
+    scales = [np.ones(len(moves)), np.tile(ranges, 2), np.abs(np.concatenate([least, most]))]
+    for scale in scales:
+        held = scale > 0
+        shares = moves[held] / scale[held]
+        is_alike = np.allclose(shares, shares[0], rtol=1e-6, atol=0)
+        if is_alike and shares[0] > 0 and len(shares) >= LEAST_ALIKE and not moves[~held].any():
+            return True
+    return False
+
+
+def _zeros_of(number: float) -> int:
+    """Return how many zeros a whole number ends with; 0 for others."""
+    text = f"{abs(number):.0f}" if number == round(number) else "1"
+    return len(text) - len(text.rstrip("0"))
 
 
 def _digits_of(number: float) -> int:

@@ -527,6 +527,63 @@ def test_bounds_that_everybody_knows_are_not_of_the_table(bounds, numbers, is_to
     assert bounds_are_of_table(people, replace(claimed, bounds=(("other", *bounds),))) is is_told
 
 
+def are_told(numbers, bounds):
+    """Return what is found of the bounds of several columns with these numbers."""
+    people = people_in([[1, 0]] * len(numbers[0]))
+    columns = {f"c{place}": NumericColumn(np.asarray(each)) for place, each in enumerate(numbers)}
+    people = replace(people, columns={**people.columns, **columns})
+    ends = tuple((name, *pair) for name, pair in zip(columns, bounds, strict=True))
+    claimed = replace(read_claim("epsilon=0.5, bounds=public", "a test"), bounds=ends)
+    return bounds_are_of_table(people, claimed)
+
+
+@pytest.mark.parametrize(
+    ("most", "bound", "is_told"),
+    [
+        (20153.7, 20163.7, True),  # 10 more
+        (20153.7, 20155.7, True),
+        (20153.7, 20160, True),  # rounded to tens
+        (20153.7, 20200, False),  # of three digits, as anybody may say
+        (20153.7, 21000, False),
+        (1435, 1440, False),  # the minutes of a day
+        (8751, 8760, False),
+        (16777.3, 17783.2, False),
+    ],
+)
+def test_bounds_of_many_digits_that_are_moved_or_rounded_extremes_are_of_the_table(
+    most, bound, is_told
+):
+    assert are_told([np.linspace(17, most, 300)], [(0, bound)]) is is_told
+
+
+EXTREMES = np.array([[18, 89], [0, 8], [6, 5731]], dtype=float)
+MOVED = {
+    "by 10": (EXTREMES + [-10, 10], True),
+    "by 2": (EXTREMES + [-2, 2], True),
+    "by a twentieth of the range": (
+        EXTREMES + np.diff(EXTREMES, axis=1) * [-0.05, 0.05],
+        True,
+    ),
+    "by a tenth of each": (EXTREMES * [0.9, 1.1], True),
+    "to tens": ([[10, 90], [0, 10], [0, 5800]], False),  # as anybody may say
+    "by different numbers": ([[16, 91], [-2, 10], [5, 6000]], False),
+    "not at all": (EXTREMES, True),
+    "one of them": ([[8, 99], [0, 10], [0, 10000]], False),
+}
+
+
+@pytest.mark.parametrize("how", MOVED)
+def test_bounds_that_are_all_extremes_moved_alike_are_of_the_table(how):
+    bounds, is_told = MOVED[how]
+    numbers = [np.linspace(*ends, 400) for ends in EXTREMES]
+    assert are_told(numbers, np.asarray(bounds, dtype=float).tolist()) is is_told
+
+
+def test_columns_of_one_scale_may_have_bounds_that_are_as_far_from_their_extremes():
+    numbers = [np.arange(1.0, 10).repeat(10)] * 2
+    assert not are_told(numbers, [(0.0, 10.0)] * 2)
+
+
 def test_a_bound_that_is_the_value_of_one_of_many_records_is_of_the_table():
     many = np.linspace(1000, 90000, 400).round()
     people = people_in([[1, 0]] * 400)
