@@ -145,13 +145,14 @@ UNEVEN = 2
 """So much more than an even part of epsilon may the splits of one level spend."""
 
 
-def most_gain_weight(claim: PrivacyClaim, levels: int) -> float:
+def most_gain_weight(claim: PrivacyClaim, levels: Sequence[int]) -> float:
     """Return the largest weight of one unit of gain in a private choice of splits, which a record changes by one.
 
-    The exponential mechanism halves the epsilon of a node, and permute-and-flip is as good as it with the double.
+    ``levels`` are those of each tree, which all spend a part. The exponential mechanism halves the epsilon of a node,
+    and permute-and-flip is as good as it with the double.
     """
-    left = max(0.0, claim.epsilon - (claim.label_epsilon or 0.0))
-    return min(left, MOST_EPSILON) * min(1.0, UNEVEN / max(1, levels))
+    left = max(0.0, claim.epsilon - len(levels) * (claim.label_epsilon or 0.0))
+    return min(left, MOST_EPSILON) * min(1.0, UNEVEN / max(1, sum(levels)))
 
 
 # The ex-post privacy loss of each person by the file as it is, and a test of the claimed epsilon from it.

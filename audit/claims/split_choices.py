@@ -96,12 +96,12 @@ def doubts_of_splits(forest: Forest, population: Population, claim: PrivacyClaim
         for tree, stops in zip(forest.trees, forest.stops, strict=True):
             yield from _doubts_of_draws(tree, _split_nodes(tree, stops, population, truth))
         return
-    others = sum(not node.is_compared for node in nodes)
+    others = sum(node.parts > 1 and not node.is_compared for node in nodes)
     if 2 * others > len(nodes):
         yield NOT_COMPARED.format(count=others, splits=len(nodes))
     if claim.splits is SplitOrigin.PRIVATE:
         yield from _doubts_of_greed(nodes)
-        levels = max(int(_depths(tree).max()) for tree in forest.trees)
+        levels = [int(_depths(tree).max()) for tree in forest.trees]
         yield from _doubts_of_noise(nodes, most_gain_weight(claim, levels))
     else:
         yield from _doubts_of_fit(nodes)
@@ -165,9 +165,12 @@ class _SplitNode:
         return np.asarray(self.child >= 0)
 
     @property
+    def parts(self) -> int:  # where all people stop in one child, their records chose nothing
+        return len(np.unique(self.child[self.here]))
+
+    @property
     def is_multiway(self) -> bool:
-        """Whether people stop in more than two children."""
-        return len(np.unique(self.child[self.here])) > 2
+        return self.parts > 2
 
     @property
     def is_compared(self) -> bool:
@@ -417,9 +420,6 @@ def _sums(place: IndexArray, size: int, truth: FloatArray) -> FloatArray:
     sums = np.zeros((size, truth.shape[1]))
     np.add.at(sums, place.reshape(-1), truth)
     return sums
-
-
-# Draws of treewarden's own learner, which are known.
 
 
 def _are_of_grid(forest: Forest, population: Population) -> bool:

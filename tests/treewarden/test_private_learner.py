@@ -99,11 +99,13 @@ def test_bounds_that_are_said_to_be_public_and_are_those_of_the_table_keep_the_c
     form, is_saved, tmp_path
 ):
     numbers = TABLE[["age", "income"]].astype(float)
-    for more, outcome in ((0.0, "undetermined"), (1.0, "not refuted")):
-        low, high = numbers.min() - more, numbers.max() + more
+    for more, outcome in ((0.0, "undetermined"), (1.0, "undetermined"), (None, "not refuted")):
+        low, high = numbers.min() - (more or 0), numbers.max() + (more or 0)
+        if more is None:
+            low, high = low * 0, high * 0 + [120, 300]
         model = fitted(bounds=FORMS[form](low, high))
         if is_saved:
-            file = tmp_path / f"tree{more:g}.skops"
+            file = tmp_path / f"tree{more}.skops"
             pytest.importorskip("skops.io").dump(model, file)
             model = file
         result = tw.audit(model, TABLE, sensitive="ill", policy="differential-privacy")

@@ -71,7 +71,8 @@ class Fitted:
 
     ``names`` are those of the columns that go into the pipeline, and ``columns`` what the estimator sees of them; None
     where nobody can say, so that names and thresholds are the estimator's own. ``is_voter`` says that it is one of the
-    estimators of another, which numbered the classes for it; ``is_scaled_by_table`` that a step before it was fitted.
+    estimators of another, which numbered the classes for it; ``is_scaled_by_table`` that a step before it was fitted,
+    ``is_behind_unknown`` that its columns are those of a step that cannot be followed.
     """
 
     part: SkopsPart
@@ -82,6 +83,7 @@ class Fitted:
     notes: tuple[str, ...] = field(default=())
     is_voter: bool = False
     is_scaled_by_table: bool = False
+    is_behind_unknown: bool = False
 
     @property
     def width(self) -> int:
@@ -136,6 +138,7 @@ def fitted_of(root: SkopsPart, names: Sequence[str] = (), *, strict: bool = Fals
         columns,
         (*said, *noted, *_private(part, skops_parts)),
         is_scaled_by_table=any(learns_from_table(step) for _, step in working),
+        is_behind_unknown=bool(working) and columns is None,
     )
 
 

@@ -315,7 +315,9 @@ class LivePart(SkopsPart):
 
     @property
     def kind(self) -> str:
-        return type(self.value).__name__
+        return (
+            self.value.__name__ if isinstance(self.value, np.ufunc) else type(self.value).__name__
+        )
 
     @property
     def module(self) -> str:
@@ -329,6 +331,8 @@ class LivePart(SkopsPart):
             return "JsonNode"
         if isinstance(self.value, Mapping):
             return "DictNode"
+        if isinstance(self.value, np.ufunc):
+            return "FunctionNode"
         return "ListNode" if isinstance(self.value, list | tuple) else "ObjectNode"
 
     def place_of(self, attribute: str) -> str:

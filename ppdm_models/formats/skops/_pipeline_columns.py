@@ -11,7 +11,7 @@ from treewarden.ppdm_models import limits
 from treewarden.ppdm_models.errors import TreeFormatError
 from treewarden.ppdm_models.formats.sklearn._arrays import class_label
 from treewarden.ppdm_models.formats.skops._parts import SkopsPart
-from treewarden.ppdm_models.formats.skops._table_tests import Derived, Label
+from treewarden.ppdm_models.formats.skops._table_tests import RISING, Derived, Label
 from treewarden.ppdm_models.tree.nodes import Numbers
 
 Columns = Sequence[Derived]
@@ -32,7 +32,10 @@ NEIGHBOURS = (
 BENDS = "keeps the order of values, and trees use only that order; remove the step, which does not change the model"
 JOINS = "puts columns of several steps side by side; use a ColumnTransformer"
 SELECTS = "chooses columns by their records; fit the trees without it, on the columns that it kept"
-COMPUTES = "may compute anything; add its columns to the table and remove the step"
+COMPUTES = (
+    "may compute anything; add its columns to the table and remove the step (a function of NumPy without arguments, "
+    "such as np.log1p, is supported)"
+)
 CUTS = "cuts columns at one number, which trees also do without it; remove the step"
 WORDS = (
     "turns one column into many, so no test of a tree uses a column of the table; fit "
@@ -76,7 +79,7 @@ def followed(step: SkopsPart, columns: Columns) -> Columns:
     """
     if is_identity(step):
         return columns
-    if step.kind in NOT_FOLLOWED:
+    if step.kind in NOT_FOLLOWED and not function_of(step):
         raise step.refused(f"a {step.kind} {NOT_FOLLOWED[step.kind]}. {FOLLOWED}")
     if step.kind not in KNOWN:
         problem = f"the pipeline contains a {step.kind[:60]}, which is not supported"
@@ -99,10 +102,39 @@ def is_identity(step: SkopsPart) -> bool:
     return function is not None and function.loader == "JsonNode" and function.plain() is None
 
 
+def function_of(step: SkopsPart) -> str:
+    """Return the function of NumPy that a step computes of each number, if it keeps their order; else ""."""
+    known = step.attributes() if step.kind == "FunctionTransformer" else {}
+    function, arguments = known.get("func"), known.get("kw_args")
+    if arguments is not None and (arguments.loader == "DictNode" or arguments.plain() is not None):
+        return ""
+    return function.kind if function is not None and is_of_numpy(function) else ""
+
+
+def is_of_numpy(function: SkopsPart) -> bool:
+    """Return whether a function is one of NumPy's that keep the order of numbers."""
+    is_function = function.loader == "FunctionNode" and function.module == "numpy"
+    return is_function and function.kind in RISING
+
+
+def _function(step: SkopsPart, skops_parts: Mapping[str, SkopsPart], columns: Columns) -> Columns:
+    return [column.through(function_of(step), 0.0) for column in columns]
+
+
 STATELESS = frozenset(
-    ("Binarizer", "FeatureHasher", "HashingVectorizer", "Normalizer", "PolynomialFeatures")
+    (
+        *("Binarizer", "FeatureHasher", "FunctionTransformer", "HashingVectorizer", "Normalizer"),
+        "PolynomialFeatures",
+    )
 )
 """Steps that keep nothing of the records that they were fitted on."""
+
+
+SCALING = {
+    "StandardScaler": ("with_mean", "with_std"),
+    "RobustScaler": ("with_centering", "with_scaling"),
+}
+"""What scalers take from the table; each can be left out."""
 
 
 def learns_from_table(step: SkopsPart) -> bool:
@@ -115,6 +147,8 @@ def learns_from_table(step: SkopsPart) -> bool:
     if step.kind == "ColumnTransformer" and "transformers_" in known:
         parts = [entry.items()[1] for entry in known["transformers_"].items()]
         return any(learns_from_table(part) for part in parts)
+    if step.kind in SCALING:
+        return any(_is_on(known, name) for name in SCALING[step.kind])
     if step.kind == "SimpleImputer":
         return not is_constant_imputer(step)
     if step.kind in ("OneHotEncoder", "OrdinalEncoder") and "categories" in known:
@@ -433,6 +467,7 @@ KNOWN: Mapping[str, Callable[[SkopsPart, Mapping[str, SkopsPart], Columns], Colu
     "MaxAbsScaler": _max_abs,
     "SimpleImputer": _imputer,
     "KBinsDiscretizer": _bins,
+    "FunctionTransformer": _function,
     "OrdinalEncoder": _ordinal,
     "OneHotEncoder": _one_hot,
 }

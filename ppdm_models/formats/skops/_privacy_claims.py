@@ -24,6 +24,7 @@ from treewarden.ppdm_models.formats.skops._estimator import (
     claims_privacy,
 )
 from treewarden.ppdm_models.formats.skops._parts import Array, FilePart, SkopsPart
+from treewarden.ppdm_models.formats.skops._table_tests import RISING, Derived, largest
 from treewarden.ppdm_models.tree.column import cut_grid
 from treewarden.ppdm_models.tree.ensemble import Model, with_claim
 from treewarden.ppdm_models.tree.privacy_claim import (
@@ -43,6 +44,10 @@ SEED = "random_state"
 SPENT = "_BudgetAccountant__spent_budget"
 CLAIM = "claim_"
 """The claim of treewarden's own learner, in words."""
+BEHIND = (
+    "its tests are about columns that a step before the tree computes, which is not followed, so the people of its "
+    "leaves are not known; add these columns to the table, and train without the step"
+)
 
 
 def claiming(model: Model, fitted: Fitted) -> Model:
@@ -55,6 +60,9 @@ def claiming(model: Model, fitted: Fitted) -> Model:
         return model
     if fitted.is_scaled_by_table:
         claim = replace(claim, bounds_origin=BoundsOrigin.TABLE)
+    if fitted.is_behind_unknown:
+        producer = replace(claim.producer, unevaluated=(*claim.producer.unevaluated, BEHIND))
+        claim = replace(claim, mechanism=LabelMechanism.UNKNOWN, producer=producer)
     return with_claim(model, claim)
 
 
@@ -183,6 +191,7 @@ def _are_drawn(attributes: Mapping[str, SkopsPart]) -> bool:
     return all((grids[feature] == threshold).any() for feature, threshold in tests)
 
 
+MOST_END = 1e300
 MOST_BINS = 1024
 """So many parts of a range treewarden's learner takes at most."""
 
@@ -221,7 +230,8 @@ def _has_seed(attributes: Mapping[str, SkopsPart]) -> bool:
 def _bounds(fitted: Fitted) -> tuple[tuple[str, float, float], ...]:
     """Return the ends of each column of the table; none where they are not told.
 
-    Columns that steps before made something else of have none, such as numbers of categories.
+    Columns that steps before made something else of have none, such as numbers of categories. Behind a function that
+    keeps their order, ends are those of the table.
     """
     part = fitted.known.get("bounds")
     if part is None:
@@ -232,10 +242,20 @@ def _bounds(fitted: Fitted) -> tuple[tuple[str, float, float], ...]:
     if len(seen) != len(fitted.columns):
         return ()
     return tuple(
-        (fitted.names[column.source], low, high)
+        (fitted.names[column.source], _end_of_table(column, low), _end_of_table(column, high))
         for column, (_, low, high) in zip(fitted.columns, seen, strict=True)
-        if column.is_raw
+        if column.codes is None and all(name in RISING for name, _ in column.operations)
     )
+
+
+def _end_of_table(column: Derived, end: float) -> float:
+    """Return an end on the scale of the table; infinite behind a function, where it is a short number there."""
+    if column.is_raw or not math.isfinite(end):
+        return end
+    if float(f"{end:.1e}") == end:
+        return math.copysign(math.inf, end)
+    found = largest(lambda number: column.transform(number) <= end)
+    return float(f"{found:.9g}") if abs(found) < MOST_END else math.copysign(math.inf, found)
 
 
 def read_bounds(part: SkopsPart, names: Sequence[str]) -> tuple[tuple[str, float, float], ...]:

@@ -22,6 +22,7 @@ from treewarden.ppdm_models.formats.skops._estimator import (
 from treewarden.ppdm_models.formats.skops._models import arrays_in, parts_of
 from treewarden.ppdm_models.formats.skops._parts import LivePart, SkopsPart
 from treewarden.ppdm_models.formats.skops._pipeline_columns import (
+    function_of,
     is_constant_imputer,
     is_identity,
 )
@@ -97,12 +98,18 @@ def of_steps(root: SkopsPart, last: SkopsPart) -> Iterator[Leak]:
             is_learned = not is_constant_imputer(part) and not (
                 name == "categories_" and are_given(skops_parts)
             )
-            if part.kind == kind and name in skops_parts and is_learned:
+            is_held = part.kind == kind and name in skops_parts
+            if is_held and is_learned and not _is_none(skops_parts[name]):
                 yield Leak(leak, part.place_of(name), what)
         is_working = part.loader == "ObjectNode" and part.place != last.place
-        if is_working and part.kind not in UNDERSTOOD and not is_identity(part):
+        is_known = part.kind in UNDERSTOOD or is_identity(part) or bool(function_of(part))
+        if is_working and not is_known:
             what = f"a fitted {part.kind[:60]}: treewarden does not inspect what it stores of the training records"
             yield Leak(LeakKind.UNKNOWN, pointer(part.place), what)
+
+
+def _is_none(part: SkopsPart) -> bool:
+    return part.loader == "JsonNode" and part.plain() is None
 
 
 def are_given(encoder: Mapping[str, SkopsPart]) -> bool:

@@ -45,6 +45,20 @@ def _bin_of(number: np.float64, edges: Operand) -> np.float64:
     return np.float64(np.searchsorted(np.atleast_1d(edges), number, side="right"))
 
 
+RISING: Mapping[str, float] = {
+    **dict.fromkeys(("log", "log2", "log10", "sqrt"), 0.0),
+    "log1p": -1.0,
+    **dict.fromkeys(("cbrt", "exp", "expm1", "arcsinh"), -math.inf),
+}
+"""Functions of NumPy that keep the order of numbers, and the least number that each takes; no others were there."""
+
+
+def _computed(name: str, number: np.float64, operand: Operand) -> np.float64:
+    """Return a function of a number, which has no other operand."""
+    computed: np.float64 = getattr(np, name)(np.maximum(number, RISING[name]))
+    return computed
+
+
 ARITHMETIC: Mapping[str, Callable[[np.float64, Any], np.float64]] = {
     "bin": _bin_of,
     "-": np.subtract,
@@ -53,8 +67,9 @@ ARITHMETIC: Mapping[str, Callable[[np.float64, Any], np.float64]] = {
     "/": np.true_divide,
     "at least": np.maximum,
     "at most": np.minimum,
+    **{name: partial(_computed, name) for name in RISING},
 }
-"""What a scaler does; none of it turns the order of numbers round, as scales are above 0."""
+"""What a step does; none of it turns the order of numbers round, as scales are above 0."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ from treewarden.ppdm_models.formats.skops._estimator import (
 )
 from treewarden.ppdm_models.formats.skops._parts import Array, FilePart, read_npy
 from treewarden.ppdm_models.formats.skops._private_estimators import beside_learner
+from treewarden.ppdm_models.formats.skops._table_tests import RISING
 
 KEYS = frozenset(("__class__", "__module__", "__loader__", "__id__"))
 KEYS_OF_LOADER: Mapping[str, frozenset[str]] = {
@@ -37,6 +38,7 @@ KEYS_OF_LOADER: Mapping[str, frozenset[str]] = {
     "TreeNode": frozenset(("content", "__reduce__")),
     "LossNode": frozenset(("content", "__reduce__")),
     "TypeNode": frozenset(),
+    "FunctionNode": frozenset(),
     "DTypeNode": frozenset(("content",)),
     "SliceNode": frozenset(("content",)),
 }
@@ -50,6 +52,7 @@ CLASSES_OF_LOADER: Mapping[str, tuple[tuple[str, str], ...]] = {
         ("numpy", "float32"),
         ("numpy", "number"),
     ),
+    "FunctionNode": tuple(("numpy", name) for name in RISING),
     "DTypeNode": (("numpy", "dtype"),),
     "SliceNode": (("builtins", "slice"),),
     "TupleNode": (("builtins", "tuple"),),

@@ -12,7 +12,7 @@ import numpy as np
 
 from treewarden.ppdm_models.formats.common.origin import PERSON, is_class_name
 from treewarden.ppdm_models.formats.skops._parts import FilePart
-from treewarden.ppdm_models.formats.skops._pipeline_columns import Columns, followed
+from treewarden.ppdm_models.formats.skops._pipeline_columns import Columns, followed, is_of_numpy
 from treewarden.ppdm_models.formats.skops._unread import (
     Strange,
     is_setting,
@@ -58,6 +58,7 @@ SETTINGS = frozenset(
     )
 )
 """Settings of the steps, and what they make of them: words that scikit-learn knows, or short numbers."""
+FUNCTIONS = ("func", "inverse_func")
 RANGES = ("feature_range", "quantile_range")
 NUMBERS = frozenset(
     (
@@ -315,6 +316,10 @@ def _is_known(name: str, value: FilePart, columns: Columns | None, context: Step
         return all(_is_setting(item) for item in value.attributes().values())
     if name == "fill_value" and value.loader == "JsonNode":
         return _is_setting(value) or _is_category(value.plain(), context)
+    if name in FUNCTIONS and is_of_numpy(value):
+        return True
+    if name == "categories" and columns is None and value.loader == "ListNode":
+        return _are_lists(value, context)
     if name in SETTINGS and (value.loader == "JsonNode" or columns is None):
         return value.loader == "JsonNode" and _is_setting(value)
     check = OF_FITTED.get(name)
@@ -359,10 +364,12 @@ def _is_category(value: object, context: StepContext) -> bool:
 
 def _are_categories(value: FilePart, columns: Columns, context: StepContext) -> bool:
     """Return whether each column has categories that the model has, or few others that read like levels."""
-    lists = value.items()
-    if len(lists) != len(columns):
-        return False
-    for part in lists:
+    return len(value.items()) == len(columns) and _are_lists(value, context)
+
+
+def _are_lists(value: FilePart, context: StepContext) -> bool:
+    """Return whether lists hold categories that the model has, or few others that read like levels."""
+    for part in value.items():
         is_array = part.loader == "NdArrayNode"
         listed = (
             part.array().reshape(-1).tolist()

@@ -630,3 +630,97 @@ def test_numbers_of_nodes_that_no_draw_covers_leave_a_claim_open(old, new, said,
         outcomes.append(outcome_of(file, table))
     assert [found["outcome"] for found in outcomes] == ["not refuted", "undetermined"]
     assert said in outcomes[1]["reason"]
+
+
+# Steps before a private tree that fit nothing.
+
+
+def stepped():
+    random = np.random.default_rng(5)
+    table = pd.DataFrame(
+        {"age": random.integers(18, 90, 600), "income": random.gamma(2, 2000, 600).round(1)}
+    )
+    return table.assign(ill=(random.random(600) < 0.3 + 0.4 * (table.age > 50)).astype(int))
+
+
+def behind(step, bounds, tmp_path):
+    """Return what is found of a private tree behind a step, in a skops file."""
+    pipeline = pytest.importorskip("sklearn.pipeline")
+    learn = pytest.importorskip("treewarden.learn")
+    table, file = stepped(), tmp_path / "model.skops"
+    tree = learn.PrivateTreeClassifier(1.0, bounds=bounds, classes=[0, 1], max_depth=2)
+    model = pipeline.make_pipeline(step, tree).fit(table[["age", "income"]], table.ill)
+    pytest.importorskip("skops.io").dump(model, file)
+    return outcome_of(file, table)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    ("ends", "outcome"),
+    [
+        (((0, 0), (120, 50_000)), "not refuted"),  # public, and seen through the function
+        (((0, 0), (None, None)), "undetermined"),  # the extremes of the table, seen through it
+    ],
+)
+@pytest.mark.parametrize("name", ["log1p", "sqrt"])
+def test_a_function_of_each_number_reads_no_bounds_and_hides_none(name, ends, outcome, tmp_path):
+    preprocessing = pytest.importorskip("sklearn.preprocessing")
+    table, function = stepped(), getattr(np, name)
+    high = [end or table[column].max() for end, column in zip(ends[1], table, strict=False)]
+    step = preprocessing.FunctionTransformer(function)
+    found = behind(step, (function(ends[0]), function(high)), tmp_path)
+    assert found["outcome"] == outcome, found["reason"]
+    assert ("look taken from this table" in found["reason"]) is (outcome == "undetermined")
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_ends_that_are_short_behind_a_function_are_anybody_s(tmp_path):
+    preprocessing = pytest.importorskip("sklearn.preprocessing")
+    step = preprocessing.FunctionTransformer(np.log1p)
+    assert behind(step, ((0, 0), (4.8, 11)), tmp_path)["outcome"] == "not refuted"
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_function_that_is_not_followed_leaves_the_claim_open_and_refutes_nothing(tmp_path):
+    """Its columns are others than the table's of the same name, so nobody knows who is in which leaf."""
+    preprocessing = pytest.importorskip("sklearn.preprocessing")
+    found = behind(preprocessing.FunctionTransformer(np.round), ((0, 0), (120, 50_000)), tmp_path)
+    assert found["outcome"] == "undetermined"
+    assert "train without the step" in found["reason"]
+    assert "bounds=public" in found["words"]
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_scalers_that_fit_nothing_read_no_bounds(tmp_path):
+    preprocessing = pytest.importorskip("sklearn.preprocessing")
+    bounds = ((0, 0), (120, 50_000))
+    nothing = preprocessing.RobustScaler(with_centering=False, with_scaling=False)
+    assert behind(nothing, bounds, tmp_path)["outcome"] == "not refuted"
+    half = preprocessing.RobustScaler(with_centering=False)
+    assert behind(half, bounds, tmp_path)["outcome"] == "void"
+    # This one keeps how many records it saw, whatever it is told to fit.
+    nothing = preprocessing.StandardScaler(with_mean=False, with_std=False)
+    found = behind(nothing, bounds, tmp_path)
+    assert found["outcome"] == "undetermined"
+    assert "n_samples_seen_" in found["reason"]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("hidden", ["", "94 of 600 people are ill, and Anna Muller is one of them"])
+def test_categories_that_an_encoder_was_given_inside_a_column_transformer(hidden, tmp_path):
+    """The step stands there twice, fitted and not; a cut that all people are on one side of tells nothing of them."""
+    pipeline = pytest.importorskip("sklearn.pipeline")
+    compose = pytest.importorskip("sklearn.compose")
+    preprocessing = pytest.importorskip("sklearn.preprocessing")
+    learn = pytest.importorskip("treewarden.learn")
+    table, file = stepped(), tmp_path / "model.skops"
+    table["job"] = np.random.default_rng(1).choice(["clerk", "driver", "nurse"], 600)
+    encoder = preprocessing.OrdinalEncoder(categories=[["clerk", "driver", "nurse", "pilot"]])
+    step = compose.make_column_transformer((encoder, ["job"]))
+    tree = learn.PrivateTreeClassifier(1.0, bounds=(0, 9), classes=[0, 1], max_depth=2)
+    model = pipeline.make_pipeline(step, tree).fit(table[["job"]], table.ill)
+    if hidden:
+        encoder.categories = [[hidden]]
+    pytest.importorskip("skops.io").dump(model, file)
+    found = outcome_of(file, table)
+    assert found["outcome"] == ("undetermined" if hidden else "not refuted"), found["reason"]

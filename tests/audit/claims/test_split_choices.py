@@ -17,6 +17,7 @@ from treewarden.audit.claims.realised_loss import (
     best_splits,
     bets_on_best,
     joint_p,
+    most_gain_weight,
     p_of_bets,
 )
 from treewarden.audit.claims.split_choices import _SplitNode
@@ -586,6 +587,14 @@ def test_deep_cuts_with_less_noise_than_is_claimed_leave_the_claim_of_the_learne
     tree = learn.PrivateTreeClassifier(1.0, bounds=BOUNDS, classes=[0, 1], max_depth=6)
     found = outcome_of(tree.fit(table[columns], table.ill), table)
     assert "are better for this table than draws" in found["reason"]
+
+
+def test_all_levels_of_all_trees_share_what_labels_leave_of_epsilon():
+    claimed = read_claim("epsilon=1, label_epsilon=0.1, splits=private", "a test")
+    assert most_gain_weight(claimed, [1]) == most_gain_weight(claimed, [2]) == pytest.approx(0.9)
+    assert most_gain_weight(claimed, [4]) == pytest.approx(2 * 0.9 / 4)
+    assert most_gain_weight(claimed, [2, 3]) == pytest.approx(2 * 0.8 / 5)
+    assert most_gain_weight(claimed, [1] * 20) == 0.0
 
 
 def test_bets_on_draws_are_fair_and_one_over_the_mean_stake_is_a_probability():

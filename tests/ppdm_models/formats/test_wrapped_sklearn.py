@@ -6,6 +6,8 @@ import pytest
 
 from treewarden.ppdm_models.errors import TreeFormatError
 from treewarden.ppdm_models.files.fitted import open_fitted
+from treewarden.ppdm_models.files.load import load_model
+from treewarden.ppdm_models.formats.skops._table_tests import RISING
 from treewarden.ppdm_models.tables.predict import labels, predict
 from treewarden.ppdm_models.tables.routing import route
 from treewarden.ppdm_models.tree.column import NumericColumn
@@ -125,6 +127,22 @@ def test_bins_are_thresholds_on_the_column(strategy):
     # Cuts inside a bin were never compared: what an audit knows of splits would prove too much.
     assert "KBinsDiscretizer" in file.model.learner.unmodelled
     assert file.model.learner.stopping is None
+
+
+@pytest.mark.parametrize("name", RISING)
+@pytest.mark.parametrize("form", ["memory", "skops"])
+def test_functions_that_keep_the_order_of_numbers_are_thresholds_on_the_column(name, form):
+    frame = (FRAME / 100).clip(lower=0.01)
+    step = preprocessing.FunctionTransformer(
+        getattr(np, name), inverse_func=np.expm1, check_inverse=False
+    )
+    pipeline = make_pipeline(step, SMALL).fit(frame, CLASSES)
+    if form == "memory":
+        model = open_fitted(pipeline).model
+    else:
+        model = load_model(pytest.importorskip("skops.io").dumps(pipeline), "model.skops")
+    said = predict(model, columns(frame))
+    np.testing.assert_allclose(said, pipeline.predict_proba(frame), rtol=1e-9)
 
 
 def test_what_the_rounds_of_an_ensemble_keep_is_told():
