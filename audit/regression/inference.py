@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
@@ -37,6 +38,7 @@ from treewarden.audit.regression.rows import (
     NumberRows,
     mean_sums,
     rows_of,
+    says_means_alone,
     scale_of,
 )
 from treewarden.audit.regression.totals import (
@@ -47,8 +49,9 @@ from treewarden.audit.regression.totals import (
     with_known,
     with_totals,
 )
-from treewarden.ppdm_models.arrays import FloatArray, IndexArray, IntArray
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
 from treewarden.ppdm_models.tree.ensemble import Ensemble, FactSource, claims_privacy
+from treewarden.ppdm_models.tree.tree import Tree
 
 MOST_ENTRIES = 12_000_000
 """So many places of people in leaves are joined, 8 bytes each with as much again of what is worked out of them."""
@@ -100,7 +103,96 @@ def values_of(
         bounds = bounds_of(rows, numbers, population.counts, told, is_all=is_all, left=left)
     if isinstance(bounds, Undetermined):
         return bounds
+    if background is None and totals is None:
+        bounds = _exchanged(bounds, forest, population)
     return replace(bounds, leaves=len(sums.low), facts=sums.facts, said=sums.said)
+
+
+MOST_PARTNERS = 32
+"""With so many people of a leaf, those with the most to give or to take, each other one exchanges steps."""
+MOST_TAKERS = 16
+"""So many are tried who may take over an end of the range."""
+
+
+def _exchanged(bounds: ValueBounds, forest: Forest, population: Population) -> ValueBounds:
+    """Return bounds with what people reach who exchange steps, weight for weight, with others of their leaf.
+
+    So a tree that publishes weighted means alone stays the same. Two people with weights u and v in whole
+    units may move by v / g and -u / g steps, where g divides both. Both ends of the range stay other people's.
+    """
+    weights, tree, numbers = weight_units(population, MOST_WEIGHT), forest.model, population.numbers
+    if weights is None or not weights.is_exact or isinstance(numbers, Undetermined):
+        return bounds
+    if not (isinstance(tree, Tree) and says_means_alone(tree) and numbers.step):
+        return bounds
+    span = round((numbers.high - numbers.low) / numbers.step)
+    least, most = (
+        np.rint((end - numbers.low) / numbers.step).astype(np.int64)
+        for end in (numbers.least, numbers.most)
+    )
+    leaf, units = np.unique(forest.stops[0], return_inverse=True)[1].reshape(-1), weights.units
+    is_partner = (population.counts == 1) & (least > 0) & (least < span)
+    up = _gained(least, span - most, (leaf, units, is_partner))
+    down = _gained(span - least, least, (leaf, units, is_partner))
+    # Whoever alone has an end of the range keeps it, or somebody else of the leaf takes it over.
+    for moved, above in ((up, most), (down, span - least)):
+        alone = np.flatnonzero(above == 0)
+        if len(alone) == 1:
+            around = np.flatnonzero(is_partner & (leaf == leaf[alone[0]]))
+            around = around[np.argsort(-(above * units)[around], kind="stable")]
+            ranked = [(one, int(units[one]), int(above[one])) for one in around.tolist()]
+            own, by = int(units[alone[0]]), int(moved[alone[0]])
+            both = _handed_over(own, ranked[MOST_PARTNERS:], span - by)  # who has given nothing yet
+            only = _handed_over(own, ranked, span)
+            moved[alone[0]] = max(only, 0 if both < 0 else by + both, 0)
+    return replace(
+        bounds,
+        reached_high=np.maximum(bounds.reached_high, numbers.most + up * numbers.step),
+        reached_low=np.minimum(bounds.reached_low, numbers.least - down * numbers.step),
+    )
+
+
+def _gained(
+    gives: IntArray, room: IntArray, people: tuple[IndexArray, IntArray, BoolArray]
+) -> IntArray:
+    """Return by how many of ``room`` steps each profile moves, (P,), where partners of its leaf ``gives`` up theirs.
+
+    ``people`` are their leaves, their units, and who is a partner.
+    """
+    leaf, units, is_partner = people
+    gained = np.zeros(len(leaf), dtype=np.int64)
+    order = np.lexsort((-gives * units, ~is_partner, leaf))
+    first = np.searchsorted(leaf[order], np.arange(int(leaf.max(initial=0)) + 1))
+    for rank in range(MOST_PARTNERS):
+        place = np.minimum(first[leaf] + rank, len(order) - 1)
+        partner = order[place]
+        divisor = np.gcd(units, units[partner])
+        here, there = units[partner] // divisor, units // divisor
+        times = np.minimum((room - gained) // here, gives[partner] // there)
+        fits = is_partner[partner] & (leaf[partner] == leaf) & (partner != np.arange(len(leaf)))
+        gained += np.where(fits & (place == first[leaf] + rank), times * here, 0)
+    return gained
+
+
+def _handed_over(units: int, ranked: Sequence[tuple[int, int, int]], span: int) -> int:
+    """Return by how many steps somebody leaves an end of the range that one partner takes over; -1 for none.
+
+    ``ranked`` are partners, their units and how far each is from that end: those who weigh and lack most first. A
+    second partner makes up for what is left over.
+    """
+    best = -1
+    for taker, heavy, far in ranked[-MOST_TAKERS:]:
+        for other, light, away in ranked[:MOST_TAKERS]:
+            divisor = math.gcd(units, light)
+            if taker == other or heavy * far % divisor:
+                continue
+            own, theirs, rest = units // divisor, light // divisor, heavy * far // divisor
+            start = rest * pow(own, -1, theirs) % theirs if theirs > 1 else 0
+            most = min(span, (rest + theirs * away) // own)
+            moved = most - (most - start) % theirs
+            if own * moved - rest >= -theirs * (span - away):
+                best = max(best, moved)
+    return best
 
 
 def cells_of_tables(

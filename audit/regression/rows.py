@@ -272,7 +272,7 @@ def mean_sums(forest: Forest, population: Population, largest: float) -> ValueSu
         np.concatenate([high for *_, high in parts]),
         least,
         most,
-        is_all=weights is None and all(map(_says_means_alone, forest.trees)),
+        is_all=weights is None and all(map(says_means_alone, forest.trees)),
         facts={},
     )
 
@@ -281,7 +281,7 @@ MEANS_ALONE = frozenset({"pmml", "sklearn", "sklearn_json", "skops_file", "treew
 """Formats of whose leaves all is read or named, so that it is known where they say no more than means."""
 
 
-def _says_means_alone(tree: Tree) -> bool:
+def says_means_alone(tree: Tree) -> bool:
     """Whether nothing else is said of leaves (spreads, medians, extremes): that hangs on values, not on their sums."""
     has_spread = any(node.figures.spread is not None for node in tree.nodes)
     return tree.format in MEANS_ALONE and not tree.unused and not has_spread
