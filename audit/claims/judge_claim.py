@@ -19,6 +19,7 @@ from treewarden.audit.claims.leaf_labels import (
     bounds_are_of_table,
     class_counts,
     log_probabilities,
+    p_of_empty_labels,
     read_leaf_labels,
 )
 from treewarden.audit.claims.realised_loss import (
@@ -143,6 +144,12 @@ CLASSES = (
     "its list of classes may have been read from the table, which discloses which classes occur; say where bounds "
     "and classes come from: --claims bounds=table or bounds=public"
 )
+FILLED = (
+    "labels of leaves without people are the commonest class above them, but a draw gives each class as often (their "
+    "probability is {p:.2g}), so they were taken from records without noise; train again with a private learner"
+)
+LEAST_BY_CHANCE = 1e-3
+"""Labels of empty leaves that draws have less often leave a claim open."""
 UNREAD = "it is not known whether the file contains the random seed: {reason}"
 TOO_MANY_CLASSES = (
     f"it has more than {MOST_CLASSES} classes, for which label probabilities are not computed"
@@ -171,6 +178,9 @@ def judge_claim(
             is_open = claim.bounds_origin is BoundsOrigin.UNKNOWN
             doubts.append(EXTREMES if is_open else SAID_PUBLIC)
         doubts += doubts_of_splits(forest, population, claim)
+        p = 1.0 if isinstance(labels, Undetermined) else p_of_empty_labels(labels, forest)
+        if p < LEAST_BY_CHANCE:
+            doubts.append(FILLED.format(p=p))
     if claim.bounds_origin is BoundsOrigin.UNKNOWN and not claim.bounds:
         doubts.append(NO_BOUNDS)
     loss, test = _measured(claim, labels, population, model)

@@ -25,6 +25,7 @@ from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray
 from treewarden.ppdm_models.tables.routing import route
 from treewarden.ppdm_models.tree.column import Column, NumericColumn
+from treewarden.ppdm_models.tree.nodes import parents_of
 from treewarden.ppdm_models.tree.plain_splits import codes_of, is_inner
 from treewarden.ppdm_models.tree.privacy_claim import LabelMechanism, PrivacyClaim, TreeRecords
 
@@ -104,6 +105,48 @@ def read_leaf_labels(
         trees=np.concatenate([part[3] for part in parts]),
         nodes=np.concatenate([part[4] for part in parts]),
     )
+
+
+def p_of_empty_labels(labels: LeafLabels, forest: Forest) -> float:
+    """Return how likely labels of leaves without people are so often the commonest class above, if drawn evenly.
+
+    That is the class of the nearest node above that has people, or that of the root. Every mechanism draws the label of
+    such a leaf evenly, while a learner that fills it from the records above publishes them without noise.
+    """
+    nearest, root, drawn = [], [], []
+    for number, tree in enumerate(forest.trees):
+        own = labels.trees == number
+        parents = parents_of(tree.nodes)
+        counts = np.zeros((len(parents), labels.counts.shape[1]))
+        counts[labels.nodes[own]] = labels.counts[own]
+        for place in range(len(parents) - 1, 0, -1):
+            counts[parents[place]] += counts[place]
+        is_empty = counts.sum(axis=1) == 0
+        for node, label in zip(labels.nodes[own], labels.labels[own], strict=True):
+            if is_empty[node] and not is_empty[0]:
+                while is_empty[node]:
+                    node = parents[node]
+                nearest.append(counts[node])
+                root.append(counts[0])
+                drawn.append(label)
+    if not drawn:
+        return 1.0
+    tails = [_tail_of_commonest(np.array(above), np.array(drawn)) for above in (nearest, root)]
+    return min(1.0, 2 * min(tails))
+
+
+def _tail_of_commonest(counts: FloatArray, labels: IndexArray) -> float:
+    """Return how likely so many labels (L,) or more are the one commonest class of counts (L, k), if drawn evenly."""
+    is_single = (counts == counts.max(axis=1, keepdims=True)).sum(axis=1) == 1
+    size, share = int(is_single.sum()), 1 / counts.shape[1]
+    hits = int((counts.argmax(axis=1) == labels)[is_single].sum())
+    if share == 1 or not hits:
+        return 1.0
+    of_numbers = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, size + 1)))])
+    many = np.arange(hits, size + 1)
+    logs = of_numbers[size] - of_numbers[many] - of_numbers[size - many]
+    logs += many * math.log(share) + (size - many) * math.log(1 - share)
+    return min(1.0, float(np.exp(logs).sum()))
 
 
 def _clipped_stops(forest: Forest, population: Population, claim: PrivacyClaim) -> IndexArray:

@@ -192,6 +192,7 @@ def _are_drawn(attributes: Mapping[str, SkopsPart]) -> bool:
 
 
 MOST_END = 1e300
+"""Ends beyond are those of numbers of 64 bits."""
 MOST_BINS = 1024
 """So many parts of a range treewarden's learner takes at most."""
 

@@ -11,7 +11,7 @@ import pytest
 import treewarden as tw
 from tests.judges.drawn_labels import people_in
 from tests.kit.tiers import seeds
-from treewarden.audit.claims.leaf_labels import log_probabilities
+from treewarden.audit.claims.leaf_labels import _tail_of_commonest, log_probabilities
 from treewarden.audit.claims.realised_loss import (
     BestSplit,
     best_splits,
@@ -623,3 +623,42 @@ def test_best_splits_are_drawn_as_rarely_as_the_exponential_mechanism_draws_them
     assert not only.is_taken
     assert rare.chance >= only.chance
     assert best_splits(worths, [evenly], scale, 1.0)[0].is_taken
+
+
+# Leaves without people: their labels are drawn evenly, too.
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("filled", ["drawn", "root", "parent"])
+def test_leaves_without_people_that_have_the_commonest_class_above_leave_a_claim_open(filled):
+    learn = pytest.importorskip("treewarden.learn")
+    table = five_columns(2)[:200]
+    columns = list(table.columns[:-1])
+    tree = learn.PrivateTreeClassifier(1.0, bounds=BOUNDS, classes=[0, 1], max_depth=7)
+    tree.fit(table[columns], table.ill)
+    state = tree.tree_.__getstate__()
+    nodes, values = state["nodes"], state["values"].copy()
+    leaves = nodes["left_child"] < 0
+    paths = np.asarray(tree.decision_path(table[columns].to_numpy(np.float32)).todense())
+    counts = np.stack([paths[table.ill == code].sum(axis=0) for code in (0, 1)], axis=1)
+    above = {
+        int(child): node
+        for name in ("left_child", "right_child")
+        for node, child in enumerate(nodes[name])
+    }
+    for leaf in np.flatnonzero(leaves & (counts.sum(axis=1) == 0)):
+        node = 0 if filled == "root" else leaf
+        while not counts[node].sum():
+            node = above[int(node)]
+        if filled != "drawn":
+            values[leaf, 0] = np.eye(2)[counts[node].argmax()]
+    tree.tree_.__setstate__({**state, "values": values})
+    found = outcome_of(tree, table)
+    assert ("labels of leaves without people" in found["reason"]) is (filled != "drawn")
+
+
+def test_the_tail_of_even_labels_is_that_of_the_binomial_distribution():
+    counts = np.array([[3.0, 1, 0]] * 4 + [[2, 2, 0]])
+    tail = _tail_of_commonest(counts, np.array([0, 0, 0, 1, 0]))
+    assert tail == pytest.approx(4 * (1 / 3) ** 3 * (2 / 3) + (1 / 3) ** 4)
+    assert _tail_of_commonest(counts, np.array([1, 1, 1, 1, 0])) == 1.0
