@@ -12,6 +12,8 @@ contributor's. So leaves are all that has to be looked at.
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -117,6 +119,11 @@ TELLS_MORE = (
     "redact a skops file, or publish the tree as PMML, which holds the totals alone"
 )
 
+LINKED = (
+    "; leaves of several trees are linked cells, and what contributors learn from all of them was not worked out: "
+    "publish one tree, or give a table of totals, with which all cells are judged"
+)
+
 
 class LeafTotalMeasure(Measure):
     """A value for the total of each leaf, from the contributions to it."""
@@ -124,7 +131,7 @@ class LeafTotalMeasure(Measure):
     unit = "share"
     reads = frozenset({EvidenceSource.CONTRIBUTIONS, EvidenceSource.TRUTH})
     places = "leaf"
-    uses_spread = False
+    is_of_attackers = False
 
     @abstractmethod
     def values(self, ranked: RankedContributions, parameters: Parameters) -> FloatArray:
@@ -149,16 +156,14 @@ class LeafTotalMeasure(Measure):
             return Measurement(leaf_ends)
         places, totals = leaf_ends
         contributors = np.concatenate([leaves.readings[0].contributors for leaves in totals])
-        tells_more = np.repeat(
-            [leaves.tells_spread or leaves.is_open for leaves in totals],
-            [len(leaves.nodes) for leaves in totals],
-        )
+        why = [LINKED if leaves.is_linked else _told_beside(leaves) for leaves in totals]
+        more = np.repeat(why if self.is_of_attackers else [""] * len(why), _sizes(totals))
         ends = places.low, places.high
         bad = ends[0] if self.risk == "low" else ends[1]
 
         def note(position: int) -> str:
             said = self.note(float(contributors[position]), float(bad[position]), parameters)
-            return said + (TELLS_MORE if tells_more[position] and self.uses_spread else "")
+            return f"{said}{more[position]}"
 
         spots = worst_spots("leaf", places.indices, ends, self.risk, note, places.trees)
         low, high = (float(end.min() if self.risk == "low" else end.max()) for end in ends)
@@ -181,12 +186,22 @@ class LeafTotalMeasure(Measure):
         )
         if isinstance(totals, Undetermined):
             return totals
+        if not isinstance(evidence.records.cells, Undetermined):  # they are judged with tables
+            totals = [replace(leaves, is_linked=False) for leaves in totals]
         ends = [self.ends(leaves, parameters) for leaves in totals]
         trees = np.array([leaves.tree for leaves in totals], dtype=np.intp)
         places = PerPlace(
             np.concatenate([leaves.nodes for leaves in totals]),
             np.concatenate([low for low, _ in ends]),
             np.concatenate([high for _, high in ends]),
-            np.repeat(trees, [len(leaves.nodes) for leaves in totals]),
+            np.repeat(trees, _sizes(totals)),
         )
         return places, totals
+
+
+def _told_beside(leaves: LeafTotals) -> str:
+    return TELLS_MORE if leaves.tells_spread or leaves.is_open else ""
+
+
+def _sizes(totals: Sequence[LeafTotals]) -> list[int]:
+    return [len(leaves.nodes) for leaves in totals]

@@ -12,7 +12,8 @@ Where the file also publishes the variance of a leaf, each contributor can subtr
 too. Of the n others, with mean m and standard deviation s, nobody adds more than m + s * sqrt(n - 1) (Samuelson 1968),
 and that takes the place of what the total allows. It is the high end: where the numbers are known to be multiples of a
 step, or are of weights or of several records, less may be possible, so that the low end is 0. The same holds where the
-file publishes other numbers that no rule uses.
+file publishes other numbers that no rule uses, and of several trees whose leaves overlap: they are linked cells, which
+cell_protection judges together where a table of totals is given.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ class PPercent(LeafTotalMeasure):
     short = "margin of error about the largest contributor"
     risk = "low"
     limits = (0.0, math.inf)
-    uses_spread = True
+    is_of_attackers = True
     parameters = {
         "q": Parameter(1.0, "the margin within which all other contributions are known beforehand"),
         "weights": WEIGHTS,
@@ -58,7 +59,7 @@ class PPercent(LeafTotalMeasure):
         if leaves.tells_spread:
             margins = float(parameters["q"]) * _margins_beside_variance(leaves.readings[0])
             low, high = np.minimum(low, margins), np.minimum(high, margins)
-        return np.zeros_like(low) if leaves.is_open else low, high
+        return np.zeros_like(low) if leaves.is_open or leaves.is_linked else low, high
 
     def note(self, contributors: float, value: float, parameters: Parameters) -> str:
         return f"{contributors_in_words(contributors)}; the largest can be estimated to within {100 * value:.4g} %"

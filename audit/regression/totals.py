@@ -66,6 +66,7 @@ class LeafTotals:
     Each of ``readings`` is the same under another way to read the file: of people, or of their sampling weights, where
     its leaf values may be the means of either. ``tells_spread`` says that the file also publishes the variance of the
     amounts in a leaf, and ``is_open`` that an adversary may learn more from what it says than rules on totals use.
+    ``is_linked`` says that leaves of several trees overlap, so that sums and differences of them are totals too.
     """
 
     tree: int
@@ -73,6 +74,7 @@ class LeafTotals:
     readings: tuple[RankedContributions, ...]
     tells_spread: bool = False
     is_open: bool = False
+    is_linked: bool = False
 
 
 def leaf_totals(
@@ -128,7 +130,20 @@ def leaf_totals(
         tells_spread, is_open = _beside_totals(tree, nodes, forest, population)
         readings = tuple(map(ranked, weighings))
         found.append(LeafTotals(number, nodes, readings, tells_spread, is_open))
-    return found
+    return [replace(leaves, is_linked=True) for leaves in found] if _overlap(forest) else found
+
+
+def _overlap(forest: Forest) -> bool:
+    """Whether leaves of different trees overlap otherwise than by one lying in the other, for the table's people."""
+    parts = [np.unique(stops, return_inverse=True)[1].reshape(-1) for stops in forest.stops]
+    finest = max((int(part.max(initial=-1)) + 1 for part in parts), default=0)
+    joint = np.zeros(len(parts[0]) if parts else 0, dtype=np.intp)
+    for part in parts:
+        both = joint * (int(part.max(initial=-1)) + 1) + part
+        joint = np.unique(both, return_inverse=True)[1].reshape(-1)
+        if int(joint.max(initial=-1)) + 1 > finest:
+            return True
+    return False
 
 
 def _beside_totals(

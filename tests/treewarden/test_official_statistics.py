@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import skops.io
+from sklearn.ensemble import RandomForestRegressor
 from sklearn.tree import DecisionTreeRegressor
 
 import treewarden as tw
@@ -214,3 +215,30 @@ def test_a_redacted_tree_of_large_leaves_passes_all_rules(tmp_path):
         "audit", tmp_path / "bare.skops", *words, "--policy", "official-statistics"
     )
     assert outcome.exit_code == 0, outcome.output
+
+
+def test_leaves_of_several_trees_are_linked_cells_and_judged_with_a_table_of_totals(tmp_path):
+    """Two people have a = b = 1: the totals of both trees give theirs, 90, and 40 knows that the other has 50."""
+    firms = pd.DataFrame({"a": [0] * 20 + [1] * 22, "b": [1] * 20 + [0] * 20 + [1, 1]})
+    draws = np.random.default_rng(0)
+    firms["turnover"] = [*draws.integers(10, 100, 20), *draws.integers(5, 90, 20), 50, 40]
+    firms.to_csv(tmp_path / "firms.csv", index=False)
+    options = {"n_estimators": 2, "max_depth": 1, "bootstrap": False, "max_features": 1}
+    for seed in range(20):
+        forest = RandomForestRegressor(**options, random_state=seed)
+        forest.fit(firms[["a", "b"]], firms.turnover)
+        if len({tree.tree_.feature[0] for tree in forest.estimators_}) == 2:
+            break
+    forest.random_state = None
+    (tmp_path / "saved.skops").write_bytes(skops.io.dumps(forest))
+    assert run_command("redact", tmp_path / "saved.skops", "-o", tmp_path / "m.skops")
+    words = ("audit", tmp_path / "m.skops", "--data", tmp_path / "firms.csv", "-q")
+    words += ("--sensitive", "turnover", "--policy", "official-statistics")
+    outcome = run_command(*words)
+    assert outcome.exit_code == 3, outcome.output
+    assert "1. Publish one tree, or audit with a table of totals" in outcome.output
+    totals = firms.groupby("a").turnover.sum().reset_index(name="total")
+    totals.to_csv(tmp_path / "totals.csv", index=False)
+    outcome = run_command(*words, "--with", tmp_path / "totals.csv")
+    assert outcome.exit_code == 1, outcome.output
+    assert "cells" in outcome.output.partition("Passed")[0]

@@ -43,6 +43,10 @@ REPAIRED = "-repaired"
 REDACTED = "-redacted"
 OF_NUMBERS = ("p_percent", "value_disclosure", "value_width")
 """Metrics that variances of leaves make worse."""
+OF_LINKED = (
+    "Publish one tree, or audit with a table of totals (--with FILE): then all cells are judged that leaves of "
+    "several trees cut out together."
+)
 OF_AUDIT_ALONE = ("time_limit", "attack")
 """Options that mean another thing to a repair, or nothing."""
 
@@ -314,6 +318,8 @@ def _after_doubt(request: Request, done: JudgedAudit) -> Iterator[NextStep]:
         steps = [NextStep(step) for step in list(decision_steps(done.decision))[:MOST_REASONS]]
         is_between = any(isinstance(finding.reading, Interval) for finding in failing)
         without = _without_variances(request, evidence)
+        if not without and any(finding.requirement.measure == "p_percent" for finding in failing):
+            without = [NextStep(OF_LINKED)] if isinstance(evidence.model, Ensemble) else []
         yield from without or steps or ([_with_more_time(request)] if is_between else [])
 
 
@@ -323,7 +329,8 @@ def _without_variances(request: Request, evidence: Evidence) -> list[NextStep]:
     if not isinstance(tree, Tree) or all(leaf.figures.spread is None for leaf in tree.leaves):
         return []
     remove = "Remove the variances of the leaves, which no prediction needs, and audit the file that this writes:"
-    if isinstance(request.model, Path) and tree.format == "skops_file":
+    is_cleared = tree.format == "skops_file" and _is_removable(evidence.leaks)
+    if isinstance(request.model, Path) and is_cleared:
         return [NextStep(remove, redact_command(request.model))]
     command = convert_command(request, "pmml")
     alone = "Save the tree as PMML, which holds no variances of leaves, and audit that file."
