@@ -322,7 +322,10 @@ def test_a_table_of_totals_by_region_discloses_a_withheld_district_through_every
 def test_the_command_line_and_a_gate_judge_tables_of_totals(tmp_path):
     skops = pytest.importorskip("skops.io")
     model = sklearn_tree.DecisionTreeRegressor(max_depth=1).fit(FIRMS[["size"]], FIRMS.turnover)
-    skops.dump(model, tmp_path / "model.skops")
+    skops.dump(model, tmp_path / "saved.skops")
+    cleared = run_command("redact", tmp_path / "saved.skops", "-o", tmp_path / "model.skops")
+    assert cleared.exit_code == 0
+    (tmp_path / "saved.skops").unlink()
     FIRMS.to_csv(tmp_path / "firms.csv", index=False)
     (tmp_path / "district.csv").write_text(CODES)
     (tmp_path / "totals.csv").write_text("district,total\nN1,270\nN2,x\nNorth,279\n")
