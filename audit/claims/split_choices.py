@@ -230,13 +230,13 @@ class _SplitNode:
             np.concatenate(part)
             for part in zip(*map(_ColumnSplits.chances, splits.values()), strict=True)
         ]
-        within, own = splits[self.column], self._counts_of_children()
-        found = []
+        own, within, found = self._counts_of_children(), splits[self.column], list[BestSplit]()
         for criterion in CRITERIA:
             worth = float(branch_impurity(criterion, own).sum())
-            worths = np.concatenate([each.worths(criterion) for each in splits.values()])
-            found += best_splits(within.worths(criterion), within.chances(), scale, worth)
-            found += best_splits(worths, [*every, np.ones_like(worths)], scale, worth)
+            worths = {name: each.worths(criterion) for name, each in splits.items()}
+            together = np.concatenate(list(worths.values()))
+            found += best_splits(worths[self.column], within.chances(), scale, worth)
+            found += best_splits(together, [*every, np.ones_like(together)], scale, worth)
         return found
 
     def _splits_of_columns(self, names: Iterable[str]) -> dict[str, _ColumnSplits]:
