@@ -386,7 +386,8 @@ def _expected_right(
     matrix = sparse.csr_array(some.matrix[:, part.groups])
     alone = replace(some, matrix=matrix, sizes=of.sizes[part.groups])
     counts = counts_of(alone)
-    found = estimate(counts, propagate(counts, by_leaves(counts)), until).estimate
+    boxes = propagate(counts, by_leaves(counts))
+    found = estimate(counts, boxes, until, proves=False).estimate
     if isinstance(found, Undetermined):
         return None
     return float((numbers.truth[part.groups] * found.values).sum())

@@ -65,18 +65,18 @@ class Estimated:
     estimate: Estimate | Undetermined
 
 
-def estimate(counts: Counts, boxes: Propagated, clock: Clock) -> Estimated:
+def estimate(counts: Counts, boxes: Propagated, clock: Clock, *, proves: bool = True) -> Estimated:
     """Return the estimate within boxes, and those boxes as far as its steps narrow them.
 
     Each step is tried as the weights of a certificate, and so is the way from where the estimate is good enough: along
     it grow the weights of cells that can only be at one end. What they prove is propagated, and all is done again.
+    Without ``proves`` only the estimate is made.
 
     Raises:
         ContradictionError: no table fits.
     """
     theta = np.zeros(len(counts.low))
     guess: Estimate | Undetermined = Undetermined("no inference: the time was used up")
-    proves = True
     while True:
         walk = _NewtonWalk(counts, boxes, theta)
         found = walk.run(clock, proves=proves)

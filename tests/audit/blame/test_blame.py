@@ -20,6 +20,8 @@ from treewarden.audit.blame.withholding import (
     shares_of_blame,
     withhold_least,
 )
+from treewarden.audit.engine.counts import by_leaves
+from treewarden.audit.engine.newton_steps import estimate
 from treewarden.audit.engine.problem import Problem
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.population.forest import forest_of
@@ -296,3 +298,13 @@ def test_what_exchanges_show_is_so_in_a_table(seed):
             assert any(
                 (t[group] != truth[group]).any() for t, f in zip(tables, fits, strict=True) if f
             )
+
+
+def test_an_estimate_alone_is_the_same_and_narrows_no_boxes():
+    numbers = weighed(0)
+    counts = numbers.counts(numbers.everything)
+    boxes = by_leaves(counts)
+    alone = estimate(counts, boxes, clock(20.0), proves=False)
+    proved = estimate(counts, boxes, clock(20.0))
+    assert alone.boxes is boxes
+    np.testing.assert_allclose(alone.estimate.values, proved.estimate.values, atol=1e-5)
