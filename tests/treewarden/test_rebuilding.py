@@ -12,6 +12,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import treewarden as tw
 from tests.kit.run import run_command
+from treewarden.ppdm_models.formats.sklearn._fitted import from_sklearn
 
 io = pytest.importorskip("skops.io", reason="writes a forest")
 run = partial(run_command, "inspect")
@@ -124,10 +125,10 @@ def test_weights_of_classes_are_divided_out_of_their_sums(
 def test_balanced_weights_are_found_in_the_file_and_not_where_records_have_others():
     values, classes = np.arange(9.0)[:, None], np.array(["no"] * 3 + ["yes"] * 5 + ["no"])
     learner = DecisionTreeClassifier(class_weight="balanced", random_state=0)
-    balanced = tw.from_sklearn(learner.fit(values, classes)).learner.class_weights
+    balanced = from_sklearn(learner.fit(values, classes)).learner.class_weights
     assert balanced == pytest.approx((9 / 8, 9 / 10))
     weighed = learner.fit(values, classes, sample_weight=np.linspace(1, 2, 9))
-    assert tw.from_sklearn(weighed).learner.class_weights == ()
+    assert from_sklearn(weighed).learner.class_weights == ()
 
 
 def test_a_record_of_weight_0_is_none(tmp_path, domain_file):
