@@ -299,7 +299,11 @@ LATE_IMPORTS = {
         "treewarden.ppdm_models.tables.predict",
     },
     "audit/outputs/conditions.py": {"treewarden.ppdm_models.tables.predict"},
-    "audit/reconstruction/of_model.py": {"treewarden.audit.reconstruction.boosted"},
+    "audit/reconstruction/of_model.py": {
+        "treewarden.audit.reconstruction.boosted",
+        "treewarden.audit.reconstruction.generated_cells",
+    },
+    "audit/reconstruction/generated_cells.py": {"scipy.optimize"},
     "audit/reconstruction/named_values.py": {
         "scipy",
         "treewarden.audit.membership.cuts",

@@ -40,15 +40,17 @@ NO_TIME = Undetermined("the time was used up before the combinations of values w
 
 
 class CellMethod(StrEnum):
-    """How the cells of a domain are found: from all its points, or from boxes of them."""
+    """How the cells of a domain are found: from all its points, from boxes of them, or one by one where needed."""
 
     POINTS = "points"
     BOXES = "boxes"
+    GENERATED = "generated"
 
 
 METHODS = {
     CellMethod.POINTS: "all listed",
     CellMethod.BOXES: "in boxes that no tree parts",
+    CellMethod.GENERATED: "searched by column generation",
 }
 
 
@@ -142,7 +144,8 @@ class DomainCells:
     """C cells of a domain. ``stops`` (T, C) is the leaf of each by tree, ``alive`` (C, m) which classes it may have.
 
     ``options`` (C, K) says which options of all factors, one factor after the other, some point of a cell has, and
-    ``sizes`` (C,) how many values it stands for: infinite where nobody can count them.
+    ``sizes`` (C,) how many values it stands for: infinite where nobody can count them. ``least`` is None where records
+    are in no other cells; else other cells may have some, and it says how many are proved of these, (C, m).
     """
 
     domain: Domain
@@ -151,6 +154,7 @@ class DomainCells:
     options: BoolArray
     sizes: FloatArray
     method: CellMethod = CellMethod.POINTS
+    least: IntArray | None = None
 
     def options_of(self, cell: int) -> list[list[int]]:
         """Return, for each factor of the domain, the options that some point of a cell has."""

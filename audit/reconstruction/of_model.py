@@ -15,6 +15,7 @@ from treewarden.audit.reading import Undetermined
 from treewarden.audit.reconstruction.cells import (
     HALF_WAY,
     MOST_POINTS,
+    TOO_MANY,
     DomainCells,
     DomainCoverage,
     NodeRecords,
@@ -84,9 +85,11 @@ def reconstruct(
     domain = find_domain(trees, declared)
     if isinstance(domain, Undetermined):
         return domain
-    cells = find_cells(trees, leaves, domain, until)
+    cells = _find_cells(trees, leaves, domain, declared, until)
     if isinstance(cells, Undetermined):
         return cells
+    if cells.least is not None:
+        return _of_some_cells(model, trees, leaves, cells, declared)
     thresholds = None
     if uses_thresholds:
         share = until.share(THRESHOLD_SHARE)
@@ -112,6 +115,73 @@ def reconstruct(
         + (ONLY_CLASSES,) * any(map(divides_weights, trees)),
         narrowed={} if thresholds is None else thresholds.is_known,
         coverage=coverage_of(domain, declared, cells.method),
+    )
+
+
+GENERATING_SHARE = 0.8
+"""Of the time there is, cells of a domain that cannot be listed are searched for no more."""
+FEWEST_SECONDS = 5.0
+"""With less time cells are not searched for one by one."""
+
+
+def _find_cells(
+    trees: Sequence[Tree],
+    leaves: Sequence[NodeRecords],
+    domain: Domain,
+    declared: DeclaredDomain,
+    until: Clock,
+) -> DomainCells | Undetermined:
+    """Return the cells of a domain, one by one where nobody can list them and somebody declared what is public."""
+    cells = find_cells(trees, leaves, domain, until)
+    is_asked = any(not column.is_seen for column in declared.columns.values())
+    if cells is not TOO_MANY or not is_asked or until.left < FEWEST_SECONDS:
+        return cells
+    from treewarden.audit.reconstruction.generated_cells import generate_cells  # loads solvers
+
+    try:
+        return generate_cells(trees, leaves, domain, until.share(GENERATING_SHARE))
+    except ContradictionError as contradiction:
+        return Undetermined("; ".join(contradiction.says))
+
+
+SOME_CELLS = "there may be records with other combinations of values than those that were looked at"
+
+
+def _of_some_cells(
+    model: Model,
+    trees: Sequence[Tree],
+    leaves: Sequence[NodeRecords],
+    cells: DomainCells,
+    declared: DeclaredDomain,
+) -> Reconstruction | Undetermined:
+    """Return what is proved of cells beside which others may have records too."""
+    rows = rows_of(trees, leaves, cells)
+    if isinstance(rows, Undetermined):
+        return rows
+    assert cells.least is not None
+    low, high = cells.least, rows.most
+    counts = ProvedCounts(
+        low=low,
+        high=high,
+        shown_low=high,
+        shown_high=low,
+        table=None,
+        tables=None,
+        filled=None,
+        left=(SOME_CELLS,),
+    )
+    has_classes = leaves[0].counts.shape[1] == len(trees[0].classes) and bool(trees[0].classes)
+    return Reconstruction(
+        cells=cells,
+        rows=rows,
+        counts=counts,
+        classes=trees[0].classes if has_classes else (),
+        columns=_columns(model, cells.domain),
+        target=model.target,
+        records=_records(leaves),
+        may_weigh=not all(map(_counts_rows, trees)),
+        assumed=(ONLY_CLASSES,) * any(map(divides_weights, trees)),
+        coverage=coverage_of(cells.domain, declared, cells.method),
     )
 
 

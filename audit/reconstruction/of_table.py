@@ -134,16 +134,37 @@ def rebuild_people(
         if (places < 0).any() or not _fits(found, places, by_class):
             # The table's thresholds were made in another way: counts alone are known.
             found = reconstruct(forest.model, until, public, known, uses_thresholds=False)
+    if not isinstance(found, Undetermined) and found.cells.least is not None:
+        found = Undetermined(found.counts.left[0])  # people may be in cells that are not listed
     rebuilt = _match_proofs(found, forest.stops[:, first], cells)
     if named is None or isinstance(rebuilt, Undetermined) or isinstance(found, Undetermined):
         return rebuilt
-    if not (cells.is_one & (rebuilt.most < rebuilt.people)).any() or not found.classes:
+    return _with_named(rebuilt, found, named=named, cells=cells, people=(forest, cell), until=until)
+
+
+def _with_named(
+    rebuilt: RebuiltPeople,
+    reconstruction: Reconstruction,
+    named: NamedValues,
+    cells: _OwnCells,
+    people: tuple[Forest, IntArray],
+    until: Clock,
+) -> RebuiltPeople:
+    """Return what may be proved of people's rows at most, if some record has each value that the file names.
+
+    ``people`` are the forest and the cell of each profile of them, (P,).
+    """
+    if not (cells.is_one & (rebuilt.most < rebuilt.people)).any() or not reconstruction.classes:
         return rebuilt
     from treewarden.audit.reconstruction.named_values import CellPlaces, show_named
 
-    places = _places(found, forest.stops[:, first])
-    shown = show_named(found, forest, named, CellPlaces(cell, places, by_class), until)
-    most = np.minimum(by_class if shown is None else shown[places], by_class).sum(axis=1)
+    forest, cell = people
+    places = _places(reconstruction, forest.stops[:, cells.first])
+    shown = show_named(
+        reconstruction, forest, named, CellPlaces(cell, places, cells.by_class), until
+    )
+    least = cells.by_class if shown is None else shown[places]
+    most = np.minimum(least, cells.by_class).sum(axis=1)
     return replace(rebuilt, most=np.where(cells.is_one, np.maximum(rebuilt.most, most), 0))
 
 

@@ -22,10 +22,12 @@ from dataclasses import dataclass, field, fields, replace
 import numpy as np
 from sklearn.ensemble import RandomForestClassifier
 
+from treewarden.audit.consistent_tables.proofs.bounds import ContradictionError
 from treewarden.audit.progress import clock
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.reconstruction.cells import find_boxes
 from treewarden.audit.reconstruction.domain import DeclaredColumn, DeclaredDomain
+from treewarden.audit.reconstruction.generated_cells import generate_cells
 from treewarden.audit.reconstruction.of_model import Reconstruction, reconstruct
 from treewarden.audit.reconstruction.problem import read_counts
 from treewarden.ppdm_models.formats.sklearn._fitted import from_sklearn
@@ -61,6 +63,9 @@ class Tally:
     counted: int = 0
     regrown: int = 0
     narrowed: int = 0
+    generated: int = 0
+    of_some: int = 0
+    proved_of_some: int = 0
     with_thresholds: int = 0
     misses: list[str] = field(default_factory=list)
 
@@ -412,6 +417,8 @@ def judge(seed: int, most: int = MOST_FITTING) -> Tally:
     tally.with_thresholds += bool(found.assumed)
     _hold(case, found, numbers, len(counted), tally, f"seed {seed}")
     _same_in_boxes(case, found, tally, f"seed {seed}")
+    _same_by_generation(case, found, np.array(counted), tally, f"seed {seed}")
+    _proved_of_some(case, found, np.array(counted), tally, f"seed {seed}")
     if case.settings is not None:
         _grow_all(case, {tuple(table) for table in tables}, tally, f"seed {seed}")
     return tally
@@ -531,6 +538,67 @@ def _same_in_boxes(case: TableCase, found: Reconstruction, tally: Tally, where: 
         tally.misses.append(f"{where}: other cells by parting boxes")
 
 
+def _same_by_generation(
+    case: TableCase, found: Reconstruction, tables: np.ndarray, tally: Tally, where: str
+) -> None:
+    """Hold the cells that are generated one by one against all tables: each that has records somewhere is there."""
+    leaves = read_counts(case.trees)
+    assert not isinstance(leaves, Undetermined)
+    try:
+        cells = generate_cells(case.trees, leaves, found.cells.domain, clock(SECONDS))
+    except ContradictionError:
+        tally.misses.append(f"{where}: cells one by one contradict the counts")
+        return
+    if isinstance(cells, Undetermined):
+        return
+    tally.generated += 1
+    listed = {tuple(s): c for c, s in enumerate(found.cells.stops.T.tolist())}
+    place_of = {tuple(s): c for c, s in enumerate(cells.stops.T.tolist())}
+    for stops, place in place_of.items():
+        same = listed.get(stops)
+        if same is None or (cells.options[place] != found.cells.options[same]).any():
+            tally.misses.append(f"{where}: a cell was generated that is none")
+    names = list(case.columns)
+    held = tables.reshape(len(tables), -1, len(CLASSES)).any(axis=0)
+    for point, by_class in zip(case.domain, held, strict=True):
+        record = dict(zip(names, point, strict=True))
+        stop = tuple(stop_of(tree, record) for tree in case.trees)
+        place = place_of.get(stop)  # type: ignore[arg-type]
+        alive = np.zeros(len(by_class), dtype=bool) if place is None else cells.alive[place]
+        if (
+            (by_class[: len(alive)] & ~alive).any()
+            if len(alive) > 1
+            else by_class.any() & ~alive.any()
+        ):
+            tally.misses.append(f"{where}: a cell with records was not generated")
+
+
+def _proved_of_some(
+    case: TableCase, found: Reconstruction, tables: np.ndarray, tally: Tally, where: str
+) -> None:
+    """Hold what is proved of some cells, beside which others were never generated, against all tables."""
+    leaves = read_counts(case.trees)
+    assert not isinstance(leaves, Undetermined)
+    domain = found.cells.domain
+    cells = generate_cells(case.trees, leaves, domain, clock(SECONDS), seeks_all=False)
+    if isinstance(cells, Undetermined) or cells.least is None:
+        return
+    place_of = {tuple(s): c for c, s in enumerate(cells.stops.T.tolist())}
+    by_point = tables.reshape(len(tables), -1, len(CLASSES))
+    summed = np.zeros((len(tables), *cells.least.shape), dtype=np.int64)
+    for point, numbers in zip(case.domain, by_point.transpose(1, 0, 2), strict=True):
+        record = dict(zip(case.columns, point, strict=True))
+        place = place_of.get(tuple(stop_of(tree, record) for tree in case.trees))  # type: ignore[arg-type]
+        if place is not None:
+            is_by_class = summed.shape[2] == len(CLASSES)
+            summed[:, place] += numbers if is_by_class else numbers.sum(axis=1, keepdims=True)
+    least = summed.min(axis=0)
+    tally.of_some += int(least.sum())
+    tally.proved_of_some += int(cells.least.sum())
+    if (cells.least > least).any():
+        tally.misses.append(f"{where}: a wrong proof of cells beside others")
+
+
 def _tested(case: TableCase) -> set[str]:
     return {
         name
@@ -589,7 +657,9 @@ def main() -> None:
         f"{total.files:,} files ({total.undetermined} undetermined, {total.left_out} left out: too many tables fit), "
         f"{len(total.misses)} misses; of {total.every:,} records that every table has {total.proved:,} were proved "
         f"({share:.1%}); tables counted right in {total.counted:,} files; {total.regrown:,} forests grown again; "
-        f"thresholds say more than counts in {total.narrowed:,} files, and were used in {total.with_thresholds:,}"
+        f"thresholds say more than counts in {total.narrowed:,} files, and were used in {total.with_thresholds:,}; "
+        f"cells generated one by one in {total.generated:,} files; "
+        f"of {total.of_some:,} records in cells beside others {total.proved_of_some:,} were proved"
     )
     sys.exit(bool(total.misses))
 
