@@ -28,6 +28,7 @@ from treewarden.audit.engine.counts import (
     propagate,
     settled,
 )
+from treewarden.audit.engine.dual import on_one_thread
 from treewarden.audit.engine.newton_steps import estimate
 from treewarden.audit.engine.problem import Estimate, How, Problem, ProblemBounds
 from treewarden.audit.engine.search import search
@@ -63,11 +64,12 @@ def reason(
     budget = budget.without_search() if problem.incomplete else budget
     run = _BoundState(problem)
     try:
-        run.settle_alone(budget)
-        if problem.amounts is None:
-            run.bound_classes(truth, budget, is_settled)
-        else:
-            run.bound_amounts(truth, budget)
+        with on_one_thread():
+            run.settle_alone(budget)
+            if problem.amounts is None:
+                run.bound_classes(truth, budget, is_settled)
+            else:
+                run.bound_amounts(truth, budget)
     except ContradictionError as contradiction:
         run.problem = "; ".join(contradiction.says)
     bounds = run.result(time.monotonic() - began)

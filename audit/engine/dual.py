@@ -8,13 +8,16 @@ sufficient statistics the rows are (Jaynes, 1957; Berger, Della Pietra and Della
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import cache
 from typing import Protocol
 
 import numpy as np
 from scipy import sparse
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.special import entr, expit, xlogy
+from threadpoolctl import ThreadpoolController
 
 from treewarden.audit.engine.counts import Counts, OpenNumbers
 from treewarden.audit.engine.time_budget import SECONDS_A_FLOP, SECONDS_A_PRODUCT
@@ -174,6 +177,17 @@ class EntropyDual:
         )
         total[np.diag_indices(len(theta))] += bend
         return total
+
+
+@cache
+def _thread_pools() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+def on_one_thread() -> AbstractContextManager[object]:
+    """Return what lets linear algebra use one thread: several wait for each other, and add up in another order."""
+    limiter: AbstractContextManager[object] = _thread_pools().limit(limits=1, user_api="blas")
+    return limiter
 
 
 def row_units(left: OpenNumbers) -> FloatArray:

@@ -12,12 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 from scipy import linalg, optimize, sparse
-from threadpoolctl import ThreadpoolController
 
+from treewarden.audit.engine.dual import on_one_thread
 from treewarden.audit.partial.fitting.flows import Allowance
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 
@@ -275,7 +274,7 @@ def multipliers(
         return None
     at, farthest = problem.at(x), FARTHEST
     # Threads gain little on such matrices, and lose very much where other processes want the same cores.
-    with _threads().limit(limits=1, user_api="blas"):
+    with on_one_thread():
         for _ in range(STEPS):
             if not allowance.spend(cost):
                 return None
@@ -290,11 +289,6 @@ def multipliers(
             farthest = 2 * farthest if np.array_equal(found[0], x + step) else FARTHEST
             x, at = found
     return x
-
-
-@cache
-def _threads() -> ThreadpoolController:
-    return ThreadpoolController()
 
 
 def _along(

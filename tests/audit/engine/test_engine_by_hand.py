@@ -8,11 +8,13 @@ import math
 import numpy as np
 import pytest
 from scipy.optimize import brentq
+from threadpoolctl import threadpool_info
 
 from tests.judges.rows_by_hand import rows_of
+from treewarden.audit.engine import driver
 from treewarden.audit.engine.counts import by_class, by_leaves, counts_of, propagate
 from treewarden.audit.engine.driver import DECIDED, reason
-from treewarden.audit.engine.newton_steps import tightened
+from treewarden.audit.engine.newton_steps import estimate, tightened
 from treewarden.audit.engine.problem import How
 from treewarden.audit.engine.time_budget import TimeBudget, adversary_seconds
 from treewarden.audit.options import AuditOptions
@@ -204,3 +206,17 @@ def test_bounds_are_picked_by_group_ordered_by_value_and_stacked():
     assert ends_of(one.of_groups(np.array([1]))) == [[[2, 3]], [[6, 7]], [[10, 11]], [[14, 15]]]
     assert ends_of(one.in_order(np.array([1, 0])))[0] == [[1, 0], [3, 2]]
     assert ends_of(stack_bounds([one, one]))[3] == [[12, 13], [14, 15]] * 2
+
+
+def test_linear_algebra_uses_one_thread_while_the_engine_reasons(monkeypatch):
+    threads = []
+
+    def watched(*given):
+        threads.extend(
+            pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"
+        )
+        return estimate(*given)
+
+    monkeypatch.setattr(driver, "estimate", watched)
+    reason(rows_of(FOUR, [1, 1, 1, 1]), budget=TimeBudget(FOREVER))
+    assert set(threads) == {1}
