@@ -15,7 +15,7 @@ PINS   := pyproject.toml constraints.txt
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help words demo test coverage test-all test-rest test-tools mutants check docs docs-shown docs-pictures soundness soundness-worlds soundness-ensembles soundness-partial soundness-doors soundness-draws studies bench bench-worlds \
-	bench-ensembles bench-forests bench-membership bench-partial bench-formats bench-commands bench-peers bench-planning bench-scale bench-streams conformance fuzz ipopt clean serve chaos load sign-ins
+	bench-ensembles bench-forests bench-membership bench-partial bench-formats bench-commands bench-peers bench-planning bench-scale bench-streams bench-wide conformance fuzz ipopt clean serve chaos load sign-ins
 
 help:
 	@echo "make demo    audit, repair and report on a tree grown on real data (installs what it needs into $(VENV))"
@@ -49,6 +49,7 @@ help:
 	@echo "make bench-commands  time whole commands: text, JSON and HTML of the same audit, and how long it takes to start"
 	@echo "make bench-formats  time and memory of reading, beside parsers that understand nothing"
 	@echo "make bench-streams  time and memory of commands on tables larger than memory, at n and 10 n records"
+	@echo "make bench-wide  time wide trees, a million profiles and forests of full trees"
 	@echo "make bench-scale  audit tables of up to 1,000,000 profiles beside DuckDB counting them, and how that grows (FOLDER=where they are written)"
 	@echo "make serve   run the service with the demo's tree and table in it, in build/service; prints the address and passwords"
 	@echo "make chaos   kill and stop workers of the service at random, and count what is lost or done twice (AUDITS=1000 DATABASE=sqlite)"
@@ -211,6 +212,9 @@ $(PEERS)/.peers:
 
 bench-scale: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.scale --folder $(or $(FOLDER),build/scale) --out docs/engineering/benchmarks-scale.md
+
+bench-wide: $(TOOLS)/.tools
+	$(TOOLS)/bin/python -m benchmarks.wide --data $(DATA) --out docs/engineering/benchmarks-wide.md
 
 bench-streams: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.streams --out docs/engineering/benchmarks-streams.md

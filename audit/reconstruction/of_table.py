@@ -54,9 +54,7 @@ OF_NUMBERS = Undetermined("proofs of records are not computed for models that pr
 WEIGHED = Undetermined("the table has sampling weights, so the file does not count people")
 NOBODY = Undetermined("the table holds no people")
 OTHER_CLASSES = Undetermined("the values in the table are not the classes of the model")
-NO_BOXES = Undetermined(
-    "a test of the model uses several columns at once, or transforms values first"
-)
+NO_BOXES = Undetermined("a test of the model uses several columns at once")
 NO_LEAF = Undetermined(
     "some people reach no leaf of a tree, so its counts do not include everybody"
 )
