@@ -39,6 +39,7 @@ from treewarden.audit.regression.rows import (
     mean_sums,
     rows_of,
     says_means_alone,
+    says_spread,
     scale_of,
 )
 from treewarden.audit.regression.totals import (
@@ -211,7 +212,7 @@ def cells_of_tables(
         return found
     sums, rows, left = found
     # Where leaves say how far their numbers spread, tables with the same totals show nothing.
-    is_bare = not any(node.figures.spread for tree in forest.trees for node in tree.nodes)
+    is_bare = not any(map(says_spread, forest.trees))
     is_all = not left and (sums.is_all or (_publishes_means(forest) and is_bare))
     people, clock = (forest, population), budget.search_clock()
     return attack_cells(rows, totals, people, clock, is_all=is_all, share=share)

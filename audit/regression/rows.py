@@ -283,8 +283,12 @@ MEANS_ALONE = frozenset({"pmml", "sklearn", "sklearn_json", "skops_file", "treew
 
 def says_means_alone(tree: Tree) -> bool:
     """Whether nothing else is said of leaves (spreads, medians, extremes): that hangs on values, not on their sums."""
-    has_spread = any(node.figures.spread is not None for node in tree.nodes)
-    return tree.format in MEANS_ALONE and not tree.unused and not has_spread
+    return tree.format in MEANS_ALONE and not says_spread(tree)
+
+
+def says_spread(tree: Tree) -> bool:
+    """Whether some node says more of its numbers than their mean, whether it is read or only named."""
+    return bool(tree.unused) or any(node.figures.spread is not None for node in tree.nodes)
 
 
 def _mean_of_one(

@@ -30,7 +30,14 @@ from treewarden.audit.population.target import (
 )
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.regression.result import ValueBounds
-from treewarden.audit.regression.rows import DOUBLE, NumberRows, numbers_said, part_of, rounding
+from treewarden.audit.regression.rows import (
+    DOUBLE,
+    NumberRows,
+    numbers_said,
+    part_of,
+    rounding,
+    says_spread,
+)
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 from treewarden.ppdm_models.errors import OutputsError
 from treewarden.ppdm_models.outputs.published import (
@@ -153,14 +160,15 @@ def _beside_totals(
     numbers, contributions = population.numbers, population.contributions
     assert contributions is not None
     assert not isinstance(numbers, Undetermined)
-    has_spread = any(tree.nodes[node].figures.spread is not None for node in nodes.tolist())
+    has_spread = all(tree.nodes[node].figures.spread is not None for node in nodes.tolist())
     is_plain = (
         _publishes_means(forest)
         and contributions.weights is None
         and contributions.contributors is None
     )
     is_all = is_plain and not numbers.step and forest.model is tree
-    return has_spread and is_plain, bool(tree.unused) or (has_spread and not is_all)
+    is_open = bool(tree.unused) or (says_spread(tree) and not (has_spread and is_all))
+    return has_spread and is_plain, is_open
 
 
 def _no_totals(forest: Forest, numbers: ValueBounds | Undetermined) -> Undetermined | None:

@@ -216,7 +216,7 @@ class Tree:
 
     ``classes`` is empty for a regression tree. ``source`` (the file's name), ``format`` and ``notes`` (what a reader
     found remarkable) are no part of the tree's value. Nor is ``unused``: the kinds of numbers, in words, that the file
-    prints at its nodes, that tell of the classes more than the nodes here do, and that no audit uses. Nor is
+    prints at its nodes, that tell of the target more than the nodes here do, and that no audit uses. Nor is
     ``label_reason``: why a label need not be the most frequent class of its node, where the file says so.
     """
 

@@ -16,6 +16,8 @@ from treewarden.ppdm_models.tree.predicate import CategoryTest, NumericTest, Pre
 
 LINES = 4 * limits.NODES
 LINE_LENGTH = 100_000
+NUMBERS_SPREAD = ("how far the numbers of its nodes spread",)
+"""What is printed of a tree of numbers beside means, and not read."""
 NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d{1,4})?")
 
 

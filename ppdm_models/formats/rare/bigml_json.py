@@ -27,6 +27,8 @@ from treewarden.ppdm_models.tree.tree import (
     Tree,
 )
 
+NUMBERS_LISTED = ("how the numbers of its nodes are distributed",)
+
 
 class BigmlJson(Format):
     """One model, as the service gives it or without its envelope."""
@@ -63,13 +65,14 @@ def _tree(model: JsonPart) -> Tree:
         missing=Missing.LAST_PREDICTION,
         source=model.source,
         format="bigml_json",
+        unused=() if fields.classes else NUMBERS_LISTED,
     )
     weights = model.get("weight_field")
     judged = with_support(tree)
     if weights is None:
         return judged
     note = f"{model.source}: records have weights, so a leaf's value may differ from that of most of its records"
-    unused = ("the weighted class numbers of its nodes",) if fields.classes else ()
+    unused = ("the weighted class numbers of its nodes",) if fields.classes else NUMBERS_LISTED
     return replace(judged, notes=(*judged.notes, note), unused=unused)
 
 

@@ -88,9 +88,7 @@ def _sklearn(graph: DotGraph, source: str) -> Tree:
     classes, notes = _classes(boxes, source) if is_class else ((), [])
     quality = _quality(boxes, is_class)
     described = [_described(node, boxes[node.name], classes, quality) for node in nodes]
-    unused: tuple[str, ...] = ()
-    if classes:
-        described, unused = _with_impurities(described, boxes)
+    described, unused = _with_impurities(described, boxes)
     names = list(dict.fromkeys(name for node in nodes for name in features_of(node.test)))
     notes.append("thresholds are rounded in the text, so the tests are approximate")
     hidden = sum(box.is_hidden for box in boxes.values())

@@ -20,6 +20,7 @@ from treewarden.ppdm_models.formats.common.node_order import (
     unique,
 )
 from treewarden.ppdm_models.formats.common.printed_trees import (
+    NUMBERS_SPREAD,
     NUMERIC,
     SETS,
     PrintedBranch,
@@ -281,6 +282,7 @@ def _judged(
         quality=_quality(ends, any(counted)),
         source=source,
         notes=tuple(notes),
+        unused=() if is_class or all(leaf.error is None for leaf in ends) else NUMBERS_SPREAD,
     )
     return checked(tree)
 

@@ -17,7 +17,7 @@ from treewarden.ppdm_models.formats.common.node_order import (
     grown,
     unique,
 )
-from treewarden.ppdm_models.formats.common.printed_trees import decimals_of
+from treewarden.ppdm_models.formats.common.printed_trees import NUMBERS_SPREAD, decimals_of
 from treewarden.ppdm_models.formats.rare._rpart_object import (
     OTHER_SPLITS,
     FrameRow,
@@ -162,8 +162,10 @@ class _RpartReader:
         return Missing.DEFAULT_CHILD if self.use_surrogate == MAJORITY else Missing.LAST_PREDICTION
 
     def _unused(self) -> tuple[str, ...]:
-        others = self.is_class and any(row.competitors for row in self.rows.values())
-        return (OTHER_SPLITS,) if others else ()
+        if not self.is_class:
+            has_deviances = any("dev" in dict(row.part.entries()) for row in self.rows.values())
+            return NUMBERS_SPREAD if has_deviances else ()
+        return (OTHER_SPLITS,) if any(row.competitors for row in self.rows.values()) else ()
 
     def _label_reason(self) -> str:
         """Return that labels follow priors or losses, where the object says of them more than the usual."""

@@ -16,7 +16,11 @@ from treewarden.ppdm_models.formats.common.node_order import (
     grown,
     unique,
 )
-from treewarden.ppdm_models.formats.common.printed_trees import lines_of, named_classes
+from treewarden.ppdm_models.formats.common.printed_trees import (
+    NUMBERS_SPREAD,
+    lines_of,
+    named_classes,
+)
 from treewarden.ppdm_models.formats.rare._rpart_object import (
     OTHER_SPLITS,
     SummaryBlock,
@@ -111,7 +115,7 @@ def _read(data: bytes, source: str) -> Tree:
             f"{source}: thresholds are rounded in the text, so the regions are approximate",
             *(f"{source}: {note}" for note in notes),
         ),
-        unused=_unused(blocks) if is_class else (),
+        unused=_unused(blocks) if is_class else NUMBERS_SPREAD,
         label_reason=PRIORS if notes_losses or any(node.class_shares for node in nodes) else "",
     )
     return checked(tree)

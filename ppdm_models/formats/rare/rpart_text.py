@@ -18,6 +18,7 @@ from treewarden.ppdm_models.formats.common.node_order import (
     unique,
 )
 from treewarden.ppdm_models.formats.common.printed_trees import (
+    NUMBERS_SPREAD,
     PrintedBranch,
     agreed,
     as_float,
@@ -102,8 +103,13 @@ def _read(data: bytes, source: str) -> Tree:
             f"{source}: surrogate splits are not printed, so the path of missing values is unknown",
             *notes,
         ),
+        unused=() if is_class else _unused(settled),
     )
     return checked(_with_counts(tree, settled) if is_class else _scored(tree, settled))
+
+
+def _unused(settled: Mapping[int, Settled]) -> tuple[str, ...]:
+    return NUMBERS_SPREAD if any(node.way.loss is not None for node in settled.values()) else ()
 
 
 def _missing(nodes: Sequence[Node]) -> Missing:

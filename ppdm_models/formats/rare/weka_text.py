@@ -24,6 +24,7 @@ from treewarden.ppdm_models.formats.common.node_order import (
     unique,
 )
 from treewarden.ppdm_models.formats.common.printed_trees import (
+    NUMBERS_SPREAD,
     PrintedBranch,
     PrintedRow,
     agreed,
@@ -260,6 +261,7 @@ class _WekaReader:
             missing=Missing.NULL_PREDICTION if self.kind == "Id3" else Missing.WEIGHTED_CONFIDENCE,
             source=self.source,
             notes=tuple(self._notes(nodes, is_whole_tree)),
+            unused=NUMBERS_SPREAD if self.is_regression else (),
         )
         return checked(tree)
 

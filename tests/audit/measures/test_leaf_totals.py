@@ -140,6 +140,17 @@ def test_of_several_others_a_variance_leaves_what_no_attacker_excludes():
     assert "publishes how far" in spot.note
 
 
+@pytest.mark.parametrize("place", [0, 1])
+def test_a_variance_that_some_nodes_alone_publish_leaves_p_percent_open(place):
+    spread = with_spreads(evidence_of(SPREAD_CELLS), SPREAD_CELLS)
+    tree = spread.forest.model
+    figures = LearnerFigures(spread=(500.0, 500.0))
+    nodes = [replace(node, figures=LearnerFigures()) for node in tree.nodes]
+    nodes[place] = replace(nodes[place], figures=figures)
+    found = read("p_percent", evidence(replace(tree, nodes=tuple(nodes)), spread.population))
+    assert all(spot.low == 0 for spot in found.spots)
+
+
 def test_numbers_of_a_file_that_no_rule_uses_leave_p_percent_open():
     one = evidence_of([[100, 50, 30, 20]])
     tree = replace(one.forest.model, unused=("impurities",))

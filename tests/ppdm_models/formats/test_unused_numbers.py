@@ -1,6 +1,7 @@
 """What a file prints at its nodes beyond what a tree carries is told, so that no audit passes over it in silence."""
 
 import json
+import re
 from dataclasses import replace
 
 import pytest
@@ -44,6 +45,63 @@ def unused(data):
 )
 def test_numbers_that_no_audit_reads_are_named(name, kind):
     assert unused(sample(name)) == {kind}
+
+
+SPREAD = "how far the numbers of its nodes spread"
+REPTREE = """=== Classifier model (full training set) ===
+
+
+REPTree
+============
+
+x < 1.5 : 41.67 (2/38.89) [1/25]
+x >= 1.5 : 110.17 (2/63.39) [1/25]
+
+Size of the tree : 3
+
+=== Cross-validation ===
+
+Correlation coefficient                  0.9
+Mean absolute error                      1.5
+"""
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "partykit_text/good/partykit_costs.txt",
+        "rpart_json/good/costs.json",
+        "rpart_summary/good/numbers.summary",
+        "rpart_text/good/costs.txt",
+    ],
+)
+def test_deviances_of_trees_of_numbers_are_named(name):
+    assert unused(sample(name)) == {SPREAD}
+
+
+def test_how_far_numbers_spread_is_named_of_weka_and_of_drawings():
+    assert unused(REPTREE.encode()) == {SPREAD}
+    drawn = re.sub(r"value = \[.*?\]\\nclass = .", "value = 1.5", DOT)
+    named = {"the squared_error of its nodes"}
+    assert unused(drawn.replace("CRITERION", "squared_error").encode()) == named
+    assert not unused(re.sub(r"CRITERION = [\d.]+\\n", "", drawn).encode())
+
+
+def test_a_printed_tree_of_numbers_without_deviances_has_nothing_to_name():
+    data = sample("rpart_text/good/costs.txt").decode()
+    bare = re.sub(r"( \d+ +)[\d.]+( +[\d.]+ +\*?)$", r"\1NA\2", data, flags=re.MULTILINE)
+    assert bare != data
+    assert not unused(bare.encode())
+
+
+def test_distributions_of_numbers_of_bigml_are_named():
+    data = json.loads(sample("bigml_json/good/tree.json"))
+    assert not unused(json.dumps(data).encode())
+    model = (data.get("object") or data)["model"]
+    model["fields"]["000001"] |= {"optype": "numeric", "datatype": "double", "summary": {}}
+    for number, node in enumerate([model["root"], *model["root"]["children"]]):
+        node |= {"output": float(number), "objective_summary": {"bins": [[number, node["count"]]]}}
+    assert unused(json.dumps(data).encode()) == {"how the numbers of its nodes are distributed"}
 
 
 def test_weighted_class_numbers_of_spark_are_named():
