@@ -7,12 +7,18 @@ from functools import partial
 
 import numpy as np
 import pytest
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 import treewarden as tw
 from tests.kit.run import run_command
+from treewarden.audit.progress import FOREVER
+from treewarden.audit.reading import Undetermined
+from treewarden.audit.reconstruction.of_model import reconstruct
+from treewarden.ppdm_models.files.load import load_model
 from treewarden.ppdm_models.formats.sklearn._fitted import from_sklearn
+from treewarden.ppdm_models.tree.ensemble import trees_of
+from treewarden.ppdm_models.tree.tree import Quality
 
 io = pytest.importorskip("skops.io", reason="writes a forest")
 run = partial(run_command, "inspect")
@@ -129,6 +135,22 @@ def test_balanced_weights_are_found_in_the_file_and_not_where_records_have_other
     assert balanced == pytest.approx((9 / 8, 9 / 10))
     weighed = learner.fit(values, classes, sample_weight=np.linspace(1, 2, 9))
     assert from_sklearn(weighed).learner.class_weights == ()
+
+
+@pytest.mark.parametrize("learner", [DecisionTreeClassifier, ExtraTreesClassifier])
+def test_balanced_weights_that_add_up_to_records_are_not_taken_for_records(learner):
+    # One no, one yes and four maybe weigh 2, 2 and 1 / 2: each leaf of 3 records has weights of 3 in all.
+    values = np.array([[1], [0], [1], [0], [0], [1]], dtype=float)
+    classes = ["no", "yes", "maybe", "maybe", "maybe", "maybe"]
+    settings = {} if learner is DecisionTreeClassifier else {"n_estimators": 3}
+    model = learner(class_weight="balanced", random_state=0, **settings).fit(values, classes)
+    read = load_model(io.dumps(model), "model.skops")
+    assert {tree.quality for tree in trees_of(read)} == {Quality.WEIGHTED}
+    assert isinstance(reconstruct(read, FOREVER), Undetermined)
+    # Equal classes have weights of 1, which every tree of both says by itself.
+    model.fit(values[:4], ["no", "yes", "no", "yes"])
+    read = load_model(io.dumps(model), "model.skops")
+    assert {tree.quality for tree in trees_of(read)} == {Quality.EXACT}
 
 
 def test_a_record_of_weight_0_is_none(tmp_path, domain_file):

@@ -158,8 +158,13 @@ def tree_from_arrays(
     counts = _counts(arrays.value, arrays.weighted) if classes else None
     whole = counts is None or all(map(is_whole, counts[counts != np.round(counts)].tolist()))
     learner = learner_of(settings, float(arrays.weighted[0]), len(names))
-    if counts is not None and not arrays.is_unweighted:
-        learner = replace(learner, class_weights=class_weights_of(counts, arrays.samples))
+    is_unweighted = arrays.is_unweighted
+    if counts is not None and (learner.weighs_classes or not is_unweighted):
+        weights = class_weights_of(counts, arrays.samples)
+        learner = replace(learner, class_weights=weights)
+        # Balanced classes weigh as much as their records at the root, and by chance below.
+        is_one = len(weights) > 0 and np.allclose(weights, 1.0, rtol=WHOLE_SHARE, atol=0)
+        is_unweighted &= is_one or not learner.weighs_classes
     return Tree(
         nodes=_nodes(arrays, tuple(names), classes, counts, _spreads(arrays, settings)),
         features=tuple(Feature(name, numeric=True, single=True) for name in names),
@@ -167,7 +172,7 @@ def tree_from_arrays(
         classes=classes,
         task=Task.CLASSIFICATION if classes else Task.REGRESSION,
         learner=learner,
-        quality=Quality.EXACT if arrays.is_unweighted and whole else Quality.WEIGHTED,
+        quality=Quality.EXACT if is_unweighted and whole else Quality.WEIGHTED,
         missing=Missing.NONE if arrays.missing_left is None else Missing.DEFAULT_CHILD,
         source=source,
         format="sklearn",

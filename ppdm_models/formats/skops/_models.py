@@ -137,6 +137,8 @@ def _tree_of_columns(
         settings["max_features_"] = skops_parts["max_features_"].plain()
     # What is not plain, an array or a dictionary of numbers, is set.
     settings |= {name: "set" for name in UNMODELLED if name in skops_parts and name not in settings}
+    if is_set(fitted, CLASS_WEIGHT):  # a forest holds it for all of its trees
+        settings[CLASS_WEIGHT] = "set"
     table = fitted.table()
     names = fitted.names if table is None else tuple(map(str, range(fitted.width)))
     tree = tree_from_arrays(
@@ -190,21 +192,13 @@ def _forest(fitted: Fitted) -> Ensemble:
     resampled = fitted.plain("bootstrap", default) is not False
     ensemble = _ensemble(
         fitted,
-        tuple(Member(_of_weighed_classes(fitted, tree)) for tree, _ in trees),
+        tuple(Member(tree) for tree, _ in trees),
         Combination.AVERAGE,
         TreeSampling(resampled),
     )
     notes = (*ensemble.notes, *dict.fromkeys(note for tree, _ in trees for note in tree.notes))
     sampling = TreeSampling(resampled, seeds=_seeds(fitted) if resampled else ())
     return replace(ensemble, notes=notes, sampling=sampling)
-
-
-def _of_weighed_classes(fitted: Fitted, tree: Tree) -> Tree:
-    """Return a tree of a forest, which holds the class weights for all of its trees."""
-    if not is_set(fitted, "class_weight"):
-        return tree
-    unmodelled = (*tree.learner.unmodelled, CLASS_WEIGHT)
-    return replace(tree, learner=replace(tree.learner, unmodelled=unmodelled))
 
 
 def _bagged(fitted: Fitted) -> Ensemble:
