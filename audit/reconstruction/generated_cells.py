@@ -12,7 +12,7 @@ Weights are whole numbers, and the least of their sums is a bound that CP-SAT pr
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -94,7 +94,12 @@ def generate_cells(
         for place, state in enumerate(states):
             state.until = until.share(1 / (len(states) - place))
             state.prove()
-    return _as_cells(domain, told, states, classes, is_complete)
+    found = _as_cells(domain, told, states, classes, is_complete)
+    if is_complete:
+        return found
+    # Cells of one class may have records of another, of which they were not generated.
+    held = [one.may_hold[stops] for one, stops in zip(leaves, found.stops, strict=True)]
+    return replace(found, alive=np.all(held, axis=0))
 
 
 def _as_cells(

@@ -5,7 +5,7 @@ import pytest
 
 from tests.audit.reconstruction.test_of_table import people_of
 from tests.audit.reconstruction.test_proved import BOTH, HAND, forest, stump
-from tests.judges.run_reconstruction import drawn, model_of
+from tests.judges.run_reconstruction import drawn, fitting, model_of, stop_of
 from tests.kit.tiers import seeds
 from treewarden.audit.population.forest import forest_of
 from treewarden.audit.progress import FOREVER, clock
@@ -73,6 +73,24 @@ def test_records_are_proved_though_other_cells_were_never_generated(none_listed,
     rebuilt = rebuild_people(forest_of(HAND, people), people, FOREVER, BOTH)
     assert rebuilt.rows_in_groups(np.inf) == (0, 4)
     assert "other combinations of values" in rebuilt.left
+
+
+@pytest.mark.parametrize("seed", [844, 2203, 2355, 0, 1, 2, 3])
+def test_no_cell_beside_others_is_said_to_have_less_than_some_table(seed, none_listed, monkeypatch):
+    case = drawn(seed)
+    tables = fitting(case, 5_000)
+    monkeypatch.setattr(_Generation, "complete", lambda self: False)
+    found = reconstruct(model_of(case), FOREVER, case.declared, uses_thresholds=False)
+    if tables is None or isinstance(found, Undetermined) or not found.classes:
+        return
+    numbers = np.array(tables).reshape(len(tables), -1, len(found.classes))
+    records = [dict(zip(case.columns, point, strict=True)) for point in case.domain]
+    stops = [tuple(stop_of(tree, record) for tree in case.trees) for record in records]
+    for cell, stop in enumerate(found.cells.stops.T.tolist()):
+        here = [place for place, other in enumerate(stops) if other == tuple(stop)]
+        held = numbers[:, here].sum(axis=1)
+        assert (found.counts.low[cell] <= held.min(axis=0)).all()
+        assert (found.counts.high[cell] >= held.max(axis=0)).all()
 
 
 def test_at_the_limit_of_work_nothing_is_decided(none_listed):
