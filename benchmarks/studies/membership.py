@@ -331,6 +331,17 @@ Of 148 members of heart, 500 of German credit and 1,000 of Adult:
 If nobody is proved and some are not shown to be open, the check is UNDETERMINED. On a single draw an attack may name
 more members than the exact posterior, by luck. On average over all tables none does.
 
+## Against every part of small registers
+
+    python -m tests.judges.run_membership --files 400 --seed 301000
+    python -m tests.judges.run_membership --files 60 --learner rpart --seed 401000
+    python -m tests.judges.run_boosted_membership --files 100 --seed 501000
+
+A model is trained on each part of a register of up to ten people, and parts that give equal files are what nobody can
+tell apart. With these seeds and others (302000 to 309000, 402000, 502000) 4,099 files were tried: 3,752 trees of
+scikit-learn, 128 of rpart and 219 boosted models of five libraries. 0 proofs were wrong. Of 9,856 people whose
+membership all parts of a tree of scikit-learn share, 9,509 were proved (96.5 %).
+
 ## Why no boosted model passes
 
 Somebody is shown to be open by another set of members that grows the same file. For certain a library computes the
