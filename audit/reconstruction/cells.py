@@ -255,8 +255,18 @@ def find_boxes(
     sizes = np.ones(len(boxes))
     for start, factor in zip(domain.starts, domain.factors, strict=True):
         part = boxes[:, start : start + factor.options]
-        sizes *= np.where(part, factor.sizes, 0.0).sum(axis=1)
+        sizes = multiply_sizes(sizes, part, factor.sizes)
     return DomainCells(domain, stops, alive, boxes, sizes, CellMethod.BOXES)
+
+
+def multiply_sizes(sizes: FloatArray, options: BoolArray, option_sizes: FloatArray) -> FloatArray:
+    """Return numbers of points (Z,) times those of one factor, whose ``options`` (Z, n) have ``option_sizes`` (n,).
+
+    Where there is no option there are no points, however many values another factor may have.
+    """
+    values = np.where(options, option_sizes, 0.0).sum(axis=1)
+    is_some = (sizes > 0) & (values > 0)
+    return np.asarray(np.multiply(sizes, values, out=np.zeros_like(sizes), where=is_some))
 
 
 def leaf_options(tree: Tree, domain: Domain) -> BoolArray | None:

@@ -27,6 +27,7 @@ from treewarden.audit.reconstruction.cells import (
     DomainCells,
     NodeRecords,
     leaf_options,
+    multiply_sizes,
 )
 from treewarden.audit.reconstruction.domain import Domain
 from treewarden.audit.reconstruction.problem import NO_RECORD
@@ -137,7 +138,7 @@ def _as_cells(
     sizes = np.ones(len(kinds))
     for start, factor in zip(domain.starts, domain.factors, strict=True):
         part = options[:, start : start + factor.options]
-        sizes *= np.where(part, factor.sizes, 0.0).sum(axis=1)
+        sizes = multiply_sizes(sizes, part, factor.sizes)
     return DomainCells(
         domain=domain,
         stops=kinds.T,

@@ -28,6 +28,7 @@ from treewarden.audit.reconstruction.cells import (
     RebuiltPeople,
     join_by_group,
     leaf_options,
+    multiply_sizes,
 )
 from treewarden.audit.reconstruction.domain import (
     DeclaredColumn,
@@ -263,7 +264,7 @@ def _regions(
         for part, factor in zip(
             np.split(held, domain.starts[1:], axis=1), domain.factors, strict=True
         ):
-            sizes[here] *= np.where(part, factor.sizes, 0.0).sum(axis=1)
+            sizes[here] = multiply_sizes(sizes[here], part, factor.sizes)
         # Cuts of several trees together may leave one value to people who share no leaf with few others.
         people, leaf = by_class[here].sum(axis=1), tied[here]
         tied[here] = np.where(_are_cut(held, domain), np.minimum(people, leaf), leaf)

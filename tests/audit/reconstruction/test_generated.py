@@ -11,7 +11,7 @@ from treewarden.audit.population.forest import forest_of
 from treewarden.audit.progress import FOREVER, clock
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.reconstruction import cells
-from treewarden.audit.reconstruction.cells import CellMethod
+from treewarden.audit.reconstruction.cells import CellMethod, multiply_sizes
 from treewarden.audit.reconstruction.domain import DeclaredColumn, DeclaredDomain, find_domain
 from treewarden.audit.reconstruction.generated_cells import (
     NOT_DECIDED,
@@ -109,3 +109,10 @@ def test_counts_of_no_table_contradict(none_listed):
         forest(stump("a", (1, 0), (1, 2)), stump("b", (1, 1), (1, 1))), FOREVER, only
     )
     assert found == Undetermined(NO_RECORD)
+
+
+def test_a_cell_without_a_value_has_no_points_beside_a_column_of_any_number():
+    options, one, any_number = np.array([[True], [False]]), np.ones(1), np.array([np.inf])
+    for first, second in ((one, any_number), (any_number, one)):
+        sizes = multiply_sizes(np.ones(2), options, first)
+        assert multiply_sizes(sizes, np.ones((2, 1), dtype=bool), second).tolist() == [np.inf, 0.0]
