@@ -440,9 +440,9 @@ def _are_of_grid(forest: Forest, population: Population) -> bool:
 def _doubts_of_draws(tree: Tree, nodes: Sequence[_SplitNode]) -> Iterator[str]:
     """Yield that the cuts of a tree are better, or worse, than its learner's draws would be."""
     claim = tree.learner.claim
-    assert claim is not None and claim.producer.bins is not None  # noqa: PT018
-    levels = int(_depths(tree).max())
-    node_epsilon = (claim.epsilon - (claim.label_epsilon or 0.0)) / max(levels, 1)
+    assert claim is not None
+    assert claim.producer.bins is not None
+    node_epsilon = (claim.epsilon - (claim.label_epsilon or 0.0)) / max(1, _depths(tree).max())
     grids = {name: cut_grid(low, high, claim.producer.bins) for name, low, high in claim.bounds}
     low, high, best = list[float](), list[float](), list[BestSplit]()
     bets = np.zeros(len(LESS_NOISE))

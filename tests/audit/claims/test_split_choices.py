@@ -231,9 +231,14 @@ def test_chances_of_scores_are_sums_of_the_probabilities_of_permute_and_flip(sco
     assert chances == pytest.approx(expected, rel=1e-9)
 
 
+def integers_of(random):
+    """Return what draws whole numbers below another, as the learner asks for them."""
+    return lambda most: int(random.integers(most))
+
+
 def test_chances_of_scores_are_how_often_the_learner_draws():
     scores, random = [12, 11, 11, 9, 4, 0], np.random.default_rng(3)
-    below = lambda most: int(random.integers(most))  # noqa: E731
+    below = integers_of(random)
     drawn = [
         scores[private_growth.permute_and_flip(scores, Fraction(1, 4), below)] for _ in range(4000)
     ]
@@ -578,8 +583,7 @@ def test_deep_cuts_with_less_noise_than_is_claimed_leave_the_claim_of_the_learne
     def with_less_noise(scores, scale, _):
         is_best = times is None and len(scores) > 2
         scale *= 1 if times is None or len(scores) == 2 else times
-        below = lambda most: int(random.integers(most))  # noqa: E731
-        return scores.index(max(scores)) if is_best else drawn(scores, scale, below)
+        return scores.index(max(scores)) if is_best else drawn(scores, scale, integers_of(random))
 
     monkeypatch.setattr(private_growth, "permute_and_flip", with_less_noise)
     table = five_columns(0)
