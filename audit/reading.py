@@ -6,15 +6,13 @@ It also picks the places that a measure was taken from, riskiest first, and puts
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import Generic, Literal, Self, TypeVar
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
-from treewarden.ppdm_models.arrays import FloatArray, IndexArray, IntArray
-
-Ends = TypeVar("Ends", IntArray, FloatArray)
+from treewarden.ppdm_models.arrays import FloatArray, IndexArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,45 +30,6 @@ class Interval:
     def is_exact(self) -> bool:
         """Whether both ends agree."""
         return self.low == self.high
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Bounds(Generic[Ends]):
-    """Ends of many numbers: of people by group and value, (C, m), or of a number that each group has, (C,).
-
-    In every table that fits what is published, each number is at least ``low`` and at most ``high``: that is proved.
-    Tables that fit were found, and checked, that take it as far as ``reached_low`` and ``reached_high``. Where none was
-    found, ``reached_low`` is above ``reached_high``.
-    """
-
-    low: Ends
-    high: Ends
-    reached_low: Ends
-    reached_high: Ends
-
-    def of_groups(self, groups: IndexArray) -> Self:
-        """Return the same of some groups."""
-        return replace(self, **{name: getattr(self, name)[groups] for name in ENDS})
-
-    def in_order(self, values: IndexArray) -> Self:
-        """Return the same with the values, (C, m), in another order."""
-        return replace(self, **{name: getattr(self, name)[:, values] for name in ENDS})
-
-    def reaching(self, low: Ends, high: Ends) -> Self:
-        """Return the same with more tables, which go as far as ``low`` and ``high``, within what is proved."""
-        return replace(
-            self,
-            reached_low=np.minimum(self.reached_low, np.maximum(low, self.low)),
-            reached_high=np.maximum(self.reached_high, np.minimum(high, self.high)),
-        )
-
-
-ENDS = ("low", "high", "reached_low", "reached_high")
-
-
-def stack_bounds(parts: Sequence[Bounds[Ends]]) -> Bounds[Ends]:
-    """Return the bounds of several parts, one below the other."""
-    return Bounds(*(np.concatenate([getattr(part, name) for part in parts]) for name in ENDS))
 
 
 @dataclass(frozen=True, slots=True)

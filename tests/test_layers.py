@@ -42,6 +42,7 @@ ppdm_models/methods/vertical
 
 audit
 audit/progress.py
+audit/bounds.py
 audit/knowledge
 audit/options.py
 audit/workers

@@ -12,11 +12,10 @@ from enum import Enum, auto
 import numpy as np
 from scipy import sparse
 
-from treewarden.audit.consistent_tables.proofs.bounds import ContradictionError
+from treewarden.audit.bounds import ContradictionError, RowBounds
 from treewarden.audit.engine.counts import (
     Counts,
     OpenNumbers,
-    Propagated,
     by_class,
     by_leaves,
     counts_of,
@@ -112,7 +111,7 @@ class CertaintyOracle:
     numbers: PublishedNumbers
     clock: Clock
     _witnesses: list[_Witness] = field(default_factory=list)
-    _boxes: dict[frozenset[int], Propagated] = field(default_factory=dict)
+    _boxes: dict[frozenset[int], RowBounds] = field(default_factory=dict)
     _settled: dict[frozenset[int], IntArray] = field(default_factory=dict)
 
     def over(self, numbers: PublishedNumbers) -> CertaintyOracle:
@@ -223,7 +222,7 @@ class CertaintyOracle:
             for witness in _exchanged(self.numbers, retained, is_open):
                 self._keep(witness)
 
-    def _propagated(self, retained: frozenset[int], counts: Counts) -> Propagated:
+    def _propagated(self, retained: frozenset[int], counts: Counts) -> RowBounds:
         found = self._boxes.get(retained)
         if found is None:
             try:
@@ -410,7 +409,7 @@ class _Question:
     oracle: CertaintyOracle
     retained: frozenset[int]
     counts: Counts
-    boxes: Propagated
+    boxes: RowBounds
     _open: OpenNumbers | None = None
     _model: MilpModel | None = None
 

@@ -11,6 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
+from treewarden.audit.bounds import CellBounds, ContradictionError
 from treewarden.audit.consistent_tables.facts.facts import Facts, lowest_above
 from treewarden.audit.consistent_tables.portions import (
     Answers,
@@ -27,7 +28,7 @@ from treewarden.audit.consistent_tables.portions import (
     start_of,
 )
 from treewarden.audit.consistent_tables.proofs import cpsat
-from treewarden.audit.consistent_tables.proofs.bounds import CellBounds, ContradictionError, draw_in
+from treewarden.audit.consistent_tables.proofs.bounds import draw_in
 from treewarden.audit.consistent_tables.proofs.relax import Ref
 from treewarden.audit.consistent_tables.queries import (
     Asker,

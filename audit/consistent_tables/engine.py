@@ -16,8 +16,9 @@ from functools import partial
 
 import numpy as np
 
+from treewarden.audit.bounds import ContradictionError
 from treewarden.audit.consistent_tables.facts.facts import Facts, with_splits, without_splits
-from treewarden.audit.consistent_tables.proofs.bounds import ContradictionError, closed_form, spread
+from treewarden.audit.consistent_tables.proofs.bounds import closed_form, spread
 from treewarden.audit.consistent_tables.result import (
     ALL_TIERS,
     DECIDED,

@@ -15,9 +15,10 @@ from typing import Protocol
 
 import numpy as np
 
+from treewarden.audit.bounds import CellBounds, ContradictionError
 from treewarden.audit.consistent_tables.facts.facts import Facts
 from treewarden.audit.consistent_tables.facts.splits import AttributeSplits
-from treewarden.audit.consistent_tables.proofs.bounds import CellBounds, ContradictionError, Proof
+from treewarden.audit.consistent_tables.proofs.bounds import Proof
 from treewarden.audit.consistent_tables.proofs.linear import IntegerRows
 from treewarden.audit.consistent_tables.proofs.relax import LearnedCuts, Ref
 from treewarden.audit.consistent_tables.queries import (

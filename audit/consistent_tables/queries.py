@@ -8,14 +8,10 @@ from enum import Enum
 
 import numpy as np
 
+from treewarden.audit.bounds import CellBounds, ContradictionError
 from treewarden.audit.consistent_tables.facts.facts import Facts, joined
 from treewarden.audit.consistent_tables.proofs import cpsat
-from treewarden.audit.consistent_tables.proofs.bounds import (
-    CellBounds,
-    ContradictionError,
-    Proof,
-    draw_in,
-)
+from treewarden.audit.consistent_tables.proofs.bounds import Proof, draw_in
 from treewarden.audit.consistent_tables.proofs.relax import (
     NOTHING,
     LearnedCuts,

@@ -8,8 +8,8 @@ from enum import StrEnum
 
 import numpy as np
 
+from treewarden.audit.bounds import Bounds, CellBounds
 from treewarden.audit.consistent_tables.facts.facts import Facts
-from treewarden.audit.consistent_tables.proofs.bounds import CellBounds
 from treewarden.audit.consistent_tables.witnesses.enumerate import (
     EnumerationLimits,
     TableNumbers,
@@ -21,7 +21,7 @@ from treewarden.audit.consistent_tables.witnesses.witness_pool import (
     path_holds,
 )
 from treewarden.audit.progress import FOREVER, Clock, OutOfTimeError
-from treewarden.audit.reading import Bounds, Reading, Undetermined
+from treewarden.audit.reading import Reading, Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, IndexArray, IntArray
 
 OUT_OF_TIME = "the time was used up"

@@ -23,7 +23,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import linalg, optimize, sparse
 
-from treewarden.audit.engine.counts import Counts, Propagated, counts_of, look_once, propagate
+from treewarden.audit.bounds import RowBounds
+from treewarden.audit.engine.counts import Counts, counts_of, look_once, propagate
 from treewarden.audit.engine.problem import Amounts, Problem
 from treewarden.audit.engine.time_budget import SECONDS_A_PROGRAM_ENTRY
 from treewarden.audit.progress import Clock
@@ -61,7 +62,7 @@ def ends_by_row(problem: Problem, rows: IndexArray) -> tuple[IntArray, IntArray]
     return ends_of_one(counts.sizes, amounts_in(counts), low[:, 0], high[:, 0])
 
 
-def hold_ranges(counts: Counts, boxes: Propagated, clock: Clock) -> Propagated:
+def hold_ranges(counts: Counts, boxes: RowBounds, clock: Clock) -> RowBounds:
     """Return boxes within the given ones that hold every table which these hold, which fits and has its ranges.
 
     Somebody has the greatest amount of a range, and somebody the least: where the people of one group alone can, one of
@@ -86,7 +87,7 @@ def hold_ranges(counts: Counts, boxes: Propagated, clock: Clock) -> Propagated:
                 high[able] = np.minimum(high[able], bottom + others)
         if (low == boxes.low[:, 0]).all() and (high == boxes.high[:, 0]).all():
             return boxes
-        boxes = propagate(counts, Propagated(low[:, None], high[:, None], boxes.row), clock)
+        boxes = propagate(counts, RowBounds(low[:, None], high[:, None], boxes.row), clock)
 
 
 def able_groups(counts: Counts, x: IntArray) -> BoolArray:
@@ -168,7 +169,7 @@ def _rows_about(counts: Counts, parts: IndexArray, cells: IndexArray) -> IndexAr
     return about[about < end[0]] if len(end) else about
 
 
-def determined(counts: Counts, solution: OpenCellSolution, boxes: Propagated) -> Propagated:
+def determined(counts: Counts, solution: OpenCellSolution, boxes: RowBounds) -> RowBounds:
     """Return boxes within the given ones that hold all tables which the given ones hold and which fit."""
     targets = np.zeros((len(solution.determined), len(solution.cells)))
     targets[np.arange(len(targets)), solution.determined] = 1.0
@@ -176,7 +177,7 @@ def determined(counts: Counts, solution: OpenCellSolution, boxes: Propagated) ->
     least, most = proved(counts, solution, solution.weights, targets, low, high)
     at = solution.cells[solution.determined]
     low[at], high[at] = np.maximum(low[at], least), np.minimum(high[at], most)
-    return Propagated(low[:, None], high[:, None], boxes.row)
+    return RowBounds(low[:, None], high[:, None], boxes.row)
 
 
 def proved(
@@ -295,9 +296,9 @@ def by_programs(
     counts: Counts,
     solution: OpenCellSolution,
     reached: ReachedAmounts,
-    boxes: Propagated,
+    boxes: RowBounds,
     clock: Clock,
-) -> tuple[Propagated, str]:
+) -> tuple[RowBounds, str]:
     """Look for tables that fit; return boxes that are proved meanwhile, and why not all was tried, "" if it was.
 
     First many cells at once are moved in random directions. Then it is proved of each cell that was not moved far how
@@ -315,7 +316,7 @@ def by_programs(
         missed = 0 if program.move(random.normal(size=len(short)) * sizes, first) else missed + 1
     is_late = first.is_over
     low, high = boxes.low[:, 0].copy(), boxes.high[:, 0].copy()
-    proofs = Propagated(low[:, None], high[:, None], boxes.row)
+    proofs = RowBounds(low[:, None], high[:, None], boxes.row)
     order = np.flatnonzero(program.short() & (low < high)[solution.cells])
     for at in order.tolist():
         for sign in (1.0, -1.0):

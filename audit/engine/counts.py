@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from treewarden.audit.consistent_tables.proofs.bounds import ContradictionError
+from treewarden.audit.bounds import NO_ROW, ContradictionError, RowBounds
 from treewarden.audit.engine.problem import Amounts, IntegerCellRows, Problem
 from treewarden.audit.engine.time_budget import SECONDS_A_LOOK
 from treewarden.audit.progress import FOREVER, Clock
@@ -230,23 +230,13 @@ def opened(counts: Counts, low: IntArray, high: IntArray) -> OpenNumbers:
 
 # Bound propagation: what one row at a time leaves of each of its cells, repeated until nothing moves.
 
-NO_ROW = -1
 MOST_LOOKS = 200
 """So often all rows over amounts are looked at."""
 FINEST_MOVE = 30
 """Moves of less than the span over two to that are not followed up, where amounts are real."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Propagated:
-    """Boxes (C, w) that hold every table that fits, and per cell the row that alone left it one class, or -1: (C,)."""
-
-    low: IntArray
-    high: IntArray
-    row: IndexArray
-
-
-def by_leaves(counts: Counts) -> Propagated:
+def by_leaves(counts: Counts) -> RowBounds:
     """Return what rows prove that need no other: all of its people have the class, or nobody; amounts are at an end.
 
     Raises:
@@ -261,7 +251,7 @@ def by_leaves(counts: Counts) -> Propagated:
     return state.result()
 
 
-def propagate(counts: Counts, start: Propagated, clock: Clock = FOREVER) -> Propagated:
+def propagate(counts: Counts, start: RowBounds, clock: Clock = FOREVER) -> RowBounds:
     """Return the fixpoint of all rows from boxes that are proved, or how far it came when time is over.
 
     Of a row with ``low <= sum x <= high`` a number is at most its own least plus what ``high`` leaves above the sum of
@@ -336,9 +326,9 @@ class _BoxState:
         self.lows = np.asarray(counts.matrix @ self.low)
         self.highs = np.asarray(counts.matrix @ self.high)
 
-    def result(self) -> Propagated:
+    def result(self) -> RowBounds:
         shape = (len(self.counts.sizes), self.counts.width)
-        return Propagated(self.low.reshape(shape), self.high.reshape(shape), self.row)
+        return RowBounds(self.low.reshape(shape), self.high.reshape(shape), self.row)
 
     def look_at(self, rows: IndexArray) -> None:
         """Apply rows, all to the boxes as they were."""
@@ -413,6 +403,6 @@ class _BoxState:
         return np.flatnonzero(is_touched)
 
 
-def settled(counts: Counts, boxes: Propagated) -> IntArray:
+def settled(counts: Counts, boxes: RowBounds) -> IntArray:
     """Return the class that each cell is proved to have, -1 where it may have others: (C,)."""
     return settled_class(counts, boxes.low, boxes.high)

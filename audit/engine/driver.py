@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from treewarden.audit.consistent_tables.proofs.bounds import ContradictionError
+from treewarden.audit.bounds import NO_ROW, ContradictionError, RowBounds
 from treewarden.audit.engine.amounts import (
     MOST_CELLS,
     ReachedAmounts,
@@ -19,15 +19,7 @@ from treewarden.audit.engine.amounts import (
     reached_from,
     solved,
 )
-from treewarden.audit.engine.counts import (
-    NO_ROW,
-    Propagated,
-    by_class,
-    by_leaves,
-    counts_of,
-    propagate,
-    settled,
-)
+from treewarden.audit.engine.counts import by_class, by_leaves, counts_of, propagate, settled
 from treewarden.audit.engine.dual import on_one_thread
 from treewarden.audit.engine.newton_steps import estimate
 from treewarden.audit.engine.problem import Estimate, How, Problem, ProblemBounds
@@ -90,7 +82,7 @@ class _BoundState:
         self.of, self.counts = problem, counts_of(problem)
         counts = self.counts
         cells = len(counts.sizes)
-        self.boxes = Propagated(*counts.start(), np.full(cells, NO_ROW, dtype=np.intp))
+        self.boxes = RowBounds(*counts.start(), np.full(cells, NO_ROW, dtype=np.intp))
         self.reached = self.boxes.high + 1, self.boxes.low - 1
         self.how: list[How | str] = [""] * cells
         self.estimate: Estimate | Undetermined = Undetermined("no inference: no table fits")
@@ -176,7 +168,7 @@ class _BoundState:
         self._settle(boxes, How.SOLVER)
         return (why,) if why else ()
 
-    def _settle(self, boxes: Propagated, by: How) -> None:
+    def _settle(self, boxes: RowBounds, by: How) -> None:
         """Take narrower boxes, and write down by what cells were settled that nothing settled before."""
         self.boxes = boxes
         for cell in np.flatnonzero(settled(self.counts, boxes) >= 0).tolist():

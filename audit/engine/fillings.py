@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from treewarden.audit.consistent_tables.proofs.bounds import ContradictionError
+from treewarden.audit.bounds import ContradictionError
 from treewarden.audit.engine.time_budget import SECONDS_A_PRODUCT
 from treewarden.audit.progress import Clock
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray

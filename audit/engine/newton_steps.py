@@ -26,8 +26,8 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from scipy.special import entr, xlogy
 
-from treewarden.audit.consistent_tables.proofs.bounds import ContradictionError
-from treewarden.audit.engine.counts import Counts, OpenNumbers, Propagated, opened, propagate
+from treewarden.audit.bounds import ContradictionError, RowBounds
+from treewarden.audit.engine.counts import Counts, OpenNumbers, opened, propagate
 from treewarden.audit.engine.dual import (
     DualStep,
     EntropyDual,
@@ -61,11 +61,11 @@ MOST_ROWS = 12_000
 class Estimated:
     """The boxes that hold every table that fits, as far as they were proved, and the estimate within them."""
 
-    boxes: Propagated
+    boxes: RowBounds
     estimate: Estimate | Undetermined
 
 
-def estimate(counts: Counts, boxes: Propagated, clock: Clock, *, proves: bool = True) -> Estimated:
+def estimate(counts: Counts, boxes: RowBounds, clock: Clock, *, proves: bool = True) -> Estimated:
     """Return the estimate within boxes, and those boxes as far as its steps narrow them.
 
     Each step is tried as the weights of a certificate, and so is the way from where the estimate is good enough: along
@@ -94,7 +94,7 @@ def estimate(counts: Counts, boxes: Propagated, clock: Clock, *, proves: bool = 
 class _NewtonWalk:
     """Newton's steps on the rows that boxes leave, and the boxes that they prove."""
 
-    def __init__(self, counts: Counts, boxes: Propagated, theta: FloatArray) -> None:
+    def __init__(self, counts: Counts, boxes: RowBounds, theta: FloatArray) -> None:
         self.counts, self.boxes, self.start = counts, boxes, boxes
         self.left: OpenNumbers = opened(counts, boxes.low, boxes.high)
         self.units = row_units(self.left)
@@ -154,7 +154,7 @@ class _NewtonWalk:
         d = whole(self.counts, self._spread(direction))
         low, high = tightened(self.counts, self.boxes.low, self.boxes.high, d)
         if (low > self.boxes.low).any() or (high < self.boxes.high).any():
-            self.boxes = Propagated(low, high, self.boxes.row)
+            self.boxes = RowBounds(low, high, self.boxes.row)
 
     def _has_many(self) -> bool:
         now = int((self.boxes.low < self.boxes.high).sum())

@@ -17,7 +17,7 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from treewarden.audit.consistent_tables.proofs.bounds import ContradictionError
+from treewarden.audit.bounds import ContradictionError
 from treewarden.audit.engine.fillings import MOST_BITS, NOTHING_FITS, UNIT, FewUnknowns
 from treewarden.audit.engine.time_budget import SECONDS_A_FLOP, SECONDS_A_LOOK, SECONDS_A_PRODUCT
 from treewarden.audit.progress import Clock

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from treewarden.audit.bounds import ContradictionError, RowBounds
 from treewarden.audit.consistent_tables.proofs import (
     solve_in_background,
     solver_module,
 )
-from treewarden.audit.consistent_tables.proofs.bounds import ContradictionError
 from treewarden.audit.consistent_tables.result import OUT_OF_TIME
-from treewarden.audit.engine.counts import Counts, OpenNumbers, Propagated, opened, propagate
+from treewarden.audit.engine.counts import Counts, OpenNumbers, opened, propagate
 from treewarden.audit.engine.time_budget import SECONDS_A_MODEL_ENTRY
 from treewarden.audit.progress import Clock, OutOfTimeError
 from treewarden.ppdm_models.arrays import BoolArray, IndexArray, IntArray
@@ -146,14 +146,14 @@ UNITS_OF_ONE = 1.0
 class Searched:
     """Boxes (C, w) that hold every table; the box of all tables that were found, (C, w); why something is open."""
 
-    boxes: Propagated
+    boxes: RowBounds
     reached_low: IntArray
     reached_high: IntArray
     left: tuple[str, ...]
 
 
 def search(
-    counts: Counts, boxes: Propagated, truth: IntArray | None, share: IntArray, clock: Clock
+    counts: Counts, boxes: RowBounds, truth: IntArray | None, share: IntArray, clock: Clock
 ) -> Searched:
     """Look for tables in which open cells are otherwise, and for proofs that there are none, until time is over.
 
@@ -176,7 +176,7 @@ def search(
 class _SearchState:
     """What is proved and what was found so far."""
 
-    def __init__(self, counts: Counts, boxes: Propagated, clock: Clock) -> None:
+    def __init__(self, counts: Counts, boxes: RowBounds, clock: Clock) -> None:
         self.counts, self.boxes, self.clock = counts, boxes, clock
         self.reached_low, self.reached_high = boxes.high + 1, boxes.low - 1
         self.known: IntArray | None = None
@@ -288,7 +288,7 @@ class _SearchState:
         low, high = self.boxes.low.copy(), self.boxes.high.copy()
         for end in (low, high):
             end.reshape(-1)[places] = self.known.reshape(-1)[places]
-        self.boxes = propagate(self.counts, Propagated(low, high, self.boxes.row))
+        self.boxes = propagate(self.counts, RowBounds(low, high, self.boxes.row))
 
 
 def one_off(counts: Counts, table: IntArray) -> tuple[IntArray, IntArray]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from treewarden.audit.consistent_tables.proofs.bounds import ContradictionError
+from treewarden.audit.bounds import ContradictionError
 from treewarden.audit.facts.impurity_rows import by_bin, candidate_branches
 from treewarden.audit.facts.rows import Case, SplitFamily, branch_of_bins
 from treewarden.audit.options import AuditOptions, RowStatement, Solver

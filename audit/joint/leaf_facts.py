@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from treewarden.audit.consistent_tables.proofs.bounds import ContradictionError
+from treewarden.audit.bounds import ContradictionError
 from treewarden.audit.engine.counts import bound_by_rows
 from treewarden.audit.engine.problem import Problem, breaking
 from treewarden.audit.inverters import (

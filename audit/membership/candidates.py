@@ -11,9 +11,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from treewarden.audit.bounds import Bounds
 from treewarden.audit.membership import NO_REGISTER as NO_REGISTER
 from treewarden.audit.population.population import Population
-from treewarden.audit.reading import Bounds, Undetermined
+from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray, alike, ranks
 from treewarden.ppdm_models.tree.column import (
     CategoricalColumn,

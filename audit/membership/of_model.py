@@ -13,7 +13,7 @@ from types import MappingProxyType
 import numpy as np
 from scipy import sparse
 
-from treewarden.audit.consistent_tables.proofs.bounds import ContradictionError
+from treewarden.audit.bounds import ContradictionError
 from treewarden.audit.engine.real_rows import MOST_UNKNOWNS, RealRows, tighten
 from treewarden.audit.inverters import (
     GrownCase,

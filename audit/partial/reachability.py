@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import sparse
 
+from treewarden.audit.bounds import Bounds
 from treewarden.audit.consistent_tables.result import (
     Consistency,
     ConsistentTables,
@@ -19,7 +20,7 @@ from treewarden.audit.partial.partial_view import PartialView, reachable_paths
 from treewarden.audit.partial.secret_values import Secret, ValueKinds
 from treewarden.audit.partial.value_rules import OPEN, ImpliedValues
 from treewarden.audit.population.population import Population
-from treewarden.audit.reading import Bounds, Undetermined
+from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
 
 MOST_KEPT = 4_000_000

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from treewarden.audit.bounds import Bounds
 from treewarden.audit.consistent_tables.result import ConsistentTables, Witness
 from treewarden.audit.options import AuditOptions
 from treewarden.audit.partial.fitting.flows import (
@@ -27,7 +28,7 @@ from treewarden.audit.partial.tree_context import LeafTable, TreeContext
 from treewarden.audit.partial.unmodelled_knowledge import NOT_WHOLE
 from treewarden.audit.population.population import Population
 from treewarden.audit.progress import Clock
-from treewarden.audit.reading import Bounds, Undetermined
+from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray, IntArray
 
 IN_ALL_LEAVES = "every leaf that such a person can reach has only this value"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from treewarden.audit.consistent_tables.proofs.bounds import ContradictionError
+from treewarden.audit.bounds import ContradictionError
 from treewarden.audit.population.file_only_population import ROWS_BESIDE_WEIGHTS
 from treewarden.audit.progress import Clock
 from treewarden.audit.reading import Undetermined

@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from treewarden.audit.bounds import ContradictionError
 from treewarden.audit.consistent_tables.proofs import (
     solve_in_background,
     solver_module,
 )
-from treewarden.audit.consistent_tables.proofs.bounds import ContradictionError
 from treewarden.audit.engine.counts import bound_by_rows
 from treewarden.audit.progress import Clock
 from treewarden.audit.reconstruction.problem import NO_RECORD, CellRows

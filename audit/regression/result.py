@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from treewarden.audit.bounds import Bounds
 from treewarden.audit.population.target import RankedContributions
-from treewarden.audit.reading import Bounds, Interval
+from treewarden.audit.reading import Interval
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray
 from treewarden.ppdm_models.tree.ensemble import Fact
 

@@ -29,6 +29,7 @@ AREAS = {
     "bounds": Area(
         90,
         (
+            "audit/bounds.py",
             "audit/consistent_tables/proofs",
             "audit/engine",
             "audit/joint/ensemble_inference.py",

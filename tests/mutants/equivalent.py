@@ -56,7 +56,7 @@ EQUIVALENT = {
     "constraints/leaf_label.py:_drawn_labels:dropped condition: "
     "facts.label is None or not facts.node.is_leaf or (not len(here)) -> "
     "facts.label is None or not facts.node.is_leaf": "facts are of nodes where people stop",
-    "proofs/bounds.py:CellBounds._checked:constant: 1 -> 2": (
+    "audit/bounds.py:CellBounds._checked:constant: 1 -> 2": (
         "moves are numbered to be told apart and put in order"
     ),
     "proofs/cpsat.py:_table:other end: math.floor -> math.ceil": (

@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 import numpy as np
 
-from treewarden.ppdm_models.arrays import BoolArray, IntArray
-
-if TYPE_CHECKING:  # the engine and reconstructions raise the error here, and have no such facts
-    from treewarden.audit.consistent_tables.facts.facts import Facts
-    from treewarden.audit.consistent_tables.facts.splits import AttributeSplits, StoppingPlace
+from treewarden.audit.bounds import CellBounds, ContradictionError
+from treewarden.audit.consistent_tables.facts.facts import Facts
+from treewarden.audit.consistent_tables.facts.splits import StoppingPlace
 
 LEAF_TOO = ", and the counts of the leaf leave no other way"
-
-
-class ContradictionError(Exception):
-    """No world obeys the facts; ``says`` names those that conflict."""
-
-    def __init__(self, *says: str) -> None:
-        super().__init__("; ".join(says))
-        self.says = says
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,61 +21,6 @@ class Proof:
     sign: int
     bound: int
     why: str
-
-
-@dataclass(eq=False)
-class CellBounds:
-    """Proved ends of every cell, shape (P, m) each; ``why`` is the fact that proved one, by position, class and side.
-
-    The only records that change while the engine works: an end moves inwards only, each time with its proof, and
-    ``moves`` counts how often one did; ``moved`` (P,) is which of these moves was a profile's last. ``looked`` says of
-    a split how many moves there had been when it was last looked at for what follows from it.
-    """
-
-    low: IntArray
-    high: IntArray
-    why: dict[tuple[int, int, str], str] = field(default_factory=dict)
-    last: dict[int, str] = field(default_factory=dict)
-    moves: int = 0
-    moved: IntArray = field(init=False)
-    looked: dict[AttributeSplits, int] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self.moved = np.zeros(len(self.low), dtype=np.int64)
-
-    def is_new(self, split: AttributeSplits) -> bool:
-        """Return whether a cell below a split moved since it was looked at, if it ever was."""
-        before = self.looked.get(split, -1)
-        return bool(self.moved[split.start : split.end].max(initial=0) > before)
-
-    def raise_low(self, position: int, klass: int, value: int, why: str) -> bool:
-        """Note that a cell holds at least so many."""
-        if value <= self.low[position, klass]:
-            return False
-        self.low[position, klass] = value
-        self.why[position, klass, "low"] = self.last[position] = why
-        return self._checked(position, klass, why)
-
-    def cut_high(self, position: int, klass: int, value: int, why: str) -> bool:
-        """Note that a cell holds at most so many."""
-        if value >= self.high[position, klass]:
-            return False
-        self.high[position, klass] = value
-        self.why[position, klass, "high"] = self.last[position] = why
-        return self._checked(position, klass, why)
-
-    def _checked(self, position: int, klass: int, why: str) -> bool:
-        self.moves += 1
-        self.moved[position] = self.moves
-        if self.low[position, klass] > self.high[position, klass]:
-            sides = (self.why.get((position, klass, side)) for side in ("low", "high"))
-            raise ContradictionError(*dict.fromkeys([*(s for s in sides if s), why]))
-        return True
-
-    @property
-    def is_fixed(self) -> BoolArray:
-        """Whether each cell is known, shape (P, m)."""
-        return np.asarray(self.low == self.high)
 
 
 def draw_in(facts: Facts, bounds: CellBounds, proof: Proof) -> None:

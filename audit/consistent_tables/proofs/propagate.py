@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from treewarden.audit.bounds import CellBounds, ContradictionError
 from treewarden.audit.consistent_tables.facts.facts import Facts, facts_of, would_have_split
 from treewarden.audit.consistent_tables.facts.intervals import (
     Sides,
@@ -21,12 +22,7 @@ from treewarden.audit.consistent_tables.facts.intervals import (
     with_intervals,
 )
 from treewarden.audit.consistent_tables.facts.splits import AttributeSplits
-from treewarden.audit.consistent_tables.proofs.bounds import (
-    CellBounds,
-    ContradictionError,
-    closed_form,
-    spread,
-)
+from treewarden.audit.consistent_tables.proofs.bounds import closed_form, spread
 from treewarden.audit.facts.rows import Grouping
 from treewarden.audit.progress import Clock, OutOfTimeError, clock
 from treewarden.audit.reading import Undetermined

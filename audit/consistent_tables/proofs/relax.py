@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from treewarden.audit.bounds import CellBounds
 from treewarden.audit.consistent_tables.facts.facts import Facts
 from treewarden.audit.consistent_tables.facts.splits import AttributeSplits
-from treewarden.audit.consistent_tables.proofs.bounds import CellBounds
 from treewarden.audit.consistent_tables.proofs.linear import IntegerProgram, IntegerRows
 from treewarden.audit.consistent_tables.proofs.rows import CellRow, cuts, fact_rows, interval_row
 from treewarden.audit.progress import FOREVER, Clock

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from treewarden.audit.bounds import CellBounds
 from treewarden.audit.consistent_tables.facts.facts import Facts, IntegerRow, would_have_split
 from treewarden.audit.consistent_tables.facts.splits import AttributeSplits
-from treewarden.audit.consistent_tables.proofs.bounds import CellBounds
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
 from treewarden.ppdm_models.tree.tree import Criterion
 

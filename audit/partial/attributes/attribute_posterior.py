@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import sparse
 
+from treewarden.audit.bounds import Bounds
 from treewarden.audit.entropy.posterior import Posterior
 from treewarden.audit.options import AuditOptions
 from treewarden.audit.partial.attributes.secret_part import (
@@ -44,7 +45,7 @@ from treewarden.audit.partial.tree_context import LeafTable, TreeContext
 from treewarden.audit.partial.unmodelled_knowledge import NOT_COMPARED, why_broken
 from treewarden.audit.partial.value_rules import OPEN, ImpliedValues
 from treewarden.audit.population.population import Population
-from treewarden.audit.reading import Bounds, Undetermined
+from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray, IntArray
 
 

@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import sparse
 
+from treewarden.audit.bounds import Bounds, stack_bounds
 from treewarden.audit.partial.fitting.flows import Network, Rooms, ends, network
 from treewarden.audit.partial.fitting.margin_fitting import GAP, FittedMargins, fit_margins
 from treewarden.audit.partial.fitting.splits import PlacedEstimate, place_people
 from treewarden.audit.partial.reachability import CompatibleValues, Proofs, ranges
 from treewarden.audit.partial.tree_context import LeafTable
 from treewarden.audit.population.population import Population
-from treewarden.audit.reading import Bounds, stack_bounds
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray, IntArray
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from treewarden.audit.bounds import Bounds
 from treewarden.audit.consistent_tables.result import ConsistentTables
 from treewarden.audit.engine.driver import reason
 from treewarden.audit.engine.problem import Estimate, ProblemBounds
@@ -52,7 +53,7 @@ from treewarden.audit.partial.unmodelled_knowledge import (
 from treewarden.audit.partial.value_rules import NOT_USED, OPEN
 from treewarden.audit.population.population import Population
 from treewarden.audit.progress import Clock
-from treewarden.audit.reading import Bounds, Undetermined
+from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
 
 NOT_JOINT = (

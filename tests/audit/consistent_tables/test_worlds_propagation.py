@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from tests.judges.worlds_by_hand import system_of
+from treewarden.audit.bounds import ContradictionError
 from treewarden.audit.consistent_tables.facts.facts import facts_of
 from treewarden.audit.consistent_tables.facts.intervals import with_intervals
-from treewarden.audit.consistent_tables.proofs.bounds import ContradictionError, closed_form
+from treewarden.audit.consistent_tables.proofs.bounds import closed_form
 from treewarden.audit.consistent_tables.proofs.propagate import propagate
 from treewarden.audit.facts.rows import Grouping, SplitFamily
 from treewarden.audit.progress import FOREVER

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
+from treewarden.audit.bounds import NO_ROW, RowBounds
 from treewarden.audit.engine import amounts
 from treewarden.audit.engine.amounts import (
     NONE_FOUND,
@@ -20,7 +21,7 @@ from treewarden.audit.engine.amounts import (
     reached_from,
     solved,
 )
-from treewarden.audit.engine.counts import NO_ROW, Propagated, counts_of
+from treewarden.audit.engine.counts import counts_of
 from treewarden.audit.engine.driver import NO_TABLE, reason
 from treewarden.audit.engine.problem import AmountRange, Amounts, Problem
 from treewarden.audit.engine.time_budget import TimeBudget
@@ -165,7 +166,7 @@ def test_weights_of_any_kind_prove_nothing_that_is_false():
         problem = problem_of([AB_CD, AC_BD], x, 10, is_whole=is_whole)
         counts = counts_of(problem)
         low, high = counts.start()
-        start = Propagated(low, high, np.full(4, NO_ROW))
+        start = RowBounds(low, high, np.full(4, NO_ROW))
         found = solved(counts, problem.parts, np.ones(4, dtype=bool))
         for _ in range(20):
             weights = draw.normal(size=(4, len(found.rows)))

@@ -11,6 +11,7 @@ from scipy.optimize import brentq
 from threadpoolctl import threadpool_info
 
 from tests.judges.rows_by_hand import rows_of
+from treewarden.audit.bounds import ENDS, Bounds, stack_bounds
 from treewarden.audit.engine import driver
 from treewarden.audit.engine.counts import by_class, by_leaves, counts_of, propagate
 from treewarden.audit.engine.driver import DECIDED, reason
@@ -19,7 +20,6 @@ from treewarden.audit.engine.problem import How
 from treewarden.audit.engine.time_budget import TimeBudget, adversary_seconds
 from treewarden.audit.options import AuditOptions
 from treewarden.audit.progress import FOREVER, Clock, clock
-from treewarden.audit.reading import ENDS, Bounds, stack_bounds
 
 FOUR = ("ab cd", "ac bd")
 FIVE = ("ab cde", "ac bde", "ad bce")

@@ -12,7 +12,7 @@ from scipy import sparse
 from scipy.special import entr
 
 from tests.judges.rows_by_hand import rows_of
-from treewarden.audit.consistent_tables.proofs.bounds import ContradictionError
+from treewarden.audit.bounds import ContradictionError
 from treewarden.audit.engine.counts import by_leaves, counts_of, look_once, opened, propagate
 from treewarden.audit.engine.driver import reason
 from treewarden.audit.engine.dual import dual_of, steps

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from treewarden.audit.consistent_tables.proofs.bounds import ContradictionError
+from treewarden.audit.bounds import ContradictionError
 from treewarden.audit.engine.fillings import FewUnknowns
 from treewarden.audit.engine.real_rows import RealRows, _by_combinations, _DenseSystem, tighten
 from treewarden.audit.engine.time_budget import SECONDS_A_FLOP

@@ -1,0 +1,156 @@
+"""Ends of what many numbers may be, over every table that fits what is published: proved, reached, and being narrowed.
+
+Every proof and every search over tables ends in these records, whatever the kind of model or of adversary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Generic, Protocol, Self, TypeVar
+
+import numpy as np
+
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
+
+Ends = TypeVar("Ends", IntArray, FloatArray)
+
+
+class ContradictionError(Exception):
+    """No table fits what is published; ``says`` names the facts or rows that conflict."""
+
+    def __init__(self, *says: str) -> None:
+        super().__init__("; ".join(says))
+        self.says = says
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ProvedEnds(Generic[Ends]):
+    """Ends of many numbers: of people by group and value, (C, m), or of a number that each group has, (C,).
+
+    In every table that fits what is published, each number is at least ``low`` and at most ``high``.
+    """
+
+    low: Ends
+    high: Ends
+
+    @property
+    def is_fixed(self) -> BoolArray:
+        """Whether each number is known, of the shape of the ends."""
+        return np.asarray(self.low == self.high)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bounds(ProvedEnds[Ends]):
+    """Proved ends, and how far tables go that were found.
+
+    Tables that fit were found, and checked, that take each number as far as ``reached_low`` and ``reached_high``. Where
+    none was found, ``reached_low`` is above ``reached_high``.
+    """
+
+    reached_low: Ends
+    reached_high: Ends
+
+    def of_groups(self, groups: IndexArray) -> Self:
+        """Return the same of some groups."""
+        return replace(self, **{name: getattr(self, name)[groups] for name in ENDS})
+
+    def in_order(self, values: IndexArray) -> Self:
+        """Return the same with the values, (C, m), in another order."""
+        return replace(self, **{name: getattr(self, name)[:, values] for name in ENDS})
+
+    def reaching(self, low: Ends, high: Ends) -> Self:
+        """Return the same with more tables, which go as far as ``low`` and ``high``, within what is proved."""
+        return replace(
+            self,
+            reached_low=np.minimum(self.reached_low, np.maximum(low, self.low)),
+            reached_high=np.maximum(self.reached_high, np.minimum(high, self.high)),
+        )
+
+
+ENDS = ("low", "high", "reached_low", "reached_high")
+
+
+def stack_bounds(parts: Sequence[Bounds[Ends]]) -> Bounds[Ends]:
+    """Return the bounds of several parts, one below the other."""
+    return Bounds(*(np.concatenate([getattr(part, name) for part in parts]) for name in ENDS))
+
+
+NO_ROW = -1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RowBounds(ProvedEnds[IntArray]):
+    """What rows prove of a problem's numbers, (C, w), and per group the row that alone left it one class: (C,).
+
+    The row is ``NO_ROW`` where none did.
+    """
+
+    row: IndexArray
+
+
+class PositionSpan(Protocol):
+    """What is about the positions from ``start`` to before ``end``: the splits of a node."""
+
+    @property
+    def start(self) -> int:
+        """The first position."""
+
+    @property
+    def end(self) -> int:
+        """The one after the last position."""
+
+    def __hash__(self) -> int: ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CellBounds(ProvedEnds[IntArray]):
+    """Ends of every cell of one tree, (P, m), while proofs narrow them; ``why`` is what proved one, by cell and side.
+
+    The only ends that change while the engine works: one moves inwards only, each time with its proof, and ``moves``
+    counts how often one did; ``moved`` (P,) is which of these moves was a profile's last. ``looked`` says of a split
+    how many moves there had been when it was last looked at for what follows from it.
+    """
+
+    why: dict[tuple[int, int, str], str] = field(default_factory=dict)
+    last: dict[int, str] = field(default_factory=dict)
+    looked: dict[PositionSpan, int] = field(default_factory=dict)
+    moved: IntArray = field(init=False)
+    _moves: list[int] = field(default_factory=lambda: [0])
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "moved", np.zeros(len(self.low), dtype=np.int64))
+
+    @property
+    def moves(self) -> int:
+        """How often an end moved."""
+        return self._moves[0]
+
+    def is_new(self, split: PositionSpan) -> bool:
+        """Return whether a cell below a split moved since it was looked at, if it ever was."""
+        before = self.looked.get(split, -1)
+        return bool(self.moved[split.start : split.end].max(initial=0) > before)
+
+    def raise_low(self, position: int, klass: int, value: int, why: str) -> bool:
+        """Note that a cell holds at least so many."""
+        if value <= self.low[position, klass]:
+            return False
+        self.low[position, klass] = value
+        self.why[position, klass, "low"] = self.last[position] = why
+        return self._checked(position, klass, why)
+
+    def cut_high(self, position: int, klass: int, value: int, why: str) -> bool:
+        """Note that a cell holds at most so many."""
+        if value >= self.high[position, klass]:
+            return False
+        self.high[position, klass] = value
+        self.why[position, klass, "high"] = self.last[position] = why
+        return self._checked(position, klass, why)
+
+    def _checked(self, position: int, klass: int, why: str) -> bool:
+        self._moves[0] += 1
+        self.moved[position] = self._moves[0]
+        if self.low[position, klass] > self.high[position, klass]:
+            sides = (self.why.get((position, klass, side)) for side in ("low", "high"))
+            raise ContradictionError(*dict.fromkeys([*(s for s in sides if s), why]))
+        return True
