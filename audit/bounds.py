@@ -83,10 +83,12 @@ NO_ROW = -1
 class RowBounds(ProvedEnds[IntArray]):
     """What rows prove of a problem's numbers, (C, w), and per group the row that alone left it one class: (C,).
 
-    The row is ``NO_ROW`` where none did.
+    The row is ``NO_ROW`` where none did. Rows that had no part in narrowing the ends are not ``used`` (R,): without
+    those the ends are the same. None where that is not known.
     """
 
     row: IndexArray
+    used: BoolArray | None = None
 
 
 class PositionSpan(Protocol):

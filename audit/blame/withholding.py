@@ -14,10 +14,8 @@ n numbers. Each removal is then tried: a reason is called minimal only where a t
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from itertools import groupby
 
 import numpy as np
 from scipy import sparse
@@ -27,9 +25,8 @@ from treewarden.audit.blame.certainty import Answer, CertaintyOracle, PublishedN
 from treewarden.audit.blame.result import InferenceBlame, LeastWithholding, ProofReason
 from treewarden.audit.consistent_tables.proofs import solver_module
 from treewarden.audit.engine.counts import by_leaves, counts_of, propagate
-from treewarden.audit.engine.newton_steps import estimate
+from treewarden.audit.engine.newton_steps import RetainedEstimate, estimate
 from treewarden.audit.engine.problem import Problem
-from treewarden.audit.outputs.whole_row import WholeRow
 from treewarden.audit.progress import AT_LEAST, Clock, Share
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, IndexArray, IntArray
@@ -319,20 +316,68 @@ def shares_of_blame(
 # Who is not proved may still be inferred. What is measured is how likely people's own values are on average by the
 # maximum-entropy estimate of all numbers, and of all numbers but one. Groups of people that no chain of rows connects
 # are estimated apart, so that a leaf of a single tree costs one small estimate.
-#
-# How many bits numbers can hold at most, beside how many everybody's values are, says which risk to expect: a number
-# that can take v values tells at most ``log2 v`` bits (Shannon 1948). With far fewer bits than the values have, few
-# people can be proved, and inference is the risk; with more, most of them may be.
 
+ALIKE_DECIMALS = 6
+"""Decimals of people by which numbers are told apart: less is rounding, and the first of them is named."""
 OUT_OF_TIME = Undetermined("the time for the estimate was used up")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _LinkedGroups:
-    """Groups of people that rows connect, and the numbers whose rows are about them."""
+    """Groups of people that some rows connect, with those rows and the numbers that they belong to."""
 
     groups: IndexArray
+    rows: IndexArray
     numbers: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _PartEstimate:
+    """The estimate of a part of the people by all rows about them, and how many have the value drawn by it."""
+
+    problem: Problem
+    number_of_row: IndexArray
+    truth: IntArray
+    retained: RetainedEstimate | None
+    right: float
+
+    @classmethod
+    def of_part(
+        cls, numbers: PublishedNumbers, part: _LinkedGroups, until: Clock
+    ) -> _PartEstimate | None:
+        """Return the estimate of a part, None where the time for it is over."""
+        some, truth = numbers.problem.select(part.rows), numbers.truth[part.groups]
+        inside = sparse.csr_array(some.matrix[:, part.groups])
+        problem = replace(some, matrix=inside, sizes=some.sizes[part.groups])
+        found = _expected_right(problem, truth, until)
+        if found is None:
+            return None
+        return cls(problem, numbers.number_of_row[part.rows], truth, *found)
+
+    def right_without(self, number: int, until: Clock) -> float | None:
+        """Return how many people have the value drawn by the estimate without a number; None where time is over."""
+        is_withheld = self.number_of_row == number
+        fewer = None if self.retained is None else self.retained.without(is_withheld)
+        if fewer is not None:
+            return float((self.truth * fewer.shares()).sum())
+        problem = self.problem.select(np.flatnonzero(~is_withheld))
+        found = _expected_right(problem, self.truth, until)
+        return None if found is None else found[1]
+
+
+def _expected_right(
+    problem: Problem, truth: IntArray, until: Clock
+) -> tuple[RetainedEstimate | None, float] | None:
+    """Return the estimate, and how many people have the value that is drawn by it, as is expected."""
+    counts = counts_of(problem)
+    boxes = propagate(counts, by_leaves(counts))
+    retained = RetainedEstimate.of_rows(counts, boxes)
+    if retained is not None:
+        return retained, float((truth * retained.shares()).sum())
+    found = estimate(counts, boxes, until, proves=False).estimate
+    if isinstance(found, Undetermined):
+        return None
+    return None, float((truth * found.values).sum())
 
 
 def blame_inference(numbers: PublishedNumbers, until: Clock) -> InferenceBlame | Undetermined:
@@ -340,32 +385,31 @@ def blame_inference(numbers: PublishedNumbers, until: Clock) -> InferenceBlame |
 
     Numbers about many people are tried first; where time ends, fewer are tried than there are.
     """
-    parts = _parts(numbers)
-    people = float(numbers.problem.sizes.sum())
-    all_numbers = numbers.everything
-    before = np.zeros(len(parts))
-    for place, part in enumerate(parts):
-        found = None if until.is_over else _expected_right(numbers, part, all_numbers, until)
+    parts, estimates = _parts(numbers), list[_PartEstimate]()
+    for part in parts:
+        found = None if until.is_over else _PartEstimate.of_part(numbers, part, until)
         if found is None:
             return OUT_OF_TIME
-        before[place] = found
+        estimates.append(found)
+    parts_of_number: dict[int, list[_PartEstimate]] = {}
+    for part, found in zip(parts, estimates, strict=True):
+        for number in part.numbers:
+            parts_of_number.setdefault(number, []).append(found)
     lowered: dict[int, float] = {}
     for number in _by_people(numbers):
-        places = [place for place, part in enumerate(parts) if number in part.numbers]
         after = 0.0
-        for place in places:
-            found = None
-            if not until.is_over:
-                found = _expected_right(numbers, parts[place], all_numbers - {number}, until)
-            if found is None:
+        here = parts_of_number.get(number, [])
+        for part_estimate in here:
+            right = None if until.is_over else part_estimate.right_without(number, until)
+            if right is None:
                 break
-            after += found
+            after += right
         else:
-            lowered[number] = float(before[places].sum()) - after
+            lowered[number] = sum(part_estimate.right for part_estimate in here) - after
     if not lowered:
         return OUT_OF_TIME
-    most = max(lowered, key=lambda number: (lowered[number], -number))
-    total = float(before.sum())
+    most = max(lowered, key=lambda number: (round(lowered[number], ALIKE_DECIMALS), -number))
+    people, total = float(numbers.problem.sizes.sum()), sum(found.right for found in estimates)
     return InferenceBlame(
         number=most,
         before=total / people,
@@ -374,36 +418,14 @@ def blame_inference(numbers: PublishedNumbers, until: Clock) -> InferenceBlame |
     )
 
 
-def _expected_right(
-    numbers: PublishedNumbers, part: _LinkedGroups, retained: frozenset[int], until: Clock
-) -> float | None:
-    """Return how many people of a part have the value that is drawn by the estimate, as is expected."""
-    of = numbers.problem_of(np.isin(numbers.number_of_row, list(retained)))
-    inside = np.zeros(len(of.sizes), dtype=bool)
-    inside[part.groups] = True
-    rows = np.flatnonzero(_touches(of.matrix, inside))
-    some = of.select(rows)
-    matrix = sparse.csr_array(some.matrix[:, part.groups])
-    alone = replace(some, matrix=matrix, sizes=of.sizes[part.groups])
-    counts = counts_of(alone)
-    boxes = propagate(counts, by_leaves(counts))
-    found = estimate(counts, boxes, until, proves=False).estimate
-    if isinstance(found, Undetermined):
-        return None
-    return float((numbers.truth[part.groups] * found.values).sum())
-
-
-def _touches(matrix: sparse.csr_array, inside: BoolArray) -> BoolArray:
-    return np.asarray(matrix.astype(np.int64) @ inside.astype(np.int64) > 0)
-
-
 def _parts(numbers: PublishedNumbers) -> list[_LinkedGroups]:
     """Return groups of people by what rows connect, with the numbers about them; people without rows are left out."""
     matrix = numbers.problem.matrix
     width = np.diff(matrix.indptr)
     if width.max(initial=0) == matrix.shape[1]:  # one row is about all people
-        here = frozenset(numbers.number_of_row[width > 0].tolist())
-        return [_LinkedGroups(np.arange(matrix.shape[1]), here)]
+        rows = np.flatnonzero(width > 0)
+        here = frozenset(numbers.number_of_row[rows].tolist())
+        return [_LinkedGroups(np.arange(matrix.shape[1]), rows, here)]
     is_entry = sparse.csr_array(
         (np.ones(len(matrix.data)), matrix.indices, matrix.indptr), shape=matrix.shape
     )
@@ -416,7 +438,7 @@ def _parts(numbers: PublishedNumbers) -> list[_LinkedGroups]:
     for groups in np.split(order, starts[1:]):
         rows = np.flatnonzero(of_row == of_group[groups[0]])
         here = frozenset(numbers.number_of_row[rows].tolist())
-        found.append(_LinkedGroups(groups, here))
+        found.append(_LinkedGroups(groups, rows, here))
     return found
 
 
@@ -428,49 +450,3 @@ def _by_people(numbers: PublishedNumbers) -> list[int]:
         if number >= 0:
             people[number] = max(people[number], count)
     return list(map(int, np.argsort(-people, kind="stable")))
-
-
-STATEMENT_BITS = 1.0
-"""A row with one end says one thing or its opposite."""
-
-
-def bits_of_leaves(problem: Problem, rows: IndexArray) -> float:
-    """Return how many bits some rows over counts of people hold at most."""
-    people = np.asarray(problem.matrix[rows] @ problem.sizes, dtype=np.float64)
-    width = np.asarray(problem.high[rows] - problem.low[rows], dtype=np.float64)
-    return float(np.log2((people + 1.0) / (np.clip(width, 0.0, people) + 1.0)).sum())
-
-
-def bits_of_rows(rows: Sequence[WholeRow], people: IntArray) -> float:
-    """Return how many bits rows of outputs, in the order of their entries, hold at most; ``people`` is (P,)."""
-    total = 0.0
-    for _, group in groupby(rows, key=lambda row: row.entry):
-        before: WholeRow | None = None
-        for row in group:
-            if row.low is not None and row.high is not None:
-                total += _of_two_ends(row, people)
-            elif before is not None and before.low is not None and row.low is None:
-                total += _of_pair(before, row) - STATEMENT_BITS  # which the first of them was given
-            else:
-                total += STATEMENT_BITS
-            before = row if row.high is None else None
-    return total
-
-
-def _of_two_ends(row: WholeRow, people: IntArray) -> float:
-    assert row.low is not None
-    assert row.high is not None
-    weights = row.weights.astype(np.float64)
-    least, most = (
-        float(part @ people) for part in (np.minimum(weights, 0), np.maximum(weights, 0))
-    )
-    width = max(min(row.high, most) - max(row.low, least), 0.0)
-    return math.log2((most - least + 1.0) / (width + 1.0))
-
-
-def _of_pair(low: WholeRow, high: WholeRow) -> float:
-    """Return the bits of a mean or a share, of which each end is a row: the widest range over the width of rounding."""
-    scale = max(float(np.abs(low.weights).max(initial=0)), 1.0)
-    other = max(float(np.abs(high.weights).max(initial=0)), 1.0)
-    gap = float(np.abs(low.weights / scale - high.weights / other).max(initial=0.0))
-    return math.log2(1.0 + 2.0 / gap) if gap > 0 else STATEMENT_BITS

@@ -263,6 +263,7 @@ def propagate(counts: Counts, start: RowBounds, clock: Clock = FOREVER) -> RowBo
         ContradictionError: no table fits.
     """
     state = _BoxState(counts, start.low, start.high, start.row)
+    state.used = np.ones(len(counts.low), dtype=bool) if start.used is None else start.used.copy()
     state.add_up()
     dirty = np.arange(len(counts.low))
     looks = 0
@@ -315,6 +316,7 @@ class _BoxState:
         self.counts = counts
         self.low, self.high = low.reshape(-1).copy(), high.reshape(-1).copy()
         self.row = np.full(len(counts.sizes), NO_ROW, dtype=np.intp) if row is None else row.copy()
+        self.used = np.zeros(len(counts.low), dtype=bool)
         self.seen = self.low.copy(), self.high.copy()
         self.least, self.most = (end.reshape(-1) for end in counts.start())
         self.most_often = counts.most_often
@@ -328,7 +330,7 @@ class _BoxState:
 
     def result(self) -> RowBounds:
         shape = (len(self.counts.sizes), self.counts.width)
-        return RowBounds(self.low.reshape(shape), self.high.reshape(shape), self.row)
+        return RowBounds(self.low.reshape(shape), self.high.reshape(shape), self.row, self.used)
 
     def look_at(self, rows: IndexArray) -> None:
         """Apply rows, all to the boxes as they were."""
@@ -357,6 +359,7 @@ class _BoxState:
         """Lower the upper ends to those that some rows leave."""
         new = ends < self.high[places]
         owner, places, ends = owner[new], places[new], ends[new]
+        self.used[owner] = True
         np.minimum.at(self.high, places, ends)
         if self.counts.width == 1:
             self._settled(owner, places, ends <= self.least[places])
@@ -365,6 +368,7 @@ class _BoxState:
         """Raise the lower ends to those that some rows leave."""
         new = ends > self.low[places]
         owner, places, ends = owner[new], places[new], ends[new]
+        self.used[owner] = True
         np.maximum.at(self.low, places, ends)
         self._settled(owner, places, ends >= self.most[places])
 

@@ -5,7 +5,7 @@ from math import log2
 import numpy as np
 import pytest
 
-from treewarden.audit.blame.withholding import bits_of_rows
+from treewarden.audit.blame.of_model import bits_of_rows
 from treewarden.audit.outputs.whole_row import WholeRow
 
 PEOPLE = np.array([2, 1, 1])
