@@ -62,10 +62,12 @@ class Remedy(ABC):
     """Proposes changes to a tree that failed.
 
     ``mends_leaves`` is true where the change decides which records share a leaf; a remedy that only withholds numbers
-    never mends what is wrong with the leaves themselves.
+    never mends what is wrong with the leaves themselves. Where a proposal of the remedy that it is ``second_to``
+    passes, those that cost as much or more are neither audited nor listed.
     """
 
     mends_leaves: ClassVar[bool]
+    second_to: ClassVar[str] = ""
 
     def using(self, taxonomies: Taxonomies, bases: tuple[int, ...] = ()) -> Remedy:
         """Return this remedy with value hierarchies to merge by, or widths of bands in records, mildest first.

@@ -6,6 +6,9 @@ So it is no remedy for clauses about the leaves themselves. Numbers go at every 
 of the other children is what a leaf withheld. So do impurities, and the labels of inner nodes where nobody stops: they
 predict nothing, and tell which class leads among all who pass.
 
+It has no claim to be the least that suffices. What withholds the least has that claim for checks of proofs, so that
+its proposals are preferred where they pass; these are for all other checks, and where no least set is known.
+
 Record counts go last, and everywhere: whoever knows all quasi-identifiers counts the records of each leaf, and the
 audit assumes that. So no leaf needs it, and a tree that passes by it passes without it.
 
@@ -62,6 +65,7 @@ class Redact(Remedy):
     """
 
     mends_leaves = False
+    second_to = "withhold_least"
     bases: tuple[int, ...] = (5, 10)
 
     def __post_init__(self) -> None:

@@ -85,7 +85,8 @@ class RemedySearch:
 
     Where the file fails for what stands beside its trees, that goes first: no change of the trees passes with it. What
     costs more than an attempt that passed is not combined with anything: that would only cost more. What changes the
-    trees of an ensemble is not combined either, as there is nothing to follow.
+    trees of an ensemble is not combined either, as there is nothing to follow. Numbers are withheld in the manner of
+    ``redact`` only where the least withholding does not pass or costs more.
     """
 
     def __init__(self, trial: Trial) -> None:
@@ -134,7 +135,9 @@ class RemedySearch:
             if _has_split(proposal.model) or not _has_split(trial.model)
         ]
         if self._open:
-            self._audit(sorted(self._open, key=lambda proposal: proposal.cost.rank))
+            self._audit(
+                sorted(self._open, key=lambda proposal: (proposal.cost.rank, _is_second(proposal)))
+            )
         tried = self._close()
         return [
             RepairBase(a.name, a.proposal, a.decision, a.audit.full.evidence)
@@ -163,7 +166,8 @@ class RemedySearch:
             if self.trial.deadline.is_over:
                 return
             if (
-                self._is_dominated(costed_proposal)
+                self._is_replaced(costed_proposal)
+                or self._is_dominated(costed_proposal)
                 or self._fails_at_a_glance(costed_proposal)
                 or self._is_twin(costed_proposal)
             ):
@@ -203,6 +207,19 @@ class RemedySearch:
                     self._enter(replace(done, name=name, proposal=proposal, cost=cost))
                 return True
         return False
+
+    def _is_replaced(self, candidate: CostedProposal) -> bool:
+        """Return whether what its remedy is second to passes after the same changes, and costs no more."""
+        if not _is_second(candidate) or candidate.name == self.trial.wanted:
+            return False
+        *before, last = candidate.proposal.remedies
+        first = (*before, remedies()[last].second_to)
+        return any(
+            attempt.proposal.remedies == first
+            and attempt.verdict is PolicyVerdict.PASS
+            and attempt.cost.rank <= candidate.cost.rank
+            for attempt in (*self.attempts, *self._found.values())
+        )
 
     def _is_dominated(self, candidate: CostedProposal) -> bool:
         """Return whether it costs more than what passes, and nobody wants to know about it."""
@@ -250,6 +267,8 @@ class RemedySearch:
         """
         tried = []
         for costed_proposal in self._open:
+            if self._is_replaced(costed_proposal):
+                continue
             attempt = self._found.get(costed_proposal.name)
             cheaper = (
                 self._cheaper(costed_proposal.cost) if self._is_dominated(costed_proposal) else ""
@@ -272,6 +291,12 @@ class RemedySearch:
         self._open, self._found = [], {}
         self.attempts += tried
         return tried
+
+
+def _is_second(candidate: CostedProposal) -> bool:
+    """Return whether its last remedy is second to another."""
+    remedy = remedies().get(candidate.proposal.remedies[-1])
+    return remedy is not None and bool(remedy.second_to)
 
 
 def _has_split(model: Model) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from contextlib import contextmanager
 from dataclasses import replace
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given
@@ -12,9 +13,13 @@ from hypothesis import strategies as st
 
 from tests.kit.small_audits import auditor, deep_tree, flat_tree, pack_of, people_of
 from treewarden.audit.knowledge.knowledge import Knowledge
+from treewarden.audit.knowledge.levels import SplitLevel
 from treewarden.audit.leaf_only_audit import glance
+from treewarden.audit.options import AuditOptions
+from treewarden.audit.run import run
 from treewarden.policies.pack import calls
 from treewarden.policies.remedies import Proposal
+from treewarden.policies.remedies.redact import Redact
 from treewarden.policies.repair.attempts import SearchEnd, cost_of
 from treewarden.policies.repair.repair import repair
 from treewarden.policies.repair.search import CostedProposal
@@ -202,3 +207,67 @@ def test_what_is_recommended_is_the_same_with_pruning_and_without(tree, k, sure,
     for each in pruned.attempts:
         if each.not_audited and each.decision is not None:
             assert verdicts[each.name] is PolicyVerdict.FAIL
+
+
+PURE = flat_tree([[12, 0], [3, 0], [2, 3]])
+HALF_PURE = flat_tree([[12, 0], [7, 0], [2, 3], [5, 4]])
+PROVED = pack_of(("certain_disclosure", "at_most", 0))
+LABELS_KNOWN = ("label_disclosure", "at_most", 1)
+PROVED_OR_SURE = pack_of(
+    ("certain_disclosure", "at_most", 0), ("confidence", "at_most", 0.75), LABELS_KNOWN
+)
+COUNTS_ALONE = Knowledge(split=SplitLevel.NONE)
+BRIEFLY = AuditOptions(worlds_budget=4.0, time_limit=20.0, levels=False, jobs=1)
+
+
+def proved(tree, pack, **asked):
+    """Return a repair whose audits look at whole tables, and what was audited; splits tell nothing."""
+    people, audited = people_of(tree), []
+
+    def audit(model):
+        audited.append(model)
+        now = replace(people, leaf=route(model, people.columns))
+        return run(model, now, COUNTS_ALONE, calls(pack), BRIEFLY, ())
+
+    return repair(tree, people, audit, pack, **asked), audited
+
+
+def test_where_the_least_withholding_passes_no_dearer_way_of_withholding_is_tried_or_listed():
+    found, audited = proved(HALF_PURE, PROVED)
+    assert [each.name for each in found.attempts] == ["withhold_least"]
+    assert found.recommended.name == "withhold_least"
+    assert len(audited) == 2
+
+
+def test_a_way_of_withholding_that_passes_and_costs_less_than_the_least_stays():
+    found, _ = proved(PURE, PROVED)
+    verdicts = {each.name: each.verdict for each in found.attempts}
+    assert set(verdicts) == {"redact-1", "redact-2", "withhold_least"}
+    assert verdicts["withhold_least"] is PolicyVerdict.PASS
+    assert found.recommended.name == "redact-1"
+
+
+def test_a_way_of_withholding_that_is_wanted_by_its_name_is_tried():
+    found, _ = proved(HALF_PURE, PROVED, chosen="redact-3")
+    assert {each.name for each in found.attempts} == {"withhold_least", "redact-3"}
+
+
+def test_where_the_least_does_not_pass_all_ways_of_withholding_are_tried():
+    found, _ = proved(flat_tree([[12, 0], [9, 1], [2, 3]]), PROVED_OR_SURE)
+    verdicts = {each.name: each.verdict for each in found.attempts}
+    assert verdicts["withhold_least"] is PolicyVerdict.FAIL
+    assert found.recommended is not None
+    assert found.recommended.name.startswith("redact")
+
+
+@given(peopled, st.sampled_from([1.0, 0.9, 0.7]))
+def test_no_repair_passes_less_often_or_costs_more_for_the_least_withholding(tree, sure):
+    pack = pack_of(
+        ("certain_disclosure", "at_most", 0), ("confidence", "at_most", sure), LABELS_KNOWN
+    )
+    found, _ = proved(tree, pack)
+    with patch.object(Redact, "second_to", ""):
+        before, _ = proved(tree, pack)
+    assert (found.recommended is None) == (before.recommended is None)
+    if found.recommended is not None:
+        assert found.recommended.cost.rank == before.recommended.cost.rank
