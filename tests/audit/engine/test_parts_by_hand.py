@@ -13,9 +13,16 @@ from scipy.special import entr
 
 from tests.judges.rows_by_hand import rows_of
 from treewarden.audit.bounds import ContradictionError
+from treewarden.audit.engine import dual as dual_rows
 from treewarden.audit.engine.counts import by_leaves, counts_of, look_once, opened, propagate
 from treewarden.audit.engine.driver import reason
-from treewarden.audit.engine.dual import dual_of, steps
+from treewarden.audit.engine.dual import (
+    DENSE_ENTRIES,
+    dual_of,
+    square,
+    steps,
+    with_short_indices,
+)
 from treewarden.audit.engine.problem import How, IntegerCellRows, Problem
 from treewarden.audit.engine.search import MilpModel, SearchAnswer, _has_room, one_off
 from treewarden.audit.engine.time_budget import TimeBudget
@@ -169,3 +176,22 @@ def test_a_number_may_move_by_one_where_all_its_rows_leave_room_for_one():
     counts = SimpleNamespace(most_often=1, across=across)
     assert _has_room(counts, np.array([0, 1, 2])).tolist() == [False, True, True, False]
     assert _has_room(counts, np.array([1, 0, 1])).tolist() == [True, False, True, True]
+
+
+@pytest.mark.parametrize("most", [0, DENSE_ENTRIES])
+def test_rows_nearly_full_and_rows_of_few_multiply_to_the_same_square(monkeypatch, most):
+    monkeypatch.setattr(dual_rows, "DENSE_ENTRIES", most)  # 0: none is multiplied as full
+    random = np.random.default_rng(46)
+    shares = np.where(np.arange(600) % 7 == 0, 0.5, 0.01)[:, None]
+    dense = np.where(random.random((600, 900)) < shares, random.random((600, 900)), 0.0)
+    matrix = sparse.csr_array(dense)
+    above = np.triu_indices(600)
+    assert np.allclose(square(matrix, FOREVER)[above], (dense @ dense.T)[above], rtol=1e-12)
+
+
+def test_indices_are_short_only_where_all_fit_into_32_bits():
+    long = sparse.csr_array((np.ones(1), (np.zeros(1, np.int64), np.full(1, 2**40))), (1, 2**41))
+    assert with_short_indices(long).indices.dtype == np.int64
+    short = with_short_indices(sparse.csr_array(np.eye(3)))
+    assert short.indices.dtype == np.int32
+    assert (short.toarray() == np.eye(3)).all()
