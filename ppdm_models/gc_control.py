@@ -43,3 +43,8 @@ def spared() -> Iterator[None]:
     finally:
         gc.unfreeze()
         _is_spared = False
+
+
+def spare_all() -> None:
+    """Spare all records for good: a process that ends would look through each of them, only to end."""
+    gc.freeze()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import click
 import pytest
 from click.testing import CliRunner
@@ -88,3 +91,15 @@ def test_a_name_in_a_message_cannot_act_on_the_terminal():
 
 def test_no_other_code_than_0_is_a_pass():
     assert [code for code, meaning in MEANINGS.items() if meaning.startswith("PASS")] == [0]
+
+
+@pytest.mark.processes
+def test_a_command_ends_without_looking_for_garbage_among_all_that_it_made():
+    code = (
+        "import atexit, gc, sys\n"
+        "atexit.register(lambda: print('spared', gc.get_count()[0] < gc.get_freeze_count()))\n"
+        "sys.argv = ['treewarden', '--version']\n"
+        "from treewarden.cli import main\nmain()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split()[-2:] == ["spared", "True"]
