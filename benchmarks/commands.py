@@ -140,11 +140,16 @@ def lines(found: list[Times], starts: dict[str, list[float]], rounds: int) -> It
         yield f"| {name} | {middle:.2f} | {min(seconds):.2f} | {last} |"
 
 
-def started(folder: Path) -> dict[str, list[float]]:
-    """Return what small commands take, in turn; the first run, which may compile the product, does not count."""
+def write_golf(folder: Path) -> None:
+    """Write a tree of few leaves with counts and its table."""
     shutil.copy(TEST_DATA / "formats/pmml/good/golf.pmml", folder)
     rows = [row for row, times in GOLF.items() for _ in range(times)]
     (folder / "golf.csv").write_text("\n".join(["outlook,temperature,play", *rows, ""]))
+
+
+def started(folder: Path) -> dict[str, list[float]]:
+    """Return what small commands take, in turn; the first run, which may compile the product, does not count."""
+    write_golf(folder)
     taken: dict[str, list[float]] = {name: [] for name in STARTS}
     for number in range(START_ROUNDS + 1):
         for name, (command, _) in STARTS.items():
