@@ -119,9 +119,9 @@ def start(_: Path, folder: Path, both: Checkouts) -> Iterator[list[str]]:
     quick = Checkouts(both.pythons, 7)
     words = (*AUDIT, "golf.pmml", "--data", "golf.csv", "--sensitive", "play", "--quiet")
     for form, goal in STARTS.items():
-        seconds, _ = quick.spent([*words, "--format", form], folder)
+        seconds = quick.spent([*words, "--format", form], folder)[0]
         yield row(f"audit of a small tree as {form}", seconds, goal)
-    seconds, _ = quick.spent(["-m", "treewarden", "inspect", "golf.pmml"], folder)
+    seconds = quick.spent(["-m", "treewarden", "inspect", "golf.pmml"], folder)[0]
     yield row("inspect of a small tree", seconds, 0.35 / 0.54)
 
 
@@ -130,7 +130,7 @@ def trees(data: Path, folder: Path, both: Checkouts) -> Iterator[list[str]]:
         (case,) = study(data, folder, [(criterion, least)])
         words = [word for word in case.arguments if word != "--no-worlds"]
         more = ["--split", criterion, "--format", "json", "--jobs", "1", "--quiet"]
-        seconds, _ = both.spent(["-m", "treewarden", *words, *more], folder)
+        seconds = both.spent(["-m", "treewarden", *words, *more], folder)[0]
         yield row(f"{case.name}, rates and splits", seconds, goal)
 
 
@@ -159,7 +159,7 @@ def profiles(_: Path, folder: Path, both: Checkouts) -> Iterator[list[str]]:
         spent_by([sys.executable, *words], Path.cwd())[0] for _ in range(both.rounds)
     )
     words = [*AUDIT, *asked(model, counts), "--no-worlds", "--quiet"]
-    seconds, _ = both.spent(words, folder)
+    seconds = both.spent(words, folder)[0]
     times = [second / beside for second in seconds]
     yield row("audit of 1,495,840 counted rows", seconds, 1.0)
     yield bounded("the same in times DuckDB counts them", times, 8, "")
@@ -172,7 +172,7 @@ def boosted(data: Path, folder: Path, both: Checkouts) -> Iterator[list[str]]:
     grown.fit(adult.columns, adult.labels).save_model(path)
     adult.table.to_csv(folder / "people.csv", index=False)
     words = ["boosted.json", "--data", "people.csv", "--sensitive", LABEL, "--jobs", "1"]
-    seconds, _ = both.spent([*AUDIT, *words, "--quiet"], folder)
+    seconds = both.spent([*AUDIT, *words, "--quiet"], folder)[0]
     yield row("XGBoost's 100 trees", seconds, 10 / 25)
 
 
@@ -184,7 +184,7 @@ def gate(_: Path, folder: Path, both: Checkouts) -> Iterator[list[str]]:
         for model, _ in made
     )
     (folder / "treewarden.toml").write_text("\n".join(sections))
-    seconds, _ = both.spent(["-m", "treewarden", "gate", "--quiet", "--no-cache"], folder)
+    seconds = both.spent(["-m", "treewarden", "gate", "--quiet", "--no-cache"], folder)[0]
     yield row(f"gate of {MODELS} models over one table", seconds, 20 / 51.8)
 
 
