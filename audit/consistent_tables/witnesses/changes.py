@@ -24,6 +24,8 @@ BASES = 6
 MOST_EXACT = 500
 """Changes of one row that floats cannot tell and that are counted exactly; of the others nothing is said."""
 CHUNK_CELLS = 500_000
+KEPT_CELLS = 4_000_000
+"""Counts of branches that are kept of one table, in all."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -166,6 +168,8 @@ class _Checker:
 
     def __init__(self, facts: Facts, table: IntArray) -> None:
         self.facts, self.table = facts, table
+        self._counted: dict[int, _SplitCounts] = {}
+        self._cells = 0
 
     def allowed(self, changes: TableChanges, clock: Clock) -> IntArray:
         """Return the numbers of the changes that lead to a world; those that floats cannot tell may be missing.
@@ -222,7 +226,8 @@ class _Checker:
         if split.weights is not None:
             # Records of other weights would change the size of a branch.
             steps, fits = split.weights[position], split.weights[position] == split.weights[partner]
-        over = self._before(split)[:, None] + self._change(split, changes, steps) - split.limit
+        counts = self._counts(split)
+        over = counts.excess[:, None] + _raised(split, counts, changes, steps) - split.limit
         near = np.abs(over) <= 2 * split.doubt[:, None]
         good = np.asarray(fits & ~((over > 0) & ~near).any(axis=0))
         doubtful = np.flatnonzero(near.any(axis=0) & good)
@@ -235,28 +240,15 @@ class _Checker:
             )
         return good
 
-    def _before(self, split: AttributeSplits) -> FloatArray:
-        """Return the excess of each candidate in the table itself."""
-        return np.asarray(split.excess(self.table[None, split.start : split.end])[0])
-
-    def _change(self, split: AttributeSplits, changes: TableChanges, steps: IntArray) -> FloatArray:
-        """Return by how much each change raises the excess of each candidate, shape (A, K)."""
-        here = split.weighed(self.table[None, split.start : split.end])
-        bins = split.bins.sums(here)
-        bin_of, child_of = split.bins.of, split.chosen.of
-        position, partner = changes.first - split.start, changes.second - split.start
-        branches = split.branches(bins)[0].astype(np.float64)
-        bins_of = bin_of[position].astype(np.intp), bin_of[partner].astype(np.intp)
-        found = moved_excess(split, branches, bins_of, changes, steps)
-        chosen = split.chosen.sums(here)[0].astype(np.float64)[None]
-        ours, theirs = (child_of[at].astype(np.intp)[None] for at in (position, partner))
-        found = found - split.ratio[:, None] * _moved(split, chosen, (ours, theirs), changes, steps)
-        if split.criterion is Criterion.GAIN_RATIO:
-            whole = bins.sum(axis=1).astype(np.float64)[None]
-            root = np.zeros((1, len(changes)), dtype=np.intp)
-            raised = _moved(split, whole, (root, root), changes, steps)
-            found = found - (1 - split.ratio[:, None]) * raised
-        return np.asarray(found)
+    def _counts(self, split: AttributeSplits) -> _SplitCounts:
+        """Return what the table has at a split; kept for its next changes, as long as all is small."""
+        counts = self._counted.get(id(split))
+        if counts is None:
+            counts = _counts_at(split, self.table[None, split.start : split.end])
+            self._cells += counts.branches.size
+            if self._cells <= KEPT_CELLS:
+                self._counted[id(split)] = counts
+        return counts
 
     def _lines_hold(self, changes: TableChanges, good: BoolArray) -> None:
         """Take out the changes that break a linear row; only those of its people can."""
@@ -294,6 +286,50 @@ class _Checker:
         )
         after = line.value(self.table) + gain
         return np.asarray(((after >= line.low) & (after <= line.high)).astype(bool))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _SplitCounts:
+    """A table at a split of A candidates: the excess of each, (A,), and how many records each branch has of a class.
+
+    ``branches`` (A, branches, m) are of the candidates, ``chosen`` (1, branches, m) of the split that was chosen, and
+    ``whole`` (1, 1, m) of all.
+    """
+
+    excess: FloatArray
+    branches: FloatArray
+    chosen: FloatArray
+    whole: FloatArray
+
+
+def _counts_at(split: AttributeSplits, table: IntArray) -> _SplitCounts:
+    """Return what a table (1, S, m) has at a split."""
+    weighed = split.weighed(table)
+    bins = split.bins.sums(weighed)
+    return _SplitCounts(
+        excess=np.asarray(split.excess(table)[0]),
+        branches=split.branches(bins)[0].astype(np.float64),
+        chosen=split.chosen.sums(weighed)[0].astype(np.float64)[None],
+        whole=bins.sum(axis=1).astype(np.float64)[None],
+    )
+
+
+def _raised(
+    split: AttributeSplits, counts: _SplitCounts, changes: TableChanges, steps: IntArray
+) -> FloatArray:
+    """Return by how much each change raises the excess of each candidate, shape (A, K)."""
+    bin_of, child_of = split.bins.of, split.chosen.of
+    position, partner = changes.first - split.start, changes.second - split.start
+    bins_of = bin_of[position].astype(np.intp), bin_of[partner].astype(np.intp)
+    found = moved_excess(split, counts.branches, bins_of, changes, steps)
+    ours, theirs = (child_of[at].astype(np.intp)[None] for at in (position, partner))
+    chosen = _moved(split, counts.chosen, (ours, theirs), changes, steps)
+    found = found - split.ratio[:, None] * chosen
+    if split.criterion is Criterion.GAIN_RATIO:
+        root = np.zeros((1, len(changes)), dtype=np.intp)
+        raised = _moved(split, counts.whole, (root, root), changes, steps)
+        found = found - (1 - split.ratio[:, None]) * raised
+    return np.asarray(found)
 
 
 def moved_excess(

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -27,6 +27,7 @@ MOST_RECORDS = 100_000
 MOST_ROWS = 100_000
 MOST_COUNTED = 10_000
 PAIR_CELLS = 100_000
+FEW_ROWS = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +157,7 @@ def place_tables(facts: Facts, place: StoppingPlace, most: int) -> IntArray | No
             tables = np.concatenate([tables, (low - totals)[:, None]], axis=1)
             totals = np.broadcast_to(low, totals.shape)
             break
-        rows = _rows(count, [min(count, int(h)) for h in high])
+        rows = _rows_once(count, tuple(min(count, int(h)) for h in high))
         if len(rows) * len(tables) * facts.classes > CHUNK_CELLS:
             return None
         pairs = _that_fit(totals, rows, (low, high, rest), most)
@@ -175,10 +176,17 @@ def _that_fit(
     low, high, rest = limits
     step = max(1, PAIR_CELLS // max(1, rows.size))
     found, size = [(np.zeros(0, dtype=np.int64),) * 2], 0
+    # Class by class, as sums over a few neighbouring numbers take many times as long; no row has any other class.
+    classes = np.flatnonzero((high != 0) | (low > 0))
+    floors, caps = low[classes, None, None], high[classes, None, None]
+    before, added = totals.T[classes, :, None], np.ascontiguousarray(rows.T[classes, None])
+    needs_lift = int(low.sum()) > rest
     for begin in range(0, len(totals), step):
-        now = totals[begin : begin + step, None] + rows[None]
+        now = before[:, begin : begin + step] + added
         # No class may pass its cap, and what is still to come must be able to lift every class to its floor.
-        fits = (now <= high).all(axis=2) & (np.maximum(low - now, 0).sum(axis=2) <= rest)
+        fits = (now <= caps).all(axis=0)
+        if needs_lift:
+            fits &= np.maximum(floors - now, 0).sum(axis=0) <= rest
         old, new = np.nonzero(fits)
         found.append((old + begin, new))
         size += len(old)
@@ -224,6 +232,19 @@ def _row_number(count: int, caps: Sequence[int], limit: int) -> int:
         sums = [0, *itertools.accumulate(ways)]
         ways = [sums[n + 1] - sums[max(0, n - cap)] for n in range(size + 1)]
     return ways[size]
+
+
+def _rows_once(count: int, caps: tuple[int, ...]) -> IntArray:
+    """Return what ``_rows`` does; few rows are remembered, as profiles of other leaves ask for the same."""
+    few = _row_number(count, caps, FEW_ROWS) <= FEW_ROWS
+    return _few_rows(count, caps) if few else _rows(count, caps)
+
+
+@lru_cache(maxsize=256)
+def _few_rows(count: int, caps: tuple[int, ...]) -> IntArray:
+    rows = _rows(count, caps)
+    rows.flags.writeable = False
+    return rows
 
 
 def _rows(count: int, caps: Sequence[int]) -> IntArray:

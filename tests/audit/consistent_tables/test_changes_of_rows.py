@@ -53,3 +53,17 @@ def test_changes_of_many_classes_are_found_in_blocks_that_bound_the_memory():
     assert (table[found.first, found.own] == 1).all()
     assert (found.own != found.to).all()
     assert peak < 200_000_000
+
+
+def test_what_a_table_has_at_a_split_is_counted_once():
+    draw = np.random.default_rng(3)
+    ages, ill = draw.integers(20, 26, 60).astype(float), draw.choice(["no", "yes"], 60)
+    tree, table = weighed_tree(ages.tolist(), ill.tolist(), [1.0] * 60, max_leaf_nodes=4)
+    people = people_of(tree, table)
+    knowledge = Knowledge(leaf="counts", split="gini")
+    facts = facts_of(build_system(Case(tree, people, members(tree, people.leaf), knowledge)))
+    checker = _Checker(facts, facts.arranged(people.truth))
+    splits = [split for splits in facts.splits.values() for split in splits]
+    assert splits
+    for split in splits:
+        assert checker._counts(split) is checker._counts(split)

@@ -11,6 +11,7 @@ import pytest
 from tests.judges.worlds_by_hand import system_of
 from tests.kit.cases import multiway_case
 from tests.kit.grown_trees import grow_tree, heart
+from tests.kit.tiers import seeds
 from treewarden.audit.consistent_tables.engine import reason
 from treewarden.audit.consistent_tables.facts.facts import facts_of, with_splits, without_splits
 from treewarden.audit.consistent_tables.facts.intervals import with_intervals
@@ -18,7 +19,12 @@ from treewarden.audit.consistent_tables.facts.splits import groups
 from treewarden.audit.consistent_tables.proofs.bounds import closed_form, spread
 from treewarden.audit.consistent_tables.proofs.propagate import propagate
 from treewarden.audit.consistent_tables.queries import Asker
-from treewarden.audit.consistent_tables.witnesses.enumerate import _row_number, _rows
+from treewarden.audit.consistent_tables.witnesses.enumerate import (
+    _row_number,
+    _rows,
+    _rows_once,
+    _that_fit,
+)
 from treewarden.audit.consistent_tables.witnesses.one_swap_search import (
     _allowed,
     mend_stuck,
@@ -132,3 +138,28 @@ def test_linear_programs_of_all_rows_prove_no_more_than_all_tables_say_and_more_
         assert listed.enumeration.numbers.worlds > 0
         assert (listed.certain | ~facts.profiles(certain.any(axis=1))).all()
     assert more > 0
+
+
+@pytest.mark.parametrize("seed", seeds(20))
+def test_rows_go_with_totals_where_no_class_passes_its_cap_and_each_floor_can_be_reached(seed):
+    draw = np.random.default_rng(seed)
+    totals, rows = draw.integers(0, 4, (7, 3)), draw.integers(0, 3, (5, 3))
+    low, high, rest = draw.integers(0, 4, 3), draw.integers(0, 6, 3), int(draw.integers(0, 6))
+    expected = [
+        (one, two)
+        for one, total in enumerate(totals)
+        for two, row in enumerate(rows)
+        if (total + row <= high).all() and np.maximum(low - total - row, 0).sum() <= rest
+    ]
+    first, second = _that_fit(totals, rows, (low, high, rest), most=100)
+    assert list(zip(first.tolist(), second.tolist(), strict=True)) == expected
+    if expected:
+        assert _that_fit(totals, rows, (low, high, rest), most=len(expected) - 1) is None
+
+
+def test_the_ways_to_part_a_profile_are_listed_once_where_they_are_few():
+    assert _rows_once(3, (2, 3, 1)) is _rows_once(3, (2, 3, 1))
+    assert _rows_once(3, (2, 3, 1)).sum(axis=1).tolist() == [3] * 6
+    many = _rows_once(60, (60, 60, 60))
+    assert len(many) == 61 * 62 / 2
+    assert many is not _rows_once(60, (60, 60, 60))
