@@ -302,6 +302,7 @@ LATE_IMPORTS = {
     "audit/outputs/conditions.py": {"treewarden.ppdm_models.tables.predict"},
     "audit/reconstruction/of_model.py": {
         "treewarden.audit.reconstruction.boosted",
+        "treewarden.audit.reconstruction.drawn_records",
         "treewarden.audit.reconstruction.generated_cells",
     },
     "audit/reconstruction/generated_cells.py": {"scipy.optimize"},

@@ -15,7 +15,7 @@ import numpy as np
 
 from treewarden.audit.inverters import GrownCase, LeafSums, inverters, leaf_sums
 from treewarden.audit.joint.known_facts import KnownRows
-from treewarden.audit.population.forest import Forest
+from treewarden.audit.population.forest import Forest, draw_bootstrap
 from treewarden.audit.population.population import Population
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray, IntArray
@@ -384,7 +384,7 @@ def _choices(size: int, chosen: int) -> float:
 def _of_forest(
     forest: Forest, population: Population
 ) -> Iterator[tuple[Units, LeafSums | Undetermined]]:
-    """Yield what scikit-learn's bootstrap drew: see ``_generate_sample_indices`` in ``sklearn/ensemble/_forest.py``."""
+    """Yield what scikit-learn's bootstrap drew."""
     model = forest.model
     if not isinstance(model, Ensemble) or len(model.sampling.seeds) != len(forest.trees):
         return
@@ -394,8 +394,7 @@ def _of_forest(
         count = count_of(tree.root)
         if count is None or not 0 < count <= 10 * size or count != int(count):
             return
-        chosen = np.random.RandomState(seed).randint(0, size, int(count))
-        drawn.append(np.bincount(chosen, minlength=size))
+        drawn.append(draw_bootstrap(seed, size, int(count)))
     units = by_record(forest.stops, population, np.array(drawn, dtype=np.int64))
     sums = drawn_sums(forest, units)
     yield units, _saying(sums, REPLAYED)

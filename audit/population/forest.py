@@ -14,7 +14,7 @@ from treewarden.audit.population.population import Population
 from treewarden.audit.population.table_counts import check_counts, count_gaps, has_sums
 from treewarden.audit.progress import Share
 from treewarden.audit.reading import Reading, Undetermined, exactly
-from treewarden.ppdm_models.arrays import FloatArray, IndexArray
+from treewarden.ppdm_models.arrays import FloatArray, IndexArray, IntArray
 from treewarden.ppdm_models.errors import TableError
 from treewarden.ppdm_models.tables.routing import NOWHERE
 from treewarden.ppdm_models.tree.column import Columns
@@ -38,6 +38,15 @@ ADDITIVE = Undetermined(
 ONE_TREE = Undetermined("a single tree: its leaves say what it predicts")
 
 Array = TypeVar("Array", IndexArray, FloatArray)
+
+
+def draw_bootstrap(seed: int, records: int, drawn: int) -> IntArray:
+    """Return how often a bootstrap sample of so many draws has each record, (n,), as scikit-learn draws from a seed.
+
+    See ``_generate_sample_indices`` in ``sklearn/ensemble/_forest.py``.
+    """
+    chosen = np.random.RandomState(seed).randint(0, records, drawn)
+    return np.asarray(np.bincount(chosen, minlength=records), dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True)

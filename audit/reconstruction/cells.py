@@ -181,7 +181,7 @@ def find_cells(
         return TOO_MANY if found is NO_TIME else found
     points = np.arange(domain.points, dtype=np.int64)
     alive = np.ones((len(points), leaves[0].counts.shape[1]), dtype=bool)
-    router = Router(_columns(domain, points))
+    router = Router(columns_of_points(domain, points))
     for tree, leaf_counts in zip(trees, leaves, strict=True):
         if until.is_over:
             return NO_TIME
@@ -189,15 +189,15 @@ def find_cells(
         is_left = alive.any(axis=1)
         if is_left.sum() <= SEEN_SHARE * len(points):
             points, alive = points[is_left], alive[is_left]
-            router = Router(_columns(domain, points))
+            router = Router(columns_of_points(domain, points))
     is_left = alive.any(axis=1)
     points, alive = points[is_left], alive[is_left]
-    router = Router(_columns(domain, points))
+    router = Router(columns_of_points(domain, points))
     stops = np.stack([router.routed(tree)[0] for tree in trees])
-    return _grouped(domain, points, alive, stops)
+    return group_points(domain, points, alive, stops)
 
 
-def _columns(domain: Domain, points: IntArray) -> dict[str, Column]:
+def columns_of_points(domain: Domain, points: IntArray) -> dict[str, Column]:
     """Return a value of each column for each point."""
     codes = np.unravel_index(points, domain.shape)
     return {
@@ -214,7 +214,10 @@ def _allowed(stops: IndexArray, leaf_counts: NodeRecords) -> BoolArray:
     return found
 
 
-def _grouped(domain: Domain, points: IntArray, alive: BoolArray, stops: IndexArray) -> DomainCells:
+def group_points(
+    domain: Domain, points: IntArray, alive: BoolArray, stops: IndexArray
+) -> DomainCells:
+    """Return the cells of points (D,), which may have the classes ``alive`` (D, m) and ``stops`` (T, D)."""
     width = sum(domain.shape)
     if not len(points):
         nothing = np.zeros((0, width), dtype=bool)

@@ -39,6 +39,7 @@ from treewarden.ppdm_models.tree.tree import Quality, Task, Tree
 
 if TYPE_CHECKING:
     from treewarden.audit.reconstruction.boosted import KnownTraining, SumRows
+    from treewarden.audit.reconstruction.drawn_records import SampleCounts
 
 NOTHING_PUBLIC = DeclaredDomain()
 THRESHOLD_SHARE = 0.2
@@ -75,6 +76,8 @@ def reconstruct(
     """
     trees = tuple(trees_of(model))
     reason = _why_not(model, trees)
+    if reason is SAMPLED and isinstance(model, Ensemble):
+        return _of_samples(model, trees, until, declared)
     if reason is not None:
         return reason
     if isinstance(model, Ensemble) and model.growth is not None:
@@ -202,6 +205,50 @@ def _proved(
         return Undetermined("; ".join(contradiction.says))
 
 
+def _of_samples(
+    model: Ensemble, trees: Sequence[Tree], until: Clock, declared: DeclaredDomain
+) -> Reconstruction | Undetermined:
+    """Return what a forest proves whose seeds say which records each tree drew, or why nothing can be said."""
+    if model.sampling.bootstrap is None or model.task is Task.REGRESSION:
+        return SAMPLED
+    from treewarden.audit.reconstruction.drawn_records import (  # for forests that publish seeds
+        OTHER_DRAWS,
+        SEEDED,
+        UNWEIGHTED,
+        prove_drawn,
+        read_samples,
+    )
+
+    samples = read_samples(trees, model.sampling)
+    if samples is None:
+        return SAMPLED
+    if isinstance(samples, Undetermined):
+        return samples
+    domain = find_domain(trees, declared)
+    if isinstance(domain, Undetermined):
+        return domain
+    try:
+        found = prove_drawn(trees, samples, domain, until)
+    except ContradictionError:
+        return OTHER_DRAWS
+    if isinstance(found, Undetermined):
+        return found
+    cells, counts = found
+    is_unweighted = model.sampling.bootstrap.is_unweighted
+    return Reconstruction(
+        cells=cells,
+        rows=None,
+        counts=counts,
+        classes=model.classes,
+        columns=_columns(model, domain),
+        target=model.target,
+        records=model.sampling.bootstrap.records,
+        assumed=(SEEDED,) + (UNWEIGHTED,) * (not is_unweighted),
+        coverage=coverage_of(domain, declared, cells.method),
+        samples=tuple(samples),
+    )
+
+
 def _of_boosted(
     model: Ensemble,
     trees: Sequence[Tree],
@@ -273,12 +320,12 @@ def _why_not(model: Model, trees: Sequence[Tree]) -> Undetermined | None:
             return OF_NUMBERS if model.task is Task.REGRESSION else None
         if next(iter(model.others), None) is not None:
             return Undetermined("parts of the model are not trees")
-        if model.sampling.resampled is not False:
-            return SAMPLED
     if any(tree.learner.saw_noise for tree in trees):
         return NOISY
     if any(tree.classes != trees[0].classes for tree in trees):
         return OTHER_ORDER
+    if isinstance(model, Ensemble) and model.sampling.resampled is not False:
+        return SAMPLED
     worst = next((t for t in trees if not (t.has_people or divides_weights(t))), None)
     return None if worst is None else Undetermined(REASONS[worst.quality])
 
@@ -305,11 +352,12 @@ class Reconstruction:
     records it counts, if it says so. ``may_weigh`` says that a count may be a sum of whole weights: where there is a
     count, one record is proved, and no number of them. ``assumed`` is, in words, what the proofs rest on
     beside the file. ``narrowed`` says of columns in which cells thresholds leave one value of several, (C,).
-    ``coverage`` is what of the columns was declared.
+    ``coverage`` is what of the columns was declared. ``samples`` are those of each tree whose seed the file says;
+    ``rows`` is None then, as how often each record was drawn decides whether a table fits.
     """
 
     cells: DomainCells
-    rows: CellRows | SumRows
+    rows: CellRows | SumRows | None
     counts: ProvedCounts
     classes: tuple[str, ...]
     columns: tuple[str, ...]
@@ -319,6 +367,7 @@ class Reconstruction:
     assumed: tuple[str, ...] = ()
     narrowed: Mapping[str, BoolArray] = field(default_factory=dict)
     coverage: DomainCoverage | None = None
+    samples: tuple[SampleCounts, ...] = ()
 
     @property
     def proved(self) -> IntArray:

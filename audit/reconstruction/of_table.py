@@ -71,6 +71,9 @@ BEYOND_COUNTS = (
 )
 
 
+OTHER_SAMPLES = "its trees are trained on samples whose seeds are in the file, and no other table was searched for"
+
+
 class WrongProofError(ArithmeticError):
     """A record is proved to be in every table that fits, and the owner's table, which fits, does not have it."""
 
@@ -135,6 +138,8 @@ def rebuild_people(
             found = reconstruct(forest.model, until, public, known, uses_thresholds=False)
     if not isinstance(found, Undetermined) and found.cells.least is not None:
         found = Undetermined(found.counts.left[0])  # people may be in cells that are not listed
+    if not isinstance(found, Undetermined) and found.samples:
+        return _match_samples(found, forest, population, cells)
     rebuilt = _match_proofs(found, forest.stops[:, first], cells)
     if named is None or isinstance(rebuilt, Undetermined) or isinstance(found, Undetermined):
         return rebuilt
@@ -389,6 +394,48 @@ def _match_proofs(
     return cells.rebuilt(low, most, reconstruction, "; ".join(reconstruction.counts.left), proofs)
 
 
+def _match_samples(
+    reconstruction: Reconstruction, forest: Forest, population: Population, cells: _OwnCells
+) -> RebuiltPeople | Undetermined:
+    """Return what samples whose seeds are known prove of people's rows.
+
+    The table may stand in another order than that of the training, so only one that was drawn as it stands shows that a
+    proof is wrong. No other table is looked for: what is not proved counts as open.
+
+    Raises:
+        WrongProofError: a proof is wrong.
+    """
+    places, counts = _places(reconstruction, forest.stops[:, cells.first]), reconstruction.counts
+    if (places < 0).any():
+        return OTHER_DOMAIN
+    low, high = counts.low[places], counts.high[places]
+    elsewhere = np.delete(counts.low, places, axis=0)
+    is_wrong = (low > cells.by_class).any() or (high < cells.by_class).any() or elsewhere.any()
+    if is_wrong and _has_samples(reconstruction, forest, population):
+        raise WrongProofError("a record is proved that the table does not have")
+    if is_wrong or int(cells.by_class.sum()) != reconstruction.records:
+        return OTHER_TABLE
+    found = reconstruction.cells
+    proofs = CellProofs(found.domain, found.options, counts.high)
+    left = "" if (low == cells.by_class).all() else OTHER_SAMPLES
+    return cells.rebuilt(low, cells.by_class, reconstruction, left, proofs)
+
+
+def _has_samples(reconstruction: Reconstruction, forest: Forest, population: Population) -> bool:
+    """Whether the samples of the seeds, drawn from the table as it stands, have the counts of all leaves."""
+    order = population.order
+    if order is None or order.classes is None:
+        return False
+    for sample, stops in zip(reconstruction.samples, forest.stops, strict=True):
+        if len(sample.often) != len(order.profiles):
+            return False
+        drawn = np.zeros_like(sample.draws)
+        np.add.at(drawn, (stops[order.profiles], order.classes), sample.often)
+        if (drawn != sample.draws)[sample.is_leaf].any():
+            return False
+    return True
+
+
 def _places(reconstruction: Reconstruction, stops: IndexArray) -> IndexArray:
     """Return the cell of people who stop there, ``stops`` (T, Z), by what the file allows; -1 without one: (Z,)."""
     place_of = {
@@ -401,4 +448,4 @@ def _fits(reconstruction: Reconstruction, places: IntArray, by_class: IntArray) 
     """Whether the table has the counts of the file, cell by cell and class by class."""
     table = np.zeros_like(reconstruction.counts.low)
     np.add.at(table, places, by_class)
-    return reconstruction.rows.fits(table)
+    return reconstruction.rows is not None and reconstruction.rows.fits(table)

@@ -10,7 +10,7 @@ row. What is undecided at the time limit stays open.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,13 +68,67 @@ def prove_counts(rows: CellRows, sizes: FloatArray, until: Clock) -> ProvedCount
     low, high = low.reshape(-1).copy(), np.minimum(high, rows.most).reshape(-1)
     if (low > high).any():
         raise ContradictionError(NO_RECORD)
-    parts = [_PartState(part) for part in _parts(rows, low, high)]
+    parts = [_PartState(part) for part in _parts(rows.matrix, (rows.low, rows.high), low, high)]
+    _decide_all(parts, until)
+    return _joined(rows, low, high, parts, sizes, until)
+
+
+def _decide_all(parts: Sequence[_PartState], until: Clock) -> None:
+    """Work on all parts, one after the other and with more patience each time.
+
+    Raises:
+        ContradictionError: no table fits.
+    """
     for step, units in enumerate(UNITS):
         for place, part in enumerate(parts):
-            if part.is_decided:
-                continue
-            part.decide(units, until.share(1 / (len(parts) - place)), is_last=step > 0)
-    return _joined(rows, low, high, parts, sizes, until)
+            if not part.is_decided:
+                part.decide(units, until.share(1 / (len(parts) - place)), is_last=step > 0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ProvedNumbers:
+    """Numbers, (N,) each: proved ends, how far the tables that were found go, and one table; None where none was found.
+
+    ``undecided`` is how many numbers that were asked for may lie beyond all tables that were found.
+    """
+
+    low: IntArray
+    high: IntArray
+    shown_low: IntArray
+    shown_high: IntArray
+    table: IntArray | None
+    undecided: int
+
+
+def prove_numbers(
+    matrix: sparse.csr_array,
+    ends: tuple[IntArray, IntArray],
+    boxes: tuple[IntArray, IntArray],
+    is_asked: BoolArray,
+    until: Clock,
+) -> ProvedNumbers:
+    """Return what rows over numbers in boxes, ``ends`` of each (R,), prove of those that are asked for, (N,).
+
+    Raises:
+        ContradictionError: no numbers fulfil the rows.
+    """
+    low, high = (box.copy() for box in boxes)
+    parts = [_PartState(part, is_asked[part.places]) for part in _parts(matrix, ends, low, high)]
+    _decide_all(parts, until)
+    shown_low, shown_high, table = low.copy(), high.copy(), low.copy()
+    for part in parts:
+        places = part.part.places
+        low[places], high[places] = part.low, part.high
+        shown_low[places], shown_high[places] = part.shown_low, part.shown_high
+        table[places] = part.low if part.table is None else part.table
+    return ProvedNumbers(
+        low=low,
+        high=high,
+        shown_low=shown_low,
+        shown_high=shown_high,
+        table=table if all(part.table is not None for part in parts) else None,
+        undecided=sum(int((part.may_fall | part.may_rise).sum()) for part in parts),
+    )
 
 
 def decide_part(part: OpenPart, until: Clock) -> tuple[IntArray, IntArray]:
@@ -108,7 +162,9 @@ class OpenPart:
         return bool(is_inside and ((sums >= self.least) & (sums <= self.most)).all())
 
 
-def _parts(rows: CellRows, low: IntArray, high: IntArray) -> Iterator[OpenPart]:
+def _parts(
+    rows: sparse.csr_array, ends: tuple[IntArray, IntArray], low: IntArray, high: IntArray
+) -> Iterator[OpenPart]:
     """Yield what is left of the rows, in parts without a common number."""
     places = np.flatnonzero(low < high)
     if not len(places):
@@ -116,9 +172,9 @@ def _parts(rows: CellRows, low: IntArray, high: IntArray) -> Iterator[OpenPart]:
     from scipy.sparse.csgraph import connected_components  # heavy: where something is open
 
     fixed = np.where(low < high, 0, low)
-    settled = rows.matrix @ fixed
-    least, most = rows.low - settled, rows.high - settled
-    matrix = sparse.csr_array(rows.matrix[:, places])
+    settled = rows @ fixed
+    least, most = ends[0] - settled, ends[1] - settled
+    matrix = sparse.csr_array(rows[:, places])
     kept = np.flatnonzero(np.diff(matrix.indptr) > 0)
     if (np.delete(least, kept) > 0).any() or (np.delete(most, kept) < 0).any():
         raise ContradictionError(NO_RECORD)
@@ -153,7 +209,8 @@ def _different(
     least, most = least.copy(), most.copy()
     for row in range(len(least)):
         at = slice(matrix.indptr[row], matrix.indptr[row + 1])
-        first = seen.setdefault(matrix.indices[at].tobytes(), row)
+        key = matrix.indices[at].tobytes() + matrix.data[at].tobytes()
+        first = seen.setdefault(key, row)
         least[first], most[first] = max(least[first], least[row]), min(most[first], most[row])
         if least[first] > most[first]:
             raise ContradictionError(NO_RECORD)
@@ -164,8 +221,10 @@ def _different(
 class _PartState:
     """What is proved of one part, and what tables were found."""
 
-    def __init__(self, part: OpenPart) -> None:
+    def __init__(self, part: OpenPart, is_asked: BoolArray | None = None) -> None:
+        """``is_asked`` (N,) says of which numbers somebody wants to know; None: of all."""
         self.part, self.low, self.high = part, part.low.copy(), part.high.copy()
+        self.is_asked = np.ones(len(part.low), dtype=bool) if is_asked is None else is_asked
         self.table: IntArray | None = None
         self.shown_low, self.shown_high = part.high + 1, part.low - 1
         self.is_decided = False
@@ -174,12 +233,12 @@ class _PartState:
     @property
     def may_fall(self) -> BoolArray:
         """Which numbers may be smaller than any table found has them."""
-        return self.low < self.shown_low
+        return self.is_asked & (self.low < self.shown_low)
 
     @property
     def may_rise(self) -> BoolArray:
         """Which numbers may be larger."""
-        return self.high > self.shown_high
+        return self.is_asked & (self.high > self.shown_high)
 
     def decide(self, units: float, until: Clock, *, is_last: bool) -> None:
         """Work until all is decided or time is over; ``is_last`` asks of single numbers too.

@@ -14,7 +14,7 @@ from enum import StrEnum
 
 import numpy as np
 
-from treewarden.ppdm_models.arrays import BoolArray, FloatArray
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IntArray
 from treewarden.ppdm_models.tree.predicate import Always, Predicate
 from treewarden.ppdm_models.tree.privacy_claim import PrivacyClaim, claim_of_trees
 from treewarden.ppdm_models.tree.tree import PRIVACY, Feature, Task, Tree
@@ -215,6 +215,19 @@ class SilentMembers:
     most_share: float = 1.0
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class SeededBootstrap:
+    """Bootstrap samples that anybody can draw again: the trees drew from ``records`` records, each by its seed.
+
+    ``distinct`` has, for each tree, how many different records each node holds, by node in document order, (N,).
+    ``is_unweighted`` says that the file states that no record had a weight.
+    """
+
+    records: int
+    distinct: tuple[IntArray, ...]
+    is_unweighted: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class TreeSampling:
     """How the records were drawn that a tree of an ensemble is grown on.
@@ -222,12 +235,13 @@ class TreeSampling:
     ``resampled`` says that the counts of a tree are of a bootstrap or subsample: they count draws, not people (None:
     the file does not say). ``held_out`` says that the sample is one for all trees: some records were kept aside to know
     when to stop, and each of the others counts once at most. ``seeds`` are what the bootstrap of each tree was drawn
-    from, where the file says it: no part of its value.
+    from, where the file says it, and ``bootstrap`` what it says of these samples: no part of its value.
     """
 
     resampled: bool | None = None
     held_out: bool = False
     seeds: tuple[int, ...] = field(default=(), compare=False)
+    bootstrap: SeededBootstrap | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,7 +335,7 @@ def with_trees(ensemble: Ensemble, trees: Iterator[Tree]) -> Ensemble:
         elif isinstance(model, Ensemble):
             model = with_trees(model, trees)
         members.append(replace(member, model=model))
-    sampling = replace(ensemble.sampling, seeds=())
+    sampling = replace(ensemble.sampling, seeds=(), bootstrap=None)
     return replace(ensemble, members=tuple(members), growth=None, sampling=sampling)
 
 

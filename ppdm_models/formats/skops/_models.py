@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from treewarden.ppdm_models import limits
+from treewarden.ppdm_models.arrays import IndexArray
 from treewarden.ppdm_models.formats.sklearn._arrays import (
     UNMODELLED,
     TreeArrays,
@@ -41,6 +42,7 @@ from treewarden.ppdm_models.tree.ensemble import (
     Link,
     Member,
     Model,
+    SeededBootstrap,
     TreeSampling,
 )
 from treewarden.ppdm_models.tree.nodes import NodeTable
@@ -197,7 +199,9 @@ def _forest(fitted: Fitted) -> Ensemble:
         TreeSampling(resampled),
     )
     notes = (*ensemble.notes, *dict.fromkeys(note for tree, _ in trees for note in tree.notes))
-    sampling = TreeSampling(resampled, seeds=_seeds(fitted) if resampled else ())
+    seeds = _seeds(fitted) if resampled else ()
+    bootstrap = _bootstrap(fitted, trees) if seeds else None
+    sampling = TreeSampling(resampled, seeds=seeds, bootstrap=bootstrap)
     return replace(ensemble, notes=notes, sampling=sampling)
 
 
@@ -301,6 +305,36 @@ def _seeds(fitted: Fitted) -> tuple[int, ...]:
     seeds = [None if part is None else part.plain() for part in skops_parts]
     found = [seed for seed in seeds if type(seed) is int and 0 <= seed < 2**32]
     return tuple(found) if len(found) == len(seeds) else ()
+
+
+def _bootstrap(fitted: Fitted, trees: Sequence[tuple[Tree, TreeArrays]]) -> SeededBootstrap | None:
+    """Return what the seeds of a forest's trees drew from; None where something else had a part in it.
+
+    Weights of records and of classes change the draws, or their sums, from version to version, and a forest with
+    ``warm_start`` may have trees of several tables.
+    """
+    weights = fitted.known.get("_sample_weight")
+    has_weights = weights is not None and (
+        weights.loader != "JsonNode" or weights.plain() is not None
+    )
+    is_warm = fitted.plain("warm_start", False) is not False
+    is_of_library = fitted.part.module.startswith("sklearn.")
+    if has_weights or is_warm or is_set(fitted, CLASS_WEIGHT) or not is_of_library:
+        return None
+    records = fitted.plain("_n_samples")
+    if records is None and fitted.plain("max_samples") is None:
+        records = float(trees[0][1].weighted[0])  # as many draws as records
+    if not isinstance(records, int | float) or records != int(records) or records < 1:
+        return None
+    distinct = tuple(arrays.samples[_numbers(tree)] for tree, arrays in trees)
+    return SeededBootstrap(int(records), distinct, is_unweighted=weights is not None)
+
+
+def _numbers(tree: Tree) -> IndexArray:
+    """Return scikit-learn's number of each node, (N,)."""
+    nodes = tree.nodes
+    names = nodes.names if isinstance(nodes, NodeTable) else [node.name for node in nodes]
+    return np.array(list(map(int, names)), dtype=np.intp)
 
 
 def _boosted(fitted: Fitted) -> Ensemble:
