@@ -18,13 +18,11 @@ fits.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import sparse
-from scipy.linalg import cho_factor, cho_solve
 from scipy.special import entr, xlogy
 
 from treewarden.audit.bounds import ContradictionError, RowBounds
@@ -37,12 +35,10 @@ from treewarden.audit.engine.dual import (
     dual_of,
     on_one_thread,
     row_units,
-    scaled,
-    square,
     steps,
 )
+from treewarden.audit.engine.end_weights import weights_to_ends
 from treewarden.audit.engine.problem import Estimate
-from treewarden.audit.engine.time_budget import SECONDS_A_FLOP
 from treewarden.audit.ipopt.program import DualGroups, DualRows
 from treewarden.audit.progress import Clock, OutOfTimeError
 from treewarden.audit.reading import Undetermined
@@ -52,12 +48,10 @@ from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IntArray
 GOOD_ENOUGH = 1e-3
 """The estimate is done when no row is missed by more people than this."""
 FINEST = 1e-7
-MOST_STEPS, MOST_STEPS_AFTER = 150, 14
+MOST_STEPS, MOST_STEPS_AFTER = 150, 6
 """Steps in all, and once the estimate is done: what is certain shows in those."""
-MANY = 0.1
-"""Of the numbers that were open: once so many are settled, all is done again without them."""
 FEW = 0.02
-"""Of them: where fewer were settled in all, steps without them would hardly prove more."""
+"""Of the numbers that were open: once more are settled, all is done again without them, which may prove more."""
 MOST_ROWS = 12_000
 """The curvature is dense over the rows: beyond this it would take more memory than there may be."""
 
@@ -132,18 +126,18 @@ class _NewtonWalk:
                 self._prove(step.theta - good.theta)
             elif step.is_true and step.residual <= GOOD_ENOUGH:
                 good = step
+                if proves:
+                    self._prove_ends(dual, step, clock)
             last = step
             is_done = good is not None and (
                 not proves or step.residual <= FINEST or after >= MOST_STEPS_AFTER
             )
-            if is_done or number >= MOST_STEPS or self._has_many():
+            if is_done or number >= MOST_STEPS or self._has_settled_many():
                 break
         assert last is not None
         self.theta = self._spread(last.theta)
-        if proves and good is not None and self.is_stuck and self.counts.width == 1:
-            with suppress(OutOfTimeError):
-                for weights in keeping_still(dual, last.x, last.theta - good.theta, clock):
-                    self._prove(weights)
+        if proves and good is not None and self.is_stuck:
+            self._prove_ends(dual, last, clock)
         if good is None:
             reason = "the steps did not converge"
             if clock.is_over:
@@ -161,9 +155,15 @@ class _NewtonWalk:
         if (low > self.boxes.low).any() or (high < self.boxes.high).any():
             self.boxes = RowBounds(low, high, self.boxes.row)
 
-    def _has_many(self) -> bool:
+    def _prove_ends(self, dual: EntropyDual, step: DualStep, clock: Clock) -> None:
+        """Narrow the boxes by weights that move only numbers at their ends, as far as the time goes."""
+        with suppress(OutOfTimeError):
+            for weights in weights_to_ends(dual, step.theta, step.x, clock):
+                self._prove(weights)
+
+    def _has_settled_many(self) -> bool:
         now = int((self.boxes.low < self.boxes.high).sum())
-        return self.open - now > MANY * self.open
+        return self.open - now > FEW * self.open
 
     def _gathered(self) -> FloatArray:
         """Return the weights to begin with: those of rows that have become equal add up."""
@@ -421,36 +421,3 @@ def _shift(z: IntArray, low: IntArray, high: IntArray, sizes: IntArray) -> IntAr
     last = (room >= (sizes - low.sum(axis=1))[:, None]).argmax(axis=1)
     at = np.arange(len(z))
     return np.asarray(z[at, order[at, last]])
-
-
-# Weights of rows that move only cells near an end; all other cells stay where they are.
-
-EDGES = (1e-1, 1e-3)
-"""A cell is near an end where the product of its two shares is smaller."""
-SOFT = 1e-5
-ROUNDS = 8
-
-
-def keeping_still(
-    dual: EntropyDual, x: FloatArray, direction: FloatArray, clock: Clock
-) -> Iterator[FloatArray]:
-    """Yield the part of weights (S,) that adds up to nothing at each cell away from its ends, for two classes.
-
-    That is the projection on the null space of B', B the rows over those cells. What is outside the null space is made
-    smaller by ``SOFT / (SOFT + its eigenvalue of B B')`` each round: one factorisation, and no eigenvectors.
-
-    Raises:
-        OutOfTimeError: the budget is used up.
-    """
-    assert isinstance(dual.cells, TwoClasses)
-    share = x / dual.cells.sizes
-    for edge in EDGES:
-        total = square(scaled(dual.matrix, (share * (1 - share) > edge).astype(np.float64)), clock)
-        total[np.diag_indices(len(direction))] += SOFT
-        clock.spend(SECONDS_A_FLOP * len(direction) ** 3)
-        factor = cho_factor(total, check_finite=False)
-        kept = direction
-        for _ in range(ROUNDS):
-            kept = cho_solve(factor, kept, check_finite=False)
-            kept = kept / (np.abs(kept).max(initial=0.0) or 1.0)
-        yield np.asarray(kept)
