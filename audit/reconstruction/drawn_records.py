@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from treewarden.audit.consistent_tables.proofs.bounds import ContradictionError
+from treewarden.audit.bounds import ContradictionError
 from treewarden.audit.engine.counts import bound_by_rows
 from treewarden.audit.engine.problem import Problem
 from treewarden.audit.population.forest import draw_bootstrap
