@@ -351,10 +351,12 @@ def with_what_is_open(worlds: ConsistentTables, *, is_empty: bool = False) -> Co
     number, values = int(worlds.open_profiles.sum()), int(worlds.open_exclusions.sum())
     said = []
     if number:
-        said.append(f"for {number} groups, {_why(worlds.left)}")
+        groups = "1 group" if number == 1 else f"{number} groups"
+        said.append(f"for {groups}, {_why(worlds.left)}")
     if values:
         because = (*worlds.left, *worlds.left_of_values)
-        said.append(f"for {values} values that the file may rule out, {_why(because)}")
+        some = "1 value" if values == 1 else f"{values} values"
+        said.append(f"for {some} that the file may rule out, {_why(because)}")
     if is_empty and not said:
         said += worlds.left
     return replace(worlds, not_decided=tuple(said))

@@ -7,6 +7,7 @@ nothing is said. What a table needs to be read (a kind of file, and column names
 from __future__ import annotations
 
 import codecs
+import math
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -16,6 +17,15 @@ from pathlib import Path
 
 from treewarden.ppdm_models.errors import TableError
 from treewarden.ppdm_models.unsupported_files import PEEKED, Foreign, table_kind
+
+
+def as_number(text: str) -> float | None:
+    """Return a text as a finite number; None where it is none."""
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
 
 
 class Percent(StrEnum):

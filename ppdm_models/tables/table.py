@@ -13,9 +13,17 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+
 from treewarden.ppdm_models.arrays import FloatArray, IntArray
 from treewarden.ppdm_models.errors import DictionaryError, TableError, near_text, reading_problem
-from treewarden.ppdm_models.tables.dialect import COMMA, NO_HEADER, SAY_DECIMAL, seem_cells
+from treewarden.ppdm_models.tables.dialect import (
+    COMMA,
+    NO_HEADER,
+    SAY_DECIMAL,
+    as_number,
+    seem_cells,
+)
 from treewarden.ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn
 from treewarden.ppdm_models.tree.tree import Feature
 from treewarden.ppdm_models.unsupported_files import PICTURES
@@ -36,13 +44,15 @@ SAVE_AS = (
 class ColumnMeaning:
     """What a column is called for people, "" where nobody says it, and what its values are called, in their order.
 
-    ``left_out`` is how many values with labels there are beyond those.
+    ``left_out`` is how many values with labels there are beyond those; ``all_labelled`` says that every value that a
+    table has in the column is among them.
     """
 
     name: str
     label: str = ""
     values: tuple[tuple[str, str], ...] = ()
     left_out: int = 0
+    all_labelled: bool = False
 
     def label_of(self, value: str) -> str:
         """Return what a value is called; "" where nobody says it."""
@@ -266,6 +276,18 @@ class RawColumn(ABC):
     def taken(self, known_values: tuple[str, ...]) -> str:
         """Return what is taken of codes that have labels as categories, "labels" or "codes"; "" where none has any."""
         return ""
+
+
+def has_labels_for_all(meaning: ColumnMeaning, column: RawColumn) -> bool:
+    """Return whether every value of a column has a label."""
+    try:
+        numbers = column.numbers()
+    except TableError:
+        coded = column.categories(())
+        values = {coded.categories[code] for code in np.unique(coded.codes[~coded.missing])}
+        return values.issubset(value for value, _ in meaning.values)
+    labelled = [number for value, _ in meaning.values if (number := as_number(value)) is not None]
+    return bool(np.isin(numbers[~np.isnan(numbers)], labelled).all())
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,7 +67,7 @@ from treewarden.reports.document.parts import (
     Piece,
     Place,
     Reading,
-    Row,
+    UnjudgedClause,
     number,
 )
 from treewarden.reports.document.words import count
@@ -157,7 +157,7 @@ def document_of(
         lessons=lessons(audit),
         findings=tuple(map(finding_part, decision.findings)),
         fail_on=decision.fail_on,
-        not_judged=tuple(Row(name=name, text=why) for name, why in decision.not_judged),
+        not_judged=tuple(_unjudged_clauses(decision)),
         assumed_known=assumed,
         basis="file" if evidence.population.is_absent else "table",
         rests_on=ALONE if evidence.population.is_absent else "",
@@ -354,6 +354,14 @@ def _piece(piece: decisions.ClausePiece) -> Piece:
         value=value(piece.reading, unit, atom.limit),
         verdict=word(piece.verdict),
     )
+
+
+def _unjudged_clauses(decision: Decision) -> Iterator[UnjudgedClause]:
+    """Yield the clauses that do not apply, each with what it would measure."""
+    clauses = {clause.id: clause for clause in decision.pack.clauses}
+    for name, why in decision.not_judged:
+        words = dict.fromkeys(plain(atom.call) for atom in clauses[name].atoms)
+        yield UnjudgedClause(name=name, text=why, plain="; ".join(words))
 
 
 def _plain(finding: decisions.Finding) -> str:

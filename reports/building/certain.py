@@ -142,7 +142,7 @@ def _summary(evidence: Evidence, worlds: ConsistentTables) -> str:
     else:
         said = "Nobody’s value is proved: for each person, another value is possible."
     if open_:
-        said += f" For {count(open_)} more people this was not decided."
+        said += f" For {counted(open_, 'more person', 'more people')} this was not decided."
     return said
 
 

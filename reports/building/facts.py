@@ -208,6 +208,7 @@ def column_parts(audit: Audit) -> tuple[ColumnPart, ...]:
             values=tuple(Row(name=value, text=label) for value, label in meaning.values),
             values_left_out=meaning.left_out,
             is_sensitive=meaning.name == secret,
+            all_labelled=meaning.all_labelled,
         )
         for meaning in audit.meanings
     )
@@ -221,6 +222,7 @@ def told_meanings(document: Document) -> tuple[ColumnMeaning, ...]:
             part.label,
             tuple((row.name, row.text) for row in part.values),
             part.values_left_out,
+            part.all_labelled,
         )
         for part in document.columns
     )

@@ -117,7 +117,7 @@ def redacted(document: Document) -> Document:
             for adversary in document.adversaries
         ),
         "columns": tuple(
-            column.model_copy(update={"values": (), "values_left_out": 0})
+            column.model_copy(update={"values": (), "values_left_out": 0, "all_labelled": False})
             for column in document.columns
         ),
         "claims": tuple(map(_claim, document.claims)),

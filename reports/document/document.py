@@ -36,6 +36,7 @@ from treewarden.reports.document.parts import (
     Row,
     Text,
     TreeNode,
+    UnjudgedClause,
     Value,
 )
 from treewarden.reports.document.words import Word, counted
@@ -306,7 +307,7 @@ class Document(Part):
     lessons: tuple[Lesson, ...]
     findings: tuple[Finding, ...]
     fail_on: Severity = "error"
-    not_judged: tuple[Row, ...] = ()
+    not_judged: tuple[UnjudgedClause, ...] = ()
     assumed_known: AssumedKnown | None = None
     basis: Literal["table", "file"] = "table"
     rests_on: Text = ""

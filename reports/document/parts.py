@@ -303,10 +303,17 @@ class Row(Part):
     text: Text
 
 
+class UnjudgedClause(Row):
+    """A clause that does not apply to a model, and why; ``plain`` is what it would measure, in words."""
+
+    plain: Text = ""
+
+
 class ColumnMeaning(Part):
     """What a column and its values are called for people, in words of the table's file or of a data dictionary.
 
     ``values`` has a value as ``name`` and its label as ``text``; ``values_left_out`` is how many more there are.
+    ``all_labelled`` says that every value that the table has in the column is among ``values``.
     """
 
     name: Text
@@ -314,6 +321,7 @@ class ColumnMeaning(Part):
     values: tuple[Row, ...] = ()
     values_left_out: int = 0
     is_sensitive: bool = False
+    all_labelled: bool = False
 
 
 class File(Part):

@@ -21,6 +21,7 @@ from treewarden.reports.figures.finding_rows import (
     with_label,
 )
 from treewarden.reports.figures.officer import (
+    labelled_columns,
     named_clauses,
     questions,
     signed,
@@ -157,7 +158,8 @@ WHO_DECIDES = "The controller decides and signs. The data protection officer adv
 def filing(document: Document, report_sections: tuple[ReportSection, ...] = ()) -> Filing:
     """Return the report in sections, in its order; ``report_sections`` stand before the signature."""
     is_public = document.redacted_below is not None
-    document = named_clauses(document)
+    columns = document.columns
+    document = labelled_columns(named_clauses(document))
     meaning = " ".join(filter(None, (document.meaning, document.unlimited)))
     repaired = () if document.repair is None else (repair_section(document.repair),)
     return Filing(
@@ -170,7 +172,7 @@ def filing(document: Document, report_sections: tuple[ReportSection, ...] = ()) 
         disclaimer=DISCLAIMER,
         created=document.provenance.created or "",
         sections=(
-            *map(signed_section, (*_sections(document), *repaired)),
+            *(signed_section(each, columns) for each in (*_sections(document), *repaired)),
             *report_sections,
             ReportSection("sign-off", "Decision and signature", _sign_off()),
             terms(),

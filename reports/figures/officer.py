@@ -12,17 +12,19 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from treewarden.policies.verdict import capital
 from treewarden.reports.document.document import Document, Side
-from treewarden.reports.document.parts import Finding
+from treewarden.reports.document.parts import ColumnMeaning, Finding
 from treewarden.reports.document.words import listed, sentence
+from treewarden.reports.figures.finding_rows import with_label
 from treewarden.reports.figures.remaining import (
     Block,
     Cell,
     Items,
+    LabelledConditions,
     Paragraph,
     ReportSection,
     ReportTable,
@@ -173,7 +175,8 @@ def _means_rows(document: Document) -> Iterator[tuple[str, str, str, str]]:
 
 
 def _known_columns(document: Document) -> str:
-    return listed(list(document.population.quasi_identifiers)) or "no column"
+    names = document.population.quasi_identifiers
+    return listed([with_label(document, name) for name in names]) or "no column"
 
 
 def _membership_words(document: Document) -> tuple[str, str]:
@@ -323,9 +326,12 @@ def signed(text: str) -> str:
 def named_clauses(document: Document) -> Document:
     """Return a document whose clauses have names in words: what they measure, and the limit where two measure the same.
 
-    One that was not judged, combines several or is about the evidence has no measure: its id is read as words.
+    One that combines several or is about the evidence has no measure: its id is read as words.
     """
     names = _names_of(document.findings)
+    for row in document.not_judged:
+        if row.plain and row.name not in names:
+            names[row.name] = capital(row.plain)
 
     def name(clause: str) -> str:
         return names.get(clause) or capital(clause.replace("-", " ").replace("_", " "))
@@ -357,6 +363,10 @@ def _names_of(findings: Sequence[Finding]) -> dict[str, str]:
     """Return a name for the clause of each finding; clauses that stand for several releases have one name."""
     single = [each for each in findings if each.plain and each.measure and not each.parts]
     plain = {each.clause: capital(each.plain) for each in single}
+    for each in findings:
+        words = list(dict.fromkeys(part.plain for part in each.parts))
+        if words and each.measure != "not":
+            plain[each.clause] = capital("; ".join(words))
     limits = {each.clause: each.limit_text for each in findings}
     times = Counter(plain.values())
     named: dict[str, str] = {}
@@ -372,22 +382,59 @@ def words_of_code(name: str) -> str:
     return name.replace("_", " ")
 
 
-def signed_section(section: ReportSection) -> ReportSection:
-    """Return a section in words for whoever signs it."""
-    return replace(section, blocks=tuple(map(_block, section.blocks)))
+OF_PATHS = ("waivers", "risk", "unexamined", "repair")
+"""Sections that tell of places in trees; the others quote people, or say what they mean with labels already."""
 
 
-def _block(block: Block) -> Block:
+def signed_section(section: ReportSection, columns: Sequence[ColumnMeaning] = ()) -> ReportSection:
+    """Return a section in words for whoever signs it; conditions of paths in those of the ``columns``."""
+    conditions = LabelledConditions(columns) if columns and section.ident in OF_PATHS else None
+
+    def in_words(text: str) -> str:
+        return signed(text if conditions is None else conditions.in_words(text))
+
+    blocks = tuple(_block(block, in_words) for block in section.blocks)
+    return replace(section, blocks=blocks)
+
+
+def _block(block: Block, in_words: Callable[[str], str]) -> Block:
     if isinstance(block, Paragraph):
-        return replace(block, text=signed(block.text))
+        return replace(block, text=in_words(block.text))
     if isinstance(block, Items):
-        return replace(block, items=tuple(map(signed, block.items)))
+        return replace(block, items=tuple(map(in_words, block.items)))
     if isinstance(block, ReportTable):
-        return replace(block, rows=tuple(tuple(map(_cell, row)) for row in block.rows))
+        rows = tuple(tuple(_cell(cell, in_words) for cell in row) for row in block.rows)
+        return replace(block, rows=rows)
     return block
 
 
-def _cell(cell: Cell) -> Cell:
+def _cell(cell: Cell, in_words: Callable[[str], str]) -> Cell:
     if cell.kind == "code":
         return cell
-    return replace(cell, text=signed(cell.text), note=signed(cell.note), aside=signed(cell.aside))
+    return replace(cell, text=in_words(cell.text), note=signed(cell.note), aside=signed(cell.aside))
+
+
+def labelled_columns(document: Document) -> Document:
+    """Return a document that names the columns that an adversary knows by their labels."""
+    assumed = document.assumed_known
+    if not document.columns:
+        return document
+    names = document.population.quasi_identifiers
+    before = f": {', '.join(names)}."
+    after = f": {'; '.join(with_label(document, name) for name in names)}."
+    sentences = tuple(each.replace(before, after) for each in document.knowledge.sentences)
+    changed: dict[str, object] = {
+        "knowledge": document.knowledge.model_copy(update={"sentences": sentences})
+    }
+    if assumed is not None:
+        columns = tuple(with_label(document, name) for name in assumed.columns)
+        proved = tuple(
+            each.model_copy(
+                update={
+                    "text": with_label(document, each.column) + each.text.removeprefix(each.column)
+                }
+            )
+            for each in assumed.proved
+        )
+        changed["assumed_known"] = assumed.model_copy(update={"columns": columns, "proved": proved})
+    return document.model_copy(update=changed)

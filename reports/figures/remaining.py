@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from treewarden.policies.verdict import Severity
+from treewarden.ppdm_models.tables.dialect import as_number
 from treewarden.reports.document.document import Document, summary_of
 from treewarden.reports.document.inferred_parts import Level
-from treewarden.reports.document.parts import Finding, Place
+from treewarden.reports.document.parts import ColumnMeaning, Finding, Place
 from treewarden.reports.document.words import Word, sentence, wrapped
 
 if TYPE_CHECKING:
@@ -229,6 +232,95 @@ def place_text(place: Place, trees: int) -> str:
     who = f"; {place.profile}" if place.profile else ""
     which = f"tree {place.tree + 1}: " if trees > 1 else ""
     return f"{which}{place.path or 'every record'}{who} (node {place.node}{line})"
+
+
+# Conditions of paths in the words of a data dictionary: "thal > 6.5" is "Thallium scan: reversible defect".
+
+NUMBER = r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?"
+MOST_LABELS = 3
+"""So many labels are told one by one; of more, the first and the last."""
+SIDES = {"<": False, "≤": True, ">": False, "≥": True}
+"""Whether the threshold itself belongs to an interval."""
+
+
+class LabelledConditions:
+    """The conditions on columns that have labels, as paths write them, and their words."""
+
+    def __init__(self, columns: Sequence[ColumnMeaning]) -> None:
+        self._columns = {column.name: column for column in columns}
+        names = _alternatives(self._columns)
+        values = _alternatives({row.name for column in columns for row in column.values})
+        ends = r"(?=$|[\s),;]|\.(?!\d))"
+        self._pattern = re.compile(
+            rf"(?<![\w.])(?:(?P<low>{NUMBER}) (?P<from>[<≤]) )?(?P<name>{names}) (?:"
+            rf"(?P<not>not )?in {{(?P<values>[^{{}}]*)}}"
+            rf"|(?P<is>[=≠]) (?P<value>{values}|{NUMBER}){ends}"
+            rf"|(?P<side>[<≤>≥]) (?P<cut>{NUMBER}){ends})"
+        )
+
+    def in_words(self, text: str) -> str:
+        """Return a text with these conditions in words."""
+        return self._pattern.sub(self._words, text)
+
+    def _words(self, match: re.Match[str]) -> str:
+        column = self._columns[match["name"]]
+        called = column.label or column.name
+        if match["side"] is None:
+            labels = {row.name: row.text for row in column.values}
+            values = [match["value"]] if match["is"] else match["values"].split(", ")
+            is_negated = match["is"] == "≠" or match["not"]
+            words = any_of([labels.get(value, value) for value in values])
+            return f"{called} is {'not ' if is_negated else ''}{words}"
+        start, end = (at - match.start() for at in match.span("name"))
+        as_written = f"{match[0][:start]}{called}{match[0][end:]}"
+        labels_there = _labels_between(column, match) if column.all_labelled else ""
+        return (
+            f"{called} is {labels_there}" if labels_there else as_written + _beside(column, match)
+        )
+
+
+def _alternatives(texts: Iterable[str]) -> str:
+    """Return what matches one of some texts, the longest first; nothing where there are none."""
+    return "|".join(map(re.escape, sorted(texts, key=len, reverse=True))) or r"(?!)"
+
+
+def any_of(labels: Sequence[str]) -> str:
+    """Return labels as alternatives: ``“a”, “b” or “c”``."""
+    quoted = [f"“{label}”" for label in labels]
+    return " or ".join(filter(None, [", ".join(quoted[:-1]), *quoted[-1:]]))
+
+
+def _labels_between(column: ColumnMeaning, match: re.Match[str]) -> str:
+    """Return the labels of the values within an interval, and of those that are not; "" where that tells nothing."""
+    numbers = [(as_number(row.name), row.text) for row in column.values]
+    ordered = sorted((number, label) for number, label in numbers if number is not None)
+    inside = [label for number, label in ordered if _is_inside(number, match)]
+    outside = [label for number, label in ordered if not _is_inside(number, match)]
+    if not inside or not outside:
+        return ""
+    is_short = len(inside) <= MOST_LABELS
+    words = any_of(inside) if is_short else f"from “{inside[0]}” to “{inside[-1]}”"
+    is_told = len(ordered) > 2 and len(outside) <= MOST_LABELS
+    return f"{words} (not {any_of(outside)})" if is_told else words
+
+
+def _is_inside(number: float, match: re.Match[str]) -> bool:
+    cut, is_closed = float(match["cut"]), SIDES[match["side"]]
+    low = match["low"]
+    beyond = number == cut if is_closed else False
+    beyond |= number > cut if match["side"] in ">≥" else number < cut
+    if low is None:
+        return beyond
+    return beyond and (number > float(low) or (number == float(low) and SIDES[match["from"]]))
+
+
+def _beside(column: ColumnMeaning, match: re.Match[str]) -> str:
+    """Return between which labels a threshold lies, in brackets; "" unless both codes next to it have one."""
+    labels = {as_number(row.name): row.text for row in column.values}
+    cut = float(match["cut"])
+    below, above = labels.get(math.floor(cut)), labels.get(math.floor(cut) + 1)
+    is_told = below and above and match["low"] is None and cut != math.floor(cut)
+    return f" (between “{below}” and “{above}”)" if is_told else ""
 
 
 LABELS_ONLY = "labels only"

@@ -68,6 +68,18 @@ def test_the_filed_form_calls_columns_by_their_labels(files, words):
     page = report(files, "compliance", "--dictionary", words)
     assert "influenza this winter (flu)" in page
     assert "&lt;b&gt;age&lt;/b&gt; at the interview (age); sex" in page
+    assert "Path: &lt;b&gt;age&lt;/b&gt; at the interview " in page
+
+
+def test_a_report_says_of_which_columns_every_value_has_a_label(files, words):
+    told = json.loads(report(files, "json", "--dictionary", words))
+    assert {each["name"]: each["all_labelled"] for each in told["columns"]} == {
+        "flu": True,
+        "age": False,
+        "sex": False,
+    }
+    redacted = json.loads(report(files, "json", "--dictionary", words, "--redacted"))
+    assert not any(each["all_labelled"] for each in redacted["columns"])
 
 
 @pytest.mark.parametrize("form", ["html", "text", "compliance", "json"])

@@ -41,7 +41,13 @@ from treewarden.ppdm_models.errors import (
 )
 from treewarden.ppdm_models.files.load import OpenedFile
 from treewarden.ppdm_models.tables.matching import alike
-from treewarden.ppdm_models.tables.table import ColumnMeaning, Table, listed, read_dictionary
+from treewarden.ppdm_models.tables.table import (
+    ColumnMeaning,
+    Table,
+    has_labels_for_all,
+    listed,
+    read_dictionary,
+)
 from treewarden.ppdm_models.tree.ensemble import Ensemble, Model
 from treewarden.ppdm_models.tree.tree import Task
 from treewarden.reports.document.parts import File
@@ -107,7 +113,7 @@ def known_meanings(
     features = (feature.name for feature in model.features)
     names = dict.fromkeys(name for name in (*secret, target, *people.qi, *features) if name)
     found = (_meaning_of(name, of_table, dictionary.columns) for name in names)
-    columns = [meaning for meaning in found if meaning is not None]
+    columns = [_checked_labels(meaning, table) for meaning in found if meaning is not None]
     warnings = []
     if table is not None:
         known = list(table.columns)
@@ -135,6 +141,16 @@ def _meaning_of(
         if match is not None:
             meaning = meaning.under(by_name[match])
     return meaning if meaning.label or meaning.values else None
+
+
+def _checked_labels(meaning: ColumnMeaning, table: Table | None) -> ColumnMeaning:
+    """Return a meaning that says whether every value of the table has a label."""
+    if table is None or not meaning.values or meaning.left_out:
+        return meaning
+    names = alike(list(table.columns), [meaning.name])
+    column = table.columns[names.pop()] if len(names) == 1 else None
+    is_whole = column is not None and has_labels_for_all(meaning, column)
+    return replace(meaning, all_labelled=is_whole)
 
 
 @dataclass(frozen=True, slots=True)

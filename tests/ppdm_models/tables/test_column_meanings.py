@@ -13,6 +13,7 @@ from treewarden.ppdm_models.tables.table import (
     MOST_LABEL,
     MOST_VALUES,
     column_meaning,
+    has_labels_for_all,
     read_dictionary,
 )
 
@@ -65,6 +66,22 @@ def test_a_dictionary_that_is_not_understood_is_refused_with_what_to_do(tmp_path
         read_dictionary(written(tmp_path, text))
     assert problem in str(caught.value)
     assert "; " in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("cells", "labels", "expected"),
+    [
+        ("3,6.0,7,", {"3": "a", "6": "b", "7.0": "c"}, True),
+        ("3,6,7,8", {"3": "a", "6": "b", "7": "c"}, False),
+        ("F,M,", {"F": "women", "M": "men"}, True),
+        ("F,M,X", {"F": "women", "M": "men"}, False),
+    ],
+)
+def test_a_column_is_labelled_if_every_value_has_a_label(tmp_path, cells, labels, expected):
+    path = tmp_path / "table.csv"
+    path.write_text("x,y\n" + "".join(f"{cell},1\n" for cell in cells.split(",")))
+    column = read_table(path).columns["x"]
+    assert has_labels_for_all(column_meaning("x", "", labels), column) is expected
 
 
 def test_a_dictionary_that_is_not_there_is_refused(tmp_path):

@@ -4,19 +4,29 @@ import re
 
 import pytest
 
+from tests.kit.rows import rows
 from treewarden.audit.reading import exactly
 from treewarden.policies import clause
 from treewarden.policies.judging import decision as decisions
 from treewarden.policies.verdict import PolicyVerdict
 from treewarden.reports.building.build import finding_part
 from treewarden.reports.building.redacted import redacted
-from treewarden.reports.document.parts import Accepted, ColumnMeaning, Guidance, Row, Value
+from treewarden.reports.document.parts import (
+    Accepted,
+    ColumnMeaning,
+    Guidance,
+    Piece,
+    Row,
+    UnjudgedClause,
+    Value,
+)
 from treewarden.reports.figures.compliance import DISCLAIMER, MOST_PLACES, filing
 from treewarden.reports.figures.officer import named_clauses, signed
 from treewarden.reports.figures.remaining import (
     Blanks,
     Boxes,
     Items,
+    LabelledConditions,
     Paragraph,
     ReportTable,
     remaining_risk,
@@ -308,10 +318,107 @@ def test_what_each_published_element_adds_is_told_with_what_is_not_known(documen
 
 
 def test_a_clause_that_was_not_judged_is_not_passed_over(document):
-    skipped = (Row(name="for-forests", text="the model is one tree"),)
+    skipped = (UnjudgedClause(name="for-forests", text="the model is one tree"),)
     said = words(section(document.model_copy(update={"not_judged": skipped}), "unexamined"))
     assert "For forests" in said
     assert "the model is one tree" in said
+
+
+def test_a_clause_that_was_not_judged_is_called_by_what_it_would_measure(document):
+    skipped = (UnjudgedClause(name="gain", text="one tree", plain="share of correct guesses"),)
+    said = words(section(document.model_copy(update={"not_judged": skipped}), "unexamined"))
+    assert "Share of correct guesses" in said
+    assert "Gain" not in said
+
+
+def test_a_combined_clause_is_called_by_what_it_combines(document):
+    piece = Piece(
+        measure="k_anonymity",
+        parameters={},
+        plain="fewest people in a leaf",
+        rule="at_least",
+        limit=3,
+        limit_text="at least 3",
+        unit="people",
+        value=document.findings[0].value,
+        verdict="PASS",
+    )
+    other = piece.model_copy(update={"plain": "fewest values in a leaf"})
+    changed = {"measure": "any of", "parts": (piece, other), "clause": "x-1"}
+    names = [each.clause for each in named_clauses(with_findings(document, at0=changed)).findings]
+    assert names[0] == "Fewest people in a leaf; fewest values in a leaf"
+
+
+THAL = ColumnMeaning(
+    name="thal",
+    label="Scan",
+    values=tuple(
+        Row(name=value, text=text)
+        for value, text in (("3", "normal"), ("6", "fixed"), ("7", "reversible"))
+    ),
+    all_labelled=True,
+)
+SEX = ColumnMeaning(
+    name="sex",
+    values=(Row(name="F", text="woman"), Row(name="M", text="man")),
+)
+AGE = ColumnMeaning(name="age", label="Age", values=(Row(name="-9", text="refused"),))
+BAND = ColumnMeaning(
+    name="band",
+    label="Band",
+    values=tuple(Row(name=str(number), text=f"band {number}") for number in range(1, 10)),
+    all_labelled=True,
+)
+
+
+@rows(
+    ("condition", "said"),
+    [
+        ("thal > 6.5", "Scan is “reversible” (not “normal” or “fixed”)"),
+        ("4.5 < thal ≤ 6.5", "Scan is “fixed” (not “normal” or “reversible”)"),
+        ("thal ≥ 6", "Scan is “fixed” or “reversible” (not “normal”)"),
+        ("thal > 6", "Scan is “reversible” (not “normal” or “fixed”)"),
+        ("3 ≤ thal < 6", "Scan is “normal” (not “fixed” or “reversible”)"),
+        ("thal > 9", "Scan > 9"),
+        ("thal = 6", "Scan is “fixed”"),
+        ("thal = 6.5", "Scan is “6.5”"),
+        ("sex ≠ F", "sex is not “woman”"),
+        ("sex in {F, M}", "sex is “woman” or “man”"),
+        ("sex not in {F, X}", "sex is not “woman” or “X”"),
+        ("band > 2.5", "Band is from “band 3” to “band 9” (not “band 1” or “band 2”)"),
+        ("band ≤ 2.5", "Band is “band 1” or “band 2”"),
+        ("age ≤ 50", "Age ≤ 50"),
+        ("30 < age ≤ 50", "30 < Age ≤ 50"),
+        ("wage > 6.5 and thal.x > 6", "wage > 6.5 and thal.x > 6"),
+        ("Path: age > 50.", "Path: Age > 50."),
+    ],
+)
+def test_conditions_of_paths_are_in_the_words_of_the_dictionary(condition, said):
+    assert LabelledConditions((THAL, SEX, AGE, BAND)).in_words(condition) == said
+
+
+def test_a_threshold_between_labels_says_both_where_not_every_value_has_one():
+    some = THAL.model_copy(update={"all_labelled": False})
+    conditions = LabelledConditions((some,))
+    assert conditions.in_words("thal > 6.5") == "Scan > 6.5 (between “fixed” and “reversible”)"
+    assert conditions.in_words("thal > 4.5") == "Scan > 4.5"
+
+
+def test_what_is_filed_has_conditions_and_known_columns_in_words(document):
+    detail = document.lessons[0].model_copy(update={"detail": "Path: thal > 6.5 and x ≤ 2."})
+    known = document.population.model_copy(update={"quasi_identifiers": ("thal", "x")})
+    filed = document.model_copy(
+        update={"lessons": (detail,), "columns": (THAL,), "population": known}
+    )
+    assert "Path: Scan is “reversible” (not “normal” or “fixed”) and x ≤ 2." in words(
+        section(filed, "risk")
+    )
+    assert "Scan (thal) and x" in words(section(filed, "questions"))
+
+
+def test_a_purpose_keeps_the_words_of_the_owner(document):
+    filed = document.model_copy(update={"purpose": "only if thal > 6.5", "columns": (THAL,)})
+    assert "only if thal > 6.5" in words(section(filed, "purpose"))
 
 
 def test_a_reading_that_could_not_be_told_stands_with_its_reason(undetermined):
