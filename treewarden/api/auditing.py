@@ -27,12 +27,13 @@ from treewarden.api.requests import (
     say_of,
     step_of,
 )
-from treewarden.api.result import Result, naming_arguments
+from treewarden.api.result import Result, naming_arguments, save_trees
+from treewarden.audit.options import AuditOptions
 from treewarden.audit.reconstruction.domain import DeclaredDomain
 from treewarden.audit.workers.clusters.cluster import on_cluster
 from treewarden.jobs.auditing import CommandClock, audit_file
 from treewarden.jobs.further_files import load_public_domain
-from treewarden.jobs.inputs import model_name
+from treewarden.jobs.inputs import ModelInput, model_name, opened
 from treewarden.jobs.inspecting import facts, lines, said_of
 from treewarden.policies.verdict import Severity
 
@@ -148,8 +149,9 @@ _LEAK = {
 class Inspection:
     """The content of a model, as ``treewarden inspect`` shows it. A notebook shows it as a card."""
 
-    def __init__(self, name: str, facts: dict[str, Any]) -> None:
-        self._name = name
+    def __init__(self, model: ModelInput, facts: dict[str, Any]) -> None:
+        self._model = model
+        self._name = model_name(model)
         self._said = facts
 
     def to_dict(self) -> dict[str, Any]:
@@ -183,6 +185,16 @@ class Inspection:
         """One row per finding in the file outside its trees."""
         return frame_of(self._said["leaks"], _LEAK)
 
+    def save_model(self, path: AnyPath) -> Path:
+        """Write the trees alone, as PMML (``.pmml``) or our own JSON (``.json``): a fitted estimator becomes a file.
+
+        Raises:
+            OutputError: the suffix stands for no format, the format cannot say something that the trees hold, or the
+                file cannot be written or is one that was read.
+        """
+        inputs = [self._model] if isinstance(self._model, Path) else []
+        return save_trees(opened(self._model).model, path, inputs)
+
     def __repr__(self) -> str:
         return "\n".join([self._name, *lines(self._said)])
 
@@ -193,12 +205,13 @@ class Inspection:
         return Card("INSPECTED", self._name, said[0][1], facts=said[1:]).html()
 
 
-def inspect(model: object, *, domain: AnyPath | None = None) -> Inspection:
+def inspect(model: object, *, domain: AnyPath | None = None, target: str = "") -> Inspection:
     """Show what a model contains and publishes: the same as ``treewarden inspect``. No table is needed.
 
     Args:
         model: The path of a model file, its bytes, or a fitted estimator.
         domain: The path of a TOML file with what is public of the columns: with it the file may prove more records.
+        target: The name of the column that a fitted estimator predicts, which it does not know.
 
     Raises:
         TreeFormatError: the model cannot be read.
@@ -206,7 +219,8 @@ def inspect(model: object, *, domain: AnyPath | None = None) -> Inspection:
 
     Example:
         >>> tw.inspect("tree.pmml").leaks
+        >>> tw.inspect(estimator, target="diagnosis").save_model("tree.pmml")
     """
-    read = model_input(model)
+    read = model_input(model, options=AuditOptions(sensitive=target or None))
     public = DeclaredDomain() if domain is None else load_public_domain(Path(domain))
-    return Inspection(model_name(read), said_of(read, leaves=True, domain=public))
+    return Inspection(read, said_of(read, leaves=True, domain=public))

@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 import treewarden as tw
 from tests.kit.run import run_command
 
@@ -27,3 +29,17 @@ def test_a_fitted_tree_is_inspected_without_a_table(tree):
     assert len(found.leaves) == 5
     assert "5 leaves" in repr(found)
     assert "5 leaves" in found._repr_html_()
+
+
+def test_a_fitted_tree_becomes_a_file_that_names_its_target(tree, tmp_path):
+    path = tw.inspect(tree, target="flu").save_model(tmp_path / "tree.pmml")
+    found = tw.inspect(path)
+    assert list(found.leaves["records"]) == list(tw.inspect(tree).leaves["records"])
+    assert found.to_dict()["target"] == "flu"
+
+
+def test_a_model_is_not_written_over_itself(files):
+    before = files.model.read_bytes()
+    with pytest.raises(tw.OutputError):
+        tw.inspect(files.model).save_model(files.model)
+    assert files.model.read_bytes() == before
