@@ -296,7 +296,13 @@ def reason_in_doubt(
     if isinstance(proved, Undetermined) or proved.consistency is Consistency.INCONSISTENT:
         return proved
     found = None
-    narrow = _narrowed(system)
+    try:
+        narrow = _narrowed(system, until)
+    except OutOfTimeError:
+        narrow, proved = (
+            None,
+            replace(proved, left=tuple(dict.fromkeys((*proved.left, OUT_OF_TIME)))),
+        )
     if narrow is not None:
 
         def with_tables(consistent_tables: ConsistentTables) -> bool:
@@ -309,9 +315,13 @@ def reason_in_doubt(
     return _joined(system, proved, found if isinstance(found, ConsistentTables) else None)
 
 
-def _narrowed(system: System) -> System | None:
-    """Return the system as if all that was left out held, with people below open nodes as they are; None: all are."""
-    narrow, open_nodes = doubled(system)
+def _narrowed(system: System, until: Clock) -> System | None:
+    """Return the system as if all that was left out held, with people below open nodes as they are; None: all are.
+
+    Raises:
+        OutOfTimeError: time is over; a part of it would show tables that are not possible.
+    """
+    narrow, open_nodes = doubled(system, until)
     if not open_nodes:
         return narrow
     truth = system.case.population.truth
@@ -320,11 +330,15 @@ def _narrowed(system: System) -> System | None:
     )
     if isinstance(truth, Undetermined) or len(inside) == len(truth):
         return None
-    return replace(narrow, rows=(*narrow.rows, *_pinned(truth, inside.astype(np.intp))))
+    return replace(narrow, rows=(*narrow.rows, *_pinned(truth, inside.astype(np.intp), until)))
 
 
-def _pinned(truth: FloatArray, inside: IndexArray) -> list[Linear]:
-    """Return rows that leave some profiles as they truly are."""
+def _pinned(truth: FloatArray, inside: IndexArray, until: Clock) -> list[Linear]:
+    """Return rows that leave some profiles as they truly are.
+
+    Raises:
+        OutOfTimeError: there are too many of them for the time.
+    """
     origin = Origin("left_out", "the true table")
     counts = truth[inside].sum(axis=1)
     alike = inside[truth[inside].max(axis=1) == counts]
@@ -333,6 +347,7 @@ def _pinned(truth: FloatArray, inside: IndexArray) -> list[Linear]:
         Linear(alike, truth[alike].argmax(axis=1), np.ones(len(alike)), total, total, origin),
     ]
     for profile in np.setdiff1d(inside, alike):
+        until.check()
         for klass, value in enumerate(truth[profile].tolist()):
             one = np.array([profile]), np.array([klass]), np.ones(1)
             rows.append(Linear(*one, value, value, origin))

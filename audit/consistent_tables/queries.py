@@ -33,6 +33,8 @@ from treewarden.ppdm_models.arrays import BoolArray, FloatArray
 Way = Callable[[Scope, "CellQuestion", "QuestionEffort"], RelaxationBound | None]
 LARGEST_SCOPE_CELLS = 60_000
 WHOLE = 1e-6
+CHECKED_EVERY = 1000
+"""After so many cells the clock is looked at."""
 LINE_ROUNDS = 60
 """Rounds of cuts of a linear program over all rows."""
 
@@ -210,8 +212,13 @@ class Asker:
             OutOfTimeError: the budget is used up.
         """
         scope = self.scope(0)
-        found = (open_question(self.bounds, self.pool, cell, 1) for cell in self._open_cells())
-        left = [question for question in found if question is not None]
+        left = []
+        for number, cell in enumerate(self._open_cells()):
+            if number % CHECKED_EVERY == 0:
+                self.clock.check()
+            question = open_question(self.bounds, self.pool, cell, 1)
+            if question is not None:
+                left.append(question)
         while left:
             cells = [question.cell for question in left]
             point = scope.lowest(cells, self.clock)

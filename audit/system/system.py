@@ -29,7 +29,7 @@ from treewarden.audit.facts.rows import (
     WholeRecords,
     kind_of,
 )
-from treewarden.audit.progress import Share, counted_by
+from treewarden.audit.progress import Clock, Share, counted_by
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray
 from treewarden.ppdm_models.plugins import PluginIndex, discover
@@ -188,10 +188,13 @@ def _surely_held(
     return found
 
 
-def doubled(system: System) -> tuple[System, tuple[int, ...]]:
+def doubled(system: System, until: Clock) -> tuple[System, tuple[int, ...]]:
     """Return the system with what was left out as if it held, and the nodes below which nobody can tell what holds.
 
     A table that obeys it, and is as the true one below those nodes, obeys whatever of it does hold.
+
+    Raises:
+        OutOfTimeError: time is over before all of it was looked at.
     """
     case, truth = system.case, system.case.population.truth
     rows: list[Row] = list(system.rows)
@@ -199,11 +202,14 @@ def doubled(system: System) -> tuple[System, tuple[int, ...]]:
     for one in system.left_out:
         if one.is_open:
             continue
+        until.check()
         if isinstance(truth, Undetermined):
             rows += [*one.possible, *one.implying, *one.lines]
             continue
-        held = [system.kind(family).keep_true(case, family, truth)[0] for family in one.possible]
-        rows += [row for row in held if row is not None]
+        for family in one.possible:
+            until.check()
+            row = system.kind(family).keep_true(case, family, truth)[0]
+            rows += [] if row is None else [row]
         implying: tuple[Row, ...] = (*one.implying, *one.lines)
         if any(system.kind(row).keep_true(case, row, truth)[1] for row in implying):
             open_nodes.add(one.node)

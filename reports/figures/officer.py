@@ -364,9 +364,9 @@ def _names_of(findings: Sequence[Finding]) -> dict[str, str]:
     single = [each for each in findings if each.plain and each.measure and not each.parts]
     plain = {each.clause: capital(each.plain) for each in single}
     for each in findings:
-        words = list(dict.fromkeys(part.plain for part in each.parts))
-        if words and each.measure != "not":
-            plain[each.clause] = capital("; ".join(words))
+        combined = "; ".join(dict.fromkeys(part.plain for part in each.parts))
+        if combined and each.measure != "not":
+            plain[each.clause] = capital(combined)
     limits = {each.clause: each.limit_text for each in findings}
     times = Counter(plain.values())
     named: dict[str, str] = {}

@@ -77,6 +77,7 @@ def change_many(facts: Facts, pool: WitnessPool, open_cells: BoolArray, clock: C
         table = pool.tables[base]
         checker = _Checker(facts, table)
         for number in range(ROUNDS):
+            clock.check()
             cells = np.argwhere(open_cells & is_free[:, None] & (pool.low == pool.high))
             changes = _alone(table, cells) if number == 0 else _paired(facts, table, cells, draw)
             if not len(changes):
@@ -188,7 +189,7 @@ class _Checker:
                 clock.check()
                 some = here[begin : begin + step]
                 good[some] = self._split_holds(split, changes.select(some), clock)
-        self._lines_hold(changes, good)
+        self._lines_hold(changes, good, clock)
         return np.flatnonzero(good)
 
     def _splits(self) -> Iterator[AttributeSplits]:
@@ -250,13 +251,18 @@ class _Checker:
                 self._counted[id(split)] = counts
         return counts
 
-    def _lines_hold(self, changes: TableChanges, good: BoolArray) -> None:
-        """Take out the changes that break a linear row; only those of its people can."""
+    def _lines_hold(self, changes: TableChanges, good: BoolArray, clock: Clock) -> None:
+        """Take out the changes that break a linear row; only those of its people can.
+
+        Raises:
+            OutOfTimeError: the budget is used up, so that some changes that are left may break one.
+        """
         by_first = np.argsort(changes.first, kind="stable")
         by_second = np.argsort(changes.second, kind="stable")
         first, second = changes.first[by_first], changes.second[by_second]
         for lines in self.facts.lines.values():
             for line in lines:
+                clock.check()
                 span = int(line.positions.min()), int(line.positions.max()) + 1
                 here = np.union1d(
                     by_first[slice(*np.searchsorted(first, span))],

@@ -33,7 +33,7 @@ def test_a_change_is_allowed_where_every_row_of_weights_holds_after_it(decimals,
     assert lines
     for changes in (_alone(true_table, cells), _paired(facts, true_table, cells, draw)):
         good = np.ones(len(changes), dtype=bool)
-        _Checker(facts, true_table)._lines_hold(changes, good)
+        _Checker(facts, true_table)._lines_hold(changes, good, FOREVER)
         for number in range(len(changes)):
             after = changes.applied(number, true_table)
             assert good[number] == all(line.holds(after) for line in lines)

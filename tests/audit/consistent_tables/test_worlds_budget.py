@@ -9,13 +9,19 @@ from itertools import count
 import numpy as np
 import pytest
 
+from tests.audit.weighed_trees import people_of, weighed_tree
 from tests.kit.grown_trees import grow_tree
 from tests.kit.tiers import cases, few
 from treewarden.audit.consistent_tables.engine import reason_in_doubt
+from treewarden.audit.consistent_tables.facts.facts import facts_of
 from treewarden.audit.consistent_tables.result import never
 from treewarden.audit.consistent_tables.retrain import graded
-from treewarden.audit.progress import Clock
-from treewarden.audit.system.system import build_system
+from treewarden.audit.consistent_tables.witnesses.changes import _alone, _Checker
+from treewarden.audit.facts.rows import Case
+from treewarden.audit.knowledge.knowledge import Knowledge, resolved
+from treewarden.audit.population.target import members
+from treewarden.audit.progress import Clock, OutOfTimeError
+from treewarden.audit.system.system import build_system, doubled
 
 ENDS = 24
 MOST_AFTER = 0.05
@@ -53,6 +59,44 @@ def worked(system, case, end):
     finally:
         sys.setprofile(None)
     return worlds, calls, looked[0]
+
+
+@cache
+def weighed():
+    """Return the system of a tree of survey weights, which rows over sums of weights say much of, and its case."""
+    draw = np.random.default_rng(5)
+    ages, ill = draw.integers(20, 60, 120).astype(float), draw.choice(["no", "yes"], 120)
+    weights = draw.choice((draw.gamma(4, 2.5, 6) + 1).round(2), 120)
+    tree, table = weighed_tree(ages.tolist(), ill.tolist(), weights.tolist(), max_leaf_nodes=8)
+    people = people_of(tree, table)
+    knowledge, _ = resolved(Knowledge(), tree)
+    case = Case(tree, people, members(tree, people.leaf), knowledge)
+    return build_system(case), case
+
+
+@pytest.mark.in_both
+def test_the_budget_ends_what_is_done_with_weights_too():
+    system, case = weighed()
+    assert system.left_out
+    full, calls, looks = worked(system, case, 1e9)
+    for end in few(np.linspace(0, looks, ENDS).astype(int).tolist(), 12, 12):
+        cut, (_, after), _ = worked(system, case, end)
+        assert after < MOST_AFTER * calls[0]
+        assert not (cut.certain & ~full.certain).any()
+        assert not (full.certain & ~cut.certain & ~cut.open_profiles).any()
+        assert bool(cut.not_decided) == bool(cut.open_profiles.any() or cut.open_exclusions.any())
+
+
+def test_rows_of_weights_and_what_was_left_out_are_not_looked_at_once_time_is_over():
+    system, case = weighed()
+    over, truth = Clock(0, lambda: 1.0), case.population.truth
+    with pytest.raises(OutOfTimeError):
+        doubled(system, over)
+    facts = facts_of(system)
+    table = facts.arranged(truth.astype(np.int64))
+    changes = _alone(table, np.argwhere(np.ones(table.shape, dtype=bool)))
+    with pytest.raises(OutOfTimeError):
+        _Checker(facts, table)._lines_hold(changes, np.ones(len(changes), dtype=bool), over)
 
 
 @pytest.mark.parametrize(
