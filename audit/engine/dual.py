@@ -307,9 +307,6 @@ def _square_by_density(matrix: sparse.csr_array) -> FloatArray:
 
 RIDGE = 1e-7
 """Added to the curvature: rows are often linear in each other, since those of each tree add up to all people."""
-FARTHEST, MOST_HOLDS = 30.0, 4
-"""Where rows are missed by more than ``NEAR``, weights move no further in a step (nats), as far as so many tries go."""
-NEAR = 1.0
 FIRST_ROUNDING, LAST_ROUNDING = 1.0, 1e-6
 """How much the kinks of intervals are rounded off, from first to last, in records times nats."""
 SMALLER, CLOSE = 0.1, 0.5
@@ -352,6 +349,7 @@ def steps(dual: EntropyDual, theta: FloatArray, clock: Clock) -> Iterator[DualSt
             SECONDS_A_FLOP * len(gradient) ** 3 + SECONDS_A_PRODUCT * dual.matrix.nnz * TRIES
         )
         direction = _direction(curvature, gradient)
+        del curvature  # large, and whoever looks at the step makes another
         moved = _line_search(dual, theta, direction, gradient, rounding)
         if moved is None and rounding <= LAST_ROUNDING:
             yield DualStep(theta, x, missed(dual, x), is_true=True)
@@ -372,25 +370,6 @@ def missed(dual: EntropyDual, x: FloatArray) -> float:
 
 
 def _direction(curvature: FloatArray, gradient: FloatArray) -> FloatArray:
-    """Return Newton's direction, held back far from the optimum at rows that would move too far.
-
-    Rows over people who are nearly at their ends have hardly any curvature there: a step along them overshoots, and a
-    line search shortens the steps of all others with it. They get as much curvature as holds them.
-    """
-    direction = _solved(curvature, gradient)
-    if np.abs(gradient).max(initial=0.0) <= NEAR:
-        return direction
-    for _ in range(MOST_HOLDS):
-        far = np.flatnonzero(np.abs(direction) > FARTHEST)
-        if not len(far):
-            break
-        curvature[far, far] += np.maximum(np.abs(gradient[far]) / FARTHEST, curvature[far, far])
-        direction = _solved(curvature, gradient)
-    return direction
-
-
-def _solved(curvature: FloatArray, gradient: FloatArray) -> FloatArray:
-    """Return the direction, with as little added to the curvature as its factor needs."""
     diagonal = np.diag_indices(len(gradient))
     ridge = RIDGE
     while True:

@@ -24,7 +24,7 @@ EDGES = (1e-3, 1e-5)
 """A number is near an end where it is less than this of its people away from it."""
 SOFT, ROUNDS = 1e-5, 8
 """What is outside the null space gets ``SOFT / (SOFT + its eigenvalue)`` of itself, so many times."""
-MOST_HELD = 6
+MOST_HELD = 25
 """So often numbers are found that would move away from their ends."""
 NOTHING = 1e-9
 """Of the largest weight: what is smaller than this is rounding."""
