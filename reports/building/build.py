@@ -360,7 +360,8 @@ def _unjudged_clauses(decision: Decision) -> Iterator[UnjudgedClause]:
     """Yield the clauses that do not apply, each with what it would measure."""
     clauses = {clause.id: clause for clause in decision.pack.clauses}
     for name, why in decision.not_judged:
-        words = dict.fromkeys(plain(atom.call) for atom in clauses[name].atoms)
+        atoms = clauses[name].atoms if name in clauses else ()  # a policy may leave out some
+        words = dict.fromkeys(plain(atom.call) for atom in atoms)
         yield UnjudgedClause(name=name, text=why, plain="; ".join(words))
 
 

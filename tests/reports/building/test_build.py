@@ -8,6 +8,7 @@ import pytest
 from tests.kit.small_audits import audit_of, evidence_of, flat_tree, pack_of
 from treewarden.audit.entropy.posterior import certain
 from treewarden.audit.measures import MeasureCall, call
+from treewarden.policies.clause import Dropped, When
 from treewarden.policies.judging.judge import judge
 from treewarden.reports.building.adversaries import key, plain
 from treewarden.reports.building.build import audit_document
@@ -121,3 +122,16 @@ def test_a_parameter_that_a_measure_has_words_for_is_said_in_them():
     other = MeasureCall("cl_diversity", (("basis", "real"), ("l", 3.0)))
     assert plain(over).endswith("people with the most common value")
     assert plain(other).endswith("worst leaf (l = 3)")
+
+
+def test_a_check_that_the_policy_leaves_out_is_told_with_the_reason():
+    pack = SMALL.model_copy(update={"dropped": (Dropped(id="label", reason="ours"),)})
+    (row,) = made(pack).not_judged
+    assert (row.name, row.text, row.plain) == ("label", "left out by this policy: ours", "")
+
+
+def test_a_check_that_does_not_apply_is_told_by_what_it_would_measure():
+    only = SMALL.clauses[0].model_copy(update={"when": When(task=("regression",)), "id": "small"})
+    pack = SMALL.model_copy(update={"clauses": (*SMALL.clauses, only)})
+    (row,) = made(pack).not_judged
+    assert (row.name, row.plain) == ("small", "fewest people in a leaf")
