@@ -174,6 +174,19 @@ def test_what_came_later_is_added_and_all_else_stays(fresh):
     assert run("gate", "-q").exit_code in (0, 1, 3)
 
 
+def test_an_update_that_adds_nothing_says_so_and_what_is_left_to_do(fresh):
+    run("gate", "--init")
+    nothing = "treewarden.toml: nothing to add. It covers every model that was found."
+    assert update().stdout.splitlines() == [nothing, "Next:", "  1. treewarden gate"]
+    (fresh.folder / "iris.skops").write_bytes(IRIS.read_bytes())
+    for _ in range(2):
+        said = update().stdout
+        assert said.startswith("treewarden.toml: no model to add that is ready to be audited.\n")
+        assert "Added" not in said
+        assert "two guesses" not in said
+        assert "  1. Fill in the tables" in said
+
+
 def test_a_second_update_changes_nothing(fresh):
     run("gate", "--init")
     (fresh.folder / "iris.skops").write_bytes(IRIS.read_bytes())

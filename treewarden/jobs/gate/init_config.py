@@ -230,27 +230,34 @@ class FirstConfig:
         """Yield what to do next."""
         option = "" if file.name == NAME and not file.is_absolute() else f" --config {file}"
         models = counted(self.ready, "model", "models")
-        if self.is_update:
-            yield f"Added to {file}: {models}, ready to be audited."
-        else:
+        if not self.is_update:
             yield f"Wrote {file}: {models} ready to be audited."
+        elif self.ready:
+            yield f"Added to {file}: {models}, ready to be audited."
+        elif self.left_open or self.broken:
+            yield f"{file}: no model to add that is ready to be audited."
+        else:
+            yield f"{file}: nothing to add. It covers every model that was found."
         if self.left_open:
             yield f"Not configured: no matching table or target was found for {listed(list(self.left_open))}."
         if self.broken:
             yield f"Not configured: {listed(list(self.broken))} cannot be read. Why: treewarden inspect FILE"
             yield "The gate reports NO AUDIT for such a file until you export it, remove it, or list it under ignore."
-        yield "Next:"
-        yield f"  1. Read {file}, and check two guesses in it: that 'table' is the training table, and that"
-        yield "     'sensitive' is the column that the model predicts."
         steps = []
+        if self.ready:
+            steps.append(
+                f"Read {file}, and check two guesses in it: that 'table' is the training table, and that\n"
+                "     'sensitive' is the column that the model predicts."
+            )
         if self.left_open:
             steps.append(
-                "Fill in the tables of models that are not configured, and uncomment them."
+                f"Fill in the tables of models that are not configured in {file}, and uncomment them."
             )
-        if self.ready:
+        if self.ready or self.is_update:
             steps.append(f"treewarden gate{option}")
-        for number, step in enumerate(steps, start=2):
-            yield f"  {number}. {step}"
+        yield "Next:"
+        for number, step in enumerate(steps, start=1):
+            yield from f"  {number}. {step}".split("\n")
 
 
 def begun(root: Path, name: str = NAME, step: Step = silent) -> FirstConfig:
