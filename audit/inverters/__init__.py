@@ -180,6 +180,7 @@ class MemberSums:
     """Sums over the members of each leaf of a tree, where each adds a number that hangs on his class.
 
     Of a profile the number lies between the ends of ``each`` (P,), to which ``of_class`` (m,) is added by the class.
+    Where classes have weights, all that is taken ``times`` (m,) the weight of the class; None: they have none.
     The sums lie between the ends of ``total`` (L,), infinite where they say nothing; ``place`` (P,) is everybody's leaf
     among ``nodes`` (L,).
     """
@@ -190,6 +191,15 @@ class MemberSums:
     each: NumberBounds
     of_class: FloatArray
     total: NumberBounds
+    times: FloatArray | None = None
+
+    def over_classes(self) -> MemberSums:
+        """Return sums of numbers that hang on the class by its weight alone, with the ends over all classes."""
+        if self.times is None:
+            return self
+        ends = [end * weight for end in (self.each.low, self.each.high) for weight in self.times]
+        each = replace(self.each, low=np.min(ends, axis=0), high=np.max(ends, axis=0))
+        return replace(self, each=each, times=None)
 
 
 class Inverter(ABC):

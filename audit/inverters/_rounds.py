@@ -401,13 +401,15 @@ class MemberDerivatives:
     """The derivatives of one tree's output for everybody, (P,): ``shares`` less labels, and ``curves``.
 
     ``of_class`` (m,) is 1 for the class that the output is of. ``single`` says that the library keeps them in 32 bits
-    and adds them up in 64, or in whole numbers of as many.
+    and adds them up in 64, or in whole numbers of as many. ``times`` (m,) are weights of the classes, None where they
+    have none: a product with one is rounded to 32 bits too.
     """
 
     shares: NumberBounds
     curves: NumberBounds
     of_class: FloatArray
     single: bool = False
+    times: FloatArray | None = None
 
     def curve_sums(self, leaves: Leafs, total: NumberBounds) -> MemberSums:
         """Return the sums of second derivatives, which are the same whatever the class."""
@@ -432,8 +434,15 @@ class MemberDerivatives:
     def _sums(
         self, leaves: Leafs, numbers: NumberBounds, of_class: FloatArray, total: NumberBounds
     ) -> MemberSums:
-        total = total.wider(self.sum_rounding(float(leaves.people.sum())))
-        return MemberSums(leaves.tree, leaves.nodes, leaves.place, numbers, of_class, total)
+        people = float(leaves.people.sum())
+        rounding = self.sum_rounding(people)
+        if self.times is not None:
+            rounding = 4 * DOUBLE * (1 + people) ** 2 * max(1.0, float(self.times.max()))
+            numbers = numbers.wider(np.full(len(numbers.low), 2 * SINGLE))
+        total = total.wider(rounding)
+        return MemberSums(
+            leaves.tree, leaves.nodes, leaves.place, numbers, of_class, total, times=self.times
+        )
 
     def sum_rounding(self, people: float) -> float:
         """Return how far sums over some of so many people, and differences of sums, may be off by additions alone.

@@ -144,12 +144,14 @@ class Xgboost(Inverter):
         rates = rates_of(growth, case.trees)
         if isinstance(rates, Undetermined):
             return rates
-        if rates.positive_weight != 1.0:
+        is_logistic = growth.objective in LOGISTIC
+        weighs = rates.positive_weight
+        if weighs != 1.0 and not (is_logistic and 0 < weighs < np.inf):
             return Undetermined("records with the second class weigh more (scale_pos_weight)")
+        times = None if weighs == 1.0 else np.array([1.0, np.float32(weighs)], dtype=np.float64)
         assert growth.start is not None
         begin = np.array(growth.start)
         start = exactly(begin).wider(8 * SINGLE * (1 + np.abs(begin)))
-        is_logistic = growth.objective in LOGISTIC
         found: list[MemberSums] = []
         for scores, leaves in rounds(case, start):
             shares = logistic(scores, ROOM) if is_logistic else softmax(scores, ROOM)
@@ -159,6 +161,7 @@ class Xgboost(Inverter):
                 of_class[1 if is_logistic else leaf.output] = 1.0
                 factor = 1.0 if is_logistic else 2.0
                 known = derivatives(own, of_class, factor, 4 * SINGLE, single=True)
+                known = replace(known, times=times)
                 found += _member_sums(case, leaf, known, rates)
         return tuple(found)
 

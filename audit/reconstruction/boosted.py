@@ -32,7 +32,12 @@ from treewarden.audit.inverters import (
 )
 from treewarden.audit.progress import Clock
 from treewarden.audit.reading import Undetermined
-from treewarden.audit.reconstruction.cells import DomainCells, NodeRecords
+from treewarden.audit.reconstruction.cells import (
+    EQUAL_WEIGHTS,
+    ONLY_CLASSES,
+    DomainCells,
+    NodeRecords,
+)
 from treewarden.audit.reconstruction.problem import LARGEST, NO_RECORD
 from treewarden.audit.reconstruction.proved import OpenPart, ProvedCounts, decide_part, fillings
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
@@ -56,7 +61,6 @@ TOO_LARGE = Undetermined(
 )
 BY_DEFAULT = "the training settings that the file withholds are the library's defaults"
 ALL_RECORDS = "each tree used all records, as the file does not say otherwise"
-EQUAL_WEIGHTS = "no record has a weight of its own"
 MORE_DIGITS = "sums of leaves are used as far as the library's rounding lets them be known"
 
 
@@ -144,6 +148,8 @@ def prove_sums(
     sums = member_sums(replace(case, people=people))
     if isinstance(sums, Undetermined):
         return sums
+    if any(one.times is not None for one in sums):
+        assumed[0] = ONLY_CLASSES
     if inverters()[growth.library].is_sampled(growth) is None:
         assumed.append(ALL_RECORDS)
     return _Proving(case, sums, cells, until).run(tuple(assumed))
@@ -169,7 +175,8 @@ class _Proving:
         low, high = tighten(total, low, high, self.until)
         records = int(low.sum()) if (low == high).all() else None
         more = list(self._inverted(low, high))
-        if not more and len(sizes) == len(self.sums):
+        has_weights = any(one.times is not None for one in self.sums)
+        if not more and len(sizes) == len(self.sums) and not has_weights:
             self.classes, rows = 1, total
         else:
             rows = _stacked([_rows_over(self.sums, len(most), self.classes), *more])
@@ -224,8 +231,8 @@ def _reached(tree: GrownTree, stops: IndexArray) -> bool:
 
 
 def _sizes(sums: Sequence[MemberSums]) -> list[MemberSums]:
-    """Return the sums that no class changes."""
-    return [one for one in sums if not one.of_class.any()]
+    """Return the sums that no class changes; where classes have weights, with room for each of them."""
+    return [one.over_classes() for one in sums if not one.of_class.any()]
 
 
 def _most_in_all(sizes: Sequence[MemberSums], cells: int) -> float:
@@ -265,10 +272,12 @@ def _rows_over(sums: Sequence[MemberSums], cells: int, classes: int) -> RealRows
         middle = one.each.low + half
         half = half + 4 * 2.0**-53 * (np.abs(middle) + 1)
         of_class = one.of_class if classes > 1 else np.zeros(1)
-        numbers = (middle[:, None] + of_class[None, :]).reshape(-1)
+        times = np.ones(classes) if one.times is None else one.times
+        numbers = ((middle[:, None] + of_class[None, :]) * times).reshape(-1)
         where = (np.repeat(one.place, classes), places)
         parts.append(sparse.csr_array((numbers, where), shape=shape))
-        spreads.append(sparse.csr_array((np.repeat(half, classes), where), shape=shape))
+        spread = (half[:, None] * np.maximum(times, 1.0)).reshape(-1)
+        spreads.append(sparse.csr_array((spread, where), shape=shape))
     return RealRows(
         sparse.csr_array(sparse.vstack(parts, format="csr")),
         sparse.csr_array(sparse.vstack(spreads, format="csr")),

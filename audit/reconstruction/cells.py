@@ -104,6 +104,10 @@ WEIGHT_SLACK = 1e-6
 """A sum of equal weights is taken for a whole number of them where it is so near to one, as a share of it."""
 
 
+EQUAL_WEIGHTS = "no record has a weight of its own"
+ONLY_CLASSES = f"{EQUAL_WEIGHTS} beside that of its class"
+
+
 def divides_weights(tree: Tree) -> bool:
     """Whether the classes of a tree had weights, which the file lets be divided out of its sums."""
     learner = tree.learner

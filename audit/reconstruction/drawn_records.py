@@ -71,7 +71,6 @@ TOO_LARGE = Undetermined(
 SEEDED = (
     "all trees drew their samples from the same records in the same order, by the seeds in the file"
 )
-UNWEIGHTED = "no record had a weight of its own"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -13,8 +13,10 @@ from treewarden.audit.population.file_only_population import ROWS_BESIDE_WEIGHTS
 from treewarden.audit.progress import Clock
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.reconstruction.cells import (
+    EQUAL_WEIGHTS,
     HALF_WAY,
     MOST_POINTS,
+    ONLY_CLASSES,
     TOO_MANY,
     DomainCells,
     DomainCoverage,
@@ -22,6 +24,7 @@ from treewarden.audit.reconstruction.cells import (
     coverage_of,
     divides_weights,
     find_cells,
+    records_by_class,
 )
 from treewarden.audit.reconstruction.domain import DeclaredDomain, Domain, find_domain
 from treewarden.audit.reconstruction.problem import (
@@ -53,7 +56,6 @@ NO_TABLE = (
     "no table within the public domain has the sums of its leaves, so the model was trained on a "
     "sample, with weights or with unpublished settings"
 )
-ONLY_CLASSES = "no record has a weight of its own beside that of its class"
 OTHER_ORDER = Undetermined("its trees name their classes in different orders")
 OF_NUMBERS = Undetermined("proofs of records are not computed for models that predict a number")
 
@@ -114,8 +116,7 @@ def reconstruct(
         target=model.target,
         records=_records(leaves),
         may_weigh=not all(map(_counts_rows, trees)),
-        assumed=(HALF_WAY,) * (thresholds is not None)
-        + (ONLY_CLASSES,) * any(map(divides_weights, trees)),
+        assumed=(HALF_WAY,) * (thresholds is not None) + _supposed_weights(trees),
         narrowed={} if thresholds is None else thresholds.is_known,
         coverage=coverage_of(domain, declared, cells.method),
     )
@@ -183,7 +184,7 @@ def _of_some_cells(
         target=model.target,
         records=_records(leaves),
         may_weigh=not all(map(_counts_rows, trees)),
-        assumed=(ONLY_CLASSES,) * any(map(divides_weights, trees)),
+        assumed=_supposed_weights(trees),
         coverage=coverage_of(cells.domain, declared, cells.method),
     )
 
@@ -214,7 +215,6 @@ def _of_samples(
     from treewarden.audit.reconstruction.drawn_records import (  # for forests that publish seeds
         OTHER_DRAWS,
         SEEDED,
-        UNWEIGHTED,
         prove_drawn,
         read_samples,
     )
@@ -243,7 +243,7 @@ def _of_samples(
         columns=_columns(model, domain),
         target=model.target,
         records=model.sampling.bootstrap.records,
-        assumed=(SEEDED,) + (UNWEIGHTED,) * (not is_unweighted),
+        assumed=(SEEDED,) + (EQUAL_WEIGHTS,) * (not is_unweighted),
         coverage=coverage_of(domain, declared, cells.method),
         samples=tuple(samples),
     )
@@ -334,6 +334,26 @@ def _counts_rows(tree: Tree) -> bool:
     """Whether the format says rows beside weights, so that a count is a number of records."""
     is_exact = tree.quality is Quality.EXACT or divides_weights(tree)
     return is_exact and tree.format in ROWS_BESIDE_WEIGHTS
+
+
+WHOLE_WEIGHTS = "no record has a weight that is not a whole number"
+
+
+def _supposed_weights(trees: Sequence[Tree]) -> tuple[str, ...]:
+    """Return what proofs by counts suppose of the weights of records, where the file leaves that open.
+
+    Where a format says rows beside weights, records of weight 1 alone add up to both in every node, unless all nodes
+    hold the classes in such shares that weights of these add up to the same.
+    """
+    if not all(map(_counts_rows, trees)):
+        return (WHOLE_WEIGHTS,)
+    if any(map(divides_weights, trees)):
+        return (ONLY_CLASSES,)
+    sums = np.concatenate([records_by_class(tree) for tree in trees])
+    sums = sums[~np.isnan(sums).any(axis=1)]
+    present = sums[:, (sums > 0).any(axis=0)]
+    is_told = not present.size or np.linalg.matrix_rank(present) == present.shape[1]
+    return () if is_told else (EQUAL_WEIGHTS,)
 
 
 NOT_ASKED = Undetermined("proofs of records were not searched for")

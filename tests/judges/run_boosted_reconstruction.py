@@ -12,6 +12,7 @@ miss.
 from __future__ import annotations
 
 import argparse
+import importlib
 import itertools
 import math
 import sys
@@ -30,6 +31,7 @@ from treewarden.audit.reading import Undetermined
 from treewarden.audit.reconstruction.boosted import KnownTraining
 from treewarden.audit.reconstruction.domain import DeclaredColumn, DeclaredDomain
 from treewarden.audit.reconstruction.of_model import Reconstruction, reconstruct
+from treewarden.ppdm_models.files.load import open_model
 from treewarden.ppdm_models.tables.routing import route
 from treewarden.ppdm_models.tree.column import NumericColumn
 from treewarden.ppdm_models.tree.ensemble import Ensemble, trees_of
@@ -40,6 +42,7 @@ MOST_TABLES = 300
 """All tables of a case are grown where they are no more than this."""
 MOST_PER_CASE = 60
 TRIED = tuple(name for name in LEARNERS if name != "Spark")
+WEIGHED = "XGBoost with scale_pos_weight"
 XGBOOST = {"eta": 0.3, "lambda": 1.0, "alpha": 0.0, "max_delta_step": 0.0, "subsample": 1.0}
 """What an adversary is told of a training by XGBoost, whose files say none of it, and what its defaults are."""
 Table = tuple[int, ...]
@@ -103,10 +106,32 @@ def grown(case: DomainCase, learner: str, table: Table, seed: int) -> Published 
         return None
     frame = pd.DataFrame(np.array(case.points)[codes // 2], columns=list(COLUMNS))
     lesson = Lesson(frame, labels, 2, may_weigh=False)
+    if learner == WEIGHED:
+        return weighed_xgboost(lesson, np.random.default_rng(seed))
     try:
         return LEARNERS[learner][1](lesson, np.random.default_rng(seed))
     except (NotGrownError, ValueError):
         return None
+
+
+def weighed_xgboost(lesson: Lesson, draw: np.random.Generator) -> Published:
+    """Grow by XGBoost with a weight of the second class, and read what ``save_model`` writes."""
+    library = importlib.import_module("xgboost")
+    settings = {
+        "objective": "binary:logistic",
+        "scale_pos_weight": float(draw.choice([0.25, 0.7, 2.0, 3.0, 7.3, 20.0])),
+        "eta": float(draw.choice([0.1, 0.3, 1.0])),
+        "lambda": float(draw.choice([0.0, 1.0, 2.5])),
+        "max_depth": int(draw.integers(1, 5)),
+        "min_child_weight": float(draw.choice([0.0, 0.0, 1.0])),
+        "tree_method": str(draw.choice(["exact", "hist", "approx"])),
+        "nthread": 1,
+        "verbosity": 0,
+    }
+    data = library.DMatrix(lesson.table, lesson.labels)
+    booster = library.train(settings, data, int(draw.integers(1, 10)))
+    model = open_model(bytes(booster.save_raw("json")), "model.json").model
+    return Published(model, settings, is_plain=True)
 
 
 def judge(learner: str, seed: int) -> Tally:

@@ -91,6 +91,11 @@ def test_of_draws_it_says_why_nothing_is_proved(tmp_path):
     learner = RandomForestClassifier(3, random_state=0).fit([[0.0], [1.0], [2.0]], [0, 1, 1])
     io.dump(learner, tmp_path / "forest.skops")
     text = run(tmp_path / "forest.skops").stdout
+    assert "provided that all trees drew their samples from the same records" in text
+    for tree in learner.estimators_:
+        tree.random_state = None
+    io.dump(learner, tmp_path / "without.skops")
+    text = run(tmp_path / "without.skops").stdout
     assert "proves         unknown: each tree used, or may have used, an unknown sample" in text
 
 

@@ -7,7 +7,7 @@ import pytest
 from sklearn.ensemble import GradientBoostingClassifier, HistGradientBoostingClassifier
 
 from tests.judges.inverter_learners import is_there
-from tests.judges.run_boosted_reconstruction import judge
+from tests.judges.run_boosted_reconstruction import WEIGHED, judge
 from tests.kit.tiers import seeds
 from treewarden.audit.population.forest import forest_of
 from treewarden.audit.population.population import build_population
@@ -40,13 +40,15 @@ def hist_boosting():
     return open_fitted(learner.fit(VALUES, LABELS)).model
 
 
-def lightgbm_model(**changes):
+def lightgbm_model(weight=None, **changes):
     library = pytest.importorskip("lightgbm")
     settings = {
         **{"objective": "binary", "verbose": -1, "num_threads": 1, "num_leaves": 8},
         **{"min_data_in_leaf": 1, "min_data_in_bin": 1, "min_sum_hessian_in_leaf": 0.0},
     } | changes
-    data = library.Dataset(VALUES, label=LABELS, params=settings, feature_name=["x0", "x1"])
+    data = library.Dataset(
+        VALUES, label=LABELS, weight=weight, params=settings, feature_name=["x0", "x1"]
+    )
     booster = library.train(settings, data, 8)
     return open_model(booster.model_to_string().encode(), "model.txt").model
 
@@ -75,6 +77,42 @@ def test_sums_of_leaves_prove_every_record_of_a_small_table(grow):
     assert (found.records, found.records_proved) == (12, 12)
     assert found.whole_records >= 4
     assert "no record has a weight of its own" in found.assumed
+
+
+def xgboost_model(weight=None, **changes):
+    library = pytest.importorskip("xgboost")
+    settings = {"objective": "binary:logistic", "nthread": 1, "verbosity": 0, "max_depth": 3}
+    data = library.DMatrix(VALUES, LABELS, weight=weight, feature_names=["x0", "x1"])
+    booster = library.train(settings | {"min_child_weight": 0} | changes, data, 8)
+    return open_model(bytes(booster.save_raw("json")), "model.json").model
+
+
+@pytest.mark.parametrize("seed", seeds(60, quick=4, second=12))
+def test_class_weights_of_xgboost_are_divided_out_of_its_sums(seed):
+    pytest.importorskip("xgboost")
+    assert not judge(WEIGHED, seed).misses
+
+
+@pytest.mark.parametrize("weight", [0.4, 3.0])
+def test_a_weight_of_the_second_class_is_said_with_the_proofs_of_xgboost(weight):
+    found = reconstruct(xgboost_model(scale_pos_weight=weight), FOREVER, DOMAIN)
+    assert (found.records_proved, found.counts.low.sum(axis=0).tolist()) == (12, [5, 7])
+    assert "no record has a weight of its own beside that of its class" in found.assumed
+
+
+@pytest.mark.parametrize("settings", [{"scale_pos_weight": 3.0}, {"is_unbalance": True}])
+def test_class_weights_of_lightgbm_leave_its_records_open(settings):
+    model = lightgbm_model(enable_bundle=False, **settings)
+    assert next(iter(settings)) in reconstruct(model, FOREVER, DOMAIN).reason
+
+
+@pytest.mark.parametrize("grow", [xgboost_model, lightgbm_model])
+def test_records_of_other_weights_prove_something_only_under_a_supposition(grow):
+    weight = np.where(LABELS, 1.0, 2.5)
+    options = {"enable_bundle": False} if grow is lightgbm_model else {}
+    found = reconstruct(grow(weight=weight, **options), FOREVER, DOMAIN)
+    if not isinstance(found, Undetermined):
+        assert "no record has a weight of its own" in found.assumed
 
 
 def test_records_at_a_value_that_no_test_parts_are_proved_up_to_a_range():

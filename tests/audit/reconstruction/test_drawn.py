@@ -14,6 +14,7 @@ from treewarden.audit.population.forest import forest_of
 from treewarden.audit.population.population import build_population
 from treewarden.audit.progress import FOREVER
 from treewarden.audit.reconstruction import drawn_records, of_table
+from treewarden.audit.reconstruction.cells import EQUAL_WEIGHTS
 from treewarden.audit.reconstruction.domain import DeclaredColumn, DeclaredDomain
 from treewarden.audit.reconstruction.of_model import SAMPLED, reconstruct
 from treewarden.audit.reconstruction.of_table import (
@@ -58,7 +59,7 @@ def test_a_forest_that_publishes_its_seeds_proves_its_records():
 def test_a_file_that_does_not_say_whether_records_had_weights_makes_that_a_supposition():
     forest = grown()
     del forest._sample_weight  # no version before 1.9 writes it
-    assert proved(forest).assumed == (drawn_records.SEEDED, drawn_records.UNWEIGHTED)
+    assert proved(forest).assumed == (drawn_records.SEEDED, EQUAL_WEIGHTS)
 
 
 def test_records_that_no_tree_drew_are_not_proved():

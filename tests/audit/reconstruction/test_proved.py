@@ -18,7 +18,7 @@ from treewarden.audit.reconstruction.domain import (
     PublicDomainError,
     find_domain,
 )
-from treewarden.audit.reconstruction.of_model import SAMPLED, reconstruct
+from treewarden.audit.reconstruction.of_model import SAMPLED, WHOLE_WEIGHTS, reconstruct
 from treewarden.audit.reconstruction.problem import NOT_ALL, read_counts
 from treewarden.ppdm_models.tree.column import Invalid, Treatment
 from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Member, TreeSampling
@@ -312,3 +312,16 @@ def test_boxes_of_values_that_a_file_lists_are_those_of_its_points(invalid):
 def test_values_that_a_file_lists_and_no_test_parts_are_one_option():
     domain = find_domain([listed_stump(tuple("pqrstuvw"))], DeclaredDomain({}))
     assert domain.points == 3  # p or q, any other, missing
+
+
+def test_sums_that_weights_of_classes_may_have_made_are_counts_by_supposition():
+    # Balanced by sample_weight: 3 and 7 records weigh 5 each, and each leaf holds as much of both.
+    said = "no record has a weight of its own"
+    one = forest(stump("a", (2, 2), (3, 3)))
+    assert said in reconstruct(one, FOREVER, BOTH).assumed
+    assert said not in reconstruct(HAND, FOREVER, BOTH).assumed
+
+
+def test_counts_that_may_be_weights_suppose_that_these_are_whole():
+    trees = [replace(member.model, format="pmml") for member in HAND.members]
+    assert WHOLE_WEIGHTS in reconstruct(forest(*trees), FOREVER, BOTH).assumed
