@@ -194,3 +194,20 @@ class DualRows:
     place: IndexArray
     is_bound: BoolArray
     of_split: IndexArray
+
+    def ends(self, side: FloatArray) -> FloatArray:
+        """Return the end that each row is held to on a side; 0 of those at their kink, whose multiplier stays 0."""
+        ends = np.where(side > 0, self.high, self.low)
+        return np.where((side == 0) & (self.low != self.high), 0.0, ends)
+
+    def largest_miss(self, value: FloatArray) -> float:
+        """Return by how much some row's value (r,) is beyond its ends at most."""
+        return float(np.maximum(self.low - value, value - self.high).max(initial=0.0))
+
+    def largest_weights(self) -> FloatArray:
+        """Return the size of the largest weight of each row, (r,), 0 of none."""
+        weights = self.weights
+        largest, has_any = np.zeros(weights.shape[0]), np.diff(weights.indptr) > 0
+        starts = weights.indptr[:-1][has_any]
+        largest[has_any] = np.maximum.reduceat(np.abs(weights.data), starts) if len(starts) else 0.0
+        return largest

@@ -20,7 +20,7 @@ from scipy.sparse.linalg import splu
 from treewarden.audit.ipopt.program import DualGroups, DualRows
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 
-RIDGES = 1e-12, 1e-8, 1e-6, 1e-5
+LEAST_RIDGE, NEXT_RIDGE, MOST_RIDGE, RIDGE_FACTOR = 1e-12, 1e-8, 1.0, 100.0
 """Added to the curvature, relative to its diagonal: rows often follow from others. More where their ends disagree."""
 NO_ROOM = 1e-10
 """Curvature of a row, relative to its weights and the people it concerns: below it, nothing can move the row."""
@@ -43,7 +43,7 @@ class CurvatureMatrix(Protocol):
     def __matmul__(self, vector: FloatArray) -> FloatArray: ...
 
     def solved(
-        self, left: IndexArray, right: FloatArray, ridge: float = RIDGES[0]
+        self, left: IndexArray, right: FloatArray, ridge: float = LEAST_RIDGE
     ) -> FloatArray | None:
         """Return the step of the rows that are ``left``, with a ridge; None if nothing can move one of them."""
 
@@ -189,7 +189,7 @@ class _DenseMatrix:
         return np.asarray(self.entries @ vector)
 
     def solved(
-        self, left: IndexArray, right: FloatArray, ridge: float = RIDGES[0]
+        self, left: IndexArray, right: FloatArray, ridge: float = LEAST_RIDGE
     ) -> FloatArray | None:
         entries = self.entries[np.ix_(left, left)]
         diagonal = np.diag(entries).copy()
@@ -236,7 +236,7 @@ class _SparseMatrix:
         return np.asarray(self.entries @ vector)
 
     def solved(
-        self, left: IndexArray, right: FloatArray, ridge: float = RIDGES[0]
+        self, left: IndexArray, right: FloatArray, ridge: float = LEAST_RIDGE
     ) -> FloatArray | None:
         entries = self.entries
         if len(left) < len(right):
@@ -279,8 +279,10 @@ NO_RISE = 1e-10
 SHORTEST_STEP = 1e-7
 LONGEST_STEP = 2.0
 """By which the logarithm of a mass changes in a step, as far as one row changes it."""
+POOR_GAIN, GOOD_GAIN = 0.02, 0.3
+"""Shares of what a step gains at first: below the one the ridge grows, above the other it shrinks."""
 MOST_STOPS = 12
-"""How often in a step multipliers are stopped at their kinks and the others' step worked out anew."""
+"""How often in a step multipliers are stopped at their kinks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,17 +301,14 @@ def find_multipliers(
     price: FloatArray,
     of_first: DualCurvature | None = None,
 ) -> tuple[FloatArray, int] | None:
-    """Return the rows' multipliers and the steps that it took from others; None if no step leads to them.
-
-    ``of_first`` is the curvature of the first rows, if it is known.
-    """
+    """Return the rows' multipliers and the steps to them, else None; ``of_first`` is the first rows' curvature."""
     close = CLOSE_RECORDS * max(1.0, float(groups.records.sum()) ** 0.5)
     across = rows.weights.T
     is_equal, is_near = rows.low == rows.high, False
     point = _point(groups, rows, across, price)
     curvature = curvature_of(rows.weights, groups.group, groups.records, of_first)
-    longest = LONGEST_STEP / _largest(rows.weights)
-    ridges: tuple[float, ...] = RIDGES
+    longest = LONGEST_STEP / rows.largest_weights()
+    ridge = LEAST_RIDGE
     for number in range(MOST_STEPS):
         # The side of its kink on which a multiplier is, or that it is drawn to.
         side = np.sign(point.price)
@@ -317,32 +316,40 @@ def find_multipliers(
         side += is_at_kink & (point.value > rows.high + close)
         side -= is_at_kink & (point.value < rows.low - close)
         binding = np.flatnonzero(is_equal | (side != 0))
-        miss = point.value - _ends(rows, side)
+        miss = point.value - rows.ends(side)
         most = float(np.abs(miss[binding]).max(initial=0.0))
         if most <= close:
             return point.price, number
         matrix = curvature.of_rows(point.z, binding)
-        found = _step(matrix, rows, point, (side * ~is_equal, binding), ridges)
+        found = _step(matrix, rows, point, (side * ~is_equal, binding), ridge)
         if found is None:
             return None
-        step, side, ridges = found
+        step, side, ridge = found
         step, rise = _shortened(rows, point, (step, side), longest)
         is_near = rise <= NO_RISE * max(1.0, abs(point.dual))  # the dual shows no progress there
         moved = _moved(groups, rows, across, point, _DualDirection(step, side, rise, is_near))
         if moved is None:
-            return None
-        if is_near and _largest_miss(rows, moved) > most / 2:
+            if ridge >= MOST_RIDGE:
+                return None
+            ridge = _next_ridge(ridge, 0.0)
+            continue
+        if not is_near:
+            ridge = _next_ridge(ridge, (moved.dual - point.dual) / rise)
+        if is_near and rows.largest_miss(moved.value) > most / 2:
             return point.price, number  # rows that say the same, but for their last digits
         point = moved
     return None
 
 
-def _largest(weights: sparse.csr_matrix) -> FloatArray:
-    """Return the size of the largest weight of each row, (r,), 0 of none."""
-    largest, has_any = np.zeros(weights.shape[0]), np.diff(weights.indptr) > 0
-    starts = weights.indptr[:-1][has_any]
-    largest[has_any] = np.maximum.reduceat(np.abs(weights.data), starts) if len(starts) else 0.0
-    return largest
+def _next_ridge(ridge: float, gain: float) -> float:
+    """Return the ridge of the next step after one with a ``gain``, relative to what it gains at first.
+
+    A step that gains next to nothing goes along rows which nearly follow from each other, far beyond their kinks; a
+    ridge holds it where the model is true (Levenberg 1944). One that gains what it should needs less of it.
+    """
+    if gain < POOR_GAIN:
+        return min(max(ridge * RIDGE_FACTOR, NEXT_RIDGE), MOST_RIDGE)
+    return max(ridge / RIDGE_FACTOR, LEAST_RIDGE) if gain > GOOD_GAIN else ridge
 
 
 def _step(
@@ -350,26 +357,29 @@ def _step(
     rows: DualRows,
     point: _DualPoint,
     sides: tuple[FloatArray, IndexArray],
-    ridges: tuple[float, ...],
-) -> tuple[FloatArray, FloatArray, tuple[float, ...]] | None:
-    """Return Newton's step (r,) of the binding rows, the sides that it takes them to, and the ridges from its on.
+    ridge: float,
+) -> tuple[FloatArray, FloatArray, float] | None:
+    """Return Newton's step (r,) of the binding rows, the sides that it takes them to, and its ridge.
 
-    ``sides`` are those of all rows, and the rows that bind. The ridge is the first of some with which it is clear
-    which multipliers stop at their kinks. If there is none, the kinks are left out: such a step is never downhill.
-    None if a step leads to infinity, as rows that force masses to 0 have it.
+    ``sides`` are those of all rows, and the rows that bind. The ridge is the first with which it is clear which
+    multipliers stop at their kinks. If there is none, kinks are left out: such a step is never downhill. None if a step
+    leads to infinity, as rows that force masses to 0 have it.
     """
     side, binding = sides
     step, newton = np.zeros(len(point.price)), None
-    for number, ridge in enumerate(ridges):
+    while True:
         found = _kinked_step(matrix, rows, point, sides, ridge)
         if found is None:
             return None
         newton = found[0] if newton is None else newton
         if found[1] is not None:
             side, (step[binding], side[binding]) = side.copy(), found[1:]
-            return step, side, ridges[number:]
+            return step, side, ridge
+        if ridge >= MOST_RIDGE:
+            break
+        ridge = _next_ridge(ridge, 0.0)
     step[binding] = newton
-    return step, side, ridges
+    return step, side, ridge
 
 
 def _kinked_step(
@@ -431,9 +441,9 @@ def _gain(rows: DualRows, point: _DualPoint, price: FloatArray, side: FloatArray
     """
     before = np.sign(point.price)
     crosses = (before * side < 0) & (price * side > 0)
-    ends = _ends(rows, np.where(crosses | (before == 0), side, before))
+    ends = rows.ends(np.where(crosses | (before == 0), side, before))
     gains = (point.value - ends) * (price - point.price)
-    gains[crosses] -= (point.price * (ends - _ends(rows, before)))[crosses]
+    gains[crosses] -= (point.price * (ends - rows.ends(before)))[crosses]
     return float(gains.sum())
 
 
@@ -481,19 +491,9 @@ def _moved(
     return None
 
 
-def _ends(rows: DualRows, side: FloatArray) -> FloatArray:
-    """Return the end that each row is held to on a side; 0 for those at their kink, whose multiplier stays 0."""
-    ends = np.where(side > 0, rows.high, rows.low)
-    return np.where((side == 0) & (rows.low != rows.high), 0.0, ends)
-
-
-def _largest_miss(rows: DualRows, point: _DualPoint) -> float:
-    return float(np.maximum(rows.low - point.value, point.value - rows.high).max(initial=0.0))
-
-
 def _point(
     groups: DualGroups, rows: DualRows, across: sparse.csc_matrix, price: FloatArray
 ) -> _DualPoint:
     z, level = groups.masses(-(across @ price))
-    paid = float(price @ _ends(rows, np.sign(price)))
+    paid = float(price @ rows.ends(np.sign(price)))
     return _DualPoint(price, z, rows.weights @ z, -float(groups.records @ level) - paid)

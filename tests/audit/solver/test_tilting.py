@@ -378,3 +378,51 @@ def test_narrow_intervals_that_nearly_follow_from_each_other_have_multipliers(se
     assert (there <= high + close).all()
     assert (there[found[0] > 1e-9] >= high[found[0] > 1e-9] - close).all()
     assert (there[found[0] < -1e-9] <= low[found[0] < -1e-9] + close).all()
+
+
+def printed_rows(seed):
+    """Return 8 to 59 people, and sums over them in bands of rounding, of which one is the sum of two others."""
+    draw = np.random.default_rng(seed + 10**6)
+    size = int(draw.integers(8, 60))
+    count = int(draw.integers(2, max(3, min(12, size // 3))))
+    columns = draw.integers(0, draw.choice([2, 4, 30, 80]), (count, size)).astype(float)
+    if count > 3:
+        columns[3] = columns[0] + columns[1]
+    leaves = int(draw.integers(0, 4))
+    if leaves:
+        leaf = draw.integers(0, leaves, size)
+        columns = np.vstack([columns, [(leaf == each).astype(float) for each in range(leaves)]])
+    columns = columns[columns.max(axis=1) > 0]
+    count = len(columns)
+    rows = np.zeros((count, 2 * size))
+    rows[:, 1::2] = columns / columns.max(axis=1, keepdims=True)
+    truth = draw.random(size) < 0.3 + 0.4 * (columns[0] > 1)
+    value = rows[:, 1::2] @ truth
+    width = 10.0 ** draw.uniform(-5, -1, count)
+    width[draw.random(count) < 0.2] = 0
+    at = draw.random(count)
+    group, none = np.repeat(np.arange(size), 2), np.zeros(0, dtype=np.intp)
+    totals = sparse.csr_matrix((0, 2 * size))
+    groups = DualGroups(
+        np.ones(2 * size), group, np.ones(size), np.arange(size), totals, np.zeros(0), none
+    )
+    low, high, own = value - at * width, value + (1 - at) * width, np.arange(count)
+    return groups, DualRows(
+        sparse.csr_matrix(rows), low, high, own, np.zeros(count, dtype=bool), none
+    )
+
+
+CAME_TO_NO_END = [231, 282, 469, 496, 584, 653, 681, 762, 831, 985, 1014]
+
+
+@pytest.mark.parametrize("seed", CAME_TO_NO_END)
+def test_steps_far_along_rows_that_nearly_follow_from_each_other_are_held_back(seed):
+    groups, rows = printed_rows(seed)
+    found = find_multipliers(groups, rows, np.zeros(len(rows.low)))
+    assert found is not None
+    price, close = found[0], 1e-6
+    value = rows.weights @ groups.masses(-(rows.weights.T @ price))[0]
+    assert (value >= rows.low - close).all()
+    assert (value <= rows.high + close).all()
+    assert (value[price > 1e-9] >= rows.high[price > 1e-9] - close).all()
+    assert (value[price < -1e-9] <= rows.low[price < -1e-9] + close).all()
