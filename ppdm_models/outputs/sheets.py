@@ -7,6 +7,7 @@ What the text of a cell holds of a column's values is one of them, a range, a se
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 import re
@@ -75,15 +76,55 @@ def read_sheet(data: bytes, source: str) -> CellSheet:
             problem = f"more than {MOST_CELLS:,} cells; give one output in each file"
             raise UnsupportedOutputError(source, problem)
         if any(cell.strip() for cell in row):
-            rows.append(tuple(cell.rstrip() for cell in row))
+            rows.append(tuple(_plain(cell) for cell in row))
             lines.append(line)
-    if rows and all(not cell or cell.startswith(GROUPED) for cell in rows[0]):
+    if rows and all(not cell or cell.strip().startswith(GROUPED) for cell in rows[0]):
         del rows[0], lines[0]
     if len(rows) < 2:
         raise UnsupportedOutputError(source, "has no rows below its header; give the output as CSV")
-    width = max(map(len, rows))
-    padded = tuple(row + ("",) * (width - len(row)) for row in rows)
+    width = max(number for row in rows for number, cell in enumerate(row, 1) if cell)
+    padded = tuple(row[:width] + ("",) * (width - len(row)) for row in rows)
     return CellSheet(source, padded, tuple(lines))
+
+
+_THOUSANDS = re.compile(r"(?<![\d.,])\d{1,3}(?:[\xa0\u2009\u202f'’]\d{3})+(?!\d)")
+_HARD_SPACES = re.compile(r"[\xa0\u2009\u202f]")
+
+
+def _plain(cell: str) -> str:
+    """Return a cell with usual blanks, and without the blanks or apostrophes that part thousands."""
+    cell = _THOUSANDS.sub(lambda found: re.sub(r"\D", "", found[0]), cell)
+    return _HARD_SPACES.sub(" ", cell).rstrip()
+
+
+_COMMA_FIRST = re.compile(
+    r"\s*[<>≤≥]?=?\s*[-−+]?(?:\d{1,3}(?:\.\d{3})+|\d+),(?P<part>\d+)(?![\d,]).*"
+)
+_PAIR_OR_SET = re.compile(r"\s*(?:[\[(\]]\s*[-−]?\d+,[-−]?\d+\s*[\])\[]|\{.*\})\s*")
+_POINT = re.compile(r"\d\.\d")
+_GROUPED_BY_POINTS = re.compile(r"(?<![\d.])\d{1,3}(?:\.\d{3})+(?![\d.])")
+
+
+def _with_points(rows: list[list[str]]) -> list[list[str]]:
+    """Return cells with points where all numbers have decimal commas, as Excel writes them beside semicolons.
+
+    Some cell has to begin with a number that is none with thousands, and no cell has a decimal point. A cell such as
+    ``[20,40)`` or ``{20,40}`` is a range or a set, and stays.
+    """
+    cells = [cell for row in rows for cell in row]
+    first = (_COMMA_FIRST.fullmatch(cell) for cell in cells)
+    if not any(found is not None and len(found["part"]) != 3 for found in first):
+        return rows
+    if any(_POINT.search(_GROUPED_BY_POINTS.sub("", cell)) for cell in cells):
+        return rows
+
+    def pointed(cell: str) -> str:
+        if _PAIR_OR_SET.fullmatch(cell):
+            return cell
+        whole = _GROUPED_BY_POINTS.sub(lambda found: found[0].replace(".", ""), cell)
+        return re.sub(r"(?<=\d),(?=\d)", ".", whole)
+
+    return [[pointed(cell) for cell in row] for row in rows]
 
 
 def _csv_rows(data: bytes, source: str) -> Iterator[tuple[int, Sequence[str]]]:
@@ -92,20 +133,25 @@ def _csv_rows(data: bytes, source: str) -> Iterator[tuple[int, Sequence[str]]]:
     Raises:
         OutputsError: it is no CSV.
     """
+    is_utf16 = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     try:
-        text = data.decode("utf-8-sig")
+        text = data.decode("utf-16" if is_utf16 else "utf-8-sig")
     except UnicodeDecodeError as error:
         if data.startswith(PICTURES):
             raise UnsupportedOutputError(source, "a picture; give a CSV or Excel file") from error
         raise UnsupportedOutputError(source, "not UTF-8 text; save it as CSV in UTF-8") from error
     if "\0" in text:
         raise UnsupportedOutputError(source, "not text; save it as CSV in UTF-8")
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=_delimiter(text))
+    delimiter = _delimiter(text)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
     try:
-        for row in reader:
-            yield reader.line_num, row
+        numbered = [(reader.line_num, row) for row in reader]
     except csv.Error as error:
         raise UnsupportedOutputError(source, f"not CSV: {error}; save it as CSV again") from error
+    rows = [row for _, row in numbered]
+    if delimiter != ",":
+        rows = _with_points(rows)
+    yield from zip((line for line, _ in numbered), rows, strict=True)
 
 
 def _workbook_rows(data: bytes, source: str) -> Iterator[tuple[int, Sequence[str]]]:

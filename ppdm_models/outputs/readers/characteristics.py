@@ -297,10 +297,12 @@ def _ends(text: str) -> dict[Statistic, PrintedNumber] | None:
 
 
 def _count_and_share(first: str, second: str | None) -> dict[Statistic, PrintedNumber] | None:
-    """Return a count, with or without its share; a share alone ends in a percent sign."""
-    if first.endswith("%") and not second:
+    """Return a count, with or without its share; a share that stands alone or first ends in a percent sign."""
+    if first.endswith("%") and (not second or is_withheld(second)):
         share = read_measured(first)
         return None if share is None else {Statistic.SHARE: share}
+    if first.endswith("%") and second and not second.strip().endswith("%"):
+        first, second = second.strip(), first
     count = read_count(first)
     if count is None:
         return None

@@ -428,3 +428,95 @@ def test_numbers_without_a_nought_are_read_as_spss_prints_them(text, low, high):
     number = read_measured(text)
     assert (number.low, number.high) == (Fraction(low), Fraction(high))
     assert read_measured(".") is None
+
+
+def numbers_in(data, name="table.csv"):
+    return [(entry.group, entry.numbers) for entry in read_output(data, name, COLUMNS).entries]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le", "utf-16-be"])
+def test_unicode_text_of_excel_is_read(encoding):
+    mark = "\ufeff" if encoding in ("utf-16-le", "utf-16-be") else ""
+    assert numbers_in((mark + TABLEONE).encode(encoding)) == numbers_in(TABLEONE.encode())
+
+
+def with_commas(text):
+    """Return a table as Excel writes it where decimals have commas."""
+    cells = text.replace('"**no**, N = 164","**yes**, N = 139"', "no;yes").replace(",", ";")
+    return cells.replace(".", ",")
+
+
+def test_decimal_commas_beside_semicolons_are_points():
+    assert [
+        {statistic: (number.low, number.high) for statistic, number in numbers.items()}
+        for _, numbers in numbers_in(with_commas(TABLEONE).encode())
+    ] == [
+        {statistic: (number.low, number.high) for statistic, number in numbers.items()}
+        for _, numbers in numbers_in(TABLEONE.encode())
+    ]
+
+
+@rows(
+    "text, low, high",
+    [
+        ("age, mean;43,3;1.234,5", "43.25", "43.35"),
+        ("age, mean;43,3;2,1", "43.25", "43.35"),
+        ("age, mean;<0,5;43,3", None, None),
+    ],
+)
+def test_a_decimal_comma_is_read_where_all_numbers_have_it(text, low, high):
+    data = f"characteristic;no;yes\n{text}\n".encode()
+    if low is None:
+        with pytest.raises(OutputsError, match="not a valid mean"):
+            numbers_in(data)
+        return
+    number = numbers_in(data)[0][1][Statistic.MEAN]
+    assert (number.low, number.high) == (Fraction(low), Fraction(high))
+
+
+@rows(
+    "text",
+    [
+        "age, mean;43,3;2.1",  # both marks stand for decimals
+        "age, mean;43,3 (1.5);2,1 (0,3)",
+    ],
+)
+def test_mixed_decimal_marks_are_refused_by_the_cell(text):
+    with pytest.raises(OutputsError, match="'43,3"):
+        numbers_in(f"characteristic;no;yes\n{text}\n".encode())
+
+
+def test_thousands_with_commas_beside_semicolons_stay_thousands():
+    found = numbers_in(b"sex;no;yes\nF;1,024;2,048\nM;12,345;7\n")
+    assert [numbers[Statistic.COUNT].low for _, numbers in found] == [1024, 2048, 12345, 7]
+
+
+def test_ranges_in_brackets_keep_their_commas_beside_decimal_commas():
+    found = read_output(b"age;no;yes\n[20,40);3;4\n[40,60);5;6\n", "t.csv", COLUMNS)
+    assert found.entries[0].conditions[0] == RangeCondition(
+        "age", Fraction(20), Fraction(40), has_low=True, has_high=False
+    )
+
+
+@rows("mark", ["\xa0", "\u202f", "\u2009", "'", "’"])
+def test_blanks_and_apostrophes_between_thousands_are_no_part_of_a_number(mark):
+    found = numbers_in(f"sex,no,yes\nF,1{mark}024,2\nM,12{mark}345{mark}678,7\n".encode())
+    assert [numbers[Statistic.COUNT].low for _, numbers in found] == [1024, 2, 12345678, 7]
+
+
+def test_hard_blanks_empty_columns_and_rows_change_nothing():
+    plain = numbers_in(TABLEONE.encode())
+    hard = TABLEONE.replace(" ", "\xa0")
+    wide = "\n\n".join(line + ",," for line in TABLEONE.splitlines())
+    grouped = " Grouped by ill,,,\n" + TABLEONE
+    assert numbers_in(hard.encode()) == numbers_in(wide.encode()) == plain
+    assert numbers_in(grouped.encode()) == plain
+
+
+def test_a_share_with_its_sign_may_stand_before_its_count():
+    found = numbers_in(b'characteristic,no,yes\n"sex = F",44% (72),18% (*)\n')
+    assert found[0][1][Statistic.COUNT].low == 72
+    assert found[0][1][Statistic.SHARE].middle == Fraction("0.44")
+    assert set(found[1][1]) == {Statistic.SHARE}
+    with pytest.raises(OutputsError, match="not a valid count"):
+        numbers_in(b'characteristic,no,yes\n"sex = F",44.1 (72),18 (25)\n')
