@@ -6,7 +6,6 @@ Tables are drawn. Each case has a goal in seconds of one idle core; seconds of t
 from __future__ import annotations
 
 import argparse
-import tempfile
 import time
 import warnings
 from collections.abc import Callable, Mapping
@@ -17,7 +16,7 @@ import numpy as np
 import pandas as pd
 import statsmodels.api as sm
 from scipy import sparse
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import RandomForestClassifier, VotingClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 import treewarden as tw
@@ -192,6 +191,26 @@ def blame() -> Timed:
     return timed(explain)
 
 
+def blame_command() -> Timed:
+    """Audit a tree of 500 leaves with blame, whole (goal 10 s)."""
+    people = drawn(4_000, 6)
+    inputs = people.drop(columns=LABEL)
+    model = DecisionTreeClassifier(max_leaf_nodes=500, random_state=0).fit(inputs, people[LABEL])
+    return timed(lambda: audited(model, people, [], blame=True))
+
+
+def hundred_numbers_command() -> Timed:
+    """Audit three trees that vote, of about 100 leaves, with blame and the least to withhold, whole (goal 30 s)."""
+    people = drawn(300, 12)
+    settings = {"min_samples_leaf": 5, "max_features": "sqrt"}
+    trees = [
+        (f"t{seed}", DecisionTreeClassifier(random_state=seed, **settings)) for seed in range(3)
+    ]
+    model = VotingClassifier(trees, voting="hard")
+    model.fit(people.drop(columns=LABEL), people[LABEL])
+    return timed(lambda: audited(model, people, [], blame=True))
+
+
 def hundred_numbers() -> Timed:
     """Find the least to withhold of about 100 numbers: 3 trees over 300 people (goal 30 s)."""
     people = drawn(300, 12)
@@ -222,63 +241,8 @@ def withheld(numbers: PublishedNumbers, seconds: float) -> str:
     return f"{len(numbers.names)} numbers: {what}, {proof}, {least.reasons} reasons"
 
 
-def redaction() -> Timed:
-    """Compare the least withholding with bands and with withholding everywhere, where splits tell nothing."""
-    tables = {"drawn": (drawn(300, 8), 10)}
-    if DATA:
-        heart = people_of(data_of("heart", DATA[0]))
-        tables |= {f"heart, leaves of {least}": (heart, least) for least in (5, 20)}
-
-    def compare() -> str:
-        lines = []
-        for name, (people, least) in tables.items():
-            inputs = people.drop(columns=people.columns[-1])
-            model = DecisionTreeClassifier(min_samples_leaf=least, random_state=0)
-            model.fit(inputs, people[people.columns[-1]])
-            lines += [f"\n    {name}: {tried}" for tried in repaired(model, people)]
-        return "".join(lines)
-
-    return timed(compare)
-
-
-def repaired(model: object, people: pd.DataFrame) -> list[str]:
-    """Return what each way of withholding comes to under a policy that nobody's value is proved."""
-    with tempfile.TemporaryDirectory() as folder:
-        policy = Path(folder) / "proofs.toml"
-        policy.write_text(POLICY, encoding="utf-8")
-        found = tw.repair(
-            model,
-            people,
-            sensitive=people.columns[-1],
-            qi=list(people.columns[:-1]),
-            policy=policy,
-            split="none",
-            every=True,
-            regrow_seconds=0,
-            jobs=1,
-        )
-    tried = found.attempts
-    is_change = tried["name"].str.startswith(("redact", "withhold"))
-    return [
-        f"{each['name']} {each['verdict']}, {each['numbers_withheld']:.0%} of the numbers withheld"
-        for _, each in tried[is_change].iterrows()
-    ]
-
-
 DATA = list[Path]()
 """The folder of the public tables, where it is given."""
-POLICY = """
-name = "proofs"
-version = "1"
-title = "Nobody's value is proved"
-[[check]]
-id = "certain"
-measure = "certain_disclosure"
-rule = "at_most"
-limit = 0
-why = "A proved value is disclosed."
-source = "the study"
-"""
 
 
 def timed(work: Callable[[], str]) -> Timed:
@@ -294,10 +258,11 @@ CASES: Mapping[str, Callable[[], Timed]] = {
     "many-people": many_people,
     "many-leaves": many_leaves,
     "blame": blame,
+    "blame-command": blame_command,
     "hundred-numbers": hundred_numbers,
+    "hundred-numbers-command": hundred_numbers_command,
     "hundred-trees": hundred_trees,
     "pure-trees": pure_trees,
-    "redaction": redaction,
 }
 
 

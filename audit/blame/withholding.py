@@ -371,7 +371,7 @@ def _expected_right(
     """Return the estimate, and how many people have the value that is drawn by it, as is expected."""
     counts = counts_of(problem)
     boxes = propagate(counts, by_leaves(counts))
-    retained = RetainedEstimate.of_rows(counts, boxes)
+    retained = RetainedEstimate.of_rows(counts, boxes, until)
     if retained is not None:
         return retained, float((truth * retained.shares()).sum())
     found = estimate(counts, boxes, until, proves=False).estimate

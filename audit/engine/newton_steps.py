@@ -39,6 +39,7 @@ from treewarden.audit.engine.dual import (
 )
 from treewarden.audit.engine.end_weights import weights_to_ends
 from treewarden.audit.engine.problem import Estimate
+from treewarden.audit.engine.time_budget import SECONDS_A_FLOP
 from treewarden.audit.ipopt.program import DualGroups, DualRows
 from treewarden.audit.progress import Clock, OutOfTimeError
 from treewarden.audit.reading import Undetermined
@@ -206,6 +207,7 @@ def _class_shares(counts: Counts, low: FloatArray, left: OpenNumbers, x: FloatAr
 
 MOST_MULTIPLIERS = 1_500
 """Of more rows the steps are not tried: each solves a system over those that bind."""
+USUAL_STEPS = 20
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -226,12 +228,13 @@ class RetainedEstimate:
     curvature: DualCurvature
 
     @classmethod
-    def of_rows(cls, counts: Counts, boxes: RowBounds) -> RetainedEstimate | None:
-        """Return the estimate within boxes that the rows propagate to; None where no step leads to it."""
+    def of_rows(cls, counts: Counts, boxes: RowBounds, clock: Clock) -> RetainedEstimate | None:
+        """Return the estimate within boxes that the rows propagate to; None where no step leads to it in time."""
         left, low = opened(counts, boxes.low, boxes.high), boxes.low.astype(np.float64)
         dual, is_open = dual_of(counts, left, low, boxes.high.astype(float)), boxes.low < boxes.high
         groups, rows = _dual_rows(dual, left)
-        if len(rows.low) > MOST_MULTIPLIERS:
+        products = rows.weights.nnz**2 / max(rows.weights.shape[1], 1)  # of one curvature
+        if len(rows.low) > MOST_MULTIPLIERS or USUAL_STEPS * SECONDS_A_FLOP * products > clock.left:
             return None
         fixed = counts.matrix @ np.where(is_open, 0, boxes.low).reshape(-1)
         is_left = left.part >= 0

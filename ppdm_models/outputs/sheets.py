@@ -93,7 +93,7 @@ _HARD_SPACES = re.compile(r"[\xa0\u2009\u202f]")
 
 def _plain(cell: str) -> str:
     """Return a cell with usual blanks, and without the blanks or apostrophes that part thousands."""
-    cell = _THOUSANDS.sub(lambda found: re.sub(r"\D", "", found[0]), cell)
+    cell = _THOUSANDS.sub(lambda match: re.sub(r"\D", "", match[0]), cell)
     return _HARD_SPACES.sub(" ", cell).rstrip()
 
 
@@ -121,7 +121,7 @@ def _with_points(rows: list[list[str]]) -> list[list[str]]:
     def pointed(cell: str) -> str:
         if _PAIR_OR_SET.fullmatch(cell):
             return cell
-        whole = _GROUPED_BY_POINTS.sub(lambda found: found[0].replace(".", ""), cell)
+        whole = _GROUPED_BY_POINTS.sub(lambda match: match[0].replace(".", ""), cell)
         return re.sub(r"(?<=\d),(?=\d)", ".", whole)
 
     return [[pointed(cell) for cell in row] for row in rows]

@@ -84,7 +84,7 @@ def test_each_number_withheld_lowers_what_it_does_by_an_estimate_from_nothing(se
 
 def retained(numbers):
     counts = counts_of(numbers.problem)
-    return RetainedEstimate.of_rows(counts, propagate(counts, by_leaves(counts)))
+    return RetainedEstimate.of_rows(counts, propagate(counts, by_leaves(counts)), clock(20.0))
 
 
 def test_a_number_that_follows_from_others_changes_nothing_and_takes_no_step():
