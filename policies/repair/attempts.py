@@ -302,6 +302,7 @@ class RepairSearch:
     ``applied`` is the recommended attempt, or the passing one that was chosen instead. ``ended`` says whether the
     search got to its end. ``validation`` is what the ``utility`` was measured with, or why it was not.
     ``search_cut`` says why less is proved of the original than an audit of it proves; "" where as much is.
+    ``has_new_tree`` says that nothing passes but a tree that was trained anew, which is what is written.
     """
 
     audit: Audit
@@ -317,6 +318,7 @@ class RepairSearch:
     utility: UtilityName = "accuracy"
     validation: CrossValidation | Undetermined | None = None
     search_cut: str = ""
+    has_new_tree: bool = False
 
     def exchanging(self, old: RepairAttempt, new: RepairAttempt) -> RepairSearch:
         """Return the same with another record of one attempt, wherever that stands."""

@@ -129,6 +129,16 @@ def repair_story(repair: RepairSearch) -> Story:
         steps = tuple(decision_steps(repair.decision))
         said = f"Do not publish this {whole}: it cannot be repaired with this table."
         return Story(said, meaning, steps)
+    if repair.has_new_tree:
+        return Story(
+            f"Do not publish this {whole}: no change of it passes. A new tree that passes was written.",
+            meaning,
+            (
+                f"Publish only the new tree. This report is on the old {whole}: to report on the new one, audit it.",
+                "Check that the new tree is useful enough.",
+                WHO_KNOWS_MORE,
+            ),
+        )
     return Story(
         f"No repair was found: do not publish this {whole}.",
         meaning,

@@ -175,7 +175,8 @@ class RepairRun:
         grown = self._train(subject)
         self.progress.say(grown.message)
         message = f"{grown.message} {repaired.repair.message}"  # summaries cut the end
-        repair_with_tree = replace(repaired.repair, message=message)
+        has_tree = grown.data is not None
+        repair_with_tree = replace(repaired.repair, message=message, has_new_tree=has_tree)
         return replace(repaired, repair=repair_with_tree, file=grown.data)
 
     def _train(self, subject: AuditInputs) -> Any:  # noqa: ANN401  # a GrownFile of a room that may not be there

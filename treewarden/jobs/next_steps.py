@@ -438,7 +438,7 @@ def repair_next_steps(
         steps = [
             NextStep(f"{first} To audit the new file by itself:", again),
             *(NextStep(step) for step in document.next_steps if "--knowledge" in step),
-            NextStep("Check that the model is still useful at this accuracy."),
+            NextStep("Check that the model is still useful."),
         ]
     elif table_lacks_target(document):
         again = repair_command(_with_its_table(request), subject)

@@ -36,9 +36,12 @@ from treewarden.ppdm_models.files.fitted import open_fitted
 from treewarden.ppdm_models.tables.table import Table
 from treewarden.ppdm_models.tree.column import CategoricalColumn
 from treewarden.ppdm_models.tree.tree import Feature, Task
+from treewarden.reports.document.words import percent
 
 SCORINGS = {"accuracy": "accuracy", "auc": "roc_auc_ovr", "log-loss": "neg_log_loss"}
 """What scikit-learn calls each utility, of classes."""
+SHARES = ("accuracy", "roc_auc_ovr")
+"""Those that reports write in per cent."""
 FOLDS = 5
 
 
@@ -102,7 +105,8 @@ def _worth(scores: Any, scoring: str) -> str:  # noqa: ANN401  # an array of sci
     mean = float(np.mean(scores))
     name = {"neg_log_loss": "log loss", "roc_auc_ovr": "AUC", "r2": "R²"}.get(scoring, scoring)
     value = -mean if scoring == "neg_log_loss" else mean
-    return "" if math.isnan(mean) else f" ({name} {value:.3g} in cross-validation)"
+    text = percent(value) if scoring in SHARES else f"{value:.3g}"
+    return "" if math.isnan(mean) else f" ({name} {text} in cross-validation)"
 
 
 def _pipeline(subject: AuditInputs, inputs: pd.DataFrame, numbers: list[str]) -> Pipeline:
