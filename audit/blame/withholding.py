@@ -25,8 +25,9 @@ from treewarden.audit.blame.certainty import Answer, CertaintyOracle, PublishedN
 from treewarden.audit.blame.result import InferenceBlame, LeastWithholding, ProofReason
 from treewarden.audit.consistent_tables.proofs import solver_module
 from treewarden.audit.engine.counts import by_leaves, counts_of, propagate
-from treewarden.audit.engine.newton_steps import RetainedEstimate, estimate
+from treewarden.audit.engine.newton_steps import estimate
 from treewarden.audit.engine.problem import Problem
+from treewarden.audit.engine.retained_estimate import RetainedEstimate
 from treewarden.audit.progress import AT_LEAST, Clock, Share
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, IndexArray, IntArray

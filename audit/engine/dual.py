@@ -247,6 +247,17 @@ def with_short_indices(matrix: sparse.csr_array) -> sparse.csr_array:
     return sparse.csr_array(parts, shape=matrix.shape)
 
 
+def class_shares(counts: Counts, low: FloatArray, left: OpenNumbers, x: FloatArray) -> FloatArray:
+    """Return the shares of each cell's people by class, (C, m), by the open numbers x (N,); others are at ``low``."""
+    numbers, sizes = low.copy(), counts.sizes.astype(np.float64)[:, None]
+    numbers.reshape(-1)[left.places] = x
+    if counts.width == 1:
+        numbers = np.hstack([sizes - numbers, numbers])
+    shares = np.full_like(numbers, 1.0 / numbers.shape[1])
+    np.divide(numbers, sizes, out=shares, where=sizes > 0)
+    return shares
+
+
 def scaled(matrix: sparse.csr_array, weights: FloatArray) -> sparse.csr_array:
     """Return the matrix with its columns times weights; those of nothing are left out."""
     kept = np.flatnonzero(weights > 0)

@@ -10,8 +10,9 @@ from tests.kit.tiers import seeds
 from treewarden.audit.blame.certainty import PublishedNumbers
 from treewarden.audit.blame.withholding import blame_inference
 from treewarden.audit.engine.counts import by_leaves, counts_of, propagate
-from treewarden.audit.engine.newton_steps import RetainedEstimate, estimate
+from treewarden.audit.engine.newton_steps import estimate
 from treewarden.audit.engine.problem import Problem
+from treewarden.audit.engine.retained_estimate import RetainedEstimate
 from treewarden.audit.progress import clock
 from treewarden.audit.reading import Undetermined
 

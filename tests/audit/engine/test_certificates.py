@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from tests.judges.rows_by_hand import rows_of
+from treewarden.audit.engine.certificates import tightened, weights_to_ends, whole
 from treewarden.audit.engine.counts import counts_of, opened
 from treewarden.audit.engine.dual import dual_of, steps
-from treewarden.audit.engine.end_weights import weights_to_ends
-from treewarden.audit.engine.newton_steps import GOOD_ENOUGH, tightened, whole
+from treewarden.audit.engine.newton_steps import GOOD_ENOUGH
 from treewarden.audit.progress import FOREVER
 
 # Each of a to f is in two of the first four leaves, so that those say 2 (a + b + c + d + e + f) = 4.
