@@ -32,6 +32,8 @@ from treewarden.audit.progress import AT_LEAST, Clock, Share
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, IndexArray, IntArray
 
+SEARCH_SHARE, EXTENDING_SHARE, MOST_EXTENSIONS = 0.6, 0.5, 6
+"""Of the time: for the least, and of what is left for each larger set, of which so many are tried."""
 SECONDS = 10.0
 """What the solver may take for the cheapest set that hits all known reasons."""
 WITHOUT_ANY = "a person's value stays proved even if every number is withheld"
@@ -56,7 +58,8 @@ def withhold_least(
     """
     numbers, reasons = oracle.numbers, dict.fromkeys(_reasons_alone(oracle.numbers))
     costs, everything = numbers.costs, numbers.everything
-    bound, safe = 0, None
+    bound, safe, until = 0, None, oracle.clock
+    oracle.clock = until.share(SEARCH_SHARE)
     while True:
         hit = _cheapest_hit(list(reasons), costs.tolist(), ties, oracle.clock)
         bound = max(bound, hit.bound)
@@ -89,10 +92,9 @@ def withhold_least(
             certain, _ = _certain_quickly(oracle, retained)
         if len(reasons) == before:
             break
-    if safe is None and reasons:
-        hits = frozenset().union(*reasons)
-        hits = hits.union(*(tie for tie in ties if tie & hits))
-        safe = hits if _is_safe(oracle, hits) else None
+    if safe is None:
+        oracle.clock = until
+        safe = _found_safe(oracle, hit.chosen, frozenset().union(*reasons), ties)
     if safe is None:
         return LeastWithholding(
             frozenset(), 0, bound, is_safe=False, reasons=len(reasons), unit=unit
@@ -121,6 +123,52 @@ def _certain_quickly(
         return certain, np.zeros_like(certain)
     found = oracle.certain_groups(retained)
     return found.is_certain, found.is_open
+
+
+def _found_safe(
+    oracle: CertaintyOracle,
+    chosen: frozenset[int],
+    hits: frozenset[int],
+    ties: tuple[frozenset[int], ...],
+) -> frozenset[int] | None:
+    """Return numbers without which nobody is certain, with no claim to be the least; None where none were found.
+
+    They are some ``chosen`` ones, and a number about each person who is not shown to be open, again and again; or all
+    numbers of all reasons, ``hits``, where that is tried in the end and costs no more.
+    """
+    until, everything = oracle.clock, oracle.numbers.everything
+    for _ in range(MOST_EXTENSIONS):
+        oracle.clock = until.share(EXTENDING_SHARE)
+        certain, is_open = _certain_quickly(oracle, everything - chosen)
+        if not (certain | is_open).any():
+            return chosen
+        more = _covering(oracle.numbers, everything - chosen, certain | is_open)
+        if not more or until.is_over:
+            break
+        chosen = chosen | more
+        chosen = chosen.union(*(tie for tie in ties if tie & chosen))
+    oracle.clock = until
+    hits = hits.union(*(tie for tie in ties if tie & hits))
+    return hits if hits and _is_safe(oracle, hits) else None
+
+
+def _covering(
+    numbers: PublishedNumbers, retained: frozenset[int], is_asked: BoolArray
+) -> frozenset[int]:
+    """Return cheap numbers of those retained of which each group (C,) asked has one about it, if it has any."""
+    left, chosen = is_asked.copy(), set[int]()
+    of_row = numbers.number_of_row
+    rows = np.flatnonzero(np.isin(of_row, sorted(retained)))
+    inside = sparse.csr_array(numbers.problem.matrix[rows] != 0)
+    while left.any() and len(rows):
+        people = np.bincount(of_row[rows], inside @ left.astype(np.float64), len(numbers.names))
+        worth = people / numbers.costs
+        best = int(worth.argmax())
+        if worth[best] <= 0:
+            break
+        chosen.add(best)
+        left &= ~np.asarray(inside[of_row[rows] == best].sum(axis=0) > 0).reshape(-1)
+    return frozenset(chosen)
 
 
 def _is_safe(oracle: CertaintyOracle, withheld: frozenset[int]) -> bool:

@@ -8,7 +8,7 @@ import pytest
 from scipy import sparse
 
 from tests.kit.small_audits import flat_tree, people_of
-from treewarden.audit.blame import certainty
+from treewarden.audit.blame import certainty, withholding
 from treewarden.audit.blame.certainty import ALWAYS_KNOWN, Answer, CertaintyOracle, PublishedNumbers
 from treewarden.audit.blame.of_model import BlameSettings, blame_numbers, numbers_of_model
 from treewarden.audit.blame.result import ProofReason
@@ -308,3 +308,23 @@ def test_an_estimate_alone_is_the_same_and_narrows_no_boxes():
     proved = estimate(counts, boxes, clock(20.0))
     assert alone.boxes is boxes
     np.testing.assert_allclose(alone.estimate.values, proved.estimate.values, atol=1e-5)
+
+
+@pytest.mark.parametrize("ties", [(), (frozenset({0, 2}),)])
+def test_where_the_search_for_the_least_has_no_time_a_larger_set_is_shown_to_be_safe(
+    monkeypatch, ties
+):
+    monkeypatch.setattr(withholding, "SEARCH_SHARE", 0.0)
+    numbers = numbers_of(costs=(1, 3, 1))
+    oracle = oracle_of(numbers)
+    least = withhold_least(oracle, ties)
+    assert least.is_safe
+    assert least.lower_bound <= least.cost
+    assert all(not tie & least.withheld or tie <= least.withheld for tie in ties)
+    found = oracle_of(numbers).certain_groups(numbers.everything - least.withheld)
+    assert not (found.is_certain | found.is_open).any()
+
+
+def test_without_any_time_no_set_is_called_safe(monkeypatch):
+    monkeypatch.setattr(withholding, "SEARCH_SHARE", 0.0)
+    assert not withhold_least(CertaintyOracle(numbers_of(), clock(0.0))).is_safe
