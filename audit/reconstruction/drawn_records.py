@@ -13,7 +13,7 @@ in every table that fits.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import sparse
@@ -53,8 +53,10 @@ MOST_PAIRS = 2**26
 """Groups of records times cells times classes, before the counts exclude most of them."""
 MOST_OPEN = 2**21
 """Groups of records times the cells and classes that some record may have."""
-MOST_ENTRIES = 4_000_000
-"""Entries of the rows: with more, not even single rows are looked at in time."""
+MOST_ENTRIES = 10_000_000
+"""Entries of the rows: with more, not even single rows are looked at, as that takes too much memory."""
+MOST_SEARCHED = 2_000_000
+"""Entries of what single rows leave open: with more, nothing else is tried."""
 AT_ONCE = 2**22
 """Pairs of groups and alternatives that are looked at together."""
 MOST_OFTEN = 10
@@ -327,9 +329,14 @@ def _prove(rows: DrawnRows, cells: DomainCells, until: Clock) -> ProvedCounts:
     low, high = (box.reshape(-1)[at] for box in bound_by_rows(problem, until))
     used, kind = np.unique(rows.place, return_inverse=True)
     ones, every = np.ones(len(at), dtype=np.int64), np.arange(len(at))
-    groups, totals = (len(rows.sizes), len(at)), (len(used), len(at))
-    of_group = sparse.csr_array((ones, (rows.group, every)), shape=groups)
-    added = sparse.csr_array((ones, (kind, every)), shape=totals)
+    added = sparse.csr_array((ones, (kind, every)), shape=(len(used), len(at)))
+    entries = np.bincount(rows.matrix.indices, minlength=len(at))[low < high].sum()
+    if entries > MOST_SEARCHED:
+        least, most = added @ low, added @ high
+        return _counts_of(
+            rows, used, cells, _not_searched(least, most), ": the rows over them are too many"
+        )
+    of_group = sparse.csr_array((ones, (rows.group, every)), shape=(len(rows.sizes), len(at)))
     own = sparse.eye_array(len(used), dtype=np.int64, format="csr")
     blocks = [[rows.matrix, None], [of_group, None], [-added, own]]
     matrix = sparse.csr_array(sparse.block_array(blocks, format="csr"))
@@ -337,20 +344,31 @@ def _prove(rows: DrawnRows, cells: DomainCells, until: Clock) -> ProvedCounts:
     boxes = np.concatenate([low, added @ low]), np.concatenate([high, added @ high])
     is_total = np.arange(len(at) + len(used)) >= len(at)
     found = prove_numbers(matrix, (ends, ends), boxes, is_total, until)
-    return _counts_of(rows, used, cells, found)
+    every_total = {name: getattr(found, name)[len(at) :] for name in NUMBERS}
+    table = None if found.table is None else found.table[len(at) :]
+    return _counts_of(rows, used, cells, replace(found, table=table, **every_total), " in time")
+
+
+NUMBERS = ("low", "high", "shown_low", "shown_high")
+
+
+def _not_searched(low: IntArray, high: IntArray) -> ProvedNumbers:
+    """Return numbers in boxes of which no table was looked for."""
+    undecided = int((low < high).sum())
+    return ProvedNumbers(low, high, high, low, table=None, undecided=undecided)
 
 
 def _counts_of(
-    rows: DrawnRows, used: IndexArray, cells: DomainCells, numbers: ProvedNumbers
+    rows: DrawnRows, used: IndexArray, cells: DomainCells, numbers: ProvedNumbers, why: str
 ) -> ProvedCounts:
     """Return what is proved of all cells and classes; records that no tree drew may have any."""
 
     def spread(sums: IntArray, added: int = 0) -> IntArray:
         every = np.zeros(cells.alive.size, dtype=np.int64)
-        every[used] = sums[len(rows.group) :]
+        every[used] = sums
         return (every + added).reshape(rows.shape)
 
-    left = f"{numbers.undecided:,} numbers of records were not decided in time"
+    left = f"{numbers.undecided:,} numbers of records were not decided{why}"
     low, high = spread(numbers.low), spread(numbers.high, rows.undrawn)
     is_one = bool((low == high).all())
     sizes = np.repeat(cells.sizes, rows.shape[1])

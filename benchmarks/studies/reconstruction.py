@@ -45,7 +45,7 @@ FORESTS: tuple[tuple[str, Settings], ...] = (
     ("leaves of at least 5 records", {"n_estimators": 100, "min_samples_leaf": 5}),
     ("leaves of at least 20 records", {"n_estimators": 100, "min_samples_leaf": 20}),
     ("leaves of at least 20 records, 10 trees", {"n_estimators": 10, "min_samples_leaf": 20}),
-    ("bootstrap samples", {"n_estimators": 100, "bootstrap": True}),
+    ("bootstrap samples, seeds withheld", {"n_estimators": 100, "bootstrap": True}),
 )
 SMALLER = (FORESTS[0], FORESTS[1], FORESTS[3], FORESTS[4], FORESTS[6])
 """What is tried on tables whose domains are larger than that of COMPAS."""

@@ -15,6 +15,7 @@ from tests.kit.run import run_command
 from treewarden.audit.progress import FOREVER
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.reconstruction.of_model import reconstruct
+from treewarden.jobs.inspecting import rebuilt_lines
 from treewarden.ppdm_models.files.load import load_model
 from treewarden.ppdm_models.formats.sklearn._fitted import from_sklearn
 from treewarden.ppdm_models.tree.ensemble import trees_of
@@ -174,6 +175,12 @@ def test_several_tables_are_said_to_have_the_counts_as_thresholds_may_exclude_so
         "3 tables have the counts of the file"
         in run(tmp_path / "tree.skops", "--domain", domain).stdout
     )
+
+
+def test_whoever_declared_all_columns_is_not_told_to_declare_them(forest_file, domain_file):
+    said = tw.inspect(forest_file, domain=domain_file)["rebuilt"] | {"decided": False}
+    assert [*rebuilt_lines(said)][-1].endswith("so more records may be provable")
+    assert [*rebuilt_lines(said | {"domain": None})][-1].endswith("(--domain)")
 
 
 def test_python_inspects_with_a_domain_too(forest_file, domain_file):

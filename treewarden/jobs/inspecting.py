@@ -365,10 +365,14 @@ def rebuilt_lines(rebuilt: Mapping[str, Any]) -> Iterator[str]:
     if rebuilt["assumes"]:
         yield f"provided that {', and that '.join(rebuilt['assumes'])}"
     if not rebuilt["decided"]:
-        yield (
-            "not everything was searched. To prove more, give the possible values of the "
-            "columns (--domain)"
-        )
+        yield _undecided(rebuilt["domain"])
+
+
+def _undecided(domain: Mapping[str, Any] | None) -> str:
+    """Return that more may be provable, and what to do about it where something can be done."""
+    if domain is not None and len(domain["declared"]) == domain["tested"]:
+        return "not everything was searched, so more records may be provable"
+    return "not everything was searched. To prove more, give the possible values of the columns (--domain)"
 
 
 def _tables(tables: int | str) -> str:

@@ -120,6 +120,14 @@ def test_too_many_combinations_leave_a_forest_open(monkeypatch):
     assert proved(grown()) is drawn_records.TOO_LARGE
 
 
+def test_what_is_too_much_to_search_is_proved_by_single_rows_alone(monkeypatch):
+    monkeypatch.setattr(drawn_records, "MOST_SEARCHED", -1)
+    found = proved(grown(n_estimators=3))
+    assert 0 < found.records_proved < 12
+    assert found.tables is None
+    assert "too many" in found.counts.left[0]
+
+
 def rebuilt(rows, forest, uses=DOMAIN):
     values, labels = VALUES[rows], LABELS[rows]
     columns = {"a": values[:, 0], "b": values[:, 1], "ill": labels}
