@@ -51,6 +51,10 @@ class Edit:
     new: bytes = b""
 
 
+NODE, PASSED = ElementSpan("Node", {}, 0, 0), ElementSpan("", {}, 0, 0)
+"""What stands for a node and for another element of which nothing is kept."""
+
+
 class XmlDocument:
     """The bytes of an XML file, in an encoding that has ASCII in it, with its elements.
 
@@ -141,6 +145,7 @@ class _ElementFinder:
         self.encoding: str | None = None
         self.top = ElementSpan("", {}, 0, 0)
         self.around = [self.top]
+        self.names: dict[str, str] = {}
         self.comments: list[ElementSpan] = []
         self.inside_nodes = 0
         self.parser = expat.ParserCreate(encoding, namespace_separator=" ")
@@ -156,22 +161,32 @@ class _ElementFinder:
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
         parser = self.parser
-        span = ElementSpan(
-            local_name(name), attributes, parser.CurrentLineNumber, parser.CurrentByteIndex
-        )
-        if self.whole or not self.inside_nodes:
-            self.around[-1].children.append(span)
-        elif attributes.get("booleanOperator") == "surrogate" or span.name in TELLING:
-            self.around[1].children.append(span)
+        local = self.names.get(name)
+        if local is None:
+            local = self.names[name] = local_name(name)
+        if self.inside_nodes and not self.whole:
+            if local not in TELLING and attributes.get("booleanOperator") != "surrogate":
+                self.around.append(NODE if local == "Node" else PASSED)
+                self.inside_nodes += local == "Node"
+                return
+            outer = self.around[1]
+        else:
+            outer = self.around[-1]
+        span = ElementSpan(local, attributes, parser.CurrentLineNumber, parser.CurrentByteIndex)
+        outer.children.append(span)
         self.around.append(span)
-        self.inside_nodes += span.name == "Node"
+        self.inside_nodes += local == "Node"
 
     def words(self, text: str) -> None:
-        if len(self.around[-1].text) < 1_000_000:
-            self.around[-1].text += text
+        span = self.around[-1]
+        if span is not NODE and span is not PASSED and len(span.text) < 1_000_000:
+            span.text += text
 
     def end(self, _name: str) -> None:
         span = self.around.pop()
+        if span is NODE or span is PASSED:
+            self.inside_nodes -= span is NODE
+            return
         at = self.parser.CurrentByteIndex
         span.inner_end = span.end = at
         if self.data[at : at + 2] == b"</" and at > span.start and not self._is_empty(span, at):

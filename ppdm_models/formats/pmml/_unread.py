@@ -68,6 +68,8 @@ STATING = {
 PLAIN_PARTS = frozenset(("Node", "ScoreDistribution", "SimplePredicate", "True", "False"))
 COUNTED = ("recordCount", "probability", "confidence")
 """What a ScoreDistribution may say of a class."""
+MOST_REMEMBERED = 10_000
+"""So many values of one attribute."""
 OF_MISSING = ("isMissing", "isNotMissing")
 """The tests that compare with no value."""
 
@@ -97,6 +99,8 @@ class _UnreadFinder(Contents):
         self.is_removable = False
         self.plain: dict[str, str] = {}
         """The elements that most of a tree is made of, by their names with the namespace."""
+        self.settings: dict[str, dict[str, set[str]]] = {local: {} for local in PLAIN_PARTS}
+        """What their attributes said, by element and attribute, that needs no second look."""
         self.references = References()
         self.unpredicted: dict[str, int] = {}
         """The classes of which a node counts nobody, with their lines."""
@@ -160,20 +164,23 @@ class _UnreadFinder(Contents):
 
     def plain_part(self, local: str, attributes: dict[str, str]) -> None:
         """Look at one of the elements that most of a tree is made of."""
+        settings = self.settings[local]
         for name, value in attributes.items():
-            if not is_setting(local, name, value):
-                at, line = self.parser.CurrentByteIndex, self.parser.CurrentLineNumber
-                self.setting(local, attributes, name, at, line)
+            values = settings.get(name)
+            if values is None or value not in values:
+                self.plain_setting(local, attributes, name)
         if local == "SimplePredicate":
-            self.lists.mention(attributes.get("value", ""))
-            self.constants.compared.add(attributes.get("value", "").strip())
-            asked = self.references.asked
-            asked.add((self.scope, attributes.get("field", "")))
+            value = attributes.get("value", "")
+            self.lists.mention(value)
+            self.constants.compared.add(value.strip())
+            self.references.asked.add((self.scope, attributes.get("field", "")))
             if "value" in attributes and attributes.get("operator") in OF_MISSING:
                 at, line = self.parser.CurrentByteIndex, self.parser.CurrentLineNumber
                 self.attribute(local, attributes, "value", at, line)
         elif local == "ScoreDistribution":
             label = attributes.get("value", "")
+            if label in self.references.predicted and label in self.references.labels:
+                return
             self.references.labels.add(label)
             if any(_is_more_than_none(attributes.get(name)) for name in COUNTED):
                 self.references.predicted.add(label)
@@ -182,6 +189,17 @@ class _UnreadFinder(Contents):
         elif local == "Node" and self.functions[-1:] != ["regression"]:
             self.references.labels.add(attributes.get("score", ""))
             self.references.predicted.add(attributes.get("score", ""))
+
+    def plain_setting(self, local: str, attributes: dict[str, str], name: str) -> None:
+        """Look at an attribute of such an element; what says what it may is remembered, as nodes say it again."""
+        value = attributes[name]
+        if not is_setting(local, name, value):
+            at, line = self.parser.CurrentByteIndex, self.parser.CurrentLineNumber
+            self.setting(local, attributes, name, at, line)
+        elif name != "id":  # which no other node has
+            values = self.settings[local].setdefault(name, set())
+            if len(values) < MOST_REMEMBERED:
+                values.add(value)
 
     def stands(self, parent: str, local: str) -> bool:
         """Return whether an element is evaluated where it stands, and is the first of those that are read once."""
