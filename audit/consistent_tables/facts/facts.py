@@ -36,7 +36,7 @@ from treewarden.audit.facts.rows import (
 from treewarden.audit.progress import FOREVER, Clock
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.system.system import System
-from treewarden.ppdm_models.arrays import FloatArray, IndexArray, IntArray, distinct
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray, distinct
 from treewarden.ppdm_models.tree.column import number_text
 from treewarden.ppdm_models.tree.predicate import features_of
 from treewarden.ppdm_models.tree.tree import Tree
@@ -120,6 +120,15 @@ class IntegerRow:
     def holds(self, table: IntArray, start: int = 0) -> bool:
         """Return whether a table obeys the row."""
         return self.low <= self.value(table, start) <= self.high
+
+    def holds_each(self, tables: IntArray, start: int = 0) -> BoolArray:
+        """Return which of some tables (K, S, m) obey the row, (K,)."""
+        cells = tables[:, self.positions - start, self.classes]
+        most = int(np.abs(cells).sum(axis=1).max(initial=0))
+        if self._short is None or most > self._most_records:
+            return np.array([self.holds(table, start) for table in tables], dtype=bool)
+        values = cells @ self._short
+        return np.asarray((values >= self.low) & (values <= self.high))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -134,10 +134,10 @@ def combinations(parts: list[IntArray]) -> Iterator[IntArray]:
 
 def _lines_hold(facts: Facts, node: int, tables: IntArray) -> BoolArray:
     start = facts.span(node).start
-    rows = facts.lines.get(node, ())
-    return np.array(
-        [all(line.holds(table, start) for line in rows) for table in tables], dtype=bool
-    )
+    good = np.ones(len(tables), dtype=bool)
+    for line in facts.lines.get(node, ()):
+        good &= line.holds_each(tables, start)
+    return good
 
 
 def place_tables(facts: Facts, place: StoppingPlace, most: int) -> IntArray | None:

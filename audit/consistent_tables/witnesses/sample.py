@@ -129,10 +129,10 @@ class Sampler:
         start = self.facts.span(node).start
         lines = self.facts.lines.get(node, ())
         good = np.ones(len(tables), dtype=bool)
-        for k in range(len(tables)) if lines else ():
+        for line in lines:
             if self.clock.is_over:
                 raise GaveUpError(SAMPLING_OUT_OF_TIME)
-            good[k] = all(line.holds(tables[k], start) for line in lines)
+            good &= line.holds_each(tables, start)
         splits = self.order.setdefault(node, list(self.facts.splits.get(node, ())))
         most, first = 0, 0
         for number, split in enumerate(splits):

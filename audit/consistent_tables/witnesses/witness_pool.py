@@ -116,8 +116,8 @@ def node_holds(facts: Facts, node: int, tables: IntArray, clock: Clock = FOREVER
     good = np.ones(len(tables), dtype=bool)
     start = facts.span(node).start
     for line in facts.lines.get(node, ()):
-        for k in np.flatnonzero(good):
-            good[k] = line.holds(tables[k], start)
+        left = np.flatnonzero(good)
+        good[left] = line.holds_each(tables[left], start)
     for split in facts.splits.get(node, ()):
         left = np.flatnonzero(good)
         if not len(left):

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from tests.audit.weighed_trees import people_of, weighed_tree
-from treewarden.audit.consistent_tables.facts.facts import facts_of
+from treewarden.audit.consistent_tables.facts.facts import IntegerRow, facts_of
 from treewarden.audit.consistent_tables.witnesses.changes import _alone, _Checker, _paired
-from treewarden.audit.facts.rows import Case
+from treewarden.audit.facts.rows import Case, Origin
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.population.target import members
 from treewarden.audit.progress import FOREVER
@@ -67,3 +67,22 @@ def test_what_a_table_has_at_a_split_is_counted_once():
     assert splits
     for split in splits:
         assert checker._counts(split) is checker._counts(split)
+
+
+@pytest.mark.parametrize("largest", [3, 2**40, 2**70])
+def test_a_row_holds_of_many_tables_where_it_holds_of_each(largest):
+    draw = np.random.default_rng(8)
+    tables = draw.integers(0, 9, (40, 5, 3))
+    weights = (largest, 1, -largest, 2)
+    row = IntegerRow(
+        node=0,
+        positions=np.array([3, 4, 6, 7]),
+        classes=np.array([0, 2, 1, 1]),
+        weights=weights,
+        low=-2 * largest,
+        high=2 * largest,
+        origin=Origin("leaf", "a sum"),
+    )
+    assert row.holds_each(tables, 3).tolist() == [row.holds(table, 3) for table in tables]
+    assert 0 < row.holds_each(tables, 3).sum() < 40
+    assert row.holds_each(tables[:0], 3).shape == (0,)
