@@ -107,11 +107,14 @@ def audit_document(
     purpose: str = "",
     command: str = "",
     assumed: AssumedKnown | None = None,
+    *,
+    draws_tree: bool = True,
 ) -> Document:
     """Return the report of an audit; ``purpose`` is what the model is to be published for, in its owner's words.
 
     ``command`` is how the model is repaired, as it is typed where the audit was asked for. ``assumed`` is what was
-    assumed known, where another report of this audit has worked it out.
+    assumed known, where another report of this audit has worked it out. Without ``draws_tree`` the report lists no
+    nodes, for forms that show none.
     """
     evidence = audit.full.evidence
     title = f"Privacy audit of {evidence.source}"
@@ -126,6 +129,7 @@ def audit_document(
         story=story,
         purpose=purpose,
         assumed=assumed,
+        draws_tree=draws_tree,
     )
 
 
@@ -138,6 +142,7 @@ def document_of(
     story: Story,
     purpose: str,
     assumed: AssumedKnown | None = None,
+    draws_tree: bool = True,
 ) -> Document:
     """Return the report of an audit or a repair, with its story."""
     exposure, pack = audit.full, decision.pack
@@ -173,7 +178,7 @@ def document_of(
         policy=policy_part(pack),
         dropped=_dropped(audit),
         warnings=audit.warnings,
-        tree=tree_nodes(evidence, decision),
+        tree=tree_nodes(evidence, decision) if draws_tree else (),
         plots=plots(audit.primary_exposure, decision),
         worlds=worlds_part(evidence) if asks_worlds(evidence) and not audit.secret else None,
         ensemble=ensemble,

@@ -117,12 +117,13 @@ def audit_command(
     with _resuming(context, resume, progress):
         done = audit_file(report.asking(request), progress.step)
     with progress.step("reporting") as share:
-        provenance = clock.provenance(
-            request, done.subject.pack, done.subject.knowledge, done.subject.table
-        )
-        command = repair_command(request, done.subject)
+        subject = done.subject
+        provenance = clock.provenance(request, subject.pack, subject.knowledge, subject.table)
+        command = repair_command(request, subject)
         (share or nobody_hears)(1, 3, "parts")
-        document = audit_document(done.audit, done.decision, provenance, purpose, command)
+        document = audit_document(
+            done.audit, done.decision, provenance, purpose, command, draws_tree=report.draws
+        )
         (share or nobody_hears)(2, 3, "parts")
         with _posterior(done.audit, posterior_path) as (large, said):
             for line in said:

@@ -1,15 +1,19 @@
 """From audits to documents: what is counted, what is keyed how, which leaves are marked, what is said of verdicts."""
 
+import importlib
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from tests.kit import places
+from tests.kit.run import run_command
 from tests.kit.small_audits import audit_of, evidence_of, flat_tree, pack_of
 from treewarden.audit.entropy.posterior import certain
 from treewarden.audit.measures import MeasureCall, call
 from treewarden.policies.clause import Dropped, When
 from treewarden.policies.judging.judge import judge
+from treewarden.reports.building import build
 from treewarden.reports.building.adversaries import key, plain
 from treewarden.reports.building.build import audit_document
 from treewarden.reports.building.lessons import GRID, plots, tree_nodes
@@ -135,3 +139,27 @@ def test_a_check_that_does_not_apply_is_told_by_what_it_would_measure():
     pack = SMALL.model_copy(update={"clauses": (*SMALL.clauses, only)})
     (row,) = made(pack).not_judged
     assert (row.name, row.plain) == ("small", "fewest people in a leaf")
+
+
+def test_a_report_whose_nodes_nobody_reads_lists_none_and_is_the_same_in_all_else():
+    audit = audit_of(EVIDENCE, SMALL)
+    whole = audit_document(audit, judge(audit, SMALL), PROVENANCE)
+    bare = audit_document(audit, judge(audit, SMALL), PROVENANCE, draws_tree=False)
+    assert len(whole.tree) == 5
+    assert bare == whole.model_copy(update={"tree": ()})
+    renderer = importlib.import_module("treewarden.reports.renderers.text").RENDERER
+    assert renderer.render(bare) == renderer.render(whole)
+
+
+@pytest.mark.parametrize(
+    ("words", "calls"), [([], 0), (["--format", "sarif"], 0), (["--format", "json"], 1)]
+)
+def test_a_command_draws_the_tree_only_for_forms_that_show_it(monkeypatch, words, calls):
+    drawn_trees = []
+    monkeypatch.setattr(
+        build, "tree_nodes", lambda *_: drawn_trees.append(1) or tree_nodes(EVIDENCE, decided())
+    )
+    model = places.DATA / "formats/pmml/good/golf.pmml"
+    said = run_command("audit", str(model), "--no-table", "--quiet", *words)
+    assert said.exit_code in (0, 1, 3), said.output
+    assert len(drawn_trees) == calls

@@ -148,7 +148,9 @@ def _audited(order: GateJob, step: Step) -> GateAnswer:
         return GateAnswer(attested)
     done = audit_file(request, step, grades=bool(order.forms))
     with step("reporting"):
-        document = audit_document(done.audit, done.decision, _provenance(order, done))
+        document = audit_document(
+            done.audit, done.decision, _provenance(order, done), draws_tree=bool(order.forms)
+        )
         entry = _with_refusals(entry_of(document, model.name, model.file), refused)
         reports = {form: _rendered(document, model.file, form) for form in order.forms}
     return GateAnswer(
