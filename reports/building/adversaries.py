@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,7 @@ from treewarden.audit.result import Audit, Exposure, Lacking
 from treewarden.policies.judging.decision import Decision, Finding, Location
 from treewarden.policies.judging.figures import figure
 from treewarden.policies.verdict import SEVERITIES, PolicyVerdict, Severity, worst
+from treewarden.ppdm_models.arrays import FloatArray
 from treewarden.ppdm_models.tree.paths import path_text
 from treewarden.ppdm_models.tree.tree import Task
 from treewarden.reports.building.lessons import node_label
@@ -149,7 +151,15 @@ MOST_CASES = 30
 """A report tells of so many leaves; the rest is counted, and every place stands with its finding in the document."""
 
 
-def leaf_cases(evidence: Evidence, decision: Decision) -> tuple[LeafCase, ...]:
+@dataclass(frozen=True, slots=True)
+class LeafCases:
+    """The leaves in which some demand is not met, as far as they are told, and how many there are."""
+
+    told: tuple[LeafCase, ...]
+    number: int
+
+
+def leaf_cases(evidence: Evidence, decision: Decision) -> LeafCases:
     """Return the leaves in which some demand is not met, those that break most first, and of these the smallest.
 
     The first few, of which a page tells at its top, are of different people where there are such: several trees have
@@ -165,11 +175,27 @@ def leaf_cases(evidence: Evidence, decision: Decision) -> tuple[LeafCase, ...]:
                 here.setdefault((place.tree, place.node), []).append(place)
         for node, places in here.items():
             found.setdefault(node, []).append((finding, places))
-    cases = {node: _case(evidence, *node, broken) for node, broken in found.items()}
     grave = SEVERITIES[SEVERITIES.index(decision.fail_on) :]
-    keys = sorted(cases, key=lambda key: _worst_first(cases[key], grave))
+    records = _records(evidence, {tree for tree, _ in found})
+    worst = {
+        key: _worst_first([finding for finding, _ in broken], records[key[0]][key[1]], grave)
+        for key, broken in found.items()
+    }
+    keys = sorted(found, key=worst.__getitem__)
     first = _of_different_people(evidence, keys)
-    return tuple(cases[key] for key in dict.fromkeys((*first, *keys)))
+    shown = [*dict.fromkeys((*first, *keys))][:MOST_CASES]
+    return LeafCases(tuple(_case(evidence, *key, found[key]) for key in shown), len(found))
+
+
+def _records(evidence: Evidence, trees: Collection[int]) -> dict[int, FloatArray]:
+    """Return the records of the table in each node where they stop, (N,), by tree."""
+    records = {}
+    for tree in trees:
+        stops = evidence.stops[tree]
+        sums = np.zeros(len(evidence.trees[tree].nodes))
+        np.add.at(sums, stops[stops >= 0], evidence.population.counts[stops >= 0])
+        records[tree] = sums
+    return records
 
 
 def _of_different_people(evidence: Evidence, keys: Sequence[Key]) -> list[Key]:
@@ -178,12 +204,10 @@ def _of_different_people(evidence: Evidence, keys: Sequence[Key]) -> list[Key]:
     found: list[Key] = []
     for may_share in (False, True):
         for tree, node in keys:
+            if len(found) == WORST_CASES:
+                return found
             here = evidence.stops[tree] == node
-            if (
-                len(found) < WORST_CASES
-                and (here & ~told).any()
-                and (may_share or not (here & told).any())
-            ):
+            if (here & ~told).any() and (may_share or not (here & told).any()):
                 told |= here
                 found.append((tree, node))
     return found
@@ -196,11 +220,12 @@ def _is_unknown(evidence: Evidence, place: Location) -> bool:
     )
 
 
-def _worst_first(case: LeafCase, grave: Sequence[Severity]) -> tuple[float, ...]:
-    demands = [each for each in case.breaks if each.severity in grave]
-    failed = sum(demand.verdict == "FAIL" for demand in demands)
-    size = case.records if isinstance(case.records, int | float) else 0.0
-    return (-failed, -len(demands), size)
+def _worst_first(
+    findings: Sequence[Finding], records: float, grave: Sequence[Severity]
+) -> tuple[float, ...]:
+    demands = [finding for finding in findings if finding.severity in grave]
+    failed = sum(demand.verdict is PolicyVerdict.FAIL for demand in demands)
+    return (-failed, -len(demands), records)
 
 
 def _case(

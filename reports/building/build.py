@@ -19,7 +19,6 @@ from treewarden.policies.rules import rules
 from treewarden.policies.verdict import FindingKind, PolicyVerdict
 from treewarden.ppdm_models.tree.tree import Task
 from treewarden.reports.building.adversaries import (
-    MOST_CASES,
     adversaries,
     leaf_cases,
     parameters,
@@ -168,8 +167,8 @@ def document_of(
         rests_on=ALONE if evidence.population.is_absent else "",
         unlimited=proved_unlimited(decision, shown_readings),
         rebuilt_domain="" if coverage is None else f"The public domain was {coverage.words}.",
-        leaves=cases[:MOST_CASES],
-        leaves_broken=len(cases),
+        leaves=cases.told,
+        leaves_broken=cases.number,
         readings=shown_readings,
         solver=solver(exposure, len(audit.dropped)),
         population=population(evidence),
