@@ -74,12 +74,15 @@ class NamedValues:
         )
         may_move, is_free = is_open[here], is_open[here] & ~is_cut[here]
         is_listed, is_tested = self.is_listed[first[row]], self.is_tested[first[row]]
-        is_safe = (is_free & ~is_listed).any(axis=1) | rows.can_swap()
+        is_told = (may_move & is_listed).any(axis=1) & ~(is_free & ~is_listed).any(axis=1)
         for factor in range(is_open.shape[1]):
+            if not is_told.any():
+                break
             stays, has_others = rows.is_held(factor + 1)
-            is_safe |= may_move[:, factor] & stays
-            is_safe |= is_free[:, factor] & ~is_tested[:, factor] & has_others
-        is_told = (may_move & is_listed).any(axis=1) & ~is_safe
+            is_told &= ~(may_move[:, factor] & stays)
+            is_told &= ~(is_free[:, factor] & ~is_tested[:, factor] & has_others)
+        if is_told.any():
+            is_told &= ~rows.can_swap()
         found = np.full(len(is_open), int(truth.sum()), dtype=np.int64)
         np.minimum.at(found, here[is_told], rows.people[is_told])
         return found

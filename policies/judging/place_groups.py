@@ -21,7 +21,7 @@ from treewarden.policies.clause import Clause
 from treewarden.policies.judging.clause_evaluation import ClauseEvaluation, verdicts
 from treewarden.policies.judging.decision import LeafNames, PlaceGroup
 from treewarden.policies.verdict import PolicyVerdict
-from treewarden.ppdm_models.arrays import FloatArray, IndexArray
+from treewarden.ppdm_models.arrays import FloatArray, IndexArray, alike
 
 PEOPLE = "profiles "
 """How the name of a group begins whose people are in no leaf."""
@@ -40,7 +40,7 @@ class BrokenPlaces:
     verdicts: IndexArray
     low: FloatArray
     high: FloatArray
-    note: Callable[[int], str]
+    note: Callable[[int], str] | None
 
 
 def groups_of_reading(
@@ -62,7 +62,7 @@ def groups_of_reading(
         verdicts=judged[broken],
         low=read.low[broken],
         high=read.high[broken],
-        note=lambda at: "",
+        note=None,
     )
     return tuple(_groups(places, evidence, names, is_low=measure.risk == "low"))
 
@@ -91,7 +91,7 @@ def groups_of_scope(
         verdicts=judged,
         low=low,
         high=high,
-        note=(lambda at: note(int(broken[at]))) if clause.is_combined else (lambda at: ""),
+        note=(lambda at: note(int(broken[at]))) if clause.is_combined else None,
     )
     return tuple(_groups(places, evidence, names, is_low=is_low))
 
@@ -102,14 +102,14 @@ def _groups(
     """Yield a group for each leaf, and one for all people who are in no leaf; nothing where an end is no number."""
     if np.isnan(places.low).any() or np.isnan(places.high).any():
         return
-    leaves = _leaves(places, evidence, names)
+    leaf_of_place, leaves = _leaves(places, evidence, names)
+    order = np.argsort(leaf_of_place, kind="stable")
+    ends = np.cumsum(np.bincount(leaf_of_place, minlength=len(leaves)))
     pick = np.min if is_low else np.max
-    members_of: dict[str, list[int]] = {}  # in one pass, as there may be a place for each person
-    for at, leaf in enumerate(leaves):
-        members_of.setdefault(leaf, []).append(at)
-    for leaf in sorted(members_of):
-        members = np.array(members_of[leaf], dtype=np.intp)
-        notes = sorted(filter(None, map(places.note, members.tolist())))
+    for leaf, members in zip(leaves, np.split(order, ends[:-1]), strict=False):
+        notes: list[str] = []
+        if places.note is not None:
+            notes = sorted(filter(None, map(places.note, members.tolist())))
         yield PlaceGroup(
             leaf=leaf or _digest_of_people(places, members, evidence),
             places=len(members),
@@ -120,19 +120,24 @@ def _groups(
         )
 
 
-def _leaves(places: BrokenPlaces, evidence: Evidence, names: LeafNames) -> list[str]:
-    """Return the fingerprint of the leaf that each place is, or is in; "" of people who are in none."""
+def _leaves(
+    places: BrokenPlaces, evidence: Evidence, names: LeafNames
+) -> tuple[IndexArray, list[str]]:
+    """Return which leaf each place is, or is in, (n,), of fingerprints in order; "" stands for people in none."""
     kind: Literal["leaf", "profile"] = "leaf" if places.kind == "leaf" else "profile"
-    if kind == "leaf":
-        keys = list(zip(places.trees.tolist(), places.indices.tolist(), strict=True))
-    else:
-        stops = evidence.stops[places.trees, places.indices]
-        keys = list(zip(places.trees.tolist(), stops.tolist(), strict=True))
-    known: dict[tuple[int, int], str] = {}
-    for key, index in zip(keys, places.indices.tolist(), strict=True):
-        if key not in known:
-            known[key] = names.fingerprint_of(Spot(kind, index, 0.0, 0.0, "", key[0]))
-    return [known[key] for key in keys]
+    nodes = places.indices
+    if kind == "profile":
+        nodes = evidence.stops[places.trees, places.indices]
+    first, leaf_of_place = alike([places.trees, nodes])
+    known = [
+        names.fingerprint_of(Spot(kind, index, 0.0, 0.0, "", tree))
+        for index, tree in zip(
+            places.indices[first].tolist(), places.trees[first].tolist(), strict=True
+        )
+    ]
+    leaves = sorted(set(known))
+    place = {leaf: number for number, leaf in enumerate(leaves)}
+    return np.array([place[leaf] for leaf in known], dtype=np.intp)[leaf_of_place], leaves
 
 
 def _digest_of_people(places: BrokenPlaces, members: IndexArray, evidence: Evidence) -> str:
